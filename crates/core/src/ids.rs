@@ -1,0 +1,66 @@
+//! Names of things. Each is a string of its own type, so that one cannot be passed for another.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn new(text: impl Into<String>) -> Self {
+                $name(text.into())
+            }
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                $name(text.to_owned())
+            }
+        }
+    };
+}
+
+id!(
+    /// One durable conversation.
+    SessionId
+);
+id!(
+    /// One tool call; given by the model, made unique by us.
+    CallId
+);
+id!(
+    /// The model as the provider names it.
+    ModelId
+);
+id!(
+    /// Content by its hash.
+    BlobRef
+);
+
+/// Where new names come from. Production draws random ones, tests count.
+pub trait IdSource: Send + Sync {
+    /// A fresh name in UUID form, sortable by time where the source can do that.
+    fn uuid(&self) -> String;
+}
+
+/// Counts: the same run gives the same names.
+#[derive(Debug, Default)]
+pub struct CountingIds(std::sync::atomic::AtomicU64);
+
+impl IdSource for CountingIds {
+    fn uuid(&self) -> String {
+        let n = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        format!("00000000-0000-7000-8000-{n:012x}")
+    }
+}

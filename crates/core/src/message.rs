@@ -1,0 +1,156 @@
+//! Messages and their blocks, independent of any provider's wire form.
+
+use crate::ids::{BlobRef, CallId, ModelId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    User {
+        content: Vec<Block>,
+    },
+    Assistant {
+        content: Vec<Block>,
+        /// The model that wrote it: its thinking is replayed to this model only.
+        model: ModelId,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    Text {
+        text: String,
+        /// Written by the harness, not by a person: a reader may hide it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        meta: bool,
+    },
+    Thinking {
+        text: String,
+        signature: Option<String>,
+    },
+    Redacted {
+        data: String,
+    },
+    Image(Image),
+    ToolUse {
+        id: CallId,
+        name: String,
+        input: Value,
+    },
+    ToolResult {
+        id: CallId,
+        content: Vec<ResultPart>,
+        is_error: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ResultPart {
+    Text { text: String },
+    Image(Image),
+}
+
+/// An image in base64. In a log the data stands in a blob, in memory it is always present.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    pub media: String,
+    #[serde(default, skip_serializing_if = "str_is_empty")]
+    pub data: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blob: Option<BlobRef>,
+}
+
+fn str_is_empty(text: &Arc<str>) -> bool {
+    text.is_empty()
+}
+
+impl Message {
+    pub fn user(text: impl Into<String>) -> Self {
+        Message::User { content: vec![Block::text(text)] }
+    }
+
+    /// A message the harness writes into the conversation by itself.
+    pub fn meta(text: impl Into<String>) -> Self {
+        Message::User { content: vec![Block::Text { text: text.into(), meta: true }] }
+    }
+
+    pub fn assistant(model: &ModelId, content: Vec<Block>) -> Self {
+        Message::Assistant { content, model: model.clone() }
+    }
+
+    pub fn is_assistant(&self) -> bool {
+        matches!(self, Message::Assistant { .. })
+    }
+
+    pub fn blocks(&self) -> &[Block] {
+        match self {
+            Message::User { content } | Message::Assistant { content, .. } => content,
+        }
+    }
+
+    pub fn blocks_mut(&mut self) -> &mut Vec<Block> {
+        match self {
+            Message::User { content } | Message::Assistant { content, .. } => content,
+        }
+    }
+
+    /// The calls this message makes, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &CallId> {
+        self.blocks().iter().filter_map(|block| match block {
+            Block::ToolUse { id, .. } => Some(id),
+            _ => None,
+        })
+    }
+
+    /// What a person would read of it, without the harness's own notes.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for block in self.blocks() {
+            if let Block::Text { text, meta: false } = block {
+                out.push_str(text);
+            }
+        }
+        out
+    }
+}
+
+impl Block {
+    pub fn text(text: impl Into<String>) -> Self {
+        Block::Text { text: text.into(), meta: false }
+    }
+
+    pub fn error_result(id: CallId, why: impl Into<String>) -> Self {
+        Block::ToolResult { id, content: vec![ResultPart::text(why)], is_error: true }
+    }
+
+    pub fn is_thinking(&self) -> bool {
+        matches!(self, Block::Thinking { .. } | Block::Redacted { .. })
+    }
+
+    /// Nothing a provider would accept as content.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Block::Text { text, .. } if text.trim().is_empty())
+    }
+}
+
+impl ResultPart {
+    pub fn text(text: impl Into<String>) -> Self {
+        ResultPart::Text { text: text.into() }
+    }
+}
+
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Message::user(text)
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Message::user(text)
+    }
+}

@@ -1,0 +1,149 @@
+//! One declaration, two decisions: the gate and the scheduler both judge a call by what it would touch.
+
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What a call would touch. The default is "unknown": exclusive, and asked about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Access {
+    pub reads: Vec<PathScope>,
+    pub writes: Vec<PathScope>,
+    /// The command it would run, in words for a person.
+    pub runs: Option<String>,
+    pub hosts: Vec<String>,
+    /// Everything it touches is listed above. False: it may touch anything.
+    pub known: bool,
+}
+
+/// A path that has been made absolute and freed of links as far as it exists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathScope {
+    File(PathBuf),
+    /// Everything below it, too.
+    Tree(PathBuf),
+}
+
+impl PathScope {
+    pub fn path(&self) -> &Path {
+        match self {
+            PathScope::File(path) | PathScope::Tree(path) => path,
+        }
+    }
+
+    fn overlaps(&self, other: &PathScope) -> bool {
+        match (self, other) {
+            (PathScope::File(a), PathScope::File(b)) => a == b,
+            (PathScope::File(file), PathScope::Tree(tree)) | (PathScope::Tree(tree), PathScope::File(file)) => {
+                file.starts_with(tree)
+            }
+            (PathScope::Tree(a), PathScope::Tree(b)) => a.starts_with(b) || b.starts_with(a),
+        }
+    }
+}
+
+impl Access {
+    pub fn unknown() -> Self {
+        Access::default()
+    }
+
+    /// Touches nothing at all.
+    pub fn nothing() -> Self {
+        Access { known: true, ..Access::default() }
+    }
+
+    pub fn reading(scope: PathScope) -> Self {
+        Access { reads: vec![scope], ..Access::nothing() }
+    }
+
+    pub fn writing(scope: PathScope) -> Self {
+        Access { writes: vec![scope], ..Access::nothing() }
+    }
+
+    /// Changes nothing and reaches nobody: may run while the answer is still open.
+    pub fn is_harmless(&self) -> bool {
+        self.known && self.writes.is_empty() && self.hosts.is_empty()
+    }
+
+    /// Running both at once could give another result than one after the other.
+    pub fn conflicts(&self, other: &Access) -> bool {
+        if self.is_harmless() && other.is_harmless() {
+            return false;
+        }
+        if !self.known || !other.known {
+            return true;
+        }
+        let touches = |writer: &Access, reader: &Access| {
+            writer
+                .writes
+                .iter()
+                .any(|write| reader.writes.iter().chain(&reader.reads).any(|scope| write.overlaps(scope)))
+        };
+        touches(self, other) || touches(other, self)
+    }
+}
+
+/// Where an agent works. Roots come from the user only, and are absolute and free of links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workspace {
+    pub cwd: PathBuf,
+    pub roots: Vec<PathBuf>,
+    /// Folders of our own that may be read besides: spilled outputs.
+    pub readable: Vec<PathBuf>,
+    pub home: PathBuf,
+}
+
+impl Workspace {
+    pub fn contains(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    pub fn may_read(&self, path: &Path) -> bool {
+        self.contains(path) || self.readable.iter().any(|root| path.starts_with(root))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &str) -> Access {
+        Access::reading(PathScope::File(path.into()))
+    }
+    fn write(path: &str) -> Access {
+        Access::writing(PathScope::File(path.into()))
+    }
+    fn write_tree(path: &str) -> Access {
+        Access::writing(PathScope::Tree(path.into()))
+    }
+
+    #[test]
+    fn conflicts_table() {
+        let cases = [
+            (read("/a"), read("/a"), false),
+            (read("/a"), write("/a"), true),
+            (read("/a"), write("/b"), false),
+            (write("/a"), write("/a"), true),
+            (write("/a"), write("/b"), false),
+            (write("/d/a"), write_tree("/d"), true),
+            (write("/da"), write_tree("/d"), false),
+            (write_tree("/d/e"), write_tree("/d"), true),
+            (write_tree("/d"), write_tree("/e"), false),
+            (Access::unknown(), read("/a"), true),
+            (Access::unknown(), Access::unknown(), true),
+            (Access::nothing(), Access::unknown(), true),
+            (Access::nothing(), write("/a"), false),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!(a.conflicts(&b), expected, "{a:?} {b:?}");
+            assert_eq!(b.conflicts(&a), expected, "{b:?} {a:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_is_never_harmless() {
+        assert!(!Access::unknown().is_harmless());
+        assert!(!Access { hosts: vec!["h".into()], ..Access::nothing() }.is_harmless());
+        assert!(read("/a").is_harmless());
+    }
+}

@@ -1,0 +1,38 @@
+//! How much runs without a question.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Mode {
+    /// Reading inside the roots runs, everything else asks.
+    #[default]
+    Default,
+    /// Besides, the file tools may write inside the roots.
+    AcceptEdits,
+    /// Nothing may change anything.
+    Plan,
+    /// What would ask is refused.
+    DontAsk,
+    /// Nothing asks. Deny rules hold all the same.
+    BypassPermissions,
+}
+
+impl Mode {
+    pub const ALL: [Mode; 5] =
+        [Mode::Default, Mode::AcceptEdits, Mode::Plan, Mode::DontAsk, Mode::BypassPermissions];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Default => "default",
+            Mode::AcceptEdits => "acceptEdits",
+            Mode::Plan => "plan",
+            Mode::DontAsk => "dontAsk",
+            Mode::BypassPermissions => "bypassPermissions",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.name() == text)
+    }
+}

@@ -1,0 +1,184 @@
+//! Rules as a person writes them: `Read`, `Edit(./src/**)`, `Read(~/notes/*.md)`.
+
+use super::access::{Access, Workspace};
+use std::path::{Path, PathBuf};
+
+/// A tool by name, or the files a tool may touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub tool: String,
+    pub files: Option<Pattern>,
+    text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    #[error("\"{0}\" is not a rule: write a tool's name, or Tool(path pattern), e.g. Edit(./src/**)")]
+    Malformed(String),
+    #[error(
+        "\"{0}\": rules on command lines are not supported yet, because a prefix of the text says little about what \
+         runs. Allow the whole tool with \"Bash\", or choose a --permission-mode"
+    )]
+    CommandRule(String),
+    #[error("\"{0}\": only Read, Edit, Write, Glob and Grep take a path pattern")]
+    NoPattern(String),
+}
+
+/// What is allowed and what is denied, each with its source's order kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub allow: Vec<Rule>,
+    pub deny: Vec<Rule>,
+}
+
+impl Rule {
+    pub fn parse(text: &str, workspace: &Workspace) -> Result<Rule, RuleError> {
+        let text = text.trim();
+        let malformed = || RuleError::Malformed(text.to_owned());
+        let (tool, pattern) = match text.split_once('(') {
+            Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').ok_or_else(malformed)?)),
+            None => (text, None),
+        };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if tool.is_empty() || !tool.chars().all(is_name) {
+            return Err(malformed());
+        }
+        let files = match pattern {
+            None | Some("" | "*") => None,
+            Some(_) if tool == "Bash" => return Err(RuleError::CommandRule(text.to_owned())),
+            Some(_) if !matches!(tool, "Read" | "Edit" | "Write" | "Glob" | "Grep") => {
+                return Err(RuleError::NoPattern(text.to_owned()));
+            }
+            Some(pattern) => Some(Pattern::new(pattern, workspace)),
+        };
+        Ok(Rule { tool: tool.to_owned(), files, text: text.to_owned() })
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The rule speaks for the whole tool.
+    pub fn is_whole_tool(&self, tool: &str) -> bool {
+        self.tool == tool && self.files.is_none()
+    }
+
+    /// A file rule for `Edit` covers every file tool that writes, one for `Read` every one that reads.
+    fn concerns(&self, tool: &str) -> bool {
+        let writes = |tool| matches!(tool, "Edit" | "Write" | "Revert");
+        let reads = |tool| matches!(tool, "Read" | "Glob" | "Grep");
+        self.tool == tool
+            || (self.files.is_some() && self.tool == "Edit" && writes(tool))
+            || (self.files.is_some() && self.tool == "Read" && reads(tool))
+    }
+
+    /// Every path the call touches is covered. A call that touches unlisted things is never covered.
+    pub fn covers_all(&self, tool: &str, access: &Access) -> bool {
+        if !self.concerns(tool) {
+            return false;
+        }
+        let Some(pattern) = &self.files else { return true };
+        let mut scopes = access.reads.iter().chain(&access.writes).peekable();
+        access.known && scopes.peek().is_some() && scopes.all(|scope| pattern.matches(scope.path()))
+    }
+
+    /// Some path the call touches is covered. A read rule also holds for a command that reads the file.
+    pub fn covers_any(&self, tool: &str, access: &Access) -> bool {
+        let Some(pattern) = &self.files else { return self.tool == tool };
+        let hit = |scopes: &[super::PathScope]| scopes.iter().any(|scope| pattern.may_touch(scope));
+        match self.tool.as_str() {
+            "Read" => hit(&access.reads) || (self.concerns(tool) && hit(&access.writes)),
+            _ if self.concerns(tool) => hit(&access.writes) || hit(&access.reads),
+            _ => hit(&access.writes),
+        }
+    }
+}
+
+/// A gitignore-like pattern on absolute paths: `//abs`, `~/home`, `/root`, `./` and bare ones below the working folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    base: PathBuf,
+    parts: Vec<String>,
+}
+
+impl Pattern {
+    fn new(text: &str, workspace: &Workspace) -> Self {
+        let (base, rest) = if let Some(rest) = text.strip_prefix("//") {
+            (PathBuf::from("/"), rest.to_owned())
+        } else if let Some(rest) = text.strip_prefix("~/") {
+            (workspace.home.clone(), rest.to_owned())
+        } else if let Some(rest) = text.strip_prefix("./").or_else(|| text.strip_prefix('/')) {
+            (workspace.cwd.clone(), rest.to_owned())
+        } else if text.contains('/') {
+            (workspace.cwd.clone(), text.to_owned())
+        } else {
+            (workspace.cwd.clone(), format!("**/{text}"))
+        };
+        let mut parts: Vec<String> =
+            rest.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
+        if rest.is_empty() {
+            parts.push("**".into());
+        }
+        Pattern { base, parts }
+    }
+
+    pub fn matches(&self, path: &Path) -> bool {
+        let Ok(below) = path.strip_prefix(&self.base) else { return false };
+        let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
+        let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
+        let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
+        // A folder's pattern covers what is below the folder.
+        (0..=names.len()).any(|end| names.get(..end).is_some_and(|names| match_parts(&parts, names)))
+    }
+
+    /// A tree touches a pattern when the pattern could match something below it: when in doubt, yes.
+    fn may_touch(&self, scope: &super::PathScope) -> bool {
+        match scope {
+            super::PathScope::File(path) => self.matches(path),
+            super::PathScope::Tree(path) => {
+                self.matches(path) || self.base.starts_with(path) || path.starts_with(&self.base)
+            }
+        }
+    }
+}
+
+fn match_parts(parts: &[&str], names: &[&str]) -> bool {
+    match parts.split_first() {
+        None => names.is_empty(),
+        Some((&"**", rest)) => (0..=names.len()).any(|n| names.get(n..).is_some_and(|names| match_parts(rest, names))),
+        Some((part, rest)) => match names.split_first() {
+            Some((name, names)) => match_name(part.as_bytes(), name.as_bytes()) && match_parts(rest, names),
+            None => false,
+        },
+    }
+}
+
+/// `*` and `?` within one name. Linear: only the last star is ever retried.
+fn match_name(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n, mut star) = (0, 0, None);
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == b'?' || Some(c) == name.get(n) => {
+                p += 1;
+                n += 1;
+            }
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    p = at + 1;
+                    n = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == b'*'))
+}
+
+#[cfg(test)]
+#[path = "rule_tests.rs"]
+mod tests;

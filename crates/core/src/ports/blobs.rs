@@ -1,0 +1,14 @@
+//! Large content by its hash.
+
+use super::session_store::StoreError;
+use crate::ids::BlobRef;
+use std::path::PathBuf;
+
+/// Blocking: implementations touch the disk for a moment.
+pub trait Blobs: Send + Sync {
+    /// Stores the bytes, durably, and names them by their hash. Storing the same bytes twice is free.
+    fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError>;
+    fn get(&self, blob: &BlobRef) -> Result<Vec<u8>, StoreError>;
+    /// Where a reader finds it as a file, if it is one.
+    fn path(&self, blob: &BlobRef) -> Option<PathBuf>;
+}

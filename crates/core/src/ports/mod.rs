@@ -1,0 +1,18 @@
+//! What the engine needs from the world, one trait each. Test doubles and real parts implement the same.
+
+pub mod approver;
+pub mod blobs;
+pub mod model;
+pub mod session_store;
+pub mod tool;
+
+pub use approver::{Approver, Question, Reply};
+pub use blobs::Blobs;
+pub use model::{Model, ModelInfo, ModelStream};
+pub use session_store::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
+pub use tool::{Progress, Recorder, Tool, ToolContext};
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

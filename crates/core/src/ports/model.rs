@@ -1,0 +1,29 @@
+//! A model: provider, protocol, transport and retries behind one call.
+
+use crate::ids::ModelId;
+use crate::ledger::Price;
+use crate::model::{ModelError, ModelEvent, Request};
+use futures_core::Stream;
+use std::pin::Pin;
+
+pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
+
+pub trait Model: Send + Sync {
+    /// Sends the request when the stream is first polled. Tries that fail before the first event are repeated
+    /// here, told by `Retrying`; after the first event a failure is the stream's last item.
+    fn stream(&self, request: Request) -> ModelStream;
+
+    /// What is known of a model's limits and prices.
+    fn info(&self, model: &ModelId) -> ModelInfo;
+
+    /// The size of the request's prompt in tokens, roughly: enough to reserve money by.
+    fn estimate(&self, request: &Request) -> u64;
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelInfo {
+    pub window: u64,
+    pub max_output: u32,
+    /// None: nobody told us what it costs.
+    pub price: Option<Price>,
+}

@@ -1,0 +1,61 @@
+//! Where sessions live.
+
+use crate::ids::SessionId;
+use crate::session::Entry;
+use crate::time::Timestamp;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    #[error("cannot {doing} {path}: {why}")]
+    Io { doing: &'static str, path: PathBuf, why: String },
+    #[error("there is no session {0} here")]
+    NotFound(SessionId),
+    #[error("session {0} exists already")]
+    Exists(SessionId),
+    #[error("session {id} is open in another process ({owner}). Close it there, or fork the session")]
+    Locked { id: SessionId, owner: String },
+    #[error("session {id} was written by a newer version (format {format}). Update, or start a new session")]
+    TooNew { id: SessionId, format: u16 },
+    #[error("{0} is not a session log: {1}")]
+    NotALog(PathBuf, String),
+    #[error("blob {0} is missing or damaged")]
+    BlobLost(String),
+}
+
+/// An open log: the only writer of its session until it is dropped.
+pub trait SessionLog: Send + Sync {
+    fn id(&self) -> &SessionId;
+    /// One write; after a kill at most the last line is torn.
+    fn append(&self, entry: &Entry) -> Result<(), StoreError>;
+    /// Everything appended so far survives a loss of power. Blocks for the disk.
+    fn sync(&self) -> Result<(), StoreError>;
+}
+
+/// A log that was opened again.
+pub struct Loaded {
+    pub log: Arc<dyn SessionLog>,
+    pub entries: Vec<Entry>,
+    /// What was found wrong and put aside, one line each.
+    pub notices: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionInfo {
+    pub id: SessionId,
+    pub title: String,
+    pub messages: u64,
+    pub created: Timestamp,
+    pub modified: Timestamp,
+}
+
+pub trait SessionStore: Send + Sync {
+    /// Starts a log; `first` is its `Opened` entry.
+    fn create(&self, first: Entry) -> Result<Arc<dyn SessionLog>, StoreError>;
+    fn open(&self, id: &SessionId) -> Result<Loaded, StoreError>;
+    /// Copies what `from` holds into a new session; `first` is the new log's `Opened` entry.
+    fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError>;
+    /// Sessions of one workspace, newest first.
+    fn list(&self, workspace: &Path) -> Result<Vec<SessionInfo>, StoreError>;
+}

@@ -1,0 +1,40 @@
+//! A tool, erased: what the registry holds and the engine runs.
+
+use super::session_store::StoreError;
+use super::{Blobs, BoxFuture};
+use crate::ids::CallId;
+use crate::permission::Access;
+use crate::session::Entry;
+use crate::tool::{ToolOutput, ToolSpec};
+use serde_json::Value;
+use std::sync::Arc;
+
+pub trait Tool: Send + Sync {
+    fn spec(&self) -> &ToolSpec;
+
+    /// What the call would touch, or, if the input is wrong, what to tell the model.
+    /// May look at the file system to resolve links; changes nothing.
+    fn access(&self, input: &Value) -> Result<Access, ToolOutput>;
+
+    /// Runs the call. The input was accepted by `access` before. Dropping the future stops everything it started.
+    fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput>;
+}
+
+/// What a call gets besides its input. No session, no engine, no configuration.
+#[derive(Clone)]
+pub struct ToolContext {
+    pub call: CallId,
+    pub progress: Arc<dyn Progress>,
+    pub recorder: Arc<dyn Recorder>,
+    pub blobs: Arc<dyn Blobs>,
+}
+
+/// Takes the newest output of a running call. Never waits.
+pub trait Progress: Send + Sync {
+    fn tail(&self, tail: &str);
+}
+
+/// Writes a fact to the session's log before the tool acts on it.
+pub trait Recorder: Send + Sync {
+    fn record(&self, entry: Entry) -> Result<(), StoreError>;
+}

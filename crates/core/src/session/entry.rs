@@ -1,0 +1,92 @@
+//! The facts of the log. One line each, never rewritten; old formats are read for ever.
+
+use crate::ids::{BlobRef, CallId, ModelId, SessionId};
+use crate::ledger::Usage;
+use crate::message::{Block, Message};
+use crate::model::StopReason;
+use crate::time::Timestamp;
+use crate::tool::Seen;
+use crate::turn::{Continue, Terminal};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The format this program writes. A log with a higher one is refused untouched.
+pub const FORMAT: u16 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Entry {
+    Opened {
+        format: u16,
+        session: SessionId,
+        workspace: PathBuf,
+        at: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forked_from: Option<Fork>,
+    },
+    /// A person's message: on disk before anything follows from it.
+    Prompt {
+        message: Message,
+        at: Timestamp,
+    },
+    Answer {
+        message: Message,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<StopReason>,
+    },
+    /// A message the harness added.
+    Note {
+        message: Message,
+    },
+    Went {
+        why: Continue,
+    },
+    /// Written only for calls that may change something, before they do.
+    CallStarted {
+        id: CallId,
+    },
+    CallFinished {
+        result: Block,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        seen: Vec<Seen>,
+    },
+    Decided {
+        call: CallId,
+        verdict: Verdict,
+        why: String,
+    },
+    /// The content a file had before a call changed it; none if there was no file.
+    Snapshot {
+        call: CallId,
+        path: PathBuf,
+        before: Option<BlobRef>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+        /// Hash of what the call wrote; none if it removed the file.
+        after: Option<String>,
+    },
+    Spent {
+        model: ModelId,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<f64>,
+    },
+    End {
+        terminal: Terminal,
+        at: Timestamp,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Allow,
+    Deny,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fork {
+    pub session: SessionId,
+    /// How many entries of it were copied.
+    pub entries: u64,
+}

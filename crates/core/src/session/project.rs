@@ -1,0 +1,163 @@
+//! Entries → session. A fold, so that a resumed session is the same as one that never stopped.
+
+use super::entry::Entry;
+use crate::ids::{BlobRef, CallId, ModelId, SessionId};
+use crate::ledger::Usage;
+use crate::message::{Block, Message};
+use crate::pairing;
+use crate::texts;
+use crate::tool::Seen;
+use crate::turn::{Continue, Terminal};
+use crate::view::View;
+use std::path::PathBuf;
+
+/// What a log says, folded.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    pub id: Option<SessionId>,
+    pub workspace: PathBuf,
+    pub view: View,
+    pub turns: u32,
+    pub seen: Vec<Seen>,
+    pub snapshots: Vec<Snapshot>,
+    pub spent: Vec<Spend>,
+    /// How the last turn ended; none while it is open or when the process died in it.
+    pub ended: Option<Terminal>,
+    /// The first prompt's text, for listings.
+    pub title: String,
+    pending: Pending,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    pub call: CallId,
+    pub path: PathBuf,
+    pub before: Option<BlobRef>,
+    pub mode: Option<u32>,
+    pub after: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spend {
+    pub model: ModelId,
+    pub usage: Usage,
+    pub cost: Option<f64>,
+}
+
+/// What became of the open calls since the answer that made them.
+#[derive(Clone, Debug, Default)]
+pub struct Pending {
+    started: Vec<CallId>,
+    results: Vec<Block>,
+}
+
+impl Pending {
+    pub fn started(&mut self, id: CallId) {
+        self.started.push(id);
+    }
+
+    pub fn finished(&mut self, result: Block) {
+        self.results.push(result);
+    }
+
+    /// Answers the open calls: with what was recorded, and with the truth where nothing was.
+    pub fn settle(self, view: &mut View) {
+        let open = view.open_calls().to_vec();
+        if open.is_empty() {
+            return;
+        }
+        let truth = |id: &CallId| match self.started.contains(id) {
+            true => texts::LOST_EFFECT,
+            false => texts::LOST_HARMLESS,
+        };
+        let content = pairing::complete(&open, self.results, truth);
+        view.push(Message::User { content });
+    }
+}
+
+impl Session {
+    pub fn fold(entries: impl IntoIterator<Item = Entry>) -> Self {
+        let mut session = Session::default();
+        for entry in entries {
+            session.apply(entry);
+        }
+        session
+    }
+
+    pub fn apply(&mut self, entry: Entry) {
+        match entry {
+            Entry::Opened { session, workspace, .. } => {
+                self.id = Some(session);
+                self.workspace = workspace;
+            }
+            Entry::Prompt { message, .. } => self.prompt(message),
+            Entry::Answer { message, .. } => {
+                self.settle();
+                self.view.push(message);
+            }
+            Entry::Note { message } => {
+                self.settle_if_answered();
+                self.view.push(message);
+            }
+            Entry::Went { why } => self.went(why),
+            Entry::CallStarted { id } => self.pending.started(id),
+            Entry::CallFinished { result, seen } => {
+                self.pending.finished(result);
+                self.seen.extend(seen);
+            }
+            Entry::Decided { .. } => {}
+            Entry::Snapshot { call, path, before, mode, after } => {
+                self.snapshots.push(Snapshot { call, path, before, mode, after });
+            }
+            Entry::Spent { model, usage, cost } => self.spent.push(Spend { model, usage, cost }),
+            Entry::End { terminal, .. } => {
+                self.settle();
+                self.ended = Some(terminal);
+            }
+        }
+    }
+
+    /// Makes the session ready for a new prompt: whatever a dead process left open gets an honest result.
+    pub fn close(mut self) -> Self {
+        self.settle();
+        self
+    }
+
+    fn prompt(&mut self, message: Message) {
+        self.settle();
+        if self.title.is_empty() {
+            self.title = message.text();
+        }
+        self.turns += 1;
+        self.ended = None;
+        self.view.push(message);
+    }
+
+    fn went(&mut self, why: Continue) {
+        match why {
+            Continue::NextTurn => self.settle(),
+            Continue::ImageDropRetry => {
+                self.view.drop_images();
+            }
+            Continue::ThinkingDropRetry => {
+                self.view.drop_thinking();
+            }
+            _ => {}
+        }
+    }
+
+    /// A note follows the results of its iteration; one that closes the calls itself brings them along.
+    fn settle_if_answered(&mut self) {
+        if !self.pending.results.is_empty() {
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        std::mem::take(&mut self.pending).settle(&mut self.view);
+    }
+}
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;

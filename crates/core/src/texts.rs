@@ -1,0 +1,17 @@
+//! The sentences this crate writes into a conversation. Each is a file under `prompts/`.
+
+macro_rules! text {
+    ($name:ident, $path:literal) => {
+        pub const $name: &str = include_str!(concat!("../../../prompts/", $path)).trim_ascii();
+    };
+}
+
+text!(RESUME, "resume.md");
+text!(INTERRUPTED_ANSWER, "interrupted-answer.md");
+text!(INTERRUPTED_TOOLS, "interrupted-tools.md");
+text!(NO_RESULT, "results/no-result.md");
+text!(TURN_ENDED, "results/turn-ended.md");
+text!(LOST_EFFECT, "results/lost-effect.md");
+text!(LOST_HARMLESS, "results/lost-harmless.md");
+text!(IMAGE_GONE, "results/image-gone.md");
+text!(CUT_CALL, "results/cut-call.md");

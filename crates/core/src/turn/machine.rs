@@ -1,0 +1,347 @@
+//! `next` says what to do, `advance` absorbs what happened. Both are pure.
+//!
+//! Control never depends on what a message says, only on whether calls are open: that is what makes the
+//! exhaustive walk over control states a proof.
+
+use super::limits::Limits;
+use super::reason::{Continue, Terminal};
+use super::state::{Phase, Recovery, State};
+use crate::message::{Block, Message};
+use crate::model::ModelErrorKind;
+use crate::texts;
+use crate::view::{Item, View};
+use std::sync::Arc;
+
+/// What the driver must do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Prepare,
+    Sample { escalated: bool, fallback: bool, stream_retry: u8 },
+    Collapse,
+    Compact,
+    SettleTools,
+    StopHooks,
+    Finish(Terminal),
+}
+
+/// What the driver saw.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Prepared(Result<View, PrepareError>),
+    Sampled { message: Option<Message>, cut: bool, end: SampleEnd },
+    Collapsed(Option<(View, u32)>),
+    Compacted(Option<View>),
+    ToolsSettled { results: Vec<Block>, extra: Vec<Message>, end: ToolsEnd },
+    StopHooks(StopVerdict),
+    /// The user stopped a step that has nothing to hand over.
+    Interrupted,
+    /// A fact could not be written: we do not go on without memory.
+    StoreFailed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrepareError {
+    BlockingLimit,
+    BudgetSpent,
+    RapidRefill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleEnd {
+    /// The model has said all; also any stop reason that means no more than that.
+    EndOfTurn,
+    MaxOutput,
+    /// The window is full: like the output limit, but a higher limit would not help.
+    WindowFull,
+    Paused,
+    Refused,
+    /// Complete, but without text or calls.
+    Empty,
+    Cancelled,
+    /// The stream ended before the answer did.
+    Broken(ModelErrorKind),
+    /// No answer began.
+    Failed(ModelErrorKind),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolsEnd {
+    Finished,
+    Cancelled,
+    HookStopped,
+    Deferred,
+}
+
+#[derive(Clone, Debug)]
+pub enum StopVerdict {
+    Pass,
+    Block(Message),
+    Prevent,
+    SpendMore(Message),
+}
+
+/// What became of it: the new state, and the facts to be recorded before anything follows from them.
+#[derive(Clone, Debug)]
+pub struct Advance {
+    pub state: State,
+    pub facts: Vec<Fact>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Fact {
+    /// The answer belongs to the conversation now.
+    Answered(Arc<Item>),
+    /// The answer was thrown away; readers forget what they drew.
+    Dropped,
+    /// The harness itself added a message.
+    Noted(Arc<Item>),
+    Went(Continue),
+    Ended(Terminal),
+}
+
+pub fn next(state: &State) -> Step {
+    match state.phase {
+        Phase::Prepare => Step::Prepare,
+        Phase::Sample => Step::Sample {
+            escalated: state.recovery.escalated,
+            fallback: state.recovery.fell_back,
+            stream_retry: state.recovery.stream_retries,
+        },
+        Phase::Collapse => Step::Collapse,
+        Phase::Compact => Step::Compact,
+        Phase::SettleTools { .. } => Step::SettleTools,
+        Phase::StopHooks => Step::StopHooks,
+        Phase::Done(terminal) => Step::Finish(terminal),
+    }
+}
+
+pub fn advance(state: State, outcome: Outcome, limits: &Limits) -> Advance {
+    let turn = Turn { state, facts: Vec::new(), limits };
+    match outcome {
+        Outcome::Prepared(Ok(view)) => turn.with_view(view).to(Phase::Sample),
+        Outcome::Prepared(Err(PrepareError::BlockingLimit)) => turn.done(Terminal::BlockingLimit),
+        Outcome::Prepared(Err(PrepareError::BudgetSpent)) => turn.done(Terminal::MaxBudget),
+        Outcome::Prepared(Err(PrepareError::RapidRefill)) => turn.done(Terminal::RapidRefill),
+        Outcome::Sampled { message, cut, end } => turn.sampled(message, cut, end),
+        Outcome::Collapsed(Some((view, drained))) => {
+            turn.with_view(view).again(Continue::CollapseDrainRetry { drained })
+        }
+        Outcome::Collapsed(None) => turn.compact_or_end(),
+        Outcome::Compacted(Some(view)) => turn.with_view(view).again(Continue::ReactiveCompactRetry),
+        Outcome::Compacted(None) => turn.done(Terminal::PromptTooLong),
+        Outcome::ToolsSettled { results, extra, end } => turn.settled(results, extra, end),
+        Outcome::StopHooks(verdict) => turn.stopped(verdict),
+        Outcome::Interrupted => turn.done(Terminal::AbortedStreaming),
+        Outcome::StoreFailed => turn.done(Terminal::StoreFailed),
+    }
+}
+
+struct Turn<'a> {
+    state: State,
+    facts: Vec<Fact>,
+    limits: &'a Limits,
+}
+
+impl Turn<'_> {
+    fn sampled(mut self, message: Option<Message>, cut: bool, end: SampleEnd) -> Advance {
+        if let Some(why) = self.way_round_without_this_answer(end) {
+            self.facts.push(Fact::Dropped);
+            return match why {
+                Drop::Again(why) => self.again(why),
+                Drop::Collapse => self.to(Phase::Collapse),
+            };
+        }
+        if let Some(item) = message.and_then(|message| self.state.view.push(message)) {
+            self.facts.push(Fact::Answered(item));
+        }
+        let calls_open = !self.state.view.open_calls().is_empty();
+        match end {
+            SampleEnd::Cancelled if calls_open => self.to(Phase::SettleTools { cancelled: true, cut }),
+            SampleEnd::Cancelled => self.done(Terminal::AbortedStreaming),
+            SampleEnd::Refused => self.done(Terminal::Refusal),
+            SampleEnd::Failed(kind) | SampleEnd::Broken(kind) => self.failed(kind),
+            _ if calls_open => self.to(Phase::SettleTools { cancelled: false, cut }),
+            SampleEnd::EndOfTurn | SampleEnd::Empty => self.to(Phase::StopHooks),
+            SampleEnd::Paused => self.paused(),
+            SampleEnd::MaxOutput | SampleEnd::WindowFull => self.cut_off(),
+        }
+    }
+
+    /// The ways round that throw the answer away, each at most as often as its bound says.
+    fn way_round_without_this_answer(&mut self, end: SampleEnd) -> Option<Drop> {
+        let (recovery, limits) = (&mut self.state.recovery, self.limits);
+        match end {
+            SampleEnd::MaxOutput if limits.may_escalate && !recovery.escalated => {
+                recovery.escalated = true;
+                Some(Drop::Again(Continue::MaxOutputTokensEscalate))
+            }
+            SampleEnd::Empty if recovery.empty_retries < limits.max_empty_retries => {
+                recovery.empty_retries += 1;
+                Some(Drop::Again(Continue::EmptyRetry { attempt: recovery.empty_retries }))
+            }
+            SampleEnd::Broken(_) if recovery.stream_retries < limits.max_stream_retries => {
+                recovery.stream_retries += 1;
+                Some(Drop::Again(Continue::StreamRetry { attempt: recovery.stream_retries }))
+            }
+            SampleEnd::Broken(kind) | SampleEnd::Failed(kind)
+                if kind.another_model_may_help() && limits.has_fallback && !recovery.fell_back =>
+            {
+                recovery.fell_back = true;
+                recovery.stream_retries = 0;
+                Some(Drop::Again(Continue::ModelFallback))
+            }
+            SampleEnd::Failed(ModelErrorKind::ContextOverflow) if !recovery.collapsed => {
+                recovery.collapsed = true;
+                Some(Drop::Collapse)
+            }
+            SampleEnd::Failed(ModelErrorKind::BadImage) if !recovery.images_dropped => {
+                recovery.images_dropped = true;
+                self.state.view.drop_images().then_some(Drop::Again(Continue::ImageDropRetry))
+            }
+            SampleEnd::Failed(ModelErrorKind::BadThinking) if !recovery.thinking_dropped => {
+                recovery.thinking_dropped = true;
+                self.state.view.drop_thinking().then_some(Drop::Again(Continue::ThinkingDropRetry))
+            }
+            _ => None,
+        }
+    }
+
+    fn failed(self, kind: ModelErrorKind) -> Advance {
+        match kind {
+            ModelErrorKind::ContextOverflow => self.compact_or_end(),
+            ModelErrorKind::BadImage => self.done(Terminal::ImageError),
+            kind => self.done(Terminal::ModelError(kind)),
+        }
+    }
+
+    fn compact_or_end(mut self) -> Advance {
+        if self.state.recovery.compacted {
+            return self.done(Terminal::PromptTooLong);
+        }
+        self.state.recovery.compacted = true;
+        self.to(Phase::Compact)
+    }
+
+    fn paused(mut self) -> Advance {
+        if self.state.recovery.pauses >= self.limits.max_pauses {
+            return self.done(Terminal::ModelError(ModelErrorKind::Protocol));
+        }
+        self.state.recovery.pauses += 1;
+        let attempt = self.state.recovery.pauses;
+        self.again(Continue::PauseResume { attempt })
+    }
+
+    fn cut_off(mut self) -> Advance {
+        if self.state.recovery.resumes >= self.limits.max_resumes {
+            return self.done(Terminal::MaxOutputTokens);
+        }
+        self.state.recovery.resumes += 1;
+        let attempt = self.state.recovery.resumes;
+        self.note(Message::meta(texts::RESUME));
+        self.again(Continue::MaxOutputTokensRecovery { attempt })
+    }
+
+    fn settled(mut self, results: Vec<Block>, extra: Vec<Message>, end: ToolsEnd) -> Advance {
+        let (cancelled, cut) = match self.state.phase {
+            Phase::SettleTools { cancelled, cut } => (cancelled, cut),
+            _ => (false, false),
+        };
+        self.state.view.push(Message::User { content: results });
+        for message in extra {
+            self.note(message);
+        }
+        match end {
+            _ if cancelled => self.done(Terminal::AbortedStreaming),
+            ToolsEnd::Cancelled => self.done(Terminal::AbortedTools),
+            ToolsEnd::HookStopped => self.done(Terminal::HookStopped),
+            ToolsEnd::Deferred => self.done(Terminal::ToolDeferred),
+            ToolsEnd::Finished if self.limits.max_iterations.is_some_and(|max| self.state.iteration >= max) => {
+                self.done(Terminal::MaxTurns)
+            }
+            ToolsEnd::Finished if cut && self.state.recovery.cut_calls >= self.limits.max_cut_calls => {
+                self.done(Terminal::MaxOutputTokens)
+            }
+            ToolsEnd::Finished => self.next_turn(cut),
+        }
+    }
+
+    /// A new iteration may recover afresh. The model choice outlives it, and so does the count of cut calls
+    /// until an answer comes whose calls are all complete: a cut call leads here by itself.
+    fn next_turn(mut self, cut: bool) -> Advance {
+        let had = self.state.recovery;
+        let cut_calls = if cut { had.cut_calls + 1 } else { 0 };
+        self.state.recovery = Recovery { fell_back: had.fell_back, cut_calls, ..Recovery::default() };
+        self.state.iteration = self.state.iteration.saturating_add(1);
+        self.again(Continue::NextTurn)
+    }
+
+    fn stopped(mut self, verdict: StopVerdict) -> Advance {
+        match verdict {
+            StopVerdict::Pass => self.done(Terminal::Completed),
+            StopVerdict::Prevent => self.done(Terminal::StopHookPrevented),
+            StopVerdict::Block(_) if self.state.recovery.stop_blocks >= self.limits.max_stop_blocks => {
+                self.done(Terminal::StopHookPrevented)
+            }
+            StopVerdict::Block(reason) => {
+                self.state.recovery.stop_blocks += 1;
+                self.note(reason);
+                self.again(Continue::StopHookBlocking)
+            }
+            StopVerdict::SpendMore(_) if self.state.recovery.nudges >= self.limits.max_nudges => {
+                self.done(Terminal::Completed)
+            }
+            StopVerdict::SpendMore(nudge) => {
+                self.state.recovery.nudges += 1;
+                self.note(nudge);
+                self.again(Continue::TokenBudgetContinuation)
+            }
+        }
+    }
+
+    fn note(&mut self, message: Message) {
+        if let Some(item) = self.state.view.push(message) {
+            self.facts.push(Fact::Noted(item));
+        }
+    }
+
+    fn with_view(mut self, view: View) -> Self {
+        self.state.view = view;
+        self
+    }
+
+    fn to(self, phase: Phase) -> Advance {
+        Advance { state: State { phase, ..self.state }, facts: self.facts }
+    }
+
+    fn again(mut self, why: Continue) -> Advance {
+        self.facts.push(Fact::Went(why));
+        self.state.last = Some(why);
+        self.to(Phase::Prepare)
+    }
+
+    /// Whatever the way out, the history is valid and the model will know that it was stopped.
+    fn done(mut self, terminal: Terminal) -> Advance {
+        if let Some(item) = self.state.view.close_open_calls(texts::TURN_ENDED) {
+            self.facts.push(Fact::Noted(item));
+        }
+        match terminal {
+            Terminal::AbortedStreaming => self.note(Message::meta(texts::INTERRUPTED_ANSWER)),
+            Terminal::AbortedTools => self.note(Message::meta(texts::INTERRUPTED_TOOLS)),
+            _ => {}
+        }
+        self.facts.push(Fact::Ended(terminal));
+        self.to(Phase::Done(terminal))
+    }
+}
+
+enum Drop {
+    Again(Continue),
+    Collapse,
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod walk;

@@ -1,0 +1,119 @@
+//! Why the loop went round, and why it ended. Each variant has one name on the wire.
+
+use crate::model::ModelErrorKind;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Continue {
+    /// Tool results need another answer.
+    NextTurn,
+    CollapseDrainRetry { drained: u32 },
+    ReactiveCompactRetry,
+    /// Cut off at the default output limit: asked again with the higher one.
+    MaxOutputTokensEscalate,
+    /// Cut off again: the model is asked to go on.
+    MaxOutputTokensRecovery { attempt: u8 },
+    StopHookBlocking,
+    TokenBudgetContinuation,
+    ModelFallback,
+    /// The stream broke before anything was changed by its calls.
+    StreamRetry { attempt: u8 },
+    PauseResume { attempt: u8 },
+    /// The answer held nothing.
+    EmptyRetry { attempt: u8 },
+    /// The provider refused an image: words stand in its place now.
+    ImageDropRetry,
+    /// The provider refused replayed thinking: it is left out now.
+    ThinkingDropRetry,
+}
+
+impl Continue {
+    pub fn name(self) -> &'static str {
+        match self {
+            Continue::NextTurn => "next_turn",
+            Continue::CollapseDrainRetry { .. } => "collapse_drain_retry",
+            Continue::ReactiveCompactRetry => "reactive_compact_retry",
+            Continue::MaxOutputTokensEscalate => "max_output_tokens_escalate",
+            Continue::MaxOutputTokensRecovery { .. } => "max_output_tokens_recovery",
+            Continue::StopHookBlocking => "stop_hook_blocking",
+            Continue::TokenBudgetContinuation => "token_budget_continuation",
+            Continue::ModelFallback => "model_fallback",
+            Continue::StreamRetry { .. } => "stream_retry",
+            Continue::PauseResume { .. } => "pause_resume",
+            Continue::EmptyRetry { .. } => "empty_retry",
+            Continue::ImageDropRetry => "image_drop_retry",
+            Continue::ThinkingDropRetry => "thinking_drop_retry",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "reason", content = "kind", rename_all = "snake_case")]
+pub enum Terminal {
+    Completed,
+    MaxTurns,
+    MaxBudget,
+    BlockingLimit,
+    PromptTooLong,
+    MaxOutputTokens,
+    AbortedStreaming,
+    AbortedTools,
+    StopHookPrevented,
+    HookStopped,
+    ImageError,
+    Refusal,
+    ToolDeferred,
+    RapidRefill,
+    ModelError(ModelErrorKind),
+    StoreFailed,
+}
+
+impl Terminal {
+    pub fn name(self) -> &'static str {
+        match self {
+            Terminal::Completed => "completed",
+            Terminal::MaxTurns => "max_turns",
+            Terminal::MaxBudget => "max_budget",
+            Terminal::BlockingLimit => "blocking_limit",
+            Terminal::PromptTooLong => "prompt_too_long",
+            Terminal::MaxOutputTokens => "max_output_tokens",
+            Terminal::AbortedStreaming => "aborted_streaming",
+            Terminal::AbortedTools => "aborted_tools",
+            Terminal::StopHookPrevented => "stop_hook_prevented",
+            Terminal::HookStopped => "hook_stopped",
+            Terminal::ImageError => "image_error",
+            Terminal::Refusal => "refusal",
+            Terminal::ToolDeferred => "tool_deferred",
+            Terminal::RapidRefill => "rapid_refill_breaker",
+            Terminal::ModelError(_) => "model_error",
+            Terminal::StoreFailed => "store_failed",
+        }
+    }
+
+    /// One sentence for the person reading: what to do now. Empty when there is nothing to do.
+    pub fn next_step(self) -> &'static str {
+        match self {
+            Terminal::Completed => "",
+            Terminal::MaxTurns => "Raise --max-turns, or resume the session to go on.",
+            Terminal::MaxBudget => "Raise --max-budget-usd and resume the session to go on.",
+            Terminal::BlockingLimit | Terminal::PromptTooLong => {
+                "The conversation does not fit the model's window. Start a new session, or use a model with a larger window."
+            }
+            Terminal::MaxOutputTokens => "Ask for the rest in smaller pieces.",
+            Terminal::AbortedStreaming | Terminal::AbortedTools => "Resume the session to go on.",
+            Terminal::StopHookPrevented | Terminal::HookStopped => "A hook ended the turn; see its message.",
+            Terminal::ImageError => "Leave the image out, or send a smaller one.",
+            Terminal::Refusal => "Rephrase the request, or start a new session.",
+            Terminal::ToolDeferred => "Answer the deferred call, then resume the session.",
+            Terminal::RapidRefill => "The window filled up again right after each compaction. Split the task.",
+            Terminal::ModelError(ModelErrorKind::Auth) => "Check the credential and its permissions.",
+            Terminal::ModelError(ModelErrorKind::ModelNotFound) => "Check the model's name (--model).",
+            Terminal::ModelError(ModelErrorKind::RateLimited | ModelErrorKind::Overloaded) => {
+                "Wait a while, then resume the session; nothing was lost."
+            }
+            Terminal::ModelError(_) => "Resume the session to try again; nothing was lost.",
+            Terminal::StoreFailed => "Make room or repair the disk, then resume the session.",
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Where a turn stands. The whole state is replaced at each step, never patched from outside.
+
+use super::reason::{Continue, Terminal};
+use crate::view::View;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub view: View,
+    pub phase: Phase,
+    /// From 1; one more per tool follow-up.
+    pub iteration: u32,
+    pub recovery: Recovery,
+    /// Why we are here again.
+    pub last: Option<Continue>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    Prepare,
+    Sample,
+    Collapse,
+    Compact,
+    SettleTools { cancelled: bool, cut: bool },
+    StopHooks,
+    Done(Terminal),
+}
+
+/// What was tried since the last answer with complete calls; each field bounds one way round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Recovery {
+    pub collapsed: bool,
+    pub compacted: bool,
+    pub escalated: bool,
+    pub resumes: u8,
+    pub stop_blocks: u8,
+    pub nudges: u8,
+    pub fell_back: bool,
+    pub cut_calls: u8,
+    pub stream_retries: u8,
+    pub pauses: u8,
+    pub empty_retries: u8,
+    pub images_dropped: bool,
+    pub thinking_dropped: bool,
+}
+
+impl State {
+    pub fn start(view: View) -> Self {
+        State { view, phase: Phase::Prepare, iteration: 1, recovery: Recovery::default(), last: None }
+    }
+}

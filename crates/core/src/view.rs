@@ -1,0 +1,203 @@
+//! What the model sees. A `View` can only be built from valid steps, so an invalid history cannot be sent.
+
+use crate::ids::CallId;
+use crate::message::{Block, Image, Message, ResultPart};
+use crate::pairing;
+use crate::texts::{IMAGE_GONE, NO_RESULT};
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+const EMPTY_USER: &str = "(no content)";
+
+/// A message together with its rendered bytes, which are made once and then shared.
+#[derive(Debug)]
+pub struct Item {
+    message: Message,
+    rendered: OnceLock<(&'static str, Arc<dyn Any + Send + Sync>)>,
+}
+
+impl Item {
+    fn new(message: Message) -> Arc<Self> {
+        Arc::new(Item { message, rendered: OnceLock::new() })
+    }
+
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// The rendering for one wire protocol. The first protocol that asks keeps it; another one (a fallback to a
+    /// different provider) renders anew, which is rare enough not to be stored.
+    pub fn rendered<T: Any + Send + Sync>(
+        &self,
+        protocol: &'static str,
+        render: impl Fn(&Message) -> T,
+    ) -> Arc<T> {
+        let (owner, kept) = self
+            .rendered
+            .get_or_init(|| (protocol, Arc::new(render(&self.message)) as Arc<dyn Any + Send + Sync>));
+        if *owner == protocol
+            && let Ok(kept) = kept.clone().downcast::<T>()
+        {
+            return kept;
+        }
+        Arc::new(render(&self.message))
+    }
+}
+
+/// A valid history. Cloning copies pointers.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    items: Vec<Arc<Item>>,
+    /// Calls of the last message that wait for their results.
+    open: Vec<CallId>,
+}
+
+impl PartialEq for View {
+    fn eq(&self, other: &Self) -> bool {
+        self.messages().eq(other.messages())
+    }
+}
+
+impl View {
+    pub fn from_messages(messages: impl IntoIterator<Item = Message>) -> Self {
+        let mut view = View::default();
+        for message in messages {
+            view.push(message);
+        }
+        view
+    }
+
+    pub fn items(&self) -> &[Arc<Item>] {
+        &self.items
+    }
+
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.items.iter().map(|item| item.message())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    pub fn open_calls(&self) -> &[CallId] {
+        &self.open
+    }
+
+    pub fn has_call(&self, id: &CallId) -> bool {
+        self.messages().any(|message| message.calls().any(|call| call == id))
+    }
+
+    /// Adds a message, mending what can be mended honestly: results are put in call order and completed,
+    /// results without a call are left out, empty texts and trailing thinking go. Returns what was added last,
+    /// or nothing if nothing was left.
+    pub fn push(&mut self, message: Message) -> Option<Arc<Item>> {
+        match message {
+            Message::Assistant { content, model } => {
+                self.close_open_calls(NO_RESULT);
+                let content = sendable_answer(content);
+                // An answer to nothing can only come from a damaged log.
+                if content.is_empty() || self.items.is_empty() {
+                    return None;
+                }
+                let message = Message::Assistant { content, model };
+                self.open = message.calls().cloned().collect();
+                Some(self.add(message))
+            }
+            Message::User { content } => {
+                let (results, mut rest) = pairing::split_results(content);
+                rest.retain(|block| !block.is_empty());
+                let open = std::mem::take(&mut self.open);
+                let mut content = pairing::complete(&open, results, |_| NO_RESULT);
+                content.append(&mut rest);
+                if content.is_empty() && self.items.is_empty() {
+                    content.push(Block::Text { text: EMPTY_USER.into(), meta: true });
+                }
+                (!content.is_empty()).then(|| self.add(Message::User { content }))
+            }
+        }
+    }
+
+    /// Answers every open call with the same words, so that the history is valid again.
+    pub fn close_open_calls(&mut self, why: &str) -> Option<Arc<Item>> {
+        if self.open.is_empty() {
+            return None;
+        }
+        let open = std::mem::take(&mut self.open);
+        Some(self.add(Message::User { content: pairing::complete(&open, Vec::new(), |_| why) }))
+    }
+
+    /// Puts words where images stood. True if there were any.
+    pub fn drop_images(&mut self) -> bool {
+        self.rewrite(has_image, |content| content.into_iter().map(without_image).collect())
+    }
+
+    /// Takes out all thinking. True if there was any.
+    pub fn drop_thinking(&mut self) -> bool {
+        self.rewrite(Block::is_thinking, |content| {
+            content.into_iter().filter(|block| !block.is_thinking()).collect()
+        })
+    }
+
+    fn rewrite(
+        &mut self,
+        concerns: impl Fn(&Block) -> bool,
+        change: impl Fn(Vec<Block>) -> Vec<Block>,
+    ) -> bool {
+        let mut changed = false;
+        for item in &mut self.items {
+            if item.message.blocks().iter().any(&concerns) {
+                let mut message = item.message.clone();
+                let content = message.blocks_mut();
+                *content = change(std::mem::take(content));
+                *item = Item::new(message);
+                changed = true;
+            }
+        }
+        // A message of thinking alone would be left empty.
+        self.items.retain(|item| !item.message.blocks().is_empty());
+        changed
+    }
+
+    fn add(&mut self, message: Message) -> Arc<Item> {
+        let item = Item::new(message);
+        self.items.push(item.clone());
+        item
+    }
+}
+
+/// The blocks of an answer that may be replayed: no empty text, and thinking never stands last.
+fn sendable_answer(mut content: Vec<Block>) -> Vec<Block> {
+    content.retain(|block| !block.is_empty());
+    while content.last().is_some_and(Block::is_thinking) {
+        content.pop();
+    }
+    content
+}
+
+fn has_image(block: &Block) -> bool {
+    match block {
+        Block::Image(_) => true,
+        Block::ToolResult { content, .. } => {
+            content.iter().any(|part| matches!(part, ResultPart::Image(Image { .. })))
+        }
+        _ => false,
+    }
+}
+
+fn without_image(block: Block) -> Block {
+    match block {
+        Block::Image(_) => Block::Text { text: IMAGE_GONE.into(), meta: true },
+        Block::ToolResult { id, content, is_error } => {
+            let words = |part| match part {
+                ResultPart::Image(_) => ResultPart::text(IMAGE_GONE),
+                other => other,
+            };
+            Block::ToolResult { id, content: content.into_iter().map(words).collect(), is_error }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

@@ -1,0 +1,80 @@
+//! Everything one agent is made of: the ports and the numbers.
+
+use crate::gate::Gate;
+use crate::journal::Journal;
+use crate::toolbox::Toolbox;
+use ostler_core::ids::ModelId;
+use ostler_core::ledger::Budget;
+use ostler_core::model::Thinking;
+use ostler_core::ports::Model;
+use ostler_core::turn::Limits;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+pub struct Agent {
+    pub model: Arc<dyn Model>,
+    pub choice: ModelChoice,
+    /// Stable parts first; the same for all requests of the session.
+    pub system: Arc<[String]>,
+    pub tools: Toolbox,
+    pub gate: Gate,
+    pub journal: Journal,
+    /// Shared by everything that spends for this agent.
+    pub budget: Arc<Mutex<Budget>>,
+    pub limits: Limits,
+    pub settings: Settings,
+}
+
+#[derive(Clone, Debug)]
+pub struct ModelChoice {
+    pub primary: ModelId,
+    pub fallback: Option<ModelId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The caller's own output limit: never escalated.
+    pub output_limit: Option<u32>,
+    pub default_output: u32,
+    pub escalated_output: u32,
+    pub thinking: Thinking,
+    /// Calls that run at the same time.
+    pub max_parallel_calls: usize,
+    /// Run no call before the answer is complete.
+    pub after_the_answer: bool,
+    pub retries: u32,
+    /// Tries on the primary model when there is a fallback to go to.
+    pub retries_before_fallback: u32,
+    /// Wait before a broken stream is asked again; doubled each time.
+    pub stream_backoff: Duration,
+    /// Bytes of a result that the model gets; the rest goes to a blob.
+    pub result_cap: usize,
+    pub raw_events: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            output_limit: None,
+            default_output: 8_000,
+            escalated_output: 64_000,
+            thinking: Thinking::Auto,
+            max_parallel_calls: 16,
+            after_the_answer: false,
+            retries: 10,
+            retries_before_fallback: 2,
+            stream_backoff: Duration::from_millis(500),
+            result_cap: 50_000,
+            raw_events: false,
+        }
+    }
+}
+
+impl Agent {
+    pub(crate) fn model_id(&self, fallback: bool) -> &ModelId {
+        match (&self.choice.fallback, fallback) {
+            (Some(model), true) => model,
+            _ => &self.choice.primary,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Runs one turn: does what the pure machine says and reports what happened.
+//!
+//! Invariants
+//! - **Nothing that changes the world starts before the answer that asked for it is complete and on disk** (the seal).
+//! - **A turn is a pull stream**: a slow reader holds the model back, dropping it stops everything it started.
+//! - **Every fact is on disk before anything follows from it**; a failing store ends the turn.
+//!
+//! Deliberately absent: providers, tools, files, terminals, teams. They come in through ports.
+
+mod agent;
+mod budget;
+mod call;
+mod gate;
+mod journal;
+mod run;
+mod sample;
+mod scheduler;
+mod settle;
+mod signals;
+mod spill;
+mod tally;
+mod texts;
+mod toolbox;
+mod turn_stream;
+
+pub use agent::{Agent, ModelChoice, Settings};
+pub use gate::Gate;
+pub use journal::Journal;
+pub use run::run;
+pub use toolbox::Toolbox;
+pub use turn_stream::TurnStream;

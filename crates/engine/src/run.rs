@@ -1,0 +1,187 @@
+//! The loop: ask the machine what to do, do it, record what became of it.
+
+use crate::agent::Agent;
+use crate::budget;
+use crate::scheduler::Scheduler;
+use crate::turn_stream::{Emitter, TurnStream};
+use ostler_core::event::{Event, Level};
+use ostler_core::ledger::Usage;
+use ostler_core::message::Message;
+use ostler_core::model::{Request, StopReason};
+use ostler_core::ports::StoreError;
+use ostler_core::session::Entry;
+use ostler_core::turn::{Advance, Fact, Outcome, State, Step, StopVerdict, advance, next};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Runs one turn to its end. Drop the stream to cancel at once; `interrupt` ends it in order.
+/// The prompt is on disk before the first request.
+pub fn run(agent: Arc<Agent>, prompt: Message, interrupt: CancellationToken) -> TurnStream {
+    TurnStream::new(|out| async move {
+        let mut turn = Turn::new(agent, interrupt, out);
+        let state = turn.admit(prompt).await;
+        turn.drive(state).await;
+    })
+}
+
+/// What a running turn owns.
+pub(crate) struct Turn {
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) tools: Scheduler,
+    pub(crate) interrupt: CancellationToken,
+    pub(crate) out: Emitter,
+    pub(crate) tally: crate::tally::Tally,
+    /// The output limit the budget allows for the next request.
+    pub(crate) granted: u32,
+    /// Usage and stop reason of the answer that is being sealed.
+    pub(crate) sealing: Option<(Usage, Option<StopReason>)>,
+    /// The answer is in the log, so its results may follow.
+    pub(crate) recording: bool,
+    pub(crate) unrecorded: Vec<usize>,
+}
+
+impl Turn {
+    fn new(agent: Arc<Agent>, interrupt: CancellationToken, out: Emitter) -> Self {
+        Turn {
+            tools: Scheduler::new(agent.clone()),
+            agent,
+            interrupt,
+            out,
+            tally: crate::tally::Tally::default(),
+            granted: 0,
+            sealing: None,
+            recording: false,
+            unrecorded: Vec::new(),
+        }
+    }
+
+    /// From here on the prompt cannot be lost.
+    async fn admit(&mut self, prompt: Message) -> State {
+        let journal = self.agent.journal.clone();
+        let (mut view, turns) = journal.conversation();
+        let session = journal.log().id().clone();
+        self.out.emit(Event::TurnStarted { session, turn: turns + 1 }).await;
+        view.push(prompt.clone());
+        let at = journal.clock().now();
+        let written = match journal.write(&Entry::Prompt { message: prompt, at }) {
+            Ok(()) => journal.sync().await,
+            Err(error) => Err(error),
+        };
+        let state = State::start(view);
+        match written {
+            Ok(()) => {
+                journal.adopt(&state.view);
+                state
+            }
+            Err(error) => self.store_failed(state, &error).await,
+        }
+    }
+
+    async fn drive(mut self, mut state: State) {
+        loop {
+            let step = next(&state);
+            if let Step::Finish(terminal) = step {
+                let finished = self.tally.finished(terminal, &state);
+                return self.out.emit(Event::Finished(finished)).await;
+            }
+            let outcome = self.perform(step, &state).await;
+            let Advance { state: new, facts } = advance(state, outcome, &self.agent.limits);
+            state = match self.record(&new, facts).await {
+                Ok(()) => new,
+                Err(error) => self.store_failed(new, &error).await,
+            };
+            if next(&state) != Step::SettleTools {
+                self.tools.discard();
+                self.unrecorded.clear();
+                self.recording = false;
+            }
+        }
+    }
+
+    /// One arm per step. `sample` and `settle` have partial work to hand over and watch the interrupt themselves;
+    /// every other step is raced against it.
+    async fn perform(&mut self, step: Step, state: &State) -> Outcome {
+        match step {
+            Step::Sample { fallback, stream_retry, .. } => {
+                return self.sample(state, fallback, stream_retry).await;
+            }
+            Step::SettleTools => return self.settle().await,
+            _ if self.interrupt.is_cancelled() => return Outcome::Interrupted,
+            _ => {}
+        }
+        match step {
+            Step::Prepare => self.prepare(state),
+            // Both come with the context pipeline; until then there is nothing to shrink.
+            Step::Collapse => Outcome::Collapsed(None),
+            Step::Compact => Outcome::Compacted(None),
+            // Without hooks nobody objects.
+            _ => Outcome::StopHooks(StopVerdict::Pass),
+        }
+    }
+
+    fn prepare(&mut self, state: &State) -> Outcome {
+        let recovery = &state.recovery;
+        let request = self.request(state, recovery.fell_back);
+        match budget::grant(&self.agent, &request, recovery.escalated) {
+            Ok(granted) => {
+                self.granted = granted;
+                Outcome::Prepared(Ok(request.view))
+            }
+            Err(error) => Outcome::Prepared(Err(error)),
+        }
+    }
+
+    pub(crate) fn request(&self, state: &State, fallback: bool) -> Request {
+        let agent = &self.agent;
+        let waits_for_fallback = agent.choice.fallback.is_some() && !fallback;
+        let settings = &agent.settings;
+        Request {
+            model: agent.model_id(fallback).clone(),
+            system: agent.system.clone(),
+            tools: agent.tools.specs(),
+            view: state.view.clone(),
+            max_output: self.granted,
+            thinking: settings.thinking,
+            retries: if waits_for_fallback { settings.retries_before_fallback } else { settings.retries },
+            raw_events: settings.raw_events,
+        }
+    }
+
+    /// Facts go to the log before anything follows from them, and to the reader after that.
+    async fn record(&mut self, state: &State, facts: Vec<Fact>) -> Result<(), StoreError> {
+        let journal = self.agent.journal.clone();
+        for fact in facts {
+            match fact {
+                Fact::Answered(item) => {
+                    let (usage, stop) = self.sealing.take().unwrap_or_default();
+                    let entry = Entry::Answer { message: item.message().clone(), stop: stop.clone() };
+                    journal.write(&entry)?;
+                    if self.tools.has_changing() {
+                        journal.sync().await?;
+                    }
+                    let price = self.agent.model.info(self.agent.model_id(state.recovery.fell_back)).price;
+                    let cost = price.map(|price| price.cost(&usage));
+                    self.out.emit(Event::AnswerSealed { usage, cost, stop }).await;
+                }
+                Fact::Dropped => self.out.emit(Event::AnswerDropped).await,
+                Fact::Noted(item) => journal.write(&Entry::Note { message: item.message().clone() })?,
+                Fact::Went(why) => {
+                    journal.write(&Entry::Went { why })?;
+                    self.out.emit(Event::Went(why)).await;
+                }
+                Fact::Ended(terminal) => journal.end(terminal).await?,
+            }
+        }
+        journal.adopt(&state.view);
+        Ok(())
+    }
+
+    async fn store_failed(&mut self, state: State, error: &StoreError) -> State {
+        self.tally.store_failed(error.to_string());
+        advance(state, Outcome::StoreFailed, &self.agent.limits).state
+    }
+
+    pub(crate) async fn notice(&self, level: Level, text: String) {
+        self.out.emit(Event::Notice { level, text }).await;
+    }
+}

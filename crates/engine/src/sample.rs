@@ -1,0 +1,160 @@
+//! One answer: streams it, and hands each call to the scheduler the moment its block is complete.
+
+use crate::run::Turn;
+use futures_util::StreamExt;
+use ostler_core::answer::Answer;
+use ostler_core::event::{Event, Level};
+use ostler_core::message::Block;
+use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
+use ostler_core::session::Entry;
+use ostler_core::texts;
+use ostler_core::turn::{Outcome, SampleEnd, State};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+/// The longest wait before a broken stream is asked again.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+
+impl Turn {
+    pub(crate) async fn sample(&mut self, state: &State, fallback: bool, stream_retry: u8) -> Outcome {
+        let mut request = self.request(state, fallback);
+        request.max_output = self.granted;
+        let model = request.model.clone();
+        if self.backed_off(stream_retry).await.is_err() {
+            return Outcome::Sampled { message: None, cut: false, end: SampleEnd::Cancelled };
+        }
+        let started = Event::IterationStarted { n: state.iteration, model: model.clone(), why: state.last };
+        self.out.emit(started).await;
+        let (mut answer, since) = (Answer::default(), Instant::now());
+        let mut stream = self.agent.model.stream(request);
+        let end = loop {
+            tokio::select! {
+                biased;
+                () = self.interrupt.cancelled() => break SampleEnd::Cancelled,
+                happened = self.tools.happened(), if self.tools.is_busy() => {
+                    if self.tell(happened).await.is_err() {
+                        return Outcome::StoreFailed;
+                    }
+                }
+                event = stream.next() => {
+                    let event = event.unwrap_or_else(|| Err(ended_early()));
+                    if let Some(end) = self.absorb(event, &mut answer, state, &model).await {
+                        break end;
+                    }
+                }
+            }
+        };
+        // The connection is given back before anything waits for the calls.
+        drop(stream);
+        self.tally.api_time(since.elapsed());
+        if self.spend(&answer, &model).is_err() {
+            return Outcome::StoreFailed;
+        }
+        self.sealing = Some((answer.usage, answer.stop.clone()));
+        let cut = answer.is_cut();
+        Outcome::Sampled { message: answer.into_message(&model), cut, end }
+    }
+
+    async fn absorb(
+        &mut self,
+        event: Result<ModelEvent, ModelError>,
+        answer: &mut Answer,
+        state: &State,
+        model: &ostler_core::ids::ModelId,
+    ) -> Option<SampleEnd> {
+        match event {
+            Ok(ModelEvent::Retrying(retry)) => self.out.emit(Event::Retrying(retry)).await,
+            Ok(ModelEvent::Note(text)) => self.notice(Level::Warning, text).await,
+            Ok(ModelEvent::Raw(raw)) => self.out.emit(Event::Raw(raw)).await,
+            Ok(ModelEvent::Started { message_id, request_id, usage }) => {
+                answer.message_id.clone_from(&message_id);
+                answer.usage = usage;
+                let model = model.clone();
+                self.out.emit(Event::AnswerStarted { message_id, request_id, model, usage }).await;
+            }
+            Ok(ModelEvent::Text(text)) => {
+                answer.text(&text);
+                self.out.emit(Event::TextDelta(text)).await;
+            }
+            Ok(ModelEvent::Thinking(text)) => self.out.emit(Event::ThinkingDelta(text)).await,
+            Ok(ModelEvent::Block(block)) => {
+                let block = answer.block(block, &state.view);
+                self.out.emit(Event::BlockFinished { block: block.clone() }).await;
+                if let Block::ToolUse { id, name, input } = block {
+                    self.tools.submit(id, name, input);
+                }
+            }
+            Ok(ModelEvent::Cut { id, name, raw }) => {
+                let block = answer.cut_call(id, name, &raw, &state.view);
+                self.out.emit(Event::BlockFinished { block: block.clone() }).await;
+                if let Block::ToolUse { id, name, input } = block {
+                    self.tools.submit_unusable(id, name, input, texts::CUT_CALL);
+                }
+            }
+            Ok(ModelEvent::Ended { stop, usage }) => {
+                answer.usage = usage;
+                answer.stop = Some(stop.clone());
+                self.tally.stopped(Some(stop.clone()));
+                return Some(self.end_of(stop, answer).await);
+            }
+            Err(error) => return Some(self.failed(error, answer)),
+        }
+        None
+    }
+
+    async fn end_of(&self, stop: StopReason, answer: &Answer) -> SampleEnd {
+        match stop {
+            StopReason::Refusal { .. } => SampleEnd::Refused,
+            StopReason::MaxTokens => SampleEnd::MaxOutput,
+            StopReason::WindowExceeded => SampleEnd::WindowFull,
+            StopReason::PauseTurn => SampleEnd::Paused,
+            _ if answer.is_empty() => SampleEnd::Empty,
+            StopReason::Other(reason) => {
+                let reason = if reason.is_empty() { "none" } else { &reason };
+                self.notice(Level::Warning, format!("The model stopped for an unknown reason: {reason}.")).await;
+                SampleEnd::EndOfTurn
+            }
+            StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence => SampleEnd::EndOfTurn,
+        }
+    }
+
+    fn failed(&mut self, error: ModelError, answer: &Answer) -> SampleEnd {
+        let kind = error.kind;
+        self.tally.failed(error);
+        match answer.message_id.is_empty() {
+            true => SampleEnd::Failed(kind),
+            false => SampleEnd::Broken(kind),
+        }
+    }
+
+    /// Whatever becomes of the answer, its tokens are paid for.
+    fn spend(&mut self, answer: &Answer, model: &ostler_core::ids::ModelId) -> Result<(), ()> {
+        if answer.message_id.is_empty() {
+            return Ok(());
+        }
+        let cost = self.agent.model.info(model).price.map(|price| price.cost(&answer.usage));
+        self.tally.spent(model, answer.usage, cost);
+        self.agent.budget.lock().unwrap_or_else(PoisonError::into_inner).spend(cost.unwrap_or(0.0));
+        let entry = Entry::Spent { model: model.clone(), usage: answer.usage, cost };
+        let written = self.agent.journal.write(&entry);
+        written.map_err(|error| self.tally.store_failed(error.to_string()))
+    }
+
+    /// Waits before a broken stream is asked again; an interrupt ends the wait.
+    async fn backed_off(&self, attempt: u8) -> Result<(), ()> {
+        if attempt == 0 {
+            return Ok(());
+        }
+        let factor = 1u32 << u32::from(attempt - 1).min(6);
+        let wait = self.agent.settings.stream_backoff.saturating_mul(factor).min(LONGEST_BACKOFF);
+        tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => Err(()),
+            () = tokio::time::sleep(wait) => Ok(()),
+        }
+    }
+}
+
+fn ended_early() -> ModelError {
+    ModelError::new(ModelErrorKind::Protocol, "the model's stream ended before the answer did")
+}

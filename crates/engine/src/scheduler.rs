@@ -1,0 +1,286 @@
+//! Which call may start when. Calls begin while the model still talks, if they change nothing.
+
+use crate::agent::Agent;
+use crate::call::{self, Job, Verdict};
+use crate::signals::{CallProgress, Signal, Signals};
+use crate::texts;
+use ostler_core::ids::CallId;
+use ostler_core::message::Block;
+use ostler_core::permission::{Access, Decision};
+use ostler_core::tool::{Seen, ToolOutput};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tokio::task::JoinSet;
+
+pub(crate) struct Scheduler {
+    agent: Arc<Agent>,
+    calls: Vec<Call>,
+    running: JoinSet<(usize, Verdict)>,
+    signals: Arc<Signals>,
+    /// Done, and not yet told.
+    ready: VecDeque<usize>,
+    sealed: bool,
+}
+
+pub(crate) struct Call {
+    pub(crate) id: CallId,
+    pub(crate) name: String,
+    pub(crate) input: Value,
+    access: Access,
+    /// Why a person must say yes first.
+    asks: Option<String>,
+    state: CallState,
+}
+
+enum CallState {
+    Waiting,
+    Running { since: Instant, tail: Arc<Mutex<String>> },
+    Done(Verdict),
+}
+
+pub(crate) enum Happened {
+    Signal(Signal),
+    Finished(usize),
+}
+
+/// How far a call is, as far as starting others depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Waiting,
+    Running,
+    Done,
+}
+
+/// What the rule of starting knows of a call.
+pub(crate) struct Slot<'a> {
+    pub(crate) access: &'a Access,
+    pub(crate) asks: bool,
+    pub(crate) stage: Stage,
+}
+
+/// Which waiting calls may start, at most `room` of them: pure, so that every order can be tested.
+///
+/// Until the answer is sealed it may still be thrown away, so only calls that change nothing may run, and none that
+/// would ask. A call waits for every earlier one it conflicts with.
+pub(crate) fn startable(slots: &[Slot<'_>], sealed: bool, room: usize) -> Vec<usize> {
+    let mut start = Vec::new();
+    for (i, slot) in slots.iter().enumerate() {
+        if start.len() == room {
+            break;
+        }
+        let early = slot.access.is_harmless() && !slot.asks;
+        let earlier = slots.get(..i).unwrap_or_default();
+        let free = || earlier.iter().all(|e| e.stage == Stage::Done || !e.access.conflicts(slot.access));
+        if slot.stage == Stage::Waiting && (sealed || early) && free() {
+            start.push(i);
+        }
+    }
+    start
+}
+
+impl Scheduler {
+    pub(crate) fn new(agent: Arc<Agent>) -> Self {
+        Scheduler {
+            agent,
+            calls: Vec::new(),
+            running: JoinSet::new(),
+            signals: Arc::default(),
+            ready: VecDeque::new(),
+            sealed: false,
+        }
+    }
+
+    /// Takes a complete call. What cannot run is answered at once.
+    pub(crate) fn submit(&mut self, id: CallId, name: String, input: Value) {
+        let judged = self.judge(&name, &input);
+        match judged {
+            Ok((access, asks)) => {
+                self.calls.push(Call { id, name, input, access, asks, state: CallState::Waiting });
+                self.start_what_can();
+            }
+            Err(verdict) => self.answered(id, name, input, verdict),
+        }
+    }
+
+    /// A call that is answered without being run.
+    pub(crate) fn submit_unusable(&mut self, id: CallId, name: String, input: Value, why: &str) {
+        self.answered(id, name, input, Verdict::not_run(ToolOutput::misuse(why)));
+    }
+
+    fn answered(&mut self, id: CallId, name: String, input: Value, verdict: Verdict) {
+        self.ready.push_back(self.calls.len());
+        let (access, state) = (Access::nothing(), CallState::Done(verdict));
+        self.calls.push(Call { id, name, input, access, asks: None, state });
+    }
+
+    fn judge(&self, name: &str, input: &Value) -> Result<(Access, Option<String>), Verdict> {
+        let Some(tool) = self.agent.tools.get(name) else {
+            let known: Vec<_> = self.agent.tools.names().collect();
+            let text = texts::UNKNOWN_TOOL.replace("{name}", name).replace("{known}", &known.join(", "));
+            return Err(Verdict::not_run(ToolOutput::misuse(text)));
+        };
+        let access = tool.access(input).map_err(Verdict::not_run)?;
+        match self.agent.gate.judge(name, &access) {
+            Decision::Allow { .. } => Ok((access, None)),
+            Decision::Ask { why } => Ok((access, Some(why))),
+            Decision::Deny { why } => Err(Verdict::denied(&why)),
+        }
+    }
+
+    /// The answer is complete and on disk: calls that change something may start now.
+    pub(crate) fn seal(&mut self) {
+        self.sealed = true;
+        self.start_what_can();
+    }
+
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
+    /// Some call of the answer may change something.
+    pub(crate) fn has_changing(&self) -> bool {
+        self.calls.iter().any(|call| !call.access.is_harmless())
+    }
+
+    /// The answer was thrown away, or is settled; its calls are gone with it.
+    pub(crate) fn discard(&mut self) {
+        if !self.calls.is_empty() {
+            *self = Scheduler::new(self.agent.clone());
+        }
+    }
+
+    /// Something may still happen by itself.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.ready.is_empty() || !self.running.is_empty()
+    }
+
+    pub(crate) fn call(&self, index: usize) -> Option<&Call> {
+        self.calls.get(index)
+    }
+
+    /// Waits for the next thing a call says or does. Cancel-safe. Only when busy.
+    pub(crate) async fn happened(&mut self) -> Happened {
+        loop {
+            // What a call said comes before the news that it is done.
+            if let Some(signal) = self.signals.take() {
+                return Happened::Signal(signal);
+            }
+            if let Some(index) = self.ready.pop_front() {
+                return Happened::Finished(index);
+            }
+            tokio::select! {
+                biased;
+                signal = self.signals.next() => return Happened::Signal(signal),
+                joined = self.running.join_next() => match joined {
+                    Some(Ok((index, verdict))) => self.done(index, verdict),
+                    // Panics are caught inside; only an aborted task ends like this.
+                    Some(Err(_)) => {}
+                    None => std::future::pending::<()>().await,
+                },
+            }
+        }
+    }
+
+    fn done(&mut self, index: usize, verdict: Verdict) {
+        if let Some(call) = self.calls.get_mut(index) {
+            call.state = CallState::Done(verdict);
+            self.ready.push_back(index);
+        }
+        self.start_what_can();
+    }
+
+    /// Stops what still runs. Afterwards every call has a verdict; returns those that were stopped here.
+    pub(crate) async fn stop(&mut self) -> Vec<usize> {
+        self.running.abort_all();
+        while self.running.join_next().await.is_some() {}
+        let mut stopped = Vec::new();
+        for (index, call) in self.calls.iter_mut().enumerate() {
+            let verdict = match &call.state {
+                CallState::Done(_) => continue,
+                CallState::Waiting => Verdict::not_run(ToolOutput::error(texts::NOT_STARTED)),
+                CallState::Running { since, tail } => stopped_verdict(*since, tail),
+            };
+            call.state = CallState::Done(verdict);
+            stopped.push(index);
+        }
+        stopped
+    }
+
+    /// The results so far in call order.
+    pub(crate) fn results(&self) -> Vec<Block> {
+        self.calls.iter().filter_map(Call::result).collect()
+    }
+
+    fn start_what_can(&mut self) {
+        let settings = &self.agent.settings;
+        if settings.after_the_answer && !self.sealed {
+            return;
+        }
+        let room = settings.max_parallel_calls.max(1).saturating_sub(self.running.len());
+        let slots: Vec<_> = self.calls.iter().map(Call::slot).collect();
+        for index in startable(&slots, self.sealed, room) {
+            self.start(index);
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        let Some(call) = self.calls.get_mut(index) else { return };
+        let Some(tool) = self.agent.tools.get(&call.name) else { return };
+        let tail = Arc::new(Mutex::new(String::new()));
+        let progress = CallProgress { index, signals: self.signals.clone(), last: tail.clone() };
+        let job = Job {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            input: call.input.clone(),
+            access: call.access.clone(),
+            asks: call.asks.clone(),
+            tool: tool.clone(),
+            progress: Arc::new(progress),
+        };
+        call.state = CallState::Running { since: Instant::now(), tail };
+        let (agent, signals) = (self.agent.clone(), self.signals.clone());
+        self.running.spawn(async move { (index, call::perform(agent, job, index, signals).await) });
+    }
+}
+
+fn stopped_verdict(since: Instant, tail: &Mutex<String>) -> Verdict {
+    let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+    let tail = if tail.is_empty() { String::new() } else { format!(" Last output:\n{tail}") };
+    let seconds = format!("{:.1}", since.elapsed().as_secs_f64());
+    let text = texts::STOPPED.replace("{seconds}", &seconds).replace("{tail}", &tail);
+    Verdict { output: ToolOutput::error(text), denied: false, ran: true, store_failed: false }
+}
+
+impl Call {
+    fn slot(&self) -> Slot<'_> {
+        let stage = match self.state {
+            CallState::Waiting => Stage::Waiting,
+            CallState::Running { .. } => Stage::Running,
+            CallState::Done(_) => Stage::Done,
+        };
+        Slot { access: &self.access, asks: self.asks.is_some(), stage }
+    }
+
+    pub(crate) fn verdict(&self) -> Option<&Verdict> {
+        match &self.state {
+            CallState::Done(verdict) => Some(verdict),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn result(&self) -> Option<Block> {
+        let output = &self.verdict()?.output;
+        let (content, is_error) = (output.content.clone(), output.is_error);
+        Some(Block::ToolResult { id: self.id.clone(), content, is_error })
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.verdict().map(|verdict| verdict.output.seen.clone()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "scheduler_tests.rs"]
+mod tests;

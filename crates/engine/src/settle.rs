@@ -1,0 +1,102 @@
+//! Waits for the calls of a sealed answer and answers all of them.
+
+use crate::run::Turn;
+use crate::scheduler::Happened;
+use crate::signals::Signal;
+use ostler_core::event::{Denial, Event};
+use ostler_core::turn::{Outcome, ToolsEnd};
+
+impl Turn {
+    pub(crate) async fn settle(&mut self) -> Outcome {
+        match self.settled().await {
+            Ok(end) => Outcome::ToolsSettled { results: self.tools.results(), extra: Vec::new(), end },
+            Err(()) => Outcome::StoreFailed,
+        }
+    }
+
+    async fn settled(&mut self) -> Result<ToolsEnd, ()> {
+        self.record_early_results()?;
+        // An interrupted answer starts nothing more.
+        if !self.interrupt.is_cancelled() {
+            self.tools.seal();
+            while self.tools.is_busy() {
+                tokio::select! {
+                    biased;
+                    () = self.interrupt.cancelled() => break,
+                    happened = self.tools.happened() => self.tell(happened).await?,
+                }
+            }
+        }
+        let stopped = self.tools.stop().await;
+        for index in &stopped {
+            self.tell(Happened::Finished(*index)).await?;
+        }
+        Ok(if self.interrupt.is_cancelled() { ToolsEnd::Cancelled } else { ToolsEnd::Finished })
+    }
+
+    /// Passes on what a call said or did; a result goes to the log once its answer is there.
+    pub(crate) async fn tell(&mut self, happened: Happened) -> Result<(), ()> {
+        match happened {
+            Happened::Signal(signal) => self.tell_signal(signal).await,
+            Happened::Finished(index) => self.tell_finished(index).await?,
+        }
+        Ok(())
+    }
+
+    async fn tell_signal(&self, signal: Signal) {
+        let (Signal::Started(index) | Signal::Asked(index, _) | Signal::Progress(index, _)) = &signal;
+        let Some(call) = self.tools.call(*index) else { return };
+        let (id, name) = (call.id.clone(), call.name.clone());
+        let event = match signal {
+            Signal::Started(_) => Event::CallStarted { id, name, input: call.input.clone() },
+            Signal::Asked(_, why) => Event::CallAsked { id, name, why },
+            Signal::Progress(_, tail) => Event::CallProgress { id, tail },
+        };
+        self.out.emit(event).await;
+    }
+
+    async fn tell_finished(&mut self, index: usize) -> Result<(), ()> {
+        self.record_result(index)?;
+        let Some(call) = self.tools.call(index) else { return Ok(()) };
+        let (Some(result), Some(verdict)) = (call.result(), call.verdict()) else { return Ok(()) };
+        let denial = verdict.denied.then(|| Denial {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            input: call.input.clone(),
+        });
+        self.tally.call(verdict.ran, denial);
+        if verdict.store_failed {
+            self.tally.store_failed("the session log cannot be written".into());
+            return Err(());
+        }
+        let event = Event::CallFinished {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            result,
+            detail: verdict.output.detail.clone(),
+            denied: verdict.denied,
+        };
+        self.out.emit(event).await;
+        Ok(())
+    }
+
+    fn record_result(&mut self, index: usize) -> Result<(), ()> {
+        if !self.recording {
+            self.unrecorded.push(index);
+            return Ok(());
+        }
+        let Some(call) = self.tools.call(index) else { return Ok(()) };
+        let Some(result) = call.result() else { return Ok(()) };
+        let written = self.agent.journal.finished(result, call.seen());
+        written.map_err(|error| self.tally.store_failed(error.to_string()))
+    }
+
+    /// Results that came while the answer was still open had to wait for it.
+    fn record_early_results(&mut self) -> Result<(), ()> {
+        self.recording = true;
+        for index in std::mem::take(&mut self.unrecorded) {
+            self.record_result(index)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! What a turn has used so far, for the report at its end.
+
+use ostler_core::event::{Denial, Finished, ModelUsage};
+use ostler_core::ids::ModelId;
+use ostler_core::ledger::Usage;
+use ostler_core::model::{ModelError, StopReason};
+use ostler_core::turn::{State, Terminal};
+use std::time::Duration;
+
+#[derive(Default)]
+pub(crate) struct Tally {
+    per_model: Vec<ModelUsage>,
+    api_time: Duration,
+    denials: Vec<Denial>,
+    calls_run: u32,
+    error: Option<ModelError>,
+    stop: Option<StopReason>,
+    store_error: Option<String>,
+}
+
+impl Tally {
+    pub(crate) fn spent(&mut self, model: &ModelId, usage: Usage, cost: Option<f64>) {
+        match self.per_model.iter_mut().find(|had| had.model == *model) {
+            Some(had) => {
+                had.usage += usage;
+                had.cost = had.cost.zip(cost).map(|(a, b)| a + b);
+            }
+            None => self.per_model.push(ModelUsage { model: model.clone(), usage, cost }),
+        }
+    }
+
+    pub(crate) fn api_time(&mut self, time: Duration) {
+        self.api_time += time;
+    }
+
+    pub(crate) fn call(&mut self, ran: bool, denial: Option<Denial>) {
+        self.calls_run += u32::from(ran);
+        self.denials.extend(denial);
+    }
+
+    pub(crate) fn stopped(&mut self, stop: Option<StopReason>) {
+        self.stop = stop;
+        self.error = None;
+    }
+
+    pub(crate) fn failed(&mut self, error: ModelError) {
+        self.error = Some(error);
+    }
+
+    pub(crate) fn store_failed(&mut self, error: String) {
+        self.store_error.get_or_insert(error);
+    }
+
+    pub(crate) fn finished(self, terminal: Terminal, state: &State) -> Finished {
+        let mut usage = Usage::default();
+        let mut cost = Some(0.0);
+        for model in &self.per_model {
+            usage += model.usage;
+            cost = cost.zip(model.cost).map(|(a, b)| a + b);
+        }
+        let answer = state.view.messages().filter(|message| message.is_assistant()).last();
+        let failed = !matches!(terminal, Terminal::Completed);
+        let error = self.store_error.or(self.error.as_ref().map(|error| error.message.clone()));
+        Finished {
+            terminal,
+            text: answer.map(|message| message.text()).unwrap_or_default(),
+            error: error.filter(|_| failed),
+            error_status: self.error.and_then(|error| error.status).filter(|_| failed),
+            stop: self.stop,
+            iterations: state.iteration,
+            usage,
+            per_model: self.per_model,
+            cost,
+            denials: self.denials,
+            calls_run: self.calls_run,
+            api_time_ms: u64::try_from(self.api_time.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}

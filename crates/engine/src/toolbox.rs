@@ -1,0 +1,34 @@
+//! The tools of one agent, by name, in a stable order.
+
+use ostler_core::ports::Tool;
+use ostler_core::tool::ToolSpec;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Clone, Default)]
+pub struct Toolbox {
+    tools: BTreeMap<String, Arc<dyn Tool>>,
+    specs: Arc<[ToolSpec]>,
+}
+
+impl Toolbox {
+    pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        let tools: BTreeMap<_, _> =
+            tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
+        let specs = tools.values().map(|tool| tool.spec().clone()).collect();
+        Toolbox { tools, specs }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name)
+    }
+
+    /// As they go to the model; the same allocation every time, so that a rendering can be kept by it.
+    pub fn specs(&self) -> Arc<[ToolSpec]> {
+        self.specs.clone()
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(String::as_str)
+    }
+}

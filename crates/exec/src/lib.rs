@@ -1,0 +1,54 @@
+//! Runs child processes: every child of the product starts here.
+//!
+//! Two processes share this crate. The *supervisor* is a small single-threaded process that forks
+//! the commands and ends everything below it when its socket closes; the [`Executor`] is the
+//! client that starts it on the first command and talks to it.
+//!
+//! Invariants:
+//! - **No command outlives us.** The supervisor is a child subreaper and sees our death, however
+//!   it comes, as the end of its socket; then it kills every descendant, escaped daemons included.
+//! - **What a command leaves in the background ends with it**: the rest of its process group at
+//!   once, and processes that left the group as soon as they are found. An exit is reported when
+//!   these are gone (or after a short bound).
+//! - **A command is waited for by its exit, never by the end of its pipe.**
+//! - **Dropping is killing.** A dropped [`Running`] closes its control socket; the supervisor
+//!   answers with SIGKILL to the group.
+//! - **Never success after a kill**: a command that we signalled is not reported as exit code 0.
+//! - **Bounded**: captured output, request size, restarts, and each wait for something foreign.
+//! - No descriptor leaks into a command: everything is close-on-exec from its creation.
+//!
+//! Deliberately absent: reading our own environment (the caller passes it in), a PATH search
+//! (programs are absolute paths), interpreting terminal output, standard input for commands
+//! (always `/dev/null`), and deciding *whether* a command may run.
+
+mod capture;
+mod command;
+mod environment;
+mod error;
+mod executor;
+mod ladder;
+mod link;
+mod progress;
+mod running;
+mod signals;
+mod socket;
+mod status;
+mod stop;
+mod supervisor;
+mod sys;
+mod terminal;
+mod wire;
+
+pub use capture::{Capture, Captured};
+pub use command::{Command, OutputLimits, ProcessLimits, bash, find_bash};
+pub use environment::allowed_environment;
+pub use error::ExecError;
+pub use executor::Executor;
+pub use link::SupervisorProgram;
+pub use progress::Progress;
+pub use running::Running;
+pub use signals::signal_name;
+pub use status::{ExitStatus, Finished};
+pub use stop::Stopper;
+pub use supervisor::supervise;
+pub use terminal::strip_terminal;

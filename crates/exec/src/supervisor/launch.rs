@@ -1,0 +1,211 @@
+//! Starts one command: a child that shares our memory until it executes the program.
+//!
+//! `clone` with `CLONE_VM | CLONE_VFORK` copies no page tables and suspends us until the child has
+//! executed or ended, so the child can leave the reason of a failure in our memory; there is no
+//! pipe for it. The child has a stack of its own and its own copies of descriptor table, signal
+//! actions, limits and directory; what it changes there is not changed for us.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::command::{ProcessLimits, SCRIPT_FD};
+use crate::wire::{Failure, Request, Stage};
+
+const STACK_SIZE: usize = 64 * 1024;
+
+/// Commands should be chosen before us and our client when memory runs out.
+const OOM_SCORE: &[u8] = b"500";
+
+/// Marks start here: far above any limit that is ever set in earnest, so that having one changes
+/// nothing for the command.
+const MARK_BASE: u64 = 1 << 62;
+
+/// Which command a process descends from. It is kept in the soft limit of real-time run time,
+/// which every descendant inherits, whatever it does to its session, group or environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark(u64);
+
+impl Mark {
+    pub(super) fn number(number: u64) -> Self {
+        Mark(MARK_BASE + number)
+    }
+
+    pub(super) fn of(pid: i32) -> Option<Self> {
+        // RLIM_INFINITY is above every mark.
+        crate::sys::realtime_limit(pid).filter(|limit| (MARK_BASE..u64::MAX).contains(limit)).map(Mark)
+    }
+}
+
+pub(super) struct Launcher {
+    stack: Box<[u128]>,
+    own_pid: i32,
+    raise_oom_score: bool,
+}
+
+/// All the child needs, prepared before it exists: it must not allocate.
+struct Plan {
+    program: *const c_char,
+    args: *const *const c_char,
+    env: *const *const c_char,
+    cwd: *const c_char,
+    output: c_int,
+    script: Option<c_int>,
+    limits: ProcessLimits,
+    mark: Mark,
+    parent: i32,
+    raise_oom_score: bool,
+    failure: Option<Failure>,
+}
+
+impl Launcher {
+    pub(super) fn new(own_pid: i32) -> Self {
+        // Lowering the score again is not allowed, so a higher one that we inherited stays.
+        let inherited = std::fs::read_to_string("/proc/self/oom_score_adj").ok();
+        let inherited = inherited.and_then(|score| score.trim().parse::<i32>().ok());
+        Self {
+            stack: vec![0; STACK_SIZE / size_of::<u128>()].into_boxed_slice(),
+            own_pid,
+            raise_oom_score: inherited.is_some_and(|score| score < 500),
+        }
+    }
+
+    pub(super) fn launch(
+        &mut self,
+        request: &Request<'_>,
+        output: BorrowedFd<'_>,
+        script: Option<BorrowedFd<'_>>,
+        mark: Mark,
+    ) -> Result<i32, Failure> {
+        let pointers = |strings: &[&CStr]| -> Vec<*const c_char> {
+            strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+        };
+        let (args, env) = (pointers(&request.args), pointers(&request.env));
+        let mut plan = Plan {
+            program: request.program.as_ptr(),
+            args: args.as_ptr(),
+            env: env.as_ptr(),
+            cwd: request.cwd.as_ptr(),
+            output: output.as_raw_fd(),
+            script: script.map(|fd| fd.as_raw_fd()),
+            limits: request.limits,
+            mark,
+            parent: self.own_pid,
+            raise_oom_score: self.raise_oom_score,
+            failure: None,
+        };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: the stack is ours, aligned to 16 bytes, used by one child at a time (we sleep
+        // until it has left it) and grows down from its end. The plan and all it points to live
+        // beyond this call. The child calls only async-signal-safe functions and does not return
+        // into our frames. All signals with handlers are blocked.
+        let pid = unsafe {
+            let top = self.stack.as_mut_ptr_range().end.cast::<c_void>();
+            libc::clone(child, top, flags, (&raw mut plan).cast::<c_void>())
+        };
+        if pid < 0 {
+            return Err(Failure { stage: Stage::Fork, errno: errno() });
+        }
+        match plan.failure {
+            None => Ok(pid),
+            Some(failure) => {
+                // SAFETY: reaps the child that has just ended; a null status is allowed.
+                unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+                Err(failure)
+            }
+        }
+    }
+}
+
+fn errno() -> i32 {
+    // SAFETY: the location is valid for the life of the thread.
+    unsafe { *libc::__errno_location() }
+}
+
+extern "C" fn child(plan: *mut c_void) -> c_int {
+    // SAFETY: `launch` passes a pointer to its plan and sleeps while we use it.
+    let plan = unsafe { &mut *plan.cast::<Plan>() };
+    let stage = become_command(plan);
+    plan.failure = Some(Failure { stage, errno: errno() });
+    // SAFETY: ends this process only, without running anything of the parent's.
+    unsafe { libc::_exit(127) }
+}
+
+/// Returns only if something failed, and what; errno says why.
+fn become_command(plan: &Plan) -> Stage {
+    // SAFETY: system calls with pointers that `launch` keeps valid; none allocates or locks.
+    unsafe {
+        // If we are killed ourselves, the command dies with us. Its ways of living on are limited
+        // to what it has started, and for that the client has the number of the group.
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != plan.parent {
+            libc::_exit(127);
+        }
+        if libc::setpgid(0, 0) != 0 {
+            return Stage::Group;
+        }
+        if libc::dup2(plan.output, 1) < 0 || libc::dup2(plan.output, 2) < 0 {
+            return Stage::Streams;
+        }
+        if plan.script.is_some_and(|fd| libc::dup2(fd, SCRIPT_FD) < 0) {
+            return Stage::Streams;
+        }
+        if libc::chdir(plan.cwd) != 0 {
+            return Stage::Directory;
+        }
+        if plan.raise_oom_score {
+            raise_oom_score();
+        }
+        if !set_limits(plan) {
+            return Stage::Limits;
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        libc::execve(plan.program, plan.args, plan.env);
+        Stage::Exec
+    }
+}
+
+/// # Safety
+/// Only in the child.
+unsafe fn raise_oom_score() {
+    // SAFETY: a constant path and a constant buffer. Failing is fine: it is a preference.
+    unsafe {
+        let fd = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if fd >= 0 {
+            libc::write(fd, OOM_SCORE.as_ptr().cast(), OOM_SCORE.len());
+            libc::close(fd);
+        }
+    }
+}
+
+/// # Safety
+/// Only in the child.
+unsafe fn set_limits(plan: &Plan) -> bool {
+    let asked = [
+        (libc::RLIMIT_AS, plan.limits.address_space),
+        (libc::RLIMIT_NPROC, plan.limits.processes),
+        (libc::RLIMIT_NOFILE, plan.limits.open_files),
+        (libc::RLIMIT_FSIZE, plan.limits.file_size),
+    ];
+    // SAFETY: the structures are ours; the limits concern this process only.
+    unsafe {
+        // Some sandboxes refuse this one; then strays are ended a little later, see `strays`.
+        let mark = libc::rlimit { rlim_cur: plan.mark.0, rlim_max: libc::RLIM_INFINITY };
+        libc::setrlimit(libc::RLIMIT_RTTIME, &mark);
+        for (resource, limit) in asked {
+            let Some(limit) = limit else { continue };
+            let mut current = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            if libc::getrlimit(resource, &mut current) != 0 {
+                return false;
+            }
+            let value = limit.min(current.rlim_max);
+            let new = libc::rlimit { rlim_cur: value, rlim_max: value };
+            if libc::setrlimit(resource, &new) != 0 {
+                return false;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,216 @@
+//! The supervisor: a small process that starts commands and outlives none of them.
+//!
+//! One thread, one loop, no timers but the bound on an ending command. Orders come over sockets
+//! only; signals are blocked. When the client's socket closes, for whatever reason, everything
+//! below us is killed and we exit.
+
+mod commands;
+mod launch;
+mod strays;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit};
+
+use crate::wire::{self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Report, Stage, WITH_SCRIPT};
+use crate::{socket, sys};
+use commands::Commands;
+
+/// How long the end of everything may take; what is left then cannot be killed by us.
+const END_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often the end of everything looks again if no child reports its end.
+const END_ROUND: Duration = Duration::from_millis(20);
+
+/// Exit codes; only a person who runs the supervisor by hand sees them.
+const EXIT_NOT_STARTED_BY_US: i32 = 2;
+const EXIT_FAULT: i32 = 70;
+
+/// The main function of the supervisor process. Call it first thing in `main`, before any thread
+/// exists and any file is open: it closes all descriptors but its socket, which it expects as
+/// standard input.
+pub fn supervise() -> ! {
+    let code = match Supervisor::set_up() {
+        Ok(mut supervisor) => supervisor.run(),
+        Err(_) => EXIT_NOT_STARTED_BY_US,
+    };
+    std::process::exit(code)
+}
+
+struct Supervisor {
+    /// None after it was closed.
+    channel: Option<OwnedFd>,
+    signals: OwnedFd,
+    commands: Commands,
+    buffer: Vec<u8>,
+}
+
+/// What a wait has found.
+struct Ready {
+    children: bool,
+    requests: bool,
+    /// The commands whose control socket has something to say.
+    orders: Vec<i32>,
+}
+
+impl Supervisor {
+    fn set_up() -> io::Result<Self> {
+        let kind = rustix::net::sockopt::socket_type(rustix::stdio::stdin())?;
+        if kind != rustix::net::SocketType::SEQPACKET {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let channel = sys::take_channel()?;
+        let signals = sys::mute_signals()?;
+        // It fails only for the leader of a group, which has no terminal to lose either way: it was
+        // then started by hand or by a wrapper that did it already.
+        let _ = rustix::process::setsid();
+        let pid = rustix::process::getpid();
+        rustix::process::set_child_subreaper(Some(pid))?;
+        rustix::process::chdir("/")?;
+        rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+        let commands = Commands::new(pid.as_raw_nonzero().get());
+        socket::send(&channel, &[wire::GREETING], &[])?;
+        Ok(Self { channel: Some(channel), signals, commands, buffer: vec![0; INLINE_BODY + 1] })
+    }
+
+    fn run(&mut self) -> i32 {
+        // Whatever goes wrong here, what we have started is ended before we are.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.serve()));
+        self.end_everything();
+        match outcome {
+            Ok(Ok(())) => 0,
+            _ => EXIT_FAULT,
+        }
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        loop {
+            let ready = self.wait()?;
+            // Ends before orders: a command that has ended is not signalled any more.
+            if ready.children {
+                self.drain_signals();
+            }
+            self.commands.collect();
+            for pid in ready.orders {
+                self.commands.obey(pid);
+            }
+            if ready.requests && !self.accept()? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn wait(&self) -> io::Result<Ready> {
+        let channel = self.channel.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let controls: Vec<_> = self.commands.controls().collect();
+        let mut fds = Vec::with_capacity(controls.len() + 2);
+        fds.push(PollFd::new(channel, PollFlags::IN));
+        fds.push(PollFd::new(&self.signals, PollFlags::IN));
+        fds.extend(controls.iter().map(|(_, control)| PollFd::new(control, PollFlags::IN)));
+        let timeout = self.commands.next_deadline().map(until);
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let (ours, theirs) = fds.split_at(2);
+        let orders = controls.iter().zip(theirs).filter(|(_, fd)| ready(fd)).map(|((pid, _), _)| *pid);
+        Ok(Ready {
+            requests: ours.first().is_some_and(ready),
+            children: ours.get(1).is_some_and(ready),
+            orders: orders.collect(),
+        })
+    }
+
+    fn drain_signals(&self) {
+        let mut infos = [0; 4 * size_of::<libc::signalfd_siginfo>()];
+        // One read is enough: SIGCHLD is not queued, so there is at most one.
+        let _ = rustix::io::read(&self.signals, &mut infos);
+    }
+
+    /// Takes one request. False when the client is gone.
+    fn accept(&mut self) -> io::Result<bool> {
+        let Some(channel) = &self.channel else { return Ok(false) };
+        let packet = match socket::receive_with_fds(channel, &mut self.buffer) {
+            Ok(packet) if packet.length == 0 => return Ok(false),
+            Ok(packet) if packet.truncated => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(packet) => packet,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        let mut fds = packet.fds.into_iter();
+        // Without a control socket there is nobody to answer; closing the rest tells the client.
+        let Some(control) = fds.next() else { return Ok(true) };
+        let (flags, body) = self.buffer.split_first().map_or((0, &[][..]), |(flags, rest)| (*flags, rest));
+        let body = body.get(..packet.length - 1).unwrap_or_default();
+        match start(&mut self.commands, flags, body, fds) {
+            Ok(pid) => self.commands.add(pid, control),
+            Err(failure) => {
+                let _ = socket::send(&control, &[&Report::Failed(failure).encode()], &[]);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Kills all there is below us, in rounds, until nothing is left or the time is up.
+    fn end_everything(&mut self) {
+        // If we end by a fault of our own, the client must not go on sending requests.
+        self.channel = None;
+        self.commands.kill_all();
+        let deadline = Instant::now() + END_LIMIT;
+        while self.commands.reap_all() && Instant::now() < deadline {
+            self.commands.end_all_children();
+            let mut fds = [PollFd::new(&self.signals, PollFlags::IN)];
+            let _ = poll(&mut fds, Some(&until(Instant::now() + END_ROUND)));
+            self.drain_signals();
+        }
+    }
+}
+
+fn start(
+    commands: &mut Commands,
+    flags: u8,
+    inline: &[u8],
+    mut fds: impl Iterator<Item = OwnedFd>,
+) -> Result<i32, Failure> {
+    let missing = Failure { stage: Stage::Descriptors, errno: libc::EMFILE };
+    let output = fds.next().ok_or(missing)?;
+    let script = if flags & WITH_SCRIPT == 0 { None } else { Some(fds.next().ok_or(missing)?) };
+    let script = script.as_ref().map(AsFd::as_fd);
+    if flags & BODY_IN_FILE == 0 {
+        return commands.launch(inline, output.as_fd(), script);
+    }
+    let file = fds.next().ok_or(missing)?;
+    let body = read_body(&file).map_err(|error| {
+        let errno = error.raw_os_error().unwrap_or(libc::E2BIG);
+        Failure { stage: Stage::Request, errno }
+    })?;
+    commands.launch(&body, output.as_fd(), script)
+}
+
+fn read_body(file: &OwnedFd) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(usize::MAX);
+    if size > MAX_BODY {
+        return Err(io::Error::from_raw_os_error(libc::E2BIG));
+    }
+    let mut body = vec![0; size];
+    let mut filled = 0;
+    while let Some(rest) = body.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, filled as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => filled += count,
+        }
+    }
+    Ok(body)
+}
+
+/// The time from now to an instant, for poll.
+fn until(instant: Instant) -> Timespec {
+    let left = instant.saturating_duration_since(Instant::now());
+    Timespec { tv_sec: left.as_secs().min(3600) as i64, tv_nsec: left.subsec_nanos().into() }
+}

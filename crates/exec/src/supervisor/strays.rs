@@ -1,0 +1,134 @@
+//! Finds and ends processes that left the group of their command.
+//!
+//! Such a process becomes our child when its parents have ended, because we are a subreaper. A
+//! number of a direct child is safe to signal: it stays reserved until we reap it. Deeper ones
+//! may be reaped by their own parents at any moment, so they are held by a descriptor first and
+//! checked to be still where they were found.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+/// How many deeper processes are held at once; others come up as direct children later.
+const MAX_HELD: usize = 256;
+
+pub(super) struct Tree {
+    own_pid: i32,
+    /// The kernel lists children; if not, all of `/proc` has to be read.
+    listed: bool,
+}
+
+impl Tree {
+    pub(super) fn new(own_pid: i32) -> Self {
+        Self { own_pid, listed: fs::metadata(format!("/proc/{own_pid}/task/{own_pid}/children")).is_ok() }
+    }
+
+    /// Our children, ended ones that are not reaped included.
+    pub(super) fn direct(&self) -> Vec<i32> {
+        if !self.listed {
+            return self.children(self.own_pid);
+        }
+        let list = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.own_pid));
+        parse_list(&list.unwrap_or_default())
+    }
+
+    fn children(&self, pid: i32) -> Vec<i32> {
+        if !self.listed {
+            return numbers_in("/proc").into_iter().filter(|child| parent_of(*child) == Some(pid)).collect();
+        }
+        let tasks = numbers_in(&format!("/proc/{pid}/task")).into_iter();
+        let lists = tasks.filter_map(|task| fs::read_to_string(format!("/proc/{pid}/task/{task}/children")).ok());
+        lists.flat_map(|list| parse_list(&list)).collect()
+    }
+
+    /// Kills these direct children and what is below them. Everything is stopped before anything
+    /// is killed: a tree that keeps forking would otherwise grow while we cut it.
+    pub(super) fn end(&self, roots: &[i32]) {
+        let mut seen: HashSet<i32> = roots.iter().copied().collect();
+        let mut held = Vec::new();
+        roots.iter().for_each(|pid| signal(*pid, Signal::STOP));
+        let mut parents = roots.to_vec();
+        while !parents.is_empty() && held.len() < MAX_HELD {
+            let mut next = Vec::new();
+            for parent in parents {
+                let fresh = self.children(parent).into_iter().filter(|pid| seen.insert(*pid));
+                for pid in fresh.take(MAX_HELD) {
+                    if let Some(handle) = self.hold(pid, parent) {
+                        let _ = pidfd_send_signal(&handle, Signal::STOP);
+                        held.push(handle);
+                        next.push(pid);
+                    }
+                }
+            }
+            parents = next;
+        }
+        for handle in held {
+            let _ = pidfd_send_signal(&handle, Signal::KILL);
+        }
+        roots.iter().for_each(|pid| signal(*pid, Signal::KILL));
+    }
+
+    fn hold(&self, pid: i32, parent: i32) -> Option<OwnedFd> {
+        let handle = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+        let now = parent_of(pid)?;
+        (now == parent || now == self.own_pid).then_some(handle)
+    }
+}
+
+fn signal(pid: i32, signal: Signal) {
+    // A negative number would mean a group.
+    if let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 1) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn parse_list(list: &str) -> Vec<i32> {
+    list.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect()
+}
+
+fn numbers_in(directory: &str) -> Vec<i32> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn parent_of(pid: i32) -> Option<i32> {
+    parse_parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_parent(stat: &str) -> Option<i32> {
+    // The name in parentheses may itself hold anything, parentheses included.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_is_found_behind_any_name() {
+        assert_eq!(parse_parent("12 (bash) S 7 12 12 0"), Some(7));
+        assert_eq!(parse_parent("12 (a) R 99 (b)) S 7 12"), Some(7));
+        assert_eq!(parse_parent("12 (bash"), None);
+        assert_eq!(parse_parent(""), None);
+    }
+
+    #[test]
+    fn both_ways_of_listing_children_agree() {
+        let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
+        let own_pid = std::process::id() as i32;
+        let pid = child.id() as i32;
+        for listed in [true, false] {
+            let tree = Tree { own_pid, listed };
+            assert!(tree.children(own_pid).contains(&pid), "listed: {listed}");
+            assert_eq!(tree.children(pid), Vec::<i32>::new());
+            assert!(tree.hold(pid, own_pid).is_some());
+            assert!(tree.hold(pid, 1).is_some(), "our own child may be held whoever was its parent");
+            assert!(tree.hold(own_pid, pid).is_none(), "not where it was found");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

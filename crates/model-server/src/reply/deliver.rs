@@ -1,0 +1,201 @@
+//! Bytes on the socket: pacing, chunking, waiting and breaking.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use super::{Ending, Item, Response};
+use crate::gates::Gates;
+use crate::record::Outcome;
+use crate::script::{Framing, How, Wait};
+
+/// Events are collected up to this size when nobody asked for their timing.
+const COALESCED: usize = 64 << 10;
+static FILL: [u8; 32 << 10] = [b'x'; 32 << 10];
+
+/// Why a delivery stopped early.
+enum Stopped {
+    ClientGone,
+    /// One wait lasted longer than the server's limit.
+    Held,
+}
+
+impl From<io::Error> for Stopped {
+    fn from(_: io::Error) -> Self {
+        Self::ClientGone
+    }
+}
+
+/// Sends the response. Unless the outcome is `Delivered`, the connection is of no further use.
+pub(crate) async fn deliver(
+    stream: &mut TcpStream,
+    response: Response,
+    gates: &Gates,
+    hold: Duration,
+) -> Outcome {
+    let mut wire = Wire {
+        stream,
+        gates,
+        hold,
+        pending: BytesMut::new(),
+        chunked: response.chunked,
+        chunk: response.chunk,
+    };
+    match wire.send(response).await {
+        Ok(outcome) => outcome,
+        Err(Stopped::ClientGone) => Outcome::ClientGone,
+        Err(Stopped::Held) => Outcome::GaveUp,
+    }
+}
+
+struct Wire<'a> {
+    stream: &'a mut TcpStream,
+    gates: &'a Gates,
+    hold: Duration,
+    pending: BytesMut,
+    chunked: bool,
+    chunk: Option<usize>,
+}
+
+impl Wire<'_> {
+    async fn send(&mut self, response: Response) -> Result<Outcome, Stopped> {
+        for wait in &response.due {
+            self.wait(wait).await?;
+        }
+        if let Ending::Unanswered(how) = response.ending {
+            return self.break_off(how).await;
+        }
+        if let Some(head) = &response.head {
+            self.raw(head).await?;
+        }
+        // Timing asked for means: every event in a write of its own.
+        let eager = response.pace.is_some() || response.chunk.is_some();
+        let mut first = true;
+        for item in response.items {
+            if let (Some(pace), Item::Event { .. }, false) = (response.pace, &item, first) {
+                self.wait(&Wait::Pause(pace)).await?;
+            }
+            first = false;
+            self.item(item).await?;
+            if eager || self.pending.len() >= COALESCED {
+                self.flush().await?;
+            }
+        }
+        self.flush().await?;
+        if let Ending::Inside(how) = response.ending
+            && how != How::End
+        {
+            return self.break_off(how).await;
+        }
+        if self.chunked {
+            self.raw(b"0\r\n\r\n").await?;
+        }
+        match response.ending {
+            Ending::After(how) => self.break_off(how).await,
+            Ending::Inside(_) => Ok(Outcome::Broken),
+            _ => Ok(Outcome::Delivered),
+        }
+    }
+
+    async fn item(&mut self, item: Item) -> Result<(), Stopped> {
+        match item {
+            Item::Event { bytes, .. } | Item::Bytes(bytes) => {
+                self.pending.extend_from_slice(&bytes);
+            }
+            Item::Wait(wait) => {
+                self.flush().await?;
+                self.wait(&wait).await?;
+            }
+            Item::Flood { head, mut fill, tail, .. } => {
+                self.pending.extend_from_slice(&head);
+                while fill > 0 {
+                    let part = fill.min(FILL.len() as u64);
+                    self.pending.extend(FILL.iter().take(part as usize));
+                    self.flush().await?;
+                    fill -= part;
+                }
+                self.pending.extend_from_slice(&tail);
+            }
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), Stopped> {
+        let body = self.pending.split().freeze();
+        let size = self.chunk.unwrap_or(body.len()).max(1);
+        for piece in body.chunks(size) {
+            let bytes = if self.chunked { in_chunk(piece) } else { Bytes::copy_from_slice(piece) };
+            self.raw(&bytes).await?;
+        }
+        Ok(())
+    }
+
+    async fn raw(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
+        match timeout(self.hold, self.stream.write_all(bytes)).await {
+            Ok(written) => Ok(written?),
+            Err(_) => Err(Stopped::Held),
+        }
+    }
+
+    async fn wait(&mut self, wait: &Wait) -> Result<(), Stopped> {
+        let gates = self.gates;
+        let waited = async {
+            match wait {
+                Wait::Pause(pause) => sleep(*pause).await,
+                Wait::Gate(name) => gates.pass(name).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            waited = timeout(self.hold, waited) => waited.map_err(|_| Stopped::Held),
+            () = hangup(self.stream) => Err(Stopped::ClientGone),
+        }
+    }
+
+    async fn break_off(&mut self, how: How) -> Result<Outcome, Stopped> {
+        match how {
+            How::End => {}
+            How::Close => self.stream.shutdown().await?,
+            How::Reset => self.stream.set_zero_linger()?,
+            How::Stall => {
+                return match timeout(self.hold, hangup(self.stream)).await {
+                    Ok(()) => Err(Stopped::ClientGone),
+                    Err(_) => Err(Stopped::Held),
+                };
+            }
+            How::Ping(every) => {
+                let ping = Framing::default().event("ping", &serde_json::json!({"type": "ping"}));
+                let ping = if self.chunked { in_chunk(&ping) } else { ping };
+                let hold = self.hold;
+                let endless = async {
+                    loop {
+                        self.wait(&Wait::Pause(every)).await?;
+                        self.raw(&ping).await?;
+                    }
+                };
+                return timeout(hold, endless).await.unwrap_or(Err(Stopped::Held));
+            }
+        }
+        Ok(Outcome::Broken)
+    }
+}
+
+fn in_chunk(piece: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(piece.len() + 20);
+    out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+    out.extend_from_slice(piece);
+    out.extend_from_slice(b"\r\n");
+    out.freeze()
+}
+
+/// Ends when the client has closed the connection; never if it sent more bytes first.
+async fn hangup(stream: &TcpStream) {
+    match stream.peek(&mut [0; 1]).await {
+        Ok(0) | Err(_) => {}
+        Ok(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,1 @@
+//! Wire protocols as pure state machines, providers as data, HTTP transport.

@@ -1,0 +1,204 @@
+//! An agent that lives across turns.
+
+use crate::error::Error;
+use crate::first_message::with_environment;
+use crate::options::Options;
+use crate::session;
+use crate::system::{SystemClock, jitter, today};
+use ostler_core::ids::{ModelId, SessionId};
+use ostler_core::ledger::Budget;
+use ostler_core::message::Message;
+use ostler_core::permission::{Rule, Rules, Workspace};
+use ostler_core::ports::{Model, Tool};
+use ostler_core::session::Session;
+use ostler_core::turn::Limits;
+use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run};
+use ostler_exec::{Executor, SupervisorProgram};
+use ostler_models::HttpModel;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tokio_util::sync::CancellationToken;
+
+const SYSTEM: &str = include_str!("../../../prompts/system.md").trim_ascii();
+
+/// Proof that [`init`] ran: commands are started by a second copy of this program, which must know its role.
+pub struct Init {
+    supervisor: SupervisorProgram,
+}
+
+/// Call it first in `main`. In the supervisor's copy of the program it does not return.
+pub fn init() -> Init {
+    ostler_exec::supervise_if_asked();
+    Init { supervisor: SupervisorProgram::this_program() }
+}
+
+/// Runs a future to its end on a runtime of its own: for programs that have none.
+pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime.map_err(|error| Error::Runtime(error.to_string()))?.block_on(future))
+}
+
+pub struct Engine {
+    agent: Arc<Agent>,
+    workspace: Workspace,
+    notices: Vec<String>,
+    interrupt: Mutex<CancellationToken>,
+}
+
+impl Engine {
+    pub fn open(init: &Init, options: Options) -> Result<Self, Error> {
+        let mut workspace = workspace(&options)?;
+        let opened = session::open(&options, &workspace.cwd)?;
+        if let Some(home) = &options.home {
+            workspace.readable.push(real(&home.join("blobs"))?);
+        }
+        let session = Session::fold(opened.loaded.entries).close();
+        let model = Arc::new(http_model(&options)?);
+        let choice = ModelChoice {
+            primary: ostler_models::resolve_model(&options.model),
+            fallback: options.fallback_model.as_deref().map(ostler_models::resolve_model),
+        };
+        let budget = budget(&options, &choice, model.as_ref())?;
+        let tools = toolbox(init, &options, &workspace, &session)?;
+        let rules = rules(&options, &workspace)?;
+        let journal = Journal::new(
+            opened.loaded.log,
+            opened.blobs,
+            Arc::new(SystemClock),
+            session.view.clone(),
+            session.turns,
+        );
+        let limits = Limits {
+            max_iterations: options.max_turns,
+            may_escalate: options.settings.output_limit.is_none(),
+            has_fallback: choice.fallback.is_some(),
+            ..Limits::default()
+        };
+        let agent = Agent {
+            model,
+            choice,
+            system: system(&options),
+            tools,
+            gate: Gate::new(rules, options.mode, workspace.clone(), options.approver),
+            journal,
+            budget: Arc::new(Mutex::new(budget)),
+            limits,
+            settings: options.settings,
+        };
+        let notices = opened.loaded.notices;
+        Ok(Engine { agent: Arc::new(agent), workspace, notices, interrupt: Mutex::default() })
+    }
+
+    pub fn session_id(&self) -> &SessionId {
+        self.agent.journal.log().id()
+    }
+
+    pub fn model(&self) -> &ModelId {
+        &self.agent.choice.primary
+    }
+
+    pub fn model_info(&self, model: &ModelId) -> ostler_core::ports::ModelInfo {
+        self.agent.model.info(model)
+    }
+
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.agent.tools.names()
+    }
+
+    /// What was found wrong with the session when it was opened, one line each.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Starts a turn. One at a time: the log has one order.
+    pub fn submit(&self, prompt: impl Into<Message>) -> TurnStream {
+        let (view, _) = self.agent.journal.conversation();
+        let mut prompt = prompt.into();
+        if view.is_empty() {
+            prompt = with_environment(prompt, &self.workspace, &today());
+        }
+        let interrupt = CancellationToken::new();
+        *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = interrupt.clone();
+        run(self.agent.clone(), prompt, interrupt)
+    }
+
+    /// Ends the running turn in order: everything done is kept, every open call is answered.
+    pub fn interrupt(&self) {
+        self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cancel();
+    }
+}
+
+fn workspace(options: &Options) -> Result<Workspace, Error> {
+    let cwd = real(&options.cwd)?;
+    let mut roots = vec![cwd.clone()];
+    for folder in &options.add_dirs {
+        roots.push(real(&cwd.join(folder))?);
+    }
+    Ok(Workspace { cwd, roots, readable: Vec::new(), home: options.user_home.clone() })
+}
+
+fn real(path: &Path) -> Result<PathBuf, Error> {
+    let wrong = |why: String| Error::Workspace { path: path.to_owned(), why };
+    let real = std::fs::canonicalize(path).map_err(|error| wrong(error.to_string()))?;
+    if real.is_dir() { Ok(real) } else { Err(wrong("not a folder".into())) }
+}
+
+fn http_model(options: &Options) -> Result<HttpModel, Error> {
+    let mut settings = ostler_models::ModelSettings::anthropic(options.credentials.clone(), Arc::new(jitter));
+    if let Some(url) = &options.base_url {
+        settings.provider.base_url = url.clone();
+    }
+    settings.proxies = options.proxies.clone();
+    settings.ca_file = options.ca_file.clone();
+    settings.deadlines = options.deadlines.clone();
+    HttpModel::new(settings).map_err(|error| Error::Model(error.to_string()))
+}
+
+/// A budget that nobody can compute must not look like one.
+fn budget(options: &Options, choice: &ModelChoice, model: &dyn Model) -> Result<Budget, Error> {
+    let limit = options.max_budget_usd;
+    for id in [Some(&choice.primary), choice.fallback.as_ref()].into_iter().flatten() {
+        if limit.is_some() && model.info(id).price.is_none() {
+            return Err(Error::NoPrice(id.to_string()));
+        }
+    }
+    Ok(Budget { limit, spent: 0.0 })
+}
+
+fn system(options: &Options) -> Arc<[String]> {
+    let first = options.system_prompt.clone().unwrap_or_else(|| SYSTEM.to_owned());
+    [Some(first), options.append_system_prompt.clone()].into_iter().flatten().filter(|part| !part.is_empty()).collect()
+}
+
+fn rules(options: &Options, workspace: &Workspace) -> Result<Rules, Error> {
+    let parse = |texts: &[String]| {
+        texts.iter().map(|text| Rule::parse(text, workspace)).collect::<Result<Vec<_>, _>>()
+    };
+    Ok(Rules { allow: parse(&options.allow)?, deny: parse(&options.deny)? })
+}
+
+/// A tool that is denied as a whole is not offered at all.
+fn toolbox(init: &Init, options: &Options, workspace: &Workspace, session: &Session) -> Result<Toolbox, Error> {
+    let all = ostler_tools::built_in(ostler_tools::Setup {
+        workspace: workspace.clone(),
+        executor: Executor::new(init.supervisor.clone()),
+        environment: options.environment.clone(),
+        seen: session.seen.clone(),
+        snapshots: session.snapshots.clone(),
+    });
+    let known: Vec<&str> = all.iter().map(|tool| tool.spec().name.as_str()).collect();
+    for name in options.tools.iter().flatten() {
+        if !known.contains(&name.as_str()) {
+            return Err(Error::UnknownTool { name: name.clone(), known: known.join(", ") });
+        }
+    }
+    let offered = |tool: &Arc<dyn Tool>| {
+        let name = &tool.spec().name;
+        options.tools.as_ref().is_none_or(|names| names.contains(name)) && !options.deny.contains(name)
+    };
+    Ok(Toolbox::new(all.iter().filter(|tool| offered(tool)).cloned()))
+}

@@ -1,0 +1,25 @@
+//! What can go wrong before a turn begins. What goes wrong in a turn is told by its events.
+
+use ostler_core::permission::RuleError;
+use ostler_core::ports::StoreError;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{path} is not a folder that can be worked in: {why}")]
+    Workspace { path: PathBuf, why: String },
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is no tool named \"{name}\"; the tools are {known}")]
+    UnknownTool { name: String, known: String },
+    #[error("a budget needs a price, and none is known for the model \"{0}\". Leave the budget out, or choose another model")]
+    NoPrice(String),
+    #[error("{0}")]
+    Model(String),
+    #[error("{0}")]
+    Exec(String),
+    #[error("the async runtime cannot start: {0}")]
+    Runtime(String),
+}

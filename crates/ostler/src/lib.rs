@@ -1,0 +1,47 @@
+//! Ostler as a library: ask a question, or keep an engine and talk to it.
+//!
+//! ```no_run
+//! use futures_util::StreamExt;
+//! use ostler::{Engine, Event, Options};
+//!
+//! fn main() -> Result<(), ostler::Error> {
+//!     let init = ostler::init(); // first: the same program also serves as its own supervisor
+//!     let key = ostler::Credentials::api_key("my key", "sk-ant-…");
+//!     let engine = Engine::open(&init, Options::new("/path/to/project", key))?;
+//!     ostler::block_on(async {
+//!         let mut turn = engine.submit("What does this project do?");
+//!         while let Some(event) = turn.next().await {
+//!             if let Event::TextDelta(text) = event { print!("{text}") }
+//!         }
+//!     })
+//! }
+//! ```
+//!
+//! Invariants
+//! - **A turn is a pull stream.** Nothing runs unless it is polled; a slow reader slows the model down; dropping the
+//!   stream stops the request and every process it started.
+//! - **No environment, no home folder, no terminal.** What a caller wants from those, it passes in [`Options`].
+
+mod ask;
+mod engine;
+mod error;
+mod first_message;
+mod options;
+mod session;
+mod system;
+
+pub use ask::ask;
+pub use engine::{Engine, Init, block_on, init};
+pub use error::Error;
+pub use options::{Options, SessionChoice};
+pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
+pub use ostler_core::ids::{CallId, ModelId, SessionId};
+pub use ostler_core::ledger::{Price, Usage};
+pub use ostler_core::message::{Block, Image, Message, ResultPart};
+pub use ostler_core::model::{Retry, StopReason, Thinking};
+pub use ostler_core::permission::{Access, Mode, Rule, RuleError, Rules, Workspace};
+pub use ostler_core::ports::{Approver, BoxFuture, Question, Reply, SessionInfo, Tool};
+pub use ostler_core::turn::{Continue, Limits, Terminal};
+pub use ostler_engine::{Settings, TurnStream};
+pub use ostler_models::{Credentials, Deadlines, ProxySettings};
+pub use session::{list_sessions, open_store};

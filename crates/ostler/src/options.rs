@@ -1,0 +1,106 @@
+//! Everything a caller decides. Each field has a sensible default except the folder and the credential.
+
+use ostler_core::ids::SessionId;
+use ostler_core::permission::Mode;
+use ostler_core::ports::{Approver, BoxFuture, Question, Reply};
+use ostler_engine::Settings;
+use ostler_models::{Credentials, Deadlines, ProxySettings};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The model used when nobody chooses one.
+pub const DEFAULT_MODEL: &str = "sonnet";
+
+#[derive(Clone)]
+pub struct Options {
+    /// Where the agent works.
+    pub cwd: PathBuf,
+    /// Further folders it may use.
+    pub add_dirs: Vec<PathBuf>,
+    /// The person's home folder, for rules that begin with `~/`.
+    pub user_home: PathBuf,
+    /// Where sessions and blobs live; none keeps them in memory.
+    pub home: Option<PathBuf>,
+    pub credentials: Credentials,
+    pub base_url: Option<String>,
+    pub model: String,
+    pub fallback_model: Option<String>,
+    pub session: SessionChoice,
+    /// Replaces the system prompt.
+    pub system_prompt: Option<String>,
+    /// Is added to the system prompt.
+    pub append_system_prompt: Option<String>,
+    pub mode: Mode,
+    /// Rules such as `Read` or `Edit(./src/**)`.
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+    /// The tools on offer; none means all of them.
+    pub tools: Option<Vec<String>>,
+    pub max_turns: Option<u32>,
+    pub max_budget_usd: Option<f64>,
+    pub approver: Arc<dyn Approver>,
+    /// The environment for commands, already cut down to what they may see.
+    pub environment: Vec<(OsString, OsString)>,
+    pub proxies: ProxySettings,
+    pub ca_file: Option<PathBuf>,
+    pub deadlines: Deadlines,
+    pub settings: Settings,
+    /// Stops the process at a chosen write of the log: for crash tests only.
+    pub fault: Option<ostler_store::Fault>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SessionChoice {
+    #[default]
+    New,
+    /// A new session of this name.
+    Named(SessionId),
+    /// A whole id, or enough of its beginning to be unique.
+    Resume(String),
+    /// The newest session of this folder, or a new one if there is none.
+    Continue,
+    /// A copy of a session; none means the newest of this folder.
+    Fork(Option<String>),
+}
+
+impl Options {
+    pub fn new(cwd: impl Into<PathBuf>, credentials: Credentials) -> Self {
+        Options {
+            cwd: cwd.into(),
+            add_dirs: Vec::new(),
+            user_home: PathBuf::new(),
+            home: None,
+            credentials,
+            base_url: None,
+            model: DEFAULT_MODEL.into(),
+            fallback_model: None,
+            session: SessionChoice::New,
+            system_prompt: None,
+            append_system_prompt: None,
+            mode: Mode::Default,
+            allow: Vec::new(),
+            deny: Vec::new(),
+            tools: None,
+            max_turns: None,
+            max_budget_usd: None,
+            approver: Arc::new(Unattended),
+            environment: Vec::new(),
+            proxies: ProxySettings::default(),
+            ca_file: None,
+            deadlines: Deadlines::default(),
+            settings: Settings::default(),
+            fault: None,
+        }
+    }
+}
+
+/// Nobody is there to ask: what would ask is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unattended;
+
+impl Approver for Unattended {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
+        Box::pin(async move { Reply::No(format!("{}, and nobody is there to ask", question.why)) })
+    }
+}

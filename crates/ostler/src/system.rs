@@ -1,0 +1,34 @@
+//! The real clock and real random names: the only place where the product asks for either.
+
+use ostler_core::ids::IdSource;
+use ostler_core::time::{Clock, Timestamp};
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0))
+    }
+}
+
+/// Names that sort by the time they were made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemIds;
+
+impl IdSource for SystemIds {
+    fn uuid(&self) -> String {
+        uuid::Uuid::now_v7().to_string()
+    }
+}
+
+/// Today as the person's calendar shows it.
+pub fn today() -> String {
+    jiff::Zoned::now().date().to_string()
+}
+
+/// A number in 0..1 for spreading retries.
+pub fn jitter() -> f64 {
+    let bytes = uuid::Uuid::new_v4().into_bytes();
+    f64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])) / f64::from(u32::MAX)
+}

@@ -1,0 +1,1 @@
+//! Shell text to a small, judged form: Script or Opaque. Pure.

@@ -1,0 +1,1 @@
+//! The session log and blobs on files.

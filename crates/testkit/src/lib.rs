@@ -1,0 +1,1 @@
+//! Fakes, fixtures and contract suites for tests. Never shipped.
