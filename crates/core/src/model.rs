@@ -138,6 +138,14 @@ impl ModelErrorKind {
         }
     }
 
+    /// The request itself is at fault: sent again unchanged, it fails again.
+    pub fn is_fault_of_request(self) -> bool {
+        matches!(
+            self,
+            ModelErrorKind::ContextOverflow | ModelErrorKind::BadImage | ModelErrorKind::BadThinking
+        )
+    }
+
     /// Another model may succeed where this one failed.
     pub fn another_model_may_help(self) -> bool {
         matches!(

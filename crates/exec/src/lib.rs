@@ -29,6 +29,7 @@ mod executor;
 mod ladder;
 mod link;
 mod progress;
+mod readable;
 mod running;
 mod signals;
 mod socket;

@@ -13,7 +13,7 @@ pub struct Headers(pub(crate) Vec<(String, String)>);
 impl Headers {
     /// The first header of that name.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.all(name).next()
+        self.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {

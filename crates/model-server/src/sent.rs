@@ -63,18 +63,19 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    pub fn remember(&mut self, answer: &Resolved) {
+    /// `model` is the one that was asked: answers may carry another name.
+    pub fn remember(&mut self, answer: &Resolved, model: &str) {
         self.clock += 1;
         let thoughts: Vec<Thought> = answer.parts.iter().filter_map(Thought::said).collect();
         for thought in &thoughts {
-            self.thoughts.insert(thought.clone(), (self.clock, answer.model.clone()));
+            self.thoughts.insert(thought.clone(), (self.clock, model.to_owned()));
         }
         let blocks = |part: &&Part| !matches!(part, Part::Wait(_) | Part::Event { .. });
         let thought_first =
             answer.parts.iter().find(blocks).is_some_and(|part| Thought::said(part).is_some());
         for part in &answer.parts {
             if let Part::Tool { id: Some(id), .. } = part {
-                let model = answer.model.clone();
+                let model = model.to_owned();
                 let trajectory = Trajectory { model, thoughts: thoughts.clone(), thought_first };
                 self.calls.insert(id.clone(), (self.clock, trajectory));
             }

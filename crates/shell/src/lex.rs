@@ -12,9 +12,9 @@ pub(crate) enum Token {
 }
 
 /// Longest first.
-const OPERATORS: [&str; 22] = [
+const OPERATORS: [&str; 23] = [
     "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "|&", "&>", "<<", ">>", "<&", ">&", "<>", ">|", "&", "|", ";",
-    "<", ">", "(",
+    "<", ">", "(", ")",
 ];
 
 /// `None`: there is something in it that this reading does not know.
@@ -78,8 +78,7 @@ impl Lexer {
 
     fn operator(&mut self) -> Option<()> {
         let rest = self.chars.get(self.at..)?;
-        let operator =
-            OPERATORS.into_iter().chain([")"]).find(|op| op.chars().eq(rest.iter().copied().take(op.len())))?;
+        let operator = OPERATORS.into_iter().find(|op| op.chars().eq(rest.iter().copied().take(op.len())))?;
         self.at += operator.len();
         if self.at_continuation() {
             self.skip_continuations();

@@ -1,1 +1,37 @@
-//! The session log and blobs on files.
+//! Sessions and blobs on files, and the same in memory.
+//!
+//! ```text
+//! <home>/sessions/<project>/<session>.log         one checked line per entry
+//!                          /<session>.lock        exists while a process has the session open
+//!                          /<session>.torn-<seq>  bytes that were cut off the end of a log
+//! <home>/blobs/<2 hex>/<sha256>
+//! ```
+//!
+//! Invariants
+//! - **One write per entry, no buffer of ours**: after a kill at most the last line is torn.
+//! - **What was acknowledged is found again, in order, unchanged**; what cannot be read is reported, never guessed.
+//! - **Nothing in the middle of a log is ever rewritten.** Only bytes after the last readable record are cut, and kept.
+//! - **One writer per session; readers need no lock.**
+//! - **Private**: folders 0700, files 0600, whatever the umask; links, pipes and strangers' folders are refused.
+//!
+//! Deliberately absent: the environment, the home folder's place, the wall clock, random names, async, retention
+//! (nothing here deletes a session), an index (a listing reads the logs).
+
+mod blobs;
+mod fault;
+mod files;
+mod images;
+mod layout;
+mod line;
+mod listing;
+mod lock;
+mod log;
+mod memory;
+mod repair;
+mod scan;
+mod sessions;
+
+pub use blobs::FileBlobs;
+pub use fault::Fault;
+pub use memory::{MemoryBlobs, MemoryStore};
+pub use sessions::{FileStore, FindError, Found};

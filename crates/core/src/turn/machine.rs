@@ -149,6 +149,7 @@ impl Turn<'_> {
             return match why {
                 Drop::Again(why) => self.again(why),
                 Drop::Collapse => self.to(Phase::Collapse),
+                Drop::Compact => self.to(Phase::Compact),
             };
         }
         if let Some(item) = message.and_then(|message| self.state.view.push(message)) {
@@ -179,6 +180,9 @@ impl Turn<'_> {
                 recovery.empty_retries += 1;
                 Some(Drop::Again(Continue::EmptyRetry { attempt: recovery.empty_retries }))
             }
+            SampleEnd::Broken(kind) | SampleEnd::Failed(kind) if kind.is_fault_of_request() => {
+                self.mended_request(kind)
+            }
             SampleEnd::Broken(_) if recovery.stream_retries < limits.max_stream_retries => {
                 recovery.stream_retries += 1;
                 Some(Drop::Again(Continue::StreamRetry { attempt: recovery.stream_retries }))
@@ -190,17 +194,29 @@ impl Turn<'_> {
                 recovery.stream_retries = 0;
                 Some(Drop::Again(Continue::ModelFallback))
             }
-            SampleEnd::Failed(ModelErrorKind::ContextOverflow) if !recovery.collapsed => {
+            _ => None,
+        }
+    }
+
+    /// The same request would fail again, on whichever model: it must change first.
+    fn mended_request(&mut self, kind: ModelErrorKind) -> Option<Drop> {
+        let State { view, recovery, .. } = &mut self.state;
+        match kind {
+            ModelErrorKind::ContextOverflow if !recovery.collapsed => {
                 recovery.collapsed = true;
                 Some(Drop::Collapse)
             }
-            SampleEnd::Failed(ModelErrorKind::BadImage) if !recovery.images_dropped => {
-                recovery.images_dropped = true;
-                self.state.view.drop_images().then_some(Drop::Again(Continue::ImageDropRetry))
+            ModelErrorKind::ContextOverflow if !recovery.compacted => {
+                recovery.compacted = true;
+                Some(Drop::Compact)
             }
-            SampleEnd::Failed(ModelErrorKind::BadThinking) if !recovery.thinking_dropped => {
+            ModelErrorKind::BadImage if !recovery.images_dropped => {
+                recovery.images_dropped = true;
+                view.drop_images().then_some(Drop::Again(Continue::ImageDropRetry))
+            }
+            ModelErrorKind::BadThinking if !recovery.thinking_dropped => {
                 recovery.thinking_dropped = true;
-                self.state.view.drop_thinking().then_some(Drop::Again(Continue::ThinkingDropRetry))
+                view.drop_thinking().then_some(Drop::Again(Continue::ThinkingDropRetry))
             }
             _ => None,
         }
@@ -208,7 +224,7 @@ impl Turn<'_> {
 
     fn failed(self, kind: ModelErrorKind) -> Advance {
         match kind {
-            ModelErrorKind::ContextOverflow => self.compact_or_end(),
+            ModelErrorKind::ContextOverflow => self.done(Terminal::PromptTooLong),
             ModelErrorKind::BadImage => self.done(Terminal::ImageError),
             kind => self.done(Terminal::ModelError(kind)),
         }
@@ -321,7 +337,12 @@ impl Turn<'_> {
 
     /// Whatever the way out, the history is valid and the model will know that it was stopped.
     fn done(mut self, terminal: Terminal) -> Advance {
-        if let Some(item) = self.state.view.close_open_calls(texts::TURN_ENDED) {
+        // Calls that were being settled may have run; elsewhere none can have started.
+        let why = match self.state.phase {
+            Phase::SettleTools { .. } => texts::LOST_EFFECT,
+            _ => texts::TURN_ENDED,
+        };
+        if let Some(item) = self.state.view.close_open_calls(why) {
             self.facts.push(Fact::Noted(item));
         }
         match terminal {
@@ -337,11 +358,15 @@ impl Turn<'_> {
 enum Drop {
     Again(Continue),
     Collapse,
+    Compact,
 }
 
 #[cfg(test)]
 #[path = "machine_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "facts_tests.rs"]
+mod facts;
 #[cfg(test)]
 #[path = "walk_tests.rs"]
 mod walk;

@@ -3,10 +3,10 @@
 
 use super::*;
 use crate::ids::{CallId, ModelId};
-use crate::message::{Image, ResultPart};
+use crate::message::Image;
 use serde_json::json;
 
-const DEFAULT: Limits = Limits {
+pub(super) const DEFAULT: Limits = Limits {
     max_iterations: None,
     may_escalate: true,
     has_fallback: false,
@@ -20,17 +20,18 @@ const DEFAULT: Limits = Limits {
 };
 const FALLBACK: Limits = Limits { has_fallback: true, ..DEFAULT };
 
-struct Played {
-    state: State,
-    facts: Vec<Fact>,
+pub(super) struct Played {
+    pub(super) state: State,
+    pub(super) facts: Vec<Fact>,
     steps: Vec<Step>,
 }
 
 /// Plays the outcomes. Preparing is passed over in silence unless the list says how it went.
-fn run(view: View, limits: Limits, outcomes: Vec<Outcome>) -> Played {
+pub(super) fn run(view: View, limits: Limits, outcomes: Vec<Outcome>) -> Played {
     let mut played = Played { state: State::start(view), facts: Vec::new(), steps: Vec::new() };
     for outcome in outcomes {
-        let told = matches!(outcome, Outcome::Prepared(_) | Outcome::Interrupted | Outcome::StoreFailed);
+        let told =
+            matches!(outcome, Outcome::Prepared(_) | Outcome::Interrupted | Outcome::StoreFailed);
         if next(&played.state) == Step::Prepare && !told {
             let view = played.state.view.clone();
             played.step(Outcome::Prepared(Ok(view)), &limits);
@@ -55,7 +56,9 @@ impl Played {
         for fact in &self.facts {
             let (name, number) = match fact {
                 Fact::Went(why) => (why.name().to_owned(), number(*why)),
-                Fact::Ended(Terminal::ModelError(kind)) => (format!("model_error {}", kind.name()), None),
+                Fact::Ended(Terminal::ModelError(kind)) => {
+                    (format!("model_error {}", kind.name()), None)
+                }
                 Fact::Ended(terminal) => (terminal.name().to_owned(), None),
                 _ => continue,
             };
@@ -66,7 +69,8 @@ impl Played {
                 (_, None) => line.push((name.clone(), name, 1)),
             }
         }
-        let mut words: Vec<String> = line.into_iter().map(|(_, text, times)| counted(text, times)).collect();
+        let mut words: Vec<String> =
+            line.into_iter().map(|(_, text, times)| counted(text, times)).collect();
         if !matches!(self.state.phase, Phase::Done(_)) {
             words.push("…".into());
         }
@@ -101,7 +105,7 @@ fn fits(step: Step, outcome: &Outcome) -> bool {
     }
 }
 
-fn go() -> View {
+pub(super) fn go() -> View {
     View::from_messages([Message::user("go")])
 }
 
@@ -109,71 +113,41 @@ fn play(limits: Limits, outcomes: Vec<Outcome>) -> String {
     run(go(), limits, outcomes).reasons()
 }
 
-/// What was recorded, in words.
-fn record(limits: Limits, outcomes: Vec<Outcome>) -> Vec<String> {
-    let fact = |fact: &Fact| match fact {
-        Fact::Answered(item) => format!("answered {}", show(item.message())),
-        Fact::Dropped => "dropped".into(),
-        Fact::Noted(item) => format!("noted {}", show(item.message())),
-        Fact::Went(why) => format!("went {}", why.name()),
-        Fact::Ended(terminal) => format!("ended {}", terminal.name()),
-    };
-    run(go(), limits, outcomes).facts.iter().map(fact).collect()
-}
-
-fn show(message: &Message) -> String {
-    let block = |block: &Block| match block {
-        Block::Text { text, .. } => match text.as_str() {
-            texts::RESUME => "RESUME".to_owned(),
-            texts::INTERRUPTED_ANSWER => "INTERRUPTED_ANSWER".to_owned(),
-            texts::INTERRUPTED_TOOLS => "INTERRUPTED_TOOLS".to_owned(),
-            text => text.to_owned(),
-        },
-        Block::ToolUse { id, .. } => format!("{id}?"),
-        Block::ToolResult { id, content, .. } => match content.first() {
-            Some(ResultPart::Text { text }) if text == texts::TURN_ENDED => format!("{id}=TURN_ENDED"),
-            Some(ResultPart::Text { text }) if text == texts::LOST_EFFECT => format!("{id}=LOST_EFFECT"),
-            _ => format!("{id}=ok"),
-        },
-        other => format!("{other:?}"),
-    };
-    message.blocks().iter().map(block).collect::<Vec<_>>().join(" ")
-}
-
 // Words for what may happen.
 
-fn answer(content: Vec<Block>, cut: bool, end: SampleEnd) -> Outcome {
+pub(super) fn answer(content: Vec<Block>, cut: bool, end: SampleEnd) -> Outcome {
     Outcome::Sampled { message: Some(Message::assistant(&ModelId::new("m"), content)), cut, end }
 }
-fn use_of(id: &str) -> Block {
+pub(super) fn use_of(id: &str) -> Block {
     Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) }
 }
-fn say(end: SampleEnd) -> Outcome {
+pub(super) fn say(end: SampleEnd) -> Outcome {
     answer(vec![Block::text("said")], false, end)
 }
-fn done() -> Outcome {
+pub(super) fn done() -> Outcome {
     say(SampleEnd::EndOfTurn)
 }
-fn nothing(end: SampleEnd) -> Outcome {
+pub(super) fn nothing(end: SampleEnd) -> Outcome {
     Outcome::Sampled { message: None, cut: false, end }
 }
-fn failed(kind: ModelErrorKind) -> Outcome {
+pub(super) fn failed(kind: ModelErrorKind) -> Outcome {
     nothing(SampleEnd::Failed(kind))
 }
-fn broken(kind: ModelErrorKind) -> Outcome {
+pub(super) fn broken(kind: ModelErrorKind) -> Outcome {
     say(SampleEnd::Broken(kind))
 }
-fn call(id: &str) -> Outcome {
+pub(super) fn call(id: &str) -> Outcome {
     answer(vec![use_of(id)], false, SampleEnd::EndOfTurn)
 }
 fn cut_call(id: &str) -> Outcome {
     answer(vec![use_of(id)], true, SampleEnd::EndOfTurn)
 }
 fn ran(end: ToolsEnd) -> Outcome {
-    let result = |id: &str| Block::ToolResult { id: CallId::new(id), content: vec![], is_error: false };
+    let result =
+        |id: &str| Block::ToolResult { id: CallId::new(id), content: vec![], is_error: false };
     Outcome::ToolsSettled { results: ["a", "b"].map(result).into(), extra: vec![], end }
 }
-fn ok() -> Outcome {
+pub(super) fn ok() -> Outcome {
     ran(ToolsEnd::Finished)
 }
 fn hooks(verdict: StopVerdict) -> Outcome {
@@ -182,7 +156,7 @@ fn hooks(verdict: StopVerdict) -> Outcome {
 fn pass() -> Outcome {
     hooks(StopVerdict::Pass)
 }
-fn block() -> Outcome {
+pub(super) fn block() -> Outcome {
     hooks(StopVerdict::Block(Message::meta("lint first")))
 }
 fn nudge() -> Outcome {
@@ -204,7 +178,10 @@ fn an_answer_without_calls_completes() {
 
 #[test]
 fn calls_lead_to_the_next_iteration() {
-    assert_eq!(play(DEFAULT, vec![call("a"), ok(), call("b"), ok(), done(), pass()]), "next_turn x2 > completed");
+    assert_eq!(
+        play(DEFAULT, vec![call("a"), ok(), call("b"), ok(), done(), pass()]),
+        "next_turn x2 > completed"
+    );
 }
 
 #[test]
@@ -215,13 +192,19 @@ fn output_limit_escalates_once_then_resumes_three_times() {
         play(DEFAULT, times(5, cut)),
         "max_output_tokens_escalate > max_output_tokens_recovery 1 > 2 > 3 > max_output_tokens"
     );
-    assert_eq!(play(own_limit, times(4, cut)), "max_output_tokens_recovery 1 > 2 > 3 > max_output_tokens");
+    assert_eq!(
+        play(own_limit, times(4, cut)),
+        "max_output_tokens_recovery 1 > 2 > 3 > max_output_tokens"
+    );
 }
 
 #[test]
 fn a_full_window_never_escalates() {
     let full = || vec![say(SampleEnd::WindowFull)];
-    assert_eq!(play(DEFAULT, times(4, full)), "max_output_tokens_recovery 1 > 2 > 3 > max_output_tokens");
+    assert_eq!(
+        play(DEFAULT, times(4, full)),
+        "max_output_tokens_recovery 1 > 2 > 3 > max_output_tokens"
+    );
 }
 
 #[test]
@@ -236,42 +219,6 @@ fn recovery_starts_afresh_with_each_iteration() {
 }
 
 #[test]
-fn next_turn_keeps_only_the_model_and_the_count_of_cut_calls() {
-    let nearly_all = Recovery {
-        collapsed: true,
-        compacted: true,
-        escalated: true,
-        resumes: 1,
-        stop_blocks: 1,
-        nudges: 1,
-        fell_back: true,
-        cut_calls: 1,
-        stream_retries: 1,
-        pauses: 1,
-        empty_retries: 1,
-        images_dropped: true,
-        thinking_dropped: true,
-    };
-    for (cut, cut_calls) in [(false, 0), (true, 2)] {
-        let mut view = go();
-        view.push(Message::assistant(&ModelId::new("m"), vec![use_of("a")]));
-        let phase = Phase::SettleTools { cancelled: false, cut };
-        let before = State { phase, iteration: 4, recovery: nearly_all, ..State::start(view.clone()) };
-        view.push(Message::User {
-            content: vec![Block::ToolResult { id: "a".into(), content: vec![], is_error: false }],
-        });
-        let after = State {
-            view,
-            phase: Phase::Prepare,
-            iteration: 5,
-            recovery: Recovery { fell_back: true, cut_calls, ..Recovery::default() },
-            last: Some(Continue::NextTurn),
-        };
-        assert_eq!(advance(before, ok(), &DEFAULT).state, after);
-    }
-}
-
-#[test]
 fn cut_calls_are_bounded_until_an_answer_is_complete() {
     let cut = || vec![cut_call("a"), ok()];
     let mixed = || vec![answer(vec![use_of("a"), use_of("b")], true, SampleEnd::EndOfTurn), ok()];
@@ -283,20 +230,32 @@ fn cut_calls_are_bounded_until_an_answer_is_complete() {
     let not_reset = [times(2, cut), mixed(), cut()].concat();
     assert_eq!(play(DEFAULT, not_reset), "next_turn x3 > max_output_tokens");
     let text_between = [times(3, cut), vec![done(), block()], cut()].concat();
-    assert_eq!(play(DEFAULT, text_between), "next_turn x3 > stop_hook_blocking > max_output_tokens");
+    assert_eq!(
+        play(DEFAULT, text_between),
+        "next_turn x3 > stop_hook_blocking > max_output_tokens"
+    );
 }
 
 #[test]
 fn a_call_cut_by_the_output_limit_escalates_first() {
     let cut = || answer(vec![use_of("a")], true, SampleEnd::MaxOutput);
-    assert_eq!(play(DEFAULT, vec![cut(), cut(), ok()]), "max_output_tokens_escalate > next_turn > …");
+    assert_eq!(
+        play(DEFAULT, vec![cut(), cut(), ok()]),
+        "max_output_tokens_escalate > next_turn > …"
+    );
 }
 
 #[test]
 fn a_broken_stream_is_retried_then_the_model_changes_then_it_ends() {
     use ModelErrorKind::{Overloaded, Protocol};
-    assert_eq!(play(DEFAULT, times(4, || vec![broken(Protocol)])), "stream_retry 1 > 2 > 3 > model_error protocol");
-    assert_eq!(play(FALLBACK, times(4, || vec![broken(Protocol)])), "stream_retry 1 > 2 > 3 > model_error protocol");
+    assert_eq!(
+        play(DEFAULT, times(4, || vec![broken(Protocol)])),
+        "stream_retry 1 > 2 > 3 > model_error protocol"
+    );
+    assert_eq!(
+        play(FALLBACK, times(4, || vec![broken(Protocol)])),
+        "stream_retry 1 > 2 > 3 > model_error protocol"
+    );
     assert_eq!(
         play(FALLBACK, times(8, || vec![broken(Overloaded)])),
         "stream_retry 1 > 2 > 3 > model_fallback > stream_retry 1 > 2 > 3 > model_error overloaded"
@@ -339,7 +298,8 @@ fn the_model_changes_once_and_for_the_whole_turn() {
 #[test]
 fn a_step_tells_the_driver_what_to_ask_for() {
     let (cut, broken) = (|| say(SampleEnd::MaxOutput), || broken(ModelErrorKind::Protocol));
-    let played = run(go(), DEFAULT, vec![broken(), broken(), cut(), cut(), call("a"), ok(), done()]);
+    let played =
+        run(go(), DEFAULT, vec![broken(), broken(), cut(), cut(), call("a"), ok(), done()]);
     let asked = |step: &Step| match step {
         Step::Sample { escalated, stream_retry, .. } => Some((*escalated, *stream_retry)),
         _ => None,
@@ -360,9 +320,15 @@ fn overflow_collapses_then_compacts_then_ends() {
             vec![over(), collapsed(), over(), compacted(), over()],
             "collapse_drain_retry 3 > reactive_compact_retry > prompt_too_long",
         ),
-        (vec![over(), no_collapse(), compacted(), over()], "reactive_compact_retry > prompt_too_long"),
+        (
+            vec![over(), no_collapse(), compacted(), over()],
+            "reactive_compact_retry > prompt_too_long",
+        ),
         (vec![over(), no_collapse(), no_compact()], "prompt_too_long"),
-        (vec![over(), collapsed(), over(), no_compact()], "collapse_drain_retry 3 > prompt_too_long"),
+        (
+            vec![over(), collapsed(), over(), no_compact()],
+            "collapse_drain_retry 3 > prompt_too_long",
+        ),
         (
             vec![over(), collapsed(), call("a"), ok(), over(), collapsed()],
             "collapse_drain_retry 3 > next_turn > collapse_drain_retry 3 > …",
@@ -377,16 +343,20 @@ fn overflow_collapses_then_compacts_then_ends() {
 #[test]
 fn a_fault_of_the_request_is_repaired_at_once_also_when_the_stream_had_begun() {
     let over = || broken(ModelErrorKind::ContextOverflow);
-    let (collapsed, compacted) = (Outcome::Collapsed(Some((go(), 1))), Outcome::Compacted(Some(go())));
+    let (collapsed, compacted) =
+        (Outcome::Collapsed(Some((go(), 1))), Outcome::Compacted(Some(go())));
     let played = run(go(), DEFAULT, vec![over(), collapsed, over(), compacted]);
     assert_eq!(played.reasons(), "collapse_drain_retry 1 > reactive_compact_retry > …");
     assert!(!played.facts.iter().any(|fact| matches!(fact, Fact::Answered(_))));
     assert_eq!(played.state.view, go());
     let faults = vec![broken(ModelErrorKind::BadImage), broken(ModelErrorKind::BadThinking)];
-    assert_eq!(run(rich(), DEFAULT, faults).reasons(), "image_drop_retry > thinking_drop_retry > …");
+    assert_eq!(
+        run(rich(), DEFAULT, faults).reasons(),
+        "image_drop_retry > thinking_drop_retry > …"
+    );
 }
 
-fn rich() -> View {
+pub(super) fn rich() -> View {
     let image = Block::Image(Image { media: "image/png".into(), data: "".into(), blob: None });
     let thinking = Block::Thinking { text: "hm".into(), signature: None };
     View::from_messages([
@@ -401,8 +371,16 @@ fn images_and_thinking_are_left_out_once_if_there_are_any() {
     use ModelErrorKind::{BadImage, BadThinking};
     let table = [
         (rich(), vec![failed(BadImage), failed(BadImage)], "image_drop_retry > image_error"),
-        (rich(), vec![failed(BadThinking), failed(BadThinking)], "thinking_drop_retry > model_error bad_thinking"),
-        (rich(), vec![failed(BadImage), failed(BadThinking)], "image_drop_retry > thinking_drop_retry > …"),
+        (
+            rich(),
+            vec![failed(BadThinking), failed(BadThinking)],
+            "thinking_drop_retry > model_error bad_thinking",
+        ),
+        (
+            rich(),
+            vec![failed(BadImage), failed(BadThinking)],
+            "image_drop_retry > thinking_drop_retry > …",
+        ),
         (go(), vec![failed(BadImage)], "image_error"),
         (go(), vec![failed(BadThinking)], "model_error bad_thinking"),
     ];
@@ -427,8 +405,14 @@ fn pauses_and_empty_answers_are_bounded() {
 #[test]
 fn hooks_may_block_eight_times_and_nudge_three_times() {
     let prevent = hooks(StopVerdict::Prevent);
-    assert_eq!(play(DEFAULT, times(9, || vec![done(), block()])), "stop_hook_blocking x8 > stop_hook_prevented");
-    assert_eq!(play(DEFAULT, times(4, || vec![done(), nudge()])), "token_budget_continuation x3 > completed");
+    assert_eq!(
+        play(DEFAULT, times(9, || vec![done(), block()])),
+        "stop_hook_blocking x8 > stop_hook_prevented"
+    );
+    assert_eq!(
+        play(DEFAULT, times(4, || vec![done(), nudge()])),
+        "token_budget_continuation x3 > completed"
+    );
     assert_eq!(play(DEFAULT, vec![done(), prevent]), "stop_hook_prevented");
 }
 
@@ -479,7 +463,9 @@ fn ways_in() -> Vec<Vec<Outcome>> {
 
 #[test]
 fn interrupt_and_store_failure_end_the_turn_from_every_phase() {
-    for (last, expected) in [(Outcome::Interrupted, "aborted_streaming"), (Outcome::StoreFailed, "store_failed")] {
+    for (last, expected) in
+        [(Outcome::Interrupted, "aborted_streaming"), (Outcome::StoreFailed, "store_failed")]
+    {
         for way in ways_in() {
             let outcomes = [way, vec![last.clone()]].concat();
             let played = run(go(), DEFAULT, outcomes);

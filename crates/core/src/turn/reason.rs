@@ -64,6 +64,7 @@ pub enum Terminal {
     ImageError,
     Refusal,
     ToolDeferred,
+    #[serde(rename = "rapid_refill_breaker")]
     RapidRefill,
     ModelError(ModelErrorKind),
     StoreFailed,

@@ -1,1 +1,526 @@
+//! The loop ends whatever the world does, proved by walking every outcome from every control state.
+//!
+//! With a bound on iterations no path may meet a state twice. Without one the only way back is an iteration whose
+//! answer was kept and whose calls were all complete: with those edges cut, the graph must have no cycle either.
+//! The walk takes `advance` as an argument, so that planted faults show that it would notice.
 
+use super::*;
+use crate::ids::ModelId;
+use crate::message::Image;
+use crate::pairing;
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::{BTreeSet, HashMap};
+
+/// Names of all variants; one that is missing here does not compile, one that is never reached fails the walk.
+macro_rules! variants {
+    ($name:ident, $all:ident, $reason:ident: $($variant:ident),+ $(,)?) => {
+        const $all: &[&str] = &[$(stringify!($variant)),+];
+        fn $name(reason: $reason) -> &'static str {
+            match reason { $($reason::$variant { .. } => stringify!($variant)),+ }
+        }
+    };
+}
+
+variants!(way_round, WAYS_ROUND, Continue:
+    NextTurn, CollapseDrainRetry, ReactiveCompactRetry, MaxOutputTokensEscalate, MaxOutputTokensRecovery,
+    StopHookBlocking, TokenBudgetContinuation, ModelFallback, StreamRetry, PauseResume, EmptyRetry,
+    ImageDropRetry, ThinkingDropRetry,
+);
+variants!(way_out, WAYS_OUT, Terminal:
+    Completed, MaxTurns, MaxBudget, BlockingLimit, PromptTooLong, MaxOutputTokens, AbortedStreaming, AbortedTools,
+    StopHookPrevented, HookStopped, ImageError, Refusal, ToolDeferred, RapidRefill, ModelError, StoreFailed,
+);
+
+/// Everything `advance` may decide by. Messages count only for open calls, and for what could be left out of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Control {
+    phase: Phase,
+    iteration: u32,
+    recovery: Recovery,
+    open: bool,
+    images: bool,
+    thinking: bool,
+}
+
+impl Control {
+    fn of(state: &State, limits: &Limits) -> Self {
+        if let Phase::Done(_) = state.phase {
+            return Control {
+                phase: state.phase,
+                ..Control::of(&State::start(View::default()), limits)
+            };
+        }
+        // Preparing makes the view anew, so only a request knows what it holds.
+        let asks = state.phase == Phase::Sample;
+        Control {
+            phase: state.phase,
+            iteration: if limits.max_iterations.is_some() { state.iteration } else { 1 },
+            recovery: state.recovery,
+            open: !state.view.open_calls().is_empty(),
+            images: asks && state.view.clone().drop_images(),
+            thinking: asks && state.view.clone().drop_thinking(),
+        }
+    }
+
+    /// The shortest history that stands for all with this control state.
+    fn state(self) -> State {
+        let Control { phase, iteration, recovery, .. } = self;
+        let mut view = history(self.images, self.thinking);
+        if self.open {
+            view.push(said(vec![use_of("open")]));
+        }
+        State { view, phase, iteration, recovery, last: None }
+    }
+}
+
+fn history(images: bool, thinking: bool) -> View {
+    let mut first = vec![Block::text("go")];
+    if images {
+        first.push(Block::Image(Image { media: "image/png".into(), data: "".into(), blob: None }));
+    }
+    let mut view = View::from_messages([Message::User { content: first }]);
+    if thinking {
+        view.push(said(vec![thought(), Block::text("so")]));
+    }
+    view
+}
+
+fn said(content: Vec<Block>) -> Message {
+    Message::assistant(&ModelId::new("m"), content)
+}
+fn thought() -> Block {
+    Block::Thinking { text: "hm".into(), signature: None }
+}
+fn use_of(id: &str) -> Block {
+    Block::ToolUse { id: id.into(), name: "t".into(), input: json!({}) }
+}
+
+/// All that can happen in each phase.
+struct World {
+    prepare: Vec<Outcome>,
+    sample: Vec<Outcome>,
+    collapse: Vec<Outcome>,
+    compact: Vec<Outcome>,
+    settle: Vec<Outcome>,
+    stop_hooks: Vec<Outcome>,
+}
+
+impl World {
+    fn new() -> Self {
+        let with_stop = |mut outcomes: Vec<Outcome>| {
+            outcomes.extend([Outcome::Interrupted, Outcome::StoreFailed]);
+            outcomes
+        };
+        World {
+            prepare: with_stop(preparations()),
+            sample: with_stop(samples()),
+            collapse: with_stop(vec![
+                Outcome::Collapsed(None),
+                Outcome::Collapsed(Some((history(false, false), 1))),
+            ]),
+            compact: with_stop(vec![
+                Outcome::Compacted(None),
+                Outcome::Compacted(Some(history(false, false))),
+            ]),
+            settle: with_stop(settlements()),
+            stop_hooks: with_stop(vec![
+                Outcome::StopHooks(StopVerdict::Pass),
+                Outcome::StopHooks(StopVerdict::Prevent),
+                Outcome::StopHooks(StopVerdict::Block(Message::meta("no"))),
+                Outcome::StopHooks(StopVerdict::SpendMore(Message::meta("more"))),
+            ]),
+        }
+    }
+
+    fn outcomes(&self, phase: Phase) -> &[Outcome] {
+        match phase {
+            Phase::Prepare => &self.prepare,
+            Phase::Sample => &self.sample,
+            Phase::Collapse => &self.collapse,
+            Phase::Compact => &self.compact,
+            Phase::SettleTools { .. } => &self.settle,
+            Phase::StopHooks => &self.stop_hooks,
+            Phase::Done(_) => &[],
+        }
+    }
+}
+
+fn preparations() -> Vec<Outcome> {
+    // Only a refused image or thought asks what there is, and each asks for its own: both or none shows all.
+    let views = [false, true].map(|rich| Ok(history(rich, rich)));
+    let errors =
+        [PrepareError::BlockingLimit, PrepareError::BudgetSpent, PrepareError::RapidRefill];
+    views.into_iter().chain(errors.map(Err)).map(Outcome::Prepared).collect()
+}
+
+fn samples() -> Vec<Outcome> {
+    use ModelErrorKind::*;
+    let kinds = [
+        ContextOverflow,
+        RateLimited,
+        Overloaded,
+        Unavailable,
+        Auth,
+        ModelNotFound,
+        BadRequest,
+        BadImage,
+        BadThinking,
+        Protocol,
+    ];
+    let mut ends = vec![
+        SampleEnd::EndOfTurn,
+        SampleEnd::MaxOutput,
+        SampleEnd::WindowFull,
+        SampleEnd::Paused,
+        SampleEnd::Refused,
+        SampleEnd::Empty,
+        SampleEnd::Cancelled,
+    ];
+    ends.extend(
+        kinds.into_iter().flat_map(|kind| [SampleEnd::Broken(kind), SampleEnd::Failed(kind)]),
+    );
+    let messages = [
+        (None, false),
+        (Some(said(vec![thought()])), false),
+        (Some(said(vec![thought(), Block::text("x")])), false),
+        (Some(said(vec![use_of("a")])), false),
+        (Some(said(vec![use_of("a")])), true),
+        (Some(said(vec![use_of("a"), use_of("b")])), true),
+    ];
+    let pairs =
+        ends.into_iter().flat_map(|end| messages.clone().map(|(message, cut)| (message, cut, end)));
+    pairs.map(|(message, cut, end)| Outcome::Sampled { message, cut, end }).collect()
+}
+
+fn settlements() -> Vec<Outcome> {
+    let mut all = Vec::new();
+    for end in [ToolsEnd::Finished, ToolsEnd::Cancelled, ToolsEnd::HookStopped, ToolsEnd::Deferred]
+    {
+        let result = Block::ToolResult { id: "open".into(), content: vec![], is_error: false };
+        for results in [vec![], vec![result]] {
+            for extra in [vec![], vec![Message::meta("by the way")]] {
+                all.push(Outcome::ToolsSettled { results: results.clone(), extra, end });
+            }
+        }
+    }
+    all
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Colour {
+    OnPath,
+    Finished,
+}
+
+#[derive(Debug)]
+struct Stats {
+    states: usize,
+    edges: usize,
+    reasons: BTreeSet<&'static str>,
+}
+
+type Advancer<'a> = &'a dyn Fn(State, Outcome, &Limits) -> Advance;
+
+struct Walk<'a> {
+    advance: Advancer<'a>,
+    limits: Limits,
+    world: World,
+    seen: HashMap<Control, Colour>,
+    path: Vec<Control>,
+    /// Where the edges lead that need not be free of cycles.
+    beyond: Vec<Control>,
+    edges: usize,
+    reasons: BTreeSet<&'static str>,
+}
+
+/// Visits everything reachable. An error says which path comes back to itself, or which edge breaks a rule.
+fn walk(limits: Limits, advance: Advancer<'_>) -> Result<Stats, String> {
+    let mut walk = Walk {
+        advance,
+        limits,
+        world: World::new(),
+        seen: HashMap::new(),
+        path: Vec::new(),
+        beyond: Vec::new(),
+        edges: 0,
+        reasons: BTreeSet::new(),
+    };
+    walk.beyond.push(Control::of(&State::start(history(false, false)), &limits));
+    while let Some(root) = walk.beyond.pop() {
+        if !walk.seen.contains_key(&root) {
+            walk.visit(root)?;
+        }
+    }
+    Ok(Stats { states: walk.seen.len(), edges: walk.edges, reasons: walk.reasons })
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, at: Control) -> Result<(), String> {
+        self.seen.insert(at, Colour::OnPath);
+        self.path.push(at);
+        let state = at.state();
+        for nth in 0..self.world.outcomes(at.phase).len() {
+            let (to, progress) = self.edge(&state, nth)?;
+            match self.seen.get(&to) {
+                Some(Colour::Finished) => {}
+                _ if progress => self.beyond.push(to),
+                Some(Colour::OnPath) => return Err(self.cycle(to)),
+                None => self.visit(to)?,
+            }
+        }
+        self.path.pop();
+        self.seen.insert(at, Colour::Finished);
+        Ok(())
+    }
+
+    fn edge(&mut self, before: &State, nth: usize) -> Result<(Control, bool), String> {
+        let outcome = &self.world.outcomes(before.phase)[nth];
+        let after = (self.advance)(before.clone(), outcome.clone(), &self.limits);
+        check(before, outcome, &after)
+            .map_err(|wrong| format!("{wrong}: {before:?} {outcome:?} {after:?}"))?;
+        self.edges += 1;
+        for fact in &after.facts {
+            match fact {
+                Fact::Went(why) => self.reasons.insert(way_round(*why)),
+                Fact::Ended(terminal) => self.reasons.insert(way_out(*terminal)),
+                _ => false,
+            };
+        }
+        // `check` has made sure that a phase that settles uncut calls follows a kept answer with complete calls only.
+        let complete = matches!(before.phase, Phase::SettleTools { cut: false, .. });
+        let progress = complete && after.state.last == Some(Continue::NextTurn);
+        let endless = self.limits.max_iterations.is_none();
+        Ok((Control::of(&after.state, &self.limits), endless && progress))
+    }
+
+    fn cycle(&self, to: Control) -> String {
+        let from = self.path.iter().position(|at| *at == to).unwrap_or(0);
+        let phases: Vec<String> =
+            self.path[from..].iter().map(|at| format!("{:?}", at.phase)).collect();
+        format!("cycle: {} and back to {to:?}", phases.join(" > "))
+    }
+}
+
+/// What holds on each edge, whatever happened.
+fn check(before: &State, outcome: &Outcome, after: &Advance) -> Result<(), String> {
+    let Advance { state, facts } = after;
+    let count = |is: fn(&Fact) -> bool| facts.iter().filter(|fact| is(fact)).count();
+    let answered = count(|fact| matches!(fact, Fact::Answered(_)));
+    let dropped = count(|fact| matches!(fact, Fact::Dropped));
+    let went = count(|fact| matches!(fact, Fact::Went(_)));
+    let ended = count(|fact| matches!(fact, Fact::Ended(_)));
+    let settles = matches!(state.phase, Phase::SettleTools { .. });
+    let reason_is_right = match (state.phase, facts.last()) {
+        (Phase::Prepare, Some(Fact::Went(why))) => {
+            went == 1 && ended == 0 && state.last == Some(*why)
+        }
+        (Phase::Done(terminal), Some(Fact::Ended(told))) => {
+            went == 0 && ended == 1 && terminal == *told
+        }
+        (Phase::Prepare | Phase::Done(_), _) => false,
+        _ => went == 0 && ended == 0,
+    };
+    let rules = [
+        (
+            settles != state.view.open_calls().is_empty(),
+            "calls are open exactly while they are settled",
+        ),
+        (reason_is_right, "one reason, told last"),
+        (answered + dropped <= 1, "an answer is kept or dropped"),
+        (
+            dropped == 0 || state.view.items().len() == before.view.items().len(),
+            "a dropped answer leaves no trace",
+        ),
+        (
+            answered == usize::from(dropped == 0 && keepable(outcome)),
+            "an answer that is not dropped is kept",
+        ),
+        (!settles || answered == 1, "only the calls of a kept answer are settled"),
+        (!settles || cut_is(outcome, state.phase), "what was cut is remembered"),
+        (told_in_order(facts, &state.view), "facts tell what the view holds, in order"),
+        (
+            carries_a_view(outcome) || dropped == 1 || appended(before, state),
+            "earlier messages stay as they were",
+        ),
+    ];
+    if let Some((_, rule)) = rules.iter().find(|(holds, _)| !holds) {
+        return Err((*rule).to_owned());
+    }
+    let wrong = match state.phase {
+        Phase::Done(_) => pairing::check(&state.view.messages().collect::<Vec<_>>()),
+        _ => Vec::new(),
+    };
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join(", ")) }
+}
+
+fn keepable(outcome: &Outcome) -> bool {
+    let Outcome::Sampled { message: Some(message), .. } = outcome else { return false };
+    message.blocks().iter().any(|block| !block.is_thinking())
+}
+
+fn cut_is(outcome: &Outcome, phase: Phase) -> bool {
+    let Phase::SettleTools { cut, .. } = phase else { return true };
+    matches!(outcome, Outcome::Sampled { message: Some(message), cut: said, .. }
+        if *said == cut && message.calls().count() > 0)
+}
+
+fn told_in_order(facts: &[Fact], view: &View) -> bool {
+    let mut items = view.items().iter();
+    facts.iter().all(|fact| match fact {
+        Fact::Answered(told) | Fact::Noted(told) => items.any(|item| Arc::ptr_eq(item, told)),
+        _ => true,
+    })
+}
+
+fn carries_a_view(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Prepared(Ok(_)) | Outcome::Collapsed(Some(_)) | Outcome::Compacted(Some(_))
+    )
+}
+
+fn appended(before: &State, after: &State) -> bool {
+    let (had, has) = (before.view.items(), after.view.items());
+    had.len() <= has.len() && had.iter().zip(has).all(|(had, has)| Arc::ptr_eq(had, has))
+}
+
+const SMALL: Limits = Limits {
+    max_iterations: Some(2),
+    may_escalate: true,
+    has_fallback: true,
+    max_resumes: 1,
+    max_stop_blocks: 1,
+    max_nudges: 1,
+    max_cut_calls: 1,
+    max_stream_retries: 1,
+    max_pauses: 1,
+    max_empty_retries: 1,
+};
+const ENDLESS: Limits = Limits { max_iterations: None, ..SMALL };
+
+#[test]
+fn no_path_meets_a_state_twice_and_every_reason_is_reached() {
+    let stats = walk(SMALL, &advance).unwrap();
+    let (states, edges, reasons) = (stats.states, stats.edges, stats.reasons.len());
+    println!("control states walked: {states}, edges: {edges}, reasons reached: {reasons}");
+    let all: BTreeSet<&str> = WAYS_ROUND.iter().chain(WAYS_OUT).copied().collect();
+    assert_eq!(stats.reasons, all);
+}
+
+#[test]
+fn without_a_bound_on_iterations_only_complete_calls_lead_back() {
+    let stats = walk(ENDLESS, &advance).unwrap();
+    assert!(stats.reasons.contains("NextTurn") && !stats.reasons.contains("MaxTurns"));
+}
+
+/// One fault per field of `Recovery`; a new field does not compile until it is listed.
+macro_rules! forgetting {
+    ($($field:ident),+ $(,)?) => {{
+        let Recovery { $($field: _),+ } = Recovery::default();
+        let faults: Vec<(&str, fn(&mut Recovery))> =
+            vec![$((stringify!($field), |recovery| recovery.$field = Default::default())),+];
+        faults
+    }};
+}
+
+#[test]
+fn each_forgotten_bound_is_found_as_a_cycle() {
+    let faults = forgetting!(
+        collapsed,
+        compacted,
+        escalated,
+        resumes,
+        stop_blocks,
+        nudges,
+        fell_back,
+        cut_calls,
+        stream_retries,
+        pauses,
+        empty_retries,
+        images_dropped,
+        thinking_dropped,
+    );
+    for (field, forget) in faults {
+        let faulty = |state: State, outcome: Outcome, limits: &Limits| {
+            let mut after = advance(state, outcome, limits);
+            forget(&mut after.state.recovery);
+            after
+        };
+        let found = walk(ENDLESS, &faulty).expect_err(field);
+        assert!(found.starts_with("cycle: "), "{field}: {found}");
+        // Cut calls go round by new iterations only, so the bound on those ends them, too.
+        if field != "cut_calls" {
+            assert!(walk(SMALL, &faulty).is_err(), "{field}");
+        }
+    }
+}
+
+#[test]
+fn a_forgotten_iteration_is_found_as_a_cycle() {
+    let faulty = |state: State, outcome: Outcome, limits: &Limits| {
+        let mut after = advance(state, outcome, limits);
+        after.state.iteration = 1;
+        after
+    };
+    assert!(walk(SMALL, &faulty).expect_err("iteration").starts_with("cycle: "));
+}
+
+#[test]
+fn each_broken_rule_is_found_on_its_edge() {
+    let faults: [(&str, fn(&mut Advance)); 6] = [
+        ("one reason, told last", |after| drop(after.facts.pop())),
+        ("one reason, told last", |after| after.facts.push(Fact::Dropped)),
+        ("an answer is kept or dropped", |after| {
+            let answered =
+                after.facts.iter().find(|fact| matches!(fact, Fact::Answered(_))).cloned();
+            after.facts.splice(0..0, answered);
+        }),
+        ("an answer that is not dropped is kept", |after| {
+            after.facts.retain(|fact| !matches!(fact, Fact::Answered(_)));
+        }),
+        ("calls are open exactly while they are settled", |after| {
+            after.state.view.push(said(vec![use_of("z")]));
+        }),
+        ("earlier messages stay as they were", |after| {
+            after.state.view = View::from_messages(after.state.view.messages().cloned());
+            after.facts.retain(|fact| !matches!(fact, Fact::Noted(_)));
+        }),
+    ];
+    for (rule, spoil) in faults {
+        let faulty = |state: State, outcome: Outcome, limits: &Limits| {
+            let mut after = advance(state, outcome, limits);
+            spoil(&mut after);
+            after
+        };
+        let found = walk(SMALL, &faulty).expect_err(rule);
+        assert!(found.starts_with(rule), "{rule}: {found}");
+    }
+}
+
+fn any_history() -> impl Strategy<Value = View> {
+    let block = prop_oneof![
+        "[a-z]{1,4}".prop_map(Block::text),
+        Just(thought()),
+        Just(Block::Image(Image { media: "image/png".into(), data: "".into(), blob: None })),
+    ];
+    let message =
+        (any::<bool>(), proptest::collection::vec(block, 1..4)).prop_map(|(answer, content)| {
+            if answer { said(content) } else { Message::User { content } }
+        });
+    let messages = proptest::collection::vec(message, 0..6);
+    messages.prop_map(|rest| View::from_messages([Message::user("go")].into_iter().chain(rest)))
+}
+
+proptest! {
+    /// What makes the walk a proof: histories with the same control state lead to the same control state.
+    #[test]
+    fn control_never_depends_on_what_a_message_says(view in any_history(), nth in any::<prop::sample::Index>()) {
+        let state = State { phase: Phase::Sample, ..State::start(view) };
+        let world = World::new();
+        let outcome = nth.get(&world.sample);
+        let long = advance(state.clone(), outcome.clone(), &SMALL).state;
+        let short = advance(Control::of(&state, &SMALL).state(), outcome.clone(), &SMALL).state;
+        prop_assert_eq!(Control::of(&long, &SMALL), Control::of(&short, &SMALL));
+    }
+}

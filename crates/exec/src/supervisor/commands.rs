@@ -90,9 +90,6 @@ impl Commands {
     /// Reaps what has ended, ends what was left behind, reports what is complete.
     pub(super) fn collect(&mut self) {
         let left = self.reap_all();
-        if self.list.iter().all(|entry| entry.ending.is_none()) && !left {
-            return;
-        }
         let strays = if left { self.sweep() } else { Vec::new() };
         let now = Instant::now();
         self.list.retain(|entry| {
@@ -156,8 +153,12 @@ impl Commands {
         marks
     }
 
+    /// Kills every group and hangs up on the clients, who then know that we are ending.
     pub(super) fn kill_all(&mut self) {
-        self.list.iter_mut().for_each(Entry::kill);
+        for entry in &mut self.list {
+            entry.kill();
+            entry.control = None;
+        }
     }
 
     pub(super) fn end_all_children(&self) {
@@ -168,7 +169,9 @@ impl Commands {
 impl Entry {
     fn terminate(&mut self) {
         if self.ending.is_none() {
-            self.signalled = self.signalled.max(libc::SIGTERM);
+            if self.signalled == 0 {
+                self.signalled = libc::SIGTERM;
+            }
             self.signal(Signal::TERM);
             // A stopped process acts on it only after it goes on.
             self.signal(Signal::CONT);

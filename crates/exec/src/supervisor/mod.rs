@@ -60,7 +60,7 @@ struct Ready {
 
 impl Supervisor {
     fn set_up() -> io::Result<Self> {
-        let kind = rustix::net::sockopt::socket_type(rustix::stdio::stdin())?;
+        let kind = rustix::net::sockopt::socket_type(io::stdin())?;
         if kind != rustix::net::SocketType::SEQPACKET {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -91,11 +91,14 @@ impl Supervisor {
     fn serve(&mut self) -> io::Result<()> {
         loop {
             let ready = self.wait()?;
-            // Ends before orders: a command that has ended is not signalled any more.
             if ready.children {
                 self.drain_signals();
             }
-            self.commands.collect();
+            // Ends before orders: a command that has ended is not signalled any more.
+            let overdue = self.commands.next_deadline().is_some_and(|deadline| deadline <= Instant::now());
+            if ready.children || overdue || !ready.orders.is_empty() {
+                self.commands.collect();
+            }
             for pid in ready.orders {
                 self.commands.obey(pid);
             }

@@ -17,8 +17,6 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     pub role: Role,
-    /// Index of its first message.
-    pub first: usize,
     pub blocks: Vec<Placed<'a>>,
 }
 
@@ -67,7 +65,7 @@ pub(super) fn turns<'a>(fields: &'a Map<String, Value>, rules: &Rules) -> Result
                 turns.merged += 1;
                 turn.blocks.extend(found);
             }
-            _ => turns.list.push(Turn { role, first: at, blocks: found }),
+            _ => turns.list.push(Turn { role, blocks: found }),
         }
     }
     Ok(turns)

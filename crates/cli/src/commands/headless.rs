@@ -1,0 +1,95 @@
+//! `ostler -p`: one prompt, no terminal.
+
+use super::{no_key, stdin};
+use crate::args::{Format, RunArgs};
+use crate::environment::Environment;
+use crate::exit::{self, Code, warn};
+use crate::output::{Output, json::JsonOutput, stream_json::StreamJson, text::TextOutput};
+use crate::wire;
+use anyhow::Result;
+use futures_util::StreamExt;
+use ostler::{Engine, Event, Finished};
+use std::time::Instant;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
+    let began = Instant::now();
+    let prompt = stdin::prompt(args.prompt.as_deref())?;
+    let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
+    let source = credentials.label().to_owned();
+    let options = wire::options(args, environment, credentials, None)?;
+    ostler::block_on(async {
+        let engine = Engine::open(init, options)?;
+        for notice in engine.notices() {
+            warn(notice);
+        }
+        let mut output: Box<dyn Output> = match args.output_format {
+            Format::Text => Box::new(TextOutput::new()),
+            Format::Json => Box::new(JsonOutput::new(&engine, began)),
+            Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
+        };
+        turn(&engine, prompt, output.as_mut()).await
+    })?
+}
+
+/// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
+async fn turn(engine: &Engine, prompt: String, output: &mut dyn Output) -> Result<Code> {
+    let mut signals = Signals::new()?;
+    let mut stream = engine.submit(prompt);
+    let mut terminated = false;
+    loop {
+        tokio::select! {
+            biased;
+            caught = signals.next() => {
+                if terminated || signals.count > 1 {
+                    return Ok(if terminated || caught == Code::Terminated { Code::Terminated } else { Code::Interrupted });
+                }
+                terminated = caught == Code::Terminated;
+                engine.interrupt();
+            }
+            event = stream.next() => match event {
+                Some(Event::Finished(finished)) => {
+                    output.finished(&finished)?;
+                    return Ok(code(&finished, terminated));
+                }
+                Some(event) => output.event(&event)?,
+                None => return Ok(Code::Internal),
+            },
+        }
+    }
+}
+
+fn code(finished: &Finished, terminated: bool) -> Code {
+    match exit::of_turn(finished) {
+        Code::Interrupted if terminated => Code::Terminated,
+        code => code,
+    }
+}
+
+struct Signals {
+    int: Signal,
+    term: Signal,
+    hup: Signal,
+    count: u32,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        Ok(Signals {
+            int: signal(SignalKind::interrupt())?,
+            term: signal(SignalKind::terminate())?,
+            hup: signal(SignalKind::hangup())?,
+            count: 0,
+        })
+    }
+
+    async fn next(&mut self) -> Code {
+        let code = tokio::select! {
+            _ = self.int.recv() => Code::Interrupted,
+            _ = self.term.recv() => Code::Terminated,
+            _ = self.hup.recv() => Code::Terminated,
+        };
+        self.count += 1;
+        code
+    }
+}

@@ -1,0 +1,27 @@
+//! One file per thing the program can do.
+
+mod completions;
+mod demo;
+mod headless;
+mod model_server;
+mod no_key;
+mod repl;
+mod sessions;
+mod stdin;
+
+use crate::args::{Args, Command};
+use crate::environment::Environment;
+use crate::exit::Code;
+use anyhow::Result;
+
+pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
+    let environment = Environment::read();
+    match args.command {
+        Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
+        Some(Command::ModelServer(server)) => model_server::run(&server),
+        Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Completions { shell }) => completions::run(shell),
+        None if args.run.print => headless::run(init, &environment, &args.run),
+        None => repl::run(init, &environment, args.run),
+    }
+}

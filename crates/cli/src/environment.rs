@@ -1,0 +1,130 @@
+//! The environment, read once.
+
+use crate::exit::Wrong;
+use ostler::{Credentials, Deadlines, ProxySettings};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Variables of our own; the rest are those of the trade.
+const VARIABLES: [&str; 7] = [
+    "OSTLER_HOME",
+    "OSTLER_MAX_RETRIES",
+    "OSTLER_MAX_PARALLEL_CALLS",
+    "OSTLER_CONNECT_TIMEOUT_MS",
+    "OSTLER_FIRST_BYTE_TIMEOUT_MS",
+    "OSTLER_IDLE_TIMEOUT_MS",
+    "OSTLER_STREAM_BACKOFF_MS",
+];
+
+pub struct Environment {
+    all: BTreeMap<OsString, OsString>,
+}
+
+impl Environment {
+    pub fn read() -> Self {
+        Environment { all: std::env::vars_os().collect() }
+    }
+
+    /// Set and not empty.
+    pub fn text(&self, name: &str) -> Option<String> {
+        let value = self.all.get(&OsString::from(name))?.to_str()?.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    fn either(&self, names: [&str; 2]) -> Option<String> {
+        names.iter().find_map(|name| self.text(name))
+    }
+
+    pub fn number<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Wrong> {
+        debug_assert!(VARIABLES.contains(&name));
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let wrong = || Wrong::Config(format!("{name}={text} is not a number. Correct it or unset it"));
+        text.parse().map(Some).map_err(|_| wrong())
+    }
+
+    fn millis(&self, name: &'static str) -> Result<Option<Duration>, Wrong> {
+        Ok(self.number(name)?.map(Duration::from_millis))
+    }
+
+    pub fn user_home(&self) -> Result<PathBuf, Wrong> {
+        match self.text("HOME").map(PathBuf::from) {
+            Some(home) if home.is_absolute() => Ok(home),
+            Some(home) => Err(Wrong::Config(format!(
+                "HOME={} is not an absolute path. Set it, or set OSTLER_HOME",
+                home.display()
+            ))),
+            None => Err(Wrong::Config("HOME is not set. Set it, or set OSTLER_HOME to a folder for sessions".into())),
+        }
+    }
+
+    /// Where sessions live.
+    pub fn home(&self) -> Result<PathBuf, Wrong> {
+        match self.text("OSTLER_HOME").map(PathBuf::from) {
+            Some(home) if home.is_absolute() => Ok(home),
+            Some(home) => Err(Wrong::Config(format!("OSTLER_HOME={} is not an absolute path", home.display()))),
+            None => Ok(self.user_home()?.join(".ostler")),
+        }
+    }
+
+    pub fn credentials(&self) -> Option<Credentials> {
+        let key = self.text("ANTHROPIC_API_KEY").map(|key| Credentials::api_key("ANTHROPIC_API_KEY", key));
+        let token = || self.text("ANTHROPIC_AUTH_TOKEN").map(|key| Credentials::bearer("ANTHROPIC_AUTH_TOKEN", key));
+        key.or_else(token)
+    }
+
+    pub fn proxies(&self) -> ProxySettings {
+        let all = self.either(["ALL_PROXY", "all_proxy"]);
+        ProxySettings {
+            http: self.either(["HTTP_PROXY", "http_proxy"]).or_else(|| all.clone()),
+            https: self.either(["HTTPS_PROXY", "https_proxy"]).or(all),
+            no_proxy: self.either(["NO_PROXY", "no_proxy"]),
+        }
+    }
+
+    pub fn deadlines(&self) -> Result<Deadlines, Wrong> {
+        let mut deadlines = Deadlines::default();
+        if let Some(limit) = self.millis("OSTLER_CONNECT_TIMEOUT_MS")? {
+            deadlines.connect = limit;
+        }
+        if let Some(limit) = self.millis("OSTLER_FIRST_BYTE_TIMEOUT_MS")? {
+            deadlines.first_byte = limit;
+        }
+        if let Some(limit) = self.millis("OSTLER_IDLE_TIMEOUT_MS")? {
+            deadlines.silence = limit;
+        }
+        Ok(deadlines)
+    }
+
+    pub fn settings(&self) -> Result<ostler::Settings, Wrong> {
+        let mut settings = ostler::Settings::default();
+        if let Some(retries) = self.number("OSTLER_MAX_RETRIES")? {
+            settings.retries = retries;
+            settings.retries_before_fallback = settings.retries_before_fallback.min(retries);
+        }
+        if let Some(calls) = self.number::<usize>("OSTLER_MAX_PARALLEL_CALLS")? {
+            settings.max_parallel_calls = calls.clamp(1, 256);
+        }
+        if let Some(wait) = self.millis("OSTLER_STREAM_BACKOFF_MS")? {
+            settings.stream_backoff = wait;
+        }
+        Ok(settings)
+    }
+
+    /// What commands may see of it.
+    pub fn for_commands(&self) -> Vec<(OsString, OsString)> {
+        ostler::allowed_environment(self.all.clone())
+    }
+
+    /// `N` or `N:BYTES`: stop at the N-th write of the log, after BYTES of it. For crash tests.
+    pub fn fault(&self) -> Option<ostler::Fault> {
+        let text = self.text("OSTLER_CRASH_AT_WRITE")?;
+        let (writes, torn) = match text.split_once(':') {
+            Some((writes, torn)) => (writes, Some(torn.parse().ok()?)),
+            None => (text.as_str(), None),
+        };
+        Some(ostler::Fault { after_writes: writes.parse().ok()?, torn })
+    }
+}

@@ -1,0 +1,92 @@
+//! Exit codes, decided in one place.
+
+use ostler::{Error, Finished, Terminal};
+use std::process::ExitCode;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+    Config = 3,
+    Refused = 4,
+    Limit = 5,
+    Internal = 70,
+    Store = 74,
+    Interrupted = 130,
+    Terminated = 143,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        ExitCode::from(code as u8)
+    }
+}
+
+/// How a finished turn ends the program.
+pub fn of_turn(finished: &Finished) -> Code {
+    match finished.terminal {
+        Terminal::Completed if !finished.denials.is_empty() && finished.calls_run == 0 => Code::Refused,
+        Terminal::Completed | Terminal::ToolDeferred => Code::Done,
+        Terminal::MaxTurns | Terminal::MaxBudget => Code::Limit,
+        Terminal::AbortedStreaming | Terminal::AbortedTools => Code::Interrupted,
+        Terminal::StoreFailed => Code::Store,
+        _ => Code::Failed,
+    }
+}
+
+/// A mistake in how the program was called or set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Wrong {
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    Config(String),
+}
+
+/// Says what went wrong in one line and gives the code for it.
+pub fn report(error: &anyhow::Error) -> Code {
+    let code = code_of(error);
+    // A reader that went away wants no message.
+    if !is_broken_pipe(error) {
+        warn(&format!("{error:#}"));
+    }
+    code
+}
+
+fn code_of(error: &anyhow::Error) -> Code {
+    if let Some(wrong) = error.downcast_ref::<Wrong>() {
+        return match wrong {
+            Wrong::Usage(_) => Code::Usage,
+            Wrong::Config(_) => Code::Config,
+        };
+    }
+    match error.downcast_ref::<Error>() {
+        Some(Error::Rule(_) | Error::UnknownTool { .. }) => Code::Usage,
+        Some(Error::Workspace { .. } | Error::NoPrice(_) | Error::Model(_) | Error::Exec(_)) => Code::Config,
+        Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => Code::Failed,
+        Some(Error::Store(_)) => Code::Store,
+        Some(Error::Runtime(_)) => Code::Internal,
+        None => Code::Failed,
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
+    };
+    error.chain().any(|cause| kind(cause) == Some(std::io::ErrorKind::BrokenPipe))
+}
+
+/// One line on standard error; if even that is closed, there is nobody to tell.
+pub fn warn(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "ostler: {text}");
+}
+
+/// A defect of ours: say so in a line, without a stack.
+pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
+    let place = info.location().map(|place| format!("{}:{}", place.file(), place.line())).unwrap_or_default();
+    let text = info.payload_as_str().unwrap_or("no message");
+    warn(&format!("internal error at {place}: {text}. The session is on disk; please report this."));
+}

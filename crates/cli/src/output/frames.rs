@@ -1,0 +1,174 @@
+//! The JSON objects other programs read. Fields and their names are those of Claude Code's stream.
+
+use crate::output::text::failure;
+use ostler::{Block, Engine, Event, Finished, Message, ModelId, ResultPart, SessionId, StopReason, Terminal, Usage};
+use serde_json::{Map, Value, json};
+use std::time::Instant;
+
+pub struct Frames {
+    session: SessionId,
+    infos: Vec<(ModelId, ostler::ModelInfo)>,
+    began: Instant,
+    first_token_ms: Option<u64>,
+    request_ms: Option<u64>,
+}
+
+impl Frames {
+    pub fn new(engine: &Engine, began: Instant) -> Self {
+        let infos = engine.models().into_iter().map(|model| (model.clone(), engine.model_info(&model))).collect();
+        Frames { session: engine.session_id().clone(), infos, began, first_token_ms: None, request_ms: None }
+    }
+
+    /// Notes what the result will want to know.
+    pub fn watch(&mut self, event: &Event) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match event {
+            Event::IterationStarted { .. } => _ = self.request_ms.get_or_insert(now),
+            Event::AnswerStarted { .. } => _ = self.first_token_ms.get_or_insert(now),
+            _ => {}
+        }
+    }
+
+    /// Adds what every line carries.
+    pub fn line(&self, mut frame: Value) -> Value {
+        if let Some(fields) = frame.as_object_mut() {
+            fields.insert("session_id".into(), self.session.as_str().into());
+            fields.insert("uuid".into(), ostler::new_uuid().into());
+        }
+        frame
+    }
+
+    pub fn result(&self, finished: &Finished) -> Value {
+        let is_error = is_error(finished.terminal);
+        let mut frame = json!({
+            "type": "result",
+            "subtype": subtype(finished.terminal),
+            "is_error": is_error,
+            "duration_ms": u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "duration_api_ms": finished.api_time_ms,
+            "num_turns": finished.iterations,
+            "stop_reason": finished.stop.as_ref().map(stop_name),
+            "total_cost_usd": finished.cost,
+            "usage": usage(&finished.usage),
+            "modelUsage": self.model_usage(finished),
+            "permission_denials": denials(finished),
+            "terminal_reason": finished.terminal.name(),
+        });
+        if let Some(fields) = frame.as_object_mut() {
+            self.outcome(finished, fields);
+        }
+        self.line(frame)
+    }
+
+    fn outcome(&self, finished: &Finished, fields: &mut Map<String, Value>) {
+        let words = failure(finished);
+        if subtype(finished.terminal) == "success" {
+            let text = words.unwrap_or_else(|| finished.text.clone());
+            fields.insert("result".into(), text.into());
+            fields.insert("api_error_status".into(), finished.error_status.into());
+            fields.insert("ttft_ms".into(), self.first_token_ms.into());
+            fields.insert("time_to_request_ms".into(), self.request_ms.into());
+        } else {
+            fields.insert("errors".into(), words.into_iter().collect::<Vec<_>>().into());
+        }
+    }
+
+    fn model_usage(&self, finished: &Finished) -> Value {
+        let entry = |used: &ostler::ModelUsage| {
+            let info = self.infos.iter().find(|(model, _)| *model == used.model).map(|(_, info)| info);
+            let value = json!({
+                "inputTokens": used.usage.input, "outputTokens": used.usage.output,
+                "cacheReadInputTokens": used.usage.cache_read, "cacheCreationInputTokens": used.usage.cache_write,
+                "webSearchRequests": 0, "costUSD": used.cost,
+                "contextWindow": info.map(|info| info.window), "maxOutputTokens": info.map(|info| info.max_output),
+            });
+            (used.model.as_str().to_owned(), value)
+        };
+        Value::Object(finished.per_model.iter().map(entry).collect())
+    }
+}
+
+fn denials(finished: &Finished) -> Vec<Value> {
+    let entry = |denial: &ostler::Denial| {
+        json!({ "tool_name": denial.name, "tool_use_id": denial.id.as_str(), "tool_input": denial.input })
+    };
+    finished.denials.iter().map(entry).collect()
+}
+
+/// An API failure is a "success" with `is_error`, as readers of this format expect.
+fn subtype(terminal: Terminal) -> &'static str {
+    match terminal {
+        Terminal::MaxTurns => "error_max_turns",
+        Terminal::MaxBudget => "error_max_budget_usd",
+        Terminal::AbortedStreaming | Terminal::AbortedTools | Terminal::StoreFailed => "error_during_execution",
+        _ => "success",
+    }
+}
+
+fn is_error(terminal: Terminal) -> bool {
+    !matches!(terminal, Terminal::Completed | Terminal::ToolDeferred | Terminal::HookStopped)
+}
+
+pub fn stop_name(stop: &StopReason) -> String {
+    match stop {
+        StopReason::EndTurn => "end_turn".into(),
+        StopReason::ToolUse => "tool_use".into(),
+        StopReason::MaxTokens => "max_tokens".into(),
+        StopReason::StopSequence => "stop_sequence".into(),
+        StopReason::PauseTurn => "pause_turn".into(),
+        StopReason::Refusal { .. } => "refusal".into(),
+        StopReason::WindowExceeded => "model_context_window_exceeded".into(),
+        StopReason::Other(reason) => reason.clone(),
+    }
+}
+
+pub fn usage(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "output_tokens": usage.output,
+        "server_tool_use": { "web_search_requests": 0, "web_fetch_requests": 0 },
+        "service_tier": "standard",
+        "cache_creation": {
+            "ephemeral_1h_input_tokens": usage.cache_write_1h,
+            "ephemeral_5m_input_tokens": usage.cache_write.saturating_sub(usage.cache_write_1h),
+        },
+    })
+}
+
+/// A message as the API writes it.
+pub fn message(message: &Message) -> Value {
+    let role = if message.is_assistant() { "assistant" } else { "user" };
+    json!({ "role": role, "content": message.blocks().iter().map(block).collect::<Vec<_>>() })
+}
+
+pub fn block(block: &Block) -> Value {
+    match block {
+        Block::Text { text, .. } => json!({ "type": "text", "text": text }),
+        Block::Thinking { text, signature } => json!({ "type": "thinking", "thinking": text, "signature": signature }),
+        Block::Redacted { data } => json!({ "type": "redacted_thinking", "data": data }),
+        Block::Image(image) => picture(image),
+        Block::ToolUse { id, name, input } => {
+            json!({ "type": "tool_use", "id": id.as_str(), "name": name, "input": input })
+        }
+        Block::ToolResult { id, content, is_error } => json!({
+            "tool_use_id": id.as_str(), "type": "tool_result", "content": result_content(content), "is_error": is_error,
+        }),
+    }
+}
+
+fn result_content(parts: &[ResultPart]) -> Value {
+    let part = |part: &ResultPart| match part {
+        ResultPart::Text { text } => json!({ "type": "text", "text": text }),
+        ResultPart::Image(image) => picture(image),
+    };
+    match parts {
+        [ResultPart::Text { text }] => text.as_str().into(),
+        parts => parts.iter().map(part).collect(),
+    }
+}
+
+fn picture(image: &ostler::Image) -> Value {
+    json!({ "type": "image", "source": { "type": "base64", "media_type": image.media, "data": image.data } })
+}

@@ -1,0 +1,31 @@
+//! `--output-format json`: the result, one object.
+
+use super::Output;
+use super::frames::Frames;
+use anyhow::Result;
+use ostler::{Engine, Event, Finished};
+use std::io::Write;
+use std::time::Instant;
+
+pub struct JsonOutput {
+    frames: Frames,
+}
+
+impl JsonOutput {
+    pub fn new(engine: &Engine, began: Instant) -> Self {
+        JsonOutput { frames: Frames::new(engine, began) }
+    }
+}
+
+impl Output for JsonOutput {
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.frames.watch(event);
+        Ok(())
+    }
+
+    fn finished(&mut self, finished: &Finished) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", self.frames.result(finished))?;
+        Ok(out.flush()?)
+    }
+}

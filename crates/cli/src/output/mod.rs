@@ -1,0 +1,18 @@
+//! The ways a turn is shown.
+
+pub mod frames;
+pub mod json;
+pub mod paint;
+pub mod screen;
+pub mod stream_json;
+pub mod text;
+pub mod usage;
+
+use anyhow::Result;
+use ostler::{Event, Finished};
+
+/// Takes everything a turn says. The end comes apart from the rest, once.
+pub trait Output {
+    fn event(&mut self, event: &Event) -> Result<()>;
+    fn finished(&mut self, finished: &Finished) -> Result<()>;
+}

@@ -1,0 +1,115 @@
+//! A turn on a plain terminal, line by line: streamed text, a line per call, nothing that moves.
+
+use super::paint::Paint;
+use anyhow::Result;
+use ostler::{Block, Event, ResultPart, Retry, strip_terminal};
+use serde_json::Value;
+use std::io::Write;
+
+/// Lines of a result that are shown; the model sees all of it.
+const RESULT_LINES: usize = 4;
+
+pub struct Screen {
+    paint: Paint,
+    /// Something stands on the current line.
+    mid_line: bool,
+    /// Text of the open answer is on the screen.
+    drew: bool,
+}
+
+impl Screen {
+    pub fn new() -> Self {
+        Screen { paint: Paint::for_terminal(), mid_line: false, drew: false }
+    }
+
+    pub fn event(&mut self, event: &Event) -> Result<()> {
+        match event {
+            Event::AnswerStarted { .. } => self.drew = false,
+            Event::TextDelta(text) => self.text(text)?,
+            Event::AnswerSealed { .. } => self.end_line()?,
+            Event::AnswerDropped if self.drew => {
+                self.line(&self.paint.dim("(the answer above broke off and is being asked for again; disregard it)"))?;
+            }
+            Event::Retrying(retry) => self.line(&self.paint.dim(&retry_line(retry)))?,
+            Event::CallStarted { name, input, .. } => self.line(&self.call_line(name, input))?,
+            Event::CallFinished { name, result, denied, .. } => self.result(name, result, *denied)?,
+            Event::Notice { text, .. } => self.line(&self.paint.dim(text))?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Result<()> {
+        let shown = strip_terminal(text);
+        let mut out = std::io::stdout().lock();
+        out.write_all(shown.as_bytes())?;
+        out.flush()?;
+        if !shown.is_empty() {
+            self.mid_line = !shown.ends_with('\n');
+            self.drew = true;
+        }
+        Ok(())
+    }
+
+    pub fn line(&mut self, line: &str) -> Result<()> {
+        self.end_line()?;
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{line}")?;
+        Ok(out.flush()?)
+    }
+
+    pub fn end_line(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.mid_line) {
+            let mut out = std::io::stdout().lock();
+            writeln!(out)?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn call_line(&self, name: &str, input: &Value) -> String {
+        let mark = self.paint.tool("●");
+        format!("{mark} {} {}", self.paint.bold(name), strip_terminal(&summary(input)))
+    }
+
+    fn result(&mut self, name: &str, result: &Block, denied: bool) -> Result<()> {
+        let Block::ToolResult { content, is_error, .. } = result else { return Ok(()) };
+        let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
+        let what = if denied { format!("{name} refused") } else { name.to_owned() };
+        let text = shown(content);
+        let lines: Vec<&str> = text.lines().collect();
+        self.line(&format!("  {mark} {}", self.paint.dim(&what)))?;
+        for line in lines.iter().take(RESULT_LINES) {
+            let line: String = line.chars().take(160).collect();
+            self.line(&self.paint.dim(&format!("    {line}")))?;
+        }
+        if lines.len() > RESULT_LINES {
+            self.line(&self.paint.dim(&format!("    … {} more lines", lines.len() - RESULT_LINES)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The one thing that tells calls of a tool apart.
+pub fn summary(input: &Value) -> String {
+    let first = ["command", "file_path", "pattern", "path", "url"].iter().find_map(|key| input.get(key)?.as_str());
+    let text = match first {
+        Some(text) => text.to_owned(),
+        None => input.to_string(),
+    };
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() > 120 { line.chars().take(119).chain(['…']).collect() } else { line }
+}
+
+pub fn retry_line(retry: &Retry) -> String {
+    let seconds = retry.wait.as_secs_f64();
+    format!("{}; trying again in {seconds:.1} s ({} of {})", retry.message, retry.attempt, retry.of)
+}
+
+fn shown(parts: &[ResultPart]) -> String {
+    let part = |part: &ResultPart| match part {
+        ResultPart::Text { text } => strip_terminal(text),
+        ResultPart::Image(image) => format!("[{} image]", image.media),
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join("\n")
+}

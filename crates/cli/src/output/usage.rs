@@ -1,0 +1,49 @@
+//! The line at the end: what it took.
+
+use ostler::{Finished, Usage};
+
+pub fn line(finished: &Finished) -> String {
+    let usage = &finished.usage;
+    let mut parts = vec![
+        format!("{} in, {} out", thousands(usage.prompt()), thousands(usage.output)),
+        cache(usage),
+        match finished.cost {
+            Some(cost) => format!("${cost:.4}"),
+            None => "cost unknown".to_owned(),
+        },
+        format!("{:.1} s model time", finished.api_time_ms as f64 / 1000.0),
+    ];
+    parts.retain(|part| !part.is_empty());
+    format!("tokens: {}", parts.join(" · "))
+}
+
+/// How much of what was sent came from the provider's cache.
+fn cache(usage: &Usage) -> String {
+    match usage.prompt() {
+        0 => String::new(),
+        all => format!("{} % from cache", usage.cache_read * 100 / all),
+    }
+}
+
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thousands;
+
+    #[test]
+    fn thousands_are_grouped() {
+        let shown: Vec<_> = [0, 7, 999, 1000, 12_345, 1_234_567].into_iter().map(thousands).collect();
+        assert_eq!(shown, ["0", "7", "999", "1 000", "12 345", "1 234 567"]);
+    }
+}

@@ -1,0 +1,182 @@
+//! What each step records: the facts a log is made of, and the state they lead to.
+
+use super::tests::*;
+use super::*;
+use crate::ids::ModelId;
+use crate::message::ResultPart;
+
+/// What was recorded, in words.
+fn record(limits: Limits, outcomes: Vec<Outcome>) -> Vec<String> {
+    let fact = |fact: &Fact| match fact {
+        Fact::Answered(item) => format!("answered {}", show(item.message())),
+        Fact::Dropped => "dropped".into(),
+        Fact::Noted(item) => format!("noted {}", show(item.message())),
+        Fact::Went(why) => format!("went {}", why.name()),
+        Fact::Ended(terminal) => format!("ended {}", terminal.name()),
+    };
+    run(go(), limits, outcomes).facts.iter().map(fact).collect()
+}
+
+fn show(message: &Message) -> String {
+    let block = |block: &Block| match block {
+        Block::Text { text, .. } => match text.as_str() {
+            texts::RESUME => "RESUME".to_owned(),
+            texts::INTERRUPTED_ANSWER => "INTERRUPTED_ANSWER".to_owned(),
+            texts::INTERRUPTED_TOOLS => "INTERRUPTED_TOOLS".to_owned(),
+            text => text.to_owned(),
+        },
+        Block::ToolUse { id, .. } => format!("{id}?"),
+        Block::ToolResult { id, content, .. } => match content.first() {
+            Some(ResultPart::Text { text }) if text == texts::TURN_ENDED => {
+                format!("{id}=TURN_ENDED")
+            }
+            Some(ResultPart::Text { text }) if text == texts::LOST_EFFECT => {
+                format!("{id}=LOST_EFFECT")
+            }
+            _ => format!("{id}=ok"),
+        },
+        other => format!("{other:?}"),
+    };
+    message.blocks().iter().map(block).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_kept_answer_is_recorded_once() {
+    assert_eq!(
+        record(DEFAULT, vec![call("a"), ok(), done(), Outcome::StopHooks(StopVerdict::Pass)]),
+        ["answered a?", "went next_turn", "answered said", "ended completed"]
+    );
+}
+
+#[test]
+fn a_dropped_answer_leaves_no_trace() {
+    let table = [
+        (say(SampleEnd::MaxOutput), vec!["dropped", "went max_output_tokens_escalate"]),
+        (say(SampleEnd::Empty), vec!["dropped", "went empty_retry"]),
+        (broken(ModelErrorKind::Protocol), vec!["dropped", "went stream_retry"]),
+        (broken(ModelErrorKind::ContextOverflow), vec!["dropped"]),
+        (failed(ModelErrorKind::ContextOverflow), vec!["dropped"]),
+        (
+            answer(vec![use_of("a")], true, SampleEnd::MaxOutput),
+            vec!["dropped", "went max_output_tokens_escalate"],
+        ),
+    ];
+    for (outcome, expected) in table {
+        assert_eq!(record(DEFAULT, vec![outcome.clone()]), expected);
+        let view = run(go(), DEFAULT, vec![outcome]).state.view;
+        assert_eq!(view, go());
+    }
+}
+
+/// Nothing follows that could replace it, so a person keeps what was said until then.
+#[test]
+fn the_last_broken_answer_is_kept_and_its_calls_are_closed() {
+    let none = Limits { max_stream_retries: 0, ..DEFAULT };
+    let cut_short = answer(
+        vec![Block::text("half"), use_of("a")],
+        false,
+        SampleEnd::Broken(ModelErrorKind::Protocol),
+    );
+    assert_eq!(
+        record(none, vec![cut_short]),
+        ["answered half a?", "noted a=TURN_ENDED", "ended model_error"]
+    );
+}
+
+#[test]
+fn what_the_harness_adds_is_noted() {
+    let own_limit = Limits { may_escalate: false, ..DEFAULT };
+    assert_eq!(
+        record(own_limit, vec![say(SampleEnd::MaxOutput)]),
+        ["answered said", "noted RESUME", "went max_output_tokens_recovery"]
+    );
+    assert_eq!(
+        record(DEFAULT, vec![done(), block()]),
+        ["answered said", "noted lint first", "went stop_hook_blocking"]
+    );
+    let extra = vec![Message::meta("one"), Message::meta(""), Message::meta("two")];
+    let settled = Outcome::ToolsSettled { results: vec![], extra, end: ToolsEnd::Finished };
+    assert_eq!(
+        record(DEFAULT, vec![call("a"), settled]),
+        ["answered a?", "noted one", "noted two", "went next_turn"]
+    );
+}
+
+#[test]
+fn a_note_that_could_not_be_used_for_lack_of_room_is_not_recorded() {
+    let none = Limits { max_stop_blocks: 0, ..DEFAULT };
+    assert_eq!(record(none, vec![done(), block()]), ["answered said", "ended stop_hook_prevented"]);
+}
+
+#[test]
+fn every_way_out_tells_the_model_that_it_was_stopped() {
+    let cancelled = |end| Outcome::ToolsSettled { results: vec![], extra: vec![], end };
+    let open_call = |end| answer(vec![use_of("a")], false, end);
+    let table = [
+        (
+            vec![say(SampleEnd::Cancelled)],
+            vec!["answered said", "noted INTERRUPTED_ANSWER", "ended aborted_streaming"],
+        ),
+        (
+            vec![open_call(SampleEnd::Cancelled), cancelled(ToolsEnd::Cancelled)],
+            vec!["answered a?", "noted INTERRUPTED_ANSWER", "ended aborted_streaming"],
+        ),
+        (
+            vec![call("a"), cancelled(ToolsEnd::Cancelled)],
+            vec!["answered a?", "noted INTERRUPTED_TOOLS", "ended aborted_tools"],
+        ),
+        (
+            vec![open_call(SampleEnd::Refused)],
+            vec!["answered a?", "noted a=TURN_ENDED", "ended refusal"],
+        ),
+        (vec![Outcome::Interrupted], vec!["noted INTERRUPTED_ANSWER", "ended aborted_streaming"]),
+    ];
+    for (outcomes, expected) in table {
+        assert_eq!(record(DEFAULT, outcomes), expected);
+    }
+}
+
+/// By then a call may have run: "not run" would be a lie.
+#[test]
+fn calls_that_were_being_settled_may_have_taken_effect() {
+    assert_eq!(
+        record(DEFAULT, vec![call("a"), Outcome::StoreFailed]),
+        ["answered a?", "noted a=LOST_EFFECT", "ended store_failed"]
+    );
+}
+
+#[test]
+fn next_turn_keeps_only_the_model_and_the_count_of_cut_calls() {
+    let nearly_all = Recovery {
+        collapsed: true,
+        compacted: true,
+        escalated: true,
+        resumes: 1,
+        stop_blocks: 1,
+        nudges: 1,
+        fell_back: true,
+        cut_calls: 1,
+        stream_retries: 1,
+        pauses: 1,
+        empty_retries: 1,
+        images_dropped: true,
+        thinking_dropped: true,
+    };
+    for (cut, cut_calls) in [(false, 0), (true, 2)] {
+        let mut view = go();
+        view.push(Message::assistant(&ModelId::new("m"), vec![use_of("a")]));
+        let phase = Phase::SettleTools { cancelled: false, cut };
+        let before =
+            State { phase, iteration: 4, recovery: nearly_all, ..State::start(view.clone()) };
+        let result = Block::ToolResult { id: "a".into(), content: vec![], is_error: false };
+        view.push(Message::User { content: vec![result] });
+        let after = State {
+            view,
+            phase: Phase::Prepare,
+            iteration: 5,
+            recovery: Recovery { fell_back: true, cut_calls, ..Recovery::default() },
+            last: Some(Continue::NextTurn),
+        };
+        assert_eq!(advance(before, ok(), &DEFAULT).state, after);
+    }
+}

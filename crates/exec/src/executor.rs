@@ -1,0 +1,217 @@
+//! The client's front door: starts the supervisor when it is needed and hands it commands.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, OFlags};
+use rustix::pipe::PipeFlags;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use crate::command::Command;
+use crate::error::ExecError;
+use crate::link::{Link, SupervisorProgram};
+use crate::running::{Control, Running};
+use crate::socket;
+use crate::status::Finished;
+use crate::wire::{self, BODY_IN_FILE, INLINE_BODY, Report, WITH_SCRIPT};
+
+/// How often a dead supervisor is replaced in the life of an executor.
+const MAX_RESTARTS: u32 = 3;
+
+/// How long the start of one command may take. The supervisor starts them one after the other; if
+/// it does not answer for this long it hangs in the kernel (a dead network file system).
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// Runs commands through one supervisor. Clones share it; when the last clone and the last
+/// [`Running`] are gone, so is the supervisor and all it has started.
+#[derive(Debug, Clone)]
+pub struct Executor {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    program: SupervisorProgram,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    slot: Arc<Slot>,
+    deaths: u32,
+    closed: bool,
+}
+
+/// The place of one supervisor, filled by the first command that needs it.
+type Slot = OnceCell<Arc<Link>>;
+
+/// Why a request was not taken.
+enum Refusal {
+    /// It never reached the supervisor, which is dead; another one may get it.
+    NotDelivered,
+    Failed(ExecError),
+}
+
+impl Executor {
+    /// Starts nothing yet. Commands need a tokio runtime with I/O and time.
+    pub fn new(program: SupervisorProgram) -> Self {
+        let state = State { slot: Arc::default(), deaths: 0, closed: false };
+        Self { shared: Arc::new(Shared { program, state: Mutex::new(state) }) }
+    }
+
+    /// Starts the supervisor now instead of with the first command, to save that command the time.
+    pub async fn start(&self) -> Result<(), ExecError> {
+        self.link().await.map(drop)
+    }
+
+    /// Starts a command. It runs until it ends, [`Running::wait`] ends it, or it is dropped.
+    pub async fn spawn(&self, command: Command) -> Result<Running, ExecError> {
+        let body = wire::encode(&command)?;
+        loop {
+            let (slot, link) = self.link().await?;
+            match begin(link, &command, &body).await {
+                Ok(running) => return Ok(running),
+                Err(Refusal::Failed(error)) => return Err(error),
+                // Each time round is a death, and those are counted.
+                Err(Refusal::NotDelivered) => self.replace(&slot),
+            }
+        }
+    }
+
+    /// Runs a command to its end. `sink` gets the output as it comes, up to
+    /// [`OutputLimits::sink`](crate::OutputLimits::sink). Dropping the future kills the command.
+    pub async fn run(&self, command: Command, sink: impl FnMut(&[u8])) -> Result<Finished, ExecError> {
+        self.spawn(command).await?.wait_with(sink).await
+    }
+
+    /// Ends everything and waits until it is gone. Running commands fail with
+    /// [`ExecError::Closed`], and so does every later one.
+    pub async fn shutdown(&self) -> Result<(), ExecError> {
+        let slot = {
+            let mut state = self.state();
+            state.closed = true;
+            state.slot.clone()
+        };
+        match slot.get() {
+            Some(link) => link.close().await,
+            None => Ok(()),
+        }
+    }
+
+    /// The process id of the supervisor, if one was started.
+    pub fn supervisor_pid(&self) -> Option<u32> {
+        self.state().slot.get().map(|link| link.pid())
+    }
+
+    async fn link(&self) -> Result<(Arc<Slot>, Arc<Link>), ExecError> {
+        let slot = {
+            let state = self.state();
+            if state.closed {
+                return Err(ExecError::Closed);
+            }
+            if state.deaths > MAX_RESTARTS {
+                return Err(ExecError::SupervisorGivenUp { deaths: state.deaths });
+            }
+            state.slot.clone()
+        };
+        let start = || async { Link::start(&self.shared.program).await.map(Arc::new) };
+        let link = slot.get_or_try_init(start).await?.clone();
+        Ok((slot, link))
+    }
+
+    fn replace(&self, dead: &Arc<Slot>) {
+        let mut state = self.state();
+        // Several commands may have found out; it has died only once.
+        if Arc::ptr_eq(&state.slot, dead) {
+            state.deaths += 1;
+            state.slot = Arc::default();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Running, Refusal> {
+    // Held until the supervisor has answered: bounds what lies in the socket.
+    let permit = link.starts.acquire().await.map_err(|_| Refusal::Failed(ExecError::Closed))?;
+    let (control, output) = hand_over(&link, command, body)?;
+    let first = match timeout(START_LIMIT, control.report()).await {
+        Ok(first) => first,
+        Err(_) => {
+            link.abandon();
+            return Err(Refusal::Failed(ExecError::SupervisorLost));
+        }
+    };
+    drop(permit);
+    let error = match first {
+        Ok(Some(Report::Started { pid })) => {
+            return Running::new(link, control, output, pid, command).map_err(Refusal::Failed);
+        }
+        Ok(Some(Report::Failed(failure))) => {
+            let bytes = body.len() + command.script.as_ref().map_or(0, Vec::len);
+            ExecError::from_failure(failure, command.program.clone(), command.cwd.clone(), bytes)
+        }
+        _ if link.is_closed() => ExecError::Closed,
+        _ if link.is_lost() => ExecError::SupervisorLost,
+        // Alive, but it dropped the request: it had no descriptor left to receive ours.
+        _ => ExecError::Resources {
+            doing: "hand the command to the supervisor",
+            source: io::Error::from_raw_os_error(libc::EMFILE),
+        },
+    };
+    Err(Refusal::Failed(error))
+}
+
+/// Makes the command's sockets and pipe, sends their other ends away with the request, and closes
+/// them here.
+fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, OwnedFd), Refusal> {
+    let resources = |source| Refusal::Failed(ExecError::Resources { doing: "open a pipe for the command", source });
+    let (output, theirs_output) = output_pipe().map_err(resources)?;
+    let (control, theirs_control) = socket::pair().map_err(resources)?;
+    let script = command.script.as_deref().map(memory_file).transpose().map_err(resources)?;
+    let (inline, file) = if body.len() > INLINE_BODY {
+        (&[][..], Some(memory_file(body).map_err(resources)?))
+    } else {
+        (body, None)
+    };
+    let mut flags = 0;
+    let mut fds = vec![theirs_control.as_fd(), theirs_output.as_fd()];
+    if let Some(script) = &script {
+        flags |= WITH_SCRIPT;
+        fds.push(script.as_fd());
+    }
+    if let Some(file) = &file {
+        flags |= BODY_IN_FILE;
+        fds.push(file.as_fd());
+    }
+    match link.send(flags, inline, &fds) {
+        Ok(()) => Ok((Control::new(control).map_err(resources)?, output)),
+        Err(_) if link.is_closed() => Err(Refusal::Failed(ExecError::Closed)),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => {
+            Err(Refusal::NotDelivered)
+        }
+        Err(source) => Err(Refusal::Failed(ExecError::Resources {
+            doing: "hand the command to the supervisor",
+            source,
+        })),
+    }
+}
+
+/// Only our end is non-blocking: the flag belongs to each end, and programs expect to be able to
+/// write without it.
+fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK)?;
+    Ok((read, write))
+}
+
+fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = std::fs::File::from(rustix::fs::memfd_create("ostler-exec", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    Ok(file.into())
+}

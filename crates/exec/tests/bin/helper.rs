@@ -1,0 +1,1 @@
+fn main() { ostler_exec::supervise() }

@@ -1,0 +1,71 @@
+//! One connection: requests one after the other until someone ends it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::BytesMut;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::http::{self, NoRequest};
+use crate::record::Outcome;
+use crate::reply::{Response, deliver};
+use crate::state::{Decision, Shared};
+
+pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, connection: u64) {
+    // Small writes are the point of this server; a socket that refuses still works.
+    let _ = stream.set_nodelay(true);
+    let limits = &shared.script.limits;
+    let mut buffer = BytesMut::new();
+    loop {
+        let read = http::read_request(&mut stream, &mut buffer, limits.body_bytes, limits.idle);
+        let incoming = match read.await {
+            Ok(incoming) => incoming,
+            Err(NoRequest::Gone) => return,
+            Err(NoRequest::Bad { status, message }) => {
+                return refuse(&mut stream, &shared, status, message).await;
+            }
+        };
+        let arrived = Instant::now();
+        let wanted = incoming.keep_alive;
+        let (number, decision) = shared.decide(incoming, connection, arrived);
+        let response = match decision {
+            Decision::Ready(response) => response,
+            Decision::Ask { compute, recorded, asked } => {
+                let answer = tokio::task::spawn_blocking(move || compute(&recorded)).await;
+                match answer {
+                    Ok(reply) => shared.render(&reply, &asked, number),
+                    Err(_) => panicked(&shared, number),
+                }
+            }
+        };
+        let keep_alive = wanted && response.keep_alive;
+        let outcome = deliver(&mut stream, response, &shared.gates, limits.hold).await;
+        if outcome == Outcome::Delivered && keep_alive {
+            shared.finish(number, outcome);
+            continue;
+        }
+        // Whoever sees the outcome shall find the connection ended.
+        drop(stream);
+        return shared.finish(number, outcome);
+    }
+}
+
+fn panicked(shared: &Shared, number: usize) -> Response {
+    let message = "the code that computes this reply has panicked".to_owned();
+    let response =
+        Response::error(400, "invalid_request_error", &message, &crate::state::request_id(number));
+    shared.lock().reject(message);
+    response
+}
+
+async fn refuse(stream: &mut TcpStream, shared: &Shared, status: u16, message: String) {
+    let kind = if status == 413 { "request_too_large" } else { "invalid_request_error" };
+    let response = Response::error(status, kind, &message, "req_unread");
+    shared.lock().reject(message);
+    shared.changed.bump();
+    let sent = deliver(stream, response, &shared.gates, shared.script.limits.hold).await;
+    if sent == Outcome::Delivered && stream.shutdown().await.is_ok() {
+        http::drain(stream).await;
+    }
+}

@@ -1,0 +1,189 @@
+//! The server as its owner sees it: start, ask what came, stop.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::connection;
+use crate::error::ServerError;
+use crate::gates::{Gate, within};
+use crate::record::{Outcome, Recorded};
+use crate::script::Script;
+use crate::state::Shared;
+
+/// A running server. It stops, and frees its port, when dropped.
+pub struct ModelServer {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+    runtime: Handle,
+    stop: Option<oneshot::Sender<()>>,
+    stopped: Option<oneshot::Receiver<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ModelServer {
+    /// Starts on a free port of 127.0.0.1. No runtime is needed.
+    pub fn start(script: Script) -> Result<Self, ServerError> {
+        Self::start_on((Ipv4Addr::LOCALHOST, 0).into(), script)
+    }
+
+    /// Starts on that loopback address.
+    pub fn start_on(addr: SocketAddr, script: Script) -> Result<Self, ServerError> {
+        if !addr.ip().is_loopback() {
+            return Err(ServerError::NotLoopback(addr));
+        }
+        script.check()?;
+        let listening = |source| ServerError::Listen { addr, source };
+        let listener = StdListener::bind(addr).map_err(listening)?;
+        listener.set_nonblocking(true).map_err(listening)?;
+        let addr = listener.local_addr().map_err(listening)?;
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .thread_name("model-server-reply")
+            .build()
+            .map_err(ServerError::Thread)?;
+        let shared = Arc::new(Shared::new(script));
+        let (stop, stopping) = oneshot::channel();
+        let (done, stopped) = oneshot::channel();
+        let (handle, served) = (runtime.handle().clone(), shared.clone());
+        let thread = std::thread::Builder::new()
+            .name("model-server".into())
+            .spawn(move || {
+                run(runtime, listener, served, stopping);
+                // Nobody may be listening any more.
+                let _ = done.send(());
+            })
+            .map_err(ServerError::Thread)?;
+        let (stop, stopped, thread) = (Some(stop), Some(stopped), Some(thread));
+        Ok(Self { addr, shared, runtime: handle, stop, stopped, thread })
+    }
+
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The base URL, without a slash at its end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// The requests for a message, in the order of arrival.
+    pub fn requests(&self) -> Vec<Arc<Recorded>> {
+        self.traffic().into_iter().filter(|recorded| recorded.is_message()).collect()
+    }
+
+    /// Every request, also those for other paths.
+    pub fn traffic(&self) -> Vec<Arc<Recorded>> {
+        self.shared.lock().records.iter().map(|kept| kept.recorded.clone()).collect()
+    }
+
+    /// Waits until at least that many requests for a message have come.
+    pub async fn wait_for_requests(
+        &self,
+        count: usize,
+        limit: Duration,
+    ) -> Result<Vec<Arc<Recorded>>, ServerError> {
+        let shared = self.shared.clone();
+        let came = async move {
+            let enough = || (shared.lock().messages >= count).then_some(());
+            shared.changed.until(enough).await;
+        };
+        let seen = || format!("{} came", self.shared.lock().messages);
+        within(&self.runtime, limit, format!("{count} requests"), came, seen).await?;
+        Ok(self.requests())
+    }
+
+    /// How the response to that request (by its `number`) ended; waits until it has.
+    pub async fn outcome(&self, number: usize, limit: Duration) -> Result<Outcome, ServerError> {
+        let shared = self.shared.clone();
+        let ended = async move {
+            let outcome = || shared.lock().kept(number).and_then(|kept| kept.outcome);
+            shared.changed.until(outcome).await
+        };
+        let seen = || "it has not ended".to_owned();
+        within(&self.runtime, limit, format!("the end of response {number}"), ended, seen).await
+    }
+
+    /// Every refusal that no script asked for: broken rules, unmet expectations, a script at its end.
+    pub fn rejected(&self) -> Vec<String> {
+        self.shared.lock().rejected.clone()
+    }
+
+    /// How many messages continued the one before in the same role.
+    pub fn merged_roles(&self) -> u64 {
+        self.shared.lock().merged_roles
+    }
+
+    /// How many thinking blocks came while thinking was disabled.
+    pub fn idle_thinking(&self) -> u64 {
+        self.shared.lock().idle_thinking
+    }
+
+    /// The gate of that name; replies that name it wait there.
+    pub fn gate(&self, name: impl Into<String>) -> Gate {
+        let (gates, runtime) = (self.shared.gates.clone(), self.runtime.clone());
+        Gate { gates, runtime, name: name.into() }
+    }
+
+    /// Stops serving; open connections are closed. Dropping does the same and blocks for it.
+    pub async fn shutdown(mut self) {
+        self.stop.take();
+        if let Some(stopped) = self.stopped.take() {
+            // An error means that the thread is gone, which is what we wait for.
+            let _ = stopped.await;
+        }
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            // Short: the thread waits for nothing but this signal. A panic in it was reported there.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(
+    runtime: Runtime,
+    listener: StdListener,
+    shared: Arc<Shared>,
+    stopping: oneshot::Receiver<()>,
+) {
+    runtime.block_on(async {
+        tokio::select! {
+            () = accept(listener, shared) => {}
+            _ = stopping => {}
+        }
+    });
+    // Drops all connections; does not wait for code that computes a reply.
+    runtime.shutdown_background();
+}
+
+async fn accept(listener: StdListener, shared: Arc<Shared>) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let permits = Arc::new(Semaphore::new(shared.script.limits.connections));
+    let mut count = 0;
+    loop {
+        let Ok(permit) = permits.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let served = connection::serve(stream, shared.clone(), count);
+                count += 1;
+                tokio::spawn(async move {
+                    served.await;
+                    drop(permit);
+                });
+            }
+            // Out of descriptors, or a client that left: neither is a reason to stop.
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}

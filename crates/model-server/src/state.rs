@@ -1,0 +1,304 @@
+//! What the server knows, and the decision what a request gets.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::cache::{Cache, Row};
+use crate::gates::{Gates, Signal};
+use crate::http::Incoming;
+use crate::record::{Outcome, Recorded, Route, Verdict, route};
+use crate::reply::{self, Ids, Response};
+use crate::script::{Body, Compute, OnEnd, Point, Reply, Script, Source, Step, Times, check};
+use crate::sent::Sent;
+use crate::validate::{self, Learned, Refusal, invalid};
+
+const MOST_RECORDS: usize = 65_536;
+const MOST_REJECTIONS: usize = 1_000;
+
+pub(crate) struct Shared {
+    pub script: Script,
+    pub gates: Arc<Gates>,
+    pub changed: Signal,
+    state: Mutex<State>,
+}
+
+/// What changes while serving. Locked for short, never across an await.
+#[derive(Default)]
+pub(crate) struct State {
+    used: Vec<u32>,
+    ids: Ids,
+    cache: Cache,
+    sent: Sent,
+    pub records: VecDeque<Kept>,
+    kept_bytes: usize,
+    pub arrived: usize,
+    pub messages: usize,
+    pub rejected: Vec<String>,
+    pub merged_roles: u64,
+    pub idle_thinking: u64,
+}
+
+pub(crate) struct Kept {
+    pub recorded: Arc<Recorded>,
+    pub outcome: Option<Outcome>,
+}
+
+/// A request that passed the checks.
+pub(crate) struct Asked {
+    model: String,
+    stream: bool,
+    tool_ids: HashSet<String>,
+    row: Row,
+}
+
+pub(crate) enum Decision {
+    Ready(Response),
+    /// The reply is Rust code; the caller runs it where it may block.
+    Ask { compute: Compute, recorded: Arc<Recorded>, asked: Box<Asked> },
+}
+
+enum Granted {
+    Reply { step: Option<usize>, source: Source, asked: Box<Asked> },
+    Tokens(u64),
+    Alive,
+}
+
+pub(crate) fn request_id(number: usize) -> String {
+    format!("req_{:012}", number + 1)
+}
+
+impl Shared {
+    pub fn new(script: Script) -> Self {
+        let state = State { used: vec![0; script.steps.len()], ..State::default() };
+        let (gates, changed) = (Arc::default(), Signal::default());
+        Self { script, gates, changed, state: Mutex::new(state) }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Judges a request, records it, and says what it gets.
+    pub fn decide(&self, incoming: Incoming, connection: u64, arrived: Instant) -> (usize, Decision) {
+        let granted = self.judge(&incoming);
+        let (verdict, step) = match &granted {
+            Ok(Granted::Reply { step, .. }) => (Verdict::Accepted, *step),
+            Ok(_) => (Verdict::Accepted, None),
+            Err(Refusal { status, message, .. }) => {
+                (Verdict::Refused { status: *status, message: message.clone() }, None)
+            }
+        };
+        let recorded = self.lock().record(
+            Recorded {
+                number: 0,
+                connection,
+                method: incoming.method,
+                path: incoming.target,
+                headers: incoming.headers,
+                body: incoming.body,
+                body_dropped: false,
+                arrived,
+                verdict,
+                step,
+                parsed: OnceLock::new(),
+            },
+            self.script.limits.record_bytes,
+        );
+        self.changed.bump();
+        let number = recorded.number;
+        let id = request_id(number);
+        let decision = match granted {
+            Err(Refusal { status, kind, message }) => {
+                Decision::Ready(Response::error(status, kind, &message, &id))
+            }
+            Ok(Granted::Alive) => {
+                Decision::Ready(Response::plain(200, "", Default::default(), &id).bodiless())
+            }
+            Ok(Granted::Tokens(tokens)) => {
+                let body = json!({"input_tokens": tokens}).to_string().into();
+                Decision::Ready(Response::plain(200, "application/json", body, &id))
+            }
+            Ok(Granted::Reply { source: Source::Fixed(reply), asked, .. }) => {
+                Decision::Ready(self.render(&reply, &asked, number))
+            }
+            Ok(Granted::Reply { source: Source::Computed(compute), asked, .. }) => {
+                Decision::Ask { compute, recorded, asked }
+            }
+        };
+        (number, decision)
+    }
+
+    fn judge(&self, incoming: &Incoming) -> Result<Granted, Refusal> {
+        let route = route(&incoming.target);
+        match (incoming.method.as_str(), route) {
+            ("HEAD", Route::Root) => return Ok(Granted::Alive),
+            ("POST", Route::Messages | Route::CountTokens) => {}
+            (method, _) => {
+                let path = incoming.target.split('?').next().unwrap_or_default();
+                let message = format!("Not Found: {method} {path}");
+                return Err(Refusal { status: 404, kind: "not_found_error", message });
+            }
+        }
+        self.judge_body(incoming, route)
+            .inspect_err(|refusal| self.lock().reject(refusal.message.clone()))
+    }
+
+    fn judge_body(&self, incoming: &Incoming, route: Route) -> Result<Granted, Refusal> {
+        let Script { rules, usage, .. } = &self.script;
+        validate::check_headers(&incoming.headers, rules)?;
+        let json = validate::parse(&incoming.body)?;
+        let row = Row::of(&json);
+        let tokens = row.tokens(usage);
+        let mut state = self.lock();
+        let learned =
+            validate::check_body(&json, &incoming.headers, route, rules, &state.sent)?;
+        let Learned { tool_ids, merged_roles, idle_thinking } = learned;
+        if route == Route::CountTokens {
+            return Ok(Granted::Tokens(tokens));
+        }
+        state.merged_roles += merged_roles;
+        state.idle_thinking += idle_thinking;
+        if let Some(window) = rules.window {
+            fits(tokens, &json, window)?;
+        }
+        let (step, source) = state.choose(&self.script, &json, incoming)?;
+        let asked = Asked {
+            model: json.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            stream: json.get("stream").and_then(Value::as_bool).unwrap_or(false),
+            tool_ids,
+            row,
+        };
+        Ok(Granted::Reply { step, source, asked: Box::new(asked) })
+    }
+
+    /// A reply for that request. One that cannot be sent becomes a recorded refusal.
+    pub fn render(&self, reply: &Reply, asked: &Asked, number: usize) -> Response {
+        let id = request_id(number);
+        let sendable = check::reply_of(reply).and_then(|()| {
+            let resolved = match &reply.body {
+                Body::Answer(answer) => {
+                    let mut state = self.lock();
+                    let unheard = reply.cut.as_ref().is_some_and(|cut| cut.after == Point::Request);
+                    let usage = match unheard {
+                        true => Default::default(),
+                        false => state.cache.charge(&asked.row, &self.script.usage, Instant::now()),
+                    };
+                    let model = self.script.model.as_deref().unwrap_or(&asked.model);
+                    let rate = self.script.usage.output_per_byte;
+                    let taken = &asked.tool_ids;
+                    let resolved =
+                        reply::resolve(answer, &mut state.ids, taken, model, usage, rate);
+                    state.sent.remember(&resolved, &asked.model);
+                    Some(resolved)
+                }
+                _ => None,
+            };
+            reply::respond(reply, resolved.as_ref(), asked.stream, &id)
+        });
+        sendable.unwrap_or_else(|what| {
+            let message = format!("the computed reply cannot be sent: {what}");
+            self.lock().reject(message.clone());
+            Response::error(400, "invalid_request_error", &message, &id)
+        })
+    }
+
+    pub fn finish(&self, number: usize, outcome: Outcome) {
+        if let Some(kept) = self.lock().kept_mut(number) {
+            kept.outcome = Some(outcome);
+        }
+        self.changed.bump();
+    }
+}
+
+impl State {
+    pub fn reject(&mut self, message: String) {
+        // The first refusals tell the cause; the later ones only repeat it.
+        if self.rejected.len() < MOST_REJECTIONS {
+            self.rejected.push(message);
+        }
+    }
+
+    /// The first step that is left and fits.
+    fn choose(
+        &mut self,
+        script: &Script,
+        json: &Value,
+        incoming: &Incoming,
+    ) -> Result<(Option<usize>, Source), Refusal> {
+        let Incoming { headers, body, .. } = incoming;
+        let fits = |step: &Step| step.when.mismatch(json, headers, body).is_none();
+        let left = |at: usize, step: &Step| match step.times {
+            Times::Forever => true,
+            Times::Count(times) => self.used.get(at).is_some_and(|used| *used < times),
+        };
+        let mut steps = script.steps.iter().enumerate();
+        let found = steps.find(|(at, step)| left(*at, step) && fits(step));
+        let repeated = || script.steps.iter().enumerate().rev().find(|(_, step)| fits(step));
+        let (at, step) = match (found, &script.on_end) {
+            (Some(found), _) => found,
+            (None, OnEnd::Text(text)) => {
+                return Ok((None, Source::Fixed(Box::new(crate::builders::text(text)))));
+            }
+            (None, OnEnd::RepeatLast) => repeated().ok_or_else(no_step)?,
+            (None, OnEnd::Error) => return Err(no_step()),
+        };
+        if let Some(mismatch) = step.expect.mismatch(json, headers, body) {
+            return Err(invalid(format!("step {} expected otherwise: {mismatch}", at + 1)));
+        }
+        if let Some(used) = self.used.get_mut(at) {
+            *used = used.saturating_add(1);
+        }
+        Ok((Some(at), step.source.clone()))
+    }
+
+    fn record(&mut self, mut recorded: Recorded, most_bytes: usize) -> Arc<Recorded> {
+        recorded.number = self.arrived;
+        self.arrived += 1;
+        self.messages += usize::from(recorded.is_message());
+        self.kept_bytes += recorded.body.len();
+        let recorded = Arc::new(recorded);
+        self.records.push_back(Kept { recorded: recorded.clone(), outcome: None });
+        if self.records.len() > MOST_RECORDS
+            && let Some(oldest) = self.records.pop_front()
+        {
+            self.kept_bytes -= oldest.recorded.body.len();
+        }
+        let mut heavy = self.records.iter_mut().filter(|kept| !kept.recorded.body.is_empty());
+        while self.kept_bytes > most_bytes {
+            let Some(oldest) = heavy.next() else { break };
+            self.kept_bytes -= oldest.recorded.body.len();
+            oldest.recorded = Arc::new(oldest.recorded.without_body());
+        }
+        recorded
+    }
+
+    pub fn kept(&self, number: usize) -> Option<&Kept> {
+        let first = self.arrived - self.records.len();
+        self.records.get(number.checked_sub(first)?)
+    }
+
+    fn kept_mut(&mut self, number: usize) -> Option<&mut Kept> {
+        let first = self.arrived - self.records.len();
+        self.records.get_mut(number.checked_sub(first)?)
+    }
+}
+
+fn no_step() -> Refusal {
+    invalid("the script has no step left for this request")
+}
+
+fn fits(tokens: u64, json: &Value, window: u64) -> Result<(), Refusal> {
+    if tokens > window {
+        return Err(invalid(format!("prompt is too long: {tokens} tokens > {window} maximum")));
+    }
+    let answer = json.get("max_tokens").and_then(Value::as_u64).unwrap_or_default();
+    if tokens.saturating_add(answer) > window {
+        return Err(invalid(format!(
+            "input length and `max_tokens` exceed context limit: {tokens} + {answer} > {window}, decrease input length or `max_tokens` and try again"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! What is known of models: names, limits, prices, ways of thinking. All of it is data, in `models.toml`.
+
+use ostler_core::ids::ModelId;
+use ostler_core::ledger::Price;
+use ostler_core::ports::ModelInfo;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+const UNKNOWN_WINDOW: u64 = 200_000;
+const UNKNOWN_OUTPUT: u32 = 32_000;
+const BYTES_PER_TOKEN: f64 = 3.5;
+
+static CATALOG: LazyLock<Catalog> =
+    LazyLock::new(|| toml::from_str(include_str!("models.toml")).unwrap_or_default());
+
+/// The wire name for what a person types: an alias, or the name itself.
+pub fn resolve_model(name: &str) -> ModelId {
+    ModelId::new(CATALOG.alias.get(name).map_or(name, String::as_str))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Catalog {
+    alias: BTreeMap<String, String>,
+    family: Vec<Family>,
+}
+
+/// How a model is told to think.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Style {
+    Adaptive,
+    Always,
+    Budget,
+    #[default]
+    None,
+    /// Nobody told us: what is asked for explicitly is sent, nothing else.
+    #[serde(skip)]
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EffortSupport {
+    Yes,
+    Beta,
+    #[default]
+    No,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Family {
+    prefix: String,
+    pub window: u64,
+    pub max_output: u32,
+    #[serde(default)]
+    pub thinking: Style,
+    #[serde(default)]
+    pub effort: EffortSupport,
+    #[serde(default)]
+    pub keep_thinking: bool,
+    #[serde(default = "bytes_per_token")]
+    pub bytes_per_token: f64,
+    price: Option<Rates>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rates {
+    input: f64,
+    output: f64,
+    cache_read: Option<f64>,
+}
+
+fn bytes_per_token() -> f64 {
+    BYTES_PER_TOKEN
+}
+
+static UNKNOWN: LazyLock<Family> = LazyLock::new(|| Family {
+    prefix: String::new(),
+    window: UNKNOWN_WINDOW,
+    max_output: UNKNOWN_OUTPUT,
+    thinking: Style::Unknown,
+    effort: EffortSupport::No,
+    keep_thinking: false,
+    bytes_per_token: BYTES_PER_TOKEN,
+    price: None,
+});
+
+pub(crate) fn family(model: &ModelId) -> &'static Family {
+    let name = model.as_str();
+    let fits = |family: &&Family| name.strip_prefix(&*family.prefix).is_some_and(is_same_version);
+    CATALOG.family.iter().filter(fits).max_by_key(|family| family.prefix.len()).unwrap_or(&UNKNOWN)
+}
+
+/// `claude-opus-5` is followed by a date in `claude-opus-5-20260724`, but by another version in `claude-opus-5-7`,
+/// of which nothing is known.
+fn is_same_version(rest: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    match rest.strip_prefix(['-', '.']) {
+        Some(next) => !(1..=2).contains(&digits(next)),
+        None => digits(rest) == 0,
+    }
+}
+
+impl Family {
+    pub fn info(&self) -> ModelInfo {
+        ModelInfo { window: self.window, max_output: self.max_output, price: self.price.map(price) }
+    }
+}
+
+fn price(rates: Rates) -> Price {
+    Price {
+        input: rates.input,
+        output: rates.output,
+        cache_write: rates.input * 1.25,
+        cache_write_1h: rates.input * 2.0,
+        cache_read: rates.cache_read.unwrap_or(rates.input * 0.1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(name: &str) -> ModelInfo {
+        family(&ModelId::new(name)).info()
+    }
+
+    #[test]
+    fn the_table_is_read_whole() {
+        let catalog: Catalog = toml::from_str(include_str!("models.toml")).expect("models.toml");
+        assert_eq!(catalog.family.len(), CATALOG.family.len());
+        for (alias, name) in &catalog.alias {
+            assert_ne!(family(&ModelId::new(name)).thinking, Style::Unknown, "{alias} leads to a known family");
+        }
+        for family in &catalog.family {
+            assert!(u64::from(family.max_output) < family.window, "{}", family.prefix);
+        }
+        let mut prefixes: Vec<_> = catalog.family.iter().map(|f| &f.prefix).collect();
+        prefixes.sort();
+        prefixes.dedup();
+        assert_eq!(prefixes.len(), catalog.family.len(), "each prefix stands once");
+    }
+
+    #[test]
+    fn aliases_and_names() {
+        assert_eq!(resolve_model("opus").as_str(), "claude-opus-4-8");
+        assert_eq!(resolve_model("sonnet").as_str(), "claude-sonnet-5");
+        assert_eq!(resolve_model("haiku").as_str(), "claude-haiku-4-5");
+        assert_eq!(resolve_model("my-model").as_str(), "my-model");
+    }
+
+    #[test]
+    fn families_by_the_longest_prefix_but_never_by_another_version() {
+        // (name, window, max output, input price)
+        let table: &[(&str, u64, u32, Option<f64>)] = &[
+            ("claude-opus-4-8", 1_000_000, 128_000, Some(5.0)),
+            ("claude-opus-4-5-20251101", 200_000, 64_000, Some(5.0)),
+            ("claude-opus-4-1-20250805", 200_000, 32_000, Some(15.0)),
+            ("claude-opus-4-20250514", 200_000, 32_000, Some(15.0)),
+            ("claude-sonnet-4-20250514", 200_000, 64_000, Some(3.0)),
+            ("claude-haiku-4-5@20251001", 200_000, 64_000, Some(1.0)),
+            ("claude-opus-5-5", 1_000_000, 128_000, Some(4.0)),
+            ("claude-opus-5-20260724", 1_000_000, 128_000, Some(5.0)),
+            ("claude-3-5-haiku-latest", 200_000, 8_192, Some(0.8)),
+            ("scripted", 200_000, 64_000, Some(3.0)),
+            ("scripted-fast", 200_000, 64_000, Some(3.0)),
+            ("claude-opus-5-7", 200_000, 32_000, None),
+            ("claude-opus-4-10", 200_000, 32_000, None),
+            ("claude-opus-51", 200_000, 32_000, None),
+            ("gpt-9", 200_000, 32_000, None),
+            ("", 200_000, 32_000, None),
+        ];
+        for (name, window, max_output, input) in table {
+            let info = known(name);
+            assert_eq!((info.window, info.max_output), (*window, *max_output), "{name}");
+            assert_eq!(info.price.map(|p| p.input), *input, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_cache_is_priced_from_the_input() {
+        let price = known("claude-haiku-4-5").price.expect("a price");
+        assert_eq!((price.cache_write, price.cache_write_1h), (1.25, 2.0));
+        assert!((price.cache_read - 0.1).abs() < 1e-12);
+        let listed = known("claude-opus-5-5").price.expect("a price");
+        assert_eq!(listed.cache_read, 0.2, "a listed rate wins over the rule");
+    }
+}

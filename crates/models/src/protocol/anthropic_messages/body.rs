@@ -1,0 +1,204 @@
+//! A request as a list of byte slices. Nothing that was rendered before is rendered or copied again: cache marks
+//! and left-out thinking only change where slices are cut.
+//!
+//! Order of keys: `model`, `stream`, `tools`, `system`, `messages`, then what may differ between requests. Without
+//! its marks, each request up to its last block is a prefix of the next one.
+
+use super::options::{Options, WireThinking};
+use super::render::{self, Rendered};
+use super::{NAME, cache};
+use bytes::Bytes;
+use ostler_core::ids::ModelId;
+use ostler_core::message::Message;
+use ostler_core::view::{Item, View};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Tools and system text, rendered once per session. Either may be empty.
+#[derive(Clone, Debug, Default)]
+pub struct Prefix {
+    pub tools: Bytes,
+    pub system: Bytes,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    pub slices: Vec<Bytes>,
+    pub length: u64,
+}
+
+impl Body {
+    fn push(&mut self, slice: Bytes) {
+        if !slice.is_empty() {
+            self.length += slice.len() as u64;
+            self.slices.push(slice);
+        }
+    }
+
+    fn word(&mut self, word: &'static str) {
+        self.push(Bytes::from_static(word.as_bytes()));
+    }
+
+    /// A rendered object or list of objects whose last one gets the mark.
+    fn marked(&mut self, object: Bytes, mark: &'static str) {
+        let brace = object.len().saturating_sub(1);
+        self.push(object.slice(..brace));
+        self.word(mark);
+        self.word("}");
+    }
+}
+
+/// The rendering of an item, made when it is first asked for.
+pub fn rendered(item: &Item) -> Arc<Rendered> {
+    item.rendered(NAME, render::message)
+}
+
+pub fn assemble(model: &ModelId, prefix: &Prefix, view: &View, options: &Options) -> Body {
+    let mut body = Body::default();
+    body.push(head(model));
+    let mark = options.cache.mark();
+    // A mark on the system text covers the tools as well: they stand before it in what the provider caches.
+    let tools_mark = mark.filter(|_| prefix.system.is_empty());
+    list(&mut body, r#","tools":["#, &prefix.tools, tools_mark);
+    list(&mut body, r#","system":["#, &prefix.system, mark);
+    body.word(r#","messages":["#);
+    let story = Story::of(model, view, options.replay_thinking);
+    let marks = match mark {
+        Some(_) => cache::marks(&story.cacheable(), story.asked),
+        None => Vec::new(),
+    };
+    story.write(&mut body, &marks, mark.unwrap_or_default());
+    body.word("]");
+    body.push(tail(options));
+    body
+}
+
+fn list(body: &mut Body, opening: &'static str, items: &Bytes, mark: Option<&'static str>) {
+    if items.is_empty() {
+        return;
+    }
+    body.word(opening);
+    match mark {
+        Some(mark) => body.marked(items.clone(), mark),
+        None => body.push(items.clone()),
+    }
+    body.word("]");
+}
+
+/// The blocks that are sent, in order.
+struct Story {
+    blocks: Vec<Placed>,
+    /// How many of them stand before the last answer.
+    asked: usize,
+}
+
+struct Placed {
+    message: Arc<Rendered>,
+    index: usize,
+}
+
+impl Placed {
+    fn span(&self) -> Option<&render::Span> {
+        self.message.blocks.get(self.index)
+    }
+}
+
+impl Story {
+    fn of(model: &ModelId, view: &View, replay_thinking: bool) -> Self {
+        let mut story = Story { blocks: Vec::new(), asked: 0 };
+        for item in view.items() {
+            let replay = match item.message() {
+                Message::Assistant { model: author, .. } => replay_thinking && author == model,
+                Message::User { .. } => true,
+            };
+            if item.message().is_assistant() {
+                story.asked = story.blocks.len();
+            }
+            let message = rendered(item);
+            for (index, span) in message.blocks.iter().enumerate() {
+                if replay || !span.thinking {
+                    story.blocks.push(Placed { message: message.clone(), index });
+                }
+            }
+        }
+        story
+    }
+
+    fn cacheable(&self) -> Vec<bool> {
+        self.blocks.iter().map(|block| block.span().is_some_and(|span| span.cacheable)).collect()
+    }
+
+    /// Blocks that lie side by side in one rendering go out as one slice; neighbours of one role as one message.
+    fn write(&self, body: &mut Body, marks: &[usize], mark: &'static str) {
+        let mut role = None;
+        let mut at = 0;
+        while let Some(first) = self.blocks.get(at) {
+            let assistant = first.message.assistant;
+            body.word(match (role, assistant) {
+                (Some(before), now) if before == now => ",",
+                (None, true) => r#"{"role":"assistant","content":["#,
+                (None, false) => r#"{"role":"user","content":["#,
+                (Some(_), true) => r#"]},{"role":"assistant","content":["#,
+                (Some(_), false) => r#"]},{"role":"user","content":["#,
+            });
+            role = Some(assistant);
+            let end = self.run_end(at, marks);
+            let range = first.span().map_or(0, |span| span.range.start)
+                ..self.blocks.get(end).and_then(Placed::span).map_or(0, |span| span.range.end);
+            let slice = first.message.bytes.slice(range);
+            match marks.contains(&end) {
+                true => body.marked(slice, mark),
+                false => body.push(slice),
+            }
+            at = end + 1;
+        }
+        if role.is_some() {
+            body.word("]}");
+        }
+    }
+
+    /// The last block of the run that starts at `at`: it ends with the rendering, before a gap, or at a mark.
+    fn run_end(&self, at: usize, marks: &[usize]) -> usize {
+        let mut end = at;
+        while !marks.contains(&end)
+            && let (Some(here), Some(next)) = (self.blocks.get(end), self.blocks.get(end + 1))
+            && Arc::ptr_eq(&here.message, &next.message)
+            && next.index == here.index + 1
+        {
+            end += 1;
+        }
+        end
+    }
+}
+
+fn head(model: &ModelId) -> Bytes {
+    let name = serde_json::to_string(model.as_str()).unwrap_or_default();
+    format!(r#"{{"model":{name},"stream":true"#).into()
+}
+
+fn tail(options: &Options) -> Bytes {
+    #[derive(Serialize)]
+    struct Tail {
+        max_tokens: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thinking: Option<WireThinking>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        context_management: Option<serde_json::Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output_config: Option<serde_json::Value>,
+    }
+    let keep = || serde_json::json!({ "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }] });
+    let tail = Tail {
+        max_tokens: options.max_tokens,
+        thinking: options.thinking,
+        context_management: options.keep_thinking.then(keep),
+        output_config: options.effort.map(|effort| serde_json::json!({ "effort": effort.name() })),
+    };
+    // The opening brace of the object becomes the comma after what stands before it.
+    let text = serde_json::to_string(&tail).unwrap_or_default();
+    format!(",{}", text.get(1..).unwrap_or("}")).into()
+}
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

@@ -1,0 +1,142 @@
+//! Bytes → frames of an event stream. A push decoder: however the bytes are cut, the frames are the same.
+
+use thiserror::Error;
+
+/// What one event may hold before the stream is given up.
+pub const MAX_EVENT_BYTES: usize = 16 << 20;
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Empty when the sender named none.
+    pub event: String,
+    pub data: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("one event of the stream is larger than {limit} bytes")]
+pub struct TooLarge {
+    pub limit: usize,
+}
+
+#[derive(Debug)]
+pub struct Decoder {
+    limit: usize,
+    line: Vec<u8>,
+    event: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    /// The last byte was a carriage return, so a line feed now belongs to it.
+    after_cr: bool,
+    first_line: bool,
+    failed: bool,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Decoder::with_limit(MAX_EVENT_BYTES)
+    }
+}
+
+impl Decoder {
+    pub fn with_limit(limit: usize) -> Self {
+        Decoder {
+            limit,
+            line: Vec::new(),
+            event: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            after_cr: false,
+            first_line: true,
+            failed: false,
+        }
+    }
+
+    /// Adds the frames that these bytes complete. Frames before a failure are added too.
+    pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Frame>) -> Result<(), TooLarge> {
+        while !bytes.is_empty() && !self.failed {
+            if std::mem::take(&mut self.after_cr)
+                && let Some(rest) = bytes.strip_prefix(b"\n")
+            {
+                bytes = rest;
+                continue;
+            }
+            let Some(end) = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')) else {
+                self.line.extend_from_slice(bytes);
+                self.failed = self.held() > self.limit;
+                break;
+            };
+            let (head, tail) = bytes.split_at(end);
+            self.after_cr = tail.first() == Some(&b'\r');
+            bytes = tail.get(1..).unwrap_or_default();
+            self.failed = self.held() + head.len() > self.limit;
+            if !self.failed {
+                self.end_line(head, out);
+            }
+        }
+        if self.failed { Err(TooLarge { limit: self.limit }) } else { Ok(()) }
+    }
+
+    fn held(&self) -> usize {
+        self.line.len() + self.event.len() + self.data.len()
+    }
+
+    fn end_line(&mut self, head: &[u8], out: &mut Vec<Frame>) {
+        if self.line.is_empty() {
+            return self.take_line(head, out);
+        }
+        let mut line = std::mem::take(&mut self.line);
+        line.extend_from_slice(head);
+        self.take_line(&line, out);
+        line.clear();
+        self.line = line;
+    }
+
+    fn take_line(&mut self, line: &[u8], out: &mut Vec<Frame>) {
+        let line = match std::mem::replace(&mut self.first_line, false) {
+            true => line.strip_prefix(BOM).unwrap_or(line),
+            false => line,
+        };
+        if line.is_empty() {
+            return self.dispatch(out);
+        }
+        let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
+        let (field, value) = line.split_at(colon);
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"event" => {
+                self.event.clear();
+                self.event.extend_from_slice(value);
+            }
+            b"data" => {
+                if self.has_data {
+                    self.data.push(b'\n');
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            // `id` and `retry` are for readers that reconnect, which makes no sense for a POST;
+            // an empty name is a comment; others are not ours.
+            _ => {}
+        }
+    }
+
+    fn dispatch(&mut self, out: &mut Vec<Frame>) {
+        let event = text(std::mem::take(&mut self.event));
+        let data = text(std::mem::take(&mut self.data));
+        if std::mem::take(&mut self.has_data) {
+            out.push(Frame { event, data });
+        }
+    }
+}
+
+/// Whole lines only are decoded, so a character cut by the network is never damaged.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned())
+}
+
+#[cfg(test)]
+#[path = "sse_tests.rs"]
+mod tests;

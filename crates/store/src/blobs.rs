@@ -1,0 +1,117 @@
+//! Content by its hash: a file is whole under its name, or it is not there.
+
+use crate::files::{self, Refused, io_error};
+use crate::layout::hex;
+use ostler_core::ids::BlobRef;
+use ostler_core::ports::{Blobs, StoreError};
+use rustix::fs::OFlags;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Larger content is neither stored nor read.
+pub(crate) const MAX_BLOB: u64 = 1 << 30;
+
+/// How often a temporary name that a dead process left behind is passed over.
+const TRIES: usize = 100;
+
+pub struct FileBlobs {
+    root: PathBuf,
+}
+
+impl FileBlobs {
+    /// Blobs of this home folder, which is made if it is missing.
+    pub fn new(home: impl AsRef<Path>) -> Result<Self, StoreError> {
+        files::home(home.as_ref())?;
+        Ok(FileBlobs { root: home.as_ref().join("blobs") })
+    }
+
+    fn place(&self, blob: &BlobRef) -> Option<PathBuf> {
+        let name = valid(blob)?;
+        Some(self.root.join(name.get(..2)?).join(name))
+    }
+
+    fn store(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        let folder = path.parent().unwrap_or(&self.root);
+        let fresh = !folder.exists();
+        files::private_folder(&self.root)?;
+        files::private_folder(folder)?;
+        let (mut file, temporary) = temporary_in(folder)?;
+        let written = file
+            .write_all(bytes)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&temporary, path))
+            .and_then(|()| files::sync_folder(folder))
+            .and_then(|()| if fresh { files::sync_folder(&self.root) } else { Ok(()) });
+        written.map_err(|error| {
+            fs::remove_file(&temporary).ok();
+            io_error("store the blob", path, error)
+        })
+    }
+}
+
+impl Blobs for FileBlobs {
+    fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
+        let size = bytes.len() as u64;
+        if size > MAX_BLOB {
+            return Err(io_error("store a blob in", &self.root, format!("it has {size} bytes; the limit is {MAX_BLOB}")));
+        }
+        let blob = name_of(bytes);
+        let path = self.place(&blob).ok_or_else(|| StoreError::BlobLost(blob.to_string()))?;
+        let there = fs::symlink_metadata(&path).is_ok_and(|there| there.is_file() && there.len() == size);
+        if !there {
+            self.store(&path, bytes)?;
+        }
+        Ok(blob)
+    }
+
+    fn get(&self, blob: &BlobRef) -> Result<Vec<u8>, StoreError> {
+        let lost = || StoreError::BlobLost(blob.to_string());
+        let path = self.place(blob).ok_or_else(lost)?;
+        let file = files::open_file(&path, OFlags::RDONLY).map_err(|refused| match refused {
+            Refused::Io(error) => io_error("read the blob", &path, error),
+            Refused::Missing | Refused::NotAFile(_) => lost(),
+        })?;
+        let bytes = read(file).map_err(|error| io_error("read the blob", &path, error))?;
+        if name_of(&bytes) == *blob { Ok(bytes) } else { Err(lost()) }
+    }
+
+    fn path(&self, blob: &BlobRef) -> Option<PathBuf> {
+        self.place(blob).filter(|path| fs::symlink_metadata(path).is_ok_and(|there| there.is_file()))
+    }
+}
+
+fn read(file: File) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len().min(MAX_BLOB);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    file.take(size).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+pub(crate) fn name_of(bytes: &[u8]) -> BlobRef {
+    BlobRef::new(hex(&Sha256::digest(bytes)))
+}
+
+/// References come out of logs: anything but a hash could lead elsewhere.
+fn valid(blob: &BlobRef) -> Option<&str> {
+    let name = blob.as_str();
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    (name.len() == 64 && name.bytes().all(digit)).then_some(name)
+}
+
+fn temporary_in(folder: &Path) -> Result<(File, PathBuf), StoreError> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for _ in 0..TRIES {
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".new-{}-{n}", std::process::id()));
+        match files::create_new(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+            Err(error) => return Err(io_error("store a blob in", folder, error)),
+        }
+    }
+    Err(io_error("store a blob in", folder, last))
+}

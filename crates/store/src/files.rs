@@ -1,0 +1,132 @@
+//! Private folders and files: made with the right mode, opened without following anything.
+
+use ostler_core::ports::StoreError;
+use rustix::fs::{Access, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::{self, DirBuilder, File, FileType, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+const FOLDER: u32 = 0o700;
+const FILE: u32 = 0o600;
+
+pub(crate) fn io_error(doing: &'static str, path: &Path, why: impl std::fmt::Display) -> StoreError {
+    StoreError::Io { doing, path: path.to_owned(), why: why.to_string() }
+}
+
+/// The folder everything lives in. One that was there keeps its mode: what lies below is private anyway.
+pub(crate) fn home(path: &Path) -> Result<(), StoreError> {
+    if !path.exists() && make_folder(path, true)? {
+        sync_folder(path.parent().unwrap_or(path)).ok();
+    }
+    own_folder(path).map(drop)
+}
+
+/// A folder of ours below the home: made if missing, closed to others.
+pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
+    let metadata = match own_folder(path) {
+        Err(_) if !path.exists() => {
+            make_folder(path, false)?;
+            own_folder(path)?
+        }
+        other => other?,
+    };
+    if mode(&metadata) != FOLDER {
+        let closed = fs::Permissions::from_mode(FOLDER);
+        fs::set_permissions(path, closed).map_err(|error| io_error("close to others", path, error))?;
+    }
+    Ok(())
+}
+
+/// True if it was made here.
+fn make_folder(path: &Path, with_parents: bool) -> Result<bool, StoreError> {
+    match DirBuilder::new().mode(FOLDER).recursive(with_parents).create(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(io_error("make the folder", path, error)),
+    }
+    // The umask may have taken our own rights away.
+    let closed = fs::Permissions::from_mode(FOLDER);
+    fs::set_permissions(path, closed).map_err(|error| io_error("close to others", path, error))?;
+    Ok(true)
+}
+
+fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
+    let refuse = |why: &str| io_error("use the folder", path, why);
+    let metadata = fs::metadata(path).map_err(|error| match fs::symlink_metadata(path) {
+        Ok(link) if link.is_symlink() => refuse("it is a link that leads nowhere. Remove it or choose another home"),
+        _ => refuse(&error.to_string()),
+    })?;
+    if !metadata.is_dir() {
+        return Err(refuse("it is not a folder. Move it away or choose another home"));
+    }
+    let me = rustix::process::geteuid().as_raw();
+    if metadata.uid() != me {
+        let owner = metadata.uid();
+        return Err(refuse(&format!("it belongs to another user ({owner}, not {me}). Choose another home")));
+    }
+    match rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(metadata),
+        Err(Errno::ROFS) => Err(refuse("the file system is read-only. Choose another home")),
+        Err(_) => Err(refuse("it is not writable. Give yourself the right to write there or choose another home")),
+    }
+}
+
+fn mode(metadata: &Metadata) -> u32 {
+    metadata.permissions().mode() & 0o7777
+}
+
+/// Makes a file that was not there, readable and writable by its owner only.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(FILE))?);
+    make_private(&file).inspect_err(|_| {
+        fs::remove_file(path).ok();
+    })?;
+    Ok(file)
+}
+
+pub(crate) fn make_private(file: &File) -> io::Result<()> {
+    if mode(&file.metadata()?) != FILE {
+        file.set_permissions(fs::Permissions::from_mode(FILE))?;
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+pub(crate) enum Refused {
+    Missing,
+    /// What stands there instead of a file.
+    NotAFile(&'static str),
+    Io(io::Error),
+}
+
+/// Opens a regular file and nothing else: no link is followed, no pipe waited for.
+pub(crate) fn open_file(path: &Path, flags: OFlags) -> Result<File, Refused> {
+    let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags | careful, Mode::from_raw_mode(FILE)) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::NOENT) => return Err(Refused::Missing),
+        Err(Errno::LOOP) => return Err(Refused::NotAFile("a link")),
+        Err(Errno::ISDIR) => return Err(Refused::NotAFile("a folder")),
+        Err(Errno::NXIO) => return Err(Refused::NotAFile("a socket or device")),
+        Err(error) => return Err(Refused::Io(error.into())),
+    };
+    let kind = file.metadata().map_err(Refused::Io)?.file_type();
+    if kind.is_file() { Ok(file) } else { Err(Refused::NotAFile(describe(kind))) }
+}
+
+fn describe(kind: FileType) -> &'static str {
+    match kind {
+        _ if kind.is_dir() => "a folder",
+        _ if kind.is_fifo() => "a pipe",
+        _ if kind.is_symlink() => "a link",
+        _ => "a socket or device",
+    }
+}
+
+/// Makes the names in a folder survive a loss of power.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

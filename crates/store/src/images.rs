@@ -1,0 +1,112 @@
+//! Images leave an entry before it is written and come back when it is read.
+
+use ostler_core::ids::BlobRef;
+use ostler_core::message::{Block, Image, ResultPart};
+use ostler_core::ports::{Blobs, StoreError};
+use ostler_core::session::Entry;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Data up to this length stays in the line.
+const INLINE: usize = 1024;
+
+const LOST: &str = "[an image stood here; its data is missing from the session's storage]";
+
+/// The entry as it is stored: large images stand in blobs.
+pub(crate) fn strip<'a>(entry: &'a Entry, blobs: &dyn Blobs) -> Result<Cow<'a, Entry>, StoreError> {
+    let mut entry = Cow::Borrowed(entry);
+    if blocks(&entry).iter().any(holds_large) {
+        for image in blocks_mut(entry.to_mut()).iter_mut().flat_map(images_mut) {
+            if is_large(image) {
+                image.blob = Some(blobs.put(image.data.as_bytes())?);
+                image.data = Arc::from("");
+            }
+        }
+    }
+    Ok(entry)
+}
+
+/// The entry as it was before `strip`, and the images that could not be brought back.
+pub(crate) fn fill(entry: &mut Entry, blobs: &dyn Blobs) -> Vec<BlobRef> {
+    let mut lost = Vec::new();
+    for block in blocks_mut(entry) {
+        match block {
+            Block::Image(image) if !restore(image, blobs, &mut lost) => {
+                *block = Block::Text { text: LOST.into(), meta: true };
+            }
+            Block::ToolResult { content, .. } => {
+                for part in content {
+                    if let ResultPart::Image(image) = part
+                        && !restore(image, blobs, &mut lost)
+                    {
+                        *part = ResultPart::text(LOST);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    lost
+}
+
+fn restore(image: &mut Image, blobs: &dyn Blobs, lost: &mut Vec<BlobRef>) -> bool {
+    if !image.data.is_empty() {
+        return true;
+    }
+    let Some(blob) = image.blob.take() else { return true };
+    let data = blobs.get(&blob).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    match data {
+        Some(data) => image.data = data.into(),
+        None => {
+            lost.push(blob);
+            return false;
+        }
+    }
+    true
+}
+
+fn is_large(image: &Image) -> bool {
+    image.data.len() > INLINE
+}
+
+fn holds_large(block: &Block) -> bool {
+    match block {
+        Block::Image(image) => is_large(image),
+        Block::ToolResult { content, .. } => {
+            content.iter().any(|part| matches!(part, ResultPart::Image(image) if is_large(image)))
+        }
+        _ => false,
+    }
+}
+
+fn images_mut(block: &mut Block) -> Vec<&mut Image> {
+    match block {
+        Block::Image(image) => vec![image],
+        Block::ToolResult { content, .. } => content
+            .iter_mut()
+            .filter_map(|part| match part {
+                ResultPart::Image(image) => Some(image),
+                ResultPart::Text { .. } => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn blocks(entry: &Entry) -> &[Block] {
+    match entry {
+        Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } => message.blocks(),
+        Entry::CallFinished { result, .. } => std::slice::from_ref(result),
+        _ => &[],
+    }
+}
+
+fn blocks_mut(entry: &mut Entry) -> &mut [Block] {
+    match entry {
+        Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } => {
+            message.blocks_mut()
+        }
+        Entry::CallFinished { result, .. } => std::slice::from_mut(result),
+        _ => &mut [],
+    }
+}

@@ -1,0 +1,227 @@
+//! An open log: numbers, frames and appends entries, and never leaves half a record behind without knowing it.
+
+use crate::blobs::FileBlobs;
+use crate::fault::FaultPlan;
+use crate::files::{self, io_error};
+use crate::images;
+use crate::line::{self, Unwritable};
+use crate::lock::Lock;
+use ostler_core::ids::SessionId;
+use ostler_core::ports::{SessionLog, StoreError};
+use ostler_core::session::Entry;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Ends a partial record that could not be removed. A bare newline would make a record of it
+/// if only its newline was missing, and then its number would be taken twice.
+const CUT: &[u8] = b" #cut\n";
+
+/// A line buffer that grew beyond this is given back.
+const KEEP: usize = 1 << 20;
+
+/// What appending needs of a file opened for appending.
+pub(crate) trait Disk {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize>;
+    fn set_len(&self, length: u64) -> io::Result<()>;
+    fn length(&self) -> io::Result<u64>;
+}
+
+impl Disk for Arc<File> {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        (&**self).write(bytes)
+    }
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        File::set_len(self, length)
+    }
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unappended {
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
+    #[error("{0}. Nothing of the entry was kept; make room or repair the disk, then go on")]
+    Io(#[from] io::Error),
+    #[error("only {written} of {length} bytes fitted. Nothing of the entry was kept; make room, then go on")]
+    Short { written: usize, length: usize },
+    #[error("the log's numbers are used up")]
+    Full,
+}
+
+pub(crate) struct Appender<D> {
+    disk: D,
+    next: u64,
+    /// Length up to the end of the last record.
+    good: u64,
+    /// Length with what follows it and could not be removed yet.
+    end: u64,
+    /// The last record lacks its newline.
+    unended: bool,
+    buf: Vec<u8>,
+    fault: Option<Arc<FaultPlan>>,
+}
+
+impl<D: Disk> Appender<D> {
+    pub fn new(disk: D, next: u64, good: u64, end: u64, unended: bool) -> Self {
+        Appender { disk, next, good, end, unended, buf: Vec::new(), fault: None }
+    }
+
+    pub fn append(&mut self, entry: &Entry) -> Result<(), Unappended> {
+        let after = self.next.checked_add(1).ok_or(Unappended::Full)?;
+        self.finish_last_line()?;
+        self.clear_tail(0);
+        let mut buf = std::mem::take(&mut self.buf);
+        buf.clear();
+        buf.shrink_to(KEEP);
+        if self.end > self.good {
+            buf.extend_from_slice(CUT);
+        }
+        let result = match line::encode(self.next, entry, &mut buf) {
+            Ok(()) => self.put(&buf),
+            Err(error) => Err(error.into()),
+        };
+        self.buf = buf;
+        result?;
+        self.next = after;
+        Ok(())
+    }
+
+    /// Writes a record, or leaves the file as it was, or remembers what is left over.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Unappended> {
+        if let Some(length) = self.fault.as_ref().and_then(|plan| plan.fatal(bytes.len())) {
+            self.disk.write(bytes.get(..length).unwrap_or(bytes)).ok();
+            std::process::abort();
+        }
+        let error = match self.write_once(bytes) {
+            Ok(written) if written == bytes.len() => {
+                self.end += written as u64;
+                self.good = self.end;
+                return Ok(());
+            }
+            Ok(written) => Unappended::Short { written, length: bytes.len() },
+            Err(error) => Unappended::Io(error),
+        };
+        self.clear_tail(bytes.len() as u64);
+        Err(error)
+    }
+
+    fn write_once(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.disk.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// One byte of its own, since one byte cannot be torn.
+    fn finish_last_line(&mut self) -> Result<(), Unappended> {
+        if self.unended {
+            if self.write_once(b"\n")? == 0 {
+                return Err(Unappended::Short { written: 0, length: 1 });
+            }
+            self.good += 1;
+            self.end = self.good;
+            self.unended = false;
+        }
+        Ok(())
+    }
+
+    /// Cuts off what a failed write of up to `attempted` bytes may have left behind.
+    fn clear_tail(&mut self, attempted: u64) {
+        if self.end == self.good && attempted == 0 {
+            return;
+        }
+        match self.disk.length() {
+            Ok(length) if length == self.good => self.end = self.good,
+            // Longer than anything of ours: not ours to cut.
+            Ok(length) if length > self.end + attempted => self.end = length,
+            Ok(length) => match self.disk.set_len(self.good) {
+                Ok(()) => self.end = self.good,
+                Err(_) => self.end = length,
+            },
+            Err(_) => self.end += attempted,
+        }
+    }
+}
+
+/// A session's log on disk, with the right to write it.
+pub(crate) struct FileLog {
+    id: SessionId,
+    path: PathBuf,
+    file: Arc<File>,
+    appender: Mutex<Appender<Arc<File>>>,
+    blobs: Arc<FileBlobs>,
+    /// Folders whose names are not yet on disk, until the first sync.
+    folders: Vec<PathBuf>,
+    folders_synced: AtomicBool,
+    /// Given back last.
+    _lock: Lock,
+}
+
+/// Where in its file a log goes on.
+pub(crate) struct Place {
+    pub file: Arc<File>,
+    pub path: PathBuf,
+    pub next: u64,
+    pub good: u64,
+    pub end: u64,
+    pub unended: bool,
+    /// Folders to sync once, when the file is new.
+    pub folders: Vec<PathBuf>,
+}
+
+impl FileLog {
+    pub fn new(
+        id: SessionId,
+        place: Place,
+        lock: Lock,
+        blobs: Arc<FileBlobs>,
+        fault: Option<Arc<FaultPlan>>,
+    ) -> Self {
+        let Place { file, path, next, good, end, unended, folders } = place;
+        let mut appender = Appender::new(Arc::clone(&file), next, good, end, unended);
+        appender.fault = fault;
+        let folders_synced = AtomicBool::new(folders.is_empty());
+        let appender = Mutex::new(appender);
+        FileLog { id, path, file, appender, blobs, folders, folders_synced, _lock: lock }
+    }
+}
+
+impl SessionLog for FileLog {
+    fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    fn append(&self, entry: &Entry) -> Result<(), StoreError> {
+        let entry = images::strip(entry, &*self.blobs)?;
+        let mut appender = self.appender.lock().unwrap_or_else(PoisonError::into_inner);
+        appender.append(&entry).map_err(|error| io_error("append to", &self.path, error))
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        let failed = |error: io::Error| io_error("write to disk", &self.path, error);
+        self.file.sync_data().map_err(failed)?;
+        if !self.folders_synced.load(Ordering::Acquire) {
+            for folder in &self.folders {
+                files::sync_folder(folder).map_err(|error| io_error("write to disk", folder, error))?;
+            }
+            self.folders_synced.store(true, Ordering::Release);
+        }
+        if self.file.metadata().map_err(failed)?.nlink() == 0 {
+            let why = "the file was removed while the session was open. Start a new session";
+            return Err(io_error("keep", &self.path, why));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

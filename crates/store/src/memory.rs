@@ -1,0 +1,208 @@
+//! The same store in memory: for sessions nobody wants to keep, and for tests.
+
+use crate::blobs::name_of;
+use crate::files::io_error;
+use crate::{images, listing};
+use ostler_core::ids::{BlobRef, SessionId};
+use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
+use ostler_core::session::{Entry, FORMAT, Fork};
+use ostler_core::time::Timestamp;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[derive(Default)]
+pub struct MemoryBlobs(Mutex<BTreeMap<BlobRef, Arc<[u8]>>>);
+
+impl Blobs for MemoryBlobs {
+    fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
+        let blob = name_of(bytes);
+        lock(&self.0).entry(blob.clone()).or_insert_with(|| bytes.into());
+        Ok(blob)
+    }
+
+    fn get(&self, blob: &BlobRef) -> Result<Vec<u8>, StoreError> {
+        let bytes = lock(&self.0).get(blob).cloned();
+        bytes.map(|bytes| bytes.to_vec()).ok_or_else(|| StoreError::BlobLost(blob.to_string()))
+    }
+
+    fn path(&self, _: &BlobRef) -> Option<PathBuf> {
+        None
+    }
+}
+
+#[derive(Default)]
+pub struct MemoryStore {
+    shelf: Arc<Mutex<Shelf>>,
+    blobs: Arc<MemoryBlobs>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    sessions: BTreeMap<SessionId, Kept>,
+    /// Counts changes: what was changed last has the highest number.
+    changes: u64,
+}
+
+#[derive(Default)]
+struct Kept {
+    entries: Vec<Entry>,
+    open: bool,
+    changed: u64,
+}
+
+struct MemoryLog {
+    id: SessionId,
+    shelf: Arc<Mutex<Shelf>>,
+    blobs: Arc<MemoryBlobs>,
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        MemoryStore::default()
+    }
+
+    pub fn blobs(&self) -> Arc<MemoryBlobs> {
+        Arc::clone(&self.blobs)
+    }
+
+    fn log(&self, id: SessionId) -> Arc<dyn SessionLog> {
+        Arc::new(MemoryLog { id, shelf: Arc::clone(&self.shelf), blobs: Arc::clone(&self.blobs) })
+    }
+
+    fn place(&self, entries: Vec<Entry>) -> Result<Arc<dyn SessionLog>, StoreError> {
+        let id = match entries.first() {
+            Some(Entry::Opened { format, session, .. }) if *format > FORMAT => {
+                return Err(StoreError::TooNew { id: session.clone(), format: *format });
+            }
+            Some(Entry::Opened { session, .. }) => session.clone(),
+            _ => return Err(io_error("create a session in", Path::new("memory"), "its first entry must be `Opened`")),
+        };
+        let mut shelf = lock(&self.shelf);
+        if shelf.sessions.contains_key(&id) {
+            return Err(StoreError::Exists(id));
+        }
+        shelf.changes += 1;
+        let changed = shelf.changes;
+        shelf.sessions.insert(id.clone(), Kept { entries, open: true, changed });
+        drop(shelf);
+        Ok(self.log(id))
+    }
+
+    fn filled(&self, mut entries: Vec<Entry>, log: Arc<dyn SessionLog>) -> Loaded {
+        let mut notices = Vec::new();
+        for entry in &mut entries {
+            for blob in images::fill(entry, &*self.blobs) {
+                notices.push(format!("the data of an image (blob {blob}) is missing: a note stands in its place"));
+            }
+        }
+        Loaded { log, entries, notices }
+    }
+}
+
+impl SessionStore for MemoryStore {
+    fn create(&self, first: Entry) -> Result<Arc<dyn SessionLog>, StoreError> {
+        self.place(vec![first])
+    }
+
+    fn open(&self, id: &SessionId) -> Result<Loaded, StoreError> {
+        let mut shelf = lock(&self.shelf);
+        let kept = shelf.sessions.get_mut(id).ok_or_else(|| StoreError::NotFound(id.clone()))?;
+        if kept.open {
+            let owner = format!("pid {}, this process", std::process::id());
+            return Err(StoreError::Locked { id: id.clone(), owner });
+        }
+        kept.open = true;
+        let entries = kept.entries.clone();
+        drop(shelf);
+        Ok(self.filled(entries, self.log(id.clone())))
+    }
+
+    fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError> {
+        let source = lock(&self.shelf).sessions.get(from).map(|kept| kept.entries.clone());
+        let mut entries = source.ok_or_else(|| StoreError::NotFound(from.clone()))?;
+        entries.retain(|entry| !matches!(entry, Entry::Opened { .. }));
+        let copied = entries.len() as u64;
+        entries.insert(0, forked(first, Fork { session: from.clone(), entries: copied }));
+        let log = self.place(entries.clone())?;
+        Ok(self.filled(entries, log))
+    }
+
+    fn list(&self, workspace: &Path) -> Result<Vec<SessionInfo>, StoreError> {
+        let shelf = lock(&self.shelf);
+        let mut infos: Vec<_> = shelf
+            .sessions
+            .values()
+            .filter_map(|kept| Some((kept.changed, info(&kept.entries, workspace)?)))
+            .collect();
+        infos.sort_by_key(|(changed, _)| std::cmp::Reverse(*changed));
+        Ok(infos.into_iter().map(|(_, info)| info).collect())
+    }
+}
+
+impl SessionLog for MemoryLog {
+    fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    fn append(&self, entry: &Entry) -> Result<(), StoreError> {
+        let entry = images::strip(entry, &*self.blobs)?.into_owned();
+        let mut shelf = lock(&self.shelf);
+        shelf.changes += 1;
+        let changed = shelf.changes;
+        let kept = shelf.sessions.entry(self.id.clone()).or_default();
+        kept.changed = changed;
+        kept.entries.push(entry);
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl Drop for MemoryLog {
+    fn drop(&mut self) {
+        if let Some(kept) = lock(&self.shelf).sessions.get_mut(&self.id) {
+            kept.open = false;
+        }
+    }
+}
+
+/// The first entry of a fork says where it came from, whatever it said before.
+pub(crate) fn forked(mut first: Entry, fork: Fork) -> Entry {
+    if let Entry::Opened { forked_from, .. } = &mut first {
+        *forked_from = Some(fork);
+    }
+    first
+}
+
+fn info(entries: &[Entry], of: &Path) -> Option<SessionInfo> {
+    let Some(Entry::Opened { session, workspace, at: created, .. }) = entries.first() else { return None };
+    if workspace != of {
+        return None;
+    }
+    let mut info = SessionInfo {
+        id: session.clone(),
+        title: String::new(),
+        messages: 0,
+        created: *created,
+        modified: Timestamp::default(),
+    };
+    for entry in entries {
+        if let Entry::Opened { at, .. } | Entry::Prompt { at, .. } | Entry::End { at, .. } = entry {
+            info.modified = *at;
+        }
+        if let Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } = entry {
+            info.messages += 1;
+            if info.title.is_empty() && matches!(entry, Entry::Prompt { .. }) {
+                info.title = listing::title(message);
+            }
+        }
+    }
+    Some(info)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,88 @@
+use super::*;
+use serde_json::json;
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "file_path": {"type": "string"},
+            "limit": {"type": "integer", "minimum": 0},
+            "all": {"type": "boolean"},
+            "mode": {"type": "string", "enum": ["a", "b"]},
+        },
+        "required": ["file_path"],
+        "additionalProperties": false,
+    })
+}
+
+#[test]
+fn accepted_inputs() {
+    let cases = [
+        (json!({"file_path": "a"}), json!({"file_path": "a"})),
+        (json!({"file_path": "5000"}), json!({"file_path": "5000"})),
+        (json!({"file_path": "a", "limit": 5000}), json!({"file_path": "a", "limit": 5000})),
+        (json!({"file_path": "a", "limit": "5000"}), json!({"file_path": "a", "limit": 5000})),
+        (json!({"file_path": "a", "limit": " 7 "}), json!({"file_path": "a", "limit": 7})),
+        (json!({"file_path": "a", "limit": 5.0}), json!({"file_path": "a", "limit": 5})),
+        (json!({"file_path": "a", "limit": "5.0"}), json!({"file_path": "a", "limit": 5})),
+        (json!({"file_path": "a", "all": "true"}), json!({"file_path": "a", "all": true})),
+        (json!({"file_path": "a", "all": "false"}), json!({"file_path": "a", "all": false})),
+        (json!({"file_path": "a", "limit": null, "all": null}), json!({"file_path": "a"})),
+        (json!({"file_path": "a", "mode": "b"}), json!({"file_path": "a", "mode": "b"})),
+    ];
+    for (input, expected) in cases {
+        assert_eq!(accept(&schema(), &input), Ok(expected), "{input}");
+    }
+}
+
+#[test]
+fn refused_inputs_name_the_property_the_type_and_what_came() {
+    let cases = [
+        (json!(null), "it must be an object, but null came"),
+        (json!([1]), "it must be an object, but an array came"),
+        (json!("x"), "it must be an object, but the string \"x\" came"),
+        (json!({}), "the required property `file_path` is missing"),
+        (json!({"file_path": null}), "`file_path` must be a string, but null came"),
+        (json!({"file_path": 42}), "`file_path` must be a string, but the number 42 came"),
+        (json!({"file_path": true}), "`file_path` must be a string, but the boolean true came"),
+        (json!({"file_path": ["a"]}), "`file_path` must be a string, but an array came"),
+        (json!({"file_path": "a", "limit": "many"}), "`limit` must be a whole number, but the string \"many\" came"),
+        (json!({"file_path": "a", "limit": 1.5}), "`limit` must be a whole number, but the number 1.5 came"),
+        (json!({"file_path": "a", "limit": 1e30}), "`limit` must be a whole number, but the number 1e+30 came"),
+        (json!({"file_path": "a", "limit": true}), "`limit` must be a whole number, but the boolean true came"),
+        (json!({"file_path": "a", "limit": ""}), "`limit` must be a whole number, but the string \"\" came"),
+        (json!({"file_path": "a", "limit": -1}), "`limit` must be at least 0, but the number -1 came"),
+        (json!({"file_path": "a", "limit": "-1"}), "`limit` must be at least 0, but the string \"-1\" came"),
+        (json!({"file_path": "a", "all": 1}), "`all` must be a boolean, but the number 1 came"),
+        (json!({"file_path": "a", "all": "yes"}), "`all` must be a boolean, but the string \"yes\" came"),
+        (json!({"file_path": "a", "mode": "c"}), "`mode` must be one of \"a\", \"b\", but the string \"c\" came"),
+        (json!({"file_path": "a", "path": "b"}), "there is no property `path`"),
+    ];
+    for (input, expected) in cases {
+        assert_eq!(accept(&schema(), &input), Err(vec![expected.to_owned()]), "{input}");
+    }
+}
+
+#[test]
+fn a_refusal_lists_every_problem_and_ends_with_what_is_expected() {
+    #[derive(Debug, serde::Deserialize)]
+    #[allow(dead_code)]
+    struct Input {
+        file_path: String,
+    }
+    let spec = ToolSpec { name: "Read".into(), description: String::new(), input_schema: schema() };
+    let output = parse::<Input>(&spec, &json!({"path": "a", "limit": []})).unwrap_err();
+    let expected = "The input of Read is not valid: there is no property `path`; `limit` must be a whole number, but an \
+                    array came; the required property `file_path` is missing. Expected: file_path (string), limit? \
+                    (integer), all? (boolean), mode? (one of \"a\", \"b\").";
+    assert_eq!(output, ToolOutput::misuse(expected));
+    assert!(output.is_error);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_input_makes_it_panic(text in ".{0,60}", number in proptest::num::f64::ANY) {
+        let _ = accept(&schema(), &json!({"file_path": number, "limit": text, "all": text, "mode": number}));
+        let _ = accept(&schema(), &json!({"limit": number, text: 1}));
+    }
+}

@@ -1,0 +1,86 @@
+//! What can be wrong with a path or a file, in words a model can act on.
+
+use crate::text::{show, size};
+use ostler_core::tool::ToolOutput;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("The path is empty. Name a file or folder.")]
+    Empty,
+    #[error("The path holds a NUL character, which no file name can. Send it without.")]
+    Nul,
+    #[error("The path is too long: {0} bytes, and the system takes at most 4095.")]
+    TooLong(usize),
+    #[error("A name in the path is too long: {0} bytes, and the system takes at most 255.")]
+    NameTooLong(usize),
+    #[error("{} does not exist{hint}", show(path))]
+    Missing { path: PathBuf, hint: String },
+    #[error("{} leads through too many links, most likely in a circle.", show(.0))]
+    Links(PathBuf),
+    #[error("{} is not a folder, so nothing can stand below it.", show(.0))]
+    NotAFolder(PathBuf),
+    #[error("{} is {kind}, not a regular file.", show(path))]
+    NotAFile { path: PathBuf, kind: Kind },
+    #[error("Permission denied: this user may not {doing} {}.", show(path))]
+    Denied { doing: &'static str, path: PathBuf },
+    #[error(
+        "{} holds {}, and this tool handles files up to {}. Use Bash for it.",
+        show(path), size(*holds), size(*limit)
+    )]
+    TooLarge { path: PathBuf, holds: u64, limit: u64 },
+    #[error(
+        "{} lies in a .git folder, and the file tools do not write there, because its files decide which programs \
+         git runs. Use git commands instead.",
+        show(.0)
+    )]
+    Protected(PathBuf),
+    #[error("Cannot {doing} {}: {source}.", show(path))]
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Folder,
+    Link,
+    Device,
+    Pipe,
+    Socket,
+    Unknown,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Folder => "a folder",
+            Kind::Link => "a link",
+            Kind::Device => "a device",
+            Kind::Pipe => "a named pipe",
+            Kind::Socket => "a socket",
+            Kind::Unknown => "something special",
+        })
+    }
+}
+
+impl FileError {
+    pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            io::ErrorKind::NotFound => FileError::Missing { path, hint: ".".into() },
+            io::ErrorKind::PermissionDenied => FileError::Denied { doing, path },
+            io::ErrorKind::NotADirectory => FileError::NotAFolder(path),
+            io::ErrorKind::IsADirectory => FileError::NotAFile { path, kind: Kind::Folder },
+            io::ErrorKind::FilesystemLoop => FileError::Links(path),
+            _ => FileError::Io { doing, path, source },
+        }
+    }
+}
+
+impl From<FileError> for ToolOutput {
+    fn from(error: FileError) -> Self {
+        ToolOutput::error(error.to_string())
+    }
+}

@@ -1,0 +1,76 @@
+//! A path that does not exist is most often a slip: what stands nearby?
+
+use crate::text::show;
+use std::path::Path;
+
+/// Names of one folder that are compared; a folder may hold millions.
+const LOOKED_AT: usize = 5_000;
+
+/// How a path was most likely meant, as the end of a sentence that says it does not exist.
+pub fn hint(path: &Path) -> String {
+    if path.components().any(|part| part.as_os_str() == "~") {
+        return ". `~` is not expanded: give the absolute path.".into();
+    }
+    let Some(folder) = path.parent() else { return ".".into() };
+    if !folder.is_dir() {
+        let existing = folder.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"));
+        return format!(": there is no folder {}. The nearest one that exists is {}.", show(folder), show(existing));
+    }
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    let names: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .take(LOOKED_AT)
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let close = close(&wanted, &names);
+    if close.is_empty() {
+        return format!(". The folder {} exists; list it with Glob.", show(folder));
+    }
+    let close: Vec<String> = close.iter().map(|name| show(&folder.join(name))).collect();
+    format!(". Did you mean {}?", close.join(" or "))
+}
+
+/// Up to three: the same but for case or ending first, then what looks alike.
+fn close<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
+    let stem = |name: &str| Path::new(name).file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
+    let mut found: Vec<&str> = names.iter().map(String::as_str).filter(|name| stem(name) == stem(wanted)).collect();
+    found.sort_unstable();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    for name in similar::get_close_matches(wanted, &all, 3, 0.7) {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found.truncate(3);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised() {
+        let names = ["main.rs", "Main.java", "lib.rs", "lib_tests.rs", "README.md"].map(str::to_owned);
+        for (wanted, expected) in [
+            ("mian.rs", vec!["main.rs"]),
+            ("main.py", vec!["Main.java", "main.rs"]),
+            ("readme.md", vec!["README.md"]),
+            ("lib_test.rs", vec!["lib_tests.rs"]),
+            ("zzz", vec![]),
+        ] {
+            assert_eq!(close(wanted, &names), expected, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn missing_folders_and_tildes_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = hint(&dir.path().join("no/where/x"));
+        assert!(text.contains(&format!("nearest one that exists is {}", dir.path().display())), "{text}");
+        assert!(hint(&dir.path().join("~/x")).contains("`~` is not expanded"));
+        assert!(hint(&dir.path().join("x")).contains("list it with Glob"));
+    }
+}

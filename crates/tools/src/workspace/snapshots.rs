@@ -1,0 +1,212 @@
+//! The way back: for each file, what it held before each change, any number of levels deep.
+//!
+//! The log knows only `Snapshot` entries, each true by itself: what a file held before, what was put there. A change
+//! is one entry of its call. Going back is several of one call: the first says where the file stood (before and
+//! after are the same), each further one is a level undone. So the order of entries alone tells a resumed session
+//! where it stands, and a step back is never taken for a change.
+//!
+//! A level whose effect is not on disk (the process died between entry and write, or somebody undid it by hand) is
+//! passed over.
+
+use super::atomic;
+use super::files::{Content, Files, MAX_CHANGE, keep, may_write, unrecorded};
+use crate::blocking::Stop;
+use crate::text::sha256;
+use ostler_core::ids::{BlobRef, CallId};
+use ostler_core::ports::ToolContext;
+use ostler_core::session::Snapshot;
+use ostler_core::tool::{Seen, ToolOutput};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Levels kept of one file; older ones can no longer be reached by steps.
+const MAX_LEVELS: usize = 1_000;
+
+#[derive(Clone, Debug, PartialEq)]
+struct Level {
+    before: Option<BlobRef>,
+    mode: Option<u32>,
+    after: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Stack {
+    levels: Vec<Level>,
+    last: Option<CallId>,
+    /// The newest level is the only entry of its call so far.
+    single: bool,
+}
+
+impl Stack {
+    fn apply(&mut self, snapshot: Snapshot) {
+        let Snapshot { call, before, mode, after, .. } = snapshot;
+        if self.last.as_ref() == Some(&call) {
+            if std::mem::take(&mut self.single) {
+                self.levels.pop();
+            }
+            self.levels.pop();
+            return;
+        }
+        if self.levels.len() >= MAX_LEVELS {
+            self.levels.remove(0);
+        }
+        self.levels.push(Level { before, mode, after });
+        self.last = Some(call);
+        self.single = true;
+    }
+}
+
+#[derive(Default)]
+pub struct Snapshots {
+    stacks: Mutex<HashMap<PathBuf, Stack>>,
+}
+
+impl Snapshots {
+    /// From the session's record, oldest first.
+    pub fn new(recorded: Vec<Snapshot>) -> Self {
+        let snapshots = Snapshots::default();
+        for snapshot in recorded {
+            snapshots.apply(snapshot);
+        }
+        snapshots
+    }
+
+    pub fn apply(&self, snapshot: Snapshot) {
+        self.stacks().entry(snapshot.path.clone()).or_default().apply(snapshot);
+    }
+
+    fn levels(&self, path: &Path) -> Vec<Level> {
+        self.stacks().get(path).map(|stack| stack.levels.clone()).unwrap_or_default()
+    }
+
+    fn stacks(&self) -> MutexGuard<'_, HashMap<PathBuf, Stack>> {
+        self.stacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What going back did.
+#[derive(Debug)]
+pub struct Reverted {
+    /// How many changes were undone.
+    pub undone: usize,
+    /// The content now; none if the file is gone.
+    pub now: Option<Vec<u8>>,
+    /// How many recorded changes remain below.
+    pub left: usize,
+    /// Fewer steps than asked, because the file was changed by something else in between.
+    pub blocked: bool,
+    pub seen: Seen,
+}
+
+/// One level to undo: what the file holds after it.
+struct Step {
+    blob: Option<BlobRef>,
+    mode: Option<u32>,
+    hash: Option<String>,
+}
+
+struct Plan {
+    steps: Vec<Step>,
+    /// What the last step leads to.
+    content: Option<Vec<u8>>,
+    undone: usize,
+    blocked: bool,
+}
+
+impl Files {
+    /// Goes back `steps` changes of one file. What is there now is kept first.
+    pub(crate) fn revert(
+        &self,
+        path: &Path,
+        steps: usize,
+        cx: &ToolContext,
+        stop: &Stop,
+    ) -> Result<Reverted, ToolOutput> {
+        let _alone = self.alone(path);
+        let name = self.name(path);
+        let levels = self.snapshots.levels(path);
+        if levels.is_empty() {
+            return Err(ToolOutput::error(format!("There is nothing to go back to: no change of {name} is recorded.")));
+        }
+        let current = self.load(path, MAX_CHANGE)?;
+        let plan = plan(&levels, current.as_ref(), steps, |blob| cx.blobs.get(blob).map_err(|e| unrecorded(&e)))?;
+        let (Some(last), true) = (plan.steps.last(), plan.undone > 0) else {
+            return Err(ToolOutput::error(match plan.blocked {
+                true => format!(
+                    "Not reverted: {name} was changed by something else after the last recorded change, and that \
+                     would be lost. Read it, and edit it if need be."
+                ),
+                false => format!("There is nothing to undo: {name} stands as before the recorded changes."),
+            }));
+        };
+        may_write(path, current.as_ref())?;
+        stop.check()?;
+        self.record_steps(path, current.as_ref(), &plan.steps, cx)?;
+        match &plan.content {
+            Some(bytes) => atomic::replace(path, bytes, last.mode.or(current.map(|content| content.mode)))?,
+            None if current.is_some() => atomic::remove(path)?,
+            None => {}
+        }
+        let seen = self.saw(path, last.hash.clone());
+        let left = levels.len() - plan.steps.len();
+        Ok(Reverted { undone: plan.undone, now: plan.content, left, blocked: plan.blocked, seen })
+    }
+
+    fn record_steps(
+        &self,
+        path: &Path,
+        current: Option<&Content>,
+        steps: &[Step],
+        cx: &ToolContext,
+    ) -> Result<(), ToolOutput> {
+        let mut at = Snapshot {
+            call: cx.call.clone(),
+            path: path.to_path_buf(),
+            before: current.map(|content| keep(cx, &content.bytes)).transpose()?,
+            mode: current.map(|content| content.mode),
+            after: current.map(|content| content.hash.clone()),
+        };
+        self.record(cx, at.clone())?;
+        for step in steps {
+            at.after = step.hash.clone();
+            self.record(cx, at.clone())?;
+            at.before = step.blob.clone();
+            at.mode = step.mode;
+        }
+        Ok(())
+    }
+}
+
+fn plan(
+    levels: &[Level],
+    current: Option<&Content>,
+    wanted: usize,
+    load: impl Fn(&BlobRef) -> Result<Vec<u8>, ToolOutput>,
+) -> Result<Plan, ToolOutput> {
+    let mut plan = Plan { steps: Vec::new(), content: None, undone: 0, blocked: false };
+    let mut at = current.map(|content| content.hash.clone());
+    for level in levels.iter().rev() {
+        if plan.undone == wanted {
+            break;
+        }
+        let content = level.before.as_ref().map(&load).transpose()?;
+        let hash = content.as_deref().map(sha256);
+        if hash != at {
+            // Where the file was deleted, bringing it back loses nothing.
+            if at.is_some() && at != level.after {
+                plan.blocked = true;
+                break;
+            }
+            plan.undone += 1;
+        }
+        at.clone_from(&hash);
+        plan.steps.push(Step { blob: level.before.clone(), mode: level.mode, hash });
+        plan.content = content;
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+#[path = "snapshots_tests.rs"]
+mod tests;

@@ -1,0 +1,53 @@
+//! The rules of the house that a program can check. They run as an ordinary test.
+
+mod files;
+mod lines;
+mod prompts;
+mod walls;
+
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Default)]
+pub struct Report {
+    pub errors: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// The folder of the workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+pub fn tidy(root: &Path) -> Report {
+    let mut report = Report::default();
+    let sources = files::rust_sources(root);
+    if sources.is_empty() {
+        report.errors.push(format!("no sources found below {}", root.display()));
+    }
+    for source in &sources {
+        lines::check(source, &mut report);
+    }
+    lines::check_testkit(&sources, &mut report);
+    prompts::check(root, &sources, &mut report);
+    walls::check(root, &mut report);
+    report
+}
+
+pub fn say(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_is_tidy() {
+        let report = tidy(&root());
+        for warning in &report.warnings {
+            println!("warning: {warning}");
+        }
+        assert!(report.errors.is_empty(), "\n{}", report.errors.join("\n"));
+    }
+}

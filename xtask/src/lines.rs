@@ -1,0 +1,85 @@
+//! Sizes, and words that belong elsewhere.
+
+use crate::Report;
+use crate::files::Source;
+
+const SOFT_FILE: usize = 300;
+const HARD_FILE: usize = 500;
+const FUNCTION: usize = 60;
+const TESTKIT: usize = 2_000;
+
+/// What may stand only in certain places: the words, where they may stand, and why.
+const FENCES: &[(&[&str], &[&str], &str)] = &[
+    (
+        &["env::var", "env::vars", "env::current_dir", "env::home_dir", "env::temp_dir", "env::args", "set_current_dir"],
+        &["crates/cli/", "crates/exec/src/supervisor", "xtask/"],
+        "only cli reads the environment",
+    ),
+    (
+        &["SystemTime::now", "Timestamp::now()", "Zoned::now", "Uuid::new", "Uuid::now"],
+        &["crates/ostler/src/system.rs"],
+        "wall clock and random names come through the ports",
+    ),
+    (&["unsafe {", "unsafe fn", "unsafe impl"], &["crates/exec/"], "only exec may use unsafe"),
+    (&["anyhow::"], &["crates/cli/"], "libraries have typed errors"),
+    (&["#[ignore"], &[], "a test that does not run is no test"),
+    (&["process::Command", "std::process::Command"], &["crates/exec/"], "children start in exec"),
+];
+
+pub fn check(source: &Source, report: &mut Report) {
+    if source.path.starts_with("xtask/") {
+        return;
+    }
+    let length = source.own().count();
+    if length > HARD_FILE {
+        report.errors.push(format!("{}: {length} lines, at most {HARD_FILE}: it tells more than one story", source.path));
+    } else if length > SOFT_FILE && !source.is_test() {
+        report.warnings.push(format!("{}: {length} lines", source.path));
+    }
+    functions(source, report);
+    if !source.is_test() {
+        fences(source, report);
+    }
+}
+
+fn fences(source: &Source, report: &mut Report) {
+    for (number, line) in source.own().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+        for (words, allowed, why) in FENCES {
+            let here = allowed.iter().any(|place| source.path.starts_with(place));
+            if !here && let Some(word) = words.iter().find(|word| line.contains(**word)) {
+                report.errors.push(format!("{}:{number}: {word}: {why}", source.path));
+            }
+        }
+    }
+}
+
+/// A formatted function ends at the first closing brace with the indent of its first line.
+fn functions(source: &Source, report: &mut Report) {
+    let lines: Vec<&str> = source.text.lines().collect();
+    for (start, line) in lines.iter().enumerate() {
+        let body = line.trim_start();
+        if !is_function(body) {
+            continue;
+        }
+        let indent = line.len() - body.len();
+        let ends = |line: &&str| line.len() == indent + 1 && line.trim_start() == "}" || line.trim_start().len() + indent == line.len() && line.trim_start() == "}";
+        let Some(length) = lines.get(start..).and_then(|rest| rest.iter().position(|line| ends(line))) else { continue };
+        if length + 1 > FUNCTION {
+            report.errors.push(format!("{}:{}: a function of {} lines, at most {FUNCTION}", source.path, start + 1, length + 1));
+        }
+    }
+}
+
+fn is_function(line: &str) -> bool {
+    let line = line.strip_prefix("pub ").unwrap_or(line);
+    let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub(super) ")).unwrap_or(line);
+    let line = line.strip_prefix("async ").or_else(|| line.strip_prefix("const ")).unwrap_or(line);
+    line.strip_prefix("unsafe ").unwrap_or(line).starts_with("fn ") && !line.ends_with(';') && !line.ends_with('}')
+}
+
+pub fn check_testkit(sources: &[Source], report: &mut Report) {
+    let total: usize = sources.iter().filter(|source| source.krate() == "testkit").map(|s| s.text.lines().count()).sum();
+    if total > TESTKIT {
+        report.errors.push(format!("testkit has {total} lines, at most {TESTKIT}: design for tests instead"));
+    }
+}

@@ -1,0 +1,70 @@
+//! Which crate may know which. The table is the architecture; cargo's own answer is compared with it.
+
+use crate::Report;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Crate, and the crates of ours it may depend on.
+const MAY: &[(&str, &[&str])] = &[
+    ("ostler-core", &[]),
+    ("ostler-shell", &["ostler-core"]),
+    ("ostler-exec", &["ostler-core"]),
+    ("ostler-engine", &["ostler-core", "ostler-exec"]),
+    ("ostler-models", &["ostler-core"]),
+    ("ostler-tools", &["ostler-core", "ostler-shell", "ostler-exec"]),
+    ("ostler-store", &["ostler-core"]),
+    ("ostler-model-server", &["ostler-core"]),
+    ("ostler", &["ostler-core", "ostler-engine", "ostler-models", "ostler-tools", "ostler-store", "ostler-exec"]),
+    ("ostler-cli", &["ostler", "ostler-model-server"]),
+    ("ostler-testkit", &["ostler-core", "ostler-engine"]),
+    ("xtask", &[]),
+];
+
+/// What the purest crate may use from outside.
+const CORE_MAY: &[&str] = &["serde", "serde_json", "thiserror", "futures-core"];
+
+pub fn check(root: &Path, report: &mut Report) {
+    let Some(packages) = packages(root) else {
+        report.errors.push("cargo metadata gave no answer, so the walls cannot be checked".into());
+        return;
+    };
+    for package in &packages {
+        let name = package.get("name").and_then(Value::as_str).unwrap_or_default();
+        let Some((_, allowed)) = MAY.iter().find(|(krate, _)| *krate == name) else {
+            report.errors.push(format!("{name} has no line in the table of walls (xtask/src/walls.rs)"));
+            continue;
+        };
+        for dependency in dependencies(package) {
+            let ours = MAY.iter().any(|(krate, _)| *krate == dependency);
+            if ours && !allowed.contains(&dependency) {
+                report.errors.push(format!("{name} must not depend on {dependency}"));
+            }
+            if name == "ostler-core" && !CORE_MAY.contains(&dependency) {
+                report.errors.push(format!("core must not depend on {dependency}: it is pure"));
+            }
+        }
+        if package.get("features").and_then(Value::as_object).is_some_and(|features| !features.is_empty()) {
+            report.errors.push(format!("{name} has cargo features; we have none of our own"));
+        }
+    }
+}
+
+fn packages(root: &Path) -> Option<Vec<Value>> {
+    let cargo = option_env!("CARGO").unwrap_or("cargo");
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root)
+        .output()
+        .ok()?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).ok()?;
+    metadata.get("packages")?.as_array().cloned()
+}
+
+/// Ordinary dependencies only: tests may look over walls.
+fn dependencies(package: &Value) -> impl Iterator<Item = &str> {
+    let all = package.get("dependencies").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    all.iter()
+        .filter(|dependency| dependency.get("kind").is_none_or(Value::is_null))
+        .filter_map(|dependency| dependency.get("name").and_then(Value::as_str))
+}
