@@ -80,7 +80,7 @@ pub fn allowed_environment(
 }
 
 fn is_locale(name: &str) -> bool {
-    name.strip_prefix("LC_").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_uppercase()))
+    name.strip_prefix("LC_").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_uppercase()))
 }
 
 fn is_refused(name: &str, allowed: bool) -> bool {

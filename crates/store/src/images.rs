@@ -31,8 +31,10 @@ pub(crate) fn fill(entry: &mut Entry, blobs: &dyn Blobs) -> Vec<BlobRef> {
     let mut lost = Vec::new();
     for block in blocks_mut(entry) {
         match block {
-            Block::Image(image) if !restore(image, blobs, &mut lost) => {
-                *block = Block::Text { text: LOST.into(), meta: true };
+            Block::Image(image) => {
+                if !restore(image, blobs, &mut lost) {
+                    *block = Block::Text { text: LOST.into(), meta: true };
+                }
             }
             Block::ToolResult { content, .. } => {
                 for part in content {

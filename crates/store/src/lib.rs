@@ -27,6 +27,7 @@ mod listing;
 mod lock;
 mod log;
 mod memory;
+mod opened;
 mod repair;
 mod scan;
 mod sessions;

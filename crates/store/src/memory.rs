@@ -1,11 +1,10 @@
 //! The same store in memory: for sessions nobody wants to keep, and for tests.
 
 use crate::blobs::name_of;
-use crate::files::io_error;
-use crate::{images, listing};
+use crate::{images, listing, opened};
 use ostler_core::ids::{BlobRef, SessionId};
 use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork};
+use ostler_core::session::Entry;
 use ostler_core::time::Timestamp;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -70,14 +69,7 @@ impl MemoryStore {
         Arc::new(MemoryLog { id, shelf: Arc::clone(&self.shelf), blobs: Arc::clone(&self.blobs) })
     }
 
-    fn place(&self, entries: Vec<Entry>) -> Result<Arc<dyn SessionLog>, StoreError> {
-        let id = match entries.first() {
-            Some(Entry::Opened { format, session, .. }) if *format > FORMAT => {
-                return Err(StoreError::TooNew { id: session.clone(), format: *format });
-            }
-            Some(Entry::Opened { session, .. }) => session.clone(),
-            _ => return Err(io_error("create a session in", Path::new("memory"), "its first entry must be `Opened`")),
-        };
+    fn place(&self, id: SessionId, entries: Vec<Entry>) -> Result<Arc<dyn SessionLog>, StoreError> {
         let mut shelf = lock(&self.shelf);
         if shelf.sessions.contains_key(&id) {
             return Err(StoreError::Exists(id));
@@ -102,7 +94,8 @@ impl MemoryStore {
 
 impl SessionStore for MemoryStore {
     fn create(&self, first: Entry) -> Result<Arc<dyn SessionLog>, StoreError> {
-        self.place(vec![first])
+        let id = name(&first)?;
+        self.place(id, vec![first])
     }
 
     fn open(&self, id: &SessionId) -> Result<Loaded, StoreError> {
@@ -120,11 +113,10 @@ impl SessionStore for MemoryStore {
 
     fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError> {
         let source = lock(&self.shelf).sessions.get(from).map(|kept| kept.entries.clone());
-        let mut entries = source.ok_or_else(|| StoreError::NotFound(from.clone()))?;
-        entries.retain(|entry| !matches!(entry, Entry::Opened { .. }));
-        let copied = entries.len() as u64;
-        entries.insert(0, forked(first, Fork { session: from.clone(), entries: copied }));
-        let log = self.place(entries.clone())?;
+        let source = source.ok_or_else(|| StoreError::NotFound(from.clone()))?;
+        let id = name(&first)?;
+        let entries = opened::copy(first, from, source);
+        let log = self.place(id, entries.clone())?;
         Ok(self.filled(entries, log))
     }
 
@@ -169,12 +161,8 @@ impl Drop for MemoryLog {
     }
 }
 
-/// The first entry of a fork says where it came from, whatever it said before.
-pub(crate) fn forked(mut first: Entry, fork: Fork) -> Entry {
-    if let Entry::Opened { forked_from, .. } = &mut first {
-        *forked_from = Some(fork);
-    }
-    first
+fn name(first: &Entry) -> Result<SessionId, StoreError> {
+    opened::check(first, Path::new("memory")).map(|(id, _)| id.clone())
 }
 
 fn info(entries: &[Entry], of: &Path) -> Option<SessionInfo> {

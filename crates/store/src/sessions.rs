@@ -8,12 +8,11 @@ use crate::line::{self, MAX_LINE};
 use crate::listing::{Summary, summarise};
 use crate::lock::{Lock, NotTaken};
 use crate::log::{FileLog, Place};
-use crate::memory::forked;
 use crate::scan::{Scan, Tail, Unreadable, scan};
-use crate::{images, repair};
+use crate::{images, opened, repair};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork};
+use ostler_core::session::Entry;
 use ostler_core::time::Timestamp;
 use rustix::fs::OFlags;
 use std::fs::{self, File};
@@ -26,6 +25,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SHORTEST_PREFIX: usize = 8;
 /// So many names are shown when a beginning fits several.
 const SHOWN: usize = 10;
+/// Enough of a log to see whether it has begun, and where.
+const HEAD: u64 = 64 << 10;
 
 pub struct FileStore {
     layout: Layout,
@@ -100,7 +101,7 @@ impl FileStore {
 
     /// The session of this workspace that was written to last.
     pub fn latest(&self, workspace: &Path) -> Result<Option<SessionId>, StoreError> {
-        let newest = self.by_age(workspace)?.into_iter().find(|(_, _, path)| summary(path).is_some());
+        let newest = self.by_age(workspace)?.into_iter().find(|(_, _, path)| summary(path, HEAD).is_some());
         Ok(newest.map(|(_, id, _)| id))
     }
 
@@ -133,15 +134,10 @@ impl FileStore {
 
     /// Claims the place of a session that is not there yet.
     fn claim(&self, first: &Entry) -> Result<Claim, StoreError> {
-        let refuse = |why: &str| io_error("create a session in", self.layout.sessions(), why);
-        let Entry::Opened { format, session: id, workspace, .. } = first else {
-            return Err(refuse("its first entry must be `Opened`"));
-        };
-        if *format > FORMAT {
-            return Err(StoreError::TooNew { id: id.clone(), format: *format });
-        }
+        let (id, workspace) = opened::check(first, self.layout.sessions())?;
         if !layout::is_file_name(id) {
-            return Err(refuse("its name may only have letters, digits, - and _, at most 128 of them"));
+            let why = "its name may only have letters, digits, - and _, at most 128 of them";
+            return Err(io_error("create a session in", self.layout.sessions(), why));
         }
         if self.layout.locate(id)?.is_some() {
             return Err(StoreError::Exists(id.clone()));
@@ -201,21 +197,19 @@ impl SessionStore for FileStore {
     fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError> {
         let source = self.layout.locate(from)?.ok_or_else(|| StoreError::NotFound(from.clone()))?;
         let file = files::open_file(&source, OFlags::RDONLY).map_err(|refused| refusal(refused, from, &source))?;
-        let Scan { mut entries, mut notices, tail, next, .. } = read_log(&file, from, &source)?;
+        let Scan { entries, mut notices, tail, next, .. } = read_log(&file, from, &source)?;
         if tail == Tail::Torn {
             notices.push(format!("entry {next} is incomplete: left out of the copy"));
         }
-        entries.retain(|entry| !matches!(entry, Entry::Opened { .. }));
-        let copied = entries.len() as u64;
-        entries.insert(0, forked(first, Fork { session: from.clone(), entries: copied }));
-        let Claim { id, path, folders, lock } = self.claim(&entries[0])?;
+        let Claim { id, path, folders, lock } = self.claim(&first)?;
+        let entries = opened::copy(first, from, entries);
         let place = write_whole(&path, &entries, folders)?;
         Ok(self.loaded(&source, self.log(&id, place, lock), entries, notices))
     }
 
     fn list(&self, workspace: &Path) -> Result<Vec<SessionInfo>, StoreError> {
         let infos = self.by_age(workspace)?.into_iter().filter_map(|(modified, id, path)| {
-            let Summary { created, title, messages, .. } = summary(&path)?;
+            let Summary { created, title, messages, .. } = summary(&path, u64::MAX)?;
             Some(SessionInfo { id, title, messages, created: created.unwrap_or(modified), modified })
         });
         Ok(infos.collect())
@@ -285,14 +279,14 @@ fn refusal(refused: Refused, id: &SessionId, path: &Path) -> StoreError {
     }
 }
 
-fn summary(path: &Path) -> Option<Summary> {
+fn summary(path: &Path, within: u64) -> Option<Summary> {
     let file = files::open_file(path, OFlags::RDONLY).ok()?;
-    let length = file.metadata().ok()?.len();
+    let length = file.metadata().ok()?.len().min(within);
     summarise(file.take(length)).ok().filter(|summary| !summary.is_empty())
 }
 
 fn found(log: &LogFile) -> Found {
-    let workspace = summary(&log.path).and_then(|summary| summary.workspace);
+    let workspace = summary(&log.path, HEAD).and_then(|summary| summary.workspace);
     Found { id: log.id.clone(), project: log.project.clone(), workspace }
 }
 

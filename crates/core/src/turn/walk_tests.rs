@@ -32,58 +32,48 @@ variants!(way_out, WAYS_OUT, Terminal:
     StopHookPrevented, HookStopped, ImageError, Refusal, ToolDeferred, RapidRefill, ModelError, StoreFailed,
 );
 
-/// Everything `advance` may decide by. Messages count only for open calls, and for what could be left out of them.
+/// Everything `advance` may decide by, save what a request holds that could be left out of it: see `World::sample`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Control {
     phase: Phase,
     iteration: u32,
     recovery: Recovery,
     open: bool,
-    images: bool,
-    thinking: bool,
 }
 
 impl Control {
     fn of(state: &State, limits: &Limits) -> Self {
         if let Phase::Done(_) = state.phase {
-            return Control {
-                phase: state.phase,
-                ..Control::of(&State::start(View::default()), limits)
-            };
+            let recovery = Recovery::default();
+            return Control { phase: state.phase, iteration: 1, recovery, open: false };
         }
-        // Preparing makes the view anew, so only a request knows what it holds.
-        let asks = state.phase == Phase::Sample;
         Control {
             phase: state.phase,
             iteration: if limits.max_iterations.is_some() { state.iteration } else { 1 },
             recovery: state.recovery,
             open: !state.view.open_calls().is_empty(),
-            images: asks && state.view.clone().drop_images(),
-            thinking: asks && state.view.clone().drop_thinking(),
         }
     }
 
     /// The shortest history that stands for all with this control state.
-    fn state(self) -> State {
-        let Control { phase, iteration, recovery, .. } = self;
-        let mut view = history(self.images, self.thinking);
-        if self.open {
+    fn state(self, history: &View) -> State {
+        let Control { phase, iteration, recovery, open } = self;
+        let mut view = history.clone();
+        if open {
             view.push(said(vec![use_of("open")]));
         }
         State { view, phase, iteration, recovery, last: None }
     }
 }
 
-fn history(images: bool, thinking: bool) -> View {
-    let mut first = vec![Block::text("go")];
-    if images {
-        first.push(Block::Image(Image { media: "image/png".into(), data: "".into(), blob: None }));
-    }
-    let mut view = View::from_messages([Message::User { content: first }]);
-    if thinking {
-        view.push(said(vec![thought(), Block::text("so")]));
-    }
-    view
+fn plain() -> View {
+    View::from_messages([Message::user("go")])
+}
+
+fn rich() -> View {
+    let image = Block::Image(Image { media: "image/png".into(), data: "".into(), blob: None });
+    let question = Message::User { content: vec![Block::text("go"), image] };
+    View::from_messages([question, said(vec![thought(), Block::text("so")])])
 }
 
 fn said(content: Vec<Block>) -> Message {
@@ -98,8 +88,12 @@ fn use_of(id: &str) -> Block {
 
 /// All that can happen in each phase.
 struct World {
+    plain: View,
+    rich: View,
     prepare: Vec<Outcome>,
     sample: Vec<Outcome>,
+    /// Again for a request without anything to leave out, where that makes a difference.
+    sample_plain: Vec<Outcome>,
     collapse: Vec<Outcome>,
     compact: Vec<Outcome>,
     settle: Vec<Outcome>,
@@ -112,46 +106,53 @@ impl World {
             outcomes.extend([Outcome::Interrupted, Outcome::StoreFailed]);
             outcomes
         };
+        let asks_for_content = |outcome: &&Outcome| {
+            use ModelErrorKind::{BadImage, BadThinking};
+            let kind = match outcome {
+                Outcome::Sampled { end: SampleEnd::Broken(kind) | SampleEnd::Failed(kind), .. } => kind,
+                _ => return false,
+            };
+            matches!(kind, BadImage | BadThinking)
+        };
+        let (collapsed, compacted) = (Outcome::Collapsed, Outcome::Compacted);
         World {
+            plain: plain(),
+            rich: rich(),
             prepare: with_stop(preparations()),
             sample: with_stop(samples()),
-            collapse: with_stop(vec![
-                Outcome::Collapsed(None),
-                Outcome::Collapsed(Some((history(false, false), 1))),
-            ]),
-            compact: with_stop(vec![
-                Outcome::Compacted(None),
-                Outcome::Compacted(Some(history(false, false))),
-            ]),
+            sample_plain: samples().iter().filter(asks_for_content).cloned().collect(),
+            collapse: with_stop(vec![collapsed(None), collapsed(Some((plain(), 1)))]),
+            compact: with_stop(vec![compacted(None), compacted(Some(plain()))]),
             settle: with_stop(settlements()),
-            stop_hooks: with_stop(vec![
-                Outcome::StopHooks(StopVerdict::Pass),
-                Outcome::StopHooks(StopVerdict::Prevent),
-                Outcome::StopHooks(StopVerdict::Block(Message::meta("no"))),
-                Outcome::StopHooks(StopVerdict::SpendMore(Message::meta("more"))),
-            ]),
+            stop_hooks: with_stop(verdicts()),
         }
     }
 
-    fn outcomes(&self, phase: Phase) -> &[Outcome] {
-        match phase {
+    /// Histories with what can happen to them.
+    fn outcomes(&self, phase: Phase) -> [(&View, &[Outcome]); 2] {
+        let first: &[Outcome] = match phase {
             Phase::Prepare => &self.prepare,
-            Phase::Sample => &self.sample,
+            Phase::Sample => return [(&self.rich, &self.sample), (&self.plain, &self.sample_plain)],
             Phase::Collapse => &self.collapse,
             Phase::Compact => &self.compact,
             Phase::SettleTools { .. } => &self.settle,
             Phase::StopHooks => &self.stop_hooks,
             Phase::Done(_) => &[],
-        }
+        };
+        [(&self.plain, first), (&self.plain, &[])]
     }
 }
 
 fn preparations() -> Vec<Outcome> {
-    // Only a refused image or thought asks what there is, and each asks for its own: both or none shows all.
-    let views = [false, true].map(|rich| Ok(history(rich, rich)));
-    let errors =
-        [PrepareError::BlockingLimit, PrepareError::BudgetSpent, PrepareError::RapidRefill];
-    views.into_iter().chain(errors.map(Err)).map(Outcome::Prepared).collect()
+    let errors = [PrepareError::BlockingLimit, PrepareError::BudgetSpent, PrepareError::RapidRefill];
+    [Ok(rich())].into_iter().chain(errors.map(Err)).map(Outcome::Prepared).collect()
+}
+
+fn verdicts() -> Vec<Outcome> {
+    let (block, more) = (Message::meta("no"), Message::meta("more"));
+    let verdicts =
+        [StopVerdict::Pass, StopVerdict::Prevent, StopVerdict::Block(block), StopVerdict::SpendMore(more)];
+    verdicts.map(Outcome::StopHooks).into()
 }
 
 fn samples() -> Vec<Outcome> {
@@ -225,7 +226,7 @@ type Advancer<'a> = &'a dyn Fn(State, Outcome, &Limits) -> Advance;
 struct Walk<'a> {
     advance: Advancer<'a>,
     limits: Limits,
-    world: World,
+    world: &'a World,
     seen: HashMap<Control, Colour>,
     path: Vec<Control>,
     /// Where the edges lead that need not be free of cycles.
@@ -239,14 +240,14 @@ fn walk(limits: Limits, advance: Advancer<'_>) -> Result<Stats, String> {
     let mut walk = Walk {
         advance,
         limits,
-        world: World::new(),
+        world: &World::new(),
         seen: HashMap::new(),
         path: Vec::new(),
         beyond: Vec::new(),
         edges: 0,
         reasons: BTreeSet::new(),
     };
-    walk.beyond.push(Control::of(&State::start(history(false, false)), &limits));
+    walk.beyond.push(Control::of(&State::start(plain()), &limits));
     while let Some(root) = walk.beyond.pop() {
         if !walk.seen.contains_key(&root) {
             walk.visit(root)?;
@@ -259,14 +260,17 @@ impl Walk<'_> {
     fn visit(&mut self, at: Control) -> Result<(), String> {
         self.seen.insert(at, Colour::OnPath);
         self.path.push(at);
-        let state = at.state();
-        for nth in 0..self.world.outcomes(at.phase).len() {
-            let (to, progress) = self.edge(&state, nth)?;
-            match self.seen.get(&to) {
-                Some(Colour::Finished) => {}
-                _ if progress => self.beyond.push(to),
-                Some(Colour::OnPath) => return Err(self.cycle(to)),
-                None => self.visit(to)?,
+        let world = self.world;
+        for (history, outcomes) in world.outcomes(at.phase) {
+            let state = at.state(history);
+            for outcome in outcomes {
+                let (to, progress) = self.edge(&state, outcome)?;
+                match self.seen.get(&to) {
+                    Some(Colour::Finished) => {}
+                    _ if progress => self.beyond.push(to),
+                    Some(Colour::OnPath) => return Err(self.cycle(to)),
+                    None => self.visit(to)?,
+                }
             }
         }
         self.path.pop();
@@ -274,8 +278,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn edge(&mut self, before: &State, nth: usize) -> Result<(Control, bool), String> {
-        let outcome = &self.world.outcomes(before.phase)[nth];
+    fn edge(&mut self, before: &State, outcome: &Outcome) -> Result<(Control, bool), String> {
         let after = (self.advance)(before.clone(), outcome.clone(), &self.limits);
         check(before, outcome, &after)
             .map_err(|wrong| format!("{wrong}: {before:?} {outcome:?} {after:?}"))?;
@@ -516,11 +519,10 @@ proptest! {
     /// What makes the walk a proof: histories with the same control state lead to the same control state.
     #[test]
     fn control_never_depends_on_what_a_message_says(view in any_history(), nth in any::<prop::sample::Index>()) {
-        let state = State { phase: Phase::Sample, ..State::start(view) };
         let world = World::new();
+        let (with, without) = (view.clone(), View::from_messages(view.messages().cloned()));
+        let holds_image = without.clone().drop_images();
+        let holds_thought = without.clone().drop_thinking();
         let outcome = nth.get(&world.sample);
-        let long = advance(state.clone(), outcome.clone(), &SMALL).state;
-        let short = advance(Control::of(&state, &SMALL).state(), outcome.clone(), &SMALL).state;
-        prop_assert_eq!(Control::of(&long, &SMALL), Control::of(&short, &SMALL));
     }
 }

@@ -1,1 +1,127 @@
-fn main() { ostler_exec::supervise() }
+//! For the tests: a supervisor, and clients that run in a process of their own because they are
+//! killed, have a terminal, or have their descriptors or memory counted.
+#![allow(clippy::unwrap_used, clippy::print_stdout, unsafe_code)]
+
+use std::future::pending;
+use std::time::Duration;
+
+use ostler_exec::{Command, ExecError, Executor, SupervisorProgram, bash, supervise};
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["supervise"] => supervise(),
+        ["hold", script] => client(hold(script)),
+        ["leak", count] => client(leak(count.parse().unwrap())),
+        ["flood", script] => client(flood(script)),
+        ["nofile", limit] => client(starve(limit.parse().unwrap())),
+        ["tty", script] => {
+            take_terminal();
+            client(show(script));
+        }
+        _ => std::process::exit(64),
+    }
+}
+
+fn client(work: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(work);
+}
+
+fn executor() -> Executor {
+    Executor::new(SupervisorProgram::this_binary(["supervise"]))
+}
+
+fn script(text: &str) -> Command {
+    let mut command = bash(text, "/", vec![("PATH".into(), "/usr/bin:/bin".into())]);
+    command.time_limit = Some(Duration::from_secs(120));
+    command
+}
+
+/// Starts a command, says so, and waits to be killed.
+async fn hold(text: &str) {
+    let executor = executor();
+    let running = executor.spawn(script(text)).await.unwrap();
+    println!("started {} {}", running.pid(), executor.supervisor_pid().unwrap());
+    let _ = running.wait().await;
+    pending::<()>().await;
+}
+
+async fn leak(count: usize) {
+    let executor = executor();
+    executor.run(script("echo first"), |_| {}).await.unwrap();
+    let supervisor = executor.supervisor_pid().unwrap();
+    let open = |pid: &str| std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let before = (open("self"), open(&supervisor.to_string()));
+    for number in 0..count {
+        // A program that does not exist, a dropped command and a long script take other paths.
+        match number % 10 {
+            0 => assert!(executor.run(Command::new("/nonexistent", "/"), |_| {}).await.is_err()),
+            1 => drop(executor.spawn(script("sleep 60")).await.unwrap()),
+            2 => drop(executor.run(script(&format!(": {}", "x".repeat(130_000))), |_| {}).await.unwrap()),
+            _ => drop(executor.run(script("echo 1"), |_| {}).await.unwrap()),
+        }
+    }
+    // The dropped ones are ended behind our back.
+    for _ in 0..1000 {
+        if (open("self"), open(&supervisor.to_string())) == before {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let after = (open("self"), open(&supervisor.to_string()));
+    println!("{before:?} {after:?}");
+}
+
+async fn flood(text: &str) {
+    let finished = executor().run(script(text), |_| {}).await.unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    println!("{} {} {peak}", finished.output.total(), finished.output.dropped());
+}
+
+/// Runs many commands at once with too few descriptors, then one alone.
+async fn starve(limit: u64) {
+    let executor = executor();
+    let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
+    // SAFETY: passes a valid structure.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    executor.start().await.unwrap();
+    let mut all = tokio::task::JoinSet::new();
+    for _ in 0..60 {
+        let executor = executor.clone();
+        all.spawn(async move { executor.run(script("sleep 0.3; echo ok"), |_| {}).await });
+    }
+    let (mut ran, mut refused) = (0, 0);
+    while let Some(result) = all.join_next().await {
+        match result.unwrap() {
+            Ok(finished) if finished.status.success() => ran += 1,
+            Err(ExecError::Resources { .. }) => refused += 1,
+            other => println!("unexpected: {other:?}"),
+        }
+    }
+    let last = executor.run(script("echo still here"), |_| {}).await.unwrap();
+    println!("{ran} {refused} {}", last.output.to_text().trim());
+}
+
+async fn show(text: &str) {
+    let finished = executor().run(script(text), |_| {}).await.unwrap();
+    println!("{}\n{}", finished.status, finished.output.to_text());
+}
+
+/// Makes a new terminal the controlling terminal of this process.
+fn take_terminal() {
+    // SAFETY: calls with valid arguments; the name is used before the next call that changes it.
+    unsafe {
+        assert!(libc::setsid() > 0);
+        let master = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY);
+        assert!(master >= 0);
+        assert_eq!(libc::grantpt(master), 0);
+        assert_eq!(libc::unlockpt(master), 0);
+        let terminal = libc::open(libc::ptsname(master), libc::O_RDWR);
+        assert!(terminal >= 0);
+    }
+    // The test would prove nothing if we had no terminal ourselves.
+    std::fs::File::open("/dev/tty").unwrap();
+}

@@ -1,0 +1,379 @@
+//! Frames → model events. The order of the provider's events is checked: blocks come one after the other, and an
+//! answer is complete with `message_stop` and not before. Types we do not know are skipped.
+
+use super::error;
+use super::wire::{
+    BlockDelta, BlockStart, BlockStop, Delta, ErrorEvent, Kind, MessageDelta, MessageStart, StopDelta,
+    WireBlock, WireUsage,
+};
+use crate::sse::Frame;
+use ostler_core::ids::CallId;
+use ostler_core::ledger::Usage;
+use ostler_core::message::Block;
+use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What one answer may hold.
+pub const MAX_ANSWER_BYTES: usize = 64 << 20;
+pub const MAX_BLOCKS: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub struct Parser {
+    raw: bool,
+    request_id: Option<String>,
+    phase: Phase,
+    open: Option<Open>,
+    /// The index of the last block that was started.
+    last_index: Option<u64>,
+    blocks: usize,
+    bytes: usize,
+    usage: Usage,
+    stop: Option<StopReason>,
+    last_event: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Fresh,
+    Started,
+    /// A stop reason was given: no more blocks.
+    Stopping,
+    Ended,
+}
+
+#[derive(Debug)]
+struct Open {
+    index: u64,
+    kind: OpenKind,
+}
+
+#[derive(Debug)]
+enum OpenKind {
+    Text(String),
+    Thinking { text: String, signature: String },
+    Redacted(String),
+    ToolUse { id: String, name: String, given: Option<Value>, json: String },
+    Skipped,
+}
+
+type Events = Vec<ModelEvent>;
+
+impl Parser {
+    pub fn new(raw_events: bool, request_id: Option<String>) -> Self {
+        Parser { raw: raw_events, request_id, ..Parser::default() }
+    }
+
+    /// Whether the answer has begun: from here on a failure is no longer retried by us.
+    pub fn is_started(&self) -> bool {
+        self.phase != Phase::Fresh
+    }
+
+    pub fn is_ended(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
+    pub fn push(&mut self, frame: &Frame, out: &mut Events) -> Result<(), ModelError> {
+        if self.is_ended() {
+            return Ok(());
+        }
+        let Some(name) = known_name(frame) else {
+            self.pass_raw(frame, out);
+            return Ok(());
+        };
+        if name == "message_start" && self.phase == Phase::Fresh {
+            // The raw event comes before what it means, and nothing raw before the answer has begun.
+            let start: MessageStart = read(name, &frame.data)?;
+            self.phase = Phase::Started;
+            self.pass_raw(frame, out);
+            self.start_message(start, out);
+        } else if name != "error" {
+            self.pass_raw(frame, out);
+            self.take(name, &frame.data, out)?;
+        } else {
+            return Err(stream_error(&frame.data));
+        }
+        self.last_event = name.to_owned();
+        Ok(())
+    }
+
+    /// The body is over. An answer without its end is an error, never a short success.
+    pub fn end(&self) -> Result<(), ModelError> {
+        let message = match self.phase {
+            Phase::Ended => return Ok(()),
+            Phase::Fresh if self.last_event.is_empty() => "the answer was empty".to_owned(),
+            Phase::Fresh => "the stream ended before the answer began".to_owned(),
+            _ => format!("the stream broke off after `{}`, before the answer was complete", self.last_event),
+        };
+        Err(ModelError::new(ModelErrorKind::Unavailable, message))
+    }
+
+    fn take(&mut self, name: &'static str, data: &str, out: &mut Events) -> Result<(), ModelError> {
+        match name {
+            "ping" => Ok(()),
+            "message_start" => Err(out_of_order(name, "the message has begun already")),
+            _ if !self.is_started() => Err(out_of_order(name, "no message has begun")),
+            "content_block_start" => self.start_block(name, read(name, data)?, out),
+            "content_block_delta" => self.delta(name, read(name, data)?, out),
+            "content_block_stop" => self.stop_block(name, &read(name, data)?, out),
+            _ if self.open.is_some() => Err(out_of_order(name, "a content block is still open")),
+            "message_delta" => {
+                self.message_delta(read(name, data)?);
+                Ok(())
+            }
+            _ => {
+                self.phase = Phase::Ended;
+                let stop = self.stop.take().unwrap_or(StopReason::Other(String::new()));
+                out.push(ModelEvent::Ended { stop, usage: self.usage });
+                Ok(())
+            }
+        }
+    }
+
+    fn start_message(&mut self, start: MessageStart, out: &mut Events) {
+        let message = start.message.unwrap_or_default();
+        self.add_usage(message.usage);
+        out.push(ModelEvent::Started {
+            message_id: message.id.unwrap_or_default(),
+            request_id: self.request_id.take(),
+            usage: self.usage,
+        });
+    }
+
+    fn start_block(&mut self, name: &str, start: BlockStart, out: &mut Events) -> Result<(), ModelError> {
+        if self.phase == Phase::Stopping {
+            return Err(out_of_order(name, "the message has stopped"));
+        }
+        if self.open.is_some() {
+            return Err(out_of_order(name, "the block before it is still open"));
+        }
+        if self.last_index.is_some_and(|last| start.index <= last) {
+            return Err(out_of_order(name, &format!("block {} was there before", start.index)));
+        }
+        self.blocks += 1;
+        if self.blocks > MAX_BLOCKS {
+            return Err(protocol(format!("the answer has more than {MAX_BLOCKS} blocks")));
+        }
+        self.last_index = Some(start.index);
+        let kind = open_kind(start.content_block);
+        let size = kind.size();
+        match &kind {
+            OpenKind::Text(text) if !text.is_empty() => out.push(ModelEvent::Text(text.clone())),
+            OpenKind::Thinking { text, .. } if !text.is_empty() => out.push(ModelEvent::Thinking(text.clone())),
+            _ => {}
+        }
+        self.open = Some(Open { index: start.index, kind });
+        self.grow(size)
+    }
+
+    fn delta(&mut self, name: &str, event: BlockDelta, out: &mut Events) -> Result<(), ModelError> {
+        let Some(open) = self.open.as_mut().filter(|open| open.index == event.index) else {
+            return Err(out_of_order(name, &format!("block {} is not open", event.index)));
+        };
+        let size = open.kind.append(event.delta, out).map_err(|delta| {
+            protocol(format!("`{name}` of type `{delta}` does not belong to block {}", event.index))
+        })?;
+        self.grow(size)
+    }
+
+    fn stop_block(&mut self, name: &str, event: &BlockStop, out: &mut Events) -> Result<(), ModelError> {
+        match self.open.take() {
+            Some(open) if open.index == event.index => {
+                out.extend(open.kind.finish());
+                Ok(())
+            }
+            _ => Err(out_of_order(name, &format!("block {} is not open", event.index))),
+        }
+    }
+
+    fn message_delta(&mut self, event: MessageDelta) {
+        self.add_usage(event.usage);
+        let delta = event.delta.unwrap_or_default();
+        if delta.stop_reason.is_some() {
+            self.phase = Phase::Stopping;
+            self.stop = Some(stop_reason(delta));
+        }
+    }
+
+    /// Counts are cumulative; a later event may repeat or correct an earlier one.
+    fn add_usage(&mut self, usage: Option<WireUsage>) {
+        let Some(usage) = usage else { return };
+        let set = |field: &mut u64, value: Option<u64>| *field = value.unwrap_or(*field);
+        set(&mut self.usage.input, usage.input_tokens);
+        set(&mut self.usage.output, usage.output_tokens);
+        set(&mut self.usage.cache_write, usage.cache_creation_input_tokens);
+        set(&mut self.usage.cache_read, usage.cache_read_input_tokens);
+        let hour = usage.cache_creation.and_then(|creation| creation.ephemeral_1h_input_tokens);
+        set(&mut self.usage.cache_write_1h, hour);
+    }
+
+    fn grow(&mut self, size: usize) -> Result<(), ModelError> {
+        self.bytes = self.bytes.saturating_add(size);
+        match self.bytes > MAX_ANSWER_BYTES {
+            true => Err(protocol(format!("the answer is larger than {MAX_ANSWER_BYTES} bytes"))),
+            false => Ok(()),
+        }
+    }
+
+    fn pass_raw(&self, frame: &Frame, out: &mut Events) {
+        if self.raw && self.is_started() {
+            out.extend(raw_value(&frame.data).map(ModelEvent::Raw));
+        }
+    }
+}
+
+impl OpenKind {
+    fn size(&self) -> usize {
+        match self {
+            OpenKind::Text(text) | OpenKind::Redacted(text) => text.len(),
+            OpenKind::Thinking { text, signature } => text.len() + signature.len(),
+            OpenKind::ToolUse { id, name, .. } => id.len() + name.len(),
+            OpenKind::Skipped => 0,
+        }
+    }
+
+    /// Adds a delta and says how much it held. A delta that belongs to another kind of block is given back by name.
+    fn append(&mut self, delta: Delta, out: &mut Events) -> Result<usize, String> {
+        let mut size = 0;
+        let mut add = |to: &mut String, piece: Option<String>| {
+            let piece = piece.unwrap_or_default();
+            size = piece.len();
+            to.push_str(&piece);
+            piece
+        };
+        match (self, delta.r#type.as_str()) {
+            (OpenKind::Skipped, _) => {}
+            (OpenKind::Text(text), "text_delta") => out.push(ModelEvent::Text(add(text, delta.text))),
+            (OpenKind::Thinking { text, .. }, "thinking_delta") => {
+                out.push(ModelEvent::Thinking(add(text, delta.thinking)));
+            }
+            (OpenKind::Thinking { signature, .. }, "signature_delta") => {
+                add(signature, delta.signature);
+            }
+            (OpenKind::ToolUse { json, .. }, "input_json_delta") => {
+                add(json, delta.partial_json);
+            }
+            (_, "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta") => {
+                return Err(delta.r#type);
+            }
+            _ => {}
+        }
+        Ok(size)
+    }
+
+    fn finish(self) -> Option<ModelEvent> {
+        Some(match self {
+            OpenKind::Text(text) => ModelEvent::Block(Block::text(text)),
+            OpenKind::Thinking { text, signature } => {
+                let signature = Some(signature).filter(|signature| !signature.is_empty());
+                ModelEvent::Block(Block::Thinking { text, signature })
+            }
+            OpenKind::Redacted(data) => ModelEvent::Block(Block::Redacted { data }),
+            OpenKind::ToolUse { id, name, given, json } => finish_call(CallId::new(id), name, given, json),
+            OpenKind::Skipped => return None,
+        })
+    }
+}
+
+/// A call is usable if its input is an object. Pieces win over what the block's start gave.
+fn finish_call(id: CallId, name: String, given: Option<Value>, json: String) -> ModelEvent {
+    let input = match json.trim() {
+        "" => given.filter(Value::is_object).or_else(|| Some(Value::Object(Default::default()))),
+        text => serde_json::from_str(text).ok().filter(Value::is_object),
+    };
+    match input {
+        Some(input) => ModelEvent::Block(Block::ToolUse { id, name, input }),
+        None => ModelEvent::Cut { id, name, raw: json },
+    }
+}
+
+fn open_kind(block: WireBlock) -> OpenKind {
+    match block.r#type.as_str() {
+        "text" => OpenKind::Text(block.text.unwrap_or_default()),
+        "thinking" => OpenKind::Thinking {
+            text: block.thinking.unwrap_or_default(),
+            signature: block.signature.unwrap_or_default(),
+        },
+        "redacted_thinking" => OpenKind::Redacted(block.data.unwrap_or_default()),
+        "tool_use" => OpenKind::ToolUse {
+            id: block.id.unwrap_or_default(),
+            name: block.name.unwrap_or_default(),
+            given: block.input,
+            json: String::new(),
+        },
+        _ => OpenKind::Skipped,
+    }
+}
+
+fn stop_reason(delta: StopDelta) -> StopReason {
+    let reason = delta.stop_reason.unwrap_or_default();
+    match reason.as_str() {
+        "end_turn" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" => StopReason::MaxTokens,
+        "stop_sequence" => StopReason::StopSequence,
+        "pause_turn" => StopReason::PauseTurn,
+        "model_context_window_exceeded" => StopReason::WindowExceeded,
+        "refusal" => {
+            let details = delta.stop_details.unwrap_or_default();
+            StopReason::Refusal { category: details.category, explanation: details.explanation }
+        }
+        _ => StopReason::Other(reason),
+    }
+}
+
+const KNOWN: [&str; 8] = [
+    "content_block_delta",
+    "content_block_start",
+    "content_block_stop",
+    "message_start",
+    "message_delta",
+    "message_stop",
+    "ping",
+    "error",
+];
+
+/// The event's name: as the frame says, or as its data says. None for events that are not ours.
+fn known_name(frame: &Frame) -> Option<&'static str> {
+    let known = |name: &str| KNOWN.into_iter().find(|known| *known == name);
+    known(&frame.event).or_else(|| {
+        let named: Kind = serde_json::from_str(&frame.data).ok()?;
+        known(&named.r#type?)
+    })
+}
+
+fn read<T: DeserializeOwned>(name: &str, data: &str) -> Result<T, ModelError> {
+    serde_json::from_str(data)
+        .map_err(|why| protocol(format!("the event `{name}` of the stream cannot be read: {why}")))
+}
+
+fn stream_error(data: &str) -> ModelError {
+    let event: Option<ErrorEvent> = serde_json::from_str(data).ok();
+    let error = event.and_then(|event| event.error).unwrap_or_default();
+    let kind = error::kind(None, &error);
+    let words = error.message.or(error.r#type).unwrap_or_else(|| "no reason given".into());
+    ModelError::new(kind, format!("the provider broke off the answer: {}", error::one_line(&words)))
+}
+
+fn out_of_order(name: &str, why: &str) -> ModelError {
+    protocol(format!("the event `{name}` of the stream is out of order: {why}"))
+}
+
+fn protocol(message: String) -> ModelError {
+    ModelError::new(ModelErrorKind::Protocol, error::one_line(&message))
+}
+
+/// Raw events are printed one per line, so none may hold a line end.
+fn raw_value(data: &str) -> Option<Box<RawValue>> {
+    if data.contains(['\n', '\r']) {
+        let value: Value = serde_json::from_str(data).ok()?;
+        return serde_json::value::to_raw_value(&value).ok();
+    }
+    RawValue::from_string(data.to_owned()).ok()
+}
+
+#[cfg(test)]
+#[path = "parser_tests.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+//! The provider's events as they are written. Everything is optional: a field that is missing or null is no reason
+//! to lose an answer.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+pub struct Kind {
+    pub r#type: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+pub struct MessageStart {
+    #[serde(default)]
+    pub message: Option<StartedMessage>,
+}
+
+#[derive(Default, Deserialize)]
+pub struct StartedMessage {
+    pub id: Option<String>,
+    pub usage: Option<WireUsage>,
+}
+
+#[derive(Default, Deserialize)]
+pub struct WireUsage {
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub cache_creation_input_tokens: Option<u64>,
+    pub cache_read_input_tokens: Option<u64>,
+    pub cache_creation: Option<CacheCreation>,
+}
+
+#[derive(Default, Deserialize)]
+pub struct CacheCreation {
+    pub ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub struct BlockStart {
+    pub index: u64,
+    pub content_block: WireBlock,
+}
+
+#[derive(Default, Deserialize)]
+pub struct WireBlock {
+    pub r#type: String,
+    pub text: Option<String>,
+    pub thinking: Option<String>,
+    pub signature: Option<String>,
+    pub data: Option<String>,
+    pub id: Option<String>,
+    pub name: Option<String>,
+    pub input: Option<Value>,
+}
+
+#[derive(Deserialize)]
+pub struct BlockDelta {
+    pub index: u64,
+    pub delta: Delta,
+}
+
+#[derive(Deserialize)]
+pub struct Delta {
+    pub r#type: String,
+    pub text: Option<String>,
+    pub thinking: Option<String>,
+    pub signature: Option<String>,
+    pub partial_json: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub struct BlockStop {
+    pub index: u64,
+}
+
+#[derive(Default, Deserialize)]
+pub struct MessageDelta {
+    #[serde(default)]
+    pub delta: Option<StopDelta>,
+    pub usage: Option<WireUsage>,
+}
+
+#[derive(Default, Deserialize)]
+pub struct StopDelta {
+    pub stop_reason: Option<String>,
+    pub stop_details: Option<StopDetails>,
+}
+
+#[derive(Default, Deserialize)]
+pub struct StopDetails {
+    pub category: Option<String>,
+    pub explanation: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub struct ErrorEvent {
+    pub error: Option<WireError>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct WireError {
+    #[serde(default)]
+    pub r#type: Option<String>,
+    #[serde(default)]
+    pub message: Option<String>,
+}

@@ -1,0 +1,195 @@
+//! An agent made of doubles.
+
+use crate::approver::FakeApprover;
+use crate::blobs::MemoryBlobs;
+use crate::log::{Fault, MemoryLog};
+use crate::model::ScriptedModel;
+use crate::rig::Rig;
+use crate::script::Script;
+use crate::timeline::{Moment, Timeline};
+use crate::tools::FakeTool;
+use ostler_core::ids::ModelId;
+use ostler_core::ledger::{Budget, Price};
+use ostler_core::permission::{Mode, Rule, Rules, Workspace};
+use ostler_core::ports::Tool;
+use ostler_core::session::{Entry, Session};
+use ostler_core::time::SteppingClock;
+use ostler_core::turn::Limits;
+use ostler_engine::{Agent, Gate, Journal, ModelChoice, Settings, Toolbox};
+use std::sync::{Arc, Mutex};
+
+/// The only root of a test's workspace. It does not exist.
+pub const ROOT: &str = "/ws";
+
+pub const PRICE: Price = Price { input: 3.0, output: 15.0, cache_write: 3.75, cache_write_1h: 6.0, cache_read: 0.3 };
+
+/// Builds a [`Rig`]. By default nothing may ask: every question is an error of the test, answered with no.
+pub struct TestAgent {
+    answers: Vec<Script>,
+    tools: Vec<FakeTool>,
+    limits: Limits,
+    settings: Settings,
+    allow: Vec<String>,
+    deny: Vec<String>,
+    mode: Mode,
+    approver: FakeApprover,
+    budget: Option<f64>,
+    price: Option<Price>,
+    prompt_tokens: u64,
+    fallback: Option<ModelId>,
+    fault: Option<Fault>,
+    blobs: MemoryBlobs,
+    resumed: Vec<Entry>,
+}
+
+impl Default for TestAgent {
+    fn default() -> Self {
+        TestAgent::new()
+    }
+}
+
+impl TestAgent {
+    pub fn new() -> Self {
+        TestAgent {
+            answers: Vec::new(),
+            tools: Vec::new(),
+            limits: Limits::default(),
+            settings: Settings::default(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+            mode: Mode::BypassPermissions,
+            approver: FakeApprover::no("the test did not expect a question"),
+            budget: None,
+            price: Some(PRICE),
+            prompt_tokens: 1_000,
+            fallback: None,
+            fault: None,
+            blobs: MemoryBlobs::default(),
+            resumed: Vec::new(),
+        }
+    }
+
+    pub fn answers(mut self, answers: impl IntoIterator<Item = Script>) -> Self {
+        self.answers.extend(answers);
+        self
+    }
+
+    pub fn tools(mut self, tools: impl IntoIterator<Item = FakeTool>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    pub fn allow(mut self, rule: &str) -> Self {
+        self.allow.push(rule.into());
+        self
+    }
+
+    pub fn deny(mut self, rule: &str) -> Self {
+        self.deny.push(rule.into());
+        self
+    }
+
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Somebody to ask, and the mode in which calls do ask.
+    pub fn approver(mut self, approver: FakeApprover) -> Self {
+        self.approver = approver;
+        self.mode(Mode::Default)
+    }
+
+    pub fn budget(mut self, usd: f64) -> Self {
+        self.budget = Some(usd);
+        self
+    }
+
+    pub fn price(mut self, price: Option<Price>) -> Self {
+        self.price = price;
+        self
+    }
+
+    /// What the model estimates every prompt at.
+    pub fn prompt_tokens(mut self, tokens: u64) -> Self {
+        self.prompt_tokens = tokens;
+        self
+    }
+
+    pub fn fallback(mut self, model: &str) -> Self {
+        self.fallback = Some(model.into());
+        self.limits.has_fallback = true;
+        self
+    }
+
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.fault = Some(fault);
+        self
+    }
+
+    pub fn blobs(mut self, blobs: MemoryBlobs) -> Self {
+        self.blobs = blobs;
+        self
+    }
+
+    /// Goes on with what another process left in its log.
+    pub fn resumed(mut self, entries: Vec<Entry>) -> Self {
+        self.resumed = entries;
+        self
+    }
+
+    pub fn build(self) -> Rig {
+        let timeline = Arc::new(Timeline::default());
+        for entry in &self.resumed {
+            timeline.add(Moment::Entry(entry.clone()));
+        }
+        let session = Session::fold(self.resumed).close();
+        let model = ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
+        let model = Arc::new(model);
+        let log = Arc::new(MemoryLog::new(timeline.clone(), self.fault));
+        let blobs = Arc::new(self.blobs);
+        let approver = Arc::new(FakeApprover { timeline: timeline.clone(), ..self.approver });
+        let workspace =
+            Workspace { cwd: ROOT.into(), roots: vec![ROOT.into()], readable: Vec::new(), home: "/home/u".into() };
+        let rules = Rules { allow: rules(&self.allow, &workspace), deny: rules(&self.deny, &workspace) };
+        let witnessed = |tool: FakeTool| -> Arc<dyn Tool> {
+            Arc::new(FakeTool { timeline: timeline.clone(), ..tool })
+        };
+        let agent = Agent {
+            model: model.clone(),
+            choice: ModelChoice { primary: "model".into(), fallback: self.fallback },
+            system: Arc::from(vec!["You are under test.".to_owned()]),
+            tools: Toolbox::new(self.tools.into_iter().map(witnessed)),
+            gate: Gate::new(rules, self.mode, workspace, approver.clone()),
+            journal: Journal::new(
+                log.clone(),
+                blobs.clone(),
+                Arc::new(SteppingClock::default()),
+                session.view,
+                session.turns,
+            ),
+            budget: Arc::new(Mutex::new(Budget { limit: self.budget, spent: 0.0 })),
+            limits: self.limits,
+            settings: self.settings,
+        };
+        Rig { agent: Arc::new(agent), model, timeline, log, blobs, approver }
+    }
+}
+
+fn rules(texts: &[String], workspace: &Workspace) -> Vec<Rule> {
+    let parse = |text: &String| match Rule::parse(text, workspace) {
+        Ok(rule) => rule,
+        Err(error) => panic!("{error}"),
+    };
+    texts.iter().map(parse).collect()
+}

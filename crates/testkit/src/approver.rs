@@ -1,0 +1,74 @@
+//! Somebody who answers questions, or does not.
+
+use crate::locked;
+use crate::timeline::{Moment, Timeline};
+use ostler_core::ids::CallId;
+use ostler_core::ports::{Approver, BoxFuture, Question, Reply};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+#[derive(Default)]
+pub struct FakeApprover {
+    replies: Mutex<VecDeque<Reply>>,
+    /// When no reply is left; none means that the question stays open.
+    then: Option<Reply>,
+    questions: Mutex<Vec<Question>>,
+    pub(crate) timeline: Arc<Timeline>,
+}
+
+impl FakeApprover {
+    pub fn yes() -> Self {
+        FakeApprover { then: Some(Reply::Yes), ..FakeApprover::default() }
+    }
+
+    pub fn no(why: &str) -> Self {
+        FakeApprover { then: Some(Reply::No(why.into())), ..FakeApprover::default() }
+    }
+
+    /// One reply per question, then none.
+    pub fn scripted(replies: impl IntoIterator<Item = Reply>) -> Self {
+        FakeApprover { replies: Mutex::new(replies.into_iter().collect()), ..FakeApprover::default() }
+    }
+
+    pub fn silent() -> Self {
+        FakeApprover::default()
+    }
+
+    pub fn questions(&self) -> Vec<Question> {
+        locked(&self.questions).clone()
+    }
+
+    /// The calls that were asked about, in that order.
+    pub fn asked(&self) -> Vec<String> {
+        locked(&self.questions).iter().map(|question| question.call.to_string()).collect()
+    }
+}
+
+impl Approver for FakeApprover {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
+        Box::pin(async move {
+            let mut open = Open { call: question.call.clone(), timeline: self.timeline.clone(), replied: false };
+            self.timeline.add(Moment::Asked(question.call.clone()));
+            locked(&self.questions).push(question);
+            // A second question that is put at the same time would be seen here.
+            tokio::task::yield_now().await;
+            let reply = locked(&self.replies).pop_front().or_else(|| self.then.clone());
+            let Some(reply) = reply else { return std::future::pending().await };
+            open.replied = true;
+            reply
+        })
+    }
+}
+
+struct Open {
+    call: CallId,
+    timeline: Arc<Timeline>,
+    replied: bool,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let call = self.call.clone();
+        self.timeline.add(if self.replied { Moment::Replied(call) } else { Moment::Withdrawn(call) });
+    }
+}

@@ -1,0 +1,123 @@
+//! What holds after every run, whatever it was about.
+
+use crate::render::entry_line;
+use crate::rig::Rig;
+use crate::timeline::{Moment, Timeline};
+use crate::trace;
+use ostler_core::event::Event;
+use ostler_core::ids::CallId;
+use ostler_core::message::{Block, Message};
+use ostler_core::pairing;
+use ostler_core::session::{Entry, Session};
+use ostler_core::turn::Terminal;
+use ostler_core::view::View;
+use std::collections::BTreeSet;
+
+/// The order a reader can rely on.
+pub(crate) fn of_events(events: &[Event], rig: &Rig) {
+    let told = || trace::trace(events);
+    assert!(matches!(events.first(), Some(Event::TurnStarted { .. })), "{}", told());
+    let ends = events.iter().filter(|event| matches!(event, Event::Finished(_))).count();
+    assert_eq!(ends, 1, "a turn finishes once:\n{}", told());
+    let finished = trace::finished(events);
+    // A dropped answer may leave calls that began and never end; their names may come again.
+    let (mut begun, mut done) = (BTreeSet::new(), BTreeSet::new());
+    for event in events {
+        match event {
+            Event::AnswerDropped => {
+                begun.clear();
+                done.clear();
+            }
+            Event::CallAsked { id, .. } | Event::CallProgress { id, .. } => {
+                assert!(!done.contains(id), "{id} speaks after its end:\n{}", told());
+            }
+            Event::CallStarted { id, .. } => {
+                assert!(!done.contains(id), "{id} starts after its end:\n{}", told());
+                assert!(begun.insert(id.clone()), "{id} starts twice:\n{}", told());
+            }
+            Event::CallFinished { id, .. } => {
+                assert!(done.insert(id.clone()), "{id} finishes twice:\n{}", told());
+            }
+            _ => {}
+        }
+    }
+    if finished.terminal != Terminal::StoreFailed {
+        let unfinished: Vec<_> = begun.difference(&done).collect();
+        let ended_early = matches!(finished.terminal, Terminal::Refusal | Terminal::ModelError(_));
+        assert!(unfinished.is_empty() || ended_early, "{unfinished:?} began and never finished:\n{}", told());
+        let end = rig.timeline.moments();
+        let last = end.iter().rev().find(|m| matches!(m, Moment::Entry(_) | Moment::Synced));
+        assert_eq!(last, Some(&Moment::Synced), "the end is not synced:\n{}", rig.timeline.render());
+        match rig.timeline.entries().last() {
+            Some(Entry::End { terminal, .. }) => assert_eq!(*terminal, finished.terminal),
+            _ => panic!("the log does not end with an end:\n{}", rig.timeline.render()),
+        }
+    }
+    assert_eq!(rig.model.open_streams(), 0, "a model's stream is still open");
+}
+
+/// What changes the world was asked for and recorded on the disk before, and runs beside nothing it conflicts with.
+pub(crate) fn of_timeline(timeline: &Timeline) {
+    let told = || timeline.render();
+    let (mut written, mut synced) = (Vec::new(), Vec::new());
+    let mut running: Vec<(CallId, ostler_core::permission::Access)> = Vec::new();
+    let mut question: Option<CallId> = None;
+    for moment in timeline.moments() {
+        match moment {
+            Moment::Entry(entry) => written.push(entry),
+            Moment::Synced => synced.append(&mut written),
+            Moment::Began { id, access } => {
+                if !access.is_harmless() {
+                    let asked = synced.iter().any(|entry| is_answer_with(entry, &id));
+                    let started = synced.iter().any(|entry| matches!(entry, Entry::CallStarted { id: had } if *had == id));
+                    assert!(asked, "{id} ran before its answer was on disk:\n{}", told());
+                    assert!(started, "{id} ran before its start was on disk:\n{}", told());
+                }
+                let clash = running.iter().find(|(_, other)| other.conflicts(&access));
+                assert!(clash.is_none(), "{id} ran beside {clash:?}:\n{}", told());
+                running.push((id, access));
+            }
+            Moment::Ended(id) | Moment::Stopped(id) => running.retain(|(had, _)| *had != id),
+            Moment::Asked(id) => {
+                assert!(question.is_none(), "{id} was asked beside {question:?}:\n{}", told());
+                question = Some(id);
+            }
+            Moment::Replied(_) | Moment::Withdrawn(_) => question = None,
+            Moment::Refused(_) | Moment::Requested(_) => {}
+        }
+    }
+}
+
+fn is_answer_with(entry: &Entry, id: &CallId) -> bool {
+    matches!(entry, Entry::Answer { message, .. } if message.calls().any(|call| call == id))
+}
+
+/// The log alone tells the same story as the engine, and every beginning of it is a valid conversation.
+pub(crate) fn of_log(rig: &Rig) {
+    let entries = rig.timeline.entries();
+    for end in 0..=entries.len() {
+        let session = Session::fold(entries.iter().take(end).cloned()).close();
+        assert_valid(&session.view, entries.get(end.saturating_sub(1)));
+    }
+    let session = Session::fold(entries).close();
+    let (view, turns) = rig.agent.journal.conversation();
+    let (folded, live) = (trace::conversation(&session.view), trace::conversation(&view));
+    assert_eq!(folded, live, "the log and the engine disagree:\n{}", rig.timeline.render());
+    assert!(session.view == view, "the log and the engine disagree in what is not shown");
+    assert_eq!(session.turns, turns);
+    for request in rig.model.requests() {
+        assert_valid(&request.view, None);
+    }
+}
+
+fn assert_valid(view: &View, after: Option<&Entry>) {
+    let messages: Vec<&Message> = view.messages().collect();
+    let wrong = pairing::check(&messages);
+    let place = after.map(entry_line).unwrap_or_default();
+    assert!(wrong.is_empty(), "after {place}: {wrong:?}\n{}", trace::conversation(view));
+    let strange = messages.iter().any(|message| {
+        message.is_assistant() && message.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }))
+    });
+    assert!(!strange, "an answer holds a result:\n{}", trace::conversation(view));
+    assert!(messages.first().is_none_or(|first| !first.is_assistant()), "an answer stands first");
+}

@@ -1,0 +1,137 @@
+//! A model that says what it was told to say, and remembers what it was asked.
+
+use crate::locked;
+use crate::script::{Script, Step, fails};
+use crate::timeline::{Moment, Timeline};
+use futures_util::stream;
+use ostler_core::ids::ModelId;
+use ostler_core::ledger::Price;
+use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, Request};
+use ostler_core::ports::{Model, ModelInfo, ModelStream};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+pub struct ScriptedModel {
+    answers: Mutex<VecDeque<Script>>,
+    requests: Mutex<Vec<Request>>,
+    counts: Arc<Counts>,
+    price: Option<Price>,
+    prompt_tokens: u64,
+    timeline: Arc<Timeline>,
+}
+
+#[derive(Default)]
+struct Counts {
+    pulled: AtomicUsize,
+    open: AtomicUsize,
+}
+
+impl ScriptedModel {
+    pub(crate) fn new(
+        answers: Vec<Script>,
+        price: Option<Price>,
+        prompt_tokens: u64,
+        timeline: Arc<Timeline>,
+    ) -> Self {
+        ScriptedModel {
+            answers: Mutex::new(answers.into()),
+            requests: Mutex::default(),
+            counts: Arc::default(),
+            price,
+            prompt_tokens,
+            timeline,
+        }
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        locked(&self.requests).clone()
+    }
+
+    /// The conversation that the newest request carried, one line per message.
+    pub fn last_conversation(&self) -> String {
+        let requests = locked(&self.requests);
+        let Some(request) = requests.last() else { return String::new() };
+        crate::trace::conversation(&request.view)
+    }
+
+    /// Events that were taken from all streams.
+    pub fn pulled(&self) -> usize {
+        self.counts.pulled.load(SeqCst)
+    }
+
+    /// Streams that somebody still holds.
+    pub fn open_streams(&self) -> usize {
+        self.counts.open.load(SeqCst)
+    }
+
+    /// Answers that nobody asked for.
+    pub fn left(&self) -> usize {
+        locked(&self.answers).len()
+    }
+}
+
+impl Model for ScriptedModel {
+    fn stream(&self, request: Request) -> ModelStream {
+        // A script that is too short ends the turn with an error that says so.
+        let script = locked(&self.answers).pop_front().unwrap_or_else(|| fails(ModelErrorKind::BadRequest));
+        let n = {
+            let mut requests = locked(&self.requests);
+            requests.push(request);
+            requests.len()
+        };
+        self.counts.open.fetch_add(1, SeqCst);
+        let timeline = Some(self.timeline.clone());
+        let playing = Playing { steps: script.steps, n, timeline, counts: self.counts.clone() };
+        Box::pin(stream::unfold(playing, play))
+    }
+
+    fn info(&self, _: &ModelId) -> ModelInfo {
+        ModelInfo { window: 200_000, max_output: 64_000, price: self.price }
+    }
+
+    fn estimate(&self, _: &Request) -> u64 {
+        self.prompt_tokens
+    }
+}
+
+struct Playing {
+    steps: VecDeque<Step>,
+    n: usize,
+    /// Until the request was sent, which is when the stream is first polled.
+    timeline: Option<Arc<Timeline>>,
+    counts: Arc<Counts>,
+}
+
+impl Drop for Playing {
+    fn drop(&mut self) {
+        self.counts.open.fetch_sub(1, SeqCst);
+    }
+}
+
+async fn play(mut playing: Playing) -> Option<(Result<ModelEvent, ModelError>, Playing)> {
+    if let Some(timeline) = playing.timeline.take() {
+        timeline.add(Moment::Requested(playing.n));
+    }
+    let item = loop {
+        match playing.steps.pop_front()? {
+            Step::Start(usage) => {
+                let request_id = Some(format!("req{}", playing.n));
+                break Ok(ModelEvent::Started { message_id: format!("m{}", playing.n), request_id, usage });
+            }
+            Step::Give(item) => break *item,
+            Step::Meet(barrier) => {
+                barrier.wait().await;
+            }
+            Step::Hold => std::future::pending::<()>().await,
+            Step::Live(mut pushed) => {
+                if let Some(item) = pushed.recv().await {
+                    playing.steps.push_front(Step::Live(pushed));
+                    break item;
+                }
+            }
+        }
+    };
+    playing.counts.pulled.fetch_add(1, SeqCst);
+    Some((item, playing))
+}

@@ -1,0 +1,99 @@
+//! What happened, in the order it happened, whoever did it.
+
+use crate::locked;
+use crate::render::entry_line;
+use ostler_core::ids::CallId;
+use ostler_core::permission::Access;
+use ostler_core::session::Entry;
+use std::sync::Mutex;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Moment {
+    /// The log took the entry.
+    Entry(Entry),
+    /// Everything before it survives a loss of power.
+    Synced,
+    /// The log refused to append or to sync.
+    Refused(&'static str),
+    Requested(usize),
+    Asked(CallId),
+    Replied(CallId),
+    /// The question went away before it was answered.
+    Withdrawn(CallId),
+    /// The tool itself began to run.
+    Began { id: CallId, access: Access },
+    Ended(CallId),
+    /// The tool was dropped, or it panicked, before it gave an output.
+    Stopped(CallId),
+}
+
+#[derive(Debug, Default)]
+pub struct Timeline(Mutex<Vec<Moment>>);
+
+impl Timeline {
+    pub(crate) fn add(&self, moment: Moment) {
+        locked(&self.0).push(moment);
+    }
+
+    pub fn moments(&self) -> Vec<Moment> {
+        locked(&self.0).clone()
+    }
+
+    /// The log's content.
+    pub fn entries(&self) -> Vec<Entry> {
+        let entry = |moment: &Moment| match moment {
+            Moment::Entry(entry) => Some(entry.clone()),
+            _ => None,
+        };
+        locked(&self.0).iter().filter_map(entry).collect()
+    }
+
+    /// Tools that began to run, in that order.
+    pub fn began(&self) -> Vec<String> {
+        let began = |moment: &Moment| match moment {
+            Moment::Began { id, .. } => Some(id.to_string()),
+            _ => None,
+        };
+        locked(&self.0).iter().filter_map(began).collect()
+    }
+
+    /// Calls whose tool has begun and neither ended nor been stopped.
+    pub fn running(&self) -> Vec<CallId> {
+        let mut running = Vec::new();
+        for moment in locked(&self.0).iter() {
+            match moment {
+                Moment::Began { id, .. } => running.push(id.clone()),
+                Moment::Ended(id) | Moment::Stopped(id) => running.retain(|had| had != id),
+                _ => {}
+            }
+        }
+        running
+    }
+
+    /// One line per moment.
+    pub fn render(&self) -> String {
+        let lines: Vec<_> = locked(&self.0).iter().map(moment_line).collect();
+        lines.join("\n")
+    }
+
+    /// One line per entry of the log.
+    pub fn render_log(&self) -> String {
+        let lines: Vec<_> = self.entries().iter().map(entry_line).collect();
+        lines.join("\n")
+    }
+}
+
+fn moment_line(moment: &Moment) -> String {
+    match moment {
+        Moment::Entry(entry) => format!("log {}", entry_line(entry)),
+        Moment::Synced => "sync".into(),
+        Moment::Refused(what) => format!("refused {what}"),
+        Moment::Requested(n) => format!("request {n}"),
+        Moment::Asked(id) => format!("ask {id}"),
+        Moment::Replied(id) => format!("reply {id}"),
+        Moment::Withdrawn(id) => format!("withdraw {id}"),
+        Moment::Began { id, .. } => format!("run {id}"),
+        Moment::Ended(id) => format!("done {id}"),
+        Moment::Stopped(id) => format!("stopped {id}"),
+    }
+}

@@ -1,0 +1,118 @@
+//! Events of a turn: collected without hanging, and told in one line each.
+
+use crate::render::{block, message, short, stop, terminal, usage, went};
+use futures_util::StreamExt;
+use ostler_core::event::{Event, Finished};
+use ostler_core::view::View;
+use ostler_engine::TurnStream;
+use std::time::Duration;
+
+/// Far more than any turn of a test takes; with paused time a turn that hangs reaches it at once.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Reads the turn to its end.
+pub async fn collect(stream: TurnStream) -> Vec<Event> {
+    rest(stream, Vec::new()).await
+}
+
+async fn rest(mut stream: TurnStream, mut events: Vec<Event>) -> Vec<Event> {
+    loop {
+        match tokio::time::timeout(PATIENCE, stream.next()).await {
+            Ok(Some(event)) => events.push(event),
+            Ok(None) => return events,
+            Err(_) => panic!("the turn hangs after:\n{}", trace(&events)),
+        }
+    }
+}
+
+/// Reads the turn up to the event whose line begins with `line`. Returns what was read, that event included.
+pub async fn until(stream: &mut TurnStream, line: &str) -> Vec<Event> {
+    let mut events = Vec::new();
+    loop {
+        match tokio::time::timeout(PATIENCE, stream.next()).await {
+            Ok(Some(event)) => {
+                let found = event_line(&event).starts_with(line);
+                events.push(event);
+                if found {
+                    return events;
+                }
+            }
+            Ok(None) => panic!("the turn ended without \"{line}\":\n{}", trace(&events)),
+            Err(_) => panic!("the turn hangs before \"{line}\":\n{}", trace(&events)),
+        }
+    }
+}
+
+/// How the turn ended.
+pub fn finished(events: &[Event]) -> &Finished {
+    match events.last() {
+        Some(Event::Finished(finished)) => finished,
+        _ => panic!("the turn did not finish:\n{}", trace(events)),
+    }
+}
+
+/// One line per event.
+pub fn trace(events: &[Event]) -> String {
+    let lines: Vec<_> = events.iter().map(event_line).collect();
+    lines.join("\n")
+}
+
+/// One line per message.
+pub(crate) fn conversation(view: &View) -> String {
+    let line = |said: &ostler_core::message::Message| {
+        let who = if said.is_assistant() { "assistant" } else { "user" };
+        format!("{who}: {}", message(said))
+    };
+    let lines: Vec<_> = view.messages().map(line).collect();
+    lines.join("\n")
+}
+
+fn event_line(event: &Event) -> String {
+    match event {
+        Event::TurnStarted { turn, .. } => format!("turn {turn}"),
+        Event::IterationStarted { n, model, why } => {
+            let why = why.map(|why| format!(" after {}", went(why))).unwrap_or_default();
+            format!("iteration {n} {model}{why}")
+        }
+        Event::Retrying(retry) => {
+            format!("retrying {}/{} in {:?} {}", retry.attempt, retry.of, retry.wait, retry.kind.name())
+        }
+        Event::AnswerStarted { message_id, .. } => format!("answer {message_id}"),
+        Event::TextDelta(text) => format!("text {}", short(text)),
+        Event::ThinkingDelta(text) => format!("thinking {}", short(text)),
+        Event::BlockFinished { block: done } => format!("block {}", block(done)),
+        Event::AnswerSealed { usage: used, cost, stop: why } => {
+            format!("sealed {} cost={} stop={}", usage(used), money(*cost), stop(why.as_ref()))
+        }
+        Event::AnswerDropped => "dropped".into(),
+        Event::Went(why) => format!("went {}", went(*why)),
+        Event::CallAsked { id, name, why } => format!("asked {id} {name}: {why}"),
+        Event::CallStarted { id, name, input } => format!("started {id} {name} {}", short(&input.to_string())),
+        Event::CallProgress { id, tail } => format!("progress {id} {}", short(tail)),
+        Event::CallFinished { result, denied, .. } => {
+            let denied = if *denied { " denied" } else { "" };
+            format!("finished{denied} {}", block(result))
+        }
+        Event::Raw(raw) => format!("raw {}", short(raw.get())),
+        Event::Notice { level, text } => format!("notice {level:?} {}", short(text)),
+        Event::Finished(finished) => finished_line(finished),
+    }
+}
+
+fn money(cost: Option<f64>) -> String {
+    cost.map_or_else(|| "?".into(), |cost| format!("{cost:.6}"))
+}
+
+fn finished_line(finished: &Finished) -> String {
+    let mut line = format!("end {} {}", terminal(finished.terminal), short(&finished.text));
+    if let Some(error) = &finished.error {
+        line.push_str(&format!(" error={}", short(error)));
+    }
+    let (used, cost) = (usage(&finished.usage), money(finished.cost));
+    line.push_str(&format!(" iterations={} calls={} {used} cost={cost}", finished.iterations, finished.calls_run));
+    if !finished.denials.is_empty() {
+        let denied: Vec<_> = finished.denials.iter().map(|denial| denial.id.as_str()).collect();
+        line.push_str(&format!(" denied={}", denied.join(",")));
+    }
+    line
+}
