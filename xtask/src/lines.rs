@@ -12,7 +12,7 @@ const TESTKIT: usize = 2_000;
 const FENCES: &[(&[&str], &[&str], &str)] = &[
     (
         &["env::var", "env::vars", "env::current_dir", "env::home_dir", "env::temp_dir", "env::args", "set_current_dir"],
-        &["crates/cli/", "crates/exec/src/supervisor", "xtask/"],
+        &["crates/cli/", "crates/ostler/src/init.rs", "xtask/"],
         "only cli reads the environment",
     ),
     (

@@ -70,9 +70,18 @@ impl Environment {
     }
 
     pub fn credentials(&self) -> Option<Credentials> {
-        let key = self.text("ANTHROPIC_API_KEY").map(|key| Credentials::api_key("ANTHROPIC_API_KEY", key));
-        let token = || self.text("ANTHROPIC_AUTH_TOKEN").map(|key| Credentials::bearer("ANTHROPIC_AUTH_TOKEN", key));
+        let key = self.text("ANTHROPIC_API_KEY").map(|key| ostler::api_key("ANTHROPIC_API_KEY", key));
+        let token = || self.text("ANTHROPIC_AUTH_TOKEN").map(|key| ostler::bearer("ANTHROPIC_AUTH_TOKEN", key));
         key.or_else(token)
+    }
+
+    /// Certificates to trust besides the system's.
+    pub fn ca_file(&self) -> Result<Option<ostler::CaFile>, Wrong> {
+        let Some(path) = self.text("SSL_CERT_FILE") else { return Ok(None) };
+        match std::fs::read(&path) {
+            Ok(pem) => Ok(Some(ostler::CaFile { label: format!("SSL_CERT_FILE ({path})"), pem })),
+            Err(error) => Err(Wrong::Config(format!("SSL_CERT_FILE={path} cannot be read: {error}"))),
+        }
     }
 
     pub fn proxies(&self) -> ProxySettings {
@@ -90,7 +99,7 @@ impl Environment {
             deadlines.connect = limit;
         }
         if let Some(limit) = self.millis("OSTLER_FIRST_BYTE_TIMEOUT_MS")? {
-            deadlines.first_byte = limit;
+            deadlines.first_event = limit;
         }
         if let Some(limit) = self.millis("OSTLER_IDLE_TIMEOUT_MS")? {
             deadlines.silence = limit;

@@ -37,7 +37,7 @@ pub fn options(
     }
     options.environment = environment.for_commands();
     options.proxies = environment.proxies();
-    options.ca_file = environment.text("SSL_CERT_FILE").map(Into::into);
+    options.ca_file = environment.ca_file()?;
     options.deadlines = environment.deadlines()?;
     options.settings = environment.settings()?;
     options.settings.raw_events = args.include_partial_messages;

@@ -88,8 +88,8 @@ impl View {
     }
 
     /// Adds a message, mending what can be mended honestly: results are put in call order and completed,
-    /// results without a call are left out, empty texts and trailing thinking go. Returns what was added last,
-    /// or nothing if nothing was left.
+    /// results without a call are left out, as are a call's twin and what only the other side may write; empty
+    /// texts and trailing thinking go. Returns what was added last, or nothing if nothing was left.
     pub fn push(&mut self, message: Message) -> Option<Arc<Item>> {
         match message {
             Message::Assistant { content, model } => {
@@ -105,7 +105,7 @@ impl View {
             }
             Message::User { content } => {
                 let (results, mut rest) = pairing::split_results(content);
-                rest.retain(|block| !block.is_empty());
+                rest.retain(is_sendable_by_user);
                 let open = std::mem::take(&mut self.open);
                 let mut content = pairing::complete(&open, results, |_| NO_RESULT);
                 content.append(&mut rest);
@@ -165,9 +165,22 @@ impl View {
     }
 }
 
-/// The blocks of an answer that may be replayed: no empty text, and thinking never stands last.
+fn is_sendable_by_user(block: &Block) -> bool {
+    !block.is_empty() && !block.is_thinking() && !matches!(block, Block::ToolUse { .. })
+}
+
+/// The blocks of an answer that may be replayed: no empty text, each call once, and thinking never stands last.
 fn sendable_answer(mut content: Vec<Block>) -> Vec<Block> {
-    content.retain(|block| !block.is_empty());
+    let mut calls = Vec::new();
+    content.retain(|block| match block {
+        Block::ToolUse { id, .. } => {
+            let is_new = !calls.contains(id);
+            calls.push(id.clone());
+            is_new
+        }
+        Block::ToolResult { .. } => false,
+        other => !other.is_empty(),
+    });
     while content.last().is_some_and(Block::is_thinking) {
         content.pop();
     }

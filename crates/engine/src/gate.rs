@@ -55,7 +55,7 @@ impl Gate {
         reply
     }
 
-    fn is_allowed(&self, tool: &str) -> bool {
+    pub(crate) fn is_allowed(&self, tool: &str) -> bool {
         self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
     }
 }

@@ -5,7 +5,7 @@
 
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
-use ostler_core::session::{Entry, Pending};
+use ostler_core::session::{Entry, Session};
 use ostler_core::time::Clock;
 use ostler_core::turn::Terminal;
 use ostler_core::view::View;
@@ -17,15 +17,17 @@ pub struct Journal {
     blobs: Arc<dyn Blobs>,
     clock: Arc<dyn Clock>,
     mirror: Arc<Mutex<Mirror>>,
+    /// How many of the entries written here have reached the disk. Whoever syncs holds it.
+    synced: Arc<tokio::sync::Mutex<u64>>,
 }
 
-/// What the log says so far, as far as the next turn needs it. A turn that was dropped in the middle leaves the
-/// truth here.
-#[derive(Default)]
+/// What the log says so far: the same fold as a new process makes of it. A turn that was dropped in the middle leaves
+/// the truth here.
 struct Mirror {
-    view: View,
-    pending: Pending,
-    turns: u32,
+    session: Session,
+    /// The first refusal of a turn. Nothing is written behind a hole: not by this turn, nor by a call of it.
+    broken: Option<StoreError>,
+    written: u64,
 }
 
 impl Journal {
@@ -37,8 +39,11 @@ impl Journal {
         view: View,
         turns: u32,
     ) -> Self {
-        let mirror = Mirror { view, pending: Pending::default(), turns };
-        Journal { log, blobs, clock, mirror: Arc::new(Mutex::new(mirror)) }
+        let mut session = Session::default();
+        session.view = view;
+        session.turns = turns;
+        let mirror = Mirror { session, broken: None, written: 0 };
+        Journal { log, blobs, clock, mirror: Arc::new(Mutex::new(mirror)), synced: Arc::default() }
     }
 
     pub fn blobs(&self) -> Arc<dyn Blobs> {
@@ -55,53 +60,68 @@ impl Journal {
 
     /// The conversation, with honest results for whatever an abandoned turn left open, and the number of turns so far.
     pub fn conversation(&self) -> (View, u32) {
-        let mut mirror = self.mirror();
-        let pending = std::mem::take(&mut mirror.pending);
-        pending.settle(&mut mirror.view);
-        (mirror.view.clone(), mirror.turns)
+        let session = self.mirror().session.clone().close();
+        (session.view, session.turns)
     }
 
-    pub(crate) fn write(&self, entry: &Entry) -> Result<(), StoreError> {
-        self.log.append(entry)?;
+    /// A new turn may find the disk mended.
+    pub(crate) fn try_again(&self) {
+        self.mirror().broken = None;
+    }
+
+    pub(crate) fn write(&self, entry: Entry) -> Result<(), StoreError> {
         let mut mirror = self.mirror();
-        match entry {
-            Entry::CallStarted { id } => mirror.pending.started(id.clone()),
-            Entry::CallFinished { result, .. } => mirror.pending.finished(result.clone()),
-            Entry::Prompt { .. } => mirror.turns += 1,
-            _ => {}
+        if let Some(error) = &mirror.broken {
+            return Err(error.clone());
         }
-        Ok(())
+        match self.log.append(&entry) {
+            Ok(()) => {
+                mirror.session.apply(entry);
+                mirror.written += 1;
+                Ok(())
+            }
+            Err(error) => Err(mirror.broken.insert(error).clone()),
+        }
     }
 
-    /// The machine moved on: this is the conversation now.
+    /// The machine moved on: its conversation says the same as the log, and shares its messages with the requests.
     pub(crate) fn adopt(&self, view: &View) {
-        let mut mirror = self.mirror();
-        if view.open_calls().is_empty() {
-            mirror.pending = Pending::default();
-        }
-        mirror.view = view.clone();
+        self.mirror().session.view = view.clone();
     }
 
-    /// Waits for the disk without holding up anything else.
+    /// Waits for the disk without holding up anything else. One at a time and in the order asked, so that no call goes
+    /// on beside a refusal; who had to wait may find that the sync before took its entries along.
     pub(crate) async fn sync(&self) -> Result<(), StoreError> {
+        let wanted = self.mirror().written;
+        let mut synced = self.synced.lock().await;
+        let written = match &*self.mirror() {
+            Mirror { broken: Some(error), .. } => return Err(error.clone()),
+            Mirror { written, .. } => *written,
+        };
+        if *synced >= wanted {
+            return Ok(());
+        }
         let log = self.log.clone();
-        match tokio::task::spawn_blocking(move || log.sync()).await {
+        let result = match tokio::task::spawn_blocking(move || log.sync()).await {
             Ok(result) => result,
             Err(_) => Err(StoreError::Io {
                 doing: "sync",
                 path: self.log.id().as_str().into(),
                 why: "the program is shutting down".into(),
             }),
-        }
+        };
+        result.map_err(|error| self.mirror().broken.get_or_insert(error).clone())?;
+        *synced = written;
+        Ok(())
     }
 
     pub(crate) async fn end(&self, terminal: Terminal) -> Result<(), StoreError> {
-        self.write(&Entry::End { terminal, at: self.clock.now() })?;
+        self.write(Entry::End { terminal, at: self.clock.now() })?;
         self.sync().await
     }
 
     pub(crate) fn finished(&self, result: Block, seen: Vec<ostler_core::tool::Seen>) -> Result<(), StoreError> {
-        self.write(&Entry::CallFinished { result, seen })
+        self.write(Entry::CallFinished { result, seen })
     }
 
     fn mirror(&self) -> MutexGuard<'_, Mirror> {
@@ -111,6 +131,6 @@ impl Journal {
 
 impl Recorder for Journal {
     fn record(&self, entry: Entry) -> Result<(), StoreError> {
-        self.write(&entry)
+        self.write(entry)
     }
 }

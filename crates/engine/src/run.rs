@@ -58,12 +58,13 @@ impl Turn {
     /// From here on the prompt cannot be lost.
     async fn admit(&mut self, prompt: Message) -> State {
         let journal = self.agent.journal.clone();
+        journal.try_again();
         let (mut view, turns) = journal.conversation();
         let session = journal.log().id().clone();
         self.out.emit(Event::TurnStarted { session, turn: turns + 1 }).await;
         view.push(prompt.clone());
         let at = journal.clock().now();
-        let written = match journal.write(&Entry::Prompt { message: prompt, at }) {
+        let written = match journal.write(Entry::Prompt { message: prompt, at }) {
             Ok(()) => journal.sync().await,
             Err(error) => Err(error),
         };
@@ -155,7 +156,8 @@ impl Turn {
                 Fact::Answered(item) => {
                     let (usage, stop) = self.sealing.take().unwrap_or_default();
                     let entry = Entry::Answer { message: item.message().clone(), stop: stop.clone() };
-                    journal.write(&entry)?;
+                    journal.write(entry)?;
+                    self.tally.answered(item.message().text());
                     if self.tools.has_changing() {
                         journal.sync().await?;
                     }
@@ -164,9 +166,9 @@ impl Turn {
                     self.out.emit(Event::AnswerSealed { usage, cost, stop }).await;
                 }
                 Fact::Dropped => self.out.emit(Event::AnswerDropped).await,
-                Fact::Noted(item) => journal.write(&Entry::Note { message: item.message().clone() })?,
+                Fact::Noted(item) => journal.write(Entry::Note { message: item.message().clone() })?,
                 Fact::Went(why) => {
-                    journal.write(&Entry::Went { why })?;
+                    journal.write(Entry::Went { why })?;
                     self.out.emit(Event::Went(why)).await;
                 }
                 Fact::Ended(terminal) => journal.end(terminal).await?,

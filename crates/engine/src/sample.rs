@@ -10,7 +10,8 @@ use ostler_core::session::Entry;
 use ostler_core::texts;
 use ostler_core::turn::{Outcome, SampleEnd, State};
 use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The longest wait before a broken stream is asked again.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
@@ -136,7 +137,7 @@ impl Turn {
         self.tally.spent(model, answer.usage, cost);
         self.agent.budget.lock().unwrap_or_else(PoisonError::into_inner).spend(cost.unwrap_or(0.0));
         let entry = Entry::Spent { model: model.clone(), usage: answer.usage, cost };
-        let written = self.agent.journal.write(&entry);
+        let written = self.agent.journal.write(entry);
         written.map_err(|error| self.tally.store_failed(error.to_string()))
     }
 

@@ -1,7 +1,7 @@
 //! Which call may start when. Calls begin while the model still talks, if they change nothing.
 
 use crate::agent::Agent;
-use crate::call::{self, Job, Verdict};
+use crate::call::{self, Asks, Job, Verdict};
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
 use ostler_core::ids::CallId;
@@ -10,9 +10,11 @@ use ostler_core::permission::{Access, Decision};
 use ostler_core::tool::{Seen, ToolOutput};
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 pub(crate) struct Scheduler {
     agent: Arc<Agent>,
@@ -21,6 +23,8 @@ pub(crate) struct Scheduler {
     signals: Arc<Signals>,
     /// Done, and not yet told.
     ready: VecDeque<usize>,
+    /// Goes when the newest question is answered.
+    last_question: Option<oneshot::Receiver<()>>,
     sealed: bool,
 }
 
@@ -36,7 +40,8 @@ pub(crate) struct Call {
 
 enum CallState {
     Waiting,
-    Running { since: Instant, tail: Arc<Mutex<String>> },
+    /// `began` is empty while the call still waits for an answer or for the disk.
+    Running { began: Arc<OnceLock<Instant>>, tail: Arc<Mutex<String>> },
     Done(Verdict),
 }
 
@@ -88,6 +93,7 @@ impl Scheduler {
             running: JoinSet::new(),
             signals: Arc::default(),
             ready: VecDeque::new(),
+            last_question: None,
             sealed: false,
         }
     }
@@ -121,7 +127,9 @@ impl Scheduler {
             let text = texts::UNKNOWN_TOOL.replace("{name}", name).replace("{known}", &known.join(", "));
             return Err(Verdict::not_run(ToolOutput::misuse(text)));
         };
-        let access = tool.access(input).map_err(Verdict::not_run)?;
+        // Every tool is foreign here, also before it runs.
+        let access = catch_unwind(AssertUnwindSafe(|| tool.access(input)));
+        let access = access.map_err(|_| Verdict::panicked(name, false))?.map_err(Verdict::not_run)?;
         match self.agent.gate.judge(name, &access) {
             Decision::Allow { .. } => Ok((access, None)),
             Decision::Ask { why } => Ok((access, Some(why))),
@@ -133,10 +141,6 @@ impl Scheduler {
     pub(crate) fn seal(&mut self) {
         self.sealed = true;
         self.start_what_can();
-    }
-
-    pub(crate) fn is_sealed(&self) -> bool {
-        self.sealed
     }
 
     /// Some call of the answer may change something.
@@ -163,18 +167,17 @@ impl Scheduler {
     /// Waits for the next thing a call says or does. Cancel-safe. Only when busy.
     pub(crate) async fn happened(&mut self) -> Happened {
         loop {
-            // What a call said comes before the news that it is done.
-            if let Some(signal) = self.signals.take() {
-                return Happened::Signal(signal);
-            }
-            if let Some(index) = self.ready.pop_front() {
-                return Happened::Finished(index);
+            if let Some(happened) = self.untold() {
+                return happened;
             }
             tokio::select! {
                 biased;
                 signal = self.signals.next() => return Happened::Signal(signal),
                 joined = self.running.join_next() => match joined {
-                    Some(Ok((index, verdict))) => self.done(index, verdict),
+                    Some(Ok((index, verdict))) => {
+                        self.done(index, verdict);
+                        self.start_what_can();
+                    }
                     // Panics are caught inside; only an aborted task ends like this.
                     Some(Err(_)) => {}
                     None => std::future::pending::<()>().await,
@@ -183,29 +186,37 @@ impl Scheduler {
         }
     }
 
+    /// What has happened and was not told yet. What a call said comes before the news that it is done.
+    pub(crate) fn untold(&mut self) -> Option<Happened> {
+        let signal = self.signals.take().map(Happened::Signal);
+        signal.or_else(|| self.ready.pop_front().map(Happened::Finished))
+    }
+
     fn done(&mut self, index: usize, verdict: Verdict) {
         if let Some(call) = self.calls.get_mut(index) {
             call.state = CallState::Done(verdict);
             self.ready.push_back(index);
         }
-        self.start_what_can();
     }
 
-    /// Stops what still runs. Afterwards every call has a verdict; returns those that were stopped here.
-    pub(crate) async fn stop(&mut self) -> Vec<usize> {
+    /// Stops what still runs. Afterwards every call has a verdict.
+    pub(crate) async fn stop(&mut self) {
         self.running.abort_all();
-        while self.running.join_next().await.is_some() {}
-        let mut stopped = Vec::new();
-        for (index, call) in self.calls.iter_mut().enumerate() {
-            let verdict = match &call.state {
-                CallState::Done(_) => continue,
-                CallState::Waiting => Verdict::not_run(ToolOutput::error(texts::NOT_STARTED)),
-                CallState::Running { since, tail } => stopped_verdict(*since, tail),
-            };
-            call.state = CallState::Done(verdict);
-            stopped.push(index);
+        while let Some(joined) = self.running.join_next().await {
+            // It was over before it could be stopped: what it gave back counts.
+            if let Ok((index, verdict)) = joined {
+                self.done(index, verdict);
+            }
         }
-        stopped
+        for index in 0..self.calls.len() {
+            let verdict = match self.calls.get(index).map(|call| &call.state) {
+                None | Some(CallState::Done(_)) => continue,
+                Some(CallState::Running { began, tail }) => began.get().map(|since| stopped_verdict(*since, tail)),
+                Some(CallState::Waiting) => None,
+            };
+            let not_started = || Verdict::not_run(ToolOutput::error(texts::NOT_STARTED));
+            self.done(index, verdict.unwrap_or_else(not_started));
+        }
     }
 
     /// The results so far in call order.
@@ -230,16 +241,22 @@ impl Scheduler {
         let Some(tool) = self.agent.tools.get(&call.name) else { return };
         let tail = Arc::new(Mutex::new(String::new()));
         let progress = CallProgress { index, signals: self.signals.clone(), last: tail.clone() };
+        let began = Arc::new(OnceLock::new());
+        let asks = call.asks.clone().map(|why| {
+            let (answered, next) = oneshot::channel();
+            Asks { why, before: self.last_question.replace(next), answered }
+        });
         let job = Job {
             id: call.id.clone(),
             name: call.name.clone(),
             input: call.input.clone(),
             access: call.access.clone(),
-            asks: call.asks.clone(),
+            asks,
             tool: tool.clone(),
             progress: Arc::new(progress),
+            began: began.clone(),
         };
-        call.state = CallState::Running { since: Instant::now(), tail };
+        call.state = CallState::Running { began, tail };
         let (agent, signals) = (self.agent.clone(), self.signals.clone());
         self.running.spawn(async move { (index, call::perform(agent, job, index, signals).await) });
     }
@@ -250,7 +267,7 @@ fn stopped_verdict(since: Instant, tail: &Mutex<String>) -> Verdict {
     let tail = if tail.is_empty() { String::new() } else { format!(" Last output:\n{tail}") };
     let seconds = format!("{:.1}", since.elapsed().as_secs_f64());
     let text = texts::STOPPED.replace("{seconds}", &seconds).replace("{tail}", &tail);
-    Verdict { output: ToolOutput::error(text), denied: false, ran: true, store_failed: false }
+    Verdict::ran(ToolOutput::error(text))
 }
 
 impl Call {

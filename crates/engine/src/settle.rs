@@ -27,9 +27,9 @@ impl Turn {
                 }
             }
         }
-        let stopped = self.tools.stop().await;
-        for index in &stopped {
-            self.tell(Happened::Finished(*index)).await?;
+        self.tools.stop().await;
+        while let Some(happened) = self.tools.untold() {
+            self.tell(happened).await?;
         }
         Ok(if self.interrupt.is_cancelled() { ToolsEnd::Cancelled } else { ToolsEnd::Finished })
     }
@@ -65,8 +65,8 @@ impl Turn {
             input: call.input.clone(),
         });
         self.tally.call(verdict.ran, denial);
-        if verdict.store_failed {
-            self.tally.store_failed("the session log cannot be written".into());
+        if let Some(error) = &verdict.store_error {
+            self.tally.store_failed(error.to_string());
             return Err(());
         }
         let event = Event::CallFinished {

@@ -13,6 +13,8 @@ pub(crate) struct Tally {
     api_time: Duration,
     denials: Vec<Denial>,
     calls_run: u32,
+    /// Of this turn's last answer.
+    text: String,
     error: Option<ModelError>,
     stop: Option<StopReason>,
     store_error: Option<String>,
@@ -38,6 +40,10 @@ impl Tally {
         self.denials.extend(denial);
     }
 
+    pub(crate) fn answered(&mut self, text: String) {
+        self.text = text;
+    }
+
     pub(crate) fn stopped(&mut self, stop: Option<StopReason>) {
         self.stop = stop;
         self.error = None;
@@ -58,12 +64,11 @@ impl Tally {
             usage += model.usage;
             cost = cost.zip(model.cost).map(|(a, b)| a + b);
         }
-        let answer = state.view.messages().filter(|message| message.is_assistant()).last();
         let failed = !matches!(terminal, Terminal::Completed);
         let error = self.store_error.or(self.error.as_ref().map(|error| error.message.clone()));
         Finished {
             terminal,
-            text: answer.map(|message| message.text()).unwrap_or_default(),
+            text: self.text,
             error: error.filter(|_| failed),
             error_status: self.error.and_then(|error| error.status).filter(|_| failed),
             stop: self.stop,

@@ -14,7 +14,13 @@ pub struct Capture {
 
 impl Capture {
     pub fn new(head: usize, tail: usize) -> Self {
-        Self { head_limit: head, tail_limit: tail, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+        Self {
+            head_limit: head,
+            tail_limit: tail,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            total: 0,
+        }
     }
 
     pub fn push(&mut self, chunk: &[u8]) {

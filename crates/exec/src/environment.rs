@@ -7,61 +7,53 @@
 use std::ffi::{OsStr, OsString};
 
 /// Variables that common tools need and that tell nothing secret.
-const ALLOWED: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "COLORTERM", "NO_COLOR",
-    "TZ", "TMPDIR", "TEMP", "TMP", "HOSTNAME", "CI",
-    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
-    "CARGO_HOME", "CARGO_TARGET_DIR", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "RUST_BACKTRACE", "RUSTFLAGS",
-    "GOPATH", "GOROOT", "GOBIN", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN",
-    "JAVA_HOME", "JDK_HOME", "MAVEN_HOME", "M2_HOME", "GRADLE_HOME", "GRADLE_USER_HOME", "ANDROID_HOME",
-    "ANDROID_SDK_ROOT", "KOTLIN_HOME", "SDKMAN_DIR",
-    "NVM_DIR", "NVM_BIN", "VOLTA_HOME", "FNM_DIR", "PNPM_HOME", "BUN_INSTALL", "DENO_DIR", "NODE_PATH",
-    "NODE_ENV", "npm_config_cache",
-    "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYTHONPATH", "PYTHONUNBUFFERED",
-    "PYTHONDONTWRITEBYTECODE", "PIP_CACHE_DIR", "UV_CACHE_DIR", "POETRY_HOME", "PIPX_HOME",
-    "RBENV_ROOT", "GEM_HOME", "GEM_PATH", "BUNDLE_PATH", "RUBYLIB", "COMPOSER_HOME", "DOTNET_ROOT", "NUGET_PACKAGES",
-    "GHCUP_INSTALL_BASE_PREFIX", "STACK_ROOT", "OPAMROOT", "OPAM_SWITCH_PREFIX", "MIX_HOME", "HEX_HOME",
-    "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "HOMEBREW_PREFIX", "NIX_PATH", "NIX_PROFILES",
-    "NIX_SSL_CERT_FILE", "CC", "CXX", "AR", "LD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS",
-    "CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH", "CCACHE_DIR", "SCCACHE_DIR", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
-    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-    "SOURCE_DATE_EPOCH", "DEBIAN_FRONTEND",
-    "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
-    "GIT_COMMITTER_DATE", "GIT_TERMINAL_PROMPT", "GIT_CEILING_DIRECTORIES", "GIT_OPTIONAL_LOCKS",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-];
+const ALLOWED: &str = "
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM NO_COLOR TZ TMPDIR TEMP TMP
+    HOSTNAME CI XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME CARGO_HOME
+    CARGO_TARGET_DIR RUSTUP_HOME RUSTUP_TOOLCHAIN RUST_BACKTRACE RUSTFLAGS GOPATH GOROOT
+    GOBIN GOCACHE GOMODCACHE GOFLAGS GOTOOLCHAIN JAVA_HOME JDK_HOME MAVEN_HOME M2_HOME
+    GRADLE_HOME GRADLE_USER_HOME ANDROID_HOME ANDROID_SDK_ROOT KOTLIN_HOME SDKMAN_DIR
+    NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR PNPM_HOME BUN_INSTALL DENO_DIR NODE_PATH NODE_ENV
+    npm_config_cache PYENV_ROOT VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV PYTHONPATH
+    PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PIP_CACHE_DIR UV_CACHE_DIR POETRY_HOME
+    PIPX_HOME RBENV_ROOT GEM_HOME GEM_PATH BUNDLE_PATH RUBYLIB COMPOSER_HOME DOTNET_ROOT
+    NUGET_PACKAGES GHCUP_INSTALL_BASE_PREFIX STACK_ROOT OPAMROOT OPAM_SWITCH_PREFIX MIX_HOME
+    HEX_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR HOMEBREW_PREFIX NIX_PATH NIX_PROFILES
+    NIX_SSL_CERT_FILE CC CXX AR LD CFLAGS CXXFLAGS CPPFLAGS LDFLAGS CMAKE_PREFIX_PATH
+    PKG_CONFIG_PATH CCACHE_DIR SCCACHE_DIR CUDA_HOME CUDA_PATH ROCM_PATH SSL_CERT_FILE
+    SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS HTTP_PROXY
+    HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+    SOURCE_DATE_EPOCH DEBIAN_FRONTEND GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE
+    GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE GIT_TERMINAL_PROMPT
+    GIT_CEILING_DIRECTORIES GIT_OPTIONAL_LOCKS GIT_DISCOVERY_ACROSS_FILESYSTEM";
 
 /// Refused even when the caller names them.
-const NEVER: &[&str] = &[
-    "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SUDO_ASKPASS", "GPG_AGENT_INFO", "XDG_RUNTIME_DIR",
-    "TMUX", "TMUX_PANE", "STY", "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XAUTHORITY", "KRB5CCNAME",
-    "BASH_ENV", "ENV", "ZDOTDIR", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD", "BASH_LOADABLES_PATH",
-    "PS0", "PS1", "PS2", "PS4", "IFS", "CDPATH", "GLOBIGNORE",
-    "EDITOR", "VISUAL", "PAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "MANPAGER", "SYSTEMD_EDITOR",
-    "PYTHONSTARTUP", "PYTHONHOME", "PERL5OPT", "PERL5DB", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS",
-    "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "GCONV_PATH",
-];
+const NEVER: &str = "
+    SSH_AUTH_SOCK SSH_AGENT_PID SSH_ASKPASS SUDO_ASKPASS GPG_AGENT_INFO XDG_RUNTIME_DIR TMUX
+    TMUX_PANE STY DISPLAY WAYLAND_DISPLAY WAYLAND_SOCKET XAUTHORITY KRB5CCNAME BASH_ENV ENV
+    ZDOTDIR PROMPT_COMMAND SHELLOPTS BASHOPTS BASH_XTRACEFD BASH_LOADABLES_PATH PS0 PS1 PS2
+    PS4 IFS CDPATH GLOBIGNORE EDITOR VISUAL PAGER BROWSER LESSOPEN LESSCLOSE MANPAGER
+    SYSTEMD_EDITOR PYTHONSTARTUP PYTHONHOME PERL5OPT PERL5DB RUBYOPT NODE_OPTIONS
+    JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER
+    GCONV_PATH";
 
-const NEVER_PREFIXES: &[&str] = &[
-    "LD_", "DYLD_", "BASH_FUNC_", "DBUS_", "GIT_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "ANTHROPIC_", "OPENAI_",
-    "CLAUDE_", "GEMINI_", "OSTLER_", "DOCKER_", "KUBE", "VAULT_", "SYSTEMD_", "LISTEN_", "NOTIFY_",
-];
+const NEVER_PREFIXES: &str = "
+    LD_ DYLD_ BASH_FUNC_ DBUS_ GIT_ AWS_ AZURE_ GCP_ GOOGLE_ ANTHROPIC_ OPENAI_ CLAUDE_
+    GEMINI_ OSTLER_ DOCKER_ KUBE VAULT_ SYSTEMD_ LISTEN_ NOTIFY_";
 
 /// Found anywhere in a name, these mean a credential. Compared in upper case.
-const CREDENTIAL_PARTS: &[&str] = &[
-    "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "CREDENTIAL", "APIKEY", "COOKIE", "SESSION",
-    "CONNECTION_STRING", "DATABASE_URL",
-];
+const CREDENTIAL_PARTS: &str = "
+    TOKEN SECRET PASSWORD PASSWD PASSPHRASE PASSCODE CREDENTIAL APIKEY COOKIE SESSION
+    CONNECTION_STRING DATABASE_URL";
 
 /// The same for words between underscores; as mere parts they would hit `AUTHOR` and `PATH`.
-const CREDENTIAL_WORDS: &[&str] = &["AUTH", "KEY", "PASS", "PAT", "PW", "DSN", "JWT", "OAUTH"];
+const CREDENTIAL_WORDS: &str = "
+    AUTH KEY PASS PAT PW DSN JWT OAUTH";
 
 /// Beginnings of values that are credentials whatever their variable is called.
-const CREDENTIAL_VALUES: &[&str] = &[
-    "sk-", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "eyJ",
-    "-----BEGIN", "Bearer ", "Basic ",
-];
+const CREDENTIAL_VALUES: &str = "
+    sk- ghp_ gho_ ghs_ ghu_ github_pat_ glpat- xoxb- xoxp- AKIA ASIA eyJ -----BEGIN Bearer
+    Basic";
 
 /// The variables a command may see: the allow-list, `LC_*`, and the names in `extra`. What looks
 /// like a credential and what changes how programs are started is left out even if it is named.
@@ -73,26 +65,34 @@ pub fn allowed_environment(
         let named = extra.iter().any(|wanted| wanted.as_ref() == name.as_os_str());
         // A name that is not UTF-8 is nobody's convention.
         let Some(name) = name.to_str() else { return false };
-        let allowed = ALLOWED.contains(&name);
-        (allowed || named || is_locale(name)) && !is_refused(name, allowed) && !is_secret_value(value)
+        let allowed = words(ALLOWED).any(|word| word == name);
+        (allowed || named || is_locale(name))
+            && !is_refused(name, allowed)
+            && !is_secret_value(value)
     })
     .collect()
 }
 
+fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
+    list.split_ascii_whitespace()
+}
+
 fn is_locale(name: &str) -> bool {
-    name.strip_prefix("LC_").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_uppercase()))
+    name.strip_prefix("LC_")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_uppercase()))
 }
 
 fn is_refused(name: &str, allowed: bool) -> bool {
     let valid = !name.is_empty() && !name.contains(['=', '\0']);
     let upper = name.to_ascii_uppercase();
-    let injects = NEVER.contains(&name) || (!allowed && NEVER_PREFIXES.iter().any(|p| upper.starts_with(p)));
+    let injects = words(NEVER).any(|word| word == name)
+        || (!allowed && words(NEVER_PREFIXES).any(|prefix| upper.starts_with(prefix)));
     !valid || injects || looks_like_credential(&upper)
 }
 
 fn looks_like_credential(upper: &str) -> bool {
-    CREDENTIAL_PARTS.iter().any(|part| upper.contains(part))
-        || upper.split('_').any(|word| CREDENTIAL_WORDS.contains(&word))
+    words(CREDENTIAL_PARTS).any(|part| upper.contains(part))
+        || words(CREDENTIAL_WORDS).any(|word| upper.split('_').any(|part| part == word))
 }
 
 fn is_secret_value(value: &OsStr) -> bool {
@@ -100,7 +100,7 @@ fn is_secret_value(value: &OsStr) -> bool {
     // `() {` is how functions used to be smuggled into shells.
     text.contains('\0')
         || text.starts_with("() {")
-        || CREDENTIAL_VALUES.iter().any(|start| text.starts_with(start))
+        || words(CREDENTIAL_VALUES).any(|start| text.starts_with(start))
         || has_password(&text)
 }
 
@@ -123,18 +123,18 @@ mod tests {
 
     #[test]
     fn tools_find_their_parts() {
-        for name in [
-            "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "CI",
-            "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV",
-            "CONDA_PREFIX", "NODE_PATH", "PKG_CONFIG_PATH", "GIT_AUTHOR_NAME", "https_proxy",
-        ] {
+        for name in words(
+            "PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDIR CI
+             CARGO_HOME RUSTUP_HOME GOPATH GOROOT JAVA_HOME NVM_DIR PYENV_ROOT VIRTUAL_ENV
+             CONDA_PREFIX NODE_PATH PKG_CONFIG_PATH GIT_AUTHOR_NAME https_proxy",
+        ) {
             assert!(passes(name, "value", &[]), "{name}");
         }
     }
 
     #[test]
     fn the_two_lists_do_not_contradict_each_other() {
-        for name in ALLOWED {
+        for name in words(ALLOWED) {
             assert!(passes(name, "value", &[]), "{name} is allowed and refused");
         }
     }
@@ -149,12 +149,12 @@ mod tests {
     #[test]
     fn a_named_variable_passes_unless_it_opens_a_door() {
         assert!(passes("MY_SETTING", "value", &["MY_SETTING"]));
-        for name in [
-            "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "TMUX", "DISPLAY", "WAYLAND_DISPLAY",
-            "BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PROMPT_COMMAND", "BASH_FUNC_ls%%", "GIT_SSH_COMMAND",
-            "GIT_CONFIG_COUNT", "GIT_EXTERNAL_DIFF", "AWS_PROFILE", "ANTHROPIC_BASE_URL", "GITHUB_TOKEN", "my_secret",
-            "DB_PASSWORD", "SERVICE_API_KEY", "NPM_AUTH_FILE", "SOME_KEY", "DATABASE_URL", "NODE_OPTIONS", "A=B", "",
-        ] {
+        for name in words(
+            "DBUS_SESSION_BUS_ADDRESS SSH_AUTH_SOCK XDG_RUNTIME_DIR TMUX DISPLAY WAYLAND_DISPLAY
+             BASH_ENV ENV LD_PRELOAD LD_LIBRARY_PATH PROMPT_COMMAND BASH_FUNC_ls%% GIT_SSH_COMMAND
+             GIT_CONFIG_COUNT GIT_EXTERNAL_DIFF AWS_PROFILE ANTHROPIC_BASE_URL GITHUB_TOKEN my_secret
+             DB_PASSWORD SERVICE_API_KEY NPM_AUTH_FILE SOME_KEY DATABASE_URL NODE_OPTIONS A=B",
+        ) {
             assert!(!passes(name, "value", &[name]), "{name}");
         }
     }
@@ -172,7 +172,11 @@ mod tests {
     fn order_and_bytes_are_kept() {
         use std::os::unix::ffi::OsStringExt;
         let raw = OsString::from_vec(vec![b'/', 0xff]);
-        let all = [("PATH".into(), raw.clone()), ("FOO".into(), "x".into()), ("HOME".into(), "/h".into())];
+        let all = [
+            ("PATH".into(), raw.clone()),
+            ("FOO".into(), "x".into()),
+            ("HOME".into(), "/h".into()),
+        ];
         let none: [&str; 0] = [];
         assert_eq!(
             allowed_environment(all.into_iter(), &none),

@@ -48,18 +48,27 @@ pub enum ExecError {
     )]
     SupervisorGivenUp { deaths: u32 },
 
-    #[error("process {pid} does not end even after SIGKILL; it may hang in the kernel, look at it with ps")]
+    #[error(
+        "process {pid} does not end even after SIGKILL; it may hang in the kernel, look at it with ps"
+    )]
     Unkillable { pid: i32 },
 
     #[error("the executor was shut down; no further commands are run")]
     Closed,
 
-    #[error("the supervisor did not end within {seconds} s of being told to; look for its children with ps")]
+    #[error(
+        "the supervisor did not end within {seconds} s of being told to; look for its children with ps"
+    )]
     StillEnding { seconds: u64 },
 }
 
 impl ExecError {
-    pub(crate) fn from_failure(failure: Failure, program: PathBuf, cwd: PathBuf, bytes: usize) -> Self {
+    pub(crate) fn from_failure(
+        failure: Failure,
+        program: PathBuf,
+        cwd: PathBuf,
+        bytes: usize,
+    ) -> Self {
         let source = io::Error::from_raw_os_error(failure.errno);
         match (failure.stage, failure.errno) {
             (Stage::Exec, libc::E2BIG) => ExecError::TooLong { bytes },
@@ -71,7 +80,9 @@ impl ExecError {
             (Stage::Descriptors, _) => {
                 ExecError::Resources { doing: "hand the command to the supervisor", source }
             }
-            (Stage::Fork, _) => ExecError::Resources { doing: "create a process for the command", source },
+            (Stage::Fork, _) => {
+                ExecError::Resources { doing: "create a process for the command", source }
+            }
             (stage, _) => ExecError::Start { program, step: stage.name(), source },
         }
     }

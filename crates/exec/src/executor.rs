@@ -83,7 +83,11 @@ impl Executor {
 
     /// Runs a command to its end. `sink` gets the output as it comes, up to
     /// [`OutputLimits::sink`](crate::OutputLimits::sink). Dropping the future kills the command.
-    pub async fn run(&self, command: Command, sink: impl FnMut(&[u8])) -> Result<Finished, ExecError> {
+    pub async fn run(
+        &self,
+        command: Command,
+        sink: impl FnMut(&[u8]),
+    ) -> Result<Finished, ExecError> {
         self.spawn(command).await?.wait_with(sink).await
     }
 
@@ -170,7 +174,9 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
 /// Makes the command's sockets and pipe, sends their other ends away with the request, and closes
 /// them here.
 fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, OwnedFd), Refusal> {
-    let resources = |source| Refusal::Failed(ExecError::Resources { doing: "open a pipe for the command", source });
+    let resources = |source| {
+        Refusal::Failed(ExecError::Resources { doing: "open a pipe for the command", source })
+    };
     let (output, theirs_output) = output_pipe().map_err(resources)?;
     let (control, theirs_control) = socket::pair().map_err(resources)?;
     let script = command.script.as_deref().map(memory_file).transpose().map_err(resources)?;
@@ -211,7 +217,8 @@ fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = std::fs::File::from(rustix::fs::memfd_create("ostler-exec", MemfdFlags::CLOEXEC)?);
+    let mut file =
+        std::fs::File::from(rustix::fs::memfd_create("ostler-exec", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
     Ok(file.into())
 }

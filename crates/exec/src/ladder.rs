@@ -100,7 +100,11 @@ mod tests {
         let start = Instant::now();
         let mut ladder = Ladder::new(start, Some(5 * SECOND), 2 * SECOND);
         assert_eq!(ladder.stop(start), Step::Terminate);
-        assert_eq!(ladder.stop(start + SECOND), Step::Nothing, "a second stop must not renew the grace");
+        assert_eq!(
+            ladder.stop(start + SECOND),
+            Step::Nothing,
+            "a second stop must not renew the grace"
+        );
         assert_eq!(ladder.wake(), Some(start + 2 * SECOND));
         assert_eq!(ladder.kill(start + SECOND), Step::Kill);
         assert_eq!(ladder.kill(start + SECOND), Step::Nothing);

@@ -64,7 +64,9 @@ impl Link {
         let second = Self::launch(program)?;
         match second.greeting().await {
             Ok(true) => Ok(second),
-            Ok(false) => Err(refused(program, "it ended without a greeting; is it a supervisor?".into())),
+            Ok(false) => {
+                Err(refused(program, "it ended without a greeting; is it a supervisor?".into()))
+            }
             Err(error) => Err(refused(program, error.to_string())),
         }
     }
@@ -73,7 +75,8 @@ impl Link {
     // possibly large and threaded process. Its output goes nowhere, so that it cannot keep a pipe
     // of ours open.
     fn launch(program: &SupervisorProgram) -> Result<Self, ExecError> {
-        let resources = |source| ExecError::Resources { doing: "open a socket to the supervisor", source };
+        let resources =
+            |source| ExecError::Resources { doing: "open a socket to the supervisor", source };
         let (channel, theirs) = socket::pair().map_err(resources)?;
         let process = std::process::Command::new(&program.program)
             .args(&program.args)
@@ -101,7 +104,9 @@ impl Link {
             Err(_) => {
                 let _ = self.process().kill();
                 let seconds = GREETING_LIMIT.as_secs();
-                return Err(io::Error::other(format!("no greeting within {seconds} s; is it a supervisor?")));
+                return Err(io::Error::other(format!(
+                    "no greeting within {seconds} s; is it a supervisor?"
+                )));
             }
         };
         match text.get(..length) {
@@ -154,7 +159,10 @@ impl Link {
             return Ok(());
         }
         // Not reaped yet, so the number is still that process.
-        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+        let pid = i32::try_from(self.pid())
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(io::ErrorKind::NotFound)?;
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         let _ = readable(handle)?.readable().await?;
         self.process().wait()?;

@@ -49,8 +49,10 @@ impl Running {
         pid: i32,
         command: &Command,
     ) -> Result<Self, ExecError> {
-        let output = readable(output)
-            .map_err(|source| ExecError::Resources { doing: "watch the command's output", source })?;
+        let output = readable(output).map_err(|source| ExecError::Resources {
+            doing: "watch the command's output",
+            source,
+        })?;
         let started = Instant::now();
         Ok(Self {
             link,
@@ -202,7 +204,8 @@ impl Control {
     /// The next report; None when the supervisor has closed the socket. Safe to cancel.
     pub(crate) async fn report(&self) -> io::Result<Option<Report>> {
         let mut bytes = [0; REPORT_SIZE];
-        let read = self.socket.async_io(Interest::READABLE, |fd| socket::receive(fd, &mut bytes)).await;
+        let read =
+            self.socket.async_io(Interest::READABLE, |fd| socket::receive(fd, &mut bytes)).await;
         let length = read?;
         Ok(bytes.get(..length).and_then(Report::decode))
     }

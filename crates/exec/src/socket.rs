@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
 /// The most descriptors one packet carries.
@@ -34,7 +34,8 @@ pub(crate) fn send(socket: impl AsFd, parts: &[&[u8]], fds: &[BorrowedFd<'_>]) -
 
 /// Receives a small packet without descriptors; zero bytes mean that the other side is gone.
 pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
-    let result = rustix::io::retry_on_intr(|| rustix::net::recv(&socket, &mut *buffer, RecvFlags::DONTWAIT));
+    let result =
+        rustix::io::retry_on_intr(|| rustix::net::recv(&socket, &mut *buffer, RecvFlags::DONTWAIT));
     match result {
         Ok((length, _)) => Ok(length),
         Err(Errno::CONNRESET) => Ok(0),
@@ -59,7 +60,9 @@ pub(crate) fn receive_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> io::Resu
     });
     let message = match result {
         Ok(message) => message,
-        Err(Errno::CONNRESET) => return Ok(Packet { length: 0, fds: Vec::new(), truncated: false }),
+        Err(Errno::CONNRESET) => {
+            return Ok(Packet { length: 0, fds: Vec::new(), truncated: false });
+        }
         Err(error) => return Err(error.into()),
     };
     let fds = ancillary
@@ -78,5 +81,6 @@ pub(crate) fn is_hung_up(socket: impl AsFd) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut fds = [PollFd::new(&socket, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    poll(&mut fds, Some(&now)).is_ok()
+        && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }

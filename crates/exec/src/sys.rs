@@ -48,19 +48,27 @@ unsafe fn close_from(first: libc::c_int) {
 /// Blocks every signal that would end the supervisor and gives each its default action, so that
 /// commands start clean after an empty mask. Returns a descriptor that is readable when a child ends.
 pub(crate) fn mute_signals() -> io::Result<OwnedFd> {
-    // SAFETY: the sets are initialised by sigemptyset/sigfillset before use; SIG_DFL is a valid
-    // action; no other thread exists that could observe the mask half-changed.
+    // SAFETY: zeroes are the kernel's form of "default action" whatever the order of its fields,
+    // and the buffer is larger than that structure; the sets are initialised before use; no other
+    // thread exists that could observe the change half-done.
     unsafe {
-        for signal in 1..=libc::SIGRTMAX() {
-            let mut old: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(signal, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_IGN {
-                libc::signal(signal, libc::SIG_DFL);
-            }
+        let default = [0u64; 8];
+        for signal in 1..=64 {
+            // The C library hides two signals from its own function, and those are inherited too.
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                std::ptr::null::<u8>(),
+                8,
+            );
         }
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         // Faults of our own must end us, not be held back.
-        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGTRAP] {
+        for fault in
+            [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGTRAP]
+        {
             libc::sigdelset(&mut all, fault);
         }
         check(libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut()))?;

@@ -21,7 +21,11 @@ pub fn strip_terminal(text: &str) -> String {
             '\t' => screen.put(c),
             '\0'..='\u{1f}' => screen.put(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
             '\u{7f}' => screen.put('\u{2421}'),
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
                 screen.put('\u{fffd}');
             }
             c => screen.put(c),
@@ -110,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_terminal_is_told_nothing() {
-        let check = |input: &str, expected: &str| assert_eq!(strip_terminal(input), expected, "{input:?}");
+        let check =
+            |input: &str, expected: &str| assert_eq!(strip_terminal(input), expected, "{input:?}");
         check("plain\ttext\n", "plain\ttext\n");
         check("\x1b[1;31mred\x1b[0m", "red");
         check("\x1b[2J\x1b[Hgone", "gone");
@@ -130,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_line_written_over_shows_its_last_state() {
-        let check = |input: &str, expected: &str| assert_eq!(strip_terminal(input), expected, "{input:?}");
+        let check =
+            |input: &str, expected: &str| assert_eq!(strip_terminal(input), expected, "{input:?}");
         check("10%\r50%\r100%\ndone", "100%\ndone");
         check("dos\r\nlines\r\n", "dos\nlines\n");
         check("kept\r", "kept");

@@ -89,7 +89,10 @@ fn check(command: &Command) -> Result<(), ExecError> {
         return invalid("it holds a NUL byte, which no program can receive; remove it".into());
     }
     if !command.program.is_absolute() {
-        return invalid(format!("the program {} is not an absolute path", command.program.display()));
+        return invalid(format!(
+            "the program {} is not an absolute path",
+            command.program.display()
+        ));
     }
     if !command.cwd.is_absolute() {
         return invalid(format!("the directory {} is not an absolute path", command.cwd.display()));
@@ -102,7 +105,9 @@ fn check(command: &Command) -> Result<(), ExecError> {
 
 pub(crate) fn decode(body: &[u8]) -> Option<Request<'_>> {
     let (header, mut strings) = body.split_at_checked(HEADER)?;
-    let number = |index: usize| Some(u64::from_ne_bytes(header.get(index * 8..index * 8 + 8)?.try_into().ok()?));
+    let number = |index: usize| {
+        Some(u64::from_ne_bytes(header.get(index * 8..index * 8 + 8)?.try_into().ok()?))
+    };
     let limit = |index| number(index).map(|value| (value != NO_LIMIT).then_some(value));
     let count = |at: usize| Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?));
 
@@ -203,7 +208,9 @@ impl Report {
             Report::Started { pid } => [1, pid, 0, 0],
             Report::Failed(Failure { stage, errno }) => [2, stage as i32, errno, 0],
             Report::Exited(Exit { ended: Ended::Code(code), signalled }) => [3, code, signalled, 0],
-            Report::Exited(Exit { ended: Ended::Signal(number), signalled }) => [4, number, signalled, 0],
+            Report::Exited(Exit { ended: Ended::Signal(number), signalled }) => {
+                [4, number, signalled, 0]
+            }
         };
         let mut bytes = [0; REPORT_SIZE];
         for (place, field) in bytes.chunks_exact_mut(4).zip(fields) {

@@ -46,7 +46,9 @@ fn what_no_program_can_receive_is_refused_with_a_reason() {
 #[test]
 fn too_much_is_refused_before_it_is_copied() {
     let long = "x".repeat(MAX_BODY);
-    assert!(matches!(encode(&command(&[&long], &[])), Err(ExecError::TooLong { bytes }) if bytes > MAX_BODY));
+    assert!(
+        matches!(encode(&command(&[&long], &[])), Err(ExecError::TooLong { bytes }) if bytes > MAX_BODY)
+    );
     let script = ":;".repeat(MAX_SCRIPT);
     assert!(matches!(encode(&crate::bash(&script, "/", vec![])), Err(ExecError::TooLong { .. })));
 }

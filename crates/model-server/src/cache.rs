@@ -54,20 +54,26 @@ impl Row {
             row.block("tool", tool);
         }
         match request.get("system") {
-            Some(Value::Array(blocks)) => blocks.iter().for_each(|block| row.block("system", block)),
+            Some(Value::Array(blocks)) => {
+                blocks.iter().for_each(|block| row.block("system", block))
+            }
             Some(whole @ Value::String(_)) => row.string("system", whole),
             _ => {}
         }
-        // A change of these reaches every message, but neither tools nor system.
+        // A change of these reaches every message, but neither tools nor system; they weigh nothing.
+        let weight = row.bytes;
         for setting in ["thinking", "tool_choice"] {
             if let Some(value) = request.get(setting) {
                 row.value(value, 0);
             }
         }
+        row.bytes = weight;
         for message in list(request, "messages") {
             let role = text(message, "role");
             match message.get("content") {
-                Some(Value::Array(blocks)) => blocks.iter().for_each(|block| row.block(role, block)),
+                Some(Value::Array(blocks)) => {
+                    blocks.iter().for_each(|block| row.block(role, block))
+                }
                 Some(whole @ Value::String(_)) => row.string(role, whole),
                 _ => {}
             }
@@ -204,11 +210,11 @@ impl Cache {
             return Usage { input: total, ..Usage::default() };
         }
         self.entries.retain(|_, entry| entry.until > now);
-        let cacheable =
-            |prefix: &Prefix| prefix.marker.is_some() && tokens(prefix.bytes, rule) >= rule.cache_minimum;
-        let markers: Vec<usize> = (0..row.blocks.len())
-            .filter(|at| row.blocks.get(*at).is_some_and(cacheable))
-            .collect();
+        let cacheable = |prefix: &Prefix| {
+            prefix.marker.is_some() && tokens(prefix.bytes, rule) >= rule.cache_minimum
+        };
+        let markers: Vec<usize> =
+            (0..row.blocks.len()).filter(|at| row.blocks.get(*at).is_some_and(cacheable)).collect();
         let hit = markers.iter().filter_map(|marker| self.look_back(row, *marker)).max();
         let read = self.read(row, hit, rule, now);
         let mut usage = Usage { cache_read: read, ..Usage::default() };
@@ -244,5 +250,55 @@ impl Cache {
             entry.until = now + entry.ttl.time();
         }
         tokens(prefix.bytes, rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(ttl: &str) -> Row {
+        let control = json!({"type": "ephemeral", "ttl": ttl});
+        let block = json!({"type": "text", "text": "x".repeat(8000), "cache_control": control});
+        Row::of(&json!({"model": "m", "messages": [{"role": "user", "content": [block]}]}))
+    }
+
+    #[test]
+    fn entries_live_from_their_last_use() {
+        let rule = UsageRule::default();
+        let second = Duration::from_secs(1);
+        for (ttl, life) in [("5m", 300), ("1h", 3600)] {
+            let (mut cache, start) = (Cache::default(), Instant::now());
+            let mut read = |at: u32| cache.charge(&row(ttl), &rule, start + second * at).cache_read;
+            assert_eq!(read(0), 0, "{ttl}");
+            assert_eq!(read(life - 1), 2003, "{ttl}: still alive");
+            assert_eq!(read(2 * life - 2), 2003, "{ttl}: the use before kept it alive");
+            assert_eq!(read(3 * life), 0, "{ttl}: nobody used it for too long");
+        }
+    }
+
+    #[test]
+    fn data_named_like_a_marker_is_data() {
+        let of = |control: Value| {
+            let input = json!({"cache_control": control});
+            let call = json!({"type": "tool_use", "id": "a", "name": "b", "input": input});
+            Row::of(&json!({"messages": [{"role": "assistant", "content": [call]}]}))
+        };
+        let (one, two) = (of(json!({"type": "ephemeral"})), of(json!({"type": "other"})));
+        let (one, two) = (one.blocks.last().unwrap(), two.blocks.last().unwrap());
+        assert!(one.marker.is_none());
+        assert_ne!(one.hash, two.hash, "a change of data changes the prefix");
+    }
+
+    #[test]
+    fn neighbours_do_not_run_into_each_other() {
+        let of = |one: &str, two: &str| {
+            Row::of(&json!({"messages": [{"role": "user", "content": [
+                {"type": "text", "text": one}, {"type": "text", "text": two}]}]}))
+        };
+        let last = |row: Row| row.blocks.last().unwrap().hash;
+        assert_ne!(last(of("ab", "c")), last(of("a", "bc")));
     }
 }

@@ -104,9 +104,10 @@ fn parse_head(buffer: &mut BytesMut) -> Result<Option<Head>, NoRequest> {
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => return Err(bad(400, format!("The request head cannot be read: {error}"))),
     };
-    let headers = request.headers.iter().map(|header| {
-        (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-    });
+    let headers = request
+        .headers
+        .iter()
+        .map(|header| (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned()));
     let head = Head {
         method: request.method.unwrap_or_default().to_owned(),
         target: request.path.unwrap_or_default().to_owned(),

@@ -106,3 +106,17 @@ fn forget<K: std::hash::Hash + Eq, V>(entries: &mut HashMap<K, (u64, V)>) {
         entries.retain(|_, (age, _)| *age >= oldest_kept);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_has_a_bound_and_forgets_the_oldest() {
+        let mut entries: HashMap<u64, (u64, ())> =
+            (0..MOST as u64 + 1).map(|n| (n, (n, ()))).collect();
+        forget(&mut entries);
+        assert!(entries.len() <= MOST / 2 + 1);
+        assert!(entries.contains_key(&(MOST as u64)) && !entries.contains_key(&0));
+    }
+}

@@ -57,7 +57,11 @@ pub(crate) struct Asked {
 pub(crate) enum Decision {
     Ready(Response),
     /// The reply is Rust code; the caller runs it where it may block.
-    Ask { compute: Compute, recorded: Arc<Recorded>, asked: Box<Asked> },
+    Ask {
+        compute: Compute,
+        recorded: Arc<Recorded>,
+        asked: Box<Asked>,
+    },
 }
 
 enum Granted {
@@ -82,7 +86,12 @@ impl Shared {
     }
 
     /// Judges a request, records it, and says what it gets.
-    pub fn decide(&self, incoming: Incoming, connection: u64, arrived: Instant) -> (usize, Decision) {
+    pub fn decide(
+        &self,
+        incoming: Incoming,
+        connection: u64,
+        arrived: Instant,
+    ) -> (usize, Decision) {
         let granted = self.judge(&incoming);
         let (verdict, step) = match &granted {
             Ok(Granted::Reply { step, .. }) => (Verdict::Accepted, *step),
@@ -153,8 +162,7 @@ impl Shared {
         let row = Row::of(&json);
         let tokens = row.tokens(usage);
         let mut state = self.lock();
-        let learned =
-            validate::check_body(&json, &incoming.headers, route, rules, &state.sent)?;
+        let learned = validate::check_body(&json, &incoming.headers, route, rules, &state.sent)?;
         let Learned { tool_ids, merged_roles, idle_thinking } = learned;
         if route == Route::CountTokens {
             return Ok(Granted::Tokens(tokens));

@@ -72,7 +72,11 @@ pub(crate) fn check_body(
 }
 
 /// A field that must be there.
-fn required<'a>(fields: &'a Map<String, Value>, path: &str, key: &str) -> Result<&'a Value, Refusal> {
+fn required<'a>(
+    fields: &'a Map<String, Value>,
+    path: &str,
+    key: &str,
+) -> Result<&'a Value, Refusal> {
     fields.get(key).ok_or_else(|| invalid(format!("{path}{key}: Field required")))
 }
 

@@ -134,7 +134,11 @@ mod tests {
         let catalog: Catalog = toml::from_str(include_str!("models.toml")).expect("models.toml");
         assert_eq!(catalog.family.len(), CATALOG.family.len());
         for (alias, name) in &catalog.alias {
-            assert_ne!(family(&ModelId::new(name)).thinking, Style::Unknown, "{alias} leads to a known family");
+            assert_ne!(
+                family(&ModelId::new(name)).thinking,
+                Style::Unknown,
+                "{alias} leads to a known family"
+            );
         }
         for family in &catalog.family {
             assert!(u64::from(family.max_output) < family.window, "{}", family.prefix);

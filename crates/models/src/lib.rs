@@ -1,1 +1,39 @@
-//! Wire protocols as pure state machines, providers as data, HTTP transport.
+//! Models over the network: wire protocols as pure state machines, providers as data, transport and retries.
+//!
+//! Invariants
+//! - **The prefix is stable by construction.** A message, the tools and the system text are rendered to bytes once;
+//!   a request is a list of shared slices. Without its cache marks each request extends the one before it.
+//! - **A stream that breaks off is an error**, never a short success: only `message_stop` ends an answer.
+//! - **Before an answer begins, failures are repeated here; after it has begun, never.** Who reads the stream knows
+//!   by its first event.
+//! - **Credentials go to one host**: no redirect is followed, no proxy is taken that was not given, no certificate
+//!   error is passed over, and no text, debug output or error holds a secret.
+//! - **Everything is bounded**: an event, an answer, the number of its blocks, each wait, all waits, all repeats.
+//!
+//! Deliberately absent: reading the environment, files or the clock (settings are values, time is only measured);
+//! HTTP/2 and compression (a stream of small events gains nothing); asking without streaming.
+
+mod attempt;
+mod catalog;
+mod deadline;
+mod failure;
+mod http_model;
+pub mod protocol;
+mod provider;
+mod proxy;
+mod retry;
+mod secret;
+mod settings;
+pub mod sse;
+mod transport;
+
+pub use catalog::resolve_model;
+pub use deadline::Deadlines;
+pub use http_model::HttpModel;
+pub use protocol::anthropic_messages::cache::CacheSetting;
+pub use protocol::anthropic_messages::options::Effort;
+pub use provider::{CredentialKind, Credentials, Protocol, Provider};
+pub use proxy::ProxySettings;
+pub use retry::{Decision, GiveUp, RetryPolicy, Tried};
+pub use secret::Secret;
+pub use settings::{CaFile, Jitter, Settings, SetupError};

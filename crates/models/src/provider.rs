@@ -1,6 +1,8 @@
 //! Who is asked, and with which credential. A provider is data; the table is `providers.toml`.
 
 use crate::secret::Secret;
+use crate::settings::SetupError;
+use reqwest::Url;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -37,8 +39,22 @@ impl Provider {
         Provider { base_url: base_url.into(), ..self }
     }
 
-    pub(crate) fn endpoint(&self) -> String {
-        format!("{}{}", self.base_url.trim().trim_end_matches('/'), self.path)
+    /// Where requests go: the base URL, which may have a path of its own, and the provider's path.
+    pub(crate) fn endpoint(&self) -> Result<Url, SetupError> {
+        let bad = |why: &'static str| SetupError::BaseUrl { why };
+        let mut url =
+            Url::parse(self.base_url.trim()).map_err(|_| bad("it cannot be read as a URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(bad("it must begin with http:// or https://"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad("it must not hold a user name or password"));
+        }
+        let path = format!("{}{}", url.path().trim_end_matches('/'), self.path);
+        url.set_path(&path);
+        url.set_query(None);
+        url.set_fragment(None);
+        Ok(url)
     }
 }
 
@@ -68,7 +84,10 @@ mod tests {
             toml::from_str(include_str!("providers.toml")).expect("providers.toml");
         assert_eq!(table, *TABLE);
         let anthropic = Provider::named("anthropic").expect("the built-in provider");
-        assert_eq!(anthropic.endpoint(), "https://api.anthropic.com/v1/messages");
+        assert_eq!(
+            anthropic.endpoint().map(String::from),
+            Ok("https://api.anthropic.com/v1/messages".into())
+        );
         assert_eq!(anthropic.headers["anthropic-version"], "2023-06-01");
         assert_eq!(Provider::named("nobody"), None);
     }
@@ -76,8 +95,13 @@ mod tests {
     #[test]
     fn a_base_url_may_have_a_path_and_a_slash() {
         let provider = Provider::named("anthropic").expect("the built-in provider");
-        for base in ["http://127.0.0.1:8080/proxy", "http://127.0.0.1:8080/proxy/", " http://127.0.0.1:8080/proxy// "] {
-            assert_eq!(provider.clone().at(base).endpoint(), "http://127.0.0.1:8080/proxy/v1/messages");
+        for base in [
+            "http://127.0.0.1:8080/proxy",
+            "http://127.0.0.1:8080/proxy/",
+            " http://127.0.0.1:8080/proxy// ",
+        ] {
+            let endpoint = provider.clone().at(base).endpoint().map(String::from);
+            assert_eq!(endpoint, Ok("http://127.0.0.1:8080/proxy/v1/messages".into()));
         }
     }
 

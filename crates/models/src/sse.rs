@@ -134,7 +134,8 @@ impl Decoder {
 
 /// Whole lines only are decoded, so a character cut by the network is never damaged.
 fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned())
+    String::from_utf8(bytes)
+        .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned())
 }
 
 #[cfg(test)]

@@ -28,7 +28,11 @@ fn each_rule_of_the_format() {
         ("several data lines", "data: 1\ndata\ndata: 3\n\n", &[("", "1\n\n3")]),
         ("empty data is an event", "event: a\ndata:\n\n", &[("a", "")]),
         ("an event without data is none", "event: a\n\ndata: 1\n\n", &[("", "1")]),
-        ("comments, id, retry, unknown", ": hi\nid: 7\nretry: 1\nfoo: bar\ndata: 1\n\n", &[("", "1")]),
+        (
+            "comments, id, retry, unknown",
+            ": hi\nid: 7\nretry: 1\nfoo: bar\ndata: 1\n\n",
+            &[("", "1")],
+        ),
         ("byte order mark", "\u{feff}data: 1\n\n", &[("", "1")]),
         ("mark in the middle is text", "data: \u{feff}1\n\n", &[("", "\u{feff}1")]),
         ("blank lines between", "\n\n\ndata: 1\n\n\n\n", &[("", "1")]),

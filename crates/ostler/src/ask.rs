@@ -1,7 +1,8 @@
 //! One question, one stream.
 
-use crate::engine::{Engine, Init};
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::init::Init;
 use crate::options::Options;
 use ostler_core::message::Message;
 use ostler_engine::TurnStream;

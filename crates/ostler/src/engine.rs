@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::first_message::with_environment;
+use crate::init::Init;
 use crate::options::Options;
 use crate::session;
 use crate::system::{SystemClock, jitter, today};
@@ -13,24 +14,14 @@ use ostler_core::ports::{Model, Tool};
 use ostler_core::session::Session;
 use ostler_core::turn::Limits;
 use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run};
-use ostler_exec::{Executor, SupervisorProgram};
-use ostler_models::HttpModel;
+use ostler_exec::Executor;
+use ostler_models::{HttpModel, Provider};
+use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
 const SYSTEM: &str = include_str!("../../../prompts/system.md").trim_ascii();
-
-/// Proof that [`init`] ran: commands are started by a second copy of this program, which must know its role.
-pub struct Init {
-    supervisor: SupervisorProgram,
-}
-
-/// Call it first in `main`. In the supervisor's copy of the program it does not return.
-pub fn init() -> Init {
-    ostler_exec::supervise_if_asked();
-    Init { supervisor: SupervisorProgram::this_program() }
-}
 
 /// Runs a future to its end on a runtime of its own: for programs that have none.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Error> {
@@ -50,7 +41,7 @@ impl Engine {
         let mut workspace = workspace(&options)?;
         let opened = session::open(&options, &workspace.cwd)?;
         if let Some(home) = &options.home {
-            workspace.readable.push(real(&home.join("blobs"))?);
+            workspace.readable.push(real(home)?.join("blobs"));
         }
         let session = Session::fold(opened.loaded.entries).close();
         let model = Arc::new(http_model(&options)?);
@@ -95,6 +86,12 @@ impl Engine {
 
     pub fn model(&self) -> &ModelId {
         &self.agent.choice.primary
+    }
+
+    /// The primary model and, if there is one, the fallback.
+    pub fn models(&self) -> Vec<ModelId> {
+        let choice = &self.agent.choice;
+        [Some(choice.primary.clone()), choice.fallback.clone()].into_iter().flatten().collect()
     }
 
     pub fn model_info(&self, model: &ModelId) -> ostler_core::ports::ModelInfo {
@@ -148,14 +145,18 @@ fn real(path: &Path) -> Result<PathBuf, Error> {
 }
 
 fn http_model(options: &Options) -> Result<HttpModel, Error> {
-    let mut settings = ostler_models::ModelSettings::anthropic(options.credentials.clone(), Arc::new(jitter));
-    if let Some(url) = &options.base_url {
-        settings.provider.base_url = url.clone();
-    }
+    let wrong = |error: &dyn std::fmt::Display| Error::Model(error.to_string());
+    let provider = Provider::named("anthropic").ok_or_else(|| wrong(&"the provider table has no anthropic"))?;
+    let provider = match &options.base_url {
+        Some(url) => provider.at(url.as_str()),
+        None => provider,
+    };
+    let mut settings = ostler_models::Settings::new(provider, options.credentials.clone());
     settings.proxies = options.proxies.clone();
     settings.ca_file = options.ca_file.clone();
-    settings.deadlines = options.deadlines.clone();
-    HttpModel::new(settings).map_err(|error| Error::Model(error.to_string()))
+    settings.deadlines = options.deadlines;
+    settings.jitter = Arc::new(jitter);
+    HttpModel::new(settings).map_err(|error| wrong(&error))
 }
 
 /// A budget that nobody can compute must not look like one.
@@ -184,11 +185,9 @@ fn rules(options: &Options, workspace: &Workspace) -> Result<Rules, Error> {
 /// A tool that is denied as a whole is not offered at all.
 fn toolbox(init: &Init, options: &Options, workspace: &Workspace, session: &Session) -> Result<Toolbox, Error> {
     let all = ostler_tools::built_in(ostler_tools::Setup {
-        workspace: workspace.clone(),
+        files: Arc::new(Files::new(workspace.clone(), session.seen.clone(), session.snapshots.clone())),
         executor: Executor::new(init.supervisor.clone()),
         environment: options.environment.clone(),
-        seen: session.seen.clone(),
-        snapshots: session.snapshots.clone(),
     });
     let known: Vec<&str> = all.iter().map(|tool| tool.spec().name.as_str()).collect();
     for name in options.tools.iter().flatten() {

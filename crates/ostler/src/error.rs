@@ -2,6 +2,7 @@
 
 use ostler_core::permission::RuleError;
 use ostler_core::ports::StoreError;
+use ostler_store::FindError;
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,10 @@ pub enum Error {
     Rule(#[from] RuleError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error("there is no session in this folder to fork")]
+    NothingToFork,
     #[error("there is no tool named \"{name}\"; the tools are {known}")]
     UnknownTool { name: String, known: String },
     #[error("a budget needs a price, and none is known for the model \"{0}\". Leave the budget out, or choose another model")]

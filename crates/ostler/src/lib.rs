@@ -6,7 +6,7 @@
 //!
 //! fn main() -> Result<(), ostler::Error> {
 //!     let init = ostler::init(); // first: the same program also serves as its own supervisor
-//!     let key = ostler::Credentials::api_key("my key", "sk-ant-…");
+//!     let key = ostler::api_key("my key", "sk-ant-…");
 //!     let engine = Engine::open(&init, Options::new("/path/to/project", key))?;
 //!     ostler::block_on(async {
 //!         let mut turn = engine.submit("What does this project do?");
@@ -23,25 +23,32 @@
 //! - **No environment, no home folder, no terminal.** What a caller wants from those, it passes in [`Options`].
 
 mod ask;
+mod command;
 mod engine;
 mod error;
 mod first_message;
+mod init;
 mod options;
 mod session;
 mod system;
 
 pub use ask::ask;
-pub use engine::{Engine, Init, block_on, init};
+pub use command::{allowed_environment, run_command};
+pub use engine::{Engine, block_on};
 pub use error::Error;
-pub use options::{Options, SessionChoice};
+pub use init::{Init, init};
+pub use options::{Options, SessionChoice, api_key, bearer};
 pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
 pub use ostler_core::ledger::{Price, Usage};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::{Access, Mode, Rule, RuleError, Rules, Workspace};
-pub use ostler_core::ports::{Approver, BoxFuture, Question, Reply, SessionInfo, Tool};
+pub use ostler_core::ports::{Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool};
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{Settings, TurnStream};
-pub use ostler_models::{Credentials, Deadlines, ProxySettings};
-pub use session::{list_sessions, open_store};
+pub use ostler_exec::strip_terminal;
+pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
+pub use ostler_store::Fault;
+pub use session::list_sessions;
+pub use system::{is_uuid, new_uuid, now_ms, now_text};

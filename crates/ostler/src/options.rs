@@ -4,7 +4,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::permission::Mode;
 use ostler_core::ports::{Approver, BoxFuture, Question, Reply};
 use ostler_engine::Settings;
-use ostler_models::{Credentials, Deadlines, ProxySettings};
+use ostler_models::{CaFile, CredentialKind, Credentials, Deadlines, ProxySettings, Secret};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,7 +43,8 @@ pub struct Options {
     /// The environment for commands, already cut down to what they may see.
     pub environment: Vec<(OsString, OsString)>,
     pub proxies: ProxySettings,
-    pub ca_file: Option<PathBuf>,
+    /// Certificates to trust besides the system's.
+    pub ca_file: Option<CaFile>,
     pub deadlines: Deadlines,
     pub settings: Settings,
     /// Stops the process at a chosen write of the log: for crash tests only.
@@ -103,4 +104,14 @@ impl Approver for Unattended {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(async move { Reply::No(format!("{}, and nobody is there to ask", question.why)) })
     }
+}
+
+/// A key for the provider's own header; `label` says where it came from and is shown when it is refused.
+pub fn api_key(label: &str, key: impl AsRef<str>) -> Credentials {
+    Credentials { kind: CredentialKind::ApiKey, label: label.into(), secret: Secret::new(key) }
+}
+
+/// A token for `authorization: Bearer`.
+pub fn bearer(label: &str, token: impl AsRef<str>) -> Credentials {
+    Credentials { kind: CredentialKind::Bearer, label: label.into(), secret: Secret::new(token) }
 }

@@ -7,7 +7,7 @@ use ostler_core::ids::{IdSource, SessionId};
 use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionStore, StoreError};
 use ostler_core::session::{Entry, FORMAT, Fork};
 use ostler_core::time::Clock;
-use ostler_store::{FileBlobs, FileStore, MemoryBlobs, MemoryStore};
+use ostler_store::{FileStore, MemoryStore};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,46 +18,49 @@ pub(crate) struct Opened {
 
 pub(crate) fn open(options: &Options, cwd: &Path) -> Result<Opened, Error> {
     let Some(home) = &options.home else {
-        let store = MemoryStore::default();
-        let loaded = create(&store, fresh_id(), cwd, None)?;
-        return Ok(Opened { loaded, blobs: Arc::new(MemoryBlobs::default()) });
+        let store = MemoryStore::new();
+        let loaded = create(&store, fresh_id(), cwd)?;
+        return Ok(Opened { loaded, blobs: store.blobs() });
     };
-    let mut store = open_store(home)?;
-    if let Some(fault) = options.fault {
-        store = store.with_fault(fault);
-    }
-    let blobs = Arc::new(FileBlobs::open(home)?);
+    let store = match options.fault {
+        None => FileStore::new(home)?,
+        Some(fault) => FileStore::with_fault(home, fault)?,
+    };
     let loaded = match &options.session {
-        SessionChoice::New => create(&store, fresh_id(), cwd, None)?,
-        SessionChoice::Named(id) => create(&store, id.clone(), cwd, None)?,
-        SessionChoice::Resume(id) => store.open(&store.find(id)?)?,
+        SessionChoice::New => create(&store, fresh_id(), cwd)?,
+        SessionChoice::Named(id) => create(&store, id.clone(), cwd)?,
+        SessionChoice::Resume(id) => store.open(&find(&store, id)?)?,
         SessionChoice::Continue => match store.latest(cwd)? {
             Some(id) => store.open(&id)?,
-            None => create(&store, fresh_id(), cwd, None)?,
+            None => create(&store, fresh_id(), cwd)?,
         },
         SessionChoice::Fork(from) => {
             let from = match from {
-                Some(id) => store.find(id)?,
-                None => store.latest(cwd)?.ok_or_else(|| StoreError::NotFound(SessionId::new("to fork")))?,
+                Some(id) => find(&store, id)?,
+                None => store.latest(cwd)?.ok_or(Error::NothingToFork)?,
             };
             let fork = Fork { session: from.clone(), entries: 0 };
             store.fork(&from, first_entry(fresh_id(), cwd, Some(fork)))?
         }
     };
-    Ok(Opened { loaded, blobs })
+    Ok(Opened { loaded, blobs: store.blobs() })
 }
 
-pub fn open_store(home: &Path) -> Result<FileStore, Error> {
-    Ok(FileStore::open(home)?)
+/// A whole id, or enough of its beginning.
+fn find(store: &FileStore, id: &str) -> Result<SessionId, Error> {
+    match store.find(id)? {
+        Some(found) => Ok(found.id),
+        None => Err(StoreError::NotFound(SessionId::new(id)).into()),
+    }
 }
 
 /// Sessions of one folder, newest first.
 pub fn list_sessions(home: &Path, cwd: &Path) -> Result<Vec<SessionInfo>, Error> {
-    Ok(open_store(home)?.list(cwd)?)
+    Ok(FileStore::new(home)?.list(cwd)?)
 }
 
-fn create(store: &dyn SessionStore, id: SessionId, cwd: &Path, fork: Option<Fork>) -> Result<Loaded, Error> {
-    let log = store.create(first_entry(id, cwd, fork))?;
+fn create(store: &dyn SessionStore, id: SessionId, cwd: &Path) -> Result<Loaded, Error> {
+    let log = store.create(first_entry(id, cwd, None))?;
     Ok(Loaded { log, entries: Vec::new(), notices: Vec::new() })
 }
 

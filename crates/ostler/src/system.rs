@@ -32,3 +32,20 @@ pub fn jitter() -> f64 {
     let bytes = uuid::Uuid::new_v4().into_bytes();
     f64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])) / f64::from(u32::MAX)
 }
+
+pub fn new_uuid() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+pub fn is_uuid(text: &str) -> bool {
+    uuid::Uuid::try_parse(text).is_ok()
+}
+
+pub fn now_ms() -> u64 {
+    SystemClock.now().0
+}
+
+/// Now, as machines write it.
+pub fn now_text() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}

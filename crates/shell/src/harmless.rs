@@ -81,10 +81,10 @@ impl Found {
         let Some((first, words)) = command.words.split_first() else {
             return Err("it has a redirection without a program".into());
         };
-        let name = known(first)?;
+        let name = options::literal(first)?;
         let (program, words) = match words.split_first() {
             Some((sub, words)) if name == "git" => {
-                let sub = known(sub)?;
+                let sub = options::literal(sub)?;
                 (table::git(sub).ok_or_else(|| format!("git {sub} is not known to only read"))?, words)
             }
             _ => (table::program(name).ok_or_else(|| format!("{name} is not known to only read"))?, words),
@@ -99,7 +99,7 @@ impl Found {
     }
 
     fn redirect(&mut self, redirect: &Redirect) -> Checked {
-        let target = known(&redirect.target)?;
+        let target = options::literal(&redirect.target)?;
         // Higher descriptors may belong to whoever started the shell.
         let fine = match redirect.kind {
             RedirectKind::Read | RedirectKind::HereDocument | RedirectKind::HereString => {
@@ -123,15 +123,6 @@ impl Found {
             self.reads.push(options::readable(target, ReadKind::File)?);
         }
         Ok(())
-    }
-}
-
-/// The text of a word, if it is known to the letter.
-fn known(word: &Word) -> Result<&str, String> {
-    match word {
-        Word::Literal(text) => Ok(text),
-        Word::Glob(pattern) => Err(format!("{pattern} is a pattern where it must be clear what is meant")),
-        Word::Dynamic { why, source } => Err(format!("{source} is {}", why.name())),
     }
 }
 

@@ -161,6 +161,8 @@ impl Lexer {
             match c {
                 _ if is_word_end(c) => break,
                 '\\' if self.at_continuation() => self.at += 2,
+                // Here the parser is known to open another kind of quote.
+                '\\' if self.peek(1) == Some('$') && self.peek(2) == Some('\'') => return None,
                 '\\' => {
                     raw.extend([c, self.peek(1)?]);
                     self.at += 2;
@@ -286,7 +288,7 @@ mod tests {
             "ls $x", "ls ${x}", "ls $(x)", "ls \"$x\"", "ls `x`", "ls \"`x`\"", "ls $((1))", "ls $[1]", "ls $\"x\"",
             "ls <(x)", "ls >(x)", "((x))", "ls 'a", "ls \"a", "ls $'a", "ls \\", "ls $'a\\\nb'", "ls &\\\n& x",
             "cat <<E\n$x\nE", "cat <<E\n\\x\nE", "cat <<E\nno end", "cat <<E", "cat <<'E'x\nE'x\n", "cat <<$x\n",
-            "cat <<\\E\nE", "ls —", "ls $$'a'",
+            "cat <<\\E\nE", "ls —", "ls $$'a'", "ls \\$'a'", "cat <<\"\"\n\n",
         ] {
             assert_eq!(plain(text), None, "{text:?}");
         }

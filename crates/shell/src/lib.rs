@@ -1,7 +1,75 @@
+//! Shell text to a small, judged form: a `Script`, or a reason why there is none; and a proof of harmlessness for a
+//! short table of programs. Pure: no process is started, no file is looked at.
+//!
+//! Invariants
+//! - **Unknown is not harmless.** The table lists what is known to only read, option by option. A word, option,
+//!   redirection or construct that is not in it leaves the command unproved; so does everything the parser rejects.
+//! - **Two readings must agree.** A proof needs the parser and an independent reading to split the text into the
+//!   same words. Where they differ, the text is opaque.
+//! - **Bounded in time and memory.** Length, nesting and the parser's retries are counted before it runs.
+//! - **Limits only tighten**: beyond one, the answer is "opaque" or "unproved", never "harmless".
+//!
+//! A proof speaks of `bash` as it starts for `bash --norc --noprofile -c`, and holds under this contract:
+//! - the text is run by that bash, with [`CLEARED_ENV`] removed from its environment, no exported functions
+//!   (`BASH_FUNC_*`), no preloaded libraries (`LD_*`) and a `PATH` whose folders the agent cannot write;
+//! - with `git: true`, [`GIT_OVERRIDES`] are set and the text runs behind [`GIT_PRELUDE`];
+//! - `reads` names files as written. Whether they are inside the workspace, links or secrets is for the gate to see.
+//!
+//! What remains: git still runs clean and process filters of its configuration when it compares files with the
+//! index, and `git diff` may refresh the times kept in the index. So git configuration must be protected against
+//! writes, and even proved commands belong into the sandbox.
+//!
+//! Deliberately absent: rules and decisions (`core`), running anything (`exec`), and for now control flow,
+//! substitutions, wrappers, and the search for danger in texts that are not harmless.
+
+mod harmless;
 mod lex;
+mod options;
 mod parse;
+mod proof;
 mod screen;
+mod table;
+mod table_git;
 mod word;
-pub fn parse(text: &str) -> Result<ostler_core::permission::script::Script, ostler_core::permission::script::Opaque> {
-    parse::read(text).map(|r| r.script)
+
+pub use harmless::prove;
+use ostler_core::permission::script::{Opaque, Script};
+pub use proof::{Proof, ReadKind, ReadPath};
+pub use table_git::{GIT_OVERRIDES, GIT_PRELUDE};
+
+/// Reads a shell text as bash would.
+///
+/// # Errors
+/// When the text is no shell, or cannot be read with certainty and within bounds.
+pub fn parse(text: &str) -> Result<Script, Opaque> {
+    parse::read(text).map(|reading| reading.script)
 }
+
+/// Variables that would change what a proved command does. They must not reach it.
+pub const CLEARED_ENV: &[&str] = &[
+    "BASH_ENV",
+    "ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "POSIXLY_CORRECT",
+    "GLOBIGNORE",
+    "TEXTDOMAIN",
+    "TEXTDOMAINDIR",
+    "RIPGREP_CONFIG_PATH",
+    "GREP_OPTIONS",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_EXEC_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_TRACE",
+    "GIT_TRACE2",
+    "GIT_TRACE2_EVENT",
+    "GIT_TRACE2_PERF",
+];
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod table_tests;

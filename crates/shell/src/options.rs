@@ -6,8 +6,10 @@ use ostler_core::permission::script::Word;
 
 /// Every file the command names, or why it is not known to only read.
 pub(crate) fn check(program: &Program, words: &[Word]) -> Result<Vec<ReadPath>, String> {
-    if program.operands == Operands::Words {
-        return words.iter().filter_map(|word| free_word(word).transpose()).collect();
+    match program.operands {
+        Operands::Words => return words.iter().filter_map(|word| free_word(word).transpose()).collect(),
+        Operands::Format => return format(words),
+        _ => {}
     }
     let mut parsed = Parsed { program, options: Vec::new(), operands: Vec::new(), after_dashes: 0 };
     parsed.words(words)?;
@@ -137,7 +139,7 @@ impl<'a> Parsed<'a> {
             return Err("it has too many operands".into());
         }
         match self.program.operands {
-            Operands::Words => Ok(Vec::new()),
+            Operands::Words | Operands::Format => Ok(Vec::new()),
             Operands::Fit(value) => {
                 for operand in &self.operands {
                     let text = literal(operand)?;
@@ -161,7 +163,6 @@ impl<'a> Parsed<'a> {
                 self.files(files, if tree { ReadKind::Tree } else { ReadKind::File })
             }
             Operands::Revisions => self.revisions(),
-            Operands::Format => self.format(),
         }
     }
 
@@ -173,7 +174,7 @@ impl<'a> Parsed<'a> {
         for operand in operands {
             match operand {
                 Word::Literal(text) if text == "-" => {}
-                Word::Literal(text) if self.program.most_plain && text.starts_with(['+', '-']) => {
+                Word::Literal(text) if self.program.signs_mean && text.starts_with(['+', '-']) => {
                     return Err(format!("{text} can be more than a file"));
                 }
                 Word::Literal(text) => reads.push(readable(text, kind)?),
@@ -207,20 +208,26 @@ impl<'a> Parsed<'a> {
         }
         Ok(reads)
     }
+}
 
-    fn format(&self) -> Result<Vec<ReadPath>, String> {
-        let Some((format, arguments)) = self.operands.split_first() else {
-            return Err("it has no format".into());
-        };
-        let format = literal(format)?;
-        if !Value::PrintfFormat.fits(format) {
-            return Err(format!("the format {format} may do more than print"));
+/// The words of printf: it looks for options only before its format.
+fn format(words: &[Word]) -> Result<Vec<ReadPath>, String> {
+    let words = match words.split_first() {
+        Some((Word::Literal(dashes), rest)) if dashes == "--" => rest,
+        Some((Word::Literal(option), _)) if option.starts_with('-') => {
+            return Err(format!("{option} is not known to only read"));
         }
-        for argument in arguments {
-            literal(argument)?;
-        }
-        Ok(Vec::new())
+        _ => words,
+    };
+    let (format, arguments) = words.split_first().ok_or("it has no format")?;
+    let format = literal(format)?;
+    if !Value::PrintfFormat.fits(format) {
+        return Err(format!("the format {format} may do more than print"));
     }
+    for argument in arguments {
+        literal(argument)?;
+    }
+    Ok(Vec::new())
 }
 
 fn separate_value(option: &str, value: Value, word: Option<&Word>) -> Result<(), String> {
@@ -233,8 +240,13 @@ fn separate_value(option: &str, value: Value, word: Option<&Word>) -> Result<(),
     Ok(())
 }
 
-fn literal(word: &Word) -> Result<&str, String> {
-    word.literal().ok_or_else(|| "a pattern stands where it must be clear what is meant".into())
+/// The text of a word, if it is known to the letter.
+pub(crate) fn literal(word: &Word) -> Result<&str, String> {
+    match word {
+        Word::Literal(text) => Ok(text),
+        Word::Glob(pattern) => Err(format!("{pattern} is a pattern where it must be clear what is meant")),
+        Word::Dynamic { why, source } => Err(format!("{source} is {}", why.name())),
+    }
 }
 
 /// Every match starts with the letters before the first `*`, `?` or `[`.
@@ -246,14 +258,15 @@ fn cannot_be_option(pattern: &str) -> bool {
 
 fn glob(pattern: &str) -> Result<ReadPath, String> {
     let wild = pattern.find(['*', '?', '[']).unwrap_or(0);
-    let after = pattern.get(wild..).unwrap_or_default();
-    if after.split('/').any(|part| matches!(part, "." | "..") || part.contains("..")) {
+    let (before, after) = pattern.split_at(wild);
+    if after.split('/').any(|part| part.contains("..")) {
         return Err(format!("{pattern} leaves the folder it names"));
     }
-    let before = pattern.get(..wild).unwrap_or_default();
-    // `/de*/zero` could be a device.
-    if before.starts_with('/') && before.matches('/').count() < 2 {
-        return Err(format!("{pattern} starts at the root"));
+    let folder = before.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let names = folder.split('/').filter(|part| !matches!(*part, "" | "."));
+    // `/d*/zero` and `../../d*/zero` could be devices.
+    if (before.starts_with('/') && names.clone().next().is_none()) || names.clone().any(|name| name == "..") {
+        return Err(format!("{pattern} is not held by a folder"));
     }
     if is_special(before) {
         return Err(format!("{pattern} may be a device"));
@@ -266,8 +279,7 @@ pub(crate) fn readable(path: &str, kind: ReadKind) -> Result<ReadPath, String> {
     if is_special(path) {
         return Err(format!("{path} is not an ordinary file"));
     }
-    let root = path.starts_with('/') && components(path).is_empty();
-    if root && kind == ReadKind::Tree {
+    if is_root(path) && kind == ReadKind::Tree {
         return Err("it would walk the whole file system".into());
     }
     Ok(ReadPath { path: path.into(), kind })
@@ -277,26 +289,23 @@ fn is_special(path: &str) -> bool {
     if path == "/dev/null" {
         return false;
     }
-    let parts = components(path);
-    let above = parts.iter().take_while(|part| **part == "..").count();
-    let top = if path.starts_with('/') || above > 0 { parts.get(above) } else { None };
-    top.is_some_and(|top| matches!(*top, "dev" | "proc" | "sys"))
+    // As if the path began above the root, so that every way to the top looks like `..`.
+    let mut above = path.starts_with('/');
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        if above && matches!(part, "dev" | "proc" | "sys") {
+            return true;
+        }
+        above = part == "..";
+    }
+    false
 }
 
-/// Without `.` and doubled slashes; `..` takes a name away, as far as there is one.
-fn components(path: &str) -> Vec<&str> {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => {
-                parts.pop();
-            }
-            ".." if path.starts_with('/') => {}
-            _ => parts.push(part),
-        }
+fn is_root(path: &str) -> bool {
+    let mut depth = 0_usize;
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        depth = if part == ".." { depth.saturating_sub(1) } else { depth + 1 };
     }
-    parts
+    path.starts_with('/') && depth == 0
 }
 
 #[cfg(test)]
@@ -308,6 +317,7 @@ mod tests {
         for path in [
             "/dev/zero", "/dev/tcp/1.2.3.4/80", "//dev//zero", "/./dev/zero", "/a/../dev/zero", "../../dev/zero",
             "/proc/self/environ", "/sys/x", "a/../../proc/1/mem", "/../proc/x", "/dev/null/../zero",
+            "link/../dev/zero",
         ] {
             assert!(is_special(path), "{path}");
         }
@@ -317,11 +327,24 @@ mod tests {
     }
 
     #[test]
+    fn the_root() {
+        for path in ["/", "//", "/.", "/a/..", "/../", "/a/b/../.."] {
+            assert!(is_root(path), "{path}");
+        }
+        for path in ["/a", ".", "..", "a", "/a/../b", ""] {
+            assert!(!is_root(path), "{path}");
+        }
+    }
+
+    #[test]
     fn patterns() {
-        for pattern in ["src/*.rs", "*.rs", "./*", "a?", "/ws/src/*", "../x/*"] {
+        for pattern in ["src/*.rs", "*.rs", "./*", "a?", "/ws/src/*", "/ws/*"] {
             assert!(glob(pattern).is_ok(), "{pattern}");
         }
-        for pattern in ["/*", "/de*/zero", "src/*/../../x", "*/..", "/dev/*", "../../dev/z*", "/proc/*/environ"] {
+        for pattern in [
+            "/*", "/de*/zero", "src/*/../../x", "*/..", "/dev/*", "../../dev/z*", "/proc/*/environ", "../x/*", "../*",
+            "/./*", "/a/../*", "a/../*",
+        ] {
             assert!(glob(pattern).is_err(), "{pattern}");
         }
         for (pattern, expected) in

@@ -31,15 +31,22 @@ pub(crate) struct Reading {
 
 pub(crate) fn read(text: &str) -> Result<Reading, Opaque> {
     screen::check(text)?;
+    let short = text.len() <= MAX_PLAIN_CHARS || text.chars().count() <= MAX_PLAIN_CHARS;
+    let plain = short.then(|| lex::plain(text)).flatten();
+    if let (None, Some(slip)) = (&plain, known_slip(text)) {
+        return Err(Opaque::Ambiguous(slip.into()));
+    }
     let expansions = text.as_bytes().windows(2).filter(|pair| matches!(*pair, b"$(" | b"${" | b"$[")).count();
     let tokens = with_stack(expansions, || tokenize(text))?;
-    let plain = agreed(text, &tokens)?;
+    if plain.as_ref().is_some_and(|plain| !same(plain, &tokens)) {
+        return Err(Opaque::Ambiguous("its words can be split differently".into()));
+    }
     let openers = count_openers(&tokens)?;
     let script = with_stack(openers, || {
         let program = brush_parser::parse_tokens(&tokens, &options()).map_err(|e| Opaque::Syntax(e.to_string()))?;
         Converter { text }.program(&program)
     })?;
-    Ok(Reading { script, plain })
+    Ok(Reading { script, plain: plain.is_some() })
 }
 
 /// As `bash -c` starts: extended patterns are off.
@@ -67,30 +74,43 @@ fn with_stack<T: Send>(openers: usize, work: impl FnOnce() -> Result<T, Opaque> 
     })
 }
 
-/// Compares the parser's tokens with the second reading, where there is one.
-fn agreed(text: &str, tokens: &[Token]) -> Result<bool, Opaque> {
-    let short = text.len() <= MAX_PLAIN_CHARS || text.chars().count() <= MAX_PLAIN_CHARS;
-    let Some(plain) = short.then(|| lex::plain(text)).flatten() else {
-        return match known_slip(text) {
-            Some(slip) => Err(Opaque::Ambiguous(slip.into())),
-            None => Ok(false),
-        };
+fn same(plain: &[lex::Token], tokens: &[Token]) -> bool {
+    let equal = |pair: (&lex::Token, &Token)| match pair {
+        (lex::Token::Operator(a), Token::Operator(b, _)) | (lex::Token::Word(a), Token::Word(b, _)) => a == b,
+        _ => false,
     };
-    let same = plain.len() == tokens.len()
-        && plain.iter().zip(tokens).all(|pair| match pair {
-            (lex::Token::Operator(a), Token::Operator(b, _)) | (lex::Token::Word(a), Token::Word(b, _)) => a == b,
-            _ => false,
-        });
-    if same { Ok(true) } else { Err(Opaque::Ambiguous("its words can be split differently".into())) }
+    plain.len() == tokens.len() && plain.iter().zip(tokens).all(equal)
 }
 
-/// Where the parser is known to end a quote elsewhere than bash does.
+/// Where the parser is known to end a quote elsewhere than bash does, or not to end at all. Only asked about texts
+/// that have no second reading, and answered for any text that could be meant.
 fn known_slip(text: &str) -> Option<&'static str> {
     if text.contains("\\$'") || text.contains("$$'") {
         return Some("a quote after an escaped dollar");
     }
     let quote_inside = |part: &str| part.split('}').next().is_some_and(|inner| inner.contains('\''));
-    text.split("${").skip(1).any(quote_inside).then_some("a quote inside ${…}")
+    if text.split("${").skip(1).any(quote_inside) {
+        return Some("a quote inside ${…}");
+    }
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find("<<")) {
+        let start = at + found;
+        let after = text.get(start..).unwrap_or_default().trim_start_matches('<');
+        let signs = text.len() - after.len() - start;
+        let here_string = signs % 3 == 0 && !text.get(..start).unwrap_or_default().ends_with('\\');
+        if !here_string && !starts_with_tag(after) {
+            return Some("a here-document with an unusual end");
+        }
+        at = start + signs;
+    }
+    None
+}
+
+/// A here-document whose end is empty makes the parser run for ever.
+fn starts_with_tag(text: &str) -> bool {
+    let tag = text.strip_prefix('-').unwrap_or(text).trim_start_matches([' ', '\t']);
+    let tag = tag.strip_prefix(['\'', '"', '\\']).unwrap_or(tag);
+    tag.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// How often the parser could nest, at most. Refuses what would make it try again and again.

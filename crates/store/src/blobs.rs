@@ -56,11 +56,16 @@ impl Blobs for FileBlobs {
     fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
         let size = bytes.len() as u64;
         if size > MAX_BLOB {
-            return Err(io_error("store a blob in", &self.root, format!("it has {size} bytes; the limit is {MAX_BLOB}")));
+            return Err(io_error(
+                "store a blob in",
+                &self.root,
+                format!("it has {size} bytes; the limit is {MAX_BLOB}"),
+            ));
         }
         let blob = name_of(bytes);
         let path = self.place(&blob).ok_or_else(|| StoreError::BlobLost(blob.to_string()))?;
-        let there = fs::symlink_metadata(&path).is_ok_and(|there| there.is_file() && there.len() == size);
+        let there =
+            fs::symlink_metadata(&path).is_ok_and(|there| there.is_file() && there.len() == size);
         if !there {
             self.store(&path, bytes)?;
         }
@@ -79,7 +84,8 @@ impl Blobs for FileBlobs {
     }
 
     fn path(&self, blob: &BlobRef) -> Option<PathBuf> {
-        self.place(blob).filter(|path| fs::symlink_metadata(path).is_ok_and(|there| there.is_file()))
+        self.place(blob)
+            .filter(|path| fs::symlink_metadata(path).is_ok_and(|there| there.is_file()))
     }
 }
 

@@ -11,7 +11,11 @@ use std::path::Path;
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
 
-pub(crate) fn io_error(doing: &'static str, path: &Path, why: impl std::fmt::Display) -> StoreError {
+pub(crate) fn io_error(
+    doing: &'static str,
+    path: &Path,
+    why: impl std::fmt::Display,
+) -> StoreError {
     StoreError::Io { doing, path: path.to_owned(), why: why.to_string() }
 }
 
@@ -34,7 +38,8 @@ pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
     };
     if mode(&metadata) != FOLDER {
         let closed = fs::Permissions::from_mode(FOLDER);
-        fs::set_permissions(path, closed).map_err(|error| io_error("close to others", path, error))?;
+        fs::set_permissions(path, closed)
+            .map_err(|error| io_error("close to others", path, error))?;
     }
     Ok(())
 }
@@ -55,7 +60,9 @@ fn make_folder(path: &Path, with_parents: bool) -> Result<bool, StoreError> {
 fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
     let refuse = |why: &str| io_error("use the folder", path, why);
     let metadata = fs::metadata(path).map_err(|error| match fs::symlink_metadata(path) {
-        Ok(link) if link.is_symlink() => refuse("it is a link that leads nowhere. Remove it or choose another home"),
+        Ok(link) if link.is_symlink() => {
+            refuse("it is a link that leads nowhere. Remove it or choose another home")
+        }
         _ => refuse(&error.to_string()),
     })?;
     if !metadata.is_dir() {
@@ -64,12 +71,16 @@ fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
     let me = rustix::process::geteuid().as_raw();
     if metadata.uid() != me {
         let owner = metadata.uid();
-        return Err(refuse(&format!("it belongs to another user ({owner}, not {me}). Choose another home")));
+        return Err(refuse(&format!(
+            "it belongs to another user ({owner}, not {me}). Choose another home"
+        )));
     }
     match rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => Ok(metadata),
         Err(Errno::ROFS) => Err(refuse("the file system is read-only. Choose another home")),
-        Err(_) => Err(refuse("it is not writable. Give yourself the right to write there or choose another home")),
+        Err(_) => Err(refuse(
+            "it is not writable. Give yourself the right to write there or choose another home",
+        )),
     }
 }
 
@@ -79,7 +90,12 @@ fn mode(metadata: &Metadata) -> u32 {
 
 /// Makes a file that was not there, readable and writable by its owner only.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::CREATE
+        | OFlags::EXCL
+        | OFlags::RDWR
+        | OFlags::APPEND
+        | OFlags::NOFOLLOW
+        | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(FILE))?);
     make_private(&file).inspect_err(|_| {
         fs::remove_file(path).ok();

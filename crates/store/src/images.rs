@@ -30,27 +30,32 @@ pub(crate) fn strip<'a>(entry: &'a Entry, blobs: &dyn Blobs) -> Result<Cow<'a, E
 pub(crate) fn fill(entry: &mut Entry, blobs: &dyn Blobs) -> Vec<BlobRef> {
     let mut lost = Vec::new();
     for block in blocks_mut(entry) {
-        match block {
-            Block::Image(image) => {
-                if !restore(image, blobs, &mut lost) {
-                    *block = Block::Text { text: LOST.into(), meta: true };
-                }
-            }
+        let kept = match block {
+            Block::Image(image) => restore(image, blobs, &mut lost),
             Block::ToolResult { content, .. } => {
-                for part in content {
-                    if let ResultPart::Image(image) = part
-                        && !restore(image, blobs, &mut lost)
-                    {
-                        *part = ResultPart::text(LOST);
-                    }
-                }
+                fill_parts(content, blobs, &mut lost);
+                true
             }
-            _ => {}
+            _ => true,
+        };
+        if !kept {
+            *block = Block::Text { text: LOST.into(), meta: true };
         }
     }
     lost
 }
 
+fn fill_parts(parts: &mut [ResultPart], blobs: &dyn Blobs, lost: &mut Vec<BlobRef>) {
+    for part in parts {
+        if let ResultPart::Image(image) = part
+            && !restore(image, blobs, lost)
+        {
+            *part = ResultPart::text(LOST);
+        }
+    }
+}
+
+/// False if its data is nowhere to be found.
 fn restore(image: &mut Image, blobs: &dyn Blobs, lost: &mut Vec<BlobRef>) -> bool {
     if !image.data.is_empty() {
         return true;
@@ -97,7 +102,9 @@ fn images_mut(block: &mut Block) -> Vec<&mut Image> {
 
 fn blocks(entry: &Entry) -> &[Block] {
     match entry {
-        Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } => message.blocks(),
+        Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } => {
+            message.blocks()
+        }
         Entry::CallFinished { result, .. } => std::slice::from_ref(result),
         _ => &[],
     }

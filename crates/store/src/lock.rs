@@ -31,7 +31,9 @@ impl Lock {
         for _ in 0..TRIES {
             let file = match files::open_file(path, OFlags::RDWR | OFlags::CREATE) {
                 Ok(file) => file,
-                Err(Refused::NotAFile(what)) => return Err(failed(&format!("it is {what}. Remove it"))),
+                Err(Refused::NotAFile(what)) => {
+                    return Err(failed(&format!("it is {what}. Remove it")));
+                }
                 Err(Refused::Missing) => return Err(failed(&"its folder is gone")),
                 Err(Refused::Io(error)) => return Err(failed(&error)),
             };

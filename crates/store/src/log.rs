@@ -48,7 +48,9 @@ pub(crate) enum Unappended {
     Unwritable(#[from] Unwritable),
     #[error("{0}. Nothing of the entry was kept; make room or repair the disk, then go on")]
     Io(#[from] io::Error),
-    #[error("only {written} of {length} bytes fitted. Nothing of the entry was kept; make room, then go on")]
+    #[error(
+        "only {written} of {length} bytes fitted. Nothing of the entry was kept; make room, then go on"
+    )]
     Short { written: usize, length: usize },
     #[error("the log's numbers are used up")]
     Full,
@@ -57,10 +59,12 @@ pub(crate) enum Unappended {
 pub(crate) struct Appender<D> {
     disk: D,
     next: u64,
-    /// Length up to the end of the last record.
-    good: u64,
-    /// Length with what follows it and could not be removed yet.
-    end: u64,
+    /// Length up to the end of the last record; none after it could not be asked for.
+    good: Option<u64>,
+    /// No byte of ours stands beyond this.
+    reach: u64,
+    /// Something may follow the last record that is none.
+    dirty: bool,
     /// The last record lacks its newline.
     unended: bool,
     buf: Vec<u8>,
@@ -69,17 +73,18 @@ pub(crate) struct Appender<D> {
 
 impl<D: Disk> Appender<D> {
     pub fn new(disk: D, next: u64, good: u64, end: u64, unended: bool) -> Self {
-        Appender { disk, next, good, end, unended, buf: Vec::new(), fault: None }
+        let (good, reach, dirty) = (Some(good), end, end > good);
+        Appender { disk, next, good, reach, dirty, unended, buf: Vec::new(), fault: None }
     }
 
     pub fn append(&mut self, entry: &Entry) -> Result<(), Unappended> {
         let after = self.next.checked_add(1).ok_or(Unappended::Full)?;
         self.finish_last_line()?;
-        self.clear_tail(0);
+        self.cut_off();
         let mut buf = std::mem::take(&mut self.buf);
         buf.clear();
         buf.shrink_to(KEEP);
-        if self.end > self.good {
+        if self.dirty {
             buf.extend_from_slice(CUT);
         }
         let result = match line::encode(self.next, entry, &mut buf) {
@@ -92,7 +97,7 @@ impl<D: Disk> Appender<D> {
         Ok(())
     }
 
-    /// Writes a record, or leaves the file as it was, or remembers what is left over.
+    /// Writes a record, or leaves the file as it was, or remembers that something is left over.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Unappended> {
         if let Some(length) = self.fault.as_ref().and_then(|plan| plan.fatal(bytes.len())) {
             self.disk.write(bytes.get(..length).unwrap_or(bytes)).ok();
@@ -100,15 +105,25 @@ impl<D: Disk> Appender<D> {
         }
         let error = match self.write_once(bytes) {
             Ok(written) if written == bytes.len() => {
-                self.end += written as u64;
-                self.good = self.end;
+                self.written(written as u64);
                 return Ok(());
             }
             Ok(written) => Unappended::Short { written, length: bytes.len() },
             Err(error) => Unappended::Io(error),
         };
-        self.clear_tail(bytes.len() as u64);
+        self.dirty = true;
+        self.reach = self.reach.saturating_add(bytes.len() as u64);
+        self.cut_off();
         Err(error)
+    }
+
+    fn written(&mut self, length: u64) {
+        self.good = match self.good {
+            Some(good) if !self.dirty => Some(good + length),
+            _ => self.disk.length().ok(),
+        };
+        self.reach = self.good.unwrap_or(0);
+        self.dirty = false;
     }
 
     fn write_once(&self, bytes: &[u8]) -> io::Result<usize> {
@@ -126,27 +141,20 @@ impl<D: Disk> Appender<D> {
             if self.write_once(b"\n")? == 0 {
                 return Err(Unappended::Short { written: 0, length: 1 });
             }
-            self.good += 1;
-            self.end = self.good;
+            self.written(1);
             self.unended = false;
         }
         Ok(())
     }
 
-    /// Cuts off what a failed write of up to `attempted` bytes may have left behind.
-    fn clear_tail(&mut self, attempted: u64) {
-        if self.end == self.good && attempted == 0 {
-            return;
-        }
-        match self.disk.length() {
-            Ok(length) if length == self.good => self.end = self.good,
-            // Longer than anything of ours: not ours to cut.
-            Ok(length) if length > self.end + attempted => self.end = length,
-            Ok(length) => match self.disk.set_len(self.good) {
-                Ok(()) => self.end = self.good,
-                Err(_) => self.end = length,
-            },
-            Err(_) => self.end += attempted,
+    /// Cuts off what failed writes left behind. What reaches further than they did is not ours to cut.
+    fn cut_off(&mut self) {
+        let (true, Some(good)) = (self.dirty, self.good) else { return };
+        let Ok(length) = self.disk.length() else { return };
+        let ours = (good..=self.reach).contains(&length);
+        if length == good || (ours && self.disk.set_len(good).is_ok()) {
+            self.dirty = false;
+            self.reach = good;
         }
     }
 }
@@ -210,7 +218,8 @@ impl SessionLog for FileLog {
         self.file.sync_data().map_err(failed)?;
         if !self.folders_synced.load(Ordering::Acquire) {
             for folder in &self.folders {
-                files::sync_folder(folder).map_err(|error| io_error("write to disk", folder, error))?;
+                files::sync_folder(folder)
+                    .map_err(|error| io_error("write to disk", folder, error))?;
             }
             self.folders_synced.store(true, Ordering::Release);
         }

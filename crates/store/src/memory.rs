@@ -85,7 +85,9 @@ impl MemoryStore {
         let mut notices = Vec::new();
         for entry in &mut entries {
             for blob in images::fill(entry, &*self.blobs) {
-                notices.push(format!("the data of an image (blob {blob}) is missing: a note stands in its place"));
+                notices.push(format!(
+                    "the data of an image (blob {blob}) is missing: a note stands in its place"
+                ));
             }
         }
         Loaded { log, entries, notices }
@@ -166,7 +168,9 @@ fn name(first: &Entry) -> Result<SessionId, StoreError> {
 }
 
 fn info(entries: &[Entry], of: &Path) -> Option<SessionInfo> {
-    let Some(Entry::Opened { session, workspace, at: created, .. }) = entries.first() else { return None };
+    let Some(Entry::Opened { session, workspace, at: created, .. }) = entries.first() else {
+        return None;
+    };
     if workspace != of {
         return None;
     }
@@ -181,7 +185,10 @@ fn info(entries: &[Entry], of: &Path) -> Option<SessionInfo> {
         if let Entry::Opened { at, .. } | Entry::Prompt { at, .. } | Entry::End { at, .. } = entry {
             info.modified = *at;
         }
-        if let Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } = entry {
+        if let Entry::Prompt { message, .. }
+        | Entry::Answer { message, .. }
+        | Entry::Note { message } = entry
+        {
             info.messages += 1;
             if info.title.is_empty() && matches!(entry, Entry::Prompt { .. }) {
                 info.title = listing::title(message);

@@ -7,7 +7,10 @@ use ostler_core::session::{Entry, FORMAT, Fork};
 use std::path::Path;
 
 /// The name and workspace of a session that begins with `first`.
-pub(crate) fn check<'a>(first: &'a Entry, store: &Path) -> Result<(&'a SessionId, &'a Path), StoreError> {
+pub(crate) fn check<'a>(
+    first: &'a Entry,
+    store: &Path,
+) -> Result<(&'a SessionId, &'a Path), StoreError> {
     match first {
         Entry::Opened { format, session, .. } if *format > FORMAT => {
             Err(StoreError::TooNew { id: session.clone(), format: *format })
@@ -19,7 +22,8 @@ pub(crate) fn check<'a>(first: &'a Entry, store: &Path) -> Result<(&'a SessionId
 
 /// The entries of a copy of `source`: its own first one, which says where it came from, and all but the source's.
 pub(crate) fn copy(mut first: Entry, from: &SessionId, source: Vec<Entry>) -> Vec<Entry> {
-    let mut rest: Vec<Entry> = source.into_iter().filter(|entry| !matches!(entry, Entry::Opened { .. })).collect();
+    let mut rest: Vec<Entry> =
+        source.into_iter().filter(|entry| !matches!(entry, Entry::Opened { .. })).collect();
     if let Entry::Opened { forked_from, .. } = &mut first {
         *forked_from = Some(Fork { session: from.clone(), entries: rest.len() as u64 });
     }

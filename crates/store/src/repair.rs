@@ -19,14 +19,17 @@ pub(crate) fn settle(file: &File, log: &Path, scan: &Scan, notices: &mut Vec<Str
         return scan.end;
     }
     let (from, to, entry) = (scan.good, scan.end, scan.next);
-    let what = format!("the end of the log (entry {entry}, bytes {from}–{to}) is incomplete or damaged");
+    let what =
+        format!("the end of the log (entry {entry}, bytes {from}–{to}) is incomplete or damaged");
     match set_aside(file, log, scan).and_then(|kept| file.set_len(from).map(|()| kept)) {
         Ok(kept) => {
             notices.push(format!("{what}: cut off, kept in {}", kept.display()));
             from
         }
         Err(error) => {
-            notices.push(format!("{what}: skipped, left in place because it could not be set aside ({error})"));
+            notices.push(format!(
+                "{what}: skipped, left in place because it could not be set aside ({error})"
+            ));
             to
         }
     }

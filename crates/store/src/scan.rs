@@ -9,6 +9,8 @@ const BUFFER: usize = 64 << 10;
 /// A line buffer that grew beyond this is given back.
 const KEEP: usize = 1 << 20;
 const MAX_NOTICES: usize = 50;
+/// Enough of a file to tell whether it may be a log.
+const HEAD: usize = 32;
 
 #[derive(Debug)]
 pub(crate) enum Unreadable {
@@ -46,16 +48,15 @@ pub(crate) struct Scan {
 }
 
 pub(crate) fn scan(source: impl Read, max_line: usize) -> Result<Scan, Unreadable> {
-    let mut lines = Lines { source: BufReader::with_capacity(BUFFER, source), buf: Vec::new(), at: 0, max_line };
+    let source = BufReader::with_capacity(BUFFER, source);
+    let mut lines = Lines { source, buf: Vec::new(), head: Vec::new(), at: 0, max_line };
     let mut state = State::default();
-    let mut fits = true;
     while let Some(span) = lines.next()? {
-        if span.start == 0 {
-            fits = line::may_begin_a_log(lines.buf.get(..32).unwrap_or(&lines.buf));
-        }
         state.line(&span, &lines.buf)?;
     }
-    if state.highest == 0 && lines.at > 0 && !fits {
+    let may_be_one =
+        lines.at == 0 || (!lines.head.is_empty() && line::may_begin_a_log(&lines.head));
+    if state.highest == 0 && !may_be_one {
         return Err(Unreadable::NotALog);
     }
     Ok(state.finish(lines.at))
@@ -71,6 +72,8 @@ struct Span {
 struct Lines<R> {
     source: BufReader<R>,
     buf: Vec<u8>,
+    /// How the first line begins.
+    head: Vec<u8>,
     at: u64,
     max_line: usize,
 }
@@ -89,7 +92,11 @@ impl<R: Read> Lines<R> {
         let ended = self.buf.last() == Some(&b'\n');
         if ended {
             self.buf.pop();
-        } else if read == limit {
+        }
+        if start == 0 {
+            self.head.extend(self.buf.iter().take(HEAD));
+        }
+        if !ended && read == limit {
             self.buf.clear();
             self.at += self.source.skip_until(b'\n')? as u64;
         }
@@ -129,14 +136,19 @@ impl State {
         let Record { seq, json } = *record;
         if seq <= self.highest {
             self.report_damage(self.highest + 1);
-            self.notices.push(format!("entry {seq} stands a second time at bytes {}: skipped", bytes(span)));
+            self.notices.push(format!(
+                "entry {seq} stands a second time at bytes {}: skipped",
+                bytes(span)
+            ));
             return Ok(());
         }
         let before = self.damage.map_or(span.start, |(from, _)| from);
         self.report_gap(seq, before);
         self.highest = seq;
         match line::parse(json) {
-            Ok(Entry::Opened { format, .. }) if format > FORMAT => return Err(Unreadable::TooNew(format)),
+            Ok(Entry::Opened { format, .. }) if format > FORMAT => {
+                return Err(Unreadable::TooNew(format));
+            }
             Ok(entry) => self.entries.push(entry),
             Err(error) => self.unknown(record, span, &error)?,
         }
@@ -144,7 +156,12 @@ impl State {
     }
 
     /// An intact record that this version cannot make an entry of.
-    fn unknown(&mut self, record: &Record<'_>, span: &Span, error: &serde_json::Error) -> Result<(), Unreadable> {
+    fn unknown(
+        &mut self,
+        record: &Record<'_>,
+        span: &Span,
+        error: &serde_json::Error,
+    ) -> Result<(), Unreadable> {
         #[derive(Deserialize)]
         struct Kind {
             fact: String,
@@ -158,7 +175,8 @@ impl State {
         {
             return Err(Unreadable::TooNew(u16::try_from(*format).unwrap_or(u16::MAX)));
         }
-        let name: String = kind.map_or_else(String::new, |kind| kind.fact.chars().take(40).collect());
+        let name: String =
+            kind.map_or_else(String::new, |kind| kind.fact.chars().take(40).collect());
         let (seq, at) = (record.seq, bytes(span));
         self.notices.push(format!("entry {seq} ({name:?}, bytes {at}) is not understood by this version: skipped ({error})"));
         Ok(())
@@ -206,7 +224,11 @@ fn bytes(span: &Span) -> String {
 }
 
 fn range(first: u64, last: u64) -> String {
-    if first == last { format!("entry {first} is") } else { format!("entries {first}–{last} are") }
+    if first == last {
+        format!("entry {first} is")
+    } else {
+        format!("entries {first}–{last} are")
+    }
 }
 
 /// A bounded list: a log of nothing but damage must not fill the memory with complaints.

@@ -1,11 +1,12 @@
-//! Sessions on files: make, open again, fork, list, find.
+//! Sessions on files: make, open again, fork, list.
 
 use crate::blobs::FileBlobs;
 use crate::fault::{Fault, FaultPlan};
 use crate::files::{self, Refused, io_error};
-use crate::layout::{self, Layout, LogFile, beside};
+use crate::find::summary;
+use crate::layout::{self, Layout, beside};
 use crate::line::{self, MAX_LINE};
-use crate::listing::{Summary, summarise};
+use crate::listing::Summary;
 use crate::lock::{Lock, NotTaken};
 use crate::log::{FileLog, Place};
 use crate::scan::{Scan, Tail, Unreadable, scan};
@@ -13,52 +14,16 @@ use crate::{images, opened, repair};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
 use ostler_core::session::Entry;
-use ostler_core::time::Timestamp;
 use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Shorter beginnings of a name are not looked up.
-const SHORTEST_PREFIX: usize = 8;
-/// So many names are shown when a beginning fits several.
-const SHOWN: usize = 10;
-/// Enough of a log to see whether it has begun, and where.
-const HEAD: u64 = 64 << 10;
 
 pub struct FileStore {
-    layout: Layout,
+    pub(crate) layout: Layout,
     blobs: Arc<FileBlobs>,
     fault: Option<Arc<FaultPlan>>,
-}
-
-/// A session that was asked for by (the beginning of) its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    pub id: SessionId,
-    /// The name of its project's folder.
-    pub project: String,
-    /// The workspace it was started in, if its first line can be read.
-    pub workspace: Option<PathBuf>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FindError {
-    #[error("{prefix} fits several sessions: {}. Give more of the name", shown(ids))]
-    Ambiguous { prefix: String, ids: Vec<SessionId> },
-    #[error("{0} is too short to find a session by. Give at least {SHORTEST_PREFIX} characters")]
-    TooShort(String),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-fn shown(ids: &[SessionId]) -> String {
-    let names: Vec<&str> = ids.iter().take(SHOWN).map(SessionId::as_str).collect();
-    let more = ids.len().saturating_sub(SHOWN);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    names.join(", ") + &rest
 }
 
 impl FileStore {
@@ -78,57 +43,26 @@ impl FileStore {
         Arc::clone(&self.blobs)
     }
 
-    /// Finds a session of any project by its name, or by a beginning that fits no other.
-    pub fn find(&self, name: &str) -> Result<Option<Found>, FindError> {
-        let logs = self.layout.starting_with(name)?;
-        let exact = logs.iter().find(|log| log.id.as_str() == name);
-        if let Some(log) = exact {
-            return Ok(Some(found(log)));
-        }
-        if name.chars().count() < SHORTEST_PREFIX {
-            return Err(FindError::TooShort(name.to_owned()));
-        }
-        match logs.as_slice() {
-            [] => Ok(None),
-            [log] => Ok(Some(found(log))),
-            several => {
-                let mut ids: Vec<_> = several.iter().map(|log| log.id.clone()).collect();
-                ids.sort();
-                Err(FindError::Ambiguous { prefix: name.to_owned(), ids })
-            }
-        }
-    }
-
-    /// The session of this workspace that was written to last.
-    pub fn latest(&self, workspace: &Path) -> Result<Option<SessionId>, StoreError> {
-        let newest = self.by_age(workspace)?.into_iter().find(|(_, _, path)| summary(path, HEAD).is_some());
-        Ok(newest.map(|(_, id, _)| id))
-    }
-
-    /// Newest first; of equally old ones the later name, since names grow with time.
-    fn by_age(&self, workspace: &Path) -> Result<Vec<(Timestamp, SessionId, PathBuf)>, StoreError> {
-        let mut logs: Vec<_> = layout::logs_in(&self.layout.folder_of(workspace))?
-            .into_iter()
-            .filter_map(|(id, path)| {
-                let there = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
-                Some((there.modified().ok(), id, path))
-            })
-            .collect();
-        logs.sort_by(|a, b| (&b.0, &b.1).cmp(&(&a.0, &a.1)));
-        Ok(logs.into_iter().map(|(time, id, path)| (timestamp(time), id, path)).collect())
-    }
-
     fn log(&self, id: &SessionId, place: Place, lock: Lock) -> FileLog {
         FileLog::new(id.clone(), place, lock, Arc::clone(&self.blobs), self.fault.clone())
     }
 
-    fn loaded(&self, path: &Path, log: FileLog, mut entries: Vec<Entry>, mut notices: Vec<String>) -> Loaded {
+    fn loaded(
+        &self,
+        path: &Path,
+        log: FileLog,
+        mut entries: Vec<Entry>,
+        mut notices: Vec<String>,
+    ) -> Loaded {
         for entry in &mut entries {
             for blob in images::fill(entry, &*self.blobs) {
-                notices.push(format!("the data of an image (blob {blob}) is missing: a note stands in its place"));
+                notices.push(format!(
+                    "the data of an image (blob {blob}) is missing: a note stands in its place"
+                ));
             }
         }
-        let notices = notices.into_iter().map(|notice| format!("{}: {notice}", path.display())).collect();
+        let notices =
+            notices.into_iter().map(|notice| format!("{}: {notice}", path.display())).collect();
         Loaded { log: Arc::new(log), entries, notices }
     }
 
@@ -168,7 +102,15 @@ impl SessionStore for FileStore {
             io::ErrorKind::AlreadyExists => StoreError::Exists(id.clone()),
             _ => io_error("create", &path, error),
         })?;
-        let place = Place { file: Arc::new(file), path: path.clone(), next: 1, good: 0, end: 0, unended: false, folders };
+        let place = Place {
+            file: Arc::new(file),
+            path: path.clone(),
+            next: 1,
+            good: 0,
+            end: 0,
+            unended: false,
+            folders,
+        };
         let log = self.log(&id, place, lock);
         // A session that has not begun must not be in the way of the next try.
         log.append(&first).inspect_err(|_| {
@@ -190,13 +132,22 @@ impl SessionStore for FileStore {
         let end = repair::settle(&file, &path, &read, &mut notices);
         let Scan { entries, next, good, tail, .. } = read;
         let unended = tail == Tail::Unended;
-        let place = Place { file: Arc::new(file), path: path.clone(), next, good, end, unended, folders: Vec::new() };
+        let place = Place {
+            file: Arc::new(file),
+            path: path.clone(),
+            next,
+            good,
+            end,
+            unended,
+            folders: Vec::new(),
+        };
         Ok(self.loaded(&path, self.log(id, place, lock), entries, notices))
     }
 
     fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError> {
         let source = self.layout.locate(from)?.ok_or_else(|| StoreError::NotFound(from.clone()))?;
-        let file = files::open_file(&source, OFlags::RDONLY).map_err(|refused| refusal(refused, from, &source))?;
+        let file = files::open_file(&source, OFlags::RDONLY)
+            .map_err(|refused| refusal(refused, from, &source))?;
         let Scan { entries, mut notices, tail, next, .. } = read_log(&file, from, &source)?;
         if tail == Tail::Torn {
             notices.push(format!("entry {next} is incomplete: left out of the copy"));
@@ -210,7 +161,13 @@ impl SessionStore for FileStore {
     fn list(&self, workspace: &Path) -> Result<Vec<SessionInfo>, StoreError> {
         let infos = self.by_age(workspace)?.into_iter().filter_map(|(modified, id, path)| {
             let Summary { created, title, messages, .. } = summary(&path, u64::MAX)?;
-            Some(SessionInfo { id, title, messages, created: created.unwrap_or(modified), modified })
+            Some(SessionInfo {
+                id,
+                title,
+                messages,
+                created: created.unwrap_or(modified),
+                modified,
+            })
         });
         Ok(infos.collect())
     }
@@ -228,7 +185,15 @@ fn write_whole(path: &Path, entries: &[Entry], folders: Vec<PathBuf>) -> Result<
         io_error("copy the session to", path, error)
     })?;
     let next = entries.len() as u64 + 1;
-    Ok(Place { file: Arc::new(file), path: path.to_owned(), next, good: end, end, unended: false, folders })
+    Ok(Place {
+        file: Arc::new(file),
+        path: path.to_owned(),
+        next,
+        good: end,
+        end,
+        unended: false,
+        folders,
+    })
 }
 
 fn write_part(part: &Path, entries: &[Entry]) -> io::Result<(File, u64)> {
@@ -260,7 +225,9 @@ fn read_log(file: &File, id: &SessionId, path: &Path) -> Result<Scan, StoreError
     scan(file.take(length), MAX_LINE).map_err(|unreadable| match unreadable {
         Unreadable::Io(error) => failed(error),
         Unreadable::TooNew(format) => StoreError::TooNew { id: id.clone(), format },
-        Unreadable::NotALog => StoreError::NotALog(path.to_owned(), "no line of it is a record".into()),
+        Unreadable::NotALog => {
+            StoreError::NotALog(path.to_owned(), "no line of it is a record".into())
+        }
     })
 }
 
@@ -274,23 +241,9 @@ fn take_lock(id: &SessionId, log: &Path) -> Result<Lock, StoreError> {
 fn refusal(refused: Refused, id: &SessionId, path: &Path) -> StoreError {
     match refused {
         Refused::Missing => StoreError::NotFound(id.clone()),
-        Refused::NotAFile(what) => StoreError::NotALog(path.to_owned(), format!("it is {what}, not a file. Remove it")),
+        Refused::NotAFile(what) => {
+            StoreError::NotALog(path.to_owned(), format!("it is {what}, not a file. Remove it"))
+        }
         Refused::Io(error) => io_error("open", path, error),
     }
-}
-
-fn summary(path: &Path, within: u64) -> Option<Summary> {
-    let file = files::open_file(path, OFlags::RDONLY).ok()?;
-    let length = file.metadata().ok()?.len().min(within);
-    summarise(file.take(length)).ok().filter(|summary| !summary.is_empty())
-}
-
-fn found(log: &LogFile) -> Found {
-    let workspace = summary(&log.path, HEAD).and_then(|summary| summary.workspace);
-    Found { id: log.id.clone(), project: log.project.clone(), workspace }
-}
-
-fn timestamp(time: Option<SystemTime>) -> Timestamp {
-    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -11,7 +11,6 @@ use crate::tools::FakeTool;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Budget, Price};
 use ostler_core::permission::{Mode, Rule, Rules, Workspace};
-use ostler_core::ports::Tool;
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
@@ -158,18 +157,16 @@ impl TestAgent {
         let model = Arc::new(model);
         let log = Arc::new(MemoryLog::new(timeline.clone(), self.fault));
         let blobs = Arc::new(self.blobs);
-        let approver = Arc::new(FakeApprover { timeline: timeline.clone(), ..self.approver });
+        let approver = self.approver.witnessed(&timeline);
         let workspace =
             Workspace { cwd: ROOT.into(), roots: vec![ROOT.into()], readable: Vec::new(), home: "/home/u".into() };
         let rules = Rules { allow: rules(&self.allow, &workspace), deny: rules(&self.deny, &workspace) };
-        let witnessed = |tool: FakeTool| -> Arc<dyn Tool> {
-            Arc::new(FakeTool { timeline: timeline.clone(), ..tool })
-        };
+        let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
         let agent = Agent {
             model: model.clone(),
             choice: ModelChoice { primary: "model".into(), fallback: self.fallback },
             system: Arc::from(vec!["You are under test.".to_owned()]),
-            tools: Toolbox::new(self.tools.into_iter().map(witnessed)),
+            tools: Toolbox::new(tools),
             gate: Gate::new(rules, self.mode, workspace, approver.clone()),
             journal: Journal::new(
                 log.clone(),

@@ -12,8 +12,9 @@ pub struct FakeApprover {
     replies: Mutex<VecDeque<Reply>>,
     /// When no reply is left; none means that the question stays open.
     then: Option<Reply>,
+    panics: bool,
     questions: Mutex<Vec<Question>>,
-    pub(crate) timeline: Arc<Timeline>,
+    timeline: Arc<Timeline>,
 }
 
 impl FakeApprover {
@@ -34,6 +35,15 @@ impl FakeApprover {
         FakeApprover::default()
     }
 
+    pub fn panicking() -> Self {
+        FakeApprover { panics: true, ..FakeApprover::default() }
+    }
+
+    pub(crate) fn witnessed(mut self, timeline: &Arc<Timeline>) -> Arc<Self> {
+        self.timeline = timeline.clone();
+        Arc::new(self)
+    }
+
     pub fn questions(&self) -> Vec<Question> {
         locked(&self.questions).clone()
     }
@@ -52,6 +62,10 @@ impl Approver for FakeApprover {
             locked(&self.questions).push(question);
             // A second question that is put at the same time would be seen here.
             tokio::task::yield_now().await;
+            if self.panics {
+                // Without the panic hook, which would print.
+                std::panic::resume_unwind(Box::new("scripted panic"));
+            }
             let reply = locked(&self.replies).pop_front().or_else(|| self.then.clone());
             let Some(reply) = reply else { return std::future::pending().await };
             open.replied = true;

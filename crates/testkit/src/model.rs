@@ -123,6 +123,11 @@ async fn play(mut playing: Playing) -> Option<(Result<ModelEvent, ModelError>, P
             Step::Meet(barrier) => {
                 barrier.wait().await;
             }
+            Step::GiveWay => {
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
+            }
             Step::Hold => std::future::pending::<()>().await,
             Step::Live(mut pushed) => {
                 if let Some(item) = pushed.recv().await {

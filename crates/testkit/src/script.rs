@@ -22,6 +22,7 @@ pub(crate) enum Step {
     Start(Usage),
     Give(Box<Item>),
     Meet(Arc<Barrier>),
+    GiveWay,
     Hold,
     Live(mpsc::UnboundedReceiver<Item>),
 }
@@ -87,6 +88,11 @@ impl Script {
     /// The stream goes on once everybody is at the barrier.
     pub fn meet(self, barrier: &Arc<Barrier>) -> Self {
         self.step(Step::Meet(barrier.clone()))
+    }
+
+    /// The stream says nothing for a moment, in which calls can begin, and end if they are quick.
+    pub fn give_way(self) -> Self {
+        self.step(Step::GiveWay)
     }
 
     /// The stream stays open and says nothing more.

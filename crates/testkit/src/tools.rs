@@ -18,7 +18,7 @@ pub struct FakeTool {
     spec: ToolSpec,
     touches: Touches,
     acts: Acts,
-    pub(crate) timeline: Arc<Timeline>,
+    timeline: Arc<Timeline>,
 }
 
 /// The path of the input, or one that no other test path equals.
@@ -64,6 +64,11 @@ impl FakeTool {
     /// Panics already when it is asked what it would touch.
     pub fn panicking_at_access(name: &str) -> Self {
         FakeTool::new(name, |_| quiet_panic())
+    }
+
+    pub(crate) fn witnessed(mut self, timeline: &Arc<Timeline>) -> Arc<dyn Tool> {
+        self.timeline = timeline.clone();
+        Arc::new(self)
     }
 
     pub fn acts(mut self, acts: impl Fn(Value, ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sync + 'static) -> Self {
@@ -157,11 +162,11 @@ impl Tool for FakeTool {
         let id = cx.call.clone();
         let access = (self.touches)(&input).unwrap_or_default();
         self.timeline.add(Moment::Began { id: id.clone(), access });
-        let mut witness = Witness { id, timeline: self.timeline.clone(), ended: false };
+        let witness = Witness { id, timeline: self.timeline.clone(), ended: false };
         let act = (self.acts)(input, cx);
         Box::pin(async move {
             let output = act.await;
-            witness.ended = true;
+            witness.end();
             output
         })
     }
@@ -172,6 +177,12 @@ struct Witness {
     id: CallId,
     timeline: Arc<Timeline>,
     ended: bool,
+}
+
+impl Witness {
+    fn end(mut self) {
+        self.ended = true;
+    }
 }
 
 impl Drop for Witness {

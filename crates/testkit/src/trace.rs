@@ -12,10 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Reads the turn to its end.
 pub async fn collect(stream: TurnStream) -> Vec<Event> {
-    rest(stream, Vec::new()).await
-}
-
-async fn rest(mut stream: TurnStream, mut events: Vec<Event>) -> Vec<Event> {
+    let (mut stream, mut events) = (stream, Vec::new());
     loop {
         match tokio::time::timeout(PATIENCE, stream.next()).await {
             Ok(Some(event)) => events.push(event),
@@ -27,20 +24,25 @@ async fn rest(mut stream: TurnStream, mut events: Vec<Event>) -> Vec<Event> {
 
 /// Reads the turn up to the event whose line begins with `line`. Returns what was read, that event included.
 pub async fn until(stream: &mut TurnStream, line: &str) -> Vec<Event> {
+    until_all(stream, &[line]).await
+}
+
+/// Reads the turn until all of these were read, in whatever order they come.
+pub async fn until_all(stream: &mut TurnStream, lines: &[&str]) -> Vec<Event> {
+    let mut missing = lines.to_vec();
     let mut events = Vec::new();
-    loop {
+    while !missing.is_empty() {
         match tokio::time::timeout(PATIENCE, stream.next()).await {
             Ok(Some(event)) => {
-                let found = event_line(&event).starts_with(line);
+                let told = event_line(&event);
+                missing.retain(|line| !told.starts_with(line));
                 events.push(event);
-                if found {
-                    return events;
-                }
             }
-            Ok(None) => panic!("the turn ended without \"{line}\":\n{}", trace(&events)),
-            Err(_) => panic!("the turn hangs before \"{line}\":\n{}", trace(&events)),
+            Ok(None) => panic!("the turn ended without {missing:?}:\n{}", trace(&events)),
+            Err(_) => panic!("the turn hangs before {missing:?}:\n{}", trace(&events)),
         }
     }
+    events
 }
 
 /// How the turn ended.

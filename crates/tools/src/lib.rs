@@ -1,1 +1,64 @@
-//! The built-in tools, one file each.
+//! The built-in tools, one file each, and the one door to the disk.
+//!
+//! Invariants
+//! - **Adding a tool is one file and one line** in [`built_in`]; its description is a file under `prompts/tools/`.
+//! - **File tools reach the disk only through [`workspace::Files`]**: links are resolved before anything is judged,
+//!   pipes and devices are refused without waiting, a file is replaced whole or not at all.
+//! - **Nothing is overwritten that the model has not seen as it is now**, and what was there is kept and recorded
+//!   before it is replaced, so that every change can be undone, also after a restart.
+//! - **An output says when it is empty, cut or incomplete**, and how to get the rest. Nothing is read, searched or
+//!   waited for without a bound.
+//! - **A wrong call is an answer, not a failure**: it names what is wrong and what is expected.
+//! - **A command is proved harmless or unknown.** What this crate declares for it never loosens on a guess.
+//!
+//! Deliberately absent: deciding whether a call may run (`core`), when it runs (`engine`), how a process is started
+//! and ended (`exec`), reading our own environment, and following the model's `~` or `$HOME`.
+
+#![allow(clippy::result_large_err, reason = "an output is the error a model reads; it is made once per call")]
+
+mod bash;
+mod blocking;
+mod bound;
+mod built_in;
+mod edit;
+mod glob;
+mod grep;
+mod input;
+mod read;
+mod revert;
+mod schema;
+mod search;
+mod text;
+pub mod workspace;
+mod write;
+
+pub use bound::bound;
+pub use built_in::{BuiltIn, erase};
+use ostler_core::ports::Tool;
+use ostler_exec::Executor;
+use std::ffi::OsString;
+use std::sync::Arc;
+use workspace::Files;
+
+/// What the tools of one agent share.
+#[derive(Clone)]
+pub struct Setup {
+    pub files: Arc<Files>,
+    pub executor: Executor,
+    /// The complete environment of commands, already freed of what they must not see.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// All built-in tools, sorted by name.
+pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
+    let Setup { files, executor, environment } = setup;
+    vec![
+        erase(bash::Bash::new(Arc::clone(&files), executor, environment)),
+        erase(edit::Edit { files: Arc::clone(&files) }),
+        erase(glob::Glob { files: Arc::clone(&files) }),
+        erase(grep::Grep { files: Arc::clone(&files) }),
+        erase(read::Read { files: Arc::clone(&files) }),
+        erase(revert::Revert { files: Arc::clone(&files) }),
+        erase(write::Write { files }),
+    ]
+}

@@ -16,7 +16,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     let began = Instant::now();
     let prompt = stdin::prompt(args.prompt.as_deref())?;
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
-    let source = credentials.label().to_owned();
+    let source = credentials.label.clone();
     let options = wire::options(args, environment, credentials, None)?;
     ostler::block_on(async {
         let engine = Engine::open(init, options)?;

@@ -15,7 +15,7 @@ pub fn run(args: &ModelServerArgs) -> Result<Code> {
     let script = Script::from_yaml(&source).map_err(|error| Wrong::Config(format!("{path}: {error}")))?;
     ostler::block_on(async {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-        let server = ModelServer::start_on(address, script).await?;
+        let server = ModelServer::start_on(address, script)?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", server.url())?;
         out.flush()?;

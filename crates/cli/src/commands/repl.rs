@@ -177,10 +177,9 @@ fn read_lines() -> Lines {
     let (sender, receiver) = mpsc::channel(1);
     // Standard input has no cancellable read: a thread of its own waits for it and ends with the program.
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            match line {
-                Ok(line) if sender.blocking_send(line).is_ok() => {}
-                _ => return,
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                return;
             }
         }
     });

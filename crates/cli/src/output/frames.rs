@@ -1,7 +1,7 @@
 //! The JSON objects other programs read. Fields and their names are those of Claude Code's stream.
 
 use crate::output::text::failure;
-use ostler::{Block, Engine, Event, Finished, Message, ModelId, ResultPart, SessionId, StopReason, Terminal, Usage};
+use ostler::{Block, Engine, Event, Finished, ModelId, ResultPart, SessionId, StopReason, Terminal, Usage};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
@@ -135,12 +135,6 @@ pub fn usage(usage: &Usage) -> Value {
             "ephemeral_5m_input_tokens": usage.cache_write.saturating_sub(usage.cache_write_1h),
         },
     })
-}
-
-/// A message as the API writes it.
-pub fn message(message: &Message) -> Value {
-    let role = if message.is_assistant() { "assistant" } else { "user" };
-    json!({ "role": role, "content": message.blocks().iter().map(block).collect::<Vec<_>>() })
 }
 
 pub fn block(block: &Block) -> Value {

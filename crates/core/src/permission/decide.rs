@@ -1,8 +1,9 @@
 //! May this call run? One pure function: deny → allow → mode → default. When in doubt, ask.
 
-use super::access::{Access, Workspace};
+use super::access::{Access, PathScope, Workspace};
 use super::mode::Mode;
 use super::rule::Rules;
+use std::path::{Component, Path};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -15,6 +16,9 @@ pub enum Decision {
 const FILE_WRITERS: [&str; 3] = ["Edit", "Write", "Revert"];
 
 pub fn decide(tool: &str, access: &Access, rules: &Rules, mode: Mode, workspace: &Workspace) -> Decision {
+    if let Some(path) = unresolved(access) {
+        return Decision::Deny { why: format!("where {} leads was not found out first", path.display()) };
+    }
     if let Some(rule) = rules.deny.iter().find(|rule| rule.covers_any(tool, access)) {
         return Decision::Deny { why: format!("the deny rule {} covers it", rule.text()) };
     }
@@ -39,6 +43,13 @@ pub fn decide(tool: &str, access: &Access, rules: &Rules, mode: Mode, workspace:
         Some(why) if mode == Mode::DontAsk => Decision::Deny { why: format!("{why}, and nothing may ask") },
         Some(why) => Decision::Ask { why },
     }
+}
+
+/// A path that may lead elsewhere than its text says: no rule and no root can be compared with it.
+fn unresolved(access: &Access) -> Option<&Path> {
+    let climbs = |path: &Path| path.components().any(|part| part == Component::ParentDir);
+    let mut paths = access.reads.iter().chain(&access.writes).map(PathScope::path);
+    paths.find(|path| !path.is_absolute() || climbs(path))
 }
 
 /// Why the read-only default does not allow it.

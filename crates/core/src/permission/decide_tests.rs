@@ -1,1 +1,337 @@
+//! The whole decision as one table, and what must hold whatever the rules say.
 
+use super::*;
+use crate::permission::{Rule, RuleError};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn workspace() -> Workspace {
+    Workspace {
+        cwd: "/ws".into(),
+        roots: vec!["/ws".into(), "/extra".into()],
+        readable: vec!["/spill".into()],
+        home: "/home/u".into(),
+    }
+}
+
+fn parse(texts: &[&str]) -> Result<Vec<Rule>, RuleError> {
+    texts.iter().map(|text| Rule::parse(text, &workspace())).collect()
+}
+
+fn rules(allow: &[&str], deny: &[&str]) -> Rules {
+    Rules { allow: parse(allow).unwrap(), deny: parse(deny).unwrap() }
+}
+
+fn file(path: &str) -> PathScope {
+    PathScope::File(path.into())
+}
+fn read(path: &str) -> Access {
+    Access::reading(file(path))
+}
+fn write(path: &str) -> Access {
+    Access::writing(file(path))
+}
+fn command(text: &str, access: Access) -> Access {
+    Access { runs: Some(text.into()), ..access }
+}
+fn contacts(host: &str) -> Access {
+    Access { hosts: vec![host.into()], ..Access::nothing() }
+}
+
+/// Calls of each kind.
+fn calls() -> Vec<(&'static str, &'static str, Access)> {
+    vec![
+        ("read inside", "Read", read("/ws/a")),
+        ("read added root", "Read", read("/extra/a")),
+        ("read spilled", "Read", read("/spill/a")),
+        ("read outside", "Read", read("/etc/hosts")),
+        ("read sibling", "Read", read("/ws-evil/a")),
+        ("edit inside", "Edit", write("/ws/a")),
+        ("revert inside", "Revert", write("/ws/a")),
+        ("edit outside", "Edit", write("/etc/hosts")),
+        ("edit sibling", "Write", write("/ws-evil/a")),
+        ("edit spilled", "Write", write("/spill/a")),
+        ("command writes inside", "Bash", command("touch a", write("/ws/a"))),
+        ("command reads inside", "Bash", command("cat a", read("/ws/a"))),
+        ("command reads outside", "Bash", command("cat /etc/hosts", read("/etc/hosts"))),
+        ("command unknown", "Bash", command("make", Access::unknown())),
+        ("touches nothing", "Todo", Access::nothing()),
+        ("unknown", "mcp__x__y", Access::unknown()),
+        ("contacts a host", "WebFetch", contacts("example.org")),
+    ]
+}
+
+fn verdict(tool: &str, access: &Access, rules: &Rules, mode: Mode) -> &'static str {
+    match decide(tool, access, rules, mode, &workspace()) {
+        Decision::Allow { .. } => "allow",
+        Decision::Ask { .. } => "ask",
+        Decision::Deny { .. } => "deny",
+    }
+}
+
+fn check(rules: &Rules, table: &[(&str, [&str; 5])]) {
+    let calls = calls();
+    assert_eq!(calls.len(), table.len(), "the table names every call");
+    for ((name, tool, access), (row, expected)) in calls.iter().zip(table) {
+        assert_eq!(name, row, "the table follows the list of calls");
+        let found = Mode::ALL.map(|mode| verdict(tool, access, rules, mode));
+        assert_eq!(found, *expected, "{name}");
+    }
+}
+
+#[test]
+fn without_rules() {
+    let table = [
+        // default, acceptEdits, plan, dontAsk, bypassPermissions
+        ("read inside", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read added root", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read spilled", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read outside", ["ask", "ask", "ask", "deny", "allow"]),
+        ("read sibling", ["ask", "ask", "ask", "deny", "allow"]),
+        ("edit inside", ["ask", "allow", "deny", "deny", "allow"]),
+        ("revert inside", ["ask", "allow", "deny", "deny", "allow"]),
+        ("edit outside", ["ask", "ask", "deny", "deny", "allow"]),
+        ("edit sibling", ["ask", "ask", "deny", "deny", "allow"]),
+        ("edit spilled", ["ask", "ask", "deny", "deny", "allow"]),
+        ("command writes inside", ["ask", "ask", "deny", "deny", "allow"]),
+        ("command reads inside", ["allow", "allow", "allow", "allow", "allow"]),
+        ("command reads outside", ["ask", "ask", "ask", "deny", "allow"]),
+        ("command unknown", ["ask", "ask", "deny", "deny", "allow"]),
+        ("touches nothing", ["allow", "allow", "allow", "allow", "allow"]),
+        ("unknown", ["ask", "ask", "deny", "deny", "allow"]),
+        ("contacts a host", ["ask", "ask", "deny", "deny", "allow"]),
+    ];
+    check(&rules(&[], &[]), &table);
+}
+
+/// Whole tools and files are allowed; plan mode holds all the same.
+#[test]
+fn with_allow_rules() {
+    let table = [
+        ("read inside", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read added root", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read spilled", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read outside", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read sibling", ["ask", "ask", "ask", "deny", "allow"]),
+        ("edit inside", ["allow", "allow", "deny", "allow", "allow"]),
+        ("revert inside", ["allow", "allow", "deny", "allow", "allow"]),
+        ("edit outside", ["ask", "ask", "deny", "deny", "allow"]),
+        ("edit sibling", ["ask", "ask", "deny", "deny", "allow"]),
+        ("edit spilled", ["ask", "ask", "deny", "deny", "allow"]),
+        ("command writes inside", ["allow", "allow", "deny", "allow", "allow"]),
+        ("command reads inside", ["allow", "allow", "allow", "allow", "allow"]),
+        ("command reads outside", ["allow", "allow", "allow", "allow", "allow"]),
+        ("command unknown", ["allow", "allow", "deny", "allow", "allow"]),
+        ("touches nothing", ["allow", "allow", "allow", "allow", "allow"]),
+        ("unknown", ["ask", "ask", "deny", "deny", "allow"]),
+        ("contacts a host", ["allow", "allow", "deny", "allow", "allow"]),
+    ];
+    check(&rules(&["Bash", "WebFetch", "Edit(./**)", "Read(//etc/hosts)"], &[]), &table);
+}
+
+/// The same allow rules, and deny rules over them: no mode lifts them.
+#[test]
+fn with_deny_rules() {
+    let table = [
+        ("read inside", ["deny", "deny", "deny", "deny", "deny"]),
+        ("read added root", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read spilled", ["allow", "allow", "allow", "allow", "allow"]),
+        ("read outside", ["deny", "deny", "deny", "deny", "deny"]),
+        ("read sibling", ["ask", "ask", "ask", "deny", "allow"]),
+        ("edit inside", ["deny", "deny", "deny", "deny", "deny"]),
+        ("revert inside", ["deny", "deny", "deny", "deny", "deny"]),
+        ("edit outside", ["ask", "ask", "deny", "deny", "allow"]),
+        ("edit sibling", ["ask", "ask", "deny", "deny", "allow"]),
+        ("edit spilled", ["ask", "ask", "deny", "deny", "allow"]),
+        ("command writes inside", ["deny", "deny", "deny", "deny", "deny"]),
+        ("command reads inside", ["deny", "deny", "deny", "deny", "deny"]),
+        ("command reads outside", ["deny", "deny", "deny", "deny", "deny"]),
+        ("command unknown", ["allow", "allow", "deny", "allow", "allow"]),
+        ("touches nothing", ["allow", "allow", "allow", "allow", "allow"]),
+        ("unknown", ["deny", "deny", "deny", "deny", "deny"]),
+        ("contacts a host", ["deny", "deny", "deny", "deny", "deny"]),
+    ];
+    let allow = ["Bash", "WebFetch", "Edit(./**)", "Read(//etc/hosts)"];
+    let deny = ["Read(./a)", "Read(//etc/hosts)", "Edit(./a)", "WebFetch", "mcp__x__y"];
+    check(&rules(&allow, &deny), &table);
+}
+
+#[test]
+fn a_reason_names_the_rule_or_the_thing() {
+    let say = |tool, access, rules: &Rules, mode| decide(tool, &access, rules, mode, &workspace());
+    let denied = rules(&["Edit(./src/**)"], &["Read(.env)"]);
+    let none = Rules::default();
+    let table = [
+        (
+            say("Read", read("/ws/.env"), &denied, Mode::Default),
+            "deny the deny rule Read(.env) covers it",
+        ),
+        (
+            say("Edit", write("/ws/src/a"), &denied, Mode::Default),
+            "allow the allow rule Edit(./src/**) covers it",
+        ),
+        (say("Edit", write("/ws/a"), &none, Mode::Plan), "deny plan mode changes nothing"),
+        (
+            say("Edit", write("/ws/a"), &none, Mode::BypassPermissions),
+            "allow permissions are bypassed",
+        ),
+        (
+            say("Edit", write("/ws/a"), &none, Mode::AcceptEdits),
+            "allow edits inside the workspace are accepted",
+        ),
+        (
+            say("Read", read("/ws/a"), &none, Mode::Default),
+            "allow it only reads inside the workspace",
+        ),
+        (
+            say("Read", read("/x"), &none, Mode::Default),
+            "ask it would read /x outside the workspace",
+        ),
+        (say("Edit", write("/x"), &none, Mode::Default), "ask it would change /x"),
+        (
+            say("Edit", write("/x"), &none, Mode::DontAsk),
+            "deny it would change /x, and nothing may ask",
+        ),
+        (say("WebFetch", contacts("h"), &none, Mode::Default), "ask it would contact h"),
+        (say("T", Access::unknown(), &none, Mode::Default), "ask what it would touch is not known"),
+        (
+            say("Bash", command("make", Access::unknown()), &none, Mode::Default),
+            "ask it is not proved harmless: make",
+        ),
+    ];
+    for (decision, expected) in table {
+        let text = match decision {
+            Decision::Allow { why } => format!("allow {why}"),
+            Decision::Ask { why } => format!("ask {why}"),
+            Decision::Deny { why } => format!("deny {why}"),
+        };
+        assert_eq!(text, expected);
+    }
+}
+
+/// Nothing is compared with a path that may lead elsewhere than it says.
+#[test]
+fn a_path_that_was_not_resolved_is_denied_in_every_mode() {
+    for path in ["/ws/../etc/passwd", "/ws/src/../../etc", "src/a", ""] {
+        for access in [read(path), write(path), Access::reading(PathScope::Tree(path.into()))] {
+            for mode in Mode::ALL {
+                let rules = rules(&["Edit(./**)", "Edit", "Read"], &[]);
+                assert_eq!(verdict("Edit", &access, &rules, mode), "deny", "{path} {mode:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_that_an_edit_touches_must_be_inside() {
+    let reads_outside = Access { reads: vec![file("/etc/hosts")], ..write("/ws/a") };
+    let writes_two =
+        Access { writes: vec![file("/ws/a"), file("/etc/hosts")], ..Access::nothing() };
+    let not_all_known = Access { known: false, ..write("/ws/a") };
+    for access in [reads_outside, writes_two, not_all_known] {
+        assert_eq!(
+            verdict("Edit", &access, &Rules::default(), Mode::AcceptEdits),
+            "ask",
+            "{access:?}"
+        );
+    }
+}
+
+const RULES: [&str; 14] = [
+    "Bash",
+    "Read",
+    "Edit",
+    "WebFetch",
+    "mcp__x__y",
+    "Read(./a)",
+    "Read(**)",
+    "Read(//etc/**)",
+    "Edit(./a)",
+    "Edit(./**)",
+    "Edit(//**)",
+    "Write(./**)",
+    "Grep(./**)",
+    "Glob(.)",
+];
+
+fn any_rules() -> impl Strategy<Value = Rules> {
+    let some = || vec(prop::sample::select(RULES.to_vec()), 0..4);
+    (some(), some()).prop_map(|(allow, deny)| rules(&allow, &deny))
+}
+
+fn any_scope() -> impl Strategy<Value = PathScope> {
+    let paths =
+        vec!["/ws", "/ws/a", "/ws/b/c", "/ws-evil/a", "/etc", "/etc/hosts", "/", "/spill/x"];
+    (prop::sample::select(paths), any::<bool>()).prop_map(|(path, tree)| match tree {
+        true => PathScope::Tree(path.into()),
+        false => PathScope::File(path.into()),
+    })
+}
+
+fn any_access() -> impl Strategy<Value = Access> {
+    let hosts = prop_oneof![3 => Just(vec![]), 1 => Just(vec!["h".to_owned()])];
+    (vec(any_scope(), 0..3), vec(any_scope(), 0..2), hosts, any::<bool>()).prop_map(
+        |(reads, writes, hosts, known)| Access { reads, writes, runs: None, hosts, known },
+    )
+}
+
+fn any_tool() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "Read",
+        "Edit",
+        "Write",
+        "Revert",
+        "Glob",
+        "Grep",
+        "Bash",
+        "WebFetch",
+        "mcp__x__y",
+    ])
+}
+
+fn any_mode() -> impl Strategy<Value = Mode> {
+    prop::sample::select(Mode::ALL.to_vec())
+}
+
+proptest! {
+    #[test]
+    fn one_more_deny_rule_never_allows_more(
+        tool in any_tool(), access in any_access(), rules in any_rules(), mode in any_mode(), more in prop::sample::select(RULES.to_vec()),
+    ) {
+        let mut stricter = rules.clone();
+        stricter.deny.push(Rule::parse(more, &workspace()).unwrap());
+        let (before, after) = (verdict(tool, &access, &rules, mode), verdict(tool, &access, &stricter, mode));
+        prop_assert!(after == "deny" || after == before, "{before} became {after}");
+    }
+
+    #[test]
+    fn no_mode_and_no_allow_rule_lifts_a_deny_rule(
+        tool in any_tool(), access in any_access(), rules in any_rules(), mode in any_mode(), more in prop::sample::select(RULES.to_vec()),
+    ) {
+        let denied = rules.deny.iter().any(|rule| rule.covers_any(tool, &access));
+        let mut laxer = rules.clone();
+        laxer.allow.push(Rule::parse(more, &workspace()).unwrap());
+        if denied {
+            prop_assert_eq!(verdict(tool, &access, &laxer, mode), "deny");
+        }
+    }
+
+    #[test]
+    fn plan_mode_changes_nothing(tool in any_tool(), access in any_access(), rules in any_rules()) {
+        if verdict(tool, &access, &rules, Mode::Plan) == "allow" {
+            prop_assert!(access.is_harmless());
+        }
+    }
+
+    /// A file rule, whatever it says, lets nothing pass that it does not name.
+    #[test]
+    fn file_rules_allow_no_more_than_their_files(tool in any_tool(), access in any_access()) {
+        let rules = rules(&["Read(./a)", "Edit(./a)", "Write(./a)", "Grep(./a)", "Glob(./a)"], &[]);
+        let allowed = verdict(tool, &access, &rules, Mode::Default) == "allow";
+        let allowed_anyway = verdict(tool, &access, &Rules::default(), Mode::Default) == "allow";
+        if allowed && !allowed_anyway {
+            let mut scopes = access.reads.iter().chain(&access.writes);
+            prop_assert!(access.known && access.hosts.is_empty() && scopes.all(|scope| scope.path() == "/ws/a"));
+        }
+    }
+}

@@ -72,14 +72,19 @@ impl Rule {
             || (self.files.is_some() && self.tool == "Read" && reads(tool))
     }
 
-    /// Every path the call touches is covered. A call that touches unlisted things is never covered.
+    /// Every path the call touches is covered. A call that touches unlisted things is never covered, and a rule on
+    /// files says nothing about hosts, nor one on reading about changes.
     pub fn covers_all(&self, tool: &str, access: &Access) -> bool {
         if !self.concerns(tool) {
             return false;
         }
         let Some(pattern) = &self.files else { return true };
+        let beyond_files = !access.known || !access.hosts.is_empty();
+        if beyond_files || (!self.is_about_writing() && !access.writes.is_empty()) {
+            return false;
+        }
         let mut scopes = access.reads.iter().chain(&access.writes).peekable();
-        access.known && scopes.peek().is_some() && scopes.all(|scope| pattern.matches(scope.path()))
+        scopes.peek().is_some() && scopes.all(|scope| pattern.matches(scope.path()))
     }
 
     /// Some path the call touches is covered. A read rule also holds for a command that reads the file.
@@ -89,8 +94,12 @@ impl Rule {
         match self.tool.as_str() {
             "Read" => hit(&access.reads) || (self.concerns(tool) && hit(&access.writes)),
             _ if self.concerns(tool) => hit(&access.writes) || hit(&access.reads),
-            _ => hit(&access.writes),
+            _ => self.is_about_writing() && hit(&access.writes),
         }
+    }
+
+    fn is_about_writing(&self) -> bool {
+        matches!(self.tool.as_str(), "Edit" | "Write")
     }
 }
 
@@ -104,41 +113,72 @@ pub struct Pattern {
 impl Pattern {
     fn new(text: &str, workspace: &Workspace) -> Self {
         let (base, rest) = if let Some(rest) = text.strip_prefix("//") {
-            (PathBuf::from("/"), rest.to_owned())
+            (Path::new("/"), rest)
         } else if let Some(rest) = text.strip_prefix("~/") {
-            (workspace.home.clone(), rest.to_owned())
-        } else if let Some(rest) = text.strip_prefix("./").or_else(|| text.strip_prefix('/')) {
-            (workspace.cwd.clone(), rest.to_owned())
-        } else if text.contains('/') {
-            (workspace.cwd.clone(), text.to_owned())
+            (workspace.home.as_path(), rest)
+        } else if text == "~" {
+            (workspace.home.as_path(), "")
         } else {
-            (workspace.cwd.clone(), format!("**/{text}"))
+            (workspace.cwd.as_path(), text)
         };
-        let mut parts: Vec<String> =
-            rest.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
-        if rest.is_empty() {
-            parts.push("**".into());
+        let mut pattern = Pattern { base: base.to_owned(), parts: Vec::new() };
+        if is_bare_name(text) {
+            pattern.parts.push("**".into());
         }
-        Pattern { base, parts }
+        for part in rest.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => pattern.climb(),
+                part => pattern.parts.push(part.to_owned()),
+            }
+        }
+        pattern
+    }
+
+    fn climb(&mut self) {
+        if self.parts.pop().is_none() {
+            self.base.pop();
+        }
     }
 
     pub fn matches(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.base) else { return false };
-        let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
-        let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
-        let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
         // A folder's pattern covers what is below the folder.
-        (0..=names.len()).any(|end| names.get(..end).is_some_and(|names| match_parts(&parts, names)))
+        self.compare(below, |parts, names| {
+            (0..=names.len()).any(|end| names.get(..end).is_some_and(|names| match_parts(parts, names)))
+        })
     }
 
     /// A tree touches a pattern when the pattern could match something below it: when in doubt, yes.
     fn may_touch(&self, scope: &super::PathScope) -> bool {
         match scope {
             super::PathScope::File(path) => self.matches(path),
-            super::PathScope::Tree(path) => {
-                self.matches(path) || self.base.starts_with(path) || path.starts_with(&self.base)
-            }
+            super::PathScope::Tree(path) => match path.strip_prefix(&self.base) {
+                Ok(below) => self.compare(below, may_match_below),
+                Err(_) => self.base.starts_with(path),
+            },
         }
+    }
+
+    fn compare(&self, below: &Path, by: impl Fn(&[&str], &[&str]) -> bool) -> bool {
+        let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
+        let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
+        let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
+        by(&parts, &names)
+    }
+}
+
+/// As in an ignore file: a slash inside ties a pattern to its folder, one at the end does not.
+fn is_bare_name(text: &str) -> bool {
+    let name = text.trim_end_matches('/');
+    !name.contains('/') && !matches!(name, "" | "." | ".." | "~")
+}
+
+/// Whether something in the folder `names`, or that folder itself, could match.
+fn may_match_below(parts: &[&str], names: &[&str]) -> bool {
+    match (parts.split_first(), names.split_first()) {
+        (None | Some((&"**", _)), _) | (_, None) => true,
+        (Some((part, parts)), Some((name, names))) => match_name(part, name) && may_match_below(parts, names),
     }
 }
 
@@ -147,22 +187,23 @@ fn match_parts(parts: &[&str], names: &[&str]) -> bool {
         None => names.is_empty(),
         Some((&"**", rest)) => (0..=names.len()).any(|n| names.get(n..).is_some_and(|names| match_parts(rest, names))),
         Some((part, rest)) => match names.split_first() {
-            Some((name, names)) => match_name(part.as_bytes(), name.as_bytes()) && match_parts(rest, names),
+            Some((name, names)) => match_name(part, name) && match_parts(rest, names),
             None => false,
         },
     }
 }
 
 /// `*` and `?` within one name. Linear: only the last star is ever retried.
-fn match_name(pattern: &[u8], name: &[u8]) -> bool {
+fn match_name(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {
         match pattern.get(p) {
-            Some(b'*') => {
+            Some('*') => {
                 star = Some((p, n));
                 p += 1;
             }
-            Some(c) if *c == b'?' || Some(c) == name.get(n) => {
+            Some(c) if *c == '?' || Some(c) == name.get(n) => {
                 p += 1;
                 n += 1;
             }
@@ -176,7 +217,7 @@ fn match_name(pattern: &[u8], name: &[u8]) -> bool {
             },
         }
     }
-    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == b'*'))
+    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == '*'))
 }
 
 #[cfg(test)]

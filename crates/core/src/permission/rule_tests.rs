@@ -1,1 +1,244 @@
+//! Rules as tables: how they are read, what they cover, and what they must not.
 
+use super::*;
+use crate::permission::PathScope;
+use proptest::prelude::*;
+
+fn workspace() -> Workspace {
+    Workspace {
+        cwd: "/ws".into(),
+        roots: vec!["/ws".into()],
+        readable: vec![],
+        home: "/home/u".into(),
+    }
+}
+
+fn rule(text: &str) -> Rule {
+    Rule::parse(text, &workspace()).unwrap()
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    rule(&format!("Read({pattern})")).files.unwrap().matches(Path::new(path))
+}
+
+#[test]
+fn patterns() {
+    let table: &[(&str, &[&str], &[&str])] = &[
+        ("//etc/hosts", &["/etc/hosts"], &["/etc/hosts2", "/ws/etc/hosts", "/etc"]),
+        ("//etc", &["/etc", "/etc/ssh/key"], &["/etcetera", "/ws/etc"]),
+        ("//", &["/", "/etc/hosts", "/ws/a"], &[]),
+        ("~/notes/*.md", &["/home/u/notes/a.md"], &["/home/u/notes/x/a.md", "/ws/notes/a.md"]),
+        ("~/", &["/home/u", "/home/u/.ssh/id"], &["/home/u2/x", "/home", "/ws/a"]),
+        ("~", &["/home/u/.ssh/id"], &["/home/u2/x", "/ws/~"]),
+        ("~/x", &["/home/u/x"], &["/home/u/y/x"]),
+        ("/src", &["/ws/src", "/ws/src/a/b.rs"], &["/src", "/ws/lib/src"]),
+        ("./src/**", &["/ws/src/a.rs", "/ws/src/a/b.rs"], &["/ws/srcs/a.rs", "/ws/a/src/b.rs"]),
+        ("src/*.rs", &["/ws/src/a.rs"], &["/ws/src/a/b.rs", "/ws/a/src/b.rs", "/ws/src/a.rsx"]),
+        ("src/*/mod.rs", &["/ws/src/a/mod.rs"], &["/ws/src/mod.rs", "/ws/src/a/b/mod.rs"]),
+        ("src/**/mod.rs", &["/ws/src/mod.rs", "/ws/src/a/b/mod.rs"], &["/ws/src/a/b/mod.rsx"]),
+        (
+            ".env",
+            &["/ws/.env", "/ws/a/b/.env", "/ws/.env/deep"],
+            &["/ws/.env.local", "/ws/x.env", "/.env"],
+        ),
+        ("*.key", &["/ws/a.key", "/ws/a/b.key", "/ws/.key"], &["/ws/a.keys", "/a.key"]),
+        ("secrets/", &["/ws/secrets/a", "/ws/x/secrets/a"], &["/ws/secrets2/a"]),
+        ("./secrets/", &["/ws/secrets/a"], &["/ws/x/secrets/a"]),
+        (".", &["/ws", "/ws/a/b"], &["/ws2", "/"]),
+        ("../lib/**", &["/lib/a"], &["/ws/lib/a"]),
+        ("..", &["/", "/ws/a", "/etc/hosts"], &[]),
+        ("./a/../b", &["/ws/b/x"], &["/ws/a/b", "/b"]),
+        ("a?c", &["/ws/abc", "/ws/aéc"], &["/ws/ac", "/ws/abbc", "/ws/a/c"]),
+        ("*a*b*", &["/ws/ab", "/ws/xaxbx", "/ws/aab"], &["/ws/ba", "/ws/a"]),
+        ("**", &["/ws/a", "/ws/a/b/c"], &["/etc/hosts"]),
+    ];
+    for (pattern, hits, misses) in table {
+        for path in *hits {
+            assert!(matches(pattern, path), "{pattern} should match {path}");
+        }
+        for path in *misses {
+            assert!(!matches(pattern, path), "{pattern} should not match {path}");
+        }
+    }
+}
+
+#[test]
+fn whole_tools() {
+    for text in ["Bash", " Bash ", "Bash()", "Bash(*)", "mcp__files__read", "Read", "Agent"] {
+        let rule = rule(text);
+        assert_eq!(rule.files, None, "{text}");
+        assert_eq!(rule.text(), text.trim());
+        assert!(rule.is_whole_tool(&rule.tool), "{text}");
+        assert!(!rule.is_whole_tool("Other"), "{text}");
+    }
+    assert!(!rule("Read(./x)").is_whole_tool("Read"));
+}
+
+#[test]
+fn what_is_not_a_rule_is_refused() {
+    let malformed = |text: &str| Err(RuleError::Malformed(text.into()));
+    let no_pattern = |text: &str| Err(RuleError::NoPattern(text.into()));
+    let command = |text: &str| Err(RuleError::CommandRule(text.into()));
+    let table = [
+        ("", malformed("")),
+        ("(x)", malformed("(x)")),
+        ("Read(", malformed("Read(")),
+        ("Read(./x", malformed("Read(./x")),
+        ("Read(./x) and more", malformed("Read(./x) and more")),
+        ("Read)", malformed("Read)")),
+        ("Read Edit", malformed("Read Edit")),
+        ("./src", malformed("./src")),
+        ("mcp__srv__*", malformed("mcp__srv__*")),
+        ("WebFetch(domain:x)", no_pattern("WebFetch(domain:x)")),
+        ("Revert(./x)", no_pattern("Revert(./x)")),
+        ("Bash(ls:*)", command("Bash(ls:*)")),
+        ("Bash(npm run *)", command("Bash(npm run *)")),
+    ];
+    for (text, expected) in table {
+        assert_eq!(Rule::parse(text, &workspace()), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_refusal_says_what_to_write_instead() {
+    let said = |text: &str| Rule::parse(text, &workspace()).unwrap_err().to_string();
+    assert_eq!(
+        said("Bash(git push:*)"),
+        "\"Bash(git push:*)\": rules on command lines are not supported yet, because a prefix of the text says \
+         little about what runs. Allow the whole tool with \"Bash\", or choose a --permission-mode"
+    );
+    assert!(said("Read(").contains("e.g. Edit(./src/**)"));
+    assert!(said("Agent(x)").contains("only Read, Edit, Write, Glob and Grep"));
+}
+
+fn reads(path: &str) -> Access {
+    Access::reading(PathScope::File(path.into()))
+}
+fn reads_tree(path: &str) -> Access {
+    Access::reading(PathScope::Tree(path.into()))
+}
+fn writes(path: &str) -> Access {
+    Access::writing(PathScope::File(path.into()))
+}
+fn both(a: Access, b: Access) -> Access {
+    Access {
+        reads: [a.reads, b.reads].concat(),
+        writes: [a.writes, b.writes].concat(),
+        ..Access::nothing()
+    }
+}
+fn beside(access: Access, host: &str) -> Access {
+    Access { hosts: vec![host.into()], ..access }
+}
+
+/// As an allow rule: all of the call, or none of it.
+#[test]
+fn covers_all() {
+    let table = [
+        ("Read(./src/**)", "Read", reads("/ws/src/a"), true),
+        ("Read(./src/**)", "Grep", reads_tree("/ws/src"), true),
+        ("Read(./src/**)", "Glob", reads_tree("/ws/src/a"), true),
+        ("Read(./src/**)", "Grep", reads_tree("/ws"), false),
+        ("Read(./src/*.rs)", "Grep", reads_tree("/ws/src"), false),
+        ("Read(./src/**)", "Read", reads("/ws-evil/src/a"), false),
+        ("Read(./src/**)", "Edit", writes("/ws/src/a"), false),
+        ("Read(./src/**)", "Read", writes("/ws/src/a"), false),
+        ("Read(./src/**)", "Bash", reads("/ws/src/a"), false),
+        ("Grep(./src/**)", "Grep", reads_tree("/ws/src"), true),
+        ("Grep(./src/**)", "Read", reads("/ws/src/a"), false),
+        ("Edit(./src/**)", "Edit", writes("/ws/src/a"), true),
+        ("Edit(./src/**)", "Write", writes("/ws/src/a"), true),
+        ("Edit(./src/**)", "Revert", writes("/ws/src/a"), true),
+        ("Edit(./src/**)", "Edit", writes("/ws/lib/a"), false),
+        ("Edit(./src/**)", "Edit", both(writes("/ws/src/a"), writes("/ws/lib/a")), false),
+        ("Edit(./src/**)", "Edit", both(writes("/ws/src/a"), reads("/etc/hosts")), false),
+        ("Edit(./src/**)", "Edit", beside(writes("/ws/src/a"), "host"), false),
+        ("Edit(./src/**)", "Edit", Access { known: false, ..writes("/ws/src/a") }, false),
+        ("Edit(./src/**)", "Edit", Access::nothing(), false),
+        ("Write(./src/**)", "Write", writes("/ws/src/a"), true),
+        ("Write(./src/**)", "Edit", writes("/ws/src/a"), false),
+        ("Edit", "Edit", writes("/etc/hosts"), true),
+        ("Edit", "Write", writes("/ws/a"), false),
+        ("Bash", "Bash", Access::unknown(), true),
+        ("Bash", "BashX", Access::unknown(), false),
+    ];
+    for (text, tool, access, expected) in table {
+        assert_eq!(rule(text).covers_all(tool, &access), expected, "{text} for {tool} {access:?}");
+    }
+}
+
+/// As a deny rule: any of the call.
+#[test]
+fn covers_any() {
+    let mixed = || both(reads("/ws/src/a"), reads("/ws/.env"));
+    let table = [
+        ("Read(.env)", "Read", reads("/ws/.env"), true),
+        ("Read(.env)", "Read", reads("/ws/a/.env"), true),
+        ("Read(.env)", "Read", reads("/ws/env"), false),
+        ("Read(.env)", "Bash", mixed(), true),
+        ("Read(.env)", "Grep", reads_tree("/ws"), true),
+        ("Read(.env)", "Edit", writes("/ws/.env"), false),
+        ("Read(./secrets/**)", "Grep", reads_tree("/ws"), true),
+        ("Read(./secrets/**)", "Grep", reads_tree("/"), true),
+        ("Read(./secrets/**)", "Grep", reads_tree("/ws/secrets/deep"), true),
+        ("Read(./secrets/**)", "Grep", reads_tree("/ws/src"), false),
+        ("Read(./a/*/c)", "Grep", reads_tree("/ws/a/b"), true),
+        ("Read(./a/*/c)", "Grep", reads_tree("/ws/a/b/d"), false),
+        ("Read(./a/**/c)", "Grep", reads_tree("/ws/a/b/d"), true),
+        ("Read(~/.ssh/**)", "Grep", reads_tree("/home"), true),
+        ("Read(~/.ssh/**)", "Grep", reads_tree("/ws"), false),
+        ("Edit(./lock)", "Bash", writes("/ws/lock"), true),
+        ("Edit(./lock)", "Write", writes("/ws/lock"), true),
+        ("Edit(./lock)", "Bash", reads("/ws/lock"), false),
+        ("Edit(./lock)", "Bash", Access::writing(PathScope::Tree("/ws".into())), true),
+        ("Write(./lock)", "Edit", writes("/ws/lock"), true),
+        ("Grep(./src/**)", "Grep", reads_tree("/ws/src"), true),
+        ("Grep(./src/**)", "Edit", writes("/ws/src/a"), false),
+        ("Grep(./src/**)", "Read", reads("/ws/src/a"), false),
+        ("Read", "Read", reads("/ws/a"), true),
+        ("Read", "Grep", reads("/ws/a"), false),
+        ("Bash", "Bash", Access::nothing(), true),
+    ];
+    for (text, tool, access, expected) in table {
+        assert_eq!(rule(text).covers_any(tool, &access), expected, "{text} for {tool} {access:?}");
+    }
+}
+
+/// The slow and obvious way to compare a name with a pattern.
+fn obvious(pattern: &[char], name: &[char]) -> bool {
+    match (pattern.split_first(), name.split_first()) {
+        (None, None) => true,
+        (Some(('*', rest)), _) => (0..=name.len()).any(|n| obvious(rest, &name[n..])),
+        (Some((c, rest)), Some((d, name))) => (*c == '?' || c == d) && obvious(rest, name),
+        _ => false,
+    }
+}
+
+proptest! {
+    #[test]
+    fn names_match_as_the_obvious_way_says(pattern in "[ab*?]{0,7}", name in "[abé]{0,7}") {
+        let chars = |text: &str| text.chars().collect::<Vec<_>>();
+        prop_assert_eq!(match_name(&pattern, &name), obvious(&chars(&pattern), &chars(&name)));
+    }
+
+    #[test]
+    fn a_tree_is_touched_when_a_file_below_it_matches(
+        pattern in "(\\./)?([ab*]|\\*\\*)(/([ab*]|\\*\\*)){0,3}",
+        folder in "(/[ab]){0,3}",
+        below in "(/[ab]){0,3}",
+    ) {
+        let rule = rule(&format!("Read({pattern}/x)"));
+        let pattern = rule.files.unwrap();
+        let (tree, file) = (format!("/ws{folder}"), format!("/ws{folder}{below}/x"));
+        if pattern.matches(Path::new(&file)) {
+            prop_assert!(pattern.may_touch(&PathScope::Tree(tree.into())));
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_rule_or_an_error(text in "\\PC{0,20}") {
+        if let Ok(rule) = Rule::parse(&text, &workspace()) {
+            prop_assert_eq!(Rule::parse(rule.text(), &workspace()), Ok(rule.clone()));
+        }
+    }
+}

@@ -96,7 +96,7 @@ impl Session {
                 self.view.push(message);
             }
             Entry::Note { message } => {
-                self.settle_if_answered();
+                self.settle_before_note(&message);
                 self.view.push(message);
             }
             Entry::Went { why } => self.went(why),
@@ -146,9 +146,11 @@ impl Session {
         }
     }
 
-    /// A note follows the results of its iteration; one that closes the calls itself brings them along.
-    fn settle_if_answered(&mut self) {
-        if !self.pending.results.is_empty() {
+    /// A note follows the results of its iteration; one that closes the calls itself brings them along, but what
+    /// was recorded of them is the better truth.
+    fn settle_before_note(&mut self, note: &Message) {
+        let closes_calls = note.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }));
+        if !closes_calls || !self.pending.results.is_empty() {
             self.settle();
         }
     }

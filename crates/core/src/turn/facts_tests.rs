@@ -180,3 +180,64 @@ fn next_turn_keeps_only_the_model_and_the_count_of_cut_calls() {
         assert_eq!(advance(before, ok(), &DEFAULT).state, after);
     }
 }
+
+/// One name per reason, in the log as in the events.
+#[test]
+fn a_reason_has_the_same_name_everywhere() {
+    use Continue::*;
+    let attempt = 1;
+    let ways_round = [
+        NextTurn,
+        CollapseDrainRetry { drained: 2 },
+        ReactiveCompactRetry,
+        MaxOutputTokensEscalate,
+        MaxOutputTokensRecovery { attempt },
+        StopHookBlocking,
+        TokenBudgetContinuation,
+        ModelFallback,
+        StreamRetry { attempt },
+        PauseResume { attempt },
+        EmptyRetry { attempt },
+        ImageDropRetry,
+        ThinkingDropRetry,
+    ];
+    for why in ways_round {
+        let logged = serde_json::to_value(why).unwrap();
+        assert_eq!(logged["reason"], why.name());
+        assert_eq!(serde_json::from_value::<Continue>(logged).unwrap(), why);
+    }
+    assert_eq!(ways_round.len(), super::walk::WAYS_ROUND.len());
+}
+
+#[test]
+fn an_end_has_the_same_name_everywhere() {
+    use Terminal::*;
+    let ways_out = [
+        Completed,
+        MaxTurns,
+        MaxBudget,
+        BlockingLimit,
+        PromptTooLong,
+        MaxOutputTokens,
+        AbortedStreaming,
+        AbortedTools,
+        StopHookPrevented,
+        HookStopped,
+        ImageError,
+        Refusal,
+        ToolDeferred,
+        RapidRefill,
+        ModelError(ModelErrorKind::ModelNotFound),
+        StoreFailed,
+    ];
+    for terminal in ways_out {
+        let logged = serde_json::to_value(terminal).unwrap();
+        assert_eq!(logged["reason"], terminal.name());
+        assert_eq!(serde_json::from_value::<Terminal>(logged).unwrap(), terminal);
+        let needs_nothing = terminal == Completed;
+        assert_eq!(terminal.next_step().is_empty(), needs_nothing, "{terminal:?} says what to do");
+    }
+    let kind = serde_json::to_value(ModelError(ModelErrorKind::ModelNotFound)).unwrap();
+    assert_eq!(kind["kind"], ModelErrorKind::ModelNotFound.name());
+    assert_eq!(ways_out.len(), super::walk::WAYS_OUT.len());
+}

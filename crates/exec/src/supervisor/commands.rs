@@ -4,13 +4,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpid,
+};
 
-use super::launch::{Launcher, Mark};
+use super::launch::{Launcher, Mark, Marks};
 use super::strays::Tree;
+use crate::socket;
 use crate::sys::{self, Children};
 use crate::wire::{self, Ended, Exit, Failure, ORDER_KILL, ORDER_TERMINATE, Report, Stage};
-use crate::socket;
 
 /// How long the report of an exit waits for the killed rest of the command to be gone.
 const SETTLE_LIMIT: Duration = Duration::from_millis(200);
@@ -18,8 +20,9 @@ const SETTLE_LIMIT: Duration = Duration::from_millis(200);
 pub(super) struct Commands {
     launcher: Launcher,
     tree: Tree,
+    marks: Marks,
     list: Vec<Entry>,
-    started: u64,
+    started: u32,
 }
 
 struct Entry {
@@ -40,7 +43,13 @@ struct Ending {
 
 impl Commands {
     pub(super) fn new(own_pid: i32) -> Self {
-        Self { launcher: Launcher::new(own_pid), tree: Tree::new(own_pid), list: Vec::new(), started: 0 }
+        Self {
+            launcher: Launcher::new(own_pid),
+            tree: Tree::new(own_pid),
+            marks: Marks::new(own_pid),
+            list: Vec::new(),
+            started: 0,
+        }
     }
 
     pub(super) fn launch(
@@ -49,15 +58,16 @@ impl Commands {
         output: BorrowedFd<'_>,
         script: Option<BorrowedFd<'_>>,
     ) -> Result<i32, Failure> {
-        let request = wire::decode(body).ok_or(Failure { stage: Stage::Request, errno: libc::EPROTO })?;
-        self.launcher.launch(&request, output, script, Mark::number(self.started + 1))
+        let request =
+            wire::decode(body).ok_or(Failure { stage: Stage::Request, errno: libc::EPROTO })?;
+        self.started = self.started.wrapping_add(1);
+        self.launcher.launch(&request, output, script, self.marks.number(self.started))
     }
 
     /// Takes note of what [`Commands::launch`] has just started.
     pub(super) fn add(&mut self, pid: i32, control: OwnedFd) {
-        self.started += 1;
-        let entry =
-            Entry { pid, mark: Mark::number(self.started), control: Some(control), signalled: 0, ending: None };
+        let mark = self.marks.number(self.started);
+        let entry = Entry { pid, mark, control: Some(control), signalled: 0, ending: None };
         entry.report(Report::Started { pid });
         self.list.push(entry);
     }
@@ -96,7 +106,10 @@ impl Commands {
             let Some(ending) = &entry.ending else { return true };
             let gone = !left || (!strays.contains(&entry.mark) && entry.group_is_gone());
             if gone || now >= ending.deadline {
-                entry.report(Report::Exited(Exit { ended: ending.ended, signalled: entry.signalled }));
+                entry.report(Report::Exited(Exit {
+                    ended: ending.ended,
+                    signalled: entry.signalled,
+                }));
                 return false;
             }
             true
@@ -120,7 +133,8 @@ impl Commands {
         if let Some(entry) = &entry {
             entry.signal(Signal::KILL);
         }
-        let status = Pid::from_raw(pid).and_then(|pid| waitpid(Some(pid), WaitOptions::empty()).ok().flatten());
+        let status = Pid::from_raw(pid)
+            .and_then(|pid| waitpid(Some(pid), WaitOptions::empty()).ok().flatten());
         if let (Some(entry), Some((_, status))) = (entry, status) {
             let ended = match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => Ended::Code(code),
@@ -140,7 +154,7 @@ impl Commands {
             if running.iter().any(|entry| entry.pid == pid) {
                 continue;
             }
-            match Mark::of(pid) {
+            match self.marks.of(pid) {
                 Some(mark) if running.iter().any(|entry| entry.mark == mark) => continue,
                 None if !running.is_empty() => continue,
                 mark => marks.extend(mark),
@@ -192,7 +206,8 @@ impl Entry {
     }
 
     fn group_is_gone(&self) -> bool {
-        Pid::from_raw(self.pid).is_none_or(|group| test_kill_process_group(group) == Err(Errno::SRCH))
+        Pid::from_raw(self.pid)
+            .is_none_or(|group| test_kill_process_group(group) == Err(Errno::SRCH))
     }
 
     fn report(&self, report: Report) {

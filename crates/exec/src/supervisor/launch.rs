@@ -17,23 +17,31 @@ const STACK_SIZE: usize = 64 * 1024;
 /// Commands should be chosen before us and our client when memory runs out.
 const OOM_SCORE: &[u8] = b"500";
 
-/// Marks start here: far above any limit that is ever set in earnest, so that having one changes
-/// nothing for the command.
-const MARK_BASE: u64 = 1 << 62;
-
 /// Which command a process descends from. It is kept in the soft limit of real-time run time,
 /// which every descendant inherits, whatever it does to its session, group or environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark(u64);
 
-impl Mark {
-    pub(super) fn number(number: u64) -> Self {
-        Mark(MARK_BASE + number)
+/// The marks of one supervisor. Its number is part of them, so that those of a supervisor inside
+/// one of our commands are not taken for ours.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Marks {
+    base: u64,
+}
+
+impl Marks {
+    pub(super) fn new(own_pid: i32) -> Self {
+        // Far above any limit that is ever set in earnest (these are microseconds), and below
+        // "unlimited": having one changes nothing for the command.
+        Self { base: (1 << 62) | (u64::from(own_pid.unsigned_abs()) << 32) }
     }
 
-    pub(super) fn of(pid: i32) -> Option<Self> {
-        // RLIM_INFINITY is above every mark.
-        crate::sys::realtime_limit(pid).filter(|limit| (MARK_BASE..u64::MAX).contains(limit)).map(Mark)
+    pub(super) fn number(self, number: u32) -> Mark {
+        Mark(self.base | u64::from(number))
+    }
+
+    pub(super) fn of(self, pid: i32) -> Option<Mark> {
+        crate::sys::realtime_limit(pid).filter(|limit| limit >> 32 == self.base >> 32).map(Mark)
     }
 }
 

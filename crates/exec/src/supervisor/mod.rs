@@ -69,6 +69,8 @@ impl Supervisor {
         // It fails only for the leader of a group, which has no terminal to lose either way: it was
         // then started by hand or by a wrapper that did it already.
         let _ = rustix::process::setsid();
+        // For people who look at `ps`; re-executed through /proc we would be called "exe".
+        let _ = rustix::thread::set_name(c"exec-supervisor");
         let pid = rustix::process::getpid();
         rustix::process::set_child_subreaper(Some(pid))?;
         rustix::process::chdir("/")?;
@@ -95,7 +97,8 @@ impl Supervisor {
                 self.drain_signals();
             }
             // Ends before orders: a command that has ended is not signalled any more.
-            let overdue = self.commands.next_deadline().is_some_and(|deadline| deadline <= Instant::now());
+            let overdue =
+                self.commands.next_deadline().is_some_and(|deadline| deadline <= Instant::now());
             if ready.children || overdue || !ready.orders.is_empty() {
                 self.commands.collect();
             }
@@ -122,7 +125,8 @@ impl Supervisor {
         }
         let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let (ours, theirs) = fds.split_at(2);
-        let orders = controls.iter().zip(theirs).filter(|(_, fd)| ready(fd)).map(|((pid, _), _)| *pid);
+        let orders =
+            controls.iter().zip(theirs).filter(|(_, fd)| ready(fd)).map(|((pid, _), _)| *pid);
         Ok(Ready {
             requests: ours.first().is_some_and(ready),
             children: ours.get(1).is_some_and(ready),
@@ -149,7 +153,8 @@ impl Supervisor {
         let mut fds = packet.fds.into_iter();
         // Without a control socket there is nobody to answer; closing the rest tells the client.
         let Some(control) = fds.next() else { return Ok(true) };
-        let (flags, body) = self.buffer.split_first().map_or((0, &[][..]), |(flags, rest)| (*flags, rest));
+        let (flags, body) =
+            self.buffer.split_first().map_or((0, &[][..]), |(flags, rest)| (*flags, rest));
         let body = body.get(..packet.length - 1).unwrap_or_default();
         match start(&mut self.commands, flags, body, fds) {
             Ok(pid) => self.commands.add(pid, control),

@@ -22,7 +22,10 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn new(own_pid: i32) -> Self {
-        Self { own_pid, listed: fs::metadata(format!("/proc/{own_pid}/task/{own_pid}/children")).is_ok() }
+        Self {
+            own_pid,
+            listed: fs::metadata(format!("/proc/{own_pid}/task/{own_pid}/children")).is_ok(),
+        }
     }
 
     /// Our children, ended ones that are not reaped included.
@@ -36,10 +39,15 @@ impl Tree {
 
     fn children(&self, pid: i32) -> Vec<i32> {
         if !self.listed {
-            return numbers_in("/proc").into_iter().filter(|child| parent_of(*child) == Some(pid)).collect();
+            return numbers_in("/proc")
+                .into_iter()
+                .filter(|child| parent_of(*child) == Some(pid))
+                .collect();
         }
         let tasks = numbers_in(&format!("/proc/{pid}/task")).into_iter();
-        let lists = tasks.filter_map(|task| fs::read_to_string(format!("/proc/{pid}/task/{task}/children")).ok());
+        let lists = tasks.filter_map(|task| {
+            fs::read_to_string(format!("/proc/{pid}/task/{task}/children")).ok()
+        });
         lists.flat_map(|list| parse_list(&list)).collect()
     }
 
@@ -106,6 +114,7 @@ fn parse_parent(stat: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn the_parent_is_found_behind_any_name() {
@@ -125,10 +134,42 @@ mod tests {
             assert!(tree.children(own_pid).contains(&pid), "listed: {listed}");
             assert_eq!(tree.children(pid), Vec::<i32>::new());
             assert!(tree.hold(pid, own_pid).is_some());
-            assert!(tree.hold(pid, 1).is_some(), "our own child may be held whoever was its parent");
+            assert!(
+                tree.hold(pid, 1).is_some(),
+                "our own child may be held whoever was its parent"
+            );
             assert!(tree.hold(own_pid, pid).is_none(), "not where it was found");
         }
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_tree_is_felled_in_one_go_whatever_sessions_it_spans() {
+        // Here nobody adopts orphans, so what is not reached at once is not reached at all.
+        let text = "setsid bash -c 'setsid sleep 60 & sleep 60 & wait' & sleep 60 & wait";
+        let mut root = std::process::Command::new("/bin/bash").args(["-c", text]).spawn().unwrap();
+        let tree = Tree::new(std::process::id() as i32);
+        let below = |pid: i32| -> Vec<i32> {
+            let children = tree.children(pid);
+            let deeper: Vec<_> = children.iter().flat_map(|child| tree.children(*child)).collect();
+            [children, deeper].concat()
+        };
+        let is_sleep = |pid: &i32| {
+            fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(b"sleep\0"))
+        };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let root_pid = root.id() as i32;
+        while below(root_pid).iter().filter(|pid| is_sleep(pid)).count() < 3 {
+            assert!(Instant::now() < deadline, "the tree did not grow");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let all = below(root_pid);
+        tree.end(&[root_pid]);
+        root.wait().unwrap();
+        while all.iter().any(is_sleep) {
+            assert!(Instant::now() < deadline, "some of it survived");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }

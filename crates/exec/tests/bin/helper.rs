@@ -25,7 +25,12 @@ fn main() {
 }
 
 fn client(work: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(work);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work);
 }
 
 fn executor() -> Executor {
@@ -51,26 +56,34 @@ async fn leak(count: usize) {
     let executor = executor();
     executor.run(script("echo first"), |_| {}).await.unwrap();
     let supervisor = executor.supervisor_pid().unwrap();
-    let open = |pid: &str| std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
-    let before = (open("self"), open(&supervisor.to_string()));
+    let count_of = |pid: &str| std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let open = || count_of("self") + count_of(&supervisor.to_string());
+    let before = settled(open).await;
     for number in 0..count {
         // A program that does not exist, a dropped command and a long script take other paths.
         match number % 10 {
             0 => assert!(executor.run(Command::new("/nonexistent", "/"), |_| {}).await.is_err()),
             1 => drop(executor.spawn(script("sleep 60")).await.unwrap()),
-            2 => drop(executor.run(script(&format!(": {}", "x".repeat(130_000))), |_| {}).await.unwrap()),
+            2 => drop(
+                executor.run(script(&format!(": {}", "x".repeat(130_000))), |_| {}).await.unwrap(),
+            ),
             _ => drop(executor.run(script("echo 1"), |_| {}).await.unwrap()),
         }
     }
-    // The dropped ones are ended behind our back.
-    for _ in 0..1000 {
-        if (open("self"), open(&supervisor.to_string())) == before {
-            break;
-        }
+    println!("{before} {}", settled(open).await);
+}
+
+/// The number when it has not changed for a while: the supervisor closes a moment after it reports.
+async fn settled(count: impl Fn() -> usize) -> usize {
+    let mut last = count();
+    let mut same = 0;
+    while same < 50 {
         tokio::time::sleep(Duration::from_millis(10)).await;
+        let now = count();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
     }
-    let after = (open("self"), open(&supervisor.to_string()));
-    println!("{before:?} {after:?}");
+    last
 }
 
 async fn flood(text: &str) {

@@ -47,7 +47,9 @@ async fn a_stopped_command_hears_the_term() {
 
 #[tokio::test]
 async fn b12_death_by_signal_is_named() {
-    for (name, number) in [("SEGV", 11), ("KILL", 9), ("PIPE", 13), ("ABRT", 6), ("TERM", 15), ("INT", 2)] {
+    for (name, number) in
+        [("SEGV", 11), ("KILL", 9), ("PIPE", 13), ("ABRT", 6), ("TERM", 15), ("INT", 2)]
+    {
         let finished = run(&format!("kill -{name} $$")).await;
         assert_eq!(finished.status, signal(name, number));
         assert!(!finished.killed && !finished.timed_out, "it was not us");
@@ -104,8 +106,10 @@ async fn an_orderly_stop_lets_the_command_say_good_bye_and_a_kill_does_not() {
         command.grace = PATIENCE;
         let running = executor().spawn(command).await.unwrap();
         let stopper = running.stopper();
-        let finished =
-            running.wait_with(|_| if kill { stopper.kill() } else { stopper.stop() }).await.unwrap();
+        let finished = running
+            .wait_with(|_| if kill { stopper.kill() } else { stopper.stop() })
+            .await
+            .unwrap();
         (finished.status, finished.output.to_text().contains("bye"))
     };
     assert_eq!(stop(false).await, (ExitStatus::Code(1), true));

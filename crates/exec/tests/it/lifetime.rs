@@ -10,7 +10,9 @@ use crate::support::*;
 
 /// A command with a child in its group, one that ignores TERM, and a daemon that left it.
 fn family(token: &str) -> String {
-    format!("(setsid sleep {token} <&- >&- 2>&- &); sleep {token} & trap '' TERM; sleep {token}; wait")
+    format!(
+        "(setsid sleep {token} <&- >&- 2>&- &); sleep {token} & trap '' TERM; sleep {token}; wait"
+    )
 }
 
 /// A client in its own process, the number of its command and of its supervisor.
@@ -23,7 +25,8 @@ fn holder(text: &str) -> (Child, u32, u32) {
         .unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let numbers: Vec<u32> = line.split_whitespace().skip(1).map(|number| number.parse().unwrap()).collect();
+    let numbers: Vec<u32> =
+        line.split_whitespace().skip(1).map(|number| number.parse().unwrap()).collect();
     let [command, supervisor] = numbers[..] else { panic!("{line}") };
     (child, command, supervisor)
 }
@@ -42,8 +45,24 @@ async fn nothing_survives_a_client_that_is_killed() {
 #[tokio::test]
 async fn a_stopped_family_dies_with_its_client_too() {
     let token = token();
-    let (mut client, command, supervisor) = holder(&format!("sleep {token} & kill -STOP $$; sleep {token}"));
+    let (mut client, command, supervisor) =
+        holder(&format!("sleep {token} & kill -STOP $$; sleep {token}"));
     until("the child sleeps", || sleepers(&token) == 1).await;
+    client.kill().unwrap();
+    gone(&token).await;
+    until("command and supervisor are gone", || is_dead(command) && is_dead(supervisor)).await;
+    client.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_command_dies_even_if_client_and_supervisor_are_killed_together() {
+    let token = token();
+    let (mut client, command, supervisor) = holder(&format!("exec sleep {token}"));
+    until("the command runs", || sleepers(&token) == 1).await;
+    // Stopped first, so that neither can act on the death of the other.
+    kill(client.id(), Signal::STOP);
+    kill(supervisor, Signal::STOP);
+    kill(supervisor, Signal::KILL);
     client.kill().unwrap();
     gone(&token).await;
     until("command and supervisor are gone", || is_dead(command) && is_dead(supervisor)).await;
@@ -56,7 +75,15 @@ async fn the_supervisor_does_not_listen_to_signals() {
     let token = token();
     let running = executor.spawn(script(&format!("sleep {token}"))).await.unwrap();
     let supervisor = executor.supervisor_pid().unwrap();
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::PIPE, Signal::USR1, Signal::ALARM] {
+    for signal in [
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::PIPE,
+        Signal::USR1,
+        Signal::ALARM,
+    ] {
         kill(supervisor, signal);
     }
     assert_eq!(executor.run(script("echo on"), |_| {}).await.unwrap().output.to_text(), "on\n");
@@ -71,7 +98,10 @@ async fn a_killed_supervisor_is_a_typed_error_and_the_next_command_works() {
     let executor = executor();
     let token = token();
     let text = format!("sleep {token} & sleep {token}; wait");
-    let (first, second) = (executor.spawn(script(&text)).await.unwrap(), executor.spawn(script(&text)).await.unwrap());
+    let (first, second) = (
+        executor.spawn(script(&text)).await.unwrap(),
+        executor.spawn(script(&text)).await.unwrap(),
+    );
     until("all sleep", || sleepers(&token) == 4).await;
     let supervisor = executor.supervisor_pid().unwrap();
     kill(supervisor, Signal::KILL);
@@ -127,7 +157,10 @@ async fn the_last_handle_ends_the_supervisor_but_not_before_its_commands() {
     drop(executor);
     std::fs::write(&gate, "").unwrap();
     assert_eq!(running.wait().await.unwrap().output.to_text(), "through\n");
-    until("the supervisor is reaped", || !std::path::Path::new(&format!("/proc/{supervisor}")).exists()).await;
+    until("the supervisor is reaped", || {
+        !std::path::Path::new(&format!("/proc/{supervisor}")).exists()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -137,7 +170,10 @@ async fn two_hundred_commands_at_once_each_get_their_own_end() {
     for number in 0..200 {
         let executor = executor.clone();
         all.spawn(async move {
-            let text = format!("echo begin {number}; sleep 0.1; echo end {number} >&2; exit {}", number % 100);
+            let text = format!(
+                "echo begin {number}; sleep 0.1; echo end {number} >&2; exit {}",
+                number % 100
+            );
             (number, executor.run(script(&text), |_| {}).await.unwrap())
         });
     }
@@ -153,11 +189,15 @@ async fn two_hundred_commands_at_once_each_get_their_own_end() {
 
 #[test]
 fn three_hundred_commands_leave_no_descriptor_behind() {
-    let output = std::process::Command::new(HELPER).args(["leak", "300"]).stdin(Stdio::null()).output().unwrap();
+    let output = std::process::Command::new(HELPER)
+        .args(["leak", "300"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let (before, after) = text.trim().split_once(") ").unwrap();
-    assert_eq!(format!("{before})"), after, "client and supervisor, before and after");
+    let (before, after) = text.trim().split_once(' ').unwrap();
+    assert_eq!(before, after, "descriptors of client and supervisor, before and after");
 }
 
 #[test]

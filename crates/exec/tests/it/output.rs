@@ -10,12 +10,16 @@ use crate::support::*;
 #[tokio::test]
 async fn output_around_the_caps_is_exactly_what_was_written() {
     let executor = executor();
-    for size in [0, 1, 14_999, 15_000, 15_001, 29_999, 30_000, 30_001, 65_535, 65_536, 65_537, 300_000] {
+    for size in
+        [0, 1, 14_999, 15_000, 15_001, 29_999, 30_000, 30_001, 65_535, 65_536, 65_537, 300_000]
+    {
         let text = format!("i=0; seq 1 1000000 | tr '\\n' ' ' | head -c {size}");
-        let mut expected: Vec<u8> = (1..60_000).flat_map(|n| format!("{n} ").into_bytes()).collect();
+        let mut expected: Vec<u8> =
+            (1..60_000).flat_map(|n| format!("{n} ").into_bytes()).collect();
         expected.truncate(size);
         let mut seen = Vec::new();
-        let finished = executor.run(script(&text), |bytes| seen.extend_from_slice(bytes)).await.unwrap();
+        let finished =
+            executor.run(script(&text), |bytes| seen.extend_from_slice(bytes)).await.unwrap();
         assert_eq!(seen, expected, "{size}");
         let output = finished.output;
         assert_eq!(output.total(), size as u64);
@@ -98,7 +102,8 @@ async fn b10_binary_output_becomes_valid_text_with_its_losses_marked() {
 
 #[tokio::test]
 async fn b11_terminal_sequences_reach_the_model_but_not_the_terminal() {
-    let finished = run(r"printf '\033]0;owned\007\033[31mred\033[0m\r\nload 1%%\rload 2%%\n\033[2J'").await;
+    let finished =
+        run(r"printf '\033]0;owned\007\033[31mred\033[0m\r\nload 1%%\rload 2%%\n\033[2J'").await;
     let text = finished.output.to_text();
     assert!(text.contains("\x1b]0;owned\x07") && text.contains("load 1%\rload 2%"));
     assert_eq!(strip_terminal(&text), "red\nload 2%\n");
@@ -140,7 +145,8 @@ async fn nothing_written_before_the_exit_is_lost() {
     let executor = executor();
     // The last bytes and the exit race each other to us.
     for round in 0..50 {
-        let finished = executor.run(script("head -c 60000 /dev/zero; printf end"), |_| {}).await.unwrap();
+        let finished =
+            executor.run(script("head -c 60000 /dev/zero; printf end"), |_| {}).await.unwrap();
         assert_eq!(finished.output.total(), 60_003, "round {round}");
         assert!(finished.output.tail().ends_with(b"end"));
     }

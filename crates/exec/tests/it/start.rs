@@ -27,12 +27,16 @@ async fn a_command_finds_exactly_what_it_was_given() {
 
 #[tokio::test]
 async fn no_descriptor_of_ours_reaches_a_command() {
+    // One of ours that was opened carelessly.
+    let careless = std::fs::File::open("/etc/passwd").unwrap();
+    rustix::io::fcntl_setfd(&careless, rustix::io::FdFlags::empty()).unwrap();
     // The listing has a descriptor of its own; input is nothing, both outputs are one pipe.
     for padding in [0, 150_000] {
         let text = format!("exec ls -l /proc/self/fd # {}", "x".repeat(padding));
         let listing = text_of(&text).await;
         let links: Vec<_> = listing.lines().filter_map(|line| line.split_once(" -> ")).collect();
-        let names: Vec<_> = links.iter().map(|(left, _)| left.rsplit(' ').next().unwrap()).collect();
+        let names: Vec<_> =
+            links.iter().map(|(left, _)| left.rsplit(' ').next().unwrap()).collect();
         assert_eq!(names, ["0", "1", "2", "3"], "{listing}");
         assert_eq!(links[0].1, "/dev/null");
         assert!(links[1].1.starts_with("pipe:") && links[1].1 == links[2].1, "{listing}");
@@ -43,7 +47,9 @@ async fn no_descriptor_of_ours_reaches_a_command() {
 #[tokio::test]
 async fn signals_start_clean() {
     let status = text_of("exec cat /proc/self/status").await;
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    let field = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned()
+    };
     for name in ["SigBlk:", "SigIgn:", "ShdPnd:", "SigPnd:"] {
         assert_eq!(field(name), "0000000000000000", "{name}");
     }
@@ -76,7 +82,10 @@ fn b16_a_prompt_on_the_terminal_fails_at_once() {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("/dev/tty") && text.contains("exit code 0") && text.trim_end().ends_with('1'), "{text}");
+    assert!(
+        text.contains("/dev/tty") && text.contains("exit code 0") && text.trim_end().ends_with('1'),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -89,17 +98,25 @@ async fn b22_what_cannot_be_executed_is_said_precisely() {
         path
     };
     let executor = executor();
-    let error = async |program: std::path::PathBuf| executor.run(Command::new(program, "/"), |_| {}).await.unwrap_err();
+    let error = async |program: std::path::PathBuf| {
+        executor.run(Command::new(program, "/"), |_| {}).await.unwrap_err()
+    };
 
     assert!(matches!(error("/nonexistent/bash".into()).await, ExecError::NotFound { .. }));
     assert!(matches!(error(file("plain", "", 0o644)).await, ExecError::NotExecutable { .. }));
     assert!(matches!(error(file("text", "hello", 0o755)).await, ExecError::NotExecutable { .. }));
     assert!(matches!(error(dir.path().into()).await, ExecError::NotExecutable { .. }));
-    assert!(matches!(error(file("lost", "#!/nonexistent\n", 0o755)).await, ExecError::NotFound { .. }));
+    assert!(matches!(
+        error(file("lost", "#!/nonexistent\n", 0o755)).await,
+        ExecError::NotFound { .. }
+    ));
     assert!(matches!(error("bash".into()).await, ExecError::Invalid { .. }));
 
     let cwd = executor.run(Command::new("/bin/true", "/nonexistent"), |_| {}).await.unwrap_err();
-    assert!(matches!(&cwd, ExecError::Directory { .. }) && cwd.to_string().contains("/nonexistent"), "{cwd}");
+    assert!(
+        matches!(&cwd, ExecError::Directory { .. }) && cwd.to_string().contains("/nonexistent"),
+        "{cwd}"
+    );
 
     assert!(find_bash().is_ok());
     let finished = executor.run(script("echo the next works"), |_| {}).await.unwrap();
@@ -111,7 +128,9 @@ async fn a_long_command_with_a_long_environment_works() {
     let executor = executor();
     let value = "v".repeat(200_000);
     let env = (0..200).map(|n| (format!("VARIABLE_{n}").into(), "e".repeat(500).into())).collect();
-    let text = format!("x={value}; cat <<'EOF'\n${{#x}} `#\nEOF\necho ${{#x}} ${{#VARIABLE_199}} $0\nexit 5");
+    let text = format!(
+        "x={value}; cat <<'EOF'\n${{#x}} `#\nEOF\necho ${{#x}} ${{#VARIABLE_199}} $0\nexit 5"
+    );
     let finished = executor.run(bash(&text, "/", env), |_| {}).await.unwrap();
     assert_eq!(finished.output.to_text(), "${#x} `#\n200000 500 /bin/bash\n");
     assert_eq!(finished.status.to_string(), "exit code 5");
@@ -145,7 +164,8 @@ async fn b23_a_command_that_is_too_long_is_a_clear_error() {
 #[tokio::test]
 async fn a_program_that_is_no_supervisor_is_a_clear_error() {
     for program in ["/nonexistent", "/bin/true", "/etc/passwd"] {
-        let executor = Executor::new(SupervisorProgram { program: program.into(), args: Vec::new() });
+        let executor =
+            Executor::new(SupervisorProgram { program: program.into(), args: Vec::new() });
         let error = executor.run(script("echo"), |_| {}).await.unwrap_err();
         assert!(matches!(error, ExecError::SupervisorStart { .. }), "{error}");
         assert!(error.to_string().contains(program));
@@ -154,6 +174,7 @@ async fn a_program_that_is_no_supervisor_is_a_clear_error() {
 
 #[test]
 fn a_supervisor_started_by_hand_ends_at_once() {
-    let status = std::process::Command::new(HELPER).arg("supervise").stdin(Stdio::null()).status().unwrap();
+    let status =
+        std::process::Command::new(HELPER).arg("supervise").stdin(Stdio::null()).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }

@@ -114,7 +114,7 @@ impl Wire<'_> {
                 self.pending.extend_from_slice(&head);
                 while fill > 0 {
                     let part = fill.min(FILL.len() as u64);
-                    self.pending.extend(FILL.iter().take(part as usize));
+                    self.pending.extend_from_slice(FILL.get(..part as usize).unwrap_or(&FILL));
                     self.flush().await?;
                     fill -= part;
                 }

@@ -13,8 +13,13 @@ const SHORTEST_PIECE: usize = 4;
 const FLOOD_MARK: &str = "@flood@";
 
 pub(super) fn items(resolved: &Resolved, delivery: &Delivery) -> Vec<Item> {
-    let mut stream =
-        Stream { resolved, framing: delivery.framing, delta: delivery.delta, index: 0, out: vec![] };
+    let mut stream = Stream {
+        resolved,
+        framing: delivery.framing,
+        delta: delivery.delta,
+        index: 0,
+        out: vec![],
+    };
     if delivery.framing.bom {
         stream.out.push(Item::Bytes(Bytes::from_static(BOM.as_bytes())));
     }
@@ -41,12 +46,9 @@ pub(super) fn between(part: &Part, resolved: &Resolved, framing: Framing) -> Opt
         Part::Comment(text) => Item::Bytes(framing.comment(text)),
         Part::Raw(bytes) => Item::Bytes(bytes.clone()),
         Part::Wait(wait) => Item::Wait(wait.clone()),
-        Part::Flood { bytes, kind: FloodKind::Line } => Item::Flood {
-            name: None,
-            head: framing.open_line(),
-            fill: *bytes,
-            tail: Bytes::new(),
-        },
+        Part::Flood { bytes, kind: FloodKind::Line } => {
+            Item::Flood { name: None, head: framing.open_line(), fill: *bytes, tail: Bytes::new() }
+        }
         _ => return None,
     };
     Some(item)
@@ -126,7 +128,10 @@ impl Stream<'_> {
             Part::Tool { name, input, id } => {
                 let mut deltas = vec![json!({"type": "input_json_delta", "partial_json": ""})];
                 deltas.extend(self.deltas("input_json_delta", "partial_json", &input.text()));
-                self.block(json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas);
+                self.block(
+                    json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+                    deltas,
+                );
             }
             Part::Block { block, deltas } => self.block(block.clone(), deltas.clone()),
             Part::Flood { bytes, kind: FloodKind::Text } => self.flood(*bytes),

@@ -22,8 +22,7 @@ pub(super) fn fixed(
             Point::End => Some(length),
             Point::Headers => Some(0),
             Point::Event(name) => Some(
-                at_event
-                    .ok_or_else(|| format!("this reply has no event `{name}` to cut after"))?,
+                at_event.ok_or_else(|| format!("this reply has no event `{name}` to cut after"))?,
             ),
         };
         let end = kept.unwrap_or_default().saturating_add(cut.bytes).min(length);

@@ -26,7 +26,12 @@ impl Script {
         let raw: RawScript =
             serde_saphyr::from_str_with_options(source, options).map_err(|error| {
                 let line = error.location().map(|place| place.line()).unwrap_or_default();
-                ScriptError::at(line, error.without_snippet().to_string())
+                let message = error.without_snippet().to_string();
+                // The place is said once, in front; hints for programmers are left out.
+                let what =
+                    message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+                let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
+                ScriptError::at(line, what)
             })?;
         let mut script = Self {
             model: raw.model,
@@ -90,7 +95,9 @@ fn on_end(raw: Spanned<Value>) -> Checked<OnEnd> {
 fn step(mut raw: RawStep) -> Checked<Step> {
     let times = match (raw.forever, raw.times) {
         (true, None) => Times::Forever,
-        (true, Some(_)) => return Err(ScriptError::new("`times` and `forever` exclude each other")),
+        (true, Some(_)) => {
+            return Err(ScriptError::new("`times` and `forever` exclude each other"));
+        }
         (false, times) => Times::Count(repeats(times)?),
     };
     let due = raw.delay_ms.map(pause).into_iter().chain(raw.gate.take().map(Wait::Gate)).collect();
@@ -214,7 +221,9 @@ fn http_body(raw: RawStep) -> Checked<Body> {
         }
     };
     if raw.error.is_some() {
-        return Err(ScriptError::new("`error` describes the usual body; `body` or `json` replaces it"));
+        return Err(ScriptError::new(
+            "`error` describes the usual body; `body` or `json` replaces it",
+        ));
     }
     let content_type = raw.content_type.unwrap_or_else(|| usual.into());
     Ok(Body::Http { status, content_type, bytes })

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::blocks::{self, Place};
-use super::{Refusal, invalid, only, string};
+use super::{Check, Refusal, invalid, only, string};
 use crate::script::Rules;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,10 @@ pub(super) struct Turns<'a> {
     pub merged: u64,
 }
 
-pub(super) fn turns<'a>(fields: &'a Map<String, Value>, rules: &Rules) -> Result<Turns<'a>, Refusal> {
+pub(super) fn turns<'a>(
+    fields: &'a Map<String, Value>,
+    rules: &Rules,
+) -> Result<Turns<'a>, Refusal> {
     let Some(messages) = fields.get("messages").and_then(Value::as_array) else {
         return Err(invalid("messages: Input should be a valid list"));
     };
@@ -68,15 +71,24 @@ pub(super) fn turns<'a>(fields: &'a Map<String, Value>, rules: &Rules) -> Result
             _ => turns.list.push(Turn { role, blocks: found }),
         }
     }
+    ending(turns.list.last())?;
     Ok(turns)
 }
 
-fn role(
-    at: usize,
-    message: &Value,
-    before: Option<Role>,
-    rules: &Rules,
-) -> Result<Role, Refusal> {
+/// An answer to be continued must not end in blanks: the model could not go on from there.
+fn ending(last: Option<&Turn<'_>>) -> Check {
+    let last = last.filter(|turn| turn.role == Role::Assistant);
+    let block = last.and_then(|turn| turn.blocks.last()).filter(|block| block.kind == "text");
+    let text = block.map(|block| block.value.as_str().unwrap_or_else(|| block.field("text")));
+    match text {
+        Some(text) if text.ends_with(char::is_whitespace) => {
+            Err(invalid("messages: final assistant content cannot end with trailing whitespace"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn role(at: usize, message: &Value, before: Option<Role>, rules: &Rules) -> Result<Role, Refusal> {
     let path = format!("messages.{at}.");
     let Some(fields) = message.as_object() else {
         return Err(invalid(format!("messages.{at}: Input should be a valid dictionary")));
@@ -111,7 +123,9 @@ fn content(at: usize, message: &Value, role: Role, last: bool) -> Result<Vec<Pla
         None => return Err(invalid(format!("messages.{at}.content: Field required"))),
         Some(Value::String(text)) => text.is_empty(),
         Some(Value::Array(blocks)) => blocks.is_empty(),
-        Some(_) => return Err(invalid(format!("messages.{at}.content: Input should be a valid list"))),
+        Some(_) => {
+            return Err(invalid(format!("messages.{at}.content: Input should be a valid list")));
+        }
     };
     // The one place where nothing is something: an answer to be continued.
     if empty && last && role == Role::Assistant {

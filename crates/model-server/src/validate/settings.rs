@@ -109,7 +109,9 @@ fn stop_sequences(fields: &Map<String, Value>) -> Check {
                 )));
             }
             Some(text) if text.trim().is_empty() => {
-                return Err(invalid("stop_sequences: each stop sequence must contain non-whitespace"));
+                return Err(invalid(
+                    "stop_sequences: each stop sequence must contain non-whitespace",
+                ));
             }
             Some(_) => {}
         }
@@ -138,9 +140,7 @@ fn thinking(fields: &Map<String, Value>) -> Check {
             }
             let most = fields.get("max_tokens").and_then(Value::as_i64).unwrap_or(i64::MAX);
             if budget >= most {
-                return Err(invalid(
-                    "`max_tokens` must be greater than `thinking.budget_tokens`.",
-                ));
+                return Err(invalid("`max_tokens` must be greater than `thinking.budget_tokens`."));
             }
         }
         "adaptive" => only(thinking, "thinking.adaptive.", &["type", "display"])?,

@@ -82,11 +82,6 @@ impl Client {
         Self { stream, buffer: Vec::new() }
     }
 
-    pub fn patience(self, patience: Duration) -> Self {
-        self.stream.set_read_timeout(Some(patience)).unwrap();
-        self
-    }
-
     pub fn write(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).expect("the server reads");
     }
@@ -100,6 +95,14 @@ impl Client {
         self.write(post("/v1/messages?beta=true", HEADERS, &body.to_string()));
     }
 
+    /// Whether nothing comes for a while. Only for the absence of something there is no other sign.
+    pub fn is_quiet(&mut self) -> bool {
+        self.stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let quiet = self.buffer.is_empty() && self.more() == Err(End::Silent);
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        quiet
+    }
+
     /// Reads one byte sequence of exactly that length from the wire.
     pub fn exactly(&mut self, count: usize) -> Vec<u8> {
         while self.buffer.len() < count {
@@ -110,6 +113,9 @@ impl Client {
 
     /// Reads until the text has come; gives everything up to and with it.
     pub fn until(&mut self, text: &str) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
         loop {
             if let Some(at) = find(&self.buffer, text.as_bytes()) {
                 return String::from_utf8(self.exactly(at + text.len())).unwrap();

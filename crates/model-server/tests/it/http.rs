@@ -228,8 +228,9 @@ fn redirects_and_shows_who_brought_credentials() {
 fn a_big_request_is_answered_at_once() {
     let server = serve(Script::new().answer(text("read")));
     let mut client = Client::to(&server);
-    let blocks: Vec<_> =
-        (0..400).map(|at| json!({"type": "text", "text": format!("{at} {}", "y".repeat(4000))})).collect();
+    let blocks: Vec<_> = (0..400)
+        .map(|at| json!({"type": "text", "text": format!("{at} {}", "y".repeat(4000))}))
+        .collect();
     let body = asking(json!([{"role": "user", "content": blocks}])).to_string();
     assert!(body.len() > 1_600_000);
     client.write(post("/v1/messages", HEADERS, &body));

@@ -12,5 +12,6 @@ mod oracle;
 mod steps;
 mod stream;
 mod thinking;
+mod tmp_perf;
 mod validation;
 mod yaml;

@@ -9,7 +9,8 @@ use crate::client::{Client, End, asking, hello, once, plain, serve};
 
 #[test]
 fn events_come_in_the_order_of_the_real_api() {
-    let reply = think("First I look around.").say("I will look.").call("Bash", json!({"command": "ls"}));
+    let reply =
+        think("First I look around.").say("I will look.").call("Bash", json!({"command": "ls"}));
     let answer = once(Script::new().answer(reply), &hello());
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
@@ -33,7 +34,10 @@ fn blocks_are_complete_and_numbered() {
     let reply = think("Hmm, let me think about it.").say("Grüße!").call("Bash", input.clone());
     let events = once(Script::new().answer(reply), &hello()).events();
     let starts: Vec<&Value> = of(&events, "content_block_start");
-    assert_eq!(starts[0]["content_block"], json!({"type": "thinking", "thinking": "", "signature": ""}));
+    assert_eq!(
+        starts[0]["content_block"],
+        json!({"type": "thinking", "thinking": "", "signature": ""})
+    );
     assert_eq!(starts[1]["content_block"], json!({"type": "text", "text": ""}));
     assert_eq!(
         starts[2]["content_block"],
@@ -103,7 +107,8 @@ fn a_plain_request_gets_the_same_answer_as_one_message() {
     assert_eq!(json["id"], "msg_000000000001");
     assert_eq!(json["model"], "test-model");
     assert_eq!(json["stop_reason"], "tool_use");
-    let kinds: Vec<&Value> = json["content"].as_array().unwrap().iter().map(|b| &b["type"]).collect();
+    let kinds: Vec<&Value> =
+        json["content"].as_array().unwrap().iter().map(|b| &b["type"]).collect();
     assert_eq!(kinds, ["thinking", "text", "tool_use"]);
     assert_eq!(json["content"][2]["input"], json!({"command": "ls"}));
 }
@@ -166,7 +171,8 @@ fn ids_pass_over_those_of_the_conversation() {
         {"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "toolu_000000000001", "content": "ok"}]},
     ]);
-    let events = once(Script::new().answer(calls([("Bash", json!({}))])), &asking(history)).events();
+    let events =
+        once(Script::new().answer(calls([("Bash", json!({}))])), &asking(history)).events();
     let start = of(&events, "content_block_start")[0];
     assert_eq!(start["content_block"]["id"], "toolu_000000000002");
 }
@@ -180,7 +186,10 @@ fn free_events_go_out_as_given() {
         Part::event("content_block_delta", json!({"index": 9, "delta": {"type": "new_delta"}})),
         Part::Comment("still here".into()),
         Part::raw("event: x\ndata: {broken\n\n"),
-        Part::Block { block: json!({"type": "new_block", "y": 2}), deltas: vec![json!({"type": "d"})] },
+        Part::Block {
+            block: json!({"type": "new_block", "y": 2}),
+            deltas: vec![json!({"type": "d"})],
+        },
         Part::usual("message_stop"),
     ];
     let answer = once(Script::new().answer(sse(parts)), &hello());

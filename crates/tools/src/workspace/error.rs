@@ -22,6 +22,8 @@ pub enum FileError {
     Links(PathBuf),
     #[error("{} is not a folder, so nothing can stand below it.", show(.0))]
     NotAFolder(PathBuf),
+    #[error("{} is a folder. Use Glob to see what is in it.", show(.0))]
+    Folder(PathBuf),
     #[error("{} is {kind}, not a regular file.", show(path))]
     NotAFile { path: PathBuf, kind: Kind },
     #[error("Permission denied: this user may not {doing} {}.", show(path))]
@@ -73,7 +75,7 @@ impl FileError {
             io::ErrorKind::PermissionDenied => FileError::Denied { doing, path },
             io::ErrorKind::NotADirectory => FileError::NotAFolder(path),
             io::ErrorKind::IsADirectory => FileError::NotAFile { path, kind: Kind::Folder },
-            io::ErrorKind::FilesystemLoop => FileError::Links(path),
+            _ if source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => FileError::Links(path),
             _ => FileError::Io { doing, path, source },
         }
     }

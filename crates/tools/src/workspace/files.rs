@@ -83,6 +83,11 @@ impl Files {
         }
     }
 
+    /// The same in a sentence about a folder.
+    pub fn place(&self, folder: &Path) -> String {
+        if folder == self.workspace.cwd { "the workspace folder".into() } else { self.name(folder) }
+    }
+
     /// Opens a regular file. Never waits: a pipe without a writer is refused, not opened.
     pub fn open(&self, path: &Path) -> Result<(File, Metadata), FileError> {
         let fail = |source| FileError::io("read", path, source);

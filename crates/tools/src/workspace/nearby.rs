@@ -38,7 +38,7 @@ fn close<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let mut found: Vec<&str> = names.iter().map(String::as_str).filter(|name| stem(name) == stem(wanted)).collect();
     found.sort_unstable();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
-    for name in similar::get_close_matches(wanted, &all, 3, 0.7) {
+    for name in similar::get_close_matches(wanted, &all, 3, 0.75) {
         if !found.contains(&name) {
             found.push(name);
         }

@@ -187,7 +187,8 @@ fn tail(options: &Options) -> Bytes {
         #[serde(skip_serializing_if = "Option::is_none")]
         output_config: Option<serde_json::Value>,
     }
-    let keep = || serde_json::json!({ "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }] });
+    let keep =
+        || serde_json::json!({ "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }] });
     let tail = Tail {
         max_tokens: options.max_tokens,
         thinking: options.thinking,

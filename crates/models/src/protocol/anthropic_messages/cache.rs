@@ -55,7 +55,8 @@ mod tests {
     #[test]
     fn the_places() {
         let all = |n| vec![true; n];
-        let without = |n: usize, not: &[usize]| (0..n).map(|i| !not.contains(&i)).collect::<Vec<_>>();
+        let without =
+            |n: usize, not: &[usize]| (0..n).map(|i| !not.contains(&i)).collect::<Vec<_>>();
         let table: &[(&str, Vec<bool>, usize, &[usize])] = &[
             ("nothing", vec![], 0, &[]),
             ("nothing that may be marked", vec![false; 3], 2, &[]),
@@ -83,7 +84,9 @@ mod tests {
     impl Provider {
         /// The number of leading blocks that were read from the cache.
         fn ask(&mut self, marks: &[usize]) -> usize {
-            let found = |&at: &usize| (0..LOOK_BACK).find_map(|back| at.checked_sub(back).filter(|p| self.0.contains(p)));
+            let found = |&at: &usize| {
+                (0..LOOK_BACK).find_map(|back| at.checked_sub(back).filter(|p| self.0.contains(p)))
+            };
             let read = marks.iter().rev().find_map(found).map_or(0, |at| at + 1);
             self.0.extend(marks);
             read
@@ -127,7 +130,13 @@ mod tests {
     #[test]
     fn the_marks_of_each_setting() {
         assert_eq!(CacheSetting::Off.mark(), None);
-        assert_eq!(CacheSetting::default().mark(), Some(r#","cache_control":{"type":"ephemeral"}"#));
-        assert_eq!(CacheSetting::OneHour.mark(), Some(r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#));
+        assert_eq!(
+            CacheSetting::default().mark(),
+            Some(r#","cache_control":{"type":"ephemeral"}"#)
+        );
+        assert_eq!(
+            CacheSetting::OneHour.mark(),
+            Some(r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#)
+        );
     }
 }

@@ -3,6 +3,7 @@
 pub mod body;
 pub mod cache;
 pub mod error;
+mod open_block;
 pub mod options;
 pub mod parser;
 pub mod refusal;

@@ -90,9 +90,11 @@ impl Options {
     pub(crate) fn decide(wishes: &Wishes<'_>) -> Self {
         let usable = |feature| !wishes.refused.contains(&feature);
         let (thinking, max_tokens) = think(wishes);
-        let thinks = matches!(thinking, Some(WireThinking::Adaptive | WireThinking::Enabled { .. }));
+        let thinks =
+            matches!(thinking, Some(WireThinking::Adaptive | WireThinking::Enabled { .. }));
         let budgeted = matches!(thinking, Some(WireThinking::Enabled { .. }));
-        let keep_thinking = thinks && wishes.family.keep_thinking && usable(Feature::ContextManagement);
+        let keep_thinking =
+            thinks && wishes.family.keep_thinking && usable(Feature::ContextManagement);
         let effort = wishes
             .effort
             .filter(|_| wishes.family.effort != EffortSupport::No && usable(Feature::Effort));
@@ -152,7 +154,9 @@ fn think(wishes: &Wishes<'_>) -> (Option<WireThinking>, u32) {
     };
     match (wishes.family.thinking, wishes.thinking) {
         (Style::None, _) => (None, limit),
-        (Style::Adaptive | Style::Unknown, Thinking::Disabled) => (Some(WireThinking::Disabled), limit),
+        (Style::Adaptive | Style::Unknown, Thinking::Disabled) => {
+            (Some(WireThinking::Disabled), limit)
+        }
         (Style::Budget | Style::Always, Thinking::Disabled) => (None, limit),
         // The newer models refuse a fixed sum.
         (Style::Adaptive | Style::Always, _) => (Some(WireThinking::Adaptive), limit),
@@ -210,7 +214,11 @@ mod tests {
         ];
         for (model, max_output, asked, thinking, max_tokens) in table {
             let options = decide(model, max_output, asked, &[]);
-            assert_eq!((options.thinking, options.max_tokens), (thinking, max_tokens), "{model} {max_output} {asked:?}");
+            assert_eq!(
+                (options.thinking, options.max_tokens),
+                (thinking, max_tokens),
+                "{model} {max_output} {asked:?}"
+            );
             if let Some(WireThinking::Enabled { budget_tokens }) = options.thinking {
                 assert!(budget_tokens < options.max_tokens);
             }
@@ -242,22 +250,35 @@ mod tests {
     fn thinking_is_replayed_unless_it_is_switched_off() {
         assert!(decide("claude-opus-4-8", 1, Thinking::Auto, &[]).replay_thinking);
         assert!(!decide("claude-opus-4-8", 1, Thinking::Disabled, &[]).replay_thinking);
-        assert!(decide("claude-opus-5-5", 1, Thinking::Disabled, &[]).replay_thinking, "it cannot be switched off");
-        assert!(decide("unknown", 1, Thinking::Auto, &[]).replay_thinking, "it may think by itself");
+        assert!(
+            decide("claude-opus-5-5", 1, Thinking::Disabled, &[]).replay_thinking,
+            "it cannot be switched off"
+        );
+        assert!(
+            decide("unknown", 1, Thinking::Auto, &[]).replay_thinking,
+            "it may think by itself"
+        );
     }
 
     #[test]
     fn features_follow_the_family_and_go_when_refused() {
-        use Feature::*;
-        let sent = |model, refused: &[Feature]| decide(model, 32_000, Thinking::Auto, refused).features();
-        assert_eq!(sent("claude-opus-4-8", &[]), [Effort, Thinking, LongCache, CacheMarks]);
-        assert_eq!(sent("claude-opus-4-8", &[Effort, LongCache]), [Thinking, CacheMarks]);
-        assert_eq!(sent("claude-opus-4-8", &[Thinking, CacheMarks]), [Effort]);
-        let haiku = [ContextManagement, InterleavedThinking, Thinking, LongCache, CacheMarks];
+        use Feature::{CacheMarks, ContextManagement, InterleavedThinking, LongCache};
+        let (effort, thinking) = (Feature::Effort, Feature::Thinking);
+        let sent =
+            |model, refused: &[Feature]| decide(model, 32_000, Thinking::Auto, refused).features();
+        assert_eq!(sent("claude-opus-4-8", &[]), [effort, thinking, LongCache, CacheMarks]);
+        assert_eq!(sent("claude-opus-4-8", &[effort, LongCache]), [thinking, CacheMarks]);
+        assert_eq!(sent("claude-opus-4-8", &[thinking, CacheMarks]), [effort]);
+        let haiku = [ContextManagement, InterleavedThinking, thinking, LongCache, CacheMarks];
         assert_eq!(sent("claude-haiku-4-5", &[]), haiku);
-        assert_eq!(sent("claude-haiku-4-5", &[Thinking]), [LongCache, CacheMarks], "what depends on it goes too");
+        assert_eq!(
+            sent("claude-haiku-4-5", &[thinking]),
+            [LongCache, CacheMarks],
+            "what depends on it goes too"
+        );
         assert_eq!(sent("scripted", &[]), [LongCache, CacheMarks]);
-        let betas = |model, refused: &[Feature]| decide(model, 32_000, Thinking::Auto, refused).betas;
+        let betas =
+            |model, refused: &[Feature]| decide(model, 32_000, Thinking::Auto, refused).betas;
         assert_eq!(betas("claude-opus-4-5", &[]), [EFFORT_BETA, INTERLEAVED_BETA]);
         assert_eq!(betas("claude-haiku-4-5", &[ContextManagement]), [INTERLEAVED_BETA]);
         assert!(betas("claude-opus-4-8", &[]).is_empty());
@@ -266,8 +287,8 @@ mod tests {
     #[test]
     fn efforts_have_one_name() {
         for name in ["low", "medium", "high", "xhigh", "max"] {
-            assert_eq!(super::Effort::named(name).map(super::Effort::name), Some(name));
+            assert_eq!(Effort::named(name).map(Effort::name), Some(name));
         }
-        assert_eq!(super::Effort::named("huge"), None);
+        assert_eq!(Effort::named("huge"), None);
     }
 }

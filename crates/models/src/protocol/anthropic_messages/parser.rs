@@ -2,25 +2,34 @@
 //! answer is complete with `message_stop` and not before. Types we do not know are skipped.
 
 use super::error;
+use super::open_block::{BLOCKS, DELTAS, OpenBlock};
 use super::wire::{
-    BlockDelta, BlockStart, BlockStop, Delta, ErrorEvent, Kind, MessageDelta, MessageStart, StopDelta,
-    WireBlock, WireUsage,
+    BlockDelta, BlockStart, BlockStop, Delta, ErrorEvent, Kind, MessageDelta, MessageStart,
+    StopDelta, WireUsage,
 };
 use crate::sse::Frame;
-use ostler_core::ids::CallId;
 use ostler_core::ledger::Usage;
-use ostler_core::message::Block;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What one answer may hold.
-pub const MAX_ANSWER_BYTES: usize = 64 << 20;
-pub const MAX_BLOCKS: usize = 10_000;
+/// What one answer may hold, its events counted as they were sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub bytes: usize,
+    pub blocks: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Bounds { bytes: 64 << 20, blocks: 10_000 }
+    }
+}
 
 #[derive(Debug, Default)]
 pub struct Parser {
+    bounds: Bounds,
     raw: bool,
     request_id: Option<String>,
     phase: Phase,
@@ -47,23 +56,17 @@ enum Phase {
 #[derive(Debug)]
 struct Open {
     index: u64,
-    kind: OpenKind,
+    block: OpenBlock,
 }
-
-#[derive(Debug)]
-enum OpenKind {
-    Text(String),
-    Thinking { text: String, signature: String },
-    Redacted(String),
-    ToolUse { id: String, name: String, given: Option<Value>, json: String },
-    Skipped,
-}
-
-type Events = Vec<ModelEvent>;
 
 impl Parser {
     pub fn new(raw_events: bool, request_id: Option<String>) -> Self {
         Parser { raw: raw_events, request_id, ..Parser::default() }
+    }
+
+    #[must_use]
+    pub fn within(self, bounds: Bounds) -> Self {
+        Parser { bounds, ..self }
     }
 
     /// Whether the answer has begun: from here on a failure is no longer retried by us.
@@ -75,11 +78,12 @@ impl Parser {
         self.phase == Phase::Ended
     }
 
-    pub fn push(&mut self, frame: &Frame, out: &mut Events) -> Result<(), ModelError> {
+    pub fn push(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         if self.is_ended() {
             return Ok(());
         }
-        let Some(name) = known_name(frame) else {
+        self.grow(frame.data.len())?;
+        let Some(name) = known_name(frame)? else {
             self.pass_raw(frame, out);
             return Ok(());
         };
@@ -105,19 +109,27 @@ impl Parser {
             Phase::Ended => return Ok(()),
             Phase::Fresh if self.last_event.is_empty() => "the answer was empty".to_owned(),
             Phase::Fresh => "the stream ended before the answer began".to_owned(),
-            _ => format!("the stream broke off after `{}`, before the answer was complete", self.last_event),
+            _ => format!(
+                "the stream broke off after `{}`, before the answer was complete",
+                self.last_event
+            ),
         };
         Err(ModelError::new(ModelErrorKind::Unavailable, message))
     }
 
-    fn take(&mut self, name: &'static str, data: &str, out: &mut Events) -> Result<(), ModelError> {
+    fn take(
+        &mut self,
+        name: &'static str,
+        data: &str,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
         match name {
             "ping" => Ok(()),
             "message_start" => Err(out_of_order(name, "the message has begun already")),
             _ if !self.is_started() => Err(out_of_order(name, "no message has begun")),
             "content_block_start" => self.start_block(name, read(name, data)?, out),
             "content_block_delta" => self.delta(name, read(name, data)?, out),
-            "content_block_stop" => self.stop_block(name, &read(name, data)?, out),
+            "content_block_stop" => self.stop_block(name, read(name, data)?, out),
             _ if self.open.is_some() => Err(out_of_order(name, "a content block is still open")),
             "message_delta" => {
                 self.message_delta(read(name, data)?);
@@ -132,7 +144,7 @@ impl Parser {
         }
     }
 
-    fn start_message(&mut self, start: MessageStart, out: &mut Events) {
+    fn start_message(&mut self, start: MessageStart, out: &mut Vec<ModelEvent>) {
         let message = start.message.unwrap_or_default();
         self.add_usage(message.usage);
         out.push(ModelEvent::Started {
@@ -142,7 +154,12 @@ impl Parser {
         });
     }
 
-    fn start_block(&mut self, name: &str, start: BlockStart, out: &mut Events) -> Result<(), ModelError> {
+    fn start_block(
+        &mut self,
+        name: &str,
+        start: BlockStart<'_>,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
         if self.phase == Phase::Stopping {
             return Err(out_of_order(name, "the message has stopped"));
         }
@@ -153,35 +170,42 @@ impl Parser {
             return Err(out_of_order(name, &format!("block {} was there before", start.index)));
         }
         self.blocks += 1;
-        if self.blocks > MAX_BLOCKS {
-            return Err(protocol(format!("the answer has more than {MAX_BLOCKS} blocks")));
+        if self.blocks > self.bounds.blocks {
+            return Err(protocol(format!(
+                "the answer has more than {} blocks",
+                self.bounds.blocks
+            )));
         }
         self.last_index = Some(start.index);
-        let kind = open_kind(start.content_block);
-        let size = kind.size();
-        match &kind {
-            OpenKind::Text(text) if !text.is_empty() => out.push(ModelEvent::Text(text.clone())),
-            OpenKind::Thinking { text, .. } if !text.is_empty() => out.push(ModelEvent::Thinking(text.clone())),
-            _ => {}
-        }
-        self.open = Some(Open { index: start.index, kind });
-        self.grow(size)
+        let block = OpenBlock::started(read_known(name, start.content_block.get(), &BLOCKS)?, out);
+        self.open = Some(Open { index: start.index, block });
+        Ok(())
     }
 
-    fn delta(&mut self, name: &str, event: BlockDelta, out: &mut Events) -> Result<(), ModelError> {
+    fn delta(
+        &mut self,
+        name: &str,
+        event: BlockDelta<'_>,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
         let Some(open) = self.open.as_mut().filter(|open| open.index == event.index) else {
             return Err(out_of_order(name, &format!("block {} is not open", event.index)));
         };
-        let size = open.kind.append(event.delta, out).map_err(|delta| {
+        let delta: Delta = read_known(name, event.delta.get(), &DELTAS)?;
+        open.block.append(delta, out).map_err(|delta| {
             protocol(format!("`{name}` of type `{delta}` does not belong to block {}", event.index))
-        })?;
-        self.grow(size)
+        })
     }
 
-    fn stop_block(&mut self, name: &str, event: &BlockStop, out: &mut Events) -> Result<(), ModelError> {
+    fn stop_block(
+        &mut self,
+        name: &str,
+        event: BlockStop,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
         match self.open.take() {
             Some(open) if open.index == event.index => {
-                out.extend(open.kind.finish());
+                out.extend(open.block.finish());
                 Ok(())
             }
             _ => Err(out_of_order(name, &format!("block {} is not open", event.index))),
@@ -211,99 +235,16 @@ impl Parser {
 
     fn grow(&mut self, size: usize) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(size);
-        match self.bytes > MAX_ANSWER_BYTES {
-            true => Err(protocol(format!("the answer is larger than {MAX_ANSWER_BYTES} bytes"))),
+        match self.bytes > self.bounds.bytes {
+            true => Err(protocol(format!("the answer is larger than {} bytes", self.bounds.bytes))),
             false => Ok(()),
         }
     }
 
-    fn pass_raw(&self, frame: &Frame, out: &mut Events) {
+    fn pass_raw(&self, frame: &Frame, out: &mut Vec<ModelEvent>) {
         if self.raw && self.is_started() {
             out.extend(raw_value(&frame.data).map(ModelEvent::Raw));
         }
-    }
-}
-
-impl OpenKind {
-    fn size(&self) -> usize {
-        match self {
-            OpenKind::Text(text) | OpenKind::Redacted(text) => text.len(),
-            OpenKind::Thinking { text, signature } => text.len() + signature.len(),
-            OpenKind::ToolUse { id, name, .. } => id.len() + name.len(),
-            OpenKind::Skipped => 0,
-        }
-    }
-
-    /// Adds a delta and says how much it held. A delta that belongs to another kind of block is given back by name.
-    fn append(&mut self, delta: Delta, out: &mut Events) -> Result<usize, String> {
-        let mut size = 0;
-        let mut add = |to: &mut String, piece: Option<String>| {
-            let piece = piece.unwrap_or_default();
-            size = piece.len();
-            to.push_str(&piece);
-            piece
-        };
-        match (self, delta.r#type.as_str()) {
-            (OpenKind::Skipped, _) => {}
-            (OpenKind::Text(text), "text_delta") => out.push(ModelEvent::Text(add(text, delta.text))),
-            (OpenKind::Thinking { text, .. }, "thinking_delta") => {
-                out.push(ModelEvent::Thinking(add(text, delta.thinking)));
-            }
-            (OpenKind::Thinking { signature, .. }, "signature_delta") => {
-                add(signature, delta.signature);
-            }
-            (OpenKind::ToolUse { json, .. }, "input_json_delta") => {
-                add(json, delta.partial_json);
-            }
-            (_, "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta") => {
-                return Err(delta.r#type);
-            }
-            _ => {}
-        }
-        Ok(size)
-    }
-
-    fn finish(self) -> Option<ModelEvent> {
-        Some(match self {
-            OpenKind::Text(text) => ModelEvent::Block(Block::text(text)),
-            OpenKind::Thinking { text, signature } => {
-                let signature = Some(signature).filter(|signature| !signature.is_empty());
-                ModelEvent::Block(Block::Thinking { text, signature })
-            }
-            OpenKind::Redacted(data) => ModelEvent::Block(Block::Redacted { data }),
-            OpenKind::ToolUse { id, name, given, json } => finish_call(CallId::new(id), name, given, json),
-            OpenKind::Skipped => return None,
-        })
-    }
-}
-
-/// A call is usable if its input is an object. Pieces win over what the block's start gave.
-fn finish_call(id: CallId, name: String, given: Option<Value>, json: String) -> ModelEvent {
-    let input = match json.trim() {
-        "" => given.filter(Value::is_object).or_else(|| Some(Value::Object(Default::default()))),
-        text => serde_json::from_str(text).ok().filter(Value::is_object),
-    };
-    match input {
-        Some(input) => ModelEvent::Block(Block::ToolUse { id, name, input }),
-        None => ModelEvent::Cut { id, name, raw: json },
-    }
-}
-
-fn open_kind(block: WireBlock) -> OpenKind {
-    match block.r#type.as_str() {
-        "text" => OpenKind::Text(block.text.unwrap_or_default()),
-        "thinking" => OpenKind::Thinking {
-            text: block.thinking.unwrap_or_default(),
-            signature: block.signature.unwrap_or_default(),
-        },
-        "redacted_thinking" => OpenKind::Redacted(block.data.unwrap_or_default()),
-        "tool_use" => OpenKind::ToolUse {
-            id: block.id.unwrap_or_default(),
-            name: block.name.unwrap_or_default(),
-            given: block.input,
-            json: String::new(),
-        },
-        _ => OpenKind::Skipped,
     }
 }
 
@@ -336,17 +277,36 @@ const KNOWN: [&str; 8] = [
 ];
 
 /// The event's name: as the frame says, or as its data says. None for events that are not ours.
-fn known_name(frame: &Frame) -> Option<&'static str> {
+fn known_name(frame: &Frame) -> Result<Option<&'static str>, ModelError> {
     let known = |name: &str| KNOWN.into_iter().find(|known| *known == name);
-    known(&frame.event).or_else(|| {
-        let named: Kind = serde_json::from_str(&frame.data).ok()?;
-        known(&named.r#type?)
-    })
+    if let Some(name) = known(&frame.event) {
+        return Ok(Some(name));
+    }
+    match serde_json::from_str::<Kind>(&frame.data) {
+        Ok(Kind { r#type: Some(name) }) => Ok(known(&name)),
+        Err(why) if frame.event.is_empty() => {
+            Err(protocol(format!("an event of the stream without a name cannot be read: {why}")))
+        }
+        _ => Ok(None),
+    }
 }
 
-fn read<T: DeserializeOwned>(name: &str, data: &str) -> Result<T, ModelError> {
+fn read<'a, T: Deserialize<'a>>(name: &str, data: &'a str) -> Result<T, ModelError> {
     serde_json::from_str(data)
         .map_err(|why| protocol(format!("the event `{name}` of the stream cannot be read: {why}")))
+}
+
+/// What has a type we do not know counts as empty, whatever else it holds.
+fn read_known<'a, T: Deserialize<'a> + Default>(
+    name: &str,
+    data: &'a str,
+    known: &[&str],
+) -> Result<T, ModelError> {
+    let kind: Kind = read(name, data)?;
+    match kind.r#type {
+        Some(kind) if known.contains(&kind.as_str()) => read(name, data),
+        _ => Ok(T::default()),
+    }
 }
 
 fn stream_error(data: &str) -> ModelError {

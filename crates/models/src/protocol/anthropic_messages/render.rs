@@ -56,7 +56,12 @@ pub fn message(message: &Message) -> Rendered {
         }
     }
     let weight = weigh(message, list.bytes.len() as u64);
-    Rendered { bytes: list.bytes.into(), blocks: list.blocks, assistant: message.is_assistant(), weight }
+    Rendered {
+        bytes: list.bytes.into(),
+        blocks: list.blocks,
+        assistant: message.is_assistant(),
+        weight,
+    }
 }
 
 fn weigh(message: &Message, rendered: u64) -> Weight {
@@ -110,7 +115,9 @@ impl List {
         }
         let start = self.bytes.len();
         match serde_json::to_writer(&mut self.bytes, value) {
-            Ok(()) => self.blocks.push(Span { range: start..self.bytes.len(), thinking, cacheable }),
+            Ok(()) => {
+                self.blocks.push(Span { range: start..self.bytes.len(), thinking, cacheable })
+            }
             Err(_) => self.bytes.truncate(before),
         }
     }
@@ -171,9 +178,11 @@ fn wire(block: &Block) -> Option<Wire<'_>> {
         Block::ToolUse { id, name, input } => {
             Wire::ToolUse { id: id.as_str(), name: sendable_name(name), input: object(input) }
         }
-        Block::ToolResult { id, content, is_error } => {
-            Wire::ToolResult { tool_use_id: id.as_str(), content: result(content), is_error: *is_error }
-        }
+        Block::ToolResult { id, content, is_error } => Wire::ToolResult {
+            tool_use_id: id.as_str(),
+            content: result(content),
+            is_error: *is_error,
+        },
     })
 }
 
@@ -200,12 +209,14 @@ fn result_part(part: &ResultPart) -> Option<Wire<'_>> {
 /// A model may make up a tool's name; replaying it must not make the request invalid.
 fn sendable_name(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let name: String = name.chars().take(LONGEST_NAME).map(|c| if fits(c) { c } else { '_' }).collect();
+    let name: String =
+        name.chars().take(LONGEST_NAME).map(|c| if fits(c) { c } else { '_' }).collect();
     if name.is_empty() { "unnamed".into() } else { name }
 }
 
 fn object(input: &Value) -> &Value {
-    static EMPTY: std::sync::LazyLock<Value> = std::sync::LazyLock::new(|| Value::Object(Default::default()));
+    static EMPTY: std::sync::LazyLock<Value> =
+        std::sync::LazyLock::new(|| Value::Object(Default::default()));
     if input.is_object() { input } else { &EMPTY }
 }
 

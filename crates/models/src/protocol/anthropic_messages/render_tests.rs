@@ -62,7 +62,11 @@ fn every_block_in_its_wire_form() {
 
 #[test]
 fn the_order_of_keys_is_kept() {
-    let rendered = blocks(vec![Block::ToolUse { id: "i".into(), name: "n".into(), input: json!({"z": 1, "a": 2}) }]);
+    let rendered = blocks(vec![Block::ToolUse {
+        id: "i".into(),
+        name: "n".into(),
+        input: json!({"z": 1, "a": 2}),
+    }]);
     let text = String::from_utf8_lossy(&rendered.bytes).into_owned();
     assert_eq!(text, r#"{"type":"tool_use","id":"i","name":"n","input":{"z":1,"a":2}}"#);
 }
@@ -77,7 +81,11 @@ fn spans_are_the_blocks_and_know_what_may_carry_a_mark() {
         Block::text("two"),
     ]);
     let marks: Vec<_> = rendered.blocks.iter().map(|s| (s.thinking, s.cacheable)).collect();
-    assert_eq!(marks, [(true, false), (false, true), (true, false), (false, true)], "unsigned thinking is left out");
+    assert_eq!(
+        marks,
+        [(true, false), (false, true), (true, false), (false, true)],
+        "unsigned thinking is left out"
+    );
     for span in &rendered.blocks {
         let text = std::str::from_utf8(&rendered.bytes[span.range.clone()]).expect("UTF-8");
         assert!(text.starts_with('{') && text.ends_with('}'), "{text}");
@@ -93,16 +101,38 @@ fn a_long_image_does_not_weigh_by_its_bytes() {
     let with_images = message_with(vec![
         Block::text("x".repeat(3_500)),
         Block::Image(big.clone()),
-        Block::ToolResult { id: "t".into(), content: vec![ResultPart::Image(big)], is_error: false },
+        Block::ToolResult {
+            id: "t".into(),
+            content: vec![ResultPart::Image(big)],
+            is_error: false,
+        },
     ]);
-    assert!((1_000..1_050).contains(&text_only.weight.tokens(3.5)), "{}", text_only.weight.tokens(3.5));
-    assert!((4_200..4_500).contains(&with_images.weight.tokens(3.5)), "{}", with_images.weight.tokens(3.5));
+    assert!(
+        (1_000..1_050).contains(&text_only.weight.tokens(3.5)),
+        "{}",
+        text_only.weight.tokens(3.5)
+    );
+    assert!(
+        (4_200..4_500).contains(&with_images.weight.tokens(3.5)),
+        "{}",
+        with_images.weight.tokens(3.5)
+    );
 }
 
 #[test]
 fn system_and_tools() {
-    assert_eq!(system(&["a".into(), " ".into(), "b".into()]), r#"{"type":"text","text":"a"},{"type":"text","text":"b"}"#);
+    assert_eq!(
+        system(&["a".into(), " ".into(), "b".into()]),
+        r#"{"type":"text","text":"a"},{"type":"text","text":"b"}"#
+    );
     assert_eq!(system(&[]), "");
-    let spec = ToolSpec { name: "T".into(), description: "d".into(), input_schema: json!({"type": "object"}) };
-    assert_eq!(tools(&[spec]), r#"{"name":"T","description":"d","input_schema":{"type":"object"}}"#);
+    let spec = ToolSpec {
+        name: "T".into(),
+        description: "d".into(),
+        input_schema: json!({"type": "object"}),
+    };
+    assert_eq!(
+        tools(&[spec]),
+        r#"{"name":"T","description":"d","input_schema":{"type":"object"}}"#
+    );
 }

@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 pub struct Kind {
@@ -35,10 +36,12 @@ pub struct CacheCreation {
     pub ephemeral_1h_input_tokens: Option<u64>,
 }
 
+/// Blocks and deltas are read by their type: one we do not know may have fields of any shape.
 #[derive(Deserialize)]
-pub struct BlockStart {
+pub struct BlockStart<'a> {
     pub index: u64,
-    pub content_block: WireBlock,
+    #[serde(borrow)]
+    pub content_block: &'a RawValue,
 }
 
 #[derive(Default, Deserialize)]
@@ -54,12 +57,13 @@ pub struct WireBlock {
 }
 
 #[derive(Deserialize)]
-pub struct BlockDelta {
+pub struct BlockDelta<'a> {
     pub index: u64,
-    pub delta: Delta,
+    #[serde(borrow)]
+    pub delta: &'a RawValue,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub struct Delta {
     pub r#type: String,
     pub text: Option<String>,

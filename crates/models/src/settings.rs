@@ -1,0 +1,84 @@
+//! All that is told to a model from outside, and what can be wrong with it. Nothing is read from the environment.
+
+use crate::deadline::Deadlines;
+use crate::protocol::anthropic_messages::cache::CacheSetting;
+use crate::protocol::anthropic_messages::options::Effort;
+use crate::provider::{Credentials, Provider};
+use crate::proxy::ProxySettings;
+use crate::retry::RetryPolicy;
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A number between 0 and 1, different each time; tests hand in a fixed one.
+pub type Jitter = Arc<dyn Fn() -> f64 + Send + Sync>;
+
+#[derive(Clone)]
+pub struct Settings {
+    pub provider: Provider,
+    pub credentials: Credentials,
+    pub deadlines: Deadlines,
+    pub retry: RetryPolicy,
+    pub proxies: ProxySettings,
+    pub ca_file: Option<CaFile>,
+    pub cache: CacheSetting,
+    /// Sent to the models that know it.
+    pub effort: Option<Effort>,
+    pub jitter: Jitter,
+    pub user_agent: String,
+}
+
+/// Certificates trusted besides the system's own.
+#[derive(Clone)]
+pub struct CaFile {
+    /// Where they came from, for error texts.
+    pub label: String,
+    pub pem: Vec<u8>,
+}
+
+impl Settings {
+    pub fn new(provider: Provider, credentials: Credentials) -> Self {
+        Settings {
+            provider,
+            credentials,
+            deadlines: Deadlines::default(),
+            retry: RetryPolicy::default(),
+            proxies: ProxySettings::default(),
+            ca_file: None,
+            cache: CacheSetting::default(),
+            effort: None,
+            jitter: Arc::new(|| 0.0),
+            user_agent: concat!("ostler/", env!("CARGO_PKG_VERSION")).into(),
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("provider", &self.provider)
+            .field("credentials", &self.credentials)
+            .field("deadlines", &self.deadlines)
+            .field("retry", &self.retry)
+            .field("cache", &self.cache)
+            .field("effort", &self.effort)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The settings cannot work. Values are not shown: a URL may hold a password.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SetupError {
+    #[error("the provider's base URL cannot be used: {why}")]
+    BaseUrl { why: &'static str },
+    #[error("the proxy's URL cannot be used: {why}")]
+    Proxy { why: &'static str },
+    #[error(
+        "the credential from {label} holds characters that cannot be sent; check that it was copied whole"
+    )]
+    Credential { label: String },
+    #[error("the header `{name}` of the provider cannot be sent")]
+    Header { name: String },
+    #[error("{label} holds no certificates that can be read; it must be a PEM file")]
+    Certificates { label: String },
+}

@@ -1,0 +1,19 @@
+//! The first call of every program that uses Ostler.
+
+use ostler_exec::SupervisorProgram;
+
+/// How the supervisor's copy of the program knows its role.
+const ROLE: &str = "__ostler-supervisor";
+
+/// Proof that [`init`] ran: commands are started by a second copy of this program, which must know its role.
+pub struct Init {
+    pub(crate) supervisor: SupervisorProgram,
+}
+
+/// Call it first in `main`. In the supervisor's copy of the program it does not return.
+pub fn init() -> Init {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == ROLE) {
+        ostler_exec::supervise();
+    }
+    Init { supervisor: SupervisorProgram::this_binary([ROLE]) }
+}

@@ -1,0 +1,10 @@
+//! What the crate promises, tried from outside: against bash itself, against git, against the corpus, and against
+//! hostile text.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bash;
+mod corpus;
+mod git;
+mod hostile;
+mod properties;
+mod samples;

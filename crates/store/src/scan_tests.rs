@@ -1,0 +1,227 @@
+use super::*;
+use ostler_core::ids::{CallId, SessionId};
+use ostler_core::message::Message;
+use ostler_core::time::Timestamp;
+use std::ops::Range;
+
+fn entries(count: u64) -> Vec<Entry> {
+    let opened = Entry::Opened {
+        format: FORMAT,
+        session: SessionId::new("s"),
+        workspace: "/w".into(),
+        at: Timestamp(1),
+        forked_from: None,
+    };
+    let more = (2..=count).map(|n| match n % 2 {
+        0 => Entry::Prompt { message: Message::user(format!("grüße {n}")), at: Timestamp(n) },
+        _ => Entry::CallStarted { id: CallId::new(format!("c{n}")) },
+    });
+    std::iter::once(opened).chain(more).collect()
+}
+
+/// A log and where its lines stand.
+fn log(entries: &[Entry]) -> (Vec<u8>, Vec<Range<usize>>) {
+    let (mut bytes, mut lines) = (Vec::new(), Vec::new());
+    for (seq, entry) in (1..).zip(entries) {
+        let start = bytes.len();
+        line::encode(seq, entry, &mut bytes).unwrap();
+        lines.push(start..bytes.len());
+    }
+    (bytes, lines)
+}
+
+fn read(bytes: &[u8]) -> Scan {
+    scan(bytes, line::MAX_LINE).unwrap()
+}
+
+/// Exhaustive: no flipped bit changes an entry, and none goes unnoticed.
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let all = entries(24);
+    let (bytes, _) = log(&all);
+    assert!((1500..3000).contains(&bytes.len()), "{}", bytes.len());
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            let scan = read(&damaged);
+            let lost = all.len() - scan.entries.len();
+            assert!(
+                scan.tail == Tail::Torn || !scan.notices.is_empty(),
+                "byte {at} bit {bit} unnoticed"
+            );
+            assert!((1..=2).contains(&lost), "byte {at} bit {bit}: {lost} lost");
+            let mut rest = all.iter();
+            assert!(
+                scan.entries.iter().all(|entry| rest.any(|other| other == entry)),
+                "byte {at} bit {bit}"
+            );
+            assert!(scan.next <= 25 && scan.good <= scan.end && scan.end == bytes.len() as u64);
+        }
+    }
+}
+
+/// A block that was never written reads as NULs, wherever it begins and ends.
+#[test]
+fn nul_blocks_cost_only_the_records_they_touch() {
+    let all = entries(8);
+    let (bytes, lines) = log(&all);
+    for start in (0..bytes.len()).step_by(3) {
+        for length in [1, 7, 60, 64, 200] {
+            let end = (start + length).min(bytes.len());
+            let mut damaged = bytes.clone();
+            damaged[start..end].fill(0);
+            // What follows a lost newline hangs on to the half line before it, unless only NULs stand there.
+            let fused = lines
+                .iter()
+                .any(|line| line.start < start && (start..end).contains(&(line.end - 1)));
+            let kept = |line: &Range<usize>| {
+                line.end <= start || line.start > end || (line.start == end && !fused)
+            };
+            let kept = all
+                .iter()
+                .zip(&lines)
+                .filter(|(_, line)| kept(line))
+                .map(|(entry, _)| entry.clone());
+            let scan = read(&damaged);
+            assert_eq!(scan.entries, kept.collect::<Vec<_>>(), "{start}..{end}");
+            assert!(scan.tail == Tail::Torn || !scan.notices.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_record_right_after_a_nul_block_is_read() {
+    let all = entries(6);
+    let (mut bytes, lines) = log(&all);
+    bytes[lines[2].start..lines[4].start].fill(0);
+    let scan = read(&bytes);
+    assert_eq!(scan.entries, [&all[..2], &all[4..]].concat());
+    let place = format!("{}–{}", lines[2].start, lines[4].start);
+    assert_eq!(scan.notices, [format!("entries 3–4 are damaged (bytes {place}): skipped")]);
+    assert_eq!((scan.next, scan.tail), (7, Tail::Clean));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_numbers_and_places() {
+    let all = entries(6);
+    let (bytes, lines) = log(&all);
+    let with = |parts: &[&[u8]]| read(&parts.concat());
+    let (to3, from3) = bytes.split_at(lines[2].end);
+    let at = lines[2].end;
+
+    let garbage = with(&[to3, b"\xff\xfegarbage\n\n", from3]);
+    assert_eq!(
+        garbage.notices,
+        [format!("bytes {at}–{} after entry 3 are no record: skipped", at + 11)]
+    );
+    assert_eq!((garbage.entries, garbage.next), (all.clone(), 7));
+
+    let missing = with(&[to3, &bytes[lines[4].clone()], &bytes[lines[5].clone()]]);
+    assert_eq!(missing.notices, [format!("entry 4 is missing before byte {at}")]);
+    assert_eq!(missing.entries, [&all[..3], &all[4..]].concat());
+
+    let twice = with(&[to3, &bytes[lines[1].clone()], from3]);
+    let size = lines[1].len();
+    assert_eq!(
+        twice.notices,
+        [format!("entry 2 stands a second time at bytes {at}–{}: skipped", at + size)]
+    );
+    assert_eq!(twice.entries, all);
+
+    // The end of the file is an old record: what comes next is still numbered after the newest.
+    let old_end = with(&[&bytes, &bytes[lines[1].clone()]]);
+    assert_eq!((old_end.next, old_end.tail, old_end.notices.len()), (7, Tail::Clean, 1));
+
+    let beheaded = with(&[&bytes[5..]]);
+    assert_eq!(beheaded.entries, all[1..]);
+    assert_eq!(
+        beheaded.notices,
+        [format!("entry 1 is damaged (bytes 0–{}): skipped", lines[0].end - 5)]
+    );
+}
+
+fn raw(seq: u64, json: &str) -> Vec<u8> {
+    let crc = crc32fast::hash(format!("{seq} {json}").as_bytes());
+    format!("{seq} {crc:08x} {json}\n").into_bytes()
+}
+
+#[test]
+fn facts_of_the_future_are_skipped_and_named() {
+    let (mut bytes, _) = log(&entries(2));
+    bytes.extend(raw(3, r#"{"fact":"teleported","to":"mars"}"#));
+    bytes.extend(raw(4, r#"{"fact":"call_started","id":"c"}"#));
+    bytes.extend(raw(5, r#"{"fact":"call_started"}"#));
+    let scan = read(&bytes);
+    assert_eq!((scan.entries.len(), scan.next, scan.tail), (3, 6, Tail::Clean));
+    assert_eq!(scan.notices.len(), 2);
+    assert!(scan.notices[0].starts_with("entry 3 (\"teleported\", bytes "), "{:?}", scan.notices);
+    assert!(scan.notices[1].contains("missing field `id`"), "{:?}", scan.notices);
+}
+
+#[test]
+fn newer_formats_are_refused_whatever_their_shape() {
+    let shapes = [
+        r#"{"fact":"opened","format":2,"session":"s","workspace":"/w","at":1}"#,
+        r#"{"fact":"opened","format":2,"place":{"kind":"cloud"}}"#,
+        r#"{"fact":"opened","format":70000}"#,
+    ];
+    for (json, format) in shapes.iter().zip([2, 2, u16::MAX]) {
+        let refused = scan(raw(1, json).as_slice(), line::MAX_LINE);
+        assert!(matches!(refused, Err(Unreadable::TooNew(n)) if n == format), "{json}");
+    }
+}
+
+#[test]
+fn foreign_files_are_refused() {
+    for text in [
+        "hello",
+        "hello\n",
+        "{\"a\":1}\n{\"b\":2}\n",
+        "\n",
+        "2 00000000 {}\n",
+        "#!/bin/sh\nrm -rf x\n",
+    ] {
+        assert!(
+            matches!(scan(text.as_bytes(), line::MAX_LINE), Err(Unreadable::NotALog)),
+            "{text:?}"
+        );
+    }
+    let long = vec![b'x'; 3 * BUFFER];
+    assert!(matches!(scan(long.as_slice(), 100), Err(Unreadable::NotALog)));
+    for text in ["", "1 0a", "\0\0\0\0", "1 00000000 {\"fact\":\"opened\"}\n"] {
+        let scan = read(text.as_bytes());
+        assert_eq!((scan.entries.len(), scan.next, scan.good), (0, 1, 0), "{text:?}");
+    }
+}
+
+#[test]
+fn a_line_beyond_the_bound_is_damage_and_is_not_held() {
+    let all = entries(4);
+    let (bytes, lines) = log(&all);
+    let longest = lines.iter().map(|line| line.len() - 1).max().unwrap();
+    assert!(scan(bytes.as_slice(), longest).unwrap().notices.is_empty());
+
+    let (head, tail) = bytes.split_at(lines[1].end);
+    let long = vec![b'x'; 3 * BUFFER];
+    let middle = [head, &long, b"\n", tail].concat();
+    let read = scan(middle.as_slice(), longest).unwrap();
+    assert_eq!((&read.entries, read.notices.len(), read.tail), (&all, 1, Tail::Clean));
+
+    let last = [&bytes[..], &long].concat();
+    let read = scan(last.as_slice(), longest).unwrap();
+    assert_eq!((&read.entries, read.good, read.tail), (&all, bytes.len() as u64, Tail::Torn));
+}
+
+#[test]
+fn complaints_are_bounded() {
+    let (mut bytes, _) = log(&entries(1));
+    for seq in 2..2000 {
+        bytes.extend(b"junk\n");
+        bytes.extend(raw(seq, r#"{"fact":"call_started","id":"c"}"#));
+    }
+    let scan = read(&bytes);
+    assert_eq!(scan.notices.len(), MAX_NOTICES + 1);
+    assert_eq!(scan.notices.last().unwrap(), "and 1948 more places like these");
+    assert_eq!(scan.entries.len(), 1999);
+}

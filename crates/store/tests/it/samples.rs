@@ -1,0 +1,195 @@
+//! Homes to store in and entries to store.
+
+use ostler_core::ids::{CallId, ModelId, SessionId};
+use ostler_core::ledger::Usage;
+use ostler_core::message::{Block, Image, Message, ResultPart};
+use ostler_core::model::{ModelErrorKind, StopReason};
+use ostler_core::session::{Entry, FORMAT, Verdict};
+use ostler_core::time::Timestamp;
+use ostler_core::tool::Seen;
+use ostler_core::turn::{Continue, Terminal};
+use ostler_store::FileStore;
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+pub const WORKSPACE: &str = "/home/ann/projekt";
+
+/// In memory where the system has such a place: the tests here sync thousands of times.
+pub fn home() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+pub fn store(home: &TempDir) -> FileStore {
+    FileStore::new(home.path()).unwrap()
+}
+
+pub fn id(n: u64) -> SessionId {
+    SessionId::new(format!("0190a1b2-0000-7000-8000-{n:012}"))
+}
+
+pub fn opened(session: &SessionId) -> Entry {
+    opened_in(session, WORKSPACE)
+}
+
+pub fn opened_in(session: &SessionId, workspace: &str) -> Entry {
+    let at = Timestamp(1_700_000_000_000);
+    Entry::Opened {
+        format: FORMAT,
+        session: session.clone(),
+        workspace: workspace.into(),
+        at,
+        forked_from: None,
+    }
+}
+
+pub fn prompt(text: impl Into<String>) -> Entry {
+    Entry::Prompt { message: Message::user(text), at: Timestamp(1_700_000_000_001) }
+}
+
+pub fn answer(content: Vec<Block>) -> Entry {
+    Entry::Answer {
+        message: Message::assistant(&ModelId::new("model-1"), content),
+        stop: Some(StopReason::ToolUse),
+    }
+}
+
+pub fn image(length: usize) -> Image {
+    let data: String = "iVBORw0KGgo+/".chars().cycle().take(length).collect();
+    Image { media: "image/png".into(), data: data.into(), blob: None }
+}
+
+/// One entry of each kind at least, the first one `Opened`.
+pub fn every_entry(session: &SessionId) -> Vec<Entry> {
+    [talk(session), calls(), ends()].concat()
+}
+
+fn call(n: u32) -> CallId {
+    CallId::new(format!("call-{n}"))
+}
+
+fn talk(session: &SessionId) -> Vec<Entry> {
+    let input =
+        json!({"path": "src/ü.rs", "n": [0.1, 1e300, -3, u64::MAX, null], "z": {"b": 1, "a": 2}});
+    let thinking = Block::Thinking { text: "hm \"quoted\"".into(), signature: Some("c2ln".into()) };
+    let refusal = StopReason::Refusal { category: Some("x".into()), explanation: None };
+    vec![
+        opened(session),
+        Entry::Prompt {
+            message: Message::User {
+                content: vec![Block::text("Räum auf 🧹\n"), Block::Image(image(8))],
+            },
+            at: Timestamp(1_700_000_000_001),
+        },
+        answer(vec![
+            thinking,
+            Block::Redacted { data: "xx".into() },
+            Block::text("日本語"),
+            Block::ToolUse { id: call(1), name: "edit".into(), input },
+        ]),
+        Entry::Answer {
+            message: Message::assistant(&ModelId::new("m"), vec![]),
+            stop: Some(refusal),
+        },
+        Entry::Note { message: Message::meta("a hint") },
+        Entry::Went { why: Continue::NextTurn },
+        Entry::Went { why: Continue::StreamRetry { attempt: 2 } },
+    ]
+}
+
+fn calls() -> Vec<Entry> {
+    let result = Block::ToolResult {
+        id: call(1),
+        content: vec![ResultPart::text("a\r\nb\0c\u{2028}"), ResultPart::Image(image(40))],
+        is_error: false,
+    };
+    let seen = vec![
+        Seen { path: "/w/a b".into(), hash: Some("ab".into()) },
+        Seen { path: "/w/c".into(), hash: None },
+    ];
+    vec![
+        Entry::CallStarted { id: call(1) },
+        Entry::CallFinished { result, seen },
+        Entry::CallFinished { result: Block::error_result(call(2), "no"), seen: vec![] },
+        Entry::Decided { call: call(1), verdict: Verdict::Allow, why: "rule 3".into() },
+        Entry::Decided { call: call(2), verdict: Verdict::Deny, why: String::new() },
+        Entry::Snapshot {
+            call: call(1),
+            path: "/w/a b".into(),
+            before: Some("00ff".into()),
+            mode: Some(0o644),
+            after: Some("ff00".into()),
+        },
+        Entry::Snapshot {
+            call: call(2),
+            path: "/w/new".into(),
+            before: None,
+            mode: None,
+            after: None,
+        },
+    ]
+}
+
+fn ends() -> Vec<Entry> {
+    let usage =
+        Usage { input: 1, output: 2, cache_write: 3, cache_write_1h: 1, cache_read: u64::MAX };
+    vec![
+        Entry::Spent { model: ModelId::new("m"), usage, cost: Some(0.1 + 0.2) },
+        Entry::Spent { model: ModelId::new("m"), usage: Usage::default(), cost: None },
+        Entry::End { terminal: Terminal::Completed, at: Timestamp(u64::MAX) },
+        Entry::End {
+            terminal: Terminal::ModelError(ModelErrorKind::RateLimited),
+            at: Timestamp(0),
+        },
+    ]
+}
+
+/// Does not compile when a kind is added: then it belongs into `every_entry` too.
+fn kind(entry: &Entry) -> usize {
+    match entry {
+        Entry::Opened { .. } => 0,
+        Entry::Prompt { .. } => 1,
+        Entry::Answer { .. } => 2,
+        Entry::Note { .. } => 3,
+        Entry::Went { .. } => 4,
+        Entry::CallStarted { .. } => 5,
+        Entry::CallFinished { .. } => 6,
+        Entry::Decided { .. } => 7,
+        Entry::Snapshot { .. } => 8,
+        Entry::Spent { .. } => 9,
+        Entry::End { .. } => 10,
+    }
+}
+
+#[test]
+fn the_samples_hold_every_kind() {
+    let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
+    assert_eq!(kinds, (0..=10).collect());
+}
+
+/// The one file below the home whose name ends so.
+pub fn file(home: &Path, ending: &str) -> PathBuf {
+    match files(home, ending).as_slice() {
+        [one] => one.clone(),
+        other => panic!("{ending}: {other:?}"),
+    }
+}
+
+pub fn files(home: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![home.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(listing) = fs::read_dir(&folder) else { continue };
+        for entry in listing {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.is_symlink() {
+                folders.push(path);
+            } else if path.to_string_lossy().ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,0 +1,165 @@
+//! Bash: a command in a fresh shell.
+
+mod environment;
+mod judge;
+mod report;
+
+use crate::bound::bound;
+use crate::built_in::BuiltIn;
+use crate::text::tail;
+use crate::workspace::Files;
+use environment::Environment;
+use judge::Judged;
+use ostler_core::message::ResultPart;
+use ostler_core::permission::Access;
+use ostler_core::ports::ToolContext;
+use ostler_core::tool::ToolOutput;
+use ostler_exec::{Command, ExecError, Executor, Finished, OutputLimits, Progress, bash};
+use report::Report;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+const DEFAULT_LIMIT: u64 = 120_000;
+const MAX_LIMIT: u64 = 600_000;
+
+/// Characters of output; what is longer is kept beside and shown by its ends.
+const MAX_CHARS: usize = 30_000;
+
+/// Of the output, this much is kept from each end, and a command that writes more than the total is ended.
+const KEPT: OutputLimits = OutputLimits { head: 16 << 20, tail: 16 << 20, sink: 0, total: 1 << 30 };
+
+/// Characters of the newest output shown while a command runs, and how often.
+const PROGRESS: usize = 2_000;
+const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+
+pub struct Bash {
+    files: Arc<Files>,
+    executor: Executor,
+    environment: Environment,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// The shell command
+    command: String,
+    /// Time limit in milliseconds: 120000 if not given, at most 600000
+    timeout: Option<u64>,
+    /// What the command does, in a few words
+    #[expect(dead_code, reason = "for whoever watches the calls; the command itself says what is run")]
+    description: Option<String>,
+    /// Not available yet
+    run_in_background: Option<bool>,
+    /// Has no effect: there is no sandbox to lift yet
+    #[serde(rename = "dangerouslyDisableSandbox")]
+    #[expect(dead_code, reason = "accepted because models send it; it must never loosen anything")]
+    disable_sandbox: Option<bool>,
+}
+
+impl Bash {
+    pub fn new(files: Arc<Files>, executor: Executor, environment: Vec<(OsString, OsString)>) -> Self {
+        let environment = Environment::new(environment, files.workspace());
+        Bash { files, executor, environment }
+    }
+
+    fn command(&self, input: &Input, judged: &Judged) -> Command {
+        let script = match judged {
+            Judged::Harmless { git: true, .. } => format!("{}{}", ostler_shell::GIT_PRELUDE, input.command),
+            _ => input.command.clone(),
+        };
+        let environment = match judged {
+            Judged::Harmless { .. } => self.environment.for_proved(),
+            Judged::Unknown => self.environment.for_others(),
+        };
+        let mut command = bash(&script, &self.files.workspace().cwd, environment);
+        command.time_limit = Some(limit(input));
+        command.output = KEPT;
+        command
+    }
+}
+
+impl BuiltIn for Bash {
+    const NAME: &'static str = "Bash";
+    const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/bash.md");
+    type Input = Input;
+
+    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+        check(input)?;
+        Ok(Judged::of(&input.command, &self.files).access(&input.command))
+    }
+
+    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+        if let Err(misuse) = check(&input) {
+            return misuse;
+        }
+        let judged = Judged::of(&input.command, &self.files);
+        let finished = match execute(&self.executor, self.command(&input, &judged), &cx).await {
+            Ok(finished) => finished,
+            Err(error) => return ToolOutput::error(format!("The command could not be run: {error}.")),
+        };
+        let one_is_an_answer = matches!(judged, Judged::Harmless { one_is_an_answer: true, .. });
+        let limit = limit(&input);
+        // The text may be long and the store touches the disk.
+        let shown = tokio::task::spawn_blocking(move || {
+            shown(&Report::of(&finished, limit, one_is_an_answer), &cx)
+        });
+        shown.await.unwrap_or_else(|error| ToolOutput::error(format!("The output could not be shown: {error}")))
+    }
+}
+
+fn check(input: &Input) -> Result<(), ToolOutput> {
+    let misuse = |why: &str| Err(ToolOutput::misuse(why));
+    if input.command.trim().is_empty() {
+        return misuse("`command` is empty. Give a shell command.");
+    }
+    if input.command.contains('\0') {
+        return misuse("`command` holds a NUL character, which no command can. Send it without.");
+    }
+    if input.timeout == Some(0) {
+        return misuse("`timeout` is in milliseconds and must be at least 1.");
+    }
+    if input.run_in_background == Some(true) {
+        return misuse(
+            "Running in the background is not available yet. Run the command in the foreground with a time limit, \
+             without run_in_background.",
+        );
+    }
+    Ok(())
+}
+
+fn limit(input: &Input) -> Duration {
+    Duration::from_millis(input.timeout.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT))
+}
+
+async fn execute(executor: &Executor, command: Command, cx: &ToolContext) -> Result<Finished, ExecError> {
+    let mut running = executor.spawn(command).await?;
+    let newest = running.progress();
+    tokio::select! {
+        finished = running.wait() => finished,
+        never = follow(newest, cx) => match never {},
+    }
+}
+
+/// Hands on the newest output from time to time, however fast it comes.
+async fn follow(mut newest: watch::Receiver<Progress>, cx: &ToolContext) -> std::convert::Infallible {
+    while newest.changed().await.is_ok() {
+        let text = newest.borrow_and_update().text();
+        cx.progress.tail(tail(&text, PROGRESS));
+        tokio::time::sleep(PROGRESS_PAUSE).await;
+    }
+    std::future::pending().await
+}
+
+/// How it ended stands first, also when the rest is too long to show.
+fn shown(report: &Report, cx: &ToolContext) -> ToolOutput {
+    let body = bound(ToolOutput::text(&report.body), MAX_CHARS, cx.blobs.as_ref());
+    let parts = report.ending.iter().map(String::as_str).chain(body.content.iter().filter_map(|part| match part {
+        ResultPart::Text { text } => Some(text.as_str()),
+        ResultPart::Image(_) => None,
+    }));
+    let text = parts.collect::<Vec<_>>().join("\n");
+    ToolOutput { is_error: report.is_error, detail: Some(report.detail.clone()), ..ToolOutput::text(text) }
+}

@@ -1,0 +1,7 @@
+//! What Glob and Grep share: the walk over a tree, and patterns for names.
+
+mod pattern;
+mod walk;
+
+pub use pattern::Pattern;
+pub use walk::Walk;

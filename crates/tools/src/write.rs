@@ -1,0 +1,57 @@
+//! Write: a whole file, new or replaced.
+
+use crate::blocking::{Stop, blocking};
+use crate::built_in::BuiltIn;
+use crate::text::lines;
+use crate::workspace::Files;
+use ostler_core::permission::{Access, PathScope};
+use ostler_core::ports::ToolContext;
+use ostler_core::tool::ToolOutput;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+pub struct Write {
+    pub files: Arc<Files>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// The file, absolute or relative to the workspace folder
+    file_path: String,
+    /// The whole new content
+    content: String,
+}
+
+impl BuiltIn for Write {
+    const NAME: &'static str = "Write";
+    const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/write.md");
+    type Input = Input;
+
+    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+        Ok(Access::writing(PathScope::File(self.files.resolve_for_writing(&input.file_path)?)))
+    }
+
+    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+        let files = Arc::clone(&self.files);
+        blocking(LIMIT, move |stop| write(&files, input, &cx, stop).unwrap_or_else(|output| output)).await
+    }
+}
+
+fn write(files: &Files, input: Input, cx: &ToolContext, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
+    let path = files.resolve_for_writing(&input.file_path)?;
+    let name = files.name(&path);
+    let size = lines(input.content.as_bytes());
+    let changed = files.change(&path, cx, stop, |_| Ok(input.content.into_bytes()))?;
+    let text = match (changed.created, changed.same) {
+        (true, _) => format!("Created {name} ({size})."),
+        (_, true) => format!("{name} already had this content ({size}); nothing was written."),
+        _ => format!("Updated {name} ({size})."),
+    };
+    let detail = json!({"path": path, "created": changed.created});
+    Ok(ToolOutput { seen: vec![changed.seen], detail: Some(detail), ..ToolOutput::text(text) })
+}

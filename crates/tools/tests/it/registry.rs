@@ -1,0 +1,85 @@
+//! The list of tools as the model gets it.
+
+use super::desk;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Bytes of all names, descriptions and schemas together. Every request carries them.
+const BUDGET: usize = 8_000;
+
+#[test]
+fn the_list_is_sorted_complete_and_small() {
+    let desk = desk();
+    let names: Vec<&str> = desk.tools().iter().map(|tool| tool.spec().name.as_str()).collect();
+    assert_eq!(names, ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"]);
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+
+    let specs: Vec<_> = desk.tools().iter().map(|tool| tool.spec()).collect();
+    let size = serde_json::to_string(&specs).unwrap().len();
+    println!("the tool list takes {size} bytes of {BUDGET}");
+    assert!(size <= BUDGET, "the tool list takes {size} bytes, more than {BUDGET}");
+    for spec in specs {
+        let words = spec.description.split_whitespace().count();
+        assert!((20..=130).contains(&words), "{}: {words} words", spec.name);
+        assert!(spec.description.contains("Use it"), "{} does not say when to use it", spec.name);
+    }
+}
+
+#[test]
+fn schemas_are_plain_objects() {
+    for tool in desk().tools() {
+        let spec = tool.spec();
+        let schema = &spec.input_schema;
+        let keys: Vec<&String> = schema.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["type", "properties", "required", "additionalProperties"], "{}", spec.name);
+        assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)));
+        let properties = schema["properties"].as_object().unwrap();
+        for required in schema["required"].as_array().unwrap() {
+            assert!(properties.contains_key(required.as_str().unwrap()));
+        }
+        for (name, property) in properties {
+            assert!(property["description"].is_string(), "{} {name}", spec.name);
+            assert!(matches!(property["type"].as_str(), Some("string" | "integer" | "boolean")), "{} {name}", spec.name);
+            let noise = property.as_object().unwrap().keys();
+            let known = ["type", "enum", "minimum", "description"];
+            assert!(noise.into_iter().all(|key| known.contains(&key.as_str())), "{} {name}: {property}", spec.name);
+        }
+    }
+}
+
+#[test]
+fn properties_are_those_models_know() {
+    let desk = desk();
+    let properties = |name: &str| -> Vec<String> {
+        let schema = &desk.tool(name).spec().input_schema;
+        let required: Vec<&str> = schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let mark = |name: &String| if required.contains(&name.as_str()) { name.clone() } else { format!("{name}?") };
+        schema["properties"].as_object().unwrap().keys().map(mark).collect()
+    };
+    assert_eq!(
+        properties("Bash"),
+        ["command", "timeout?", "description?", "run_in_background?", "dangerouslyDisableSandbox?"]
+    );
+    assert_eq!(properties("Edit"), ["file_path", "old_string", "new_string", "replace_all?"]);
+    assert_eq!(properties("Glob"), ["pattern", "path?"]);
+    assert_eq!(
+        properties("Grep"),
+        [
+            "pattern", "path?", "glob?", "type?", "output_mode?", "-A?", "-B?", "-C?", "context?", "-n?", "-i?",
+            "multiline?", "head_limit?", "offset?"
+        ]
+    );
+    assert_eq!(properties("Read"), ["file_path", "offset?", "limit?", "pages?"]);
+    assert_eq!(properties("Revert"), ["file_path", "steps?"]);
+    assert_eq!(properties("Write"), ["file_path", "content"]);
+}
+
+#[tokio::test]
+async fn a_wrong_input_is_refused_before_and_at_the_run() {
+    let desk = desk();
+    let input = json!({"path": "a"});
+    let refused = desk.access("Read", input.clone()).unwrap_err();
+    let ran = desk.tool("Read").run(input, desk.context()).await;
+    assert_eq!(refused, ran);
+    super::support::has(&super::support::text(&ran), "<tool_use_error>The input of Read is not valid: there is no property `path`");
+}
