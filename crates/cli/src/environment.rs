@@ -9,13 +9,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Variables of our own; the rest are those of the trade.
-const VARIABLES: [&str; 7] = [
+const VARIABLES: [&str; 8] = [
     "OSTLER_HOME",
     "OSTLER_MAX_RETRIES",
     "OSTLER_MAX_PARALLEL_CALLS",
     "OSTLER_CONNECT_TIMEOUT_MS",
     "OSTLER_FIRST_BYTE_TIMEOUT_MS",
     "OSTLER_IDLE_TIMEOUT_MS",
+    "OSTLER_RETRY_WAIT_MS",
     "OSTLER_STREAM_BACKOFF_MS",
 ];
 
@@ -120,6 +121,11 @@ impl Environment {
             settings.stream_backoff = wait;
         }
         Ok(settings)
+    }
+
+    /// The first wait before a failed request is repeated.
+    pub fn retry_wait(&self) -> Result<Option<Duration>, Wrong> {
+        self.millis("OSTLER_RETRY_WAIT_MS")
     }
 
     /// What commands may see of it.

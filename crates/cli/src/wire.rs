@@ -39,6 +39,7 @@ pub fn options(
     options.proxies = environment.proxies();
     options.ca_file = environment.ca_file()?;
     options.deadlines = environment.deadlines()?;
+    options.retry_wait = environment.retry_wait()?;
     options.settings = environment.settings()?;
     options.settings.raw_events = args.include_partial_messages;
     options.fault = environment.fault();

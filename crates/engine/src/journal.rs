@@ -94,10 +94,7 @@ impl Journal {
     pub(crate) async fn sync(&self) -> Result<(), StoreError> {
         let wanted = self.mirror().written;
         let mut synced = self.synced.lock().await;
-        let written = match &*self.mirror() {
-            Mirror { broken: Some(error), .. } => return Err(error.clone()),
-            Mirror { written, .. } => *written,
-        };
+        let written = self.unbroken()?;
         if *synced >= wanted {
             return Ok(());
         }
@@ -112,7 +109,13 @@ impl Journal {
         };
         result.map_err(|error| self.mirror().broken.get_or_insert(error).clone())?;
         *synced = written;
-        Ok(())
+        self.unbroken().map(|_| ())
+    }
+
+    /// How much was written, unless the log refused something in the meantime.
+    fn unbroken(&self) -> Result<u64, StoreError> {
+        let mirror = self.mirror();
+        mirror.broken.clone().map_or(Ok(mirror.written), Err)
     }
 
     pub(crate) async fn end(&self, terminal: Terminal) -> Result<(), StoreError> {

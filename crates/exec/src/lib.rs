@@ -17,7 +17,7 @@
 //! - **Bounded**: captured output, request size, restarts, and each wait for something foreign.
 //! - No descriptor leaks into a command: everything is close-on-exec from its creation.
 //!
-//! Deliberately absent: reading our own environment (the caller passes it in), a PATH search
+//! Linux only. Deliberately absent: reading our own environment (the caller passes it in), a PATH search
 //! (programs are absolute paths), interpreting terminal output, standard input for commands
 //! (always `/dev/null`), and deciding *whether* a command may run.
 

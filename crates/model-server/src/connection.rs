@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::http::{self, NoRequest};
 use crate::record::Outcome;
-use crate::reply::{Response, deliver};
+use crate::reply::{Response, Sent, deliver};
 use crate::state::{Decision, Shared};
 
 pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, connection: u64) {
@@ -39,9 +39,9 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, connection
                 }
             }
         };
-        let keep_alive = wanted && response.keep_alive;
-        let outcome = deliver(&mut stream, response, &shared.gates, limits.hold).await;
-        if outcome == Outcome::Delivered && keep_alive {
+        let Sent { outcome, reusable } =
+            deliver(&mut stream, response, &shared.gates, limits.hold).await;
+        if reusable && wanted {
             shared.finish(number, outcome);
             continue;
         }
@@ -65,7 +65,7 @@ async fn refuse(stream: &mut TcpStream, shared: &Shared, status: u16, message: S
     shared.lock().reject(message);
     shared.changed.bump();
     let sent = deliver(stream, response, &shared.gates, shared.script.limits.hold).await;
-    if sent == Outcome::Delivered && stream.shutdown().await.is_ok() {
+    if sent.outcome == Outcome::Delivered && stream.shutdown().await.is_ok() {
         http::drain(stream).await;
     }
 }

@@ -4,6 +4,22 @@
 //! it; the step's [`Reply`] says when the answer is due, what it holds, how its bytes are delivered
 //! and where it breaks. The same step serves a streaming and a plain request.
 //!
+//! ```
+//! use ostler_model_server::{Match, ModelServer, Script, calls, text};
+//! use serde_json::json;
+//!
+//! let script = Script::new()
+//!     .answer(calls([("Bash", json!({"command": "ls"}))]))
+//!     .status(529)
+//!     .times(3)
+//!     .answer(text("There is one file."))
+//!     .expect(Match::tool_result("main.rs"));
+//! let server = ModelServer::start(script)?;
+//! // ... point a client at server.url() ...
+//! assert!(server.rejected().is_empty());
+//! # Ok::<(), ostler_model_server::ServerError>(())
+//! ```
+//!
 //! Invariants:
 //! - The crate knows the wire and nothing else: no type of the harness is used or needed.
 //! - A request the real API would refuse is refused here with a message of the same shape, is

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub(crate) use deliver::deliver;
+pub(crate) use deliver::{Sent, deliver};
 pub(crate) use resolve::{Ids, Resolved, Usage, resolve, signature};
 
 use crate::script::{Body, Delivery, How, Reply, Wait};

@@ -148,19 +148,16 @@ impl Run {
             }
             Decision::GiveUp(why) => {
                 let mut error = failure.error;
-                match why {
+                let said = error.message.trim_end_matches('.');
+                error.message = match why {
                     GiveUp::Exhausted if self.repeats > 0 => {
-                        error
-                            .message
-                            .push_str(&format!(" (given up after {} tries)", self.repeats + 1));
+                        format!("{said} (given up after {} tries)", self.repeats + 1)
                     }
                     GiveUp::TooLong(asked) => {
-                        error
-                            .message
-                            .push_str(&format!("; it asks to come back in {}", human(asked)));
+                        format!("{said}; it asks to come back in {}", human(asked))
                     }
-                    GiveUp::Exhausted | GiveUp::Pointless => {}
-                }
+                    GiveUp::Exhausted | GiveUp::Pointless => said.to_owned(),
+                };
                 self.ready.push_back(Err(error));
             }
         }

@@ -52,7 +52,14 @@ impl Peer {
         let host = &self.host;
         if status.is_success() {
             let kind = error::kind(None, &found);
-            return self.failure(kind, None, format!("{host} sent no event stream{told}"), words);
+            let what =
+                if found.r#type.is_some() { "an error in place of" } else { "something else than" };
+            return self.failure(
+                kind,
+                None,
+                format!("{host} sent {what} an event stream{told}"),
+                words,
+            );
         }
         let kind = error::kind(Some(code), &found);
         let message = match kind {
@@ -78,7 +85,10 @@ impl Peer {
 
     /// The request could not be delivered, or no answer came.
     pub fn unreachable(&self, why: &reqwest::Error) -> Failure {
-        let cause = error::one_line(&cause(why));
+        let cause = match why.is_timeout() {
+            true => "it did not answer in time".to_owned(),
+            false => error::one_line(&cause(why)),
+        };
         let to = &self.host_and_port;
         // The innermost text is not always the telling one: a proxy's certificate error is wrapped twice.
         if chain(why).any(|text| text.contains("certificate")) {
@@ -235,18 +245,23 @@ mod tests {
                 ModelErrorKind::Unavailable,
                 "api.test answered 502: a web page titled \"502 Bad Gateway\"",
             ),
-            (200, b"", ModelErrorKind::Unavailable, "api.test sent no event stream"),
+            (
+                200,
+                b"",
+                ModelErrorKind::Unavailable,
+                "api.test sent something else than an event stream",
+            ),
             (
                 200,
                 br#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
                 ModelErrorKind::Overloaded,
-                "api.test sent no event stream: busy",
+                "api.test sent an error in place of an event stream: busy",
             ),
             (
                 200,
                 b"<html>",
                 ModelErrorKind::Unavailable,
-                "api.test sent no event stream: a web page",
+                "api.test sent something else than an event stream: a web page",
             ),
         ];
         for (status, body, kind, message) in table {

@@ -18,7 +18,8 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn each_rule_of_the_format() {
-    let table: &[(&str, &str, &[(&str, &str)])] = &[
+    type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+    let table: &[Row] = &[
         ("line feed", "event: a\ndata: 1\n\n", &[("a", "1")]),
         ("carriage return and line feed", "event: a\r\ndata: 1\r\n\r\n", &[("a", "1")]),
         ("lone carriage return", "event: a\rdata: 1\r\r", &[("a", "1")]),

@@ -155,6 +155,9 @@ fn http_model(options: &Options) -> Result<HttpModel, Error> {
     settings.proxies = options.proxies.clone();
     settings.ca_file = options.ca_file.clone();
     settings.deadlines = options.deadlines;
+    if let Some(wait) = options.retry_wait {
+        settings.retry.base = wait;
+    }
     settings.jitter = Arc::new(jitter);
     HttpModel::new(settings).map_err(|error| wrong(&error))
 }

@@ -8,6 +8,7 @@ use ostler_models::{CaFile, CredentialKind, Credentials, Deadlines, ProxySetting
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The model used when nobody chooses one.
 pub const DEFAULT_MODEL: &str = "sonnet";
@@ -46,6 +47,8 @@ pub struct Options {
     /// Certificates to trust besides the system's.
     pub ca_file: Option<CaFile>,
     pub deadlines: Deadlines,
+    /// The first wait before a failed request is repeated; later ones double.
+    pub retry_wait: Option<Duration>,
     pub settings: Settings,
     /// Stops the process at a chosen write of the log: for crash tests only.
     pub fault: Option<ostler_store::Fault>,
@@ -90,6 +93,7 @@ impl Options {
             proxies: ProxySettings::default(),
             ca_file: None,
             deadlines: Deadlines::default(),
+            retry_wait: None,
             settings: Settings::default(),
             fault: None,
         }

@@ -49,7 +49,10 @@ pub struct Input {
     /// Time limit in milliseconds: 120000 if not given, at most 600000
     timeout: Option<u64>,
     /// What the command does, in a few words
-    #[expect(dead_code, reason = "for whoever watches the calls; the command itself says what is run")]
+    #[expect(
+        dead_code,
+        reason = "for whoever watches the calls; the command itself says what is run"
+    )]
     description: Option<String>,
     /// Not available yet
     run_in_background: Option<bool>,
@@ -60,18 +63,24 @@ pub struct Input {
 }
 
 impl Bash {
-    pub fn new(files: Arc<Files>, executor: Executor, environment: Vec<(OsString, OsString)>) -> Self {
+    pub fn new(
+        files: Arc<Files>,
+        executor: Executor,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
         let environment = Environment::new(environment, files.workspace());
         Bash { files, executor, environment }
     }
 
     fn command(&self, input: &Input, judged: &Judged) -> Command {
         let script = match judged {
-            Judged::Harmless { git: true, .. } => format!("{}{}", ostler_shell::GIT_PRELUDE, input.command),
+            Judged::Harmless { git: true, .. } => {
+                format!("{}{}", ostler_shell::GIT_PRELUDE, input.command)
+            }
             _ => input.command.clone(),
         };
         let environment = match judged {
-            Judged::Harmless { .. } => self.environment.for_proved(),
+            Judged::Harmless { .. } => self.environment.for_others(),
             Judged::Unknown => self.environment.for_others(),
         };
         let mut command = bash(&script, &self.files.workspace().cwd, environment);
@@ -98,7 +107,9 @@ impl BuiltIn for Bash {
         let judged = Judged::of(&input.command, &self.files);
         let finished = match execute(&self.executor, self.command(&input, &judged), &cx).await {
             Ok(finished) => finished,
-            Err(error) => return ToolOutput::error(format!("The command could not be run: {error}.")),
+            Err(error) => {
+                return ToolOutput::error(format!("The command could not be run: {error}."));
+            }
         };
         let one_is_an_answer = matches!(judged, Judged::Harmless { one_is_an_answer: true, .. });
         let limit = limit(&input);
@@ -106,7 +117,9 @@ impl BuiltIn for Bash {
         let shown = tokio::task::spawn_blocking(move || {
             shown(&Report::of(&finished, limit, one_is_an_answer), &cx)
         });
-        shown.await.unwrap_or_else(|error| ToolOutput::error(format!("The output could not be shown: {error}")))
+        shown.await.unwrap_or_else(|error| {
+            ToolOutput::error(format!("The output could not be shown: {error}"))
+        })
     }
 }
 
@@ -134,7 +147,11 @@ fn limit(input: &Input) -> Duration {
     Duration::from_millis(input.timeout.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT))
 }
 
-async fn execute(executor: &Executor, command: Command, cx: &ToolContext) -> Result<Finished, ExecError> {
+async fn execute(
+    executor: &Executor,
+    command: Command,
+    cx: &ToolContext,
+) -> Result<Finished, ExecError> {
     let mut running = executor.spawn(command).await?;
     let newest = running.progress();
     tokio::select! {
@@ -144,7 +161,10 @@ async fn execute(executor: &Executor, command: Command, cx: &ToolContext) -> Res
 }
 
 /// Hands on the newest output from time to time, however fast it comes.
-async fn follow(mut newest: watch::Receiver<Progress>, cx: &ToolContext) -> std::convert::Infallible {
+async fn follow(
+    mut newest: watch::Receiver<Progress>,
+    cx: &ToolContext,
+) -> std::convert::Infallible {
     while newest.changed().await.is_ok() {
         let text = newest.borrow_and_update().text();
         cx.progress.tail(tail(&text, PROGRESS));
@@ -156,10 +176,17 @@ async fn follow(mut newest: watch::Receiver<Progress>, cx: &ToolContext) -> std:
 /// How it ended stands first, also when the rest is too long to show.
 fn shown(report: &Report, cx: &ToolContext) -> ToolOutput {
     let body = bound(ToolOutput::text(&report.body), MAX_CHARS, cx.blobs.as_ref());
-    let parts = report.ending.iter().map(String::as_str).chain(body.content.iter().filter_map(|part| match part {
-        ResultPart::Text { text } => Some(text.as_str()),
-        ResultPart::Image(_) => None,
-    }));
+    let parts =
+        report.ending.iter().map(String::as_str).chain(body.content.iter().filter_map(|part| {
+            match part {
+                ResultPart::Text { text } => Some(text.as_str()),
+                ResultPart::Image(_) => None,
+            }
+        }));
     let text = parts.collect::<Vec<_>>().join("\n");
-    ToolOutput { is_error: report.is_error, detail: Some(report.detail.clone()), ..ToolOutput::text(text) }
+    ToolOutput {
+        is_error: report.is_error,
+        detail: Some(report.detail.clone()),
+        ..ToolOutput::text(text)
+    }
 }

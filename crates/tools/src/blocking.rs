@@ -35,10 +35,12 @@ impl Stop {
     pub fn check(&self) -> Result<(), ToolOutput> {
         match self.reached() {
             None => Ok(()),
-            Some(Stopped::Dropped) => Err(ToolOutput::error("Stopped before anything was changed.")),
-            Some(Stopped::OutOfTime) => {
-                Err(ToolOutput::error("The file system was too slow; nothing was changed. Try again."))
+            Some(Stopped::Dropped) => {
+                Err(ToolOutput::error("Stopped before anything was changed."))
             }
+            Some(Stopped::OutOfTime) => Err(ToolOutput::error(
+                "The file system was too slow; nothing was changed. Try again.",
+            )),
         }
     }
 
@@ -61,14 +63,19 @@ impl Drop for SetOnDrop {
     }
 }
 
-pub async fn blocking(limit: Duration, work: impl FnOnce(&Stop) -> ToolOutput + Send + 'static) -> ToolOutput {
+pub async fn blocking(
+    limit: Duration,
+    work: impl FnOnce(&Stop) -> ToolOutput + Send + 'static,
+) -> ToolOutput {
     let dropped = Arc::new(AtomicBool::new(false));
     let _told = SetOnDrop(Arc::clone(&dropped));
     let stop = Stop { dropped, deadline: Instant::now() + limit };
     let work = tokio::task::spawn_blocking(move || work(&stop));
     match tokio::time::timeout(limit + GRACE, work).await {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) => ToolOutput::error(format!("This is a fault of the tool itself, not of the call: {error}")),
+        Ok(Err(error)) => ToolOutput::error(format!(
+            "This is a fault of the tool itself, not of the call: {error}"
+        )),
         Err(_) => ToolOutput::error(format!(
             "The file system did not answer within {} s. Check what was done before trying again.",
             (limit + GRACE).as_secs()

@@ -35,19 +35,29 @@ pub fn bound(output: ToolOutput, cap: usize, blobs: &dyn Blobs) -> ToolOutput {
 fn preview(whole: &str, cap: usize, blobs: &dyn Blobs) -> String {
     let kept = blobs.put(whole.as_bytes());
     let (where_, room) = match kept.map(|blob| blobs.path(&blob)) {
-        Ok(Some(path)) => {
-            (format!("The whole is in {}: use Read with offset and limit, or Grep.", text::show(&path)), HEAD + TAIL)
-        }
+        Ok(Some(path)) => (
+            format!(
+                "The whole is in {}: use Read with offset and limit, or Grep.",
+                text::show(&path)
+            ),
+            HEAD + TAIL,
+        ),
         Ok(None) => ("The rest is not kept as a file.".to_owned(), cap),
         Err(error) => (format!("The rest could not be kept: {error}."), cap),
     };
     let room = room.min(cap.saturating_sub(NOTE));
     let head = head_lines(whole, room * HEAD / (HEAD + TAIL));
     let tail = tail_lines(whole.get(head.len()..).unwrap_or_default(), room * TAIL / (HEAD + TAIL));
-    let size = format!("{}, {}", text::counted(whole.chars().count() as u64, "character"), text::lines(whole.as_bytes()));
+    let size = format!(
+        "{}, {}",
+        text::counted(whole.chars().count() as u64, "character"),
+        text::lines(whole.as_bytes())
+    );
     let missing = text::size((whole.len() - head.len() - tail.len()) as u64);
     let line_break = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
-    format!("[The output is long ({size}). {where_} Its beginning and end:]\n{head}{line_break}[… {missing} not shown …]\n{tail}")
+    format!(
+        "[The output is long ({size}). {where_} Its beginning and end:]\n{head}{line_break}[… {missing} not shown …]\n{tail}"
+    )
 }
 
 /// The first lines that fit; part of the first if it alone is too long.

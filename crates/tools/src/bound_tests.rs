@@ -38,7 +38,11 @@ fn text(output: &ToolOutput) -> &str {
 #[test]
 fn what_fits_is_left_alone() {
     let kept = Kept::default();
-    for output in [ToolOutput::text("x".repeat(100)), ToolOutput::error("ä".repeat(100)), ToolOutput::default()] {
+    for output in [
+        ToolOutput::text("x".repeat(100)),
+        ToolOutput::error("ä".repeat(100)),
+        ToolOutput::default(),
+    ] {
         assert_eq!(bound(output.clone(), 100, &kept), output);
     }
     assert!(kept.bytes.lock().unwrap().is_empty());
@@ -54,11 +58,15 @@ fn what_does_not_fit_is_kept_whole_and_shown_by_its_ends() {
     let text = text(&output);
     assert!(text.len() < 5_000);
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("[The output is long (208894 characters, 20000 lines). The whole is in /blobs/b: "));
+    assert!(lines[0].starts_with(
+        "[The output is long (208894 characters, 20000 lines). The whole is in /blobs/b: "
+    ));
     assert_eq!(lines[1], "line 1");
     assert_eq!(*lines.last().unwrap(), "line 20000");
     // Every shown line is a whole one.
-    let broken = lines[1..].iter().filter(|line| !line.starts_with('[') && !whole.contains(&format!("{line}\n")));
+    let broken = lines[1..]
+        .iter()
+        .filter(|line| !line.starts_with('[') && !whole.contains(&format!("{line}\n")));
     assert_eq!(broken.count(), 0);
 }
 
@@ -74,7 +82,8 @@ fn one_endless_line_is_cut_between_characters() {
 #[test]
 fn without_a_file_to_read_as_much_as_possible_is_shown() {
     let whole = "some line\n".repeat(10_000);
-    for kept in [Kept { no_path: true, ..Kept::default() }, Kept { full: true, ..Kept::default() }] {
+    for kept in [Kept { no_path: true, ..Kept::default() }, Kept { full: true, ..Kept::default() }]
+    {
         let output = bound(ToolOutput::text(whole.clone()), 10_000, &kept);
         let length = text(&output).chars().count();
         assert!((8_000..=10_000).contains(&length), "{length}");
@@ -84,9 +93,11 @@ fn without_a_file_to_read_as_much_as_possible_is_shown() {
 
 #[test]
 fn images_stay_and_texts_are_joined() {
-    let image = ResultPart::Image(Image { media: "image/png".into(), data: "AAAA".into(), blob: None });
+    let image =
+        ResultPart::Image(Image { media: "image/png".into(), data: "AAAA".into(), blob: None });
     let long = ResultPart::text("a\n".repeat(400));
-    let output = ToolOutput { content: vec![image.clone(), long.clone(), long], ..ToolOutput::default() };
+    let output =
+        ToolOutput { content: vec![image.clone(), long.clone(), long], ..ToolOutput::default() };
     let bounded = bound(output, 1_000, &Kept::default());
     assert_eq!(bounded.content.len(), 2);
     assert_eq!(bounded.content[1], image);

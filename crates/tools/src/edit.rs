@@ -48,22 +48,32 @@ impl BuiltIn for Edit {
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
         if input.old_string == input.new_string {
-            return Err(ToolOutput::misuse("old_string and new_string are the same; there is nothing to change."));
+            return Err(ToolOutput::misuse(
+                "old_string and new_string are the same; there is nothing to change.",
+            ));
         }
         Ok(Access::writing(PathScope::File(self.files.resolve_for_writing(&input.file_path)?)))
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| edit(&files, &input, &cx, stop).unwrap_or_else(|output| output)).await
+        blocking(LIMIT, move |stop| edit(&files, &input, &cx, stop).unwrap_or_else(|output| output))
+            .await
     }
 }
 
-fn edit(files: &Files, input: &Input, cx: &ToolContext, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
+fn edit(
+    files: &Files,
+    input: &Input,
+    cx: &ToolContext,
+    stop: &Stop,
+) -> Result<ToolOutput, ToolOutput> {
     let path = files.resolve_for_writing(&input.file_path)?;
     let name = files.name(&path);
     if input.old_string == input.new_string {
-        return Err(ToolOutput::misuse("old_string and new_string are the same; there is nothing to change."));
+        return Err(ToolOutput::misuse(
+            "old_string and new_string are the same; there is nothing to change.",
+        ));
     }
     if input.old_string.is_empty() {
         return create(files, &path, input, cx, stop);
@@ -79,7 +89,11 @@ fn edit(files: &Files, input: &Input, cx: &ToolContext, stop: &Stop) -> Result<T
         report = diff::around(&old.bytes, &edited);
         Ok(edited.bytes)
     })?;
-    let count = if replacements == 1 { String::new() } else { format!(" in {}", counted(replacements as u64, "place")) };
+    let count = if replacements == 1 {
+        String::new()
+    } else {
+        format!(" in {}", counted(replacements as u64, "place"))
+    };
     let text = match changed.same {
         true => format!("{name} already had this content; nothing was written."),
         false => format!("Updated {name}{count}:\n{report}"),

@@ -41,7 +41,8 @@ impl BuiltIn for Glob {
 
     async fn run(&self, input: Input, _cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| glob(&files, &input, stop).unwrap_or_else(|output| output)).await
+        blocking(LIMIT, move |stop| glob(&files, &input, stop).unwrap_or_else(|output| output))
+            .await
     }
 }
 
@@ -56,7 +57,9 @@ impl Place {
         let misuse = |why: String| ToolOutput::misuse(format!("The pattern is not valid: {why}."));
         let (base, rest) = split(&input.pattern);
         if rest.split(['/', '{', '}', ',']).any(|part| part == "..") {
-            return Err(misuse("`..` can only stand at its beginning; give the folder in `path`".into()));
+            return Err(misuse(
+                "`..` can only stand at its beginning; give the folder in `path`".into(),
+            ));
         }
         if rest.is_empty() {
             return Err(misuse("it is empty".into()));
@@ -64,7 +67,9 @@ impl Place {
         let folder = match (&input.path, base) {
             (None, None) => files.resolve(".")?,
             (Some(path), None) => files.resolve(path)?,
-            (Some(path), Some(base)) if !base.starts_with('/') => files.resolve(&format!("{path}/{base}"))?,
+            (Some(path), Some(base)) if !base.starts_with('/') => {
+                files.resolve(&format!("{path}/{base}"))?
+            }
             (_, Some(base)) => files.resolve(base)?,
         };
         let pattern = Pattern::new(rest).map_err(misuse)?;
@@ -103,7 +108,8 @@ fn glob(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
         }
     }
     let mut walk = Walk::new(&folder, stop);
-    let matches = |path: &PathBuf| path.strip_prefix(&folder).is_ok_and(|below| pattern.matches(below));
+    let matches =
+        |path: &PathBuf| path.strip_prefix(&folder).is_ok_and(|below| pattern.matches(below));
     let mut found: Vec<PathBuf> = walk.by_ref().filter(matches).take(MAX_ENTRIES + 1).collect();
     let more = found.len() > MAX_ENTRIES;
     found.truncate(MAX_ENTRIES);
@@ -116,10 +122,15 @@ fn glob(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
         ));
     }
     if more {
-        lines.push(format!("[The first {MAX_ENTRIES} are shown; there are more. Narrow the pattern or the path.]"));
+        lines.push(format!(
+            "[The first {MAX_ENTRIES} are shown; there are more. Narrow the pattern or the path.]"
+        ));
     }
     if stop.reached() == Some(Stopped::OutOfTime) {
-        lines.push(format!("[Stopped after {} s; the list is not complete. Narrow the path.]", LIMIT.as_secs()));
+        lines.push(format!(
+            "[Stopped after {} s; the list is not complete. Narrow the path.]",
+            LIMIT.as_secs()
+        ));
     }
     if walk.unreadable > 0 {
         lines.push(format!("[{} could not be read.]", counted(walk.unreadable as u64, "folder")));

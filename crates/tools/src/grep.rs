@@ -96,7 +96,8 @@ impl BuiltIn for Grep {
 
     async fn run(&self, input: Input, _cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| grep(&files, &input, stop).unwrap_or_else(|output| output)).await
+        blocking(LIMIT, move |stop| grep(&files, &input, stop).unwrap_or_else(|output| output))
+            .await
     }
 }
 
@@ -122,8 +123,14 @@ impl Query {
             after: if content { lines(input.after) } else { 0 },
         };
         let wrong = |what, why| ToolOutput::misuse(format!("`{what}` is not valid: {why}."));
-        let name = input.glob.as_deref().map(Pattern::new).transpose().map_err(|why| wrong("glob", why))?;
-        let types = input.kind.as_deref().map(types).transpose().map_err(|why| wrong("type", why))?;
+        let name = input
+            .glob
+            .as_deref()
+            .map(Pattern::new)
+            .transpose()
+            .map_err(|why| wrong("glob", why))?;
+        let types =
+            input.kind.as_deref().map(types).transpose().map_err(|why| wrong("type", why))?;
         Ok(Query { search, name, types })
     }
 
@@ -154,7 +161,9 @@ fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMat
 fn types(name: &str) -> Result<Types, String> {
     let mut builder = TypesBuilder::new();
     builder.add_defaults().select(name);
-    builder.build().map_err(|error| format!("{error}; common types are c, cpp, go, java, js, json, md, py, rust, ts"))
+    builder.build().map_err(|error| {
+        format!("{error}; common types are c, cpp, go, java, js, json, md, py, rust, ts")
+    })
 }
 
 fn grep(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
@@ -173,9 +182,10 @@ fn grep(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
     })?;
     if meta.is_dir() {
         let mut walk = Walk::new(&root, stop);
-        loop {
-            let batch: Vec<PathBuf> = walk.by_ref().filter(|path| query.wants(&root, path)).take(BATCH).collect();
-            if batch.is_empty() || page.is_full() {
+        while !page.is_full() {
+            let batch: Vec<PathBuf> =
+                walk.by_ref().filter(|path| query.wants(&root, path)).take(BATCH).collect();
+            if batch.is_empty() {
                 break;
             }
             for (path, found) in search(files, &query.search, batch, page.wanted(), stop) {
@@ -195,7 +205,13 @@ fn grep(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
 }
 
 /// Searches the files side by side; the results are in the order of the files.
-fn search(files: &Files, search: &Search, batch: Vec<PathBuf>, wanted: usize, stop: &Stop) -> Vec<(PathBuf, Found)> {
+fn search(
+    files: &Files,
+    search: &Search,
+    batch: Vec<PathBuf>,
+    wanted: usize,
+    stop: &Stop,
+) -> Vec<(PathBuf, Found)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let share = batch.len().div_ceil(threads).max(1);
     let one = |path: &PathBuf| search.file(files, path, wanted, stop);
@@ -205,7 +221,10 @@ fn search(files: &Files, search: &Search, batch: Vec<PathBuf>, wanted: usize, st
             .map(|part| (part.len(), scope.spawn(move || part.iter().map(one).collect::<Vec<_>>())))
             .collect();
         let failed = |count| std::iter::repeat_with(|| Found::Failed(None)).take(count).collect();
-        workers.into_iter().flat_map(|(count, worker)| worker.join().unwrap_or_else(|_| failed(count))).collect()
+        workers
+            .into_iter()
+            .flat_map(|(count, worker)| worker.join().unwrap_or_else(|_| failed(count)))
+            .collect()
     });
     batch.into_iter().zip(found).collect()
 }
@@ -232,11 +251,21 @@ impl Totals {
     }
 }
 
-fn report(files: &Files, input: &Input, root: &Path, page: Page, totals: &Totals, stop: &Stop) -> ToolOutput {
+fn report(
+    files: &Files,
+    input: &Input,
+    root: &Path,
+    page: Page,
+    totals: &Totals,
+    stop: &Stop,
+) -> ToolOutput {
     let mut lines = Vec::new();
     let skipped = input.offset.unwrap_or(0);
     if page.shown() == 0 && page.seen() > 0 {
-        lines.push(format!("[There are only {} of output; offset {skipped} is beyond.]", counted(page.seen(), "line")));
+        lines.push(format!(
+            "[There are only {} of output; offset {skipped} is beyond.]",
+            counted(page.seen(), "line")
+        ));
     } else if page.shown() == 0 {
         lines.push(format!("No matches for {} in {}.", input.pattern, files.place(root)));
     }
@@ -248,10 +277,15 @@ fn report(files: &Files, input: &Input, root: &Path, page: Page, totals: &Totals
         lines.push(format!("[{} in {files}]", counted(totals.matches, "matching line")));
     }
     if stop.reached() == Some(Stopped::OutOfTime) {
-        lines.push(format!("[Stopped after {} s; not everything was searched. Narrow the path.]", LIMIT.as_secs()));
-    }
-    if totals.unreadable > 0 {
-        lines.push(format!("[{} could not be searched.]", counted(totals.unreadable as u64, "file or folder")));
+        lines.push(format!(
+            "[Stopped after {} s; not everything was searched. Narrow the path.]",
+            LIMIT.as_secs()
+        ));
+    } else if totals.unreadable > 0 {
+        lines.push(format!(
+            "[{} could not be searched.]",
+            counted(totals.unreadable as u64, "file or folder")
+        ));
     }
     if totals.cut {
         lines.push("[A file holds more matches than are kept of one; search it alone, or narrow the pattern.]".into());

@@ -9,7 +9,8 @@ const LARGEST: f64 = 9_007_199_254_740_992.0;
 
 pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, input: &Value) -> Result<T, ToolOutput> {
     let accepted = accept(&spec.input_schema, input);
-    let typed = accepted.and_then(|input| serde_json::from_value(input).map_err(|error| vec![error.to_string()]));
+    let typed = accepted
+        .and_then(|input| serde_json::from_value(input).map_err(|error| vec![error.to_string()]));
     typed.map_err(|problems| {
         let expected = expected(&spec.input_schema);
         ToolOutput::misuse(format!(
@@ -27,8 +28,13 @@ fn accept(schema: &Value, input: &Value) -> Result<Value, Vec<String>> {
     };
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let mut problems = Vec::new();
     let mut out = Map::new();
     for (name, value) in given {
@@ -76,7 +82,8 @@ fn coerce(property: &Value, value: &Value) -> Result<Value, String> {
 fn whole(value: &Value) -> Option<Number> {
     match value {
         Value::Number(number) if number.is_f64() => {
-            let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= LARGEST)?;
+            let float =
+                number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= LARGEST)?;
             Some(Number::from(float as i64))
         }
         Value::Number(number) => Some(number.clone()),
@@ -88,7 +95,8 @@ fn whole(value: &Value) -> Option<Number> {
 /// `file_path (string), limit? (integer)`: short enough to stand at the end of each refusal.
 fn expected(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)));
+    let is_required =
+        |name: &str| required.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)));
     let one = |(name, property): (&String, &Value)| {
         let mark = if is_required(name) { "" } else { "?" };
         match property.get("enum").and_then(Value::as_array) {

@@ -46,16 +46,43 @@ fn refused_inputs_name_the_property_the_type_and_what_came() {
         (json!({"file_path": 42}), "`file_path` must be a string, but the number 42 came"),
         (json!({"file_path": true}), "`file_path` must be a string, but the boolean true came"),
         (json!({"file_path": ["a"]}), "`file_path` must be a string, but an array came"),
-        (json!({"file_path": "a", "limit": "many"}), "`limit` must be a whole number, but the string \"many\" came"),
-        (json!({"file_path": "a", "limit": 1.5}), "`limit` must be a whole number, but the number 1.5 came"),
-        (json!({"file_path": "a", "limit": 1e30}), "`limit` must be a whole number, but the number 1e+30 came"),
-        (json!({"file_path": "a", "limit": true}), "`limit` must be a whole number, but the boolean true came"),
-        (json!({"file_path": "a", "limit": ""}), "`limit` must be a whole number, but the string \"\" came"),
-        (json!({"file_path": "a", "limit": -1}), "`limit` must be at least 0, but the number -1 came"),
-        (json!({"file_path": "a", "limit": "-1"}), "`limit` must be at least 0, but the string \"-1\" came"),
+        (
+            json!({"file_path": "a", "limit": "many"}),
+            "`limit` must be a whole number, but the string \"many\" came",
+        ),
+        (
+            json!({"file_path": "a", "limit": 1.5}),
+            "`limit` must be a whole number, but the number 1.5 came",
+        ),
+        (
+            json!({"file_path": "a", "limit": 1e30}),
+            "`limit` must be a whole number, but the number 1e+30 came",
+        ),
+        (
+            json!({"file_path": "a", "limit": true}),
+            "`limit` must be a whole number, but the boolean true came",
+        ),
+        (
+            json!({"file_path": "a", "limit": ""}),
+            "`limit` must be a whole number, but the string \"\" came",
+        ),
+        (
+            json!({"file_path": "a", "limit": -1}),
+            "`limit` must be at least 0, but the number -1 came",
+        ),
+        (
+            json!({"file_path": "a", "limit": "-1"}),
+            "`limit` must be at least 0, but the string \"-1\" came",
+        ),
         (json!({"file_path": "a", "all": 1}), "`all` must be a boolean, but the number 1 came"),
-        (json!({"file_path": "a", "all": "yes"}), "`all` must be a boolean, but the string \"yes\" came"),
-        (json!({"file_path": "a", "mode": "c"}), "`mode` must be one of \"a\", \"b\", but the string \"c\" came"),
+        (
+            json!({"file_path": "a", "all": "yes"}),
+            "`all` must be a boolean, but the string \"yes\" came",
+        ),
+        (
+            json!({"file_path": "a", "mode": "c"}),
+            "`mode` must be one of \"a\", \"b\", but the string \"c\" came",
+        ),
         (json!({"file_path": "a", "path": "b"}), "there is no property `path`"),
     ];
     for (input, expected) in cases {

@@ -14,7 +14,10 @@
 //! Deliberately absent: deciding whether a call may run (`core`), when it runs (`engine`), how a process is started
 //! and ended (`exec`), reading our own environment, and following the model's `~` or `$HOME`.
 
-#![allow(clippy::result_large_err, reason = "an output is the error a model reads; it is made once per call")]
+#![allow(
+    clippy::result_large_err,
+    reason = "an output is the error a model reads; it is made once per call"
+)]
 
 mod bash;
 mod blocking;

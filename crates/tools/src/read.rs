@@ -68,7 +68,8 @@ impl BuiltIn for Read {
 
     async fn run(&self, input: Input, _cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| read(&files, &input, stop).unwrap_or_else(|output| output)).await
+        blocking(LIMIT, move |stop| read(&files, &input, stop).unwrap_or_else(|output| output))
+            .await
     }
 }
 
@@ -96,8 +97,10 @@ fn read(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
             size(meta.len())
         )));
     }
-    let request =
-        Request { first: input.offset.unwrap_or(1).max(1), count: input.limit.unwrap_or(DEFAULT_LINES) };
+    let request = Request {
+        first: input.offset.unwrap_or(1).max(1),
+        count: input.limit.unwrap_or(DEFAULT_LINES),
+    };
     // Only what could be edited is remembered, and only that is read to its end.
     let hash = (meta.len() <= MAX_CHANGE).then(Sha256::new);
     let lines = lines::number(file, &request, hash, stop).map_err(|error| match error.kind() {
@@ -113,8 +116,12 @@ fn read(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
 
 fn with_hint(error: FileError, path: &Path) -> FileError {
     match error {
-        FileError::Missing { path: missing, .. } => FileError::Missing { hint: hint(path), path: missing },
-        FileError::NotAFile { kind: crate::workspace::Kind::Folder, path } => FileError::Folder(path),
+        FileError::Missing { path: missing, .. } => {
+            FileError::Missing { hint: hint(path), path: missing }
+        }
+        FileError::NotAFile { kind: crate::workspace::Kind::Folder, path } => {
+            FileError::Folder(path)
+        }
         other => other,
     }
 }
@@ -137,7 +144,11 @@ fn show_lines(files: &Files, path: &Path, request: &Request, lines: Lines) -> To
     if lines.more {
         let last = request.first + lines.shown - 1;
         let of = lines.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        notes.push(format!("Lines {}–{last}{of} are shown. Go on with offset {}.", request.first, last + 1));
+        notes.push(format!(
+            "Lines {}–{last}{of} are shown. Go on with offset {}.",
+            request.first,
+            last + 1
+        ));
     }
     if lines.lossy {
         notes.push("Some bytes are not valid UTF-8 and are shown as \u{fffd}; text with them cannot be edited.".into());
@@ -149,7 +160,8 @@ fn show_lines(files: &Files, path: &Path, request: &Request, lines: Lines) -> To
         let line_break = if text.is_empty() { "" } else { "\n" };
         text.push_str(&format!("{line_break}[{note}]"));
     }
-    let detail = json!({"path": path, "first": request.first, "lines": lines.shown, "total": lines.total});
+    let detail =
+        json!({"path": path, "first": request.first, "lines": lines.shown, "total": lines.total});
     ToolOutput { seen: seen.into_iter().collect(), detail: Some(detail), ..ToolOutput::text(text) }
 }
 
@@ -162,14 +174,20 @@ fn show_image(
 ) -> Result<ToolOutput, ToolOutput> {
     let name = files.name(path);
     let refuse = |why: String| {
-        ToolOutput::error(format!("{name} cannot be shown: {why}. Make a smaller copy with Bash and read that."))
+        ToolOutput::error(format!(
+            "{name} cannot be shown: {why}. Make a smaller copy with Bash and read that."
+        ))
     };
-    let too_large = |length| refuse(format!("the image holds {}, at most {} are possible", size(length), size(IMAGE)));
+    let too_large = |length| {
+        refuse(format!("the image holds {}, at most {} are possible", size(length), size(IMAGE)))
+    };
     if length > IMAGE {
         return Err(too_large(length));
     }
     let mut bytes = Vec::new();
-    file.take(IMAGE + 1).read_to_end(&mut bytes).map_err(|source| FileError::io("read", path, source))?;
+    file.take(IMAGE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| FileError::io("read", path, source))?;
     if bytes.len() as u64 > IMAGE {
         return Err(too_large(bytes.len() as u64));
     }
@@ -177,7 +195,9 @@ fn show_image(
     if let Some((width, height)) = pixels
         && width.max(height) > IMAGE_SIDE
     {
-        return Err(refuse(format!("the image is {width} × {height} pixels, a side may have at most {IMAGE_SIDE}")));
+        return Err(refuse(format!(
+            "the image is {width} × {height} pixels, a side may have at most {IMAGE_SIDE}"
+        )));
     }
     let seen = files.saw(path, Some(crate::text::sha256(&bytes)));
     let data = base64::engine::general_purpose::STANDARD.encode(&bytes);

@@ -42,18 +42,28 @@ impl BuiltIn for Revert {
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| revert(&files, &input, &cx, stop).unwrap_or_else(|output| output)).await
+        blocking(LIMIT, move |stop| {
+            revert(&files, &input, &cx, stop).unwrap_or_else(|output| output)
+        })
+        .await
     }
 }
 
-fn revert(files: &Files, input: &Input, cx: &ToolContext, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
+fn revert(
+    files: &Files,
+    input: &Input,
+    cx: &ToolContext,
+    stop: &Stop,
+) -> Result<ToolOutput, ToolOutput> {
     let path = files.resolve_for_writing(&input.file_path)?;
     let name = files.name(&path);
     let wanted = input.steps.unwrap_or(1).clamp(1, MAX_STEPS) as usize;
     let reverted = files.revert(&path, wanted, cx, stop)?;
     let undone = counted(reverted.undone as u64, "change");
     let mut text = match &reverted.now {
-        Some(content) => format!("Reverted {undone} of {name}: its former content is back ({}).", lines(content)),
+        Some(content) => {
+            format!("Reverted {undone} of {name}: its former content is back ({}).", lines(content))
+        }
         None => format!("Reverted {undone} of {name}: it did not exist before, so it was removed."),
     };
     if reverted.blocked {
@@ -61,7 +71,10 @@ fn revert(files: &Files, input: &Input, cx: &ToolContext, stop: &Stop) -> Result
     } else if reverted.undone < wanted {
         text.push_str(" There were no more.");
     } else if reverted.left > 0 {
-        text.push_str(&format!(" {} can still be undone.", counted(reverted.left as u64, "earlier change")));
+        text.push_str(&format!(
+            " {} can still be undone.",
+            counted(reverted.left as u64, "earlier change")
+        ));
     }
     let detail = json!({"path": path, "undone": reverted.undone, "left": reverted.left});
     Ok(ToolOutput { seen: vec![reverted.seen], detail: Some(detail), ..ToolOutput::text(text) })

@@ -23,14 +23,20 @@ pub fn of<T: JsonSchema>() -> Value {
 fn clean(property: &Value) -> Value {
     let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
     let alternatives = property.get("anyOf").and_then(Value::as_array);
-    let inner = alternatives.and_then(|any| any.iter().find(|schema| !is_null(schema))).unwrap_or(property);
+    let inner =
+        alternatives.and_then(|any| any.iter().find(|schema| !is_null(schema))).unwrap_or(property);
     let mut out = Map::new();
     if let Some(kind) = inner.get("type") {
-        let first = kind.as_array().and_then(|kinds| kinds.iter().find(|kind| kind.as_str() != Some("null")));
+        let first = kind
+            .as_array()
+            .and_then(|kinds| kinds.iter().find(|kind| kind.as_str() != Some("null")));
         out.insert("type".into(), first.unwrap_or(kind).clone());
     }
     if let Some(values) = inner.get("enum").and_then(Value::as_array) {
-        out.insert("enum".into(), values.iter().filter(|value| !value.is_null()).cloned().collect());
+        out.insert(
+            "enum".into(),
+            values.iter().filter(|value| !value.is_null()).cloned().collect(),
+        );
     }
     if let Some(minimum) = inner.get("minimum") {
         out.insert("minimum".into(), minimum.clone());

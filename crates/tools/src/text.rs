@@ -77,10 +77,14 @@ mod tests {
 
     #[test]
     fn counts_and_sizes() {
-        for (text, expected) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2), ("\n", 1)] {
+        for (text, expected) in
+            [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2), ("\n", 1)]
+        {
             assert_eq!(line_count(text.as_bytes()), expected, "{text:?}");
         }
-        for (bytes, expected) in [(0, "0 bytes"), (1, "1 byte"), (1536, "1.5 KB"), (10 << 30, "10.0 GB")] {
+        for (bytes, expected) in
+            [(0, "0 bytes"), (1, "1 byte"), (1536, "1.5 KB"), (10 << 30, "10.0 GB")]
+        {
             assert_eq!(size(bytes), expected);
         }
         assert_eq!(sha256(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

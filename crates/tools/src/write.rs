@@ -38,11 +38,17 @@ impl BuiltIn for Write {
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| write(&files, input, &cx, stop).unwrap_or_else(|output| output)).await
+        blocking(LIMIT, move |stop| write(&files, input, &cx, stop).unwrap_or_else(|output| output))
+            .await
     }
 }
 
-fn write(files: &Files, input: Input, cx: &ToolContext, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
+fn write(
+    files: &Files,
+    input: Input,
+    cx: &ToolContext,
+    stop: &Stop,
+) -> Result<ToolOutput, ToolOutput> {
     let path = files.resolve_for_writing(&input.file_path)?;
     let name = files.name(&path);
     let size = lines(input.content.as_bytes());

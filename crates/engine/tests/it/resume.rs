@@ -10,7 +10,7 @@ fn agent() -> TestAgent {
 async fn whole_log() -> Vec<Entry> {
     let rig = agent()
         .answers([
-            Script::new().text("I act.").call("r1", "Read").call_on("w1", "Write", "/ws/a").end_calls(),
+            Script::new().text("I act.").call("r1", "Read").give_way().call_on("w1", "Write", "/ws/a").end_calls(),
             says("done"),
         ])
         .build();
@@ -51,7 +51,7 @@ async fn a_resumed_session_asks_the_same_as_one_that_never_stopped() {
     rig.turn("go on").await;
     let stayed = agent()
         .answers([
-            Script::new().text("I act.").call("r1", "Read").call_on("w1", "Write", "/ws/a").end_calls(),
+            Script::new().text("I act.").call("r1", "Read").give_way().call_on("w1", "Write", "/ws/a").end_calls(),
             says("done"),
             says("on"),
         ])

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::fd::OwnedFd;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 /// How many deeper processes are held at once; others come up as direct children later.
@@ -55,18 +56,20 @@ impl Tree {
     /// is killed: a tree that keeps forking would otherwise grow while we cut it.
     pub(super) fn end(&self, roots: &[i32]) {
         let mut seen: HashSet<i32> = roots.iter().copied().collect();
-        let mut held = Vec::new();
+        let mut held: Vec<OwnedFd> = Vec::new();
         roots.iter().for_each(|pid| signal(*pid, Signal::STOP));
-        let mut parents = roots.to_vec();
+        // Each with the place of its handle, which roots do not need.
+        let mut parents: Vec<(i32, Option<usize>)> = roots.iter().map(|pid| (*pid, None)).collect();
         while !parents.is_empty() && held.len() < MAX_HELD {
             let mut next = Vec::new();
-            for parent in parents {
+            for (parent, place) in parents {
                 let fresh = self.children(parent).into_iter().filter(|pid| seen.insert(*pid));
                 for pid in fresh.take(MAX_HELD) {
-                    if let Some(handle) = self.hold(pid, parent) {
+                    let parent_handle = place.and_then(|place| held.get(place));
+                    if let Some(handle) = self.hold(pid, parent, parent_handle) {
                         let _ = pidfd_send_signal(&handle, Signal::STOP);
+                        next.push((pid, Some(held.len())));
                         held.push(handle);
-                        next.push(pid);
                     }
                 }
             }
@@ -78,11 +81,19 @@ impl Tree {
         roots.iter().for_each(|pid| signal(*pid, Signal::KILL));
     }
 
-    fn hold(&self, pid: i32, parent: i32) -> Option<OwnedFd> {
+    /// Takes hold of a process if it is ours beyond doubt: it is our child, or the child of one
+    /// that we hold and that has not ended since, so that its number means the same as before.
+    fn hold(&self, pid: i32, parent: i32, parent_handle: Option<&OwnedFd>) -> Option<OwnedFd> {
         let handle = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
         let now = parent_of(pid)?;
-        (now == parent || now == self.own_pid).then_some(handle)
+        let sure = now == self.own_pid || (now == parent && parent_handle.is_none_or(is_running));
+        sure.then_some(handle)
     }
+}
+
+fn is_running(handle: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(handle, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
 }
 
 fn signal(pid: i32, signal: Signal) {
@@ -133,15 +144,25 @@ mod tests {
             let tree = Tree { own_pid, listed };
             assert!(tree.children(own_pid).contains(&pid), "listed: {listed}");
             assert_eq!(tree.children(pid), Vec::<i32>::new());
-            assert!(tree.hold(pid, own_pid).is_some());
+            assert!(tree.hold(pid, own_pid, None).is_some());
             assert!(
-                tree.hold(pid, 1).is_some(),
+                tree.hold(pid, 1, None).is_some(),
                 "our own child may be held whoever was its parent"
             );
-            assert!(tree.hold(own_pid, pid).is_none(), "not where it was found");
+            assert!(tree.hold(own_pid, pid, None).is_none(), "not where it was found");
         }
+        let handle = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+        assert!(is_running(&handle));
         child.kill().unwrap();
         child.wait().unwrap();
+        assert!(!is_running(&handle));
+        // What a number below an ended process means is not known any more.
+        let stranger = Tree { own_pid: 1, listed: true };
+        let mut other = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
+        assert!(stranger.hold(other.id() as i32, own_pid, None).is_some());
+        assert!(stranger.hold(other.id() as i32, own_pid, Some(&handle)).is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 
     #[test]

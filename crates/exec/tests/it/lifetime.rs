@@ -74,6 +74,7 @@ async fn the_supervisor_does_not_listen_to_signals() {
     let executor = executor();
     let token = token();
     let running = executor.spawn(script(&format!("sleep {token}"))).await.unwrap();
+    until("the command runs", || sleepers(&token) == 1).await;
     let supervisor = executor.supervisor_pid().unwrap();
     for signal in [
         Signal::INT,

@@ -30,13 +30,18 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// Sends the response. Unless the outcome is `Delivered`, the connection is of no further use.
+/// How it went, and whether the connection can carry another request.
+pub(crate) struct Sent {
+    pub outcome: Outcome,
+    pub reusable: bool,
+}
+
 pub(crate) async fn deliver(
     stream: &mut TcpStream,
     response: Response,
     gates: &Gates,
     hold: Duration,
-) -> Outcome {
+) -> Sent {
     let mut wire = Wire {
         stream,
         gates,
@@ -45,10 +50,13 @@ pub(crate) async fn deliver(
         chunked: response.chunked,
         chunk: response.chunk,
     };
+    // A body that ended by the rules leaves the connection whole, even if it ended too early.
+    let proper = matches!(response.ending, Ending::Complete | Ending::Inside(How::End));
+    let reusable = proper && response.keep_alive;
     match wire.send(response).await {
-        Ok(outcome) => outcome,
-        Err(Stopped::ClientGone) => Outcome::ClientGone,
-        Err(Stopped::Held) => Outcome::GaveUp,
+        Ok(outcome) => Sent { outcome, reusable },
+        Err(Stopped::ClientGone) => Sent { outcome: Outcome::ClientGone, reusable: false },
+        Err(Stopped::Held) => Sent { outcome: Outcome::GaveUp, reusable: false },
     }
 }
 

@@ -76,6 +76,17 @@ fn breaks_before_and_right_after_the_head() {
 }
 
 #[test]
+fn a_proper_end_leaves_the_connection_whole() {
+    let early = text("hello").cut(after("content_block_stop").end());
+    let error = text("hello").error_event(after("headers"), "overloaded_error", "Overloaded");
+    let server = serve(Script::new().answer(early).answer(error).answer(text("next")));
+    let mut client = Client::to(&server);
+    assert_eq!(client.ask(&hello()).names().last().unwrap(), "content_block_stop");
+    assert_eq!(client.ask(&hello()).names(), ["error"]);
+    assert_eq!(client.ask(&hello()).said(), "next");
+}
+
+#[test]
 fn breaks_after_a_whole_response() {
     let script = Script::new().answer(text("whole").cut(after("end").reset()));
     let server = serve(script);

@@ -12,6 +12,5 @@ mod oracle;
 mod steps;
 mod stream;
 mod thinking;
-mod tmp_perf;
 mod validation;
 mod yaml;

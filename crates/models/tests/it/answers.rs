@@ -52,22 +52,22 @@ async fn every_framing_gives_the_same_answer() {
         }
     }
     let mut expected = None;
-    for framing in framings {
-        for chunk in [None, Some(1), Some(3), Some(7)] {
-            let mut reply = answer();
-            reply.delivery.framing = framing;
-            reply.delivery.chunk = chunk;
-            let server = serve(Script::new().answer(reply));
-            let heard = hear(&model(&server.url()), go()).await;
-            assert_eq!(heard.error, None, "{framing:?} {chunk:?}");
-            assert_eq!(heard.text(), "Grüße, 🦀!\nbye");
-            let blocks = heard.blocks;
-            assert_eq!(
-                *expected.get_or_insert_with(|| blocks.clone()),
-                blocks,
-                "{framing:?} {chunk:?}"
-            );
-        }
+    for (framing, chunk) in
+        framings.into_iter().zip([None, Some(1), Some(3), Some(7)].into_iter().cycle())
+    {
+        let mut reply = answer();
+        reply.delivery.framing = framing;
+        reply.delivery.chunk = chunk;
+        let server = serve(Script::new().answer(reply));
+        let heard = hear(&model(&server.url()), go()).await;
+        assert_eq!(heard.error, None, "{framing:?} {chunk:?}");
+        assert_eq!(heard.text(), "Grüße, 🦀!\nbye");
+        let blocks = heard.blocks;
+        assert_eq!(
+            *expected.get_or_insert_with(|| blocks.clone()),
+            blocks,
+            "{framing:?} {chunk:?}"
+        );
     }
 }
 

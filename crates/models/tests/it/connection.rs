@@ -121,7 +121,10 @@ async fn a_connect_that_hangs_is_given_up() {
     limits.first_event = PATIENCE;
     let heard = hear(&hasty(&format!("http://{addr}"), limits), go()).await;
     assert!(
-        heard.error().message.contains(&format!("cannot connect to {addr}: ")),
+        heard
+            .error()
+            .message
+            .contains(&format!("cannot connect to {addr}: it did not answer in time")),
         "{}",
         heard.error()
     );

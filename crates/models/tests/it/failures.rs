@@ -15,7 +15,7 @@ async fn statuses() {
         ("A01", invalid("messages: nope"), BadRequest, "answered 400: messages: nope", false),
         (
             "A02",
-            status(401).error("authentication_error", &format!("bad {SECRET}")),
+            status(401).error("authentication_error", format!("bad {SECRET}")),
             Auth,
             "(credential: THE_KEY)",
             false,
@@ -102,14 +102,19 @@ async fn answers_that_are_no_event_stream() {
             "bad",
             1,
         ),
-        (json(r#"{"type":"message","content":[]}"#), Unavailable, "no event stream", 2),
+        (
+            json(r#"{"type":"message","content":[]}"#),
+            Unavailable,
+            "something else than an event stream",
+            2,
+        ),
         (
             Reply::http(200, "text/html; charset=utf-8", "<html><title>Log in</title>"),
             Unavailable,
             "titled \"Log in\"",
             2,
         ),
-        (Reply::http(204, "", ""), Unavailable, "no event stream", 2),
+        (Reply::http(204, "", ""), Unavailable, "something else than an event stream", 2),
         (Reply::http(200, "text/event-stream", ""), Unavailable, "the answer was empty", 2),
         (
             Reply::http(200, "text/event-stream", "event: ping\ndata: {}\n\n"),

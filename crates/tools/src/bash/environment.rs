@@ -49,7 +49,9 @@ impl Environment {
     }
 }
 
-fn git(variables: &'static [(&'static str, &'static str)]) -> impl Iterator<Item = (OsString, OsString)> {
+fn git(
+    variables: &'static [(&'static str, &'static str)],
+) -> impl Iterator<Item = (OsString, OsString)> {
     variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)))
 }
 
@@ -64,7 +66,8 @@ fn with(base: &Variables, added: impl Iterator<Item = (OsString, OsString)>) -> 
 /// Variables that change what a shell or a program does before it looks at its command.
 fn is_cleared(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return true };
-    CLEARED_ENV.contains(&name) || ["BASH_FUNC_", "LD_", "GIT_CONFIG"].iter().any(|start| name.starts_with(start))
+    CLEARED_ENV.contains(&name)
+        || ["BASH_FUNC_", "LD_", "GIT_CONFIG"].iter().any(|start| name.starts_with(start))
 }
 
 fn outside(path: &OsStr, workspace: &Workspace) -> OsString {
@@ -117,14 +120,22 @@ mod tests {
         // What was allowed may sign, run its hooks and reach its remotes.
         let others = environment.for_others();
         assert_eq!(get(&others, "GIT_ALLOW_PROTOCOL"), None);
-        assert!(!others.iter().any(|(_, value)| value == "core.hooksPath" || value == "gpg.program"));
+        assert!(
+            !others.iter().any(|(_, value)| value == "core.hooksPath" || value == "gpg.program")
+        );
         assert_eq!(get(&environment.for_proved(), "GIT_ALLOW_PROTOCOL"), Some(""));
     }
 
     #[test]
     fn the_lists_of_git_settings_are_whole() {
         for list in [&GIT_ALWAYS[..], GIT_OVERRIDES] {
-            let count: usize = list.iter().find(|(name, _)| *name == "GIT_CONFIG_COUNT").unwrap().1.parse().unwrap();
+            let count: usize = list
+                .iter()
+                .find(|(name, _)| *name == "GIT_CONFIG_COUNT")
+                .unwrap()
+                .1
+                .parse()
+                .unwrap();
             let keys = list.iter().filter(|(name, _)| name.starts_with("GIT_CONFIG_KEY_")).count();
             assert_eq!(count, keys);
         }

@@ -21,7 +21,9 @@ pub enum Judged {
 
 impl Judged {
     pub fn of(command: &str, files: &Files) -> Judged {
-        let Proof::Harmless { reads, git } = ostler_shell::prove(command) else { return Judged::Unknown };
+        let Proof::Harmless { reads, git } = ostler_shell::prove(command) else {
+            return Judged::Unknown;
+        };
         let mut scopes = Vec::new();
         for read in &reads {
             // A proof is worth nothing if what it reads cannot be told.
@@ -30,7 +32,8 @@ impl Judged {
                 None => return Judged::Unknown,
             }
         }
-        let one_is_an_answer = ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script));
+        let one_is_an_answer =
+            ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script));
         Judged::Harmless { reads: scopes, git, one_is_an_answer }
     }
 

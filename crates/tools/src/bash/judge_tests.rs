@@ -13,7 +13,14 @@ fn scene() -> (tempfile::TempDir, Files) {
     }
     symlink(root.join("out/secret"), root.join("ws/link.log")).unwrap();
     let cwd = root.join("ws");
-    (dir, Files::new(Workspace { cwd: cwd.clone(), roots: vec![cwd], ..Workspace::default() }, vec![], vec![]))
+    (
+        dir,
+        Files::new(
+            Workspace { cwd: cwd.clone(), roots: vec![cwd], ..Workspace::default() },
+            vec![],
+            vec![],
+        ),
+    )
 }
 
 /// Scopes below the scene's folder, `*` for trees.
@@ -57,7 +64,15 @@ fn proved_commands_name_what_they_read() {
 
 #[test]
 fn everything_else_is_unknown() {
-    for command in ["rm a.md", "cat a.md > b", "cat [ab].md", "cat a.md/x", "make", "cat $x", "no such thing ("] {
+    for command in [
+        "rm a.md",
+        "cat a.md > b",
+        "cat [ab].md",
+        "cat a.md/x",
+        "make",
+        "cat $x",
+        "no such thing (",
+    ] {
         assert_eq!(reads(command), None, "{command}");
     }
 }
@@ -93,11 +108,28 @@ fn names_match_at_least_where_the_shell_would() {
 
 #[test]
 fn exit_code_one_is_an_answer_of_some() {
-    let answers = |command: &str| ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script));
-    for command in ["grep x a", "rg x", "cat a | grep x", "git grep x", "git diff --exit-code", "grep x a 2>/dev/null"] {
+    let answers = |command: &str| {
+        ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script))
+    };
+    for command in [
+        "grep x a",
+        "rg x",
+        "cat a | grep x",
+        "git grep x",
+        "git diff --exit-code",
+        "grep x a 2>/dev/null",
+    ] {
         assert!(answers(command), "{command}");
     }
-    for command in ["cat a", "grep x a && echo y", "grep x a; true", "! grep x a", "grep x a | wc -l", "ls grep", "git log"] {
+    for command in [
+        "cat a",
+        "grep x a && echo y",
+        "grep x a; true",
+        "! grep x a",
+        "grep x a | wc -l",
+        "ls grep",
+        "git log",
+    ] {
         assert!(!answers(command), "{command}");
     }
 }

@@ -17,8 +17,12 @@ impl Report {
     /// `one_is_an_answer`: exit code 1 means "nothing found" or "they differ", not a failure.
     pub fn of(finished: &Finished, limit: Duration, one_is_an_answer: bool) -> Report {
         let (ending, is_error) = match finished.status {
-            _ if finished.timed_out => (Some(format!("Timed out after {} and was ended.", time(limit))), true),
-            _ if finished.output_capped => (Some("Ended, because it wrote more than 1 GB of output.".into()), true),
+            _ if finished.timed_out => {
+                (Some(format!("Timed out after {} and was ended.", time(limit))), true)
+            }
+            _ if finished.output_capped => {
+                (Some("Ended, because it wrote more than 1 GB of output.".into()), true)
+            }
             ExitStatus::Code(0) => (None, false),
             ExitStatus::Code(1) if one_is_an_answer => (None, false),
             ExitStatus::Code(code) => (Some(exit(code)), true),
@@ -116,9 +120,13 @@ mod tests {
     fn a_time_limit_keeps_what_was_written() {
         let term = ExitStatus::Signal { number: 15, name: signal_name(15) };
         let late = Finished { timed_out: true, killed: true, ..finished(term, b"partial\n") };
-        assert_eq!(read(&late, false), ("Timed out after 2 s and was ended.\npartial".into(), true));
+        assert_eq!(
+            read(&late, false),
+            ("Timed out after 2 s and was ended.\npartial".into(), true)
+        );
         // A command that answers the signal with an ordinary exit is late all the same.
-        let trapped = Finished { timed_out: true, killed: true, ..finished(ExitStatus::Code(1), b"") };
+        let trapped =
+            Finished { timed_out: true, killed: true, ..finished(ExitStatus::Code(1), b"") };
         assert!(read(&trapped, true).1);
         assert_eq!(time(Duration::from_millis(1_500)), "1500 ms");
     }
@@ -126,6 +134,9 @@ mod tests {
     #[test]
     fn odd_bytes_are_told() {
         let (text, _) = read(&finished(ExitStatus::Code(0), b"a\xff\0b\n"), false);
-        assert_eq!(text, "a\u{fffd}\u{2400}b\n[Bytes that are not valid UTF-8 are shown as \u{fffd}.]");
+        assert_eq!(
+            text,
+            "a\u{fffd}\u{2400}b\n[Bytes that are not valid UTF-8 are shown as \u{fffd}.]"
+        );
     }
 }

@@ -16,14 +16,20 @@ const MAX_REGION: usize = 256 << 10;
 
 /// The changed lines and some around them: `+` new, `-` old, each with the number it has in its file.
 pub fn around(old: &[u8], edited: &Edited) -> String {
-    let (Some(first), Some(last)) = (edited.places.first(), edited.places.last()) else { return String::new() };
+    let (Some(first), Some(last)) = (edited.places.first(), edited.places.last()) else {
+        return String::new();
+    };
     let start = lines_back(old, first.start);
     let end = lines_on(old, last.end);
     let new_end = edited.bytes.len().saturating_sub(old.len() - end);
     let before = old.get(start..end).unwrap_or_default();
     let after = edited.bytes.get(start..new_end).unwrap_or_default();
     if before.len() + after.len() > MAX_REGION {
-        return format!("(lines {} to {}; too much to show)", line_of(old, first.start), line_of(old, last.end));
+        return format!(
+            "(lines {} to {}; too much to show)",
+            line_of(old, first.start),
+            line_of(old, last.end)
+        );
     }
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
     let mut config = TextDiff::configure();
@@ -75,7 +81,10 @@ mod tests {
     use super::*;
 
     fn report(content: &str, old: &str, new: &str) -> String {
-        around(content.as_bytes(), &replace(content.as_bytes(), &Wanted { old, new, all: true }).unwrap())
+        around(
+            content.as_bytes(),
+            &replace(content.as_bytes(), &Wanted { old, new, all: true }).unwrap(),
+        )
     }
 
     #[test]
@@ -91,7 +100,8 @@ mod tests {
 
     #[test]
     fn far_places_are_shown_apart_and_many_are_cut() {
-        let content: String = (1..=40).map(|i| format!("{}\n", if i % 20 == 0 { "x" } else { "-" })).collect();
+        let content: String =
+            (1..=40).map(|i| format!("{}\n", if i % 20 == 0 { "x" } else { "-" })).collect();
         let text = report(&content, "x", "y");
         assert!(text.contains("\n  …\n"), "{text}");
         assert!(text.contains("+ 20\ty") && text.contains("+ 40\ty"), "{text}");

@@ -27,7 +27,11 @@ pub fn replace(content: &[u8], wanted: &Wanted<'_>) -> Result<Edited, NoEdit> {
     let places = ends.find(content, wanted.old);
     match places.len() {
         0 => return Err(NoEdit::NotFound),
-        2.. if !wanted.all => return Err(NoEdit::Ambiguous(places.iter().map(|at| line_of(content, at.start)).collect())),
+        2.. if !wanted.all => {
+            return Err(NoEdit::Ambiguous(
+                places.iter().map(|at| line_of(content, at.start)).collect(),
+            ));
+        }
         _ => {}
     }
     let new = ends.applied(wanted.new);
@@ -111,7 +115,9 @@ fn occurrences(content: &[u8], wanted: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let Some((first, others)) = wanted.split_first() else { return found };
     let mut at = 0;
-    while let Some(next) = content.get(at..).and_then(|rest| rest.iter().position(|byte| byte == first)) {
+    while let Some(next) =
+        content.get(at..).and_then(|rest| rest.iter().position(|byte| byte == first))
+    {
         let start = at + next;
         if content.get(start + 1..).is_some_and(|rest| rest.starts_with(others)) {
             at = start + wanted.len();
@@ -127,17 +133,28 @@ fn occurrences(content: &[u8], wanted: &[u8]) -> Vec<Range<usize>> {
 pub fn reason(content: &[u8], old: &str) -> String {
     let content = String::from_utf8_lossy(content);
     let is_numbered = |line: &str| {
-        line.trim_start().split_once('\t').is_some_and(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        line.trim_start()
+            .split_once('\t')
+            .is_some_and(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
     if old.lines().count() > 0 && old.lines().all(is_numbered) {
         return "The line numbers that Read shows, and the tab after them, are not part of the file.".into();
     }
     let wanted: Vec<&str> = old.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let lines: Vec<(usize, &str)> =
-        content.lines().enumerate().map(|(i, line)| (i + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
-    let matches = |window: &&[(usize, &str)]| window.iter().map(|(_, line)| *line).eq(wanted.iter().copied());
-    if let Some([(line, _), ..]) = (!wanted.is_empty()).then(|| lines.windows(wanted.len()).find(matches)).flatten() {
-        return format!("The same text with other white space stands at line {line}: copy it exactly.");
+    let lines: Vec<(usize, &str)> = content
+        .lines()
+        .enumerate()
+        .map(|(i, line)| (i + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let matches =
+        |window: &&[(usize, &str)]| window.iter().map(|(_, line)| *line).eq(wanted.iter().copied());
+    if let Some([(line, _), ..]) =
+        (!wanted.is_empty()).then(|| lines.windows(wanted.len()).find(matches)).flatten()
+    {
+        return format!(
+            "The same text with other white space stands at line {line}: copy it exactly."
+        );
     }
     if content.contains('\u{fffd}') && old.contains('\u{fffd}') {
         return "Bytes that are not UTF-8 cannot be matched: choose text around them.".into();

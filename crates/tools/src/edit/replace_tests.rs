@@ -2,7 +2,8 @@ use super::*;
 use proptest::prelude::*;
 
 fn run(content: &str, old: &str, new: &str, all: bool) -> Result<String, NoEdit> {
-    replace(content.as_bytes(), &Wanted { old, new, all }).map(|edited| String::from_utf8(edited.bytes).unwrap())
+    replace(content.as_bytes(), &Wanted { old, new, all })
+        .map(|edited| String::from_utf8(edited.bytes).unwrap())
 }
 
 #[test]
@@ -28,7 +29,11 @@ fn replacements() {
         ("a\r\nb\nc\nd\n", "a\nb", "x\ny", false, "x\ny\nc\nd\n"),
         ("a\nb\r\nc\r\nd\r\n", "a\nb\n", "x\ny\n", false, "x\r\ny\r\nc\r\nd\r\n"),
     ] {
-        assert_eq!(run(content, old, new, all).as_deref(), Ok(expected), "{content:?} {old:?} {new:?}");
+        assert_eq!(
+            run(content, old, new, all).as_deref(),
+            Ok(expected),
+            "{content:?} {old:?} {new:?}"
+        );
     }
 }
 

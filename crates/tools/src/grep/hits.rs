@@ -6,7 +6,9 @@ use crate::text::head;
 use crate::workspace::{FileError, Files};
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
+};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -66,7 +68,8 @@ impl Search {
 
     pub fn read(&self, from: impl Read, wanted: usize) -> io::Result<Hits> {
         // Both sides must agree on what ends a line; where matches span lines, nothing is assumed.
-        let line_end = if self.multiline { LineTerminator::byte(b'\n') } else { LineTerminator::crlf() };
+        let line_end =
+            if self.multiline { LineTerminator::byte(b'\n') } else { LineTerminator::crlf() };
         let mut searcher = SearcherBuilder::new()
             .line_terminator(line_end)
             .multi_line(self.multiline)
@@ -137,7 +140,9 @@ impl Sink for Collect<'_> {
         let first = found.line_number().unwrap_or(0);
         for (number, line) in (first..).zip(found.lines()) {
             self.hits.count += 1;
-            if self.search.mode == Mode::Content && !self.push(Line::Match(number, self.search.text(line))) {
+            if self.search.mode == Mode::Content
+                && !self.push(Line::Match(number, self.search.text(line)))
+            {
                 return Ok(false);
             }
         }
@@ -198,7 +203,10 @@ mod tests {
     #[test]
     fn lines_and_context() {
         assert_eq!(lines(&search("b", 0, false), b"a\nb\nab\n"), ["2:b", "3:ab"]);
-        assert_eq!(lines(&search("x", 1, false), b"a\nx\nb\nc\nd\nx\n"), ["1-a", "2:x", "3-b", "--", "5-d", "6:x"]);
+        assert_eq!(
+            lines(&search("x", 1, false), b"a\nx\nb\nc\nd\nx\n"),
+            ["1-a", "2:x", "3-b", "--", "5-d", "6:x"]
+        );
         assert_eq!(lines(&search("b$", 0, false), b"a\r\nb\r\n"), ["2:b"]);
         assert_eq!(lines(&search("a.*b", 0, true), b"x\na\nb\nx\n"), ["2:a", "3:b"]);
         assert_eq!(lines(&search("^b", 0, true), b"a\nb\n"), ["2:b"]);

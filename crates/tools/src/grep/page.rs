@@ -100,7 +100,11 @@ fn written(name: &str, line: &Line, numbers: bool) -> String {
 mod tests {
     use super::*;
 
-    fn page(skip: u64, limit: Option<u64>, lines: impl IntoIterator<Item = String>) -> (Vec<String>, bool) {
+    fn page(
+        skip: u64,
+        limit: Option<u64>,
+        lines: impl IntoIterator<Item = String>,
+    ) -> (Vec<String>, bool) {
         let mut page = Page::new(skip, limit);
         lines.into_iter().for_each(|line| page.push(line));
         (page.lines, page.full)

@@ -61,11 +61,22 @@ fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 fn big(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
-    Some(bytes.get(at..at.checked_add(length)?)?.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)))
+    Some(
+        bytes
+            .get(at..at.checked_add(length)?)?
+            .iter()
+            .fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
+    )
 }
 
 fn little(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
-    Some(bytes.get(at..at.checked_add(length)?)?.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte)))
+    Some(
+        bytes
+            .get(at..at.checked_add(length)?)?
+            .iter()
+            .rev()
+            .fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
+    )
 }
 
 #[cfg(test)]
@@ -84,8 +95,10 @@ mod tests {
         ]
         .concat();
         let webp = |rest: &[u8]| [&b"RIFF\0\0\0\0WEBP"[..], rest].concat();
-        let lossy = webp(&[&b"VP8 \0\0\0\0\0\0\0\x9d\x01\x2a"[..], &[0x90, 1, 0x2c, 0x41]].concat());
-        let lossless = webp(&[&b"VP8L\0\0\0\0\x2f"[..], &((299u32 | 399 << 14).to_le_bytes())].concat());
+        let lossy =
+            webp(&[&b"VP8 \0\0\0\0\0\0\0\x9d\x01\x2a"[..], &[0x90, 1, 0x2c, 0x41]].concat());
+        let lossless =
+            webp(&[&b"VP8L\0\0\0\0\x2f"[..], &((299u32 | 399 << 14).to_le_bytes())].concat());
         let extended = webp(&[&b"VP8X\0\0\0\0\0\0\0\0"[..], &[0xe7, 3, 0, 0xf3, 1, 0]].concat());
         for (bytes, media, size) in [
             (&png, "image/png", (1000, 500)),

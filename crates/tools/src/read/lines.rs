@@ -34,7 +34,12 @@ pub struct Lines {
 }
 
 /// Reads to the end if the hash is wanted, else only as far as needed to show the lines.
-pub fn number(mut from: impl Read, request: &Request, hash: Option<Sha256>, stop: &Stop) -> io::Result<Lines> {
+pub fn number(
+    mut from: impl Read,
+    request: &Request,
+    hash: Option<Sha256>,
+    stop: &Stop,
+) -> io::Result<Lines> {
     let mut numberer = Numberer::new(request);
     let mut hash = hash;
     let mut buffer = vec![0; 64 << 10];
@@ -77,7 +82,15 @@ struct Numberer<'a> {
 
 impl<'a> Numberer<'a> {
     fn new(request: &'a Request) -> Self {
-        Numberer { request, out: Lines::default(), chars: 0, line: 1, held: Vec::new(), length: 0, full: false }
+        Numberer {
+            request,
+            out: Lines::default(),
+            chars: 0,
+            line: 1,
+            held: Vec::new(),
+            length: 0,
+            full: false,
+        }
     }
 
     fn push(&mut self, chunk: &[u8]) {
@@ -114,7 +127,8 @@ impl<'a> Numberer<'a> {
 
     /// Nothing is missing but the rest of a line that is cut anyway, and that may be most of a huge file.
     fn ends_in_a_long_line(&self) -> bool {
-        let is_last = self.line.saturating_add(1) == self.request.first.saturating_add(self.request.count);
+        let is_last =
+            self.line.saturating_add(1) == self.request.first.saturating_add(self.request.count);
         is_last && self.is_wanted() && self.length > HELD as u64
     }
 

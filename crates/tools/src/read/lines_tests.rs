@@ -61,7 +61,13 @@ fn much_text_stops_at_a_line_and_goes_on_from_there() {
     loop {
         let lines = read(content.as_bytes(), first, 20_000);
         assert!(lines.text.chars().count() <= MAX_CHARS);
-        got.extend(lines.text.lines().take(lines.shown as usize).map(|line| line.split_once('\t').unwrap().1.to_owned()));
+        got.extend(
+            lines
+                .text
+                .lines()
+                .take(lines.shown as usize)
+                .map(|line| line.split_once('\t').unwrap().1.to_owned()),
+        );
         first += lines.shown;
         if !lines.more {
             break;
@@ -85,7 +91,8 @@ impl Read for Endless {
 #[test]
 fn without_a_hash_only_the_needed_part_is_read() {
     let mut endless = Endless(0);
-    let lines = number(&mut endless, &Request { first: 3, count: 2 }, None, &Stop::never()).unwrap();
+    let lines =
+        number(&mut endless, &Request { first: 3, count: 2 }, None, &Stop::never()).unwrap();
     assert_eq!((lines.shown, lines.more, lines.total), (2, true, None));
     assert!(endless.0 <= 6 * (64 << 10));
 }
@@ -104,14 +111,16 @@ impl Read for OneLine {
 #[test]
 fn the_rest_of_a_line_that_is_cut_anyway_is_not_read() {
     let mut endless = OneLine(0);
-    let lines = number(&mut endless, &Request { first: 1, count: 1 }, None, &Stop::never()).unwrap();
+    let lines =
+        number(&mut endless, &Request { first: 1, count: 1 }, None, &Stop::never()).unwrap();
     assert_eq!((lines.shown, lines.more), (1, true));
     assert!(endless.0 <= 64 << 10);
 }
 
 #[test]
 fn time_runs_out() {
-    let error = number(Endless(0), &Request { first: 3, count: 2 }, None, &Stop::now()).unwrap_err();
+    let error =
+        number(Endless(0), &Request { first: 3, count: 2 }, None, &Stop::now()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 }
 

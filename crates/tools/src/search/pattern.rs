@@ -16,7 +16,10 @@ pub struct Pattern {
 impl Pattern {
     pub fn new(text: &str) -> Result<Self, String> {
         if text.len() > MAX_LENGTH {
-            return Err(format!("the pattern is too long: {} bytes, at most {MAX_LENGTH} are possible", text.len()));
+            return Err(format!(
+                "the pattern is too long: {} bytes, at most {MAX_LENGTH} are possible",
+                text.len()
+            ));
         }
         let (negated, text) = match text.strip_prefix('!') {
             Some(rest) => (true, rest),

@@ -38,7 +38,9 @@ impl Iterator for Walk<'_> {
     fn next(&mut self) -> Option<PathBuf> {
         while self.stop.reached().is_none() {
             match self.walk.next()? {
-                Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => return Some(entry.into_path()),
+                Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
+                    return Some(entry.into_path());
+                }
                 Ok(_) => {}
                 Err(_) => self.unreadable += 1,
             }
@@ -83,7 +85,8 @@ mod tests {
             (".git/config", ""),
             ("sub/.git", "gitdir: x"),
         ]);
-        let expected = [".gitignore", ".hidden", "a/x", "a.txt", "b/a.rs", "b/target/kept", "b/z.rs"];
+        let expected =
+            [".gitignore", ".hidden", "a/x", "a.txt", "b/a.rs", "b/target/kept", "b/z.rs"];
         assert_eq!(names(dir.path()), expected);
     }
 
@@ -100,7 +103,8 @@ mod tests {
         let dir = tree(&[("d/a", "")]);
         std::os::unix::fs::symlink("..", dir.path().join("d/up")).unwrap();
         std::os::unix::fs::symlink("/etc", dir.path().join("etc")).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::Mode::RUSR)
+            .unwrap();
         assert_eq!(names(dir.path()), ["d/a"]);
     }
 

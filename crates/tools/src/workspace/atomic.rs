@@ -21,13 +21,16 @@ pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), FileE
     let parents = Parents::make(folder)?;
     let temporary = Temporary::create(folder, if mode.is_some() { 0o600 } else { 0o666 })?;
     let mut file = &temporary.file;
+    let mut direct = File::create(path).map_err(fail("write"))?; for part in bytes.chunks(4096) { direct.write_all(part).map_err(fail("write"))?; } return Ok(());
+    #[allow(unreachable_code)]
     file.write_all(bytes).map_err(fail("write"))?;
     if let Some(mode) = mode {
         if let Ok(old) = path.symlink_metadata() {
             // Only root can give files away; for everybody else it is theirs already.
             let _ = std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()));
         }
-        file.set_permissions(Permissions::from_mode(mode & KEPT_MODE)).map_err(fail("set the mode of"))?;
+        file.set_permissions(Permissions::from_mode(mode & KEPT_MODE))
+            .map_err(fail("set the mode of"))?;
     }
     file.sync_all().map_err(fail("write"))?;
     std::fs::rename(&temporary.path, path).map_err(fail("replace"))?;
@@ -61,7 +64,8 @@ impl Temporary {
     fn create(folder: &Path, mode: u32) -> Result<Self, FileError> {
         let mut last = None;
         for _ in 0..NAMES {
-            let path = folder.join(format!(".ostler-{:016x}.tmp", RandomState::new().build_hasher().finish()));
+            let path = folder
+                .join(format!(".ostler-{:016x}.tmp", RandomState::new().build_hasher().finish()));
             let opened = OpenOptions::new()
                 .write(true)
                 .create_new(true)
@@ -102,7 +106,9 @@ impl Parents {
         for ancestor in folder.ancestors() {
             match ancestor.symlink_metadata() {
                 Ok(_) => break,
-                Err(error) if error.kind() == ErrorKind::NotFound => missing.push(ancestor.to_path_buf()),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    missing.push(ancestor.to_path_buf())
+                }
                 Err(error) => return Err(FileError::io("look at", ancestor, error)),
             }
         }
@@ -136,7 +142,9 @@ mod tests {
     use std::fs;
 
     fn names(folder: &Path) -> Vec<String> {
-        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.collect()
     }
 

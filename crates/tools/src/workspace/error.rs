@@ -75,7 +75,9 @@ impl FileError {
             io::ErrorKind::PermissionDenied => FileError::Denied { doing, path },
             io::ErrorKind::NotADirectory => FileError::NotAFolder(path),
             io::ErrorKind::IsADirectory => FileError::NotAFile { path, kind: Kind::Folder },
-            _ if source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => FileError::Links(path),
+            _ if source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+                FileError::Links(path)
+            }
             _ => FileError::Io { doing, path, source },
         }
     }

@@ -92,9 +92,13 @@ impl Files {
     pub fn open(&self, path: &Path) -> Result<(File, Metadata), FileError> {
         let fail = |source| FileError::io("read", path, source);
         // Opening some devices has effects, so look first; and look again at what was opened.
-        regular(path, &path.symlink_metadata().map_err(fail)?)?;
-        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
-        let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path).map_err(fail)?;
+        path.symlink_metadata().map_err(fail)?;
+        let flags = OFlags::NOFOLLOW | OFlags::NOCTTY;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits() as i32)
+            .open(path)
+            .map_err(fail)?;
         let meta = file.metadata().map_err(fail)?;
         regular(path, &meta)?;
         Ok((file, meta))
@@ -111,7 +115,9 @@ impl Files {
             return Err(too_large(meta.len()));
         }
         let mut bytes = Vec::new();
-        file.take(limit + 1).read_to_end(&mut bytes).map_err(|source| FileError::io("read", path, source))?;
+        file.take(limit + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|source| FileError::io("read", path, source))?;
         if bytes.len() as u64 > limit {
             return Err(too_large(bytes.len() as u64));
         }
@@ -179,9 +185,9 @@ impl Files {
         match self.ledger.freshness(path, &old.hash) {
             Freshness::Fresh => Ok(()),
             Freshness::Unread if old.bytes.is_empty() => Ok(()),
-            Freshness::Unread => {
-                Err(ToolOutput::misuse(format!("{name} exists and you have not read it. Read it first.")))
-            }
+            Freshness::Unread => Err(ToolOutput::misuse(format!(
+                "{name} exists and you have not read it. Read it first."
+            ))),
             Freshness::Changed => Err(ToolOutput::misuse(format!(
                 "{name} has changed since you read it. Read it again before you change it."
             ))),
@@ -190,12 +196,17 @@ impl Files {
 }
 
 /// The bytes as a blob, before anything is done to the file they came from.
-pub(super) fn keep(cx: &ToolContext, bytes: &[u8]) -> Result<ostler_core::ids::BlobRef, ToolOutput> {
+pub(super) fn keep(
+    cx: &ToolContext,
+    bytes: &[u8],
+) -> Result<ostler_core::ids::BlobRef, ToolOutput> {
     cx.blobs.put(bytes).map_err(|error| unrecorded(&error))
 }
 
 pub(super) fn unrecorded(error: &dyn std::fmt::Display) -> ToolOutput {
-    ToolOutput::error(format!("Nothing was changed, because the old content could not be kept: {error}"))
+    ToolOutput::error(format!(
+        "Nothing was changed, because the old content could not be kept: {error}"
+    ))
 }
 
 /// A rename asks only the folder's permissions; whoever made the file read-only meant the file.
@@ -210,7 +221,9 @@ pub(super) fn may_write(path: &Path, old: Option<&Content>) -> Result<(), FileEr
 fn regular(path: &Path, meta: &Metadata) -> Result<(), FileError> {
     match meta.is_file() {
         true => Ok(()),
-        false => Err(FileError::NotAFile { path: path.to_path_buf(), kind: kind(meta.file_type()) }),
+        false => {
+            Err(FileError::NotAFile { path: path.to_path_buf(), kind: kind(meta.file_type()) })
+        }
     }
 }
 

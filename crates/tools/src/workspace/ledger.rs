@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn the_newest_sight_counts() {
-        let ledger = Ledger::new(vec![seen("/a", Some("1")), seen("/b", Some("1")), seen("/a", Some("2"))]);
+        let ledger =
+            Ledger::new(vec![seen("/a", Some("1")), seen("/b", Some("1")), seen("/a", Some("2"))]);
         assert_eq!(ledger.freshness(Path::new("/a"), "2"), Freshness::Fresh);
         assert_eq!(ledger.freshness(Path::new("/a"), "1"), Freshness::Changed);
         assert_eq!(ledger.freshness(Path::new("/c"), "1"), Freshness::Unread);

@@ -13,8 +13,13 @@ pub fn hint(path: &Path) -> String {
     }
     let Some(folder) = path.parent() else { return ".".into() };
     if !folder.is_dir() {
-        let existing = folder.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"));
-        return format!(": there is no folder {}. The nearest one that exists is {}.", show(folder), show(existing));
+        let existing =
+            folder.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"));
+        return format!(
+            ": there is no folder {}. The nearest one that exists is {}.",
+            show(folder),
+            show(existing)
+        );
     }
     let wanted = path.file_name().unwrap_or_default().to_string_lossy();
     let names: Vec<String> = std::fs::read_dir(folder)
@@ -34,8 +39,10 @@ pub fn hint(path: &Path) -> String {
 
 /// Up to three: the same but for case or ending first, then what looks alike.
 fn close<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
-    let stem = |name: &str| Path::new(name).file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
-    let mut found: Vec<&str> = names.iter().map(String::as_str).filter(|name| stem(name) == stem(wanted)).collect();
+    let stem =
+        |name: &str| Path::new(name).file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
+    let mut found: Vec<&str> =
+        names.iter().map(String::as_str).filter(|name| stem(name) == stem(wanted)).collect();
     found.sort_unstable();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     for name in similar::get_close_matches(wanted, &all, 3, 0.75) {
@@ -53,7 +60,8 @@ mod tests {
 
     #[test]
     fn slips_are_recognised() {
-        let names = ["main.rs", "Main.java", "lib.rs", "lib_tests.rs", "README.md"].map(str::to_owned);
+        let names =
+            ["main.rs", "Main.java", "lib.rs", "lib_tests.rs", "README.md"].map(str::to_owned);
         for (wanted, expected) in [
             ("mian.rs", vec!["main.rs"]),
             ("main.py", vec!["Main.java", "main.rs"]),
@@ -69,7 +77,10 @@ mod tests {
     fn missing_folders_and_tildes_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let text = hint(&dir.path().join("no/where/x"));
-        assert!(text.contains(&format!("nearest one that exists is {}", dir.path().display())), "{text}");
+        assert!(
+            text.contains(&format!("nearest one that exists is {}", dir.path().display())),
+            "{text}"
+        );
         assert!(hint(&dir.path().join("~/x")).contains("`~` is not expanded"));
         assert!(hint(&dir.path().join("x")).contains("list it with Glob"));
     }

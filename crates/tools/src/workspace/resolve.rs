@@ -22,14 +22,18 @@ enum Part {
 
 pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, FileError> {
     check(text)?;
-    let mut walk = Walk { out: PathBuf::from("/"), todo: VecDeque::new(), links: 0, missing: false };
+    let mut walk =
+        Walk { out: PathBuf::from("/"), todo: VecDeque::new(), links: 0, missing: false };
     walk.prepend(&cwd.join(text));
     while let Some(part) = walk.todo.pop_front() {
         walk.step(part)?;
     }
     let says_folder = text.ends_with('/') || text.ends_with("/.");
     if says_folder && walk.missing {
-        return Err(FileError::Missing { path: walk.out, hint: ", and its name ends like a folder's.".into() });
+        return Err(FileError::Missing {
+            path: walk.out,
+            hint: ", and its name ends like a folder's.".into(),
+        });
     }
     if says_folder && !walk.out.is_dir() {
         return Err(FileError::NotAFolder(walk.out));
@@ -80,7 +84,10 @@ impl Walk {
         match part {
             Part::Root => self.out = PathBuf::from("/"),
             Part::Up if self.missing => {
-                return Err(FileError::Missing { path: self.out.clone(), hint: ", so `..` leads nowhere.".into() });
+                return Err(FileError::Missing {
+                    path: self.out.clone(),
+                    hint: ", so `..` leads nowhere.".into(),
+                });
             }
             Part::Up => drop(self.out.pop()),
             Part::Name(name) if self.missing => self.out.push(name),

@@ -52,7 +52,11 @@ fn paths_lead_where_the_kernel_would_go() {
         // Only the scene's own `$`: `${` is a name.
         let fill = |text: &str| text.replace("$/", &format!("{base}/")).replace("$END", base);
         let expected = if expected == "$" { base.to_owned() } else { fill(expected) };
-        assert_eq!(resolve(&root.join("ws"), &fill(text)).unwrap(), PathBuf::from(expected), "{text}");
+        assert_eq!(
+            resolve(&root.join("ws"), &fill(text)).unwrap(),
+            PathBuf::from(expected),
+            "{text}"
+        );
     }
 }
 

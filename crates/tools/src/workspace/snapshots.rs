@@ -127,24 +127,32 @@ impl Files {
         let name = self.name(path);
         let levels = self.snapshots.levels(path);
         if levels.is_empty() {
-            return Err(ToolOutput::error(format!("There is nothing to go back to: no change of {name} is recorded.")));
+            return Err(ToolOutput::error(format!(
+                "There is nothing to go back to: no change of {name} is recorded."
+            )));
         }
         let current = self.load(path, MAX_CHANGE)?;
-        let plan = plan(&levels, current.as_ref(), steps, |blob| cx.blobs.get(blob).map_err(|e| unrecorded(&e)))?;
+        let plan = plan(&levels, current.as_ref(), steps, |blob| {
+            cx.blobs.get(blob).map_err(|e| unrecorded(&e))
+        })?;
         let (Some(last), true) = (plan.steps.last(), plan.undone > 0) else {
             return Err(ToolOutput::error(match plan.blocked {
                 true => format!(
                     "Not reverted: {name} was changed by something else after the last recorded change, and that \
                      would be lost. Read it, and edit it if need be."
                 ),
-                false => format!("There is nothing to undo: {name} stands as before the recorded changes."),
+                false => format!(
+                    "There is nothing to undo: {name} stands as before the recorded changes."
+                ),
             }));
         };
         may_write(path, current.as_ref())?;
         stop.check()?;
         self.record_steps(path, current.as_ref(), &plan.steps, cx)?;
         match &plan.content {
-            Some(bytes) => atomic::replace(path, bytes, last.mode.or(current.map(|content| content.mode)))?,
+            Some(bytes) => {
+                atomic::replace(path, bytes, last.mode.or(current.map(|content| content.mode)))?
+            }
             None if current.is_some() => atomic::remove(path)?,
             None => {}
         }

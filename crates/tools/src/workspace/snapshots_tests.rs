@@ -14,7 +14,10 @@ fn entry(call: &str, before: Option<&str>, after: Option<&str>) -> Snapshot {
 fn left(entries: Vec<Snapshot>) -> Vec<String> {
     let word = |word: Option<String>| word.unwrap_or_else(|| "-".into());
     let levels = Snapshots::new(entries).levels(Path::new("/f"));
-    levels.into_iter().map(|level| format!("{}>{}", word(level.before.map(|b| b.to_string())), word(level.after))).collect()
+    levels
+        .into_iter()
+        .map(|level| format!("{}>{}", word(level.before.map(|b| b.to_string())), word(level.after)))
+        .collect()
 }
 
 #[test]
@@ -29,7 +32,11 @@ fn entries_of_one_call_are_a_change_or_steps_back() {
     let one_back = [changes.clone(), vec![opening("4"), entry("4", Some("c"), Some("b"))]].concat();
     assert_eq!(left(one_back.clone()), ["->a", "a>b"]);
 
-    let again = [one_back.clone(), vec![entry("5", Some("b"), Some("b")), entry("5", Some("b"), Some("a"))]].concat();
+    let again = [
+        one_back.clone(),
+        vec![entry("5", Some("b"), Some("b")), entry("5", Some("b"), Some("a"))],
+    ]
+    .concat();
     assert_eq!(left(again), ["->a"]);
 
     let three_back = vec![
@@ -68,7 +75,8 @@ fn plans() {
         after: after.map(|text| sha256(text.as_bytes())),
     };
     let three = [level(None, Some("a")), level(Some("a"), Some("b")), level(Some("b"), Some("c"))];
-    let interrupted = [level(None, Some("a")), level(Some("a"), Some("b")), level(Some("b"), Some("never"))];
+    let interrupted =
+        [level(None, Some("a")), level(Some("a"), Some("b")), level(Some("b"), Some("never"))];
     let foreign = [level(None, Some("a")), level(Some("x"), Some("b"))];
     let cases = [
         (&three[..], Some("c"), 1, "1 step, 1 undone → b"),

@@ -39,7 +39,8 @@ cases![
 ];
 
 fn environment() -> Vec<(OsString, OsString)> {
-    let pairs = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent"), ("LANG", "C.UTF-8")];
+    let pairs =
+        [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent"), ("LANG", "C.UTF-8")];
     pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
@@ -76,10 +77,14 @@ async fn each_call_starts_afresh_in_the_workspace() {
 async fn b10_odd_bytes_are_valid_text() {
     let desk = desk();
     let text = desk.ok("Bash", run(r"printf 'a\xff\x00\xc3'")).await;
-    assert_eq!(text, "a\u{fffd}\u{2400}\u{fffd}\n[Bytes that are not valid UTF-8 are shown as \u{fffd}.]");
+    assert_eq!(
+        text,
+        "a\u{fffd}\u{2400}\u{fffd}\n[Bytes that are not valid UTF-8 are shown as \u{fffd}.]"
+    );
     // Multi-byte characters at every place of a cut, and noise.
     for shift in 0..4 {
-        let command = format!("printf '%{shift}s' ''; for i in $(seq 20000); do printf 'äö€🦀'; done");
+        let command =
+            format!("printf '%{shift}s' ''; for i in $(seq 20000); do printf 'äö€🦀'; done");
         let text = desk.ok("Bash", run(&command)).await;
         assert!(!text.contains('\u{fffd}'), "a character was cut in two");
     }
@@ -89,9 +94,15 @@ async fn b10_odd_bytes_are_valid_text() {
 
 async fn b12_signals_are_named() {
     let desk = desk();
-    assert_eq!(desk.err("Bash", run("echo before; kill -SEGV $$")).await, "Killed by SIGSEGV\nbefore");
+    assert_eq!(
+        desk.err("Bash", run("echo before; kill -SEGV $$")).await,
+        "Killed by SIGSEGV\nbefore"
+    );
     assert_eq!(desk.err("Bash", run("kill -KILL $$")).await, "Killed by SIGKILL\n(no output)");
-    has(&desk.err("Bash", run("sh -c 'kill -SEGV $$'; exit $?")).await, "Exit code 139 (as of SIGSEGV)");
+    has(
+        &desk.err("Bash", run("sh -c 'kill -SEGV $$'; exit $?")).await,
+        "Exit code 139 (as of SIGSEGV)",
+    );
 }
 
 async fn b13_output_and_code_are_told_apart() {
@@ -103,7 +114,8 @@ async fn b13_output_and_code_are_told_apart() {
 async fn a_time_limit_keeps_partial_output() {
     let desk = desk();
     let started = Instant::now();
-    let late = desk.err("Bash", json!({"command": "echo partial; sleep 1000", "timeout": "300"})).await;
+    let late =
+        desk.err("Bash", json!({"command": "echo partial; sleep 1000", "timeout": "300"})).await;
     assert_eq!(late, "Timed out after 300 ms and was ended.\npartial");
     assert!(started.elapsed() < Duration::from_secs(20));
     // What it started is not waited for.
@@ -123,7 +135,10 @@ async fn b32_long_output_is_kept_whole() {
     let path = desk.blobs.0.join(name);
     has(lines[1], path.to_str().unwrap());
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 100_000);
-    has(&desk.ok("Read", json!({"file_path": path, "offset": 5_000, "limit": 1})).await, "5000\t5000");
+    has(
+        &desk.ok("Read", json!({"file_path": path, "offset": 5_000, "limit": 1})).await,
+        "5000\t5000",
+    );
     // What fits is shown as it is.
     let fits = desk.ok("Bash", run("head -c 29000 /dev/zero | tr '\\0' x")).await;
     assert_eq!(fits.len(), 29_000);
@@ -133,7 +148,10 @@ async fn b07_endless_output_is_bounded() {
     let desk = desk();
     let command = json!({"command": "yes 'a line of some length that is written again and again'", "timeout": 3000});
     let shown = desk.err("Bash", command).await;
-    assert!(shown.starts_with("Timed out after 3 s") || shown.starts_with("Ended, because it wrote more than 1 GB"));
+    assert!(
+        shown.starts_with("Timed out after 3 s")
+            || shown.starts_with("Ended, because it wrote more than 1 GB")
+    );
     assert!(shown.chars().count() < 5_000);
     let [name] = names(&desk.blobs.0).try_into().unwrap();
     assert!(fs::metadata(desk.blobs.0.join(name)).unwrap().len() <= 64 << 20);
@@ -142,7 +160,8 @@ async fn b07_endless_output_is_bounded() {
 async fn progress_shows_the_newest_output() {
     let desk = desk();
     let go = desk.root.join("go");
-    let command = format!("echo first; while ! [ -e {} ]; do sleep 0.05; done; echo last", go.display());
+    let command =
+        format!("echo first; while ! [ -e {} ]; do sleep 0.05; done; echo last", go.display());
     let log = desk.log.clone();
     let call = desk.ok("Bash", run(&command));
     let watch = async {
@@ -194,13 +213,20 @@ async fn misuse_is_refused() {
         let ran = desk.tool("Bash").run(input, desk.context()).await;
         has(&text(&ran), "<tool_use_error>");
     }
-    assert_eq!(desk.ok("Bash", json!({"command": "echo x", "run_in_background": false})).await, "x");
-    let access = desk.access("Bash", json!({"command": "make", "dangerouslyDisableSandbox": true})).unwrap();
+    assert_eq!(
+        desk.ok("Bash", json!({"command": "echo x", "run_in_background": false})).await,
+        "x"
+    );
+    let access =
+        desk.access("Bash", json!({"command": "make", "dangerouslyDisableSandbox": true})).unwrap();
     assert!(!access.known);
 }
 
 async fn a_failing_supervisor_is_told() {
-    let desk = Desk::new(Executor::new(SupervisorProgram { program: "/bin/false".into(), args: vec![] }), environment());
+    let desk = Desk::new(
+        Executor::new(SupervisorProgram { program: "/bin/false".into(), args: vec![] }),
+        environment(),
+    );
     has(&desk.err("Bash", run("echo x")).await, "The command could not be run: the supervisor");
 }
 
@@ -234,7 +260,15 @@ async fn harmless_commands_are_judged_by_what_they_read() {
         let expected = command != "cat *";
         assert_eq!(allowed(command), expected, "{command}");
     }
-    for command in ["cat link", "cat ../secret", "cat l*", "touch g", "cat f > g", "echo $(cat f)", "python3 x"] {
+    for command in [
+        "cat link",
+        "cat ../secret",
+        "cat l*",
+        "touch g",
+        "cat f > g",
+        "echo $(cat f)",
+        "python3 x",
+    ] {
         assert!(!allowed(command), "{command}");
     }
 }
@@ -257,7 +291,10 @@ async fn git_runs_nothing_a_repository_names() {
     );
     desk.ok("Bash", run(&setup)).await;
     for command in ["git status", "git diff", "git log -p -1", "git show"] {
-        assert!(desk.access("Bash", run(command)).unwrap().is_harmless(), "{command} is not proved");
+        assert!(
+            desk.access("Bash", run(command)).unwrap().is_harmless(),
+            "{command} is not proved"
+        );
         let text = desk.ok("Bash", run(command)).await;
         assert!(!pwned.exists(), "{command} ran a program of the repository");
         if command == "git diff" {

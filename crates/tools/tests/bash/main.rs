@@ -27,8 +27,9 @@ fn main() -> ExitCode {
         if !name.contains(&filter) {
             continue;
         }
-        let run = tokio::time::timeout(LIMIT, AssertUnwindSafe(case()).catch_unwind());
-        let passed = matches!(runtime.block_on(async { run.await }), Ok(Ok(())));
+        let run =
+            async { tokio::time::timeout(LIMIT, AssertUnwindSafe(case()).catch_unwind()).await };
+        let passed = matches!(runtime.block_on(run), Ok(Ok(())));
         println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
         if !passed {
             failed.push(name);

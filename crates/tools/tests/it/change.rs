@@ -10,11 +10,13 @@ use std::os::unix::fs::PermissionsExt;
 #[tokio::test]
 async fn write_creates_and_replaces_what_was_read() {
     let desk = desk();
-    let created = desk.ok("Write", json!({"file_path": "new/deep/a.txt", "content": "one\ntwo\n"})).await;
+    let created =
+        desk.ok("Write", json!({"file_path": "new/deep/a.txt", "content": "one\ntwo\n"})).await;
     assert_eq!(created, "Created new/deep/a.txt (2 lines).");
     assert_eq!(desk.read("new/deep/a.txt"), "one\ntwo\n");
     // Its own writes are known without reading them.
-    let updated = desk.ok("Write", json!({"file_path": "new/deep/a.txt", "content": "three"})).await;
+    let updated =
+        desk.ok("Write", json!({"file_path": "new/deep/a.txt", "content": "three"})).await;
     assert_eq!(updated, "Updated new/deep/a.txt (1 line).");
     let same = desk.ok("Write", json!({"file_path": "new/deep/a.txt", "content": "three"})).await;
     has(&same, "nothing was written");
@@ -22,7 +24,10 @@ async fn write_creates_and_replaces_what_was_read() {
 
     desk.write("other", "theirs");
     let refused = desk.err("Write", json!({"file_path": "other", "content": "mine"})).await;
-    assert_eq!(refused, "<tool_use_error>other exists and you have not read it. Read it first.</tool_use_error>");
+    assert_eq!(
+        refused,
+        "<tool_use_error>other exists and you have not read it. Read it first.</tool_use_error>"
+    );
     assert_eq!(desk.read("other"), "theirs");
     desk.ok("Read", json!({"file_path": "other", "limit": 1})).await;
     desk.ok("Write", json!({"file_path": "other", "content": "mine"})).await;
@@ -62,7 +67,10 @@ async fn what_was_seen_survives_a_restart() {
     third.ok("Edit", json!({"file_path": "f", "old_string": "b", "new_string": "y"})).await;
     assert_eq!(third.read("f"), "x y");
     third.write("f", "foreign");
-    has(&third.resumed().err("Write", json!({"file_path": "f", "content": "z"})).await, "has changed since");
+    has(
+        &third.resumed().err("Write", json!({"file_path": "f", "content": "z"})).await,
+        "has changed since",
+    );
 }
 
 #[tokio::test]
@@ -70,7 +78,9 @@ async fn edit_replaces_and_shows_what_it_did() {
     let desk = desk();
     desk.write("src/a.rs", "fn a() {}\nfn b() {}\nfn c() {}\n");
     desk.ok("Read", json!({"file_path": "src/a.rs"})).await;
-    let done = desk.ok("Edit", json!({"file_path": "src/a.rs", "old_string": "b()", "new_string": "bee()"})).await;
+    let done = desk
+        .ok("Edit", json!({"file_path": "src/a.rs", "old_string": "b()", "new_string": "bee()"}))
+        .await;
     assert_eq!(
         done,
         "Updated src/a.rs:\n  1\tfn a() {}\n- 2\tfn b() {}\n+ 2\tfn bee() {}\n  3\tfn c() {}"
@@ -84,14 +94,18 @@ async fn edit_replaces_and_shows_what_it_did() {
 async fn edit_refuses_with_the_remedy() {
     let desk = desk();
     desk.write("f", "x\ny\nx\n");
-    let edit = |old: &str, new: &str| json!({"file_path": "f", "old_string": old, "new_string": new});
+    let edit =
+        |old: &str, new: &str| json!({"file_path": "f", "old_string": old, "new_string": new});
     has(&desk.err("Edit", edit("x", "z")).await, "Read it first");
     desk.ok("Read", json!({"file_path": "f"})).await;
     has(&desk.err("Edit", edit("x", "z")).await, "old_string stands 2 times in f (lines 1, 3)");
     has(&desk.err("Edit", edit("q", "z")).await, "old_string was not found in f.");
     has(&desk.err("Edit", edit("x", "x")).await, "are the same");
     has(&desk.err("Edit", edit("", "z")).await, "exists and is not empty");
-    has(&desk.err("Edit", json!({"file_path": "g", "old_string": "x", "new_string": "y"})).await, "g does not exist");
+    has(
+        &desk.err("Edit", json!({"file_path": "g", "old_string": "x", "new_string": "y"})).await,
+        "g does not exist",
+    );
     assert_eq!(desk.read("f"), "x\ny\nx\n");
     assert!(desk.log.snapshots.lock().unwrap().is_empty());
 }
@@ -113,7 +127,8 @@ async fn line_ends_marks_and_modes_are_kept() {
     let path = desk.write("run.bat", "\u{feff}a\r\nb\r\nc");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o4751)).unwrap();
     desk.ok("Read", json!({"file_path": "run.bat"})).await;
-    desk.ok("Edit", json!({"file_path": "run.bat", "old_string": "a\nb", "new_string": "x\ny\nz"})).await;
+    desk.ok("Edit", json!({"file_path": "run.bat", "old_string": "a\nb", "new_string": "x\ny\nz"}))
+        .await;
     assert_eq!(desk.read("run.bat"), "\u{feff}x\r\ny\r\nz\r\nc");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
 }
@@ -170,7 +185,10 @@ async fn without_a_record_nothing_is_written() {
     desk.ok("Read", json!({"file_path": "f"})).await;
     desk.log.broken.store(true, std::sync::atomic::Ordering::SeqCst);
     let edit = json!({"file_path": "f", "old_string": "old", "new_string": "new"});
-    has(&desk.err("Edit", edit).await, "Nothing was changed, because the old content could not be kept");
+    has(
+        &desk.err("Edit", edit).await,
+        "Nothing was changed, because the old content could not be kept",
+    );
     has(&desk.err("Write", json!({"file_path": "g", "content": ""})).await, "Nothing was changed");
     assert_eq!(desk.read("f"), "old");
     assert_eq!(desk.names("."), ["f"]);

@@ -15,7 +15,8 @@ fn this_test(name: &str) -> Vec<String> {
 }
 
 fn run(mut command: Command, name: &str) -> Output {
-    let output = command.args(this_test(name)).env(CHILD, "1").stdin(Stdio::null()).output().unwrap();
+    let output =
+        command.args(this_test(name)).env(CHILD, "1").stdin(Stdio::null()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && text.contains("1 passed"),
@@ -30,9 +31,13 @@ pub fn as_ordinary_user(name: &str) -> bool {
     if is_child() || !rustix::process::geteuid().is_root() {
         return true;
     }
-    let setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].into_iter().find(|path| std::path::Path::new(path).exists());
+    let setpriv = ["/usr/bin/setpriv", "/bin/setpriv"]
+        .into_iter()
+        .find(|path| std::path::Path::new(path).exists());
     let Some(setpriv) = setpriv else {
-        eprintln!("SKIPPED {name}: running as root, and there is no setpriv to become somebody else");
+        eprintln!(
+            "SKIPPED {name}: running as root, and there is no setpriv to become somebody else"
+        );
         return false;
     };
     let mut command = Command::new(setpriv);

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 /// A hang is the fault that is looked for.
 async fn in_time(desk: &Desk, tool: &str, input: Value) -> String {
-    let output = tokio::time::timeout(Duration::from_secs(15), desk.call(tool, input)).await.expect("it hangs");
+    let output = tokio::time::timeout(Duration::from_secs(15), desk.call(tool, input))
+        .await
+        .expect("it hangs");
     text(&output)
 }
 
@@ -47,14 +49,20 @@ async fn b21_a_closed_workspace_gives_clear_errors() {
 
     // A file nobody may read, one nobody may write, a folder nobody may write to.
     set_mode(&desk.root.join("f"), 0o000);
-    has(&desk.err("Read", json!({"file_path": "f"})).await, "Permission denied: this user may not read");
+    has(
+        &desk.err("Read", json!({"file_path": "f"})).await,
+        "Permission denied: this user may not read",
+    );
     has(&desk.err("Grep", json!({"pattern": "x", "path": "f"})).await, "Permission denied");
     set_mode(&desk.root.join("f"), 0o444);
     desk.ok("Read", json!({"file_path": "f"})).await;
     let edit = json!({"file_path": "f", "old_string": "x", "new_string": "z"});
     has(&desk.err("Edit", edit).await, "Permission denied: this user may not write");
     set_mode(&desk.root.join("sub"), 0o555);
-    has(&desk.err("Write", json!({"file_path": "sub/h", "content": ""})).await, "Permission denied");
+    has(
+        &desk.err("Write", json!({"file_path": "sub/h", "content": ""})).await,
+        "Permission denied",
+    );
     assert_eq!(desk.names("sub"), ["g"]);
     set_mode(&desk.root.join("sub"), 0o755);
 }
@@ -66,7 +74,8 @@ async fn b26_a_dropped_write_leaves_the_old_or_the_new_content() {
     desk.ok("Write", json!({"file_path": "f", "content": a})).await;
     for round in 0..24u32 {
         let content = if round % 2 == 0 { &b } else { &a };
-        let write = desk.tool("Write").run(json!({"file_path": "f", "content": content}), desk.context());
+        let write =
+            desk.tool("Write").run(json!({"file_path": "f", "content": content}), desk.context());
         tokio::select! {
             biased;
             _ = write => {}
@@ -96,7 +105,10 @@ async fn b26_a_killed_write_leaves_the_old_or_the_new_content() {
     }
     for _ in 0..5 {
         let dir = tempfile::tempdir().unwrap();
-        let mut child = children::start("faults::b26_a_killed_write_leaves_the_old_or_the_new_content", dir.path());
+        let mut child = children::start(
+            "faults::b26_a_killed_write_leaves_the_old_or_the_new_content",
+            dir.path(),
+        );
         let deadline = Instant::now() + Duration::from_secs(30);
         let (mut first, mut changes) = (String::new(), 0);
         while changes < 3 && Instant::now() < deadline {
@@ -166,7 +178,9 @@ async fn b29_parallel_edits_of_one_file_are_all_applied() {
 async fn b29_of_two_parallel_writes_to_a_new_file_none_is_lost() {
     let desk = desk();
     let write = |content: &str| {
-        tokio::spawn(desk.tool("Write").run(json!({"file_path": "f", "content": content}), desk.context()))
+        tokio::spawn(
+            desk.tool("Write").run(json!({"file_path": "f", "content": content}), desk.context()),
+        )
     };
     let both = [write("one"), write("two")];
     for output in both {
@@ -175,14 +189,18 @@ async fn b29_of_two_parallel_writes_to_a_new_file_none_is_lost() {
     let last = desk.read("f");
     desk.ok("Revert", json!({"file_path": "f"})).await;
     let first = desk.read("f");
-    assert!(last != first && [&first, &last].into_iter().all(|content| content == "one" || content == "two"));
+    assert!(
+        last != first
+            && [&first, &last].into_iter().all(|content| content == "one" || content == "two")
+    );
 }
 
 #[tokio::test]
 async fn b30_special_and_huge_files_are_refused_in_time() {
     let desk = desk();
     let pipe = desk.root.join("pipe");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+        .unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(desk.root.join("socket")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", desk.root.join("zero")).unwrap();
     fs::create_dir(desk.root.join("folder")).unwrap();
@@ -201,15 +219,31 @@ async fn b30_special_and_huge_files_are_refused_in_time() {
         fs::OpenOptions::new().write(true).open(path).unwrap().set_len(10 << 30).unwrap();
     };
     sparse("hole", "");
-    has(&in_time(&desk, "Read", json!({"file_path": "hole"})).await, "hole is a binary file (10.0 GB)");
+    has(
+        &in_time(&desk, "Read", json!({"file_path": "hole"})).await,
+        "hole is a binary file (10.0 GB)",
+    );
     let lines = "text\n".repeat(4_000);
     sparse("log", &lines);
-    has(&in_time(&desk, "Read", json!({"file_path": "log"})).await, "log is too large to read at once: 10.0 GB");
-    let part = in_time(&desk, "Read", json!({"file_path": "log", "offset": 3_999, "limit": 2})).await;
-    assert_eq!(part, "3999\ttext\n4000\ttext\n[Lines 3999–4000 are shown. Go on with offset 4001.]");
-    has(&in_time(&desk, "Read", json!({"file_path": "log", "offset": 4_001, "limit": 1})).await, "[line cut]");
+    has(
+        &in_time(&desk, "Read", json!({"file_path": "log"})).await,
+        "log is too large to read at once: 10.0 GB",
+    );
+    let part =
+        in_time(&desk, "Read", json!({"file_path": "log", "offset": 3_999, "limit": 2})).await;
+    assert_eq!(
+        part,
+        "3999\ttext\n4000\ttext\n[Lines 3999–4000 are shown. Go on with offset 4001.]"
+    );
+    has(
+        &in_time(&desk, "Read", json!({"file_path": "log", "offset": 4_001, "limit": 1})).await,
+        "[line cut]",
+    );
     // It cannot be edited, so it is not remembered either.
-    has(&in_time(&desk, "Write", json!({"file_path": "log", "content": ""})).await, "holds 10.0 GB");
+    has(
+        &in_time(&desk, "Write", json!({"file_path": "log", "content": ""})).await,
+        "holds 10.0 GB",
+    );
     has(&in_time(&desk, "Grep", json!({"pattern": "text", "path": "hole"})).await, "No matches");
 }
 

@@ -6,7 +6,9 @@ use serde_json::json;
 #[tokio::test]
 async fn files_by_name_in_order() {
     let desk = desk();
-    for path in ["src/b.rs", "src/a.rs", "src/deep/c.rs", "main.rs", ".env", ".git/x.rs", "target/t.rs"] {
+    for path in
+        ["src/b.rs", "src/a.rs", "src/deep/c.rs", "main.rs", ".env", ".git/x.rs", "target/t.rs"]
+    {
         desk.write(path, "");
     }
     desk.write(".gitignore", "/target\n");
@@ -17,10 +19,19 @@ async fn files_by_name_in_order() {
     assert_eq!(glob("src/**").await, "src/a.rs\nsrc/b.rs\nsrc/deep/c.rs");
     assert_eq!(glob("src/a.rs").await, "src/a.rs");
     assert_eq!(glob(".*").await, ".env\n.gitignore");
-    assert_eq!(desk.ok("Glob", json!({"pattern": "*.rs", "path": "src/deep/"})).await, "src/deep/c.rs");
-    assert_eq!(glob("*.py").await, "No file matches *.py in the workspace folder (files that git ignores are not listed).");
+    assert_eq!(
+        desk.ok("Glob", json!({"pattern": "*.rs", "path": "src/deep/"})).await,
+        "src/deep/c.rs"
+    );
+    assert_eq!(
+        glob("*.py").await,
+        "No file matches *.py in the workspace folder (files that git ignores are not listed)."
+    );
     let outside = desk.ok("Glob", json!({"pattern": "*", "path": "/etc/ssl"})).await;
-    assert!(outside.lines().all(|line| line.starts_with("/etc/ssl") || line.starts_with("No file")), "{outside}");
+    assert!(
+        outside.lines().all(|line| line.starts_with("/etc/ssl") || line.starts_with("No file")),
+        "{outside}"
+    );
 }
 
 #[tokio::test]
@@ -37,7 +48,10 @@ async fn access_is_the_folder_that_is_walked() {
     assert_eq!(reads(json!({"pattern": "../**"})), outside);
     assert_eq!(reads(json!({"pattern": "**", "path": ".."})), outside);
     assert_eq!(reads(json!({"pattern": "etc/*"})), Access::reading(PathScope::Tree("/etc".into())));
-    assert_eq!(reads(json!({"pattern": "/etc/*", "path": "src"})), Access::reading(PathScope::Tree("/etc".into())));
+    assert_eq!(
+        reads(json!({"pattern": "/etc/*", "path": "src"})),
+        Access::reading(PathScope::Tree("/etc".into()))
+    );
     for pattern in ["{.,..}/*", "*/../../x", "", "src/", "[a", "**/.."] {
         assert!(desk.access("Glob", json!({"pattern": pattern})).is_err(), "{pattern}");
     }
@@ -52,7 +66,10 @@ async fn long_lists_and_wrong_places() {
     let list = desk.ok("Glob", json!({"pattern": "d/*"})).await;
     assert_eq!(list.lines().count(), 1_001);
     has(&list, "d/0999\n[The first 1000 are shown; there are more.");
-    has(&desk.err("Glob", json!({"pattern": "*", "path": "D"})).await, "does not exist. Did you mean");
+    has(
+        &desk.err("Glob", json!({"pattern": "*", "path": "D"})).await,
+        "does not exist. Did you mean",
+    );
     has(&desk.err("Glob", json!({"pattern": "*", "path": "d/0001"})).await, "is not a folder");
 }
 
@@ -63,5 +80,8 @@ async fn names_that_are_no_text_are_listed() {
     desk.write("ok.txt", "");
     std::fs::write(desk.root.join(std::ffi::OsStr::from_bytes(b"bad\xff.txt")), "").unwrap();
     desk.write("two\nlines.txt", "");
-    assert_eq!(desk.ok("Glob", json!({"pattern": "*"})).await, "bad\u{fffd}.txt\nok.txt\ntwo\\nlines.txt");
+    assert_eq!(
+        desk.ok("Glob", json!({"pattern": "*"})).await,
+        "bad\u{fffd}.txt\nok.txt\ntwo\\nlines.txt"
+    );
 }

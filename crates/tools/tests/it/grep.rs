@@ -26,27 +26,48 @@ async fn modes() {
     assert_eq!(grep(one(), json!({})).await, "doc.md\nsrc/b.rs");
     assert_eq!(grep(one(), json!({"-i": true})).await, "doc.md\nsrc/a.rs\nsrc/b.rs");
     assert_eq!(grep(one(), json!({"output_mode": "files_with_matches"})).await, "doc.md\nsrc/b.rs");
-    assert_eq!(grep(one(), json!({"output_mode": "count"})).await, "doc.md:1\nsrc/b.rs:2\n[3 matching lines in 2 files]");
+    assert_eq!(
+        grep(one(), json!({"output_mode": "count"})).await,
+        "doc.md:1\nsrc/b.rs:2\n[3 matching lines in 2 files]"
+    );
     let content = || json!({"pattern": "one", "output_mode": "content"});
-    assert_eq!(grep(content(), json!({})).await, "doc.md:1:one and two\nsrc/b.rs:2:fn one() {}\nsrc/b.rs:4:    one();");
+    assert_eq!(
+        grep(content(), json!({})).await,
+        "doc.md:1:one and two\nsrc/b.rs:2:fn one() {}\nsrc/b.rs:4:    one();"
+    );
     assert_eq!(grep(content(), json!({"-n": false, "glob": "*.md"})).await, "doc.md:one and two");
     assert_eq!(
         grep(content(), json!({"type": "rust", "-C": 1})).await,
         "src/b.rs-1-use x;\nsrc/b.rs:2:fn one() {}\nsrc/b.rs-3-fn two() {\nsrc/b.rs:4:    one();\nsrc/b.rs-5-}"
     );
     assert_eq!(
-        grep(json!({"pattern": "use|two", "output_mode": "content", "path": "src"}), json!({"-A": "0", "-B": 0})).await,
+        grep(
+            json!({"pattern": "use|two", "output_mode": "content", "path": "src"}),
+            json!({"-A": "0", "-B": 0})
+        )
+        .await,
         "src/b.rs:1:use x;\nsrc/b.rs:3:fn two() {"
     );
     assert_eq!(
-        grep(json!({"pattern": "ONE|^}", "output_mode": "content", "context": 0}), json!({"glob": "!*.md"})).await,
+        grep(
+            json!({"pattern": "ONE|^}", "output_mode": "content", "context": 0}),
+            json!({"glob": "!*.md"})
+        )
+        .await,
         "src/a.rs:1:fn ONE() {}\nsrc/b.rs:5:}"
     );
     assert_eq!(
-        grep(json!({"pattern": r"two\(\) \{.*one", "output_mode": "content"}), json!({"multiline": true})).await,
+        grep(
+            json!({"pattern": r"two\(\) \{.*one", "output_mode": "content"}),
+            json!({"multiline": true})
+        )
+        .await,
         "src/b.rs:3:fn two() {\nsrc/b.rs:4:    one();"
     );
-    assert_eq!(grep(json!({"pattern": "nowhere"}), json!({})).await, "No matches for nowhere in the workspace folder.");
+    assert_eq!(
+        grep(json!({"pattern": "nowhere"}), json!({})).await,
+        "No matches for nowhere in the workspace folder."
+    );
     // A file that is named is searched even if it is ignored.
     assert_eq!(grep(content(), json!({"path": "skip.log"})).await, "skip.log:1:one");
 }
@@ -57,8 +78,12 @@ async fn a_page_at_a_time_in_the_same_order() {
     for i in 0..300 {
         desk.write(&format!("d{}/f{i:03}", i % 7), format!("hit {i}\n"));
     }
-    let all: Vec<String> =
-        desk.ok("Grep", json!({"pattern": "hit", "head_limit": 0})).await.lines().map(str::to_owned).collect();
+    let all: Vec<String> = desk
+        .ok("Grep", json!({"pattern": "hit", "head_limit": 0}))
+        .await
+        .lines()
+        .map(str::to_owned)
+        .collect();
     assert_eq!(all.len(), 300);
     let mut sorted = all.clone();
     sorted.sort();
@@ -82,11 +107,15 @@ async fn output_is_bounded() {
     let desk = desk();
     desk.write("min.js", format!("{}needle{}\n", "a".repeat(100_000), "b".repeat(100_000)));
     desk.write("many", "a line with a needle in it\n".repeat(5_000));
-    let text = desk.ok("Grep", json!({"pattern": "needle", "output_mode": "content", "head_limit": 0})).await;
+    let text = desk
+        .ok("Grep", json!({"pattern": "needle", "output_mode": "content", "head_limit": 0}))
+        .await;
     assert!(text.chars().count() < 10_200, "{}", text.len());
     has(&text, "needle");
     has(&text, "Go on with offset");
-    let long = desk.ok("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "min.js"})).await;
+    let long = desk
+        .ok("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "min.js"}))
+        .await;
     assert!(long.contains("needle") && long.chars().count() < 600);
 }
 
@@ -114,9 +143,13 @@ async fn special_files_are_passed_over() {
     let desk = desk();
     desk.write("a", "x\n");
     let pipe = desk.root.join("p");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+        .unwrap();
     std::os::unix::fs::symlink("/dev/zero", desk.root.join("z")).unwrap();
-    let found = tokio::time::timeout(std::time::Duration::from_secs(20), desk.ok("Grep", json!({"pattern": "x"})));
+    let found = tokio::time::timeout(
+        std::time::Duration::from_secs(20),
+        desk.ok("Grep", json!({"pattern": "x"})),
+    );
     assert_eq!(found.await.unwrap(), "a");
     has(&desk.err("Grep", json!({"pattern": "x", "path": "p"})).await, "is a named pipe");
 }

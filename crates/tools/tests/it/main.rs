@@ -16,5 +16,8 @@ use support::Desk;
 
 /// File tools start no command.
 fn desk() -> Desk {
-    Desk::new(Executor::new(SupervisorProgram { program: "/nonexistent".into(), args: vec![] }), vec![])
+    Desk::new(
+        Executor::new(SupervisorProgram { program: "/nonexistent".into(), args: vec![] }),
+        vec![],
+    )
 }

@@ -9,7 +9,10 @@ use std::fs;
 async fn lines_are_numbered_and_parts_can_be_read() {
     let desk = desk();
     desk.write("a.txt", "one\ntwo\nthree\n");
-    assert_eq!(desk.ok("Read", json!({"file_path": "a.txt"})).await, "1\tone\n2\ttwo\n3\tthree\n4\t");
+    assert_eq!(
+        desk.ok("Read", json!({"file_path": "a.txt"})).await,
+        "1\tone\n2\ttwo\n3\tthree\n4\t"
+    );
     let absolute = desk.root.join("a.txt");
     assert_eq!(
         desk.ok("Read", json!({"file_path": absolute, "offset": "2", "limit": 1})).await,
@@ -18,7 +21,10 @@ async fn lines_are_numbered_and_parts_can_be_read() {
     let beyond = desk.ok("Read", json!({"file_path": "a.txt", "offset": 9})).await;
     assert_eq!(beyond, "[a.txt has only 3 lines; there is no line 9.]");
     desk.write("empty", "");
-    assert_eq!(desk.ok("Read", json!({"file_path": "empty"})).await, "[empty exists, but is empty.]");
+    assert_eq!(
+        desk.ok("Read", json!({"file_path": "empty"})).await,
+        "[empty exists, but is empty.]"
+    );
 }
 
 #[tokio::test]
@@ -59,17 +65,26 @@ async fn large_files_are_read_in_parts() {
 async fn odd_content_is_told() {
     let desk = desk();
     desk.write("latin1.txt", b"caf\xe9\n");
-    has(&desk.ok("Read", json!({"file_path": "latin1.txt"})).await, "1\tcaf\u{fffd}\n2\t\n[Some bytes are not valid UTF-8");
+    has(
+        &desk.ok("Read", json!({"file_path": "latin1.txt"})).await,
+        "1\tcaf\u{fffd}\n2\t\n[Some bytes are not valid UTF-8",
+    );
     desk.write("crlf.txt", "a\r\nb\r\n");
     assert_eq!(
         desk.ok("Read", json!({"file_path": "crlf.txt"})).await,
         "1\ta\n2\tb\n3\t\n[Lines end with CR LF; Edit keeps that.]"
     );
     desk.write("data.bin", b"\x7fELF\0\0");
-    has(&desk.err("Read", json!({"file_path": "data.bin"})).await, "data.bin is a binary file (6 bytes)");
+    has(
+        &desk.err("Read", json!({"file_path": "data.bin"})).await,
+        "data.bin is a binary file (6 bytes)",
+    );
     desk.write("doc.pdf", b"%PDF-1.4\n");
     has(&desk.err("Read", json!({"file_path": "doc.pdf"})).await, "is a PDF");
-    has(&desk.err("Read", json!({"file_path": "doc.pdf", "pages": "1-2"})).await, "not supported yet");
+    has(
+        &desk.err("Read", json!({"file_path": "doc.pdf", "pages": "1-2"})).await,
+        "not supported yet",
+    );
     has(&desk.err("Read", json!({"file_path": "doc.pdf", "limit": 0})).await, "at least 1");
 }
 
@@ -101,7 +116,10 @@ async fn images_are_shown_if_a_provider_takes_them() {
 async fn missing_files_come_with_a_hint() {
     let desk = desk();
     desk.write("src/main.rs", "");
-    has(&desk.err("Read", json!({"file_path": "src/mian.rs"})).await, "src/mian.rs does not exist. Did you mean");
+    has(
+        &desk.err("Read", json!({"file_path": "src/mian.rs"})).await,
+        "src/mian.rs does not exist. Did you mean",
+    );
     has(&desk.err("Read", json!({"file_path": "src/mian.rs"})).await, "src/main.rs?");
     has(&desk.err("Read", json!({"file_path": "sorce/main.rs"})).await, "there is no folder");
     has(&desk.err("Read", json!({"file_path": "~/x"})).await, "`~` is not expanded");

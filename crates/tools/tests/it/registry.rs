@@ -31,18 +31,34 @@ fn schemas_are_plain_objects() {
         let spec = tool.spec();
         let schema = &spec.input_schema;
         let keys: Vec<&String> = schema.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["type", "properties", "required", "additionalProperties"], "{}", spec.name);
-        assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)));
+        assert_eq!(
+            keys,
+            ["type", "properties", "required", "additionalProperties"],
+            "{}",
+            spec.name
+        );
+        assert_eq!(
+            (&schema["type"], &schema["additionalProperties"]),
+            (&json!("object"), &json!(false))
+        );
         let properties = schema["properties"].as_object().unwrap();
         for required in schema["required"].as_array().unwrap() {
             assert!(properties.contains_key(required.as_str().unwrap()));
         }
         for (name, property) in properties {
             assert!(property["description"].is_string(), "{} {name}", spec.name);
-            assert!(matches!(property["type"].as_str(), Some("string" | "integer" | "boolean")), "{} {name}", spec.name);
+            assert!(
+                matches!(property["type"].as_str(), Some("string" | "integer" | "boolean")),
+                "{} {name}",
+                spec.name
+            );
             let noise = property.as_object().unwrap().keys();
             let known = ["type", "enum", "minimum", "description"];
-            assert!(noise.into_iter().all(|key| known.contains(&key.as_str())), "{} {name}: {property}", spec.name);
+            assert!(
+                noise.into_iter().all(|key| known.contains(&key.as_str())),
+                "{} {name}: {property}",
+                spec.name
+            );
         }
     }
 }
@@ -52,8 +68,11 @@ fn properties_are_those_models_know() {
     let desk = desk();
     let properties = |name: &str| -> Vec<String> {
         let schema = &desk.tool(name).spec().input_schema;
-        let required: Vec<&str> = schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-        let mark = |name: &String| if required.contains(&name.as_str()) { name.clone() } else { format!("{name}?") };
+        let required: Vec<&str> =
+            schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let mark = |name: &String| {
+            if required.contains(&name.as_str()) { name.clone() } else { format!("{name}?") }
+        };
         schema["properties"].as_object().unwrap().keys().map(mark).collect()
     };
     assert_eq!(
@@ -65,8 +84,20 @@ fn properties_are_those_models_know() {
     assert_eq!(
         properties("Grep"),
         [
-            "pattern", "path?", "glob?", "type?", "output_mode?", "-A?", "-B?", "-C?", "context?", "-n?", "-i?",
-            "multiline?", "head_limit?", "offset?"
+            "pattern",
+            "path?",
+            "glob?",
+            "type?",
+            "output_mode?",
+            "-A?",
+            "-B?",
+            "-C?",
+            "context?",
+            "-n?",
+            "-i?",
+            "multiline?",
+            "head_limit?",
+            "offset?"
         ]
     );
     assert_eq!(properties("Read"), ["file_path", "offset?", "limit?", "pages?"]);
@@ -81,5 +112,8 @@ async fn a_wrong_input_is_refused_before_and_at_the_run() {
     let refused = desk.access("Read", input.clone()).unwrap_err();
     let ran = desk.tool("Read").run(input, desk.context()).await;
     assert_eq!(refused, ran);
-    super::support::has(&super::support::text(&ran), "<tool_use_error>The input of Read is not valid: there is no property `path`");
+    super::support::has(
+        &super::support::text(&ran),
+        "<tool_use_error>The input of Read is not valid: there is no property `path`",
+    );
 }

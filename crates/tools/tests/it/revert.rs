@@ -54,7 +54,8 @@ async fn a_restart_between_any_two_steps_makes_no_difference() {
         ("revert 1", None),
     ];
     // Never, always, alternating, and once before each step.
-    let patterns = [0, u32::MAX, 0x5555, 0xaaaa].into_iter().chain((0..script.len()).map(|i| 1 << i));
+    let patterns =
+        [0, u32::MAX, 0x5555, 0xaaaa].into_iter().chain((0..script.len()).map(|i| 1 << i));
     for restarts in patterns {
         let mut desk = desk();
         for (i, (step, expected)) in script.iter().enumerate() {
@@ -66,7 +67,11 @@ async fn a_restart_between_any_two_steps_makes_no_difference() {
                 (_, steps) => drop(revert(&desk, steps.parse().unwrap()).await),
             }
             let now = fs::read_to_string(desk.root.join("f")).ok();
-            assert_eq!(now.as_deref(), *expected, "after step {i} ({step}) with restarts {restarts:b}");
+            assert_eq!(
+                now.as_deref(),
+                *expected,
+                "after step {i} ({step}) with restarts {restarts:b}"
+            );
         }
     }
 }

@@ -34,7 +34,9 @@ impl Recorder for Log {
         if self.broken.load(Ordering::SeqCst) {
             return Err(StoreError::BlobLost("no space".into()));
         }
-        let Entry::Snapshot { call, path, before, mode, after } = entry else { panic!("only snapshots are recorded") };
+        let Entry::Snapshot { call, path, before, mode, after } = entry else {
+            panic!("only snapshots are recorded")
+        };
         self.snapshots.lock().unwrap().push(Snapshot { call, path, before, mode, after });
         Ok(())
     }
@@ -99,19 +101,31 @@ impl Desk {
             readable: vec![blobs.0.clone()],
             home: "/home/nobody".into(),
         };
-        let (seen, snapshots) = (log.seen.lock().unwrap().clone(), log.snapshots.lock().unwrap().clone());
+        let (seen, snapshots) =
+            (log.seen.lock().unwrap().clone(), log.snapshots.lock().unwrap().clone());
         let files = Arc::new(Files::new(workspace, seen, snapshots));
-        let tools = built_in(Setup { files, executor: executor.clone(), environment: environment.clone() });
+        let tools =
+            built_in(Setup { files, executor: executor.clone(), environment: environment.clone() });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }
 
     pub fn with_environment(&self, environment: Vec<(OsString, OsString)>) -> Desk {
-        Desk::open(Arc::clone(&self._dir), Arc::clone(&self.log), self.executor.clone(), environment)
+        Desk::open(
+            Arc::clone(&self._dir),
+            Arc::clone(&self.log),
+            self.executor.clone(),
+            environment,
+        )
     }
 
     /// As after a restart: nothing but the log is left.
     pub fn resumed(&self) -> Desk {
-        Desk::open(Arc::clone(&self._dir), Arc::clone(&self.log), self.executor.clone(), self.environment.clone())
+        Desk::open(
+            Arc::clone(&self._dir),
+            Arc::clone(&self.log),
+            self.executor.clone(),
+            self.environment.clone(),
+        )
     }
 
     pub fn tool(&self, name: &str) -> &Arc<dyn Tool> {
@@ -180,7 +194,9 @@ impl Desk {
 }
 
 pub fn names(folder: &Path) -> Vec<String> {
-    let entry = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().to_string_lossy().into_owned();
+    let entry = |entry: std::io::Result<fs::DirEntry>| {
+        entry.unwrap().file_name().to_string_lossy().into_owned()
+    };
     let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(entry).collect();
     names.sort();
     names

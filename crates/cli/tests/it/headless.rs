@@ -1,0 +1,210 @@
+//! `ostler -p`: what it prints, where, and how it exits.
+
+use crate::support::{World, finish};
+use ostler_model_server::{OnEnd, Script, calls, status, text};
+use serde_json::json;
+use std::io::Write;
+use std::process::Stdio;
+
+fn bash(command: &str) -> ostler_model_server::Reply {
+    calls([("Bash", json!({ "command": command }))])
+}
+
+#[test]
+fn text_is_the_answer_on_stdout_and_usage_on_stderr() {
+    let world = World::new(Script::new().answer(bash("echo 1")).answer(text("It is **one**.\n")));
+    let ran = world.run(&["-p", "go"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It is **one**.\n"));
+    assert!(ran.stderr.contains("tokens:") && ran.stderr.contains('$'), "{}", ran.stderr);
+    world.assert_never_rejected();
+}
+
+#[test]
+fn the_prompt_may_come_from_standard_input_or_both() {
+    for (args, piped, want) in [
+        (vec!["-p"], "from the pipe", "from the pipe"),
+        (vec!["-p", "explain"], "from the pipe", "explain\n\nfrom the pipe"),
+        (vec!["-p", "explain"], "", "explain"),
+    ] {
+        let world = World::new(Script::new().answer(text("ok")));
+        let mut child = world.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(piped.as_bytes()).unwrap();
+        assert_eq!(finish(child).code, Some(0));
+        let request = &world.server.requests()[0];
+        assert_eq!(request.messages()[0]["content"][1]["text"], want);
+    }
+    let world = World::new(Script::new());
+    let ran = world.run(&["-p"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("no prompt"), "{}", ran.stderr);
+}
+
+#[test]
+fn json_is_one_result_object() {
+    let world = World::new(Script::new().answer(text("hi")));
+    let ran = world.run(&["-p", "go", "--output-format", "json"]);
+    assert_eq!(ran.stdout.lines().count(), 1);
+    let result = ran.result();
+    assert_eq!(result["type"], "result");
+    assert_eq!((&result["subtype"], &result["is_error"], &result["result"]), (&json!("success"), &json!(false), &json!("hi")));
+    assert_eq!((&result["terminal_reason"], &result["stop_reason"]), (&json!("completed"), &json!("end_turn")));
+    assert!(result["total_cost_usd"].as_f64().unwrap() > 0.0);
+    assert!(result["usage"]["cache_creation_input_tokens"].as_u64().unwrap() > 100);
+    assert_eq!(result["modelUsage"]["scripted"]["outputTokens"], result["usage"]["output_tokens"]);
+}
+
+#[test]
+fn stream_json_tells_everything_in_order() {
+    let world = World::new(Script::new().answer(text("Look.").call("Bash", json!({"command": "echo 1"}))).answer(text("done")));
+    let frames = world.run(&["-p", "go", "--output-format", "stream-json", "--verbose"]).frames();
+    let kinds: Vec<String> = frames
+        .iter()
+        .map(|f| match f["type"].as_str().unwrap() {
+            "system" => format!("system/{}", f["subtype"].as_str().unwrap()),
+            "assistant" | "user" => format!("{} {}", f["type"].as_str().unwrap(), f["message"]["content"][0]["type"].as_str().unwrap()),
+            other => other.to_owned(),
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        ["system/init", "assistant text", "assistant tool_use", "user tool_result", "system/transition", "assistant text", "result"]
+    );
+    let session = &frames[0]["session_id"];
+    assert!(frames.iter().all(|f| f["session_id"] == *session && f["uuid"].is_string()));
+    assert_eq!(frames[0]["tools"], json!(["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"]));
+    assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
+}
+
+#[test]
+fn partial_messages_carry_the_models_own_events() {
+    let world = World::new(Script::new().answer(text("hello there")));
+    let ran = world.run(&["-p", "go", "--output-format", "stream-json", "--include-partial-messages"]);
+    let frames = ran.frames();
+    let events: Vec<&str> =
+        frames.iter().filter(|f| f["type"] == "stream_event").map(|f| f["event"]["type"].as_str().unwrap()).collect();
+    assert_eq!(events.first(), Some(&"message_start"));
+    assert_eq!(events.last(), Some(&"message_stop"));
+    assert!(events.contains(&"content_block_delta"));
+}
+
+#[test]
+fn exit_codes() {
+    let limit = ["-p", "go", "--max-turns", "1", "--permission-mode", "bypassPermissions"];
+    let budget = ["-p", "go", "--max-budget-usd", "0.0001"];
+    let plain = ["-p", "go"];
+    let cases: [(&str, Script, &[&str], i32); 9] = [
+        ("done", Script::new().answer(text("ok")), &plain, 0),
+        ("an error of the model", Script::new().answer(status(400)).forever(), &plain, 1),
+        ("a refusal", Script::new().answer(text("").stop("refusal")), &plain, 1),
+        ("a wrong flag", Script::new(), &["-p", "go", "--no-such-flag"], 2),
+        ("a rule on command lines", Script::new(), &["-p", "go", "--allowedTools", "Bash(git status:*)"], 2),
+        ("everything refused", Script::new().answer(bash("touch x")).answer(text("I may not.")), &plain, 4),
+        ("turn limit", Script::new().answer(bash("echo 1")).forever(), &limit, 5),
+        ("money limit", Script::new().answer(text("ok")), &budget, 5),
+        ("an unknown session", Script::new(), &["-p", "go", "--resume", "00000000-0000-0000-0000-000000000000"], 1),
+    ];
+    for (name, script, args, code) in cases {
+        let world = World::new(script.on_end(OnEnd::Error));
+        let ran = world.run(args);
+        assert_eq!(ran.code, Some(code), "{name}: {} {}", ran.stdout, ran.stderr);
+        assert!(code == 0 || !ran.stderr.trim().is_empty(), "{name} says nothing");
+        assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("stack backtrace"), "{name}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn without_a_key_three_lines_help() {
+    let world = World::new(Script::new());
+    let ran = finish(world.command(&["-p", "go"]).env_remove("ANTHROPIC_API_KEY").spawn().unwrap());
+    assert_eq!(ran.code, Some(3));
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", ran.stderr);
+    assert!(lines[0].contains("ANTHROPIC_API_KEY") && lines[1].contains("OpenAI") && lines[2].contains("ostler demo"));
+    assert_eq!(world.server.requests().len(), 0);
+}
+
+#[test]
+fn the_gate_fails_closed() {
+    let cases = [
+        ("echo 1", true),
+        ("cat notes.txt", true),
+        ("cat /etc/passwd", false),
+        ("touch x", false),
+        ("echo 1 > x", false),
+        ("cat $(ls)", false),
+        ("bash -c 'echo 1'", false),
+    ];
+    for (command, runs) in cases {
+        let world = World::new(Script::new().answer(bash(command)).answer(text("ok")));
+        world.file("notes.txt", "n\n");
+        let ran = world.run(&["-p", "go", "--output-format", "json"]);
+        let denied = ran.result()["permission_denials"].as_array().unwrap().len();
+        assert_eq!(denied == 0, runs, "{command}: {}", ran.stdout);
+        assert_eq!(ran.code, Some(if runs { 0 } else { 4 }), "{command}");
+        assert!(!world.project().join("x").exists());
+    }
+}
+
+#[test]
+fn modes_and_rules_open_what_they_name() {
+    let edit = || calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]);
+    let outside = || calls([("Write", json!({"file_path": "../outside.txt", "content": "x"}))]);
+    let cases: [(&str, ostler_model_server::Reply, &[&str], bool); 8] = [
+        ("default asks for a write", edit(), &[], false),
+        ("acceptEdits allows it", edit(), &["--permission-mode", "acceptEdits"], true),
+        ("but not outside", outside(), &["--permission-mode", "acceptEdits"], false),
+        ("a file rule allows it", edit(), &["--allowedTools", "Edit(./**)"], true),
+        ("another file rule does not", edit(), &["--allowedTools", "Edit(./src/**)"], false),
+        ("plan changes nothing", edit(), &["--permission-mode", "plan", "--allowedTools", "Write"], false),
+        ("a denial beats bypass", edit(), &["--permission-mode", "bypassPermissions", "--disallowedTools", "Edit(./a.txt)"], false),
+        ("dontAsk refuses", edit(), &["--permission-mode", "dontAsk"], false),
+    ];
+    for (name, call, args, runs) in cases {
+        let world = World::new(Script::new().answer(call).answer(text("ok")));
+        let args: Vec<&str> = ["-p", "go", "--output-format", "json"].iter().chain(args).copied().collect();
+        let ran = world.run(&args);
+        assert_eq!(world.project().join("a.txt").exists(), runs, "{name}: {} {}", ran.stdout, ran.stderr);
+        assert!(!world.home().parent().unwrap().join("outside.txt").exists());
+        world.assert_never_rejected();
+    }
+}
+
+#[test]
+fn tools_can_be_chosen() {
+    let names = |args: &[&str]| {
+        let world = World::new(Script::new().answer(text("ok")));
+        let args: Vec<&str> = ["-p", "go"].iter().chain(args).copied().collect();
+        let ran = world.run(&args);
+        let Some(request) = world.server.requests().pop() else { return Err((ran.code, ran.stderr)) };
+        let tools = request.json()["tools"].as_array().cloned().unwrap_or_default();
+        Ok(tools.iter().map(|t| t["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(names(&["--tools", "Read,Grep"]).unwrap(), ["Grep", "Read"]);
+    assert_eq!(names(&["--tools", ""]).unwrap(), Vec::<String>::new());
+    assert_eq!(names(&["--disallowedTools", "Bash,Write,Edit"]).unwrap(), ["Glob", "Grep", "Read", "Revert"]);
+    let (code, said) = names(&["--tools", "Nope"]).unwrap_err();
+    assert_eq!(code, Some(2));
+    assert!(said.contains("Nope") && said.contains("Bash"), "{said}");
+}
+
+#[test]
+fn a_closed_pipe_is_a_quiet_end() {
+    let world = World::new(Script::new().answer(text("x".repeat(200_000))));
+    let mut child = world.command(&["-p", "go"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = finish(child);
+    assert_ne!(ran.code, Some(0));
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_demo_tells_its_story() {
+    let world = World::new(Script::new());
+    let ran = world.run(&["demo"]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.stdout, ran.stderr);
+    for part in ["Plan:", "Grep", "got -42", "Edit", "ok: the total is 42", "The test passes", "tokens:", "ostler-demo-"] {
+        assert!(ran.stdout.contains(part), "{part} is missing in {}", ran.stdout);
+    }
+    let folder = ran.stdout.split_whitespace().find(|w| w.contains("ostler-demo-")).unwrap().to_owned();
+    std::fs::remove_dir_all(folder).unwrap();
+}

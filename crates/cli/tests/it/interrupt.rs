@@ -1,0 +1,69 @@
+//! Ctrl+C at any moment: control back, everything kept, every call answered, exit 130.
+
+use crate::support::{PATIENCE, World, finish, processes_with, signal, unique_sleep, until, wait};
+use ostler_model_server::{Script, calls, status, text};
+use rustix::process::Signal;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const GO: [&str; 6] = ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
+
+/// Far more than it takes, far less than anything it could be waiting for.
+const SOON: Duration = Duration::from_secs(10);
+
+#[test]
+fn in_the_stream_the_partial_text_is_kept() {
+    let world = World::new(Script::new().answer(text("one two three").gate("hold")).answer(text("ok")));
+    let child = world.command(&GO).spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    let began = Instant::now();
+    signal(&child, Signal::INT);
+    let ran = finish(child);
+    assert!(began.elapsed() < SOON);
+    assert_eq!((ran.code, ran.terminal().as_str()), (Some(130), "aborted_streaming"), "{}", ran.stderr);
+    world.server.gate("hold").release();
+    assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
+    let messages = world.server.requests().pop().unwrap().json()["messages"].to_string();
+    assert!(messages.contains("one two three") && messages.contains("interrupted"), "{messages}");
+    world.assert_never_rejected();
+}
+
+#[test]
+fn in_a_tool_every_call_is_answered() {
+    let mark = unique_sleep();
+    let slow = format!("echo begun; sleep {mark}");
+    let world = World::new(
+        Script::new()
+            .answer(calls([("Bash", json!({"command": "echo quick"})), ("Bash", json!({"command": slow})), ("Bash", json!({"command": "touch never"}))]))
+            .answer(text("ok")),
+    );
+    let child = world.command(&GO).spawn().unwrap();
+    until("the command runs", || !processes_with(&mark).is_empty());
+    let began = Instant::now();
+    signal(&child, Signal::INT);
+    let ran = finish(child);
+    assert!(began.elapsed() < SOON);
+    assert_eq!((ran.code, ran.terminal().as_str()), (Some(130), "aborted_tools"), "{}", ran.stderr);
+    assert!(processes_with(&mark).is_empty(), "the command is still running");
+    assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
+    let request = world.server.requests().pop().unwrap();
+    let results = request.messages()[2]["content"].to_string();
+    assert!(results.contains("quick") && results.contains("Stopped by the user") && results.contains("Not run"), "{results}");
+    assert!(!world.project().join("never").exists());
+    world.assert_never_rejected();
+}
+
+#[test]
+fn in_a_back_off() {
+    let world = World::new(Script::new().answer(status(429).header("retry-after", "100")).answer(text("ok")));
+    let mut command = world.command(&GO);
+    let child = command.spawn().unwrap();
+    wait(world.server.wait_for_requests(1, PATIENCE)).unwrap();
+    signal(&child, Signal::INT);
+    let began = Instant::now();
+    let ran = finish(child);
+    assert!(began.elapsed() < SOON);
+    assert_eq!((ran.code, ran.terminal().as_str()), (Some(130), "aborted_streaming"), "{} {}", ran.stdout, ran.stderr);
+    assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
+    world.assert_never_rejected();
+}

@@ -1,0 +1,130 @@
+//! Sessions: found, resumed, copied, named, locked.
+
+use crate::support::{World, finish, wait};
+use ostler_model_server::{Script, calls, text};
+use serde_json::{Value, json};
+
+fn id_of(ran: &crate::support::Ran) -> String {
+    ran.result()["session_id"].as_str().unwrap().to_owned()
+}
+
+fn json_run(world: &World, args: &[&str]) -> crate::support::Ran {
+    let args: Vec<&str> = args.iter().chain(&["--output-format", "json"]).copied().collect();
+    world.run(&args)
+}
+
+fn said(world: &World, n: usize) -> String {
+    world.server.requests()[n].json()["messages"].to_string()
+}
+
+#[test]
+fn resume_continue_and_fork() {
+    let world = World::new(Script::new().answer(text("answer")).forever());
+    let first = json_run(&world, &["-p", "prompt one"]);
+    let id = id_of(&first);
+    let resumed = json_run(&world, &["-p", "prompt two", "--resume", &id]);
+    assert_eq!(id_of(&resumed), id);
+    assert!(said(&world, 1).contains("prompt one") && said(&world, 1).contains("answer"));
+    let by_prefix = json_run(&world, &["-p", "prompt three", "--resume", &id[..13]]);
+    assert_eq!(id_of(&by_prefix), id);
+    let continued = json_run(&world, &["-p", "prompt four", "--continue"]);
+    assert_eq!(id_of(&continued), id);
+    let log = std::fs::read(world.logs().pop().unwrap()).unwrap();
+    let forked = json_run(&world, &["-p", "prompt five", "--resume", &id, "--fork-session"]);
+    assert_ne!(id_of(&forked), id);
+    assert!(said(&world, 4).contains("prompt one") && said(&world, 4).contains("prompt five"));
+    let original = world.logs().into_iter().find(|path| path.to_str().unwrap().contains(&id)).unwrap();
+    assert_eq!(std::fs::read(original).unwrap(), log, "the original is untouched");
+    world.assert_never_rejected();
+}
+
+#[test]
+fn continue_without_history_starts_fresh_and_other_folders_do_not_count() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    assert_eq!(world.run(&["-p", "one", "--continue"]).code, Some(0));
+    let elsewhere = world.home().parent().unwrap().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let ran = finish(world.command(&["-p", "two", "--continue"]).current_dir(&elsewhere).spawn().unwrap());
+    assert_eq!(ran.code, Some(0));
+    assert!(!said(&world, 1).contains("\"one\""));
+    assert_eq!(world.logs().len(), 2);
+}
+
+#[test]
+fn a_session_can_be_named_once() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    let id = "6f1d0e52-6a44-4f0e-9c5b-0d8f3f2b7a11";
+    assert_eq!(id_of(&json_run(&world, &["-p", "go", "--session-id", id])), id);
+    let twice = world.run(&["-p", "go", "--session-id", id]);
+    assert_eq!(twice.code, Some(1));
+    assert!(twice.stderr.contains("exists already"), "{}", twice.stderr);
+    assert_eq!(world.run(&["-p", "go", "--session-id", "not-a-uuid"]).code, Some(2));
+}
+
+#[test]
+fn a_session_in_use_is_refused_and_can_be_forked() {
+    let world = World::new(Script::new().answer(text("open").gate("hold")).answer(text("ok")).forever());
+    let child = world.command(&["-p", "first", "--output-format", "json"]).spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    let second = world.run(&["-p", "second", "--continue"]);
+    assert_eq!(second.code, Some(74), "{}", second.stderr);
+    assert!(second.stderr.contains("another process"), "{}", second.stderr);
+    let fork = world.run(&["-p", "second", "--continue", "--fork-session"]);
+    assert_eq!(fork.code, Some(0), "{}", fork.stderr);
+    world.server.gate("hold").release();
+    assert_eq!(finish(child).code, Some(0));
+    world.assert_never_rejected();
+}
+
+#[test]
+fn sessions_are_listed_newest_first() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    world.run(&["-p", "the first of them"]);
+    world.run(&["-p", "the second of them"]);
+    let listed = world.run(&["sessions", "--json"]);
+    let rows: Vec<Value> = listed.frames();
+    let titles: Vec<&str> = rows.iter().map(|row| row["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["the second of them", "the first of them"]);
+    assert!(world.run(&["sessions"]).stdout.contains("the first of them"));
+}
+
+#[test]
+fn revert_works_after_a_resume() {
+    let write = calls([("Read", json!({"file_path": "a.txt"})), ("Write", json!({"file_path": "a.txt", "content": "new\n"}))]);
+    let revert = calls([("Revert", json!({"file_path": "a.txt"}))]);
+    let world = World::new(Script::new().answer(write).answer(text("ok")).answer(revert).answer(text("ok")));
+    world.file("a.txt", "old\n");
+    world.run(&["-p", "go", "--permission-mode", "acceptEdits"]);
+    assert_eq!(world.read("a.txt"), "new\n");
+    world.run(&["-p", "undo", "--continue", "--permission-mode", "acceptEdits"]);
+    assert_eq!(world.read("a.txt"), "old\n");
+    world.assert_never_rejected();
+}
+
+#[test]
+fn a_torn_log_is_reported_and_used() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    world.run(&["-p", "first"]);
+    let path = world.logs().pop().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.extend_from_slice(b"9 0000");
+    std::fs::write(&path, &bytes).unwrap();
+    let ran = world.run(&["-p", "second", "--continue"]);
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.stderr.lines().filter(|line| !line.contains("tokens:")).count(), 1, "{}", ran.stderr);
+    assert!(said(&world, 1).contains("first"));
+}
+
+#[test]
+fn a_home_that_cannot_be_used_is_said_at_once() {
+    let world = World::new(Script::new());
+    std::fs::write(world.home(), "a file").unwrap();
+    let ran = world.run(&["-p", "go"]);
+    assert_eq!(ran.code, Some(74), "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    assert_eq!(world.server.requests().len(), 0);
+    for home in ["relative/path", ""] {
+        let ran = finish(world.command(&["-p", "go"]).env("OSTLER_HOME", home).env("HOME", home).spawn().unwrap());
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    }
+}
