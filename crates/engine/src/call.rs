@@ -67,19 +67,30 @@ impl Verdict {
     }
 
     fn store_failed(error: StoreError) -> Self {
-        let output = ToolOutput::error(format!("Not run: the session log cannot be written ({error})."));
+        let output =
+            ToolOutput::error(format!("Not run: the session log cannot be written ({error})."));
         Verdict { store_error: Some(error), ..Verdict::not_run(output) }
     }
 }
 
 /// Whatever panics on the way is the call's result; the calls behind it go on.
-pub(crate) async fn perform(agent: Arc<Agent>, job: Job, index: usize, signals: Arc<Signals>) -> Verdict {
+pub(crate) async fn perform(
+    agent: Arc<Agent>,
+    job: Job,
+    index: usize,
+    signals: Arc<Signals>,
+) -> Verdict {
     let (name, began) = (job.name.clone(), job.began.clone());
     let performed = AssertUnwindSafe(performed(agent, job, index, signals)).catch_unwind().await;
     performed.unwrap_or_else(|_| Verdict::panicked(&name, began.get().is_some()))
 }
 
-async fn performed(agent: Arc<Agent>, mut job: Job, index: usize, signals: Arc<Signals>) -> Verdict {
+async fn performed(
+    agent: Arc<Agent>,
+    mut job: Job,
+    index: usize,
+    signals: Arc<Signals>,
+) -> Verdict {
     match ask(&agent, &mut job, index, &signals).await {
         Ok(None) => {}
         Ok(Some(denied)) => return denied,
@@ -103,7 +114,12 @@ async fn performed(agent: Arc<Agent>, mut job: Job, index: usize, signals: Arc<S
 }
 
 /// Nothing runs before a person said yes, where one must.
-async fn ask(agent: &Agent, job: &mut Job, index: usize, signals: &Signals) -> Result<Option<Verdict>, StoreError> {
+async fn ask(
+    agent: &Agent,
+    job: &mut Job,
+    index: usize,
+    signals: &Signals,
+) -> Result<Option<Verdict>, StoreError> {
     // Until the end of this function the next question waits.
     let Some(Asks { why, before, answered: _answered }) = job.asks.take() else { return Ok(None) };
     if let Some(before) = before {
@@ -125,7 +141,9 @@ async fn ask(agent: &Agent, job: &mut Job, index: usize, signals: &Signals) -> R
     };
     let (verdict, why, denied) = match reply {
         Reply::Yes => (Recorded::Allow, "the user said yes".to_owned(), None),
-        Reply::YesForSession => (Recorded::Allow, "the user said yes for this session".to_owned(), None),
+        Reply::YesForSession => {
+            (Recorded::Allow, "the user said yes for this session".to_owned(), None)
+        }
         Reply::No(why) => (Recorded::Deny, why.clone(), Some(Verdict::denied(&why))),
     };
     agent.journal.write(Entry::Decided { call: job.id.clone(), verdict, why })?;

@@ -17,7 +17,12 @@ pub struct Gate {
 }
 
 impl Gate {
-    pub fn new(rules: Rules, mode: Mode, workspace: Workspace, approver: Arc<dyn Approver>) -> Self {
+    pub fn new(
+        rules: Rules,
+        mode: Mode,
+        workspace: Workspace,
+        approver: Arc<dyn Approver>,
+    ) -> Self {
         Gate {
             rules,
             mode,

@@ -123,7 +123,11 @@ impl Journal {
         self.sync().await
     }
 
-    pub(crate) fn finished(&self, result: Block, seen: Vec<ostler_core::tool::Seen>) -> Result<(), StoreError> {
+    pub(crate) fn finished(
+        &self,
+        result: Block,
+        seen: Vec<ostler_core::tool::Seen>,
+    ) -> Result<(), StoreError> {
         self.write(Entry::CallFinished { result, seen })
     }
 

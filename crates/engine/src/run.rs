@@ -143,7 +143,11 @@ impl Turn {
             view: state.view.clone(),
             max_output: self.granted,
             thinking: settings.thinking,
-            retries: if waits_for_fallback { settings.retries_before_fallback } else { settings.retries },
+            retries: if waits_for_fallback {
+                settings.retries_before_fallback
+            } else {
+                settings.retries
+            },
             raw_events: settings.raw_events,
         }
     }
@@ -155,18 +159,22 @@ impl Turn {
             match fact {
                 Fact::Answered(item) => {
                     let (usage, stop) = self.sealing.take().unwrap_or_default();
-                    let entry = Entry::Answer { message: item.message().clone(), stop: stop.clone() };
+                    let entry =
+                        Entry::Answer { message: item.message().clone(), stop: stop.clone() };
                     journal.write(entry)?;
                     self.tally.answered(item.message().text());
                     if self.tools.has_changing() {
                         journal.sync().await?;
                     }
-                    let price = self.agent.model.info(self.agent.model_id(state.recovery.fell_back)).price;
+                    let price =
+                        self.agent.model.info(self.agent.model_id(state.recovery.fell_back)).price;
                     let cost = price.map(|price| price.cost(&usage));
                     self.out.emit(Event::AnswerSealed { usage, cost, stop }).await;
                 }
                 Fact::Dropped => self.out.emit(Event::AnswerDropped).await,
-                Fact::Noted(item) => journal.write(Entry::Note { message: item.message().clone() })?,
+                Fact::Noted(item) => {
+                    journal.write(Entry::Note { message: item.message().clone() })?
+                }
                 Fact::Went(why) => {
                     journal.write(Entry::Went { why })?;
                     self.out.emit(Event::Went(why)).await;

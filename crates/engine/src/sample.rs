@@ -17,14 +17,20 @@ use tokio::time::Instant;
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
 impl Turn {
-    pub(crate) async fn sample(&mut self, state: &State, fallback: bool, stream_retry: u8) -> Outcome {
+    pub(crate) async fn sample(
+        &mut self,
+        state: &State,
+        fallback: bool,
+        stream_retry: u8,
+    ) -> Outcome {
         let mut request = self.request(state, fallback);
         request.max_output = self.granted;
         let model = request.model.clone();
         if self.backed_off(stream_retry).await.is_err() {
             return Outcome::Sampled { message: None, cut: false, end: SampleEnd::Cancelled };
         }
-        let started = Event::IterationStarted { n: state.iteration, model: model.clone(), why: state.last };
+        let started =
+            Event::IterationStarted { n: state.iteration, model: model.clone(), why: state.last };
         self.out.emit(started).await;
         let (mut answer, since) = (Answer::default(), Instant::now());
         let mut stream = self.agent.model.stream(request);
@@ -32,15 +38,16 @@ impl Turn {
             tokio::select! {
                 biased;
                 () = self.interrupt.cancelled() => break SampleEnd::Cancelled,
-                happened = self.tools.happened(), if self.tools.is_busy() => {
-                    if self.tell(happened).await.is_err() {
-                        return Outcome::StoreFailed;
-                    }
-                }
+                // Before the calls: an answer ends, but a call may always have something more to say.
                 event = stream.next() => {
                     let event = event.unwrap_or_else(|| Err(ended_early()));
                     if let Some(end) = self.absorb(event, &mut answer, state, &model).await {
                         break end;
+                    }
+                }
+                happened = self.tools.happened(), if self.tools.is_busy() => {
+                    if self.tell(happened).await.is_err() {
+                        return Outcome::StoreFailed;
                     }
                 }
             }
@@ -112,10 +119,16 @@ impl Turn {
             _ if answer.is_empty() => SampleEnd::Empty,
             StopReason::Other(reason) => {
                 let reason = if reason.is_empty() { "none" } else { &reason };
-                self.notice(Level::Warning, format!("The model stopped for an unknown reason: {reason}.")).await;
+                self.notice(
+                    Level::Warning,
+                    format!("The model stopped for an unknown reason: {reason}."),
+                )
+                .await;
                 SampleEnd::EndOfTurn
             }
-            StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence => SampleEnd::EndOfTurn,
+            StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence => {
+                SampleEnd::EndOfTurn
+            }
         }
     }
 

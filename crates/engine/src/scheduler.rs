@@ -41,7 +41,10 @@ pub(crate) struct Call {
 enum CallState {
     Waiting,
     /// `began` is empty while the call still waits for an answer or for the disk.
-    Running { began: Arc<OnceLock<Instant>>, tail: Arc<Mutex<String>> },
+    Running {
+        began: Arc<OnceLock<Instant>>,
+        tail: Arc<Mutex<String>>,
+    },
     Done(Verdict),
 }
 
@@ -77,7 +80,8 @@ pub(crate) fn startable(slots: &[Slot<'_>], sealed: bool, room: usize) -> Vec<us
         }
         let early = slot.access.is_harmless() && !slot.asks;
         let earlier = slots.get(..i).unwrap_or_default();
-        let free = || earlier.iter().all(|e| e.stage == Stage::Done || !e.access.conflicts(slot.access));
+        let free =
+            || earlier.iter().all(|e| e.stage == Stage::Done || !e.access.conflicts(slot.access));
         if slot.stage == Stage::Waiting && (sealed || early) && free() {
             start.push(i);
         }
@@ -106,7 +110,7 @@ impl Scheduler {
                 self.calls.push(Call { id, name, input, access, asks, state: CallState::Waiting });
                 self.start_what_can();
             }
-            Err(verdict) => self.answered(id, name, input, verdict),
+            Err(verdict) => self.answered(id, name, input, *verdict),
         }
     }
 
@@ -121,19 +125,24 @@ impl Scheduler {
         self.calls.push(Call { id, name, input, access, asks: None, state });
     }
 
-    fn judge(&self, name: &str, input: &Value) -> Result<(Access, Option<String>), Verdict> {
+    fn judge(&self, name: &str, input: &Value) -> Result<(Access, Option<String>), Box<Verdict>> {
         let Some(tool) = self.agent.tools.get(name) else {
             let known: Vec<_> = self.agent.tools.names().collect();
-            let text = texts::UNKNOWN_TOOL.replace("{name}", name).replace("{known}", &known.join(", "));
-            return Err(Verdict::not_run(ToolOutput::misuse(text)));
+            let text =
+                texts::UNKNOWN_TOOL.replace("{name}", name).replace("{known}", &known.join(", "));
+            return Err(Box::new(Verdict::not_run(ToolOutput::misuse(text))));
         };
         // Every tool is foreign here, also before it runs.
-        let access = catch_unwind(AssertUnwindSafe(|| tool.access(input)));
-        let access = access.map_err(|_| Verdict::panicked(name, false))?.map_err(Verdict::not_run)?;
+        let access = catch_unwind(AssertUnwindSafe(|| tool.access(input).map_err(Box::new)));
+        let access = match access {
+            Ok(Ok(access)) => access,
+            Ok(Err(misuse)) => return Err(Box::new(Verdict::not_run(*misuse))),
+            Err(_) => return Err(Box::new(Verdict::panicked(name, false))),
+        };
         match self.agent.gate.judge(name, &access) {
             Decision::Allow { .. } => Ok((access, None)),
             Decision::Ask { why } => Ok((access, Some(why))),
-            Decision::Deny { why } => Err(Verdict::denied(&why)),
+            Decision::Deny { why } => Err(Box::new(Verdict::denied(&why))),
         }
     }
 
@@ -211,7 +220,9 @@ impl Scheduler {
         for index in 0..self.calls.len() {
             let verdict = match self.calls.get(index).map(|call| &call.state) {
                 None | Some(CallState::Done(_)) => continue,
-                Some(CallState::Running { began, tail }) => began.get().map(|since| stopped_verdict(*since, tail)),
+                Some(CallState::Running { began, tail }) => {
+                    began.get().map(|since| stopped_verdict(*since, tail))
+                }
                 Some(CallState::Waiting) => None,
             };
             let not_started = || Verdict::not_run(ToolOutput::error(texts::NOT_STARTED));

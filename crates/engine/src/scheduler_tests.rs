@@ -23,12 +23,10 @@ const STAGES: [Stage; 3] = [Stage::Waiting, Stage::Running, Stage::Done];
 
 /// Written down by hand, so that a wrong `Access::conflicts` cannot agree with itself.
 fn conflict(a: Kind, b: Kind) -> bool {
-    match (a, b) {
-        (Unknown, _) | (_, Unknown) => true,
-        (WriteA, WriteA) | (WriteB, WriteB) => true,
-        (Harmless, WriteA) | (WriteA, Harmless) => true,
-        _ => false,
-    }
+    let clash = |a, b| {
+        a == Unknown || matches!((a, b), (WriteA, WriteA) | (WriteB, WriteB) | (WriteA, Harmless))
+    };
+    clash(a, b) || clash(b, a)
 }
 
 struct Accesses([(Kind, Access); 6]);
@@ -68,7 +66,8 @@ fn obstacle(calls: &[(Kind, Stage)], i: usize, sealed: bool) -> Option<&'static 
     if !sealed && kind != Harmless {
         return Some("the answer is open");
     }
-    let blocked = calls[..i].iter().any(|(other, stage)| *stage != Stage::Done && conflict(*other, kind));
+    let blocked =
+        calls[..i].iter().any(|(other, stage)| *stage != Stage::Done && conflict(*other, kind));
     blocked.then_some("an earlier call conflicts")
 }
 
@@ -88,7 +87,11 @@ fn check_laws(calls: &[(Kind, Stage)], sealed: bool, room: usize, started: &[usi
     assert!(may.take(room).eq(started.iter().copied()), "left behind: {}", case());
     let waiting = calls.iter().any(|(_, stage)| *stage == Stage::Waiting);
     let running = calls.iter().any(|(_, stage)| *stage == Stage::Running);
-    assert!(!(waiting && sealed && !running && room > 0 && started.is_empty()), "stuck: {}", case());
+    assert!(
+        !(waiting && sealed && !running && room > 0 && started.is_empty()),
+        "stuck: {}",
+        case()
+    );
 }
 
 /// All combinations of kinds and stages, told as a number in base 18.
@@ -155,7 +158,8 @@ fn walk(accesses: &Accesses, kinds: &[Kind], room: usize) {
     let mut ends = 0;
     while let Some((mut stages, sealed)) = todo.pop() {
         let running = |stages: &[u8]| stages.iter().filter(|stage| **stage == 1).count();
-        let calls: Vec<_> = kinds.iter().copied().zip(stages.iter().map(|stage| STAGES[*stage as usize])).collect();
+        let calls: Vec<_> =
+            kinds.iter().copied().zip(stages.iter().map(|stage| STAGES[*stage as usize])).collect();
         for i in accesses.startable(&calls, sealed, room - running(&stages)) {
             stages[i] = 1;
         }

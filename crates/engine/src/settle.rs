@@ -9,7 +9,9 @@ use ostler_core::turn::{Outcome, ToolsEnd};
 impl Turn {
     pub(crate) async fn settle(&mut self) -> Outcome {
         match self.settled().await {
-            Ok(end) => Outcome::ToolsSettled { results: self.tools.results(), extra: Vec::new(), end },
+            Ok(end) => {
+                Outcome::ToolsSettled { results: self.tools.results(), extra: Vec::new(), end }
+            }
             Err(()) => Outcome::StoreFailed,
         }
     }
@@ -44,7 +46,8 @@ impl Turn {
     }
 
     async fn tell_signal(&self, signal: Signal) {
-        let (Signal::Started(index) | Signal::Asked(index, _) | Signal::Progress(index, _)) = &signal;
+        let (Signal::Started(index) | Signal::Asked(index, _) | Signal::Progress(index, _)) =
+            &signal;
         let Some(call) = self.tools.call(*index) else { return };
         let (id, name) = (call.id.clone(), call.name.clone());
         let event = match signal {

@@ -2,7 +2,8 @@
 
 macro_rules! text {
     ($name:ident, $path:literal) => {
-        pub(crate) const $name: &str = include_str!(concat!("../../../prompts/", $path)).trim_ascii();
+        pub(crate) const $name: &str =
+            include_str!(concat!("../../../prompts/", $path)).trim_ascii();
     };
 }
 

@@ -148,6 +148,7 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
         Ok(first) => first,
         Err(_) => {
             link.abandon();
+            link.end_orphans();
             return Err(Refusal::Failed(ExecError::SupervisorLost));
         }
     };
@@ -161,7 +162,10 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
             ExecError::from_failure(failure, command.program.clone(), command.cwd.clone(), bytes)
         }
         _ if link.is_closed() => ExecError::Closed,
-        _ if link.is_lost() => ExecError::SupervisorLost,
+        _ if link.is_lost() => {
+            link.end_orphans();
+            ExecError::SupervisorLost
+        }
         // Alive, but it dropped the request: it had no descriptor left to receive ours.
         _ => ExecError::Resources {
             doing: "hand the command to the supervisor",

@@ -17,9 +17,13 @@
 //! - **Bounded**: captured output, request size, restarts, and each wait for something foreign.
 //! - No descriptor leaks into a command: everything is close-on-exec from its creation.
 //!
-//! Linux only. Deliberately absent: reading our own environment (the caller passes it in), a PATH search
-//! (programs are absolute paths), interpreting terminal output, standard input for commands
+//! Linux only. Deliberately absent: reading our own environment (the caller passes it in), a PATH
+//! search (programs are absolute paths), interpreting terminal output, standard input for commands
 //! (always `/dev/null`), and deciding *whether* a command may run.
+//!
+//! Known limits: if client and supervisor are killed in the same moment, commands die but what
+//! they have started lives on. A process that became another user (`sudo`) cannot be killed by an
+//! ordinary user's supervisor.
 
 mod capture;
 mod command;
@@ -28,6 +32,7 @@ mod error;
 mod executor;
 mod ladder;
 mod link;
+mod marks;
 mod progress;
 mod readable;
 mod running;

@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::error::ExecError;
+use crate::marks::Marks;
 use crate::readable::readable;
 use crate::socket;
 use crate::wire::GREETING;
@@ -133,10 +134,17 @@ impl Link {
         self.process().id()
     }
 
-    /// Ends a supervisor that does not answer. What it had started dies with it, except what
-    /// left its group.
+    /// Kills a supervisor that does not answer.
     pub(crate) fn abandon(&self) {
         let _ = self.process().kill();
+    }
+
+    /// Ends what a dead supervisor has left. Its commands were set to die with it, but not what
+    /// they have started.
+    pub(crate) fn end_orphans(&self) {
+        // Held so that the supervisor is not reaped meanwhile, which would free its number.
+        let process = self.process();
+        Marks::new(process.id()).end_all();
     }
 
     /// Tells the supervisor to end everything, and waits until it has.
@@ -176,6 +184,9 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
+        if !self.is_closed() && self.is_lost() {
+            self.end_orphans();
+        }
         self.hang_up();
         let process = self.process.get_mut().unwrap_or_else(PoisonError::into_inner);
         if !matches!(process.try_wait(), Ok(None)) {

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
-use rustix::process::{Pid, Signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
@@ -145,14 +144,11 @@ impl Running {
         }
     }
 
-    /// The supervisor is gone. It set its commands to die with it, but their groups are ours to end.
     fn lost(&self) -> ExecError {
         if self.link.is_closed() {
             return ExecError::Closed;
         }
-        if let Some(group) = Pid::from_raw(self.pid).filter(|_| self.pid > 1) {
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-        }
+        self.link.end_orphans();
         ExecError::SupervisorLost
     }
 }

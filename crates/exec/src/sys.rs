@@ -1,5 +1,6 @@
 //! System calls that rustix does not offer, or whose safe form needs an owned descriptor, each
-//! behind a safe function. Used by the supervisor only, which has one thread.
+//! behind a safe function; and the process list. What changes descriptors or signals is for the
+//! supervisor only, which has one thread.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -114,4 +115,10 @@ pub(crate) fn realtime_limit(pid: i32) -> Option<u64> {
     // SAFETY: reads into a valid structure; a null new limit changes nothing.
     let result = unsafe { libc::prlimit(pid, libc::RLIMIT_RTTIME, std::ptr::null(), &mut limit) };
     (result == 0).then_some(limit.rlim_cur)
+}
+
+/// The entries of a directory in `/proc` that are numbers: processes or threads.
+pub(crate) fn numbers_in(directory: &str) -> Vec<i32> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

@@ -1,5 +1,6 @@
 //! What is known of models: names, limits, prices, ways of thinking. All of it is data, in `models.toml`.
 
+use crate::protocol::anthropic_messages::options::USUAL_BUDGET;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::Price;
 use ostler_core::ports::ModelInfo;
@@ -107,7 +108,9 @@ fn is_same_version(rest: &str) -> bool {
 
 impl Family {
     pub fn info(&self) -> ModelInfo {
-        ModelInfo { window: self.window, max_output: self.max_output, price: self.price.map(price) }
+        let thinking_budget = if self.thinking == Style::Budget { USUAL_BUDGET } else { 0 };
+        let (window, max_output) = (self.window, self.max_output);
+        ModelInfo { window, max_output, thinking_budget, price: self.price.map(price) }
     }
 }
 

@@ -21,7 +21,9 @@ pub fn prove(text: &str) -> Proof {
         Ok(()) if text.chars().count() > MAX_PLAIN_CHARS => {
             format!("it is longer than {MAX_PLAIN_CHARS} characters")
         }
-        Ok(()) if !reading.plain => "it is written in a way that is not plain enough to be sure".into(),
+        Ok(()) if !reading.plain => {
+            "it is written in a way that is not plain enough to be sure".into()
+        }
         Ok(()) => return Proof::Harmless { reads: found.reads, git: found.git },
     };
     Proof::Unproved { why, script: Some(reading.script) }
@@ -65,11 +67,16 @@ impl Found {
     fn stage(&mut self, stage: &Stage) -> Checked {
         match stage {
             Stage::Simple(command) => self.command(command),
-            Stage::Compound { body: Compound::Group(script) | Compound::Subshell(script), redirects } => {
+            Stage::Compound {
+                body: Compound::Group(script) | Compound::Subshell(script),
+                redirects,
+            } => {
                 self.script(script)?;
                 self.redirects(redirects)
             }
-            Stage::Compound { body, .. } => Err(format!("{} is not judged yet", compound_name(body))),
+            Stage::Compound { body, .. } => {
+                Err(format!("{} is not judged yet", compound_name(body)))
+            }
         }
     }
 
@@ -85,9 +92,16 @@ impl Found {
         let (program, words) = match words.split_first() {
             Some((sub, words)) if name == "git" => {
                 let sub = options::literal(sub)?;
-                (table::git(sub).ok_or_else(|| format!("git {sub} is not known to only read"))?, words)
+                (
+                    table::git(sub)
+                        .ok_or_else(|| format!("git {sub} is not known to only read"))?,
+                    words,
+                )
             }
-            _ => (table::program(name).ok_or_else(|| format!("{name} is not known to only read"))?, words),
+            _ => (
+                table::program(name).ok_or_else(|| format!("{name} is not known to only read"))?,
+                words,
+            ),
         };
         self.git |= name == "git";
         self.reads.extend(options::check(program, words).map_err(|why| format!("{name}: {why}"))?);

@@ -13,13 +13,14 @@ pub(crate) enum Token {
 
 /// Longest first.
 const OPERATORS: [&str; 23] = [
-    "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "|&", "&>", "<<", ">>", "<&", ">&", "<>", ">|", "&", "|", ";",
-    "<", ">", "(", ")",
+    "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "|&", "&>", "<<", ">>", "<&", ">&", "<>",
+    ">|", "&", "|", ";", "<", ">", "(", ")",
 ];
 
 /// `None`: there is something in it that this reading does not know.
 pub(crate) fn plain(text: &str) -> Option<Vec<Token>> {
-    let mut lexer = Lexer { chars: text.chars().collect(), at: 0, tokens: Vec::new(), pending: Vec::new() };
+    let mut lexer =
+        Lexer { chars: text.chars().collect(), at: 0, tokens: Vec::new(), pending: Vec::new() };
     lexer.run()?;
     Some(lexer.tokens)
 }
@@ -78,7 +79,8 @@ impl Lexer {
 
     fn operator(&mut self) -> Option<()> {
         let rest = self.chars.get(self.at..)?;
-        let operator = OPERATORS.into_iter().find(|op| op.chars().eq(rest.iter().copied().take(op.len())))?;
+        let operator =
+            OPERATORS.into_iter().find(|op| op.chars().eq(rest.iter().copied().take(op.len())))?;
         self.at += operator.len();
         if self.at_continuation() {
             self.skip_continuations();
@@ -113,7 +115,12 @@ impl Lexer {
         }
         let end = end.to_owned();
         self.tokens.push(Token::Word(tag));
-        self.pending.push(HereDocument { index: self.tokens.len(), end, expands: quote.is_none(), strip_tabs });
+        self.pending.push(HereDocument {
+            index: self.tokens.len(),
+            end,
+            expands: quote.is_none(),
+            strip_tabs,
+        });
         Some(())
     }
 
@@ -228,7 +235,9 @@ impl Lexer {
                     self.peek(0)?;
                     self.take(raw);
                 }
-                '$' if !matches!(self.peek(1)?, '"' | ' ' | '|' | ')' | '/' | ',' | '.' | ':') => return None,
+                '$' if !matches!(self.peek(1)?, '"' | ' ' | '|' | ')' | '/' | ',' | '.' | ':') => {
+                    return None;
+                }
                 _ => self.take(raw),
             }
         }
@@ -273,8 +282,14 @@ mod tests {
             ("grep x$ f", "grep · x$ · f"),
             ("grep \"x$\" f", "grep · \"x$\" · f"),
             ("grep '\\$' f", "grep · '\\$' · f"),
-            ("cat <<'E' | wc\na $x\nE\nls", "cat · \"<<\" · 'E' · a $x\n · E · \"|\" · wc · \"\\n\" · ls"),
-            ("cat <<A <<-B\n1\nA\n\t2\n\tB", "cat · \"<<\" · A · 1\n · A · \"<<-\" · B · 2\n · B · \"\\n\""),
+            (
+                "cat <<'E' | wc\na $x\nE\nls",
+                "cat · \"<<\" · 'E' · a $x\n · E · \"|\" · wc · \"\\n\" · ls",
+            ),
+            (
+                "cat <<A <<-B\n1\nA\n\t2\n\tB",
+                "cat · \"<<\" · A · 1\n · A · \"<<-\" · B · 2\n · B · \"\\n\"",
+            ),
             ("( ls )", r#""(" · ls · ")""#),
         ];
         for (text, expected) in cases {
@@ -285,10 +300,35 @@ mod tests {
     #[test]
     fn declined() {
         for text in [
-            "ls $x", "ls ${x}", "ls $(x)", "ls \"$x\"", "ls `x`", "ls \"`x`\"", "ls $((1))", "ls $[1]", "ls $\"x\"",
-            "ls <(x)", "ls >(x)", "((x))", "ls 'a", "ls \"a", "ls $'a", "ls \\", "ls $'a\\\nb'", "ls &\\\n& x",
-            "cat <<E\n$x\nE", "cat <<E\n\\x\nE", "cat <<E\nno end", "cat <<E", "cat <<'E'x\nE'x\n", "cat <<$x\n",
-            "cat <<\\E\nE", "ls —", "ls $$'a'", "ls \\$'a'", "cat <<\"\"\n\n",
+            "ls $x",
+            "ls ${x}",
+            "ls $(x)",
+            "ls \"$x\"",
+            "ls `x`",
+            "ls \"`x`\"",
+            "ls $((1))",
+            "ls $[1]",
+            "ls $\"x\"",
+            "ls <(x)",
+            "ls >(x)",
+            "((x))",
+            "ls 'a",
+            "ls \"a",
+            "ls $'a",
+            "ls \\",
+            "ls $'a\\\nb'",
+            "ls &\\\n& x",
+            "cat <<E\n$x\nE",
+            "cat <<E\n\\x\nE",
+            "cat <<E\nno end",
+            "cat <<E",
+            "cat <<'E'x\nE'x\n",
+            "cat <<$x\n",
+            "cat <<\\E\nE",
+            "ls —",
+            "ls $$'a'",
+            "ls \\$'a'",
+            "cat <<\"\"\n\n",
         ] {
             assert_eq!(plain(text), None, "{text:?}");
         }

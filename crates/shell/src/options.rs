@@ -7,7 +7,9 @@ use ostler_core::permission::script::Word;
 /// Every file the command names, or why it is not known to only read.
 pub(crate) fn check(program: &Program, words: &[Word]) -> Result<Vec<ReadPath>, String> {
     match program.operands {
-        Operands::Words => return words.iter().filter_map(|word| free_word(word).transpose()).collect(),
+        Operands::Words => {
+            return words.iter().filter_map(|word| free_word(word).transpose()).collect();
+        }
         Operands::Format => return format(words),
         _ => {}
     }
@@ -41,11 +43,15 @@ impl<'a> Parsed<'a> {
         while let Some((index, word)) = words.next() {
             match word {
                 Word::Dynamic { why, source } => return Err(format!("{source} is {}", why.name())),
-                Word::Glob(pattern) if ended || self.program.any_option || cannot_be_option(pattern) => {
+                Word::Glob(pattern)
+                    if ended || self.program.any_option || cannot_be_option(pattern) =>
+                {
                     self.operands.push(word);
                 }
                 Word::Glob(pattern) => self.glob_option(pattern)?,
-                Word::Literal(text) if ended || text == "-" || !text.starts_with('-') => self.operands.push(word),
+                Word::Literal(text) if ended || text == "-" || !text.starts_with('-') => {
+                    self.operands.push(word)
+                }
                 Word::Literal(text) if text == "--" => {
                     ended = true;
                     self.after_dashes = self.operands.len();
@@ -78,8 +84,12 @@ impl<'a> Parsed<'a> {
         if self.program.long.contains(&name) {
             return if given.is_none() { Ok(None) } else { Err(refused()) };
         }
-        let (_, takes, value) =
-            self.program.long_values.iter().find(|(known, ..)| *known == name).ok_or_else(refused)?;
+        let (_, takes, value) = self
+            .program
+            .long_values
+            .iter()
+            .find(|(known, ..)| *known == name)
+            .ok_or_else(refused)?;
         match (given, takes) {
             (Some(given), _) if value.fits(given) => Ok(None),
             (None, Takes::Maybe) => Ok(None),
@@ -104,8 +114,12 @@ impl<'a> Parsed<'a> {
             if self.program.short.contains(letter) {
                 continue;
             }
-            let (_, takes, value) =
-                self.program.short_values.iter().find(|(known, ..)| *known == letter).ok_or_else(refused)?;
+            let (_, takes, value) = self
+                .program
+                .short_values
+                .iter()
+                .find(|(known, ..)| *known == letter)
+                .ok_or_else(refused)?;
             let glued = letters.get(at + letter.len_utf8()..).unwrap_or_default();
             return match (glued, takes) {
                 ("", Takes::Maybe) => Ok(None),
@@ -121,8 +135,10 @@ impl<'a> Parsed<'a> {
     /// `--include=*.rs`: whatever it matches starts with the same letters, so it stays this option.
     fn glob_option(&mut self, pattern: &str) -> Result<(), String> {
         let refused = || format!("{pattern} could become another option");
-        let (name, value) = pattern.strip_prefix("--").and_then(|long| long.split_once('=')).ok_or_else(refused)?;
-        let takes_any = |(known, _, kind): &(&str, Takes, Value)| *known == name && *kind == Value::Any;
+        let (name, value) =
+            pattern.strip_prefix("--").and_then(|long| long.split_once('=')).ok_or_else(refused)?;
+        let takes_any =
+            |(known, _, kind): &(&str, Takes, Value)| *known == name && *kind == Value::Any;
         if value.is_empty() || !self.program.long_values.iter().any(takes_any) {
             return Err(refused());
         }
@@ -144,7 +160,9 @@ impl<'a> Parsed<'a> {
                 for operand in &self.operands {
                     let text = literal(operand)?;
                     if !value.fits(text) {
-                        return Err(format!("{text} is not an operand it is known to only read with"));
+                        return Err(format!(
+                            "{text} is not an operand it is known to only read with"
+                        ));
                     }
                 }
                 Ok(Vec::new())
@@ -179,7 +197,9 @@ impl<'a> Parsed<'a> {
                 }
                 Word::Literal(text) => reads.push(readable(text, kind)?),
                 // A pattern can become any number of operands.
-                Word::Glob(_) if self.program.most != usize::MAX => return Err("its operands are not counted".into()),
+                Word::Glob(_) if self.program.most != usize::MAX => {
+                    return Err("its operands are not counted".into());
+                }
                 Word::Glob(pattern) => reads.push(glob(pattern)?),
                 Word::Dynamic { .. } => return Err("it is not known what it reads".into()),
             }
@@ -244,7 +264,9 @@ fn separate_value(option: &str, value: Value, word: Option<&Word>) -> Result<(),
 pub(crate) fn literal(word: &Word) -> Result<&str, String> {
     match word {
         Word::Literal(text) => Ok(text),
-        Word::Glob(pattern) => Err(format!("{pattern} is a pattern where it must be clear what is meant")),
+        Word::Glob(pattern) => {
+            Err(format!("{pattern} is a pattern where it must be clear what is meant"))
+        }
         Word::Dynamic { why, source } => Err(format!("{source} is {}", why.name())),
     }
 }
@@ -265,7 +287,9 @@ fn glob(pattern: &str) -> Result<ReadPath, String> {
     let folder = before.rsplit_once('/').map_or("", |(folder, _)| folder);
     let names = folder.split('/').filter(|part| !matches!(*part, "" | "."));
     // `/d*/zero` and `../../d*/zero` could be devices.
-    if (before.starts_with('/') && names.clone().next().is_none()) || names.clone().any(|name| name == "..") {
+    if (before.starts_with('/') && names.clone().next().is_none())
+        || names.clone().any(|name| name == "..")
+    {
         return Err(format!("{pattern} is not held by a folder"));
     }
     if is_special(before) {
@@ -315,8 +339,17 @@ mod tests {
     #[test]
     fn special_files() {
         for path in [
-            "/dev/zero", "/dev/tcp/1.2.3.4/80", "//dev//zero", "/./dev/zero", "/a/../dev/zero", "../../dev/zero",
-            "/proc/self/environ", "/sys/x", "a/../../proc/1/mem", "/../proc/x", "/dev/null/../zero",
+            "/dev/zero",
+            "/dev/tcp/1.2.3.4/80",
+            "//dev//zero",
+            "/./dev/zero",
+            "/a/../dev/zero",
+            "../../dev/zero",
+            "/proc/self/environ",
+            "/sys/x",
+            "a/../../proc/1/mem",
+            "/../proc/x",
+            "/dev/null/../zero",
             "link/../dev/zero",
         ] {
             assert!(is_special(path), "{path}");
@@ -342,14 +375,31 @@ mod tests {
             assert!(glob(pattern).is_ok(), "{pattern}");
         }
         for pattern in [
-            "/*", "/de*/zero", "src/*/../../x", "*/..", "/dev/*", "../../dev/z*", "/proc/*/environ", "../x/*", "../*",
-            "/./*", "/a/../*", "a/../*",
+            "/*",
+            "/de*/zero",
+            "src/*/../../x",
+            "*/..",
+            "/dev/*",
+            "../../dev/z*",
+            "/proc/*/environ",
+            "../x/*",
+            "../*",
+            "/./*",
+            "/a/../*",
+            "a/../*",
         ] {
             assert!(glob(pattern).is_err(), "{pattern}");
         }
-        for (pattern, expected) in
-            [("a*", true), ("./*", true), ("*a", false), ("?", false), ("[a]", false), ("-*", false), ("\\-*", false), ("\\*?", true)]
-        {
+        for (pattern, expected) in [
+            ("a*", true),
+            ("./*", true),
+            ("*a", false),
+            ("?", false),
+            ("[a]", false),
+            ("-*", false),
+            ("\\-*", false),
+            ("\\*?", true),
+        ] {
             assert_eq!(cannot_be_option(pattern), expected, "{pattern}");
         }
     }

@@ -36,14 +36,16 @@ pub(crate) fn read(text: &str) -> Result<Reading, Opaque> {
     if let (None, Some(slip)) = (&plain, known_slip(text)) {
         return Err(Opaque::Ambiguous(slip.into()));
     }
-    let expansions = text.as_bytes().windows(2).filter(|pair| matches!(*pair, b"$(" | b"${" | b"$[")).count();
+    let expansions =
+        text.as_bytes().windows(2).filter(|pair| matches!(*pair, b"$(" | b"${" | b"$[")).count();
     let tokens = with_stack(expansions, || tokenize(text))?;
     if plain.as_ref().is_some_and(|plain| !same(plain, &tokens)) {
         return Err(Opaque::Ambiguous("its words can be split differently".into()));
     }
     let openers = count_openers(&tokens)?;
     let script = with_stack(openers, || {
-        let program = brush_parser::parse_tokens(&tokens, &options()).map_err(|e| Opaque::Syntax(e.to_string()))?;
+        let program = brush_parser::parse_tokens(&tokens, &options())
+            .map_err(|e| Opaque::Syntax(e.to_string()))?;
         Converter { text }.program(&program)
     })?;
     Ok(Reading { script, plain: plain.is_some() })
@@ -60,7 +62,10 @@ fn tokenize(text: &str) -> Result<Vec<Token>, Opaque> {
 }
 
 /// Runs the parser where its recursion fits. It must not panic, but if it does, the text is opaque.
-fn with_stack<T: Send>(openers: usize, work: impl FnOnce() -> Result<T, Opaque> + Send) -> Result<T, Opaque> {
+fn with_stack<T: Send>(
+    openers: usize,
+    work: impl FnOnce() -> Result<T, Opaque> + Send,
+) -> Result<T, Opaque> {
     let guarded = || catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Opaque::ParserFailed));
     if openers <= MAX_INLINE_OPENERS {
         return guarded();
@@ -76,7 +81,8 @@ fn with_stack<T: Send>(openers: usize, work: impl FnOnce() -> Result<T, Opaque> 
 
 fn same(plain: &[lex::Token], tokens: &[Token]) -> bool {
     let equal = |pair: (&lex::Token, &Token)| match pair {
-        (lex::Token::Operator(a), Token::Operator(b, _)) | (lex::Token::Word(a), Token::Word(b, _)) => a == b,
+        (lex::Token::Operator(a), Token::Operator(b, _))
+        | (lex::Token::Word(a), Token::Word(b, _)) => a == b,
         _ => false,
     };
     plain.len() == tokens.len() && plain.iter().zip(tokens).all(equal)
@@ -88,7 +94,8 @@ fn known_slip(text: &str) -> Option<&'static str> {
     if text.contains("\\$'") || text.contains("$$'") {
         return Some("a quote after an escaped dollar");
     }
-    let quote_inside = |part: &str| part.split('}').next().is_some_and(|inner| inner.contains('\''));
+    let quote_inside =
+        |part: &str| part.split('}').next().is_some_and(|inner| inner.contains('\''));
     if text.split("${").skip(1).any(quote_inside) {
         return Some("a quote inside ${…}");
     }
@@ -106,31 +113,36 @@ fn known_slip(text: &str) -> Option<&'static str> {
     None
 }
 
-/// A here-document whose end is empty makes the parser run for ever.
+/// A here-document whose end is empty makes the parser run for ever, so it must be a plain name, quoted or not.
 fn starts_with_tag(text: &str) -> bool {
     let tag = text.strip_prefix('-').unwrap_or(text).trim_start_matches([' ', '\t']);
+    let quote = tag.chars().next().filter(|c| matches!(c, '\'' | '"'));
     let tag = tag.strip_prefix(['\'', '"', '\\']).unwrap_or(tag);
-    tag.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+    let rest = tag.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let rest_after_quote = quote.map_or(Some(rest), |quote| rest.strip_prefix(quote));
+    let ended = rest_after_quote.is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with([' ', '\t', '\n', ';', '&', '|', '<', '>', ')'])
+    });
+    rest.len() < tag.len() && ended
 }
 
 /// How often the parser could nest, at most. Refuses what would make it try again and again.
 fn count_openers(tokens: &[Token]) -> Result<usize, Opaque> {
     let (mut openers, mut depth, mut deepest, mut cases, mut joins) = (0, 0_usize, 0, 0, 0);
     let mut in_tests = false;
-    let mut here_document = 0;
     for (index, token) in tokens.iter().enumerate() {
         match token {
-            // Tag, body and end of a here-document are no words of the grammar.
-            Token::Word(..) if here_document > 0 => here_document -= 1,
-            Token::Word(text, _) => {
-                match text.as_str() {
-                    "{" | "if" | "while" | "until" | "for" | "select" | "coproc" | "function" => openers += 1,
-                    "case" => cases += 1,
-                    "[[" => in_tests = true,
-                    "!" => joins += 1,
-                    _ => check_word(text, tokens.get(index + 1))?,
+            // Only the body of a here-document ends so, and it is no word of the grammar.
+            Token::Word(text, _) if text.ends_with('\n') => {}
+            Token::Word(text, _) => match text.as_str() {
+                "{" | "if" | "while" | "until" | "for" | "select" | "coproc" | "function" => {
+                    openers += 1
                 }
-            }
+                "case" => cases += 1,
+                "[[" => in_tests = true,
+                "!" => joins += 1,
+                _ => check_word(text, tokens.get(index + 1))?,
+            },
             Token::Operator(text, _) => match text.as_str() {
                 "(" => {
                     openers += 1;
@@ -138,7 +150,6 @@ fn count_openers(tokens: &[Token]) -> Result<usize, Opaque> {
                     deepest = deepest.max(depth);
                 }
                 ")" => depth = depth.saturating_sub(1),
-                "<<" | "<<-" => here_document = 3,
                 "&&" | "||" => joins += 1,
                 _ => {}
             },
@@ -154,7 +165,10 @@ fn count_openers(tokens: &[Token]) -> Result<usize, Opaque> {
 
 fn check_word(text: &str, next: Option<&Token>) -> Result<(), Opaque> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
-    if digits && text.len() > 9 && matches!(next, Some(Token::Operator(op, _)) if op.starts_with(['<', '>'])) {
+    if digits
+        && text.len() > 9
+        && matches!(next, Some(Token::Operator(op, _)) if op.starts_with(['<', '>']))
+    {
         return Err(Opaque::Syntax("a descriptor number that is too large".into()));
     }
     let name = text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
@@ -201,18 +215,25 @@ impl Converter<'_> {
     }
 
     fn pipeline(&self, pipeline: &ast::Pipeline, depth: usize) -> Result<Pipeline, Opaque> {
-        let stages = pipeline.seq.iter().map(|command| self.stage(command, depth)).collect::<Result<_, _>>()?;
+        let stages = pipeline
+            .seq
+            .iter()
+            .map(|command| self.stage(command, depth))
+            .collect::<Result<_, _>>()?;
         Ok(Pipeline { negated: pipeline.bang, timed: pipeline.timed.is_some(), stages })
     }
 
     fn stage(&self, command: &ast::Command, depth: usize) -> Result<Stage, Opaque> {
         let (body, redirects) = match command {
             ast::Command::Simple(simple) => return Ok(Stage::Simple(self.simple(simple))),
-            ast::Command::Compound(compound, redirects) => (self.compound(compound, depth + 1)?, redirects),
+            ast::Command::Compound(compound, redirects) => {
+                (self.compound(compound, depth + 1)?, redirects)
+            }
             ast::Command::Function(function) => {
                 let ast::FunctionBody(body, redirects) = &function.body;
                 let body = Box::new(self.compound(body, depth + 1)?);
-                let (name, redirects) = (function.fname.value.clone(), self.redirects(redirects.as_ref()));
+                let (name, redirects) =
+                    (function.fname.value.clone(), self.redirects(redirects.as_ref()));
                 (Compound::Function { name, body, redirects }, &None)
             }
             ast::Command::ExtendedTest(test, redirects) => {
@@ -236,8 +257,11 @@ impl Converter<'_> {
                 Compound::Arithmetic(arithmetic.expr.value.clone())
             }
             C::ArithmeticForClause(clause) => {
-                let part = |e: &Option<ast::UnexpandedArithmeticExpr>| e.as_ref().map_or(String::new(), |e| e.value.clone());
-                let header = [part(&clause.initializer), part(&clause.condition), part(&clause.updater)];
+                let part = |e: &Option<ast::UnexpandedArithmeticExpr>| {
+                    e.as_ref().map_or(String::new(), |e| e.value.clone())
+                };
+                let header =
+                    [part(&clause.initializer), part(&clause.condition), part(&clause.updater)];
                 Compound::ArithmeticFor { header, body: self.list(&clause.body.list, depth)? }
             }
             C::BraceGroup(group) => Compound::Group(self.list(&group.list, depth)?),
@@ -257,11 +281,13 @@ impl Converter<'_> {
             }
             C::IfClause(clause) => self.if_clause(clause, depth)?,
             C::WhileClause(ast::WhileOrUntilClauseCommand(condition, body, _)) => {
-                let (condition, body) = (self.list(condition, depth)?, self.list(&body.list, depth)?);
+                let (condition, body) =
+                    (self.list(condition, depth)?, self.list(&body.list, depth)?);
                 Compound::While { until: false, condition, body }
             }
             C::UntilClause(ast::WhileOrUntilClauseCommand(condition, body, _)) => {
-                let (condition, body) = (self.list(condition, depth)?, self.list(&body.list, depth)?);
+                let (condition, body) =
+                    (self.list(condition, depth)?, self.list(&body.list, depth)?);
                 Compound::While { until: true, condition, body }
             }
             C::Coprocess(coprocess) => Compound::Coprocess {
@@ -272,7 +298,8 @@ impl Converter<'_> {
     }
 
     fn if_clause(&self, clause: &ast::IfClauseCommand, depth: usize) -> Result<Compound, Opaque> {
-        let mut branches = vec![(self.list(&clause.condition, depth)?, self.list(&clause.then, depth)?)];
+        let mut branches =
+            vec![(self.list(&clause.condition, depth)?, self.list(&clause.then, depth)?)];
         let mut otherwise = None;
         for part in clause.elses.iter().flatten() {
             let body = self.list(&part.body, depth)?;
@@ -288,7 +315,9 @@ impl Converter<'_> {
         let mut command = Command::default();
         for part in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             match part {
-                Part::AssignmentWord(assignment, _) => command.assignments.push(self.assignment(assignment)),
+                Part::AssignmentWord(assignment, _) => {
+                    command.assignments.push(self.assignment(assignment))
+                }
                 _ => self.part(part, &mut command),
             }
         }
@@ -316,13 +345,20 @@ impl Converter<'_> {
     fn assignment(&self, assignment: &ast::Assignment) -> Assignment {
         let (name, index) = match &assignment.name {
             ast::AssignmentName::VariableName(name) => (name.clone(), None),
-            ast::AssignmentName::ArrayElementName(name, index) => (name.clone(), Some(index.clone())),
+            ast::AssignmentName::ArrayElementName(name, index) => {
+                (name.clone(), Some(index.clone()))
+            }
         };
         let value = match &assignment.value {
             ast::AssignmentValue::Scalar(value) => Assigned::Scalar(word::read(&value.value)),
             ast::AssignmentValue::Array(elements) => {
                 let read = |word: &ast::Word| word::read(&word.value);
-                Assigned::Array(elements.iter().map(|(key, value)| (key.as_ref().map(read), read(value))).collect())
+                Assigned::Array(
+                    elements
+                        .iter()
+                        .map(|(key, value)| (key.as_ref().map(read), read(value)))
+                        .collect(),
+                )
             }
         };
         Assignment { name, index, append: assignment.append, value }
@@ -334,7 +370,10 @@ impl Converter<'_> {
             ast::ProcessSubstitutionKind::Write => '>',
         };
         let inner = self.text.chars().skip(body.loc.start.index).take(body.loc.length());
-        Word::Dynamic { why: Dynamic::ProcessSubstitution, source: std::iter::once(sign).chain(inner).collect() }
+        Word::Dynamic {
+            why: Dynamic::ProcessSubstitution,
+            source: std::iter::once(sign).chain(inner).collect(),
+        }
     }
 
     fn redirects(&self, redirects: Option<&ast::RedirectList>) -> Vec<Redirect> {
@@ -345,7 +384,9 @@ impl Converter<'_> {
         let (fd, kind, target) = match redirect {
             ast::IoRedirect::File(fd, kind, target) => {
                 let target = match target {
-                    Target::Filename(target) | Target::Duplicate(target) => word::read(&target.value),
+                    Target::Filename(target) | Target::Duplicate(target) => {
+                        word::read(&target.value)
+                    }
                     Target::Fd(fd) => Word::Literal(fd.to_string()),
                     Target::ProcessSubstitution(kind, body) => self.process(kind, body),
                 };
@@ -355,7 +396,9 @@ impl Converter<'_> {
                 let body = word::here_document(&document.doc.value, document.requires_expansion);
                 (fd, RedirectKind::HereDocument, body)
             }
-            ast::IoRedirect::HereString(fd, text) => (fd, RedirectKind::HereString, word::read(&text.value)),
+            ast::IoRedirect::HereString(fd, text) => {
+                (fd, RedirectKind::HereString, word::read(&text.value))
+            }
             ast::IoRedirect::OutputAndError(target, append) => {
                 let kind = if *append { RedirectKind::BothAppend } else { RedirectKind::Both };
                 (&None, kind, word::read(&target.value))

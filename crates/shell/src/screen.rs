@@ -40,8 +40,17 @@ mod tests {
             assert_eq!(check(fine), Ok(()), "{fine:?}");
         }
         for unclear in [
-            "ls\rsudo", "ls\0", "ls \u{1b}[2K", "ls\u{2003}-la", "git\u{2028}status", "ls \u{feff}", "ls \u{a0}",
-            "ls '\u{202e}'", "ls \u{200b}", "ls \u{7f}", "ls \u{85}",
+            "ls\rsudo",
+            "ls\0",
+            "ls \u{1b}[2K",
+            "ls\u{2003}-la",
+            "git\u{2028}status",
+            "ls \u{feff}",
+            "ls \u{a0}",
+            "ls '\u{202e}'",
+            "ls \u{200b}",
+            "ls \u{7f}",
+            "ls \u{85}",
         ] {
             assert!(matches!(check(unclear), Err(Opaque::Character(_))), "{unclear:?}");
         }

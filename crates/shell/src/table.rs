@@ -97,7 +97,8 @@ pub(crate) enum Value {
 
 impl Value {
     pub(crate) fn fits(self, text: &str) -> bool {
-        let digits = |text: &str| (1..=9).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+        let digits =
+            |text: &str| (1..=9).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
         match self {
             Value::Any => true,
             Value::Number => digits(text),
@@ -105,14 +106,21 @@ impl Value {
                 let number = text.strip_prefix(['+', '-']).unwrap_or(text);
                 let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
                 let (number, unit) = number.split_at(end);
-                digits(number) && ["", "b", "k", "K", "M", "G", "kB", "KB", "MB", "GB", "KiB", "MiB"].contains(&unit)
+                digits(number)
+                    && ["", "b", "k", "K", "M", "G", "kB", "KB", "MB", "GB", "KiB", "MiB"]
+                        .contains(&unit)
             }
             Value::Decimal => match text.split_once('.') {
                 Some((whole, fraction)) => digits(whole) && digits(fraction),
                 None => digits(text),
             },
-            Value::Duration => Value::Decimal.fits(text.strip_suffix(['s', 'm', 'h']).unwrap_or(text)),
-            Value::Fields => !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b',' | b'-')),
+            Value::Duration => {
+                Value::Decimal.fits(text.strip_suffix(['s', 'm', 'h']).unwrap_or(text))
+            }
+            Value::Fields => {
+                !text.is_empty()
+                    && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b',' | b'-'))
+            }
             Value::SortKey => {
                 text.starts_with(|c: char| c.is_ascii_digit())
                     && text.bytes().all(|b| b.is_ascii_digit() || b",.bdfgiMhnRrV".contains(&b))
@@ -132,14 +140,20 @@ fn printf_only_prints(format: &str) -> bool {
     while let Some((_, after)) = rest.split_once('%') {
         let after = after.trim_start_matches(['-', '+', ' ', '0', '#']);
         let width = after.trim_start_matches(|c: char| c.is_ascii_digit());
-        let precise = width.strip_prefix('.').unwrap_or(width).trim_start_matches(|c: char| c.is_ascii_digit());
+        let precise = width
+            .strip_prefix('.')
+            .unwrap_or(width)
+            .trim_start_matches(|c: char| c.is_ascii_digit());
         // A width of millions is memory of millions.
         if after.len() - precise.len() > 6 {
             return false;
         }
         let mut conversion = precise.chars();
         match conversion.next() {
-            Some('%' | 's' | 'b' | 'q' | 'c' | 'd' | 'i' | 'o' | 'u' | 'x' | 'X' | 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => {
+            Some(
+                '%' | 's' | 'b' | 'q' | 'c' | 'd' | 'i' | 'o' | 'u' | 'x' | 'X' | 'e' | 'E' | 'f'
+                | 'F' | 'g' | 'G',
+            ) => {
                 rest = conversion.as_str();
             }
             Some('(') => match conversion.as_str().split_once(")T") {
@@ -183,23 +197,64 @@ pub(crate) static PROGRAMS: &[Program] = &[
     Program {
         name: "echo",
         operands: Operands::Words,
-        matches: &["echo", "echo -e 'a\\n' --output=x", "echo \"it's; fine && ok | yes\"", "echo src/*", "echo \\`x\\`"],
+        matches: &[
+            "echo",
+            "echo -e 'a\\n' --output=x",
+            "echo \"it's; fine && ok | yes\"",
+            "echo src/*",
+            "echo \\`x\\`",
+        ],
         misses: &["echo $x", "echo `x`", "echo a > b", "echo ~"],
         ..BARE
     },
     Program {
         name: "printf",
         operands: Operands::Format,
-        matches: &["printf '%s\\n' a b", "printf '%-5s|%05.2f%%\\n' a 1", "printf '%(%F)T\\n' -1", "printf -- '%d' 3", "printf x"],
+        matches: &[
+            "printf '%s\\n' a b",
+            "printf '%-5s|%05.2f%%\\n' a 1",
+            "printf '%(%F)T\\n' -1",
+            "printf -- '%d' 3",
+            "printf x",
+        ],
         misses: &[
-            "printf", "printf -v x y", "printf -vx y", "printf '%n' x", "printf '%5n' x", "printf '%ln' x", "printf '%*d' 1 2",
-            "printf '%' x", "printf '%1000000d' 1", "printf '%(a' x", "printf $f", "printf *", "printf '%s' *",
+            "printf",
+            "printf -v x y",
+            "printf -vx y",
+            "printf '%n' x",
+            "printf '%5n' x",
+            "printf '%ln' x",
+            "printf '%*d' 1 2",
+            "printf '%' x",
+            "printf '%1000000d' 1",
+            "printf '%(a' x",
+            "printf $f",
+            "printf *",
+            "printf '%s' *",
         ],
         ..BARE
     },
-    Program { name: "pwd", short: "LP", matches: &["pwd", "pwd -P"], misses: &["pwd x", "pwd -x"], ..BARE },
-    Program { name: "true", operands: Operands::Words, matches: &["true", "true x"], misses: &["true $x"], ..BARE },
-    Program { name: "false", operands: Operands::Words, matches: &["false"], misses: &["false `x`"], ..BARE },
+    Program {
+        name: "pwd",
+        short: "LP",
+        matches: &["pwd", "pwd -P"],
+        misses: &["pwd x", "pwd -x"],
+        ..BARE
+    },
+    Program {
+        name: "true",
+        operands: Operands::Words,
+        matches: &["true", "true x"],
+        misses: &["true $x"],
+        ..BARE
+    },
+    Program {
+        name: "false",
+        operands: Operands::Words,
+        matches: &["false"],
+        misses: &["false `x`"],
+        ..BARE
+    },
     Program {
         name: "seq",
         short: "w",
@@ -223,33 +278,112 @@ pub(crate) static PROGRAMS: &[Program] = &[
         name: "ls",
         short: "aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1",
         long: &[
-            "all", "almost-all", "author", "escape", "ignore-backups", "directory", "classify", "file-type", "full-time",
-            "group-directories-first", "no-group", "human-readable", "si", "inode", "kibibytes", "numeric-uid-gid",
-            "literal", "hide-control-chars", "quote-name", "reverse", "recursive", "size", "zero",
+            "all",
+            "almost-all",
+            "author",
+            "escape",
+            "ignore-backups",
+            "directory",
+            "classify",
+            "file-type",
+            "full-time",
+            "group-directories-first",
+            "no-group",
+            "human-readable",
+            "si",
+            "inode",
+            "kibibytes",
+            "numeric-uid-gid",
+            "literal",
+            "hide-control-chars",
+            "quote-name",
+            "reverse",
+            "recursive",
+            "size",
+            "zero",
         ],
         long_values: &[
             ("color", Maybe, WHEN),
-            ("sort", Glued, Value::OneOf(&["none", "size", "time", "version", "extension", "name", "width"])),
-            ("time", Glued, Value::OneOf(&["atime", "access", "use", "ctime", "status", "birth", "creation", "mtime"])),
+            (
+                "sort",
+                Glued,
+                Value::OneOf(&["none", "size", "time", "version", "extension", "name", "width"]),
+            ),
+            (
+                "time",
+                Glued,
+                Value::OneOf(&[
+                    "atime", "access", "use", "ctime", "status", "birth", "creation", "mtime",
+                ]),
+            ),
             ("time-style", Glued, Value::OneOf(&["full-iso", "long-iso", "iso", "locale"])),
-            ("format", Glued, Value::OneOf(&["long", "single-column", "commas", "across", "vertical", "verbose"])),
+            (
+                "format",
+                Glued,
+                Value::OneOf(&["long", "single-column", "commas", "across", "vertical", "verbose"]),
+            ),
             ("ignore", Glued, Value::Any),
             ("hide", Glued, Value::Any),
         ],
         operands: Operands::Files(ReadKind::Tree),
         any_option: true,
-        matches: &["ls", "ls -la src", "ls -- -rf", "ls --color=never -R", "ls 'rm -rf /'", "ls *.rs", "\\ls -la", "ls --ignore=*.o"],
-        misses: &["./ls", "LS -la", "ls --colour", "ls --recurs", "ls -y", "ls -lL", "ls ~", "ls $x", "ls /dev/pts", "ls {a,b}", "ls -R /"],
+        matches: &[
+            "ls",
+            "ls -la src",
+            "ls -- -rf",
+            "ls --color=never -R",
+            "ls 'rm -rf /'",
+            "ls *.rs",
+            "\\ls -la",
+            "ls --ignore=*.o",
+        ],
+        misses: &[
+            "./ls",
+            "LS -la",
+            "ls --colour",
+            "ls --recurs",
+            "ls -y",
+            "ls -lL",
+            "ls ~",
+            "ls $x",
+            "ls /dev/pts",
+            "ls {a,b}",
+            "ls -R /",
+        ],
         ..BARE
     },
     Program {
         name: "cat",
         short: "AbeEnstTuv",
-        long: &["show-all", "number-nonblank", "show-ends", "number", "squeeze-blank", "show-tabs", "show-nonprinting"],
+        long: &[
+            "show-all",
+            "number-nonblank",
+            "show-ends",
+            "number",
+            "squeeze-blank",
+            "show-tabs",
+            "show-nonprinting",
+        ],
         operands: Operands::Files(ReadKind::File),
         any_option: true,
-        matches: &["cat", "cat -n src/lib.rs", "cat a.txt b.txt -", "cat < file", "cat <<'E'\n$(x)\nE", "cat src/*.rs", "cat *"],
-        misses: &["cat /dev/zero", "cat ../../dev/zero", "cat <(ls)", "cat > x", "cat --out x", "cat < $x", "cat < /dev/tcp/h/1"],
+        matches: &[
+            "cat",
+            "cat -n src/lib.rs",
+            "cat a.txt b.txt -",
+            "cat < file",
+            "cat <<'E'\n$(x)\nE",
+            "cat src/*.rs",
+            "cat *",
+        ],
+        misses: &[
+            "cat /dev/zero",
+            "cat ../../dev/zero",
+            "cat <(ls)",
+            "cat > x",
+            "cat --out x",
+            "cat < $x",
+            "cat < /dev/tcp/h/1",
+        ],
         ..BARE
     },
     Program {
@@ -260,8 +394,24 @@ pub(crate) static PROGRAMS: &[Program] = &[
         long_values: &[("lines", Always, Value::Size), ("bytes", Always, Value::Size)],
         count: Count::First,
         operands: Operands::Files(ReadKind::File),
-        matches: &["head", "head -20 f", "head -n 5 f g", "head -n5 f", "head -n -5 f", "head --lines=3 f", "head -c 1K f", "head src/*.rs"],
-        misses: &["head -c 1G /dev/zero", "head -n x f", "head --line=3 f", "head f -20", "head -20x f", "head *"],
+        matches: &[
+            "head",
+            "head -20 f",
+            "head -n 5 f g",
+            "head -n5 f",
+            "head -n -5 f",
+            "head --lines=3 f",
+            "head -c 1K f",
+            "head src/*.rs",
+        ],
+        misses: &[
+            "head -c 1G /dev/zero",
+            "head -n x f",
+            "head --line=3 f",
+            "head f -20",
+            "head -20x f",
+            "head *",
+        ],
         ..BARE
     },
     Program {
@@ -272,8 +422,24 @@ pub(crate) static PROGRAMS: &[Program] = &[
         long_values: &[("lines", Always, Value::Size), ("bytes", Always, Value::Size)],
         count: Count::First,
         operands: Operands::Files(ReadKind::File),
-        matches: &["tail", "tail -20", "tail -n +5 f", "tail -n5 f", "tail --lines=5 f", "tail -qn 3 a b"],
-        misses: &["tail -f f", "tail -F f", "tail -5f f", "tail -n5f f", "tail --follow f", "tail --retry f", "tail --pid=1 f", "tail -qf f"],
+        matches: &[
+            "tail",
+            "tail -20",
+            "tail -n +5 f",
+            "tail -n5 f",
+            "tail --lines=5 f",
+            "tail -qn 3 a b",
+        ],
+        misses: &[
+            "tail -f f",
+            "tail -F f",
+            "tail -5f f",
+            "tail -n5f f",
+            "tail --follow f",
+            "tail --retry f",
+            "tail --pid=1 f",
+            "tail -qf f",
+        ],
         ..BARE
     },
     Program {
@@ -296,10 +462,30 @@ pub(crate) static PROGRAMS: &[Program] = &[
             ('C', Always, Value::Number),
         ],
         long: &[
-            "extended-regexp", "fixed-strings", "basic-regexp", "perl-regexp", "ignore-case", "no-ignore-case",
-            "invert-match", "word-regexp", "line-regexp", "count", "files-with-matches", "files-without-match",
-            "line-number", "with-filename", "no-filename", "only-matching", "quiet", "silent", "no-messages", "recursive",
-            "text", "null-data", "line-buffered", "null",
+            "extended-regexp",
+            "fixed-strings",
+            "basic-regexp",
+            "perl-regexp",
+            "ignore-case",
+            "no-ignore-case",
+            "invert-match",
+            "word-regexp",
+            "line-regexp",
+            "count",
+            "files-with-matches",
+            "files-without-match",
+            "line-number",
+            "with-filename",
+            "no-filename",
+            "only-matching",
+            "quiet",
+            "silent",
+            "no-messages",
+            "recursive",
+            "text",
+            "null-data",
+            "line-buffered",
+            "null",
         ],
         long_values: &[
             ("regexp", Always, Value::Any),
@@ -315,14 +501,35 @@ pub(crate) static PROGRAMS: &[Program] = &[
             ("binary-files", Glued, Value::OneOf(&["binary", "text", "without-match"])),
         ],
         count: Count::Anywhere,
-        operands: Operands::PatternAndFiles { tree_if: &["-r", "--recursive"], given_by: &["-e", "--regexp"] },
+        operands: Operands::PatternAndFiles {
+            tree_if: &["-r", "--recursive"],
+            given_by: &["-e", "--regexp"],
+        },
         matches: &[
-            "grep -rn 'rm -rf /' .", "grep -rn foo --include=*.rs src", "grep -c sudo README.md", "grep '`' script.sh", "grep -5 x f",
-            "grep -E '^(use|mod) ' src/main.rs", "grep -e a -e b f", "grep \"x$\" f", "grep -A3 -B 2 x f", "grep foo src/*.rs",
+            "grep -rn 'rm -rf /' .",
+            "grep -rn foo --include=*.rs src",
+            "grep -c sudo README.md",
+            "grep '`' script.sh",
+            "grep -5 x f",
+            "grep -E '^(use|mod) ' src/main.rs",
+            "grep -e a -e b f",
+            "grep \"x$\" f",
+            "grep -A3 -B 2 x f",
+            "grep foo src/*.rs",
         ],
         misses: &[
-            "grep", "grep -f list x", "grep --file=list x", "grep -R x .", "grep --exclude-from=x y", "grep foo* x", "grep -rn foo *",
-            "grep -d recurse x", "grep --incl=x y", "grep -e -x f", "grep -A x f", "grep $x f",
+            "grep",
+            "grep -f list x",
+            "grep --file=list x",
+            "grep -R x .",
+            "grep --exclude-from=x y",
+            "grep foo* x",
+            "grep -rn foo *",
+            "grep -d recurse x",
+            "grep --incl=x y",
+            "grep -e -x f",
+            "grep -A x f",
+            "grep $x f",
         ],
         ..BARE
     },
@@ -343,11 +550,45 @@ pub(crate) static PROGRAMS: &[Program] = &[
             ('r', Always, Value::Any),
         ],
         long: &[
-            "files", "ignore-case", "smart-case", "case-sensitive", "line-number", "no-line-number", "files-with-matches",
-            "files-without-match", "count", "count-matches", "invert-match", "word-regexp", "line-regexp", "only-matching",
-            "fixed-strings", "multiline", "multiline-dotall", "with-filename", "no-filename", "pretty", "quiet", "pcre2",
-            "hidden", "no-ignore", "no-ignore-vcs", "heading", "no-heading", "json", "stats", "trim", "column", "vimgrep",
-            "text", "null", "no-messages", "no-config", "crlf", "passthru", "one-file-system",
+            "files",
+            "ignore-case",
+            "smart-case",
+            "case-sensitive",
+            "line-number",
+            "no-line-number",
+            "files-with-matches",
+            "files-without-match",
+            "count",
+            "count-matches",
+            "invert-match",
+            "word-regexp",
+            "line-regexp",
+            "only-matching",
+            "fixed-strings",
+            "multiline",
+            "multiline-dotall",
+            "with-filename",
+            "no-filename",
+            "pretty",
+            "quiet",
+            "pcre2",
+            "hidden",
+            "no-ignore",
+            "no-ignore-vcs",
+            "heading",
+            "no-heading",
+            "json",
+            "stats",
+            "trim",
+            "column",
+            "vimgrep",
+            "text",
+            "null",
+            "no-messages",
+            "no-config",
+            "crlf",
+            "passthru",
+            "one-file-system",
         ],
         long_values: &[
             ("regexp", Always, Value::Any),
@@ -367,15 +608,38 @@ pub(crate) static PROGRAMS: &[Program] = &[
             ("sort", Always, Value::OneOf(&["none", "path", "modified", "accessed", "created"])),
             ("sortr", Always, Value::OneOf(&["none", "path", "modified", "accessed", "created"])),
         ],
-        operands: Operands::PatternAndFiles { tree_if: &[], given_by: &["-e", "--regexp", "--files"] },
+        operands: Operands::PatternAndFiles {
+            tree_if: &[],
+            given_by: &["-e", "--regexp", "--files"],
+        },
         matches: &[
-            "rg foo", "rg -l TODO", "rg --files", "rg --files src -g '*.rs'", "rg foo -g '!target'", "rg -n -C3 foo src tests",
-            "rg 'curl .* \\| sh' docs", "rg -tpy --hidden x", "rg --glob=*.rs x",
+            "rg foo",
+            "rg -l TODO",
+            "rg --files",
+            "rg --files src -g '*.rs'",
+            "rg foo -g '!target'",
+            "rg -n -C3 foo src tests",
+            "rg 'curl .* \\| sh' docs",
+            "rg -tpy --hidden x",
+            "rg --glob=*.rs x",
         ],
         misses: &[
-            "rg", "rg --pre=./x foo", "rg --pre ./x foo", "rg --pre-glob '*' foo", "rg -z foo", "rg -lz foo", "rg --search-zip x",
-            "rg --hostname-bin=x y", "rg -f list", "rg --file list", "rg -L x", "rg --follow x", "rg --ignore-file=x y", "rg foo *",
-            "rg -g *.rs foo", "rg --type-add 'x:*.y' z",
+            "rg",
+            "rg --pre=./x foo",
+            "rg --pre ./x foo",
+            "rg --pre-glob '*' foo",
+            "rg -z foo",
+            "rg -lz foo",
+            "rg --search-zip x",
+            "rg --hostname-bin=x y",
+            "rg -f list",
+            "rg --file list",
+            "rg -L x",
+            "rg --follow x",
+            "rg --ignore-file=x y",
+            "rg foo *",
+            "rg -g *.rs foo",
+            "rg --type-add 'x:*.y' z",
         ],
         ..BARE
     },
@@ -384,25 +648,63 @@ pub(crate) static PROGRAMS: &[Program] = &[
         short: "bdfgiMhnRrVcCmsuz",
         short_values: &[('k', Always, Value::SortKey), ('t', Always, Value::Any)],
         long: &[
-            "ignore-leading-blanks", "dictionary-order", "ignore-case", "general-numeric-sort", "ignore-nonprinting",
-            "month-sort", "human-numeric-sort", "numeric-sort", "reverse", "version-sort", "check", "merge", "stable",
-            "unique", "zero-terminated",
+            "ignore-leading-blanks",
+            "dictionary-order",
+            "ignore-case",
+            "general-numeric-sort",
+            "ignore-nonprinting",
+            "month-sort",
+            "human-numeric-sort",
+            "numeric-sort",
+            "reverse",
+            "version-sort",
+            "check",
+            "merge",
+            "stable",
+            "unique",
+            "zero-terminated",
         ],
         long_values: &[("key", Always, Value::SortKey), ("field-separator", Always, Value::Any)],
         operands: Operands::Files(ReadKind::File),
         signs_mean: true,
-        matches: &["sort", "sort -rn", "sort -k2 -n file", "sort -t: -k1,1 f", "sort -t , -k 2nr f", "sort -u a b", "sort src/*.txt"],
+        matches: &[
+            "sort",
+            "sort -rn",
+            "sort -k2 -n file",
+            "sort -t: -k1,1 f",
+            "sort -t , -k 2nr f",
+            "sort -u a b",
+            "sort src/*.txt",
+        ],
         misses: &[
-            "sort -o f f", "sort -of f", "sort f -o g", "sort -ro f", "sort --output=x", "sort --outp=x", "sort --compress-program=./x",
-            "sort --compress-prog ./x f", "sort -S1b f", "sort -T d f", "sort --files0-from=f", "sort --random-source=f", "sort +1 -2",
-            "sort -- f -o", "sort *", "sort --parallel=2", "sort -t -o f",
+            "sort -o f f",
+            "sort -of f",
+            "sort f -o g",
+            "sort -ro f",
+            "sort --output=x",
+            "sort --outp=x",
+            "sort --compress-program=./x",
+            "sort --compress-prog ./x f",
+            "sort -S1b f",
+            "sort -T d f",
+            "sort --files0-from=f",
+            "sort --random-source=f",
+            "sort +1 -2",
+            "sort -- f -o",
+            "sort *",
+            "sort --parallel=2",
+            "sort -t -o f",
         ],
         ..BARE
     },
     Program {
         name: "uniq",
         short: "cdDiuz",
-        short_values: &[('f', Always, Value::Number), ('s', Always, Value::Number), ('w', Always, Value::Number)],
+        short_values: &[
+            ('f', Always, Value::Number),
+            ('s', Always, Value::Number),
+            ('w', Always, Value::Number),
+        ],
         long: &["count", "repeated", "ignore-case", "unique", "zero-terminated"],
         long_values: &[
             ("skip-fields", Always, Value::Number),
@@ -434,7 +736,13 @@ pub(crate) static PROGRAMS: &[Program] = &[
             ("output-delimiter", Glued, Value::Any),
         ],
         operands: Operands::Files(ReadKind::File),
-        matches: &["cut -d: -f1", "cut -d'|' -f2 f", "cut -c 1-10 f", "cut -f1,3- f", "cut -d ' ' -f 2"],
+        matches: &[
+            "cut -d: -f1",
+            "cut -d'|' -f2 f",
+            "cut -c 1-10 f",
+            "cut -f1,3- f",
+            "cut -d ' ' -f 2",
+        ],
         misses: &["cut --f 1", "cut -x", "cut -f a", "cut -f1 *"],
         ..BARE
     },
@@ -455,7 +763,12 @@ pub(crate) static PROGRAMS: &[Program] = &[
         long: &["dereference", "file-system", "terse"],
         long_values: &[("format", Glued, Value::Any), ("printf", Glued, Value::Any)],
         operands: Operands::Files(ReadKind::File),
-        matches: &["stat f", "stat -c %s f", "stat --format='%n %s' a b", "stat --printf='%s\\n' a"],
+        matches: &[
+            "stat f",
+            "stat -c %s f",
+            "stat --format='%n %s' a b",
+            "stat --printf='%s\\n' a",
+        ],
         misses: &["stat -x f", "stat --form=x f", "stat /proc/1/mem", "stat *"],
         ..BARE
     },
@@ -464,13 +777,34 @@ pub(crate) static PROGRAMS: &[Program] = &[
         short: "abchHkmsSx0",
         short_values: &[('d', Always, Value::Number)],
         long: &[
-            "all", "apparent-size", "bytes", "total", "human-readable", "summarize", "separate-dirs", "one-file-system",
-            "null", "si",
+            "all",
+            "apparent-size",
+            "bytes",
+            "total",
+            "human-readable",
+            "summarize",
+            "separate-dirs",
+            "one-file-system",
+            "null",
+            "si",
         ],
         long_values: &[("max-depth", Always, Value::Number), ("exclude", Glued, Value::Any)],
         operands: Operands::Files(ReadKind::Tree),
-        matches: &["du", "du -sh target", "du -h -d 1 .", "du -ah --max-depth=2 --exclude=*.o src", "du -sh src/*"],
-        misses: &["du -L x", "du --files0-from=x", "du -X list x", "du --exclude-from=x y", "du /", "du -sh *"],
+        matches: &[
+            "du",
+            "du -sh target",
+            "du -h -d 1 .",
+            "du -ah --max-depth=2 --exclude=*.o src",
+            "du -sh src/*",
+        ],
+        misses: &[
+            "du -L x",
+            "du --files0-from=x",
+            "du -X list x",
+            "du --exclude-from=x y",
+            "du /",
+            "du -sh *",
+        ],
         ..BARE
     },
     Program {
@@ -484,7 +818,10 @@ pub(crate) static PROGRAMS: &[Program] = &[
     Program {
         name: "date",
         short: "uR",
-        short_values: &[('d', Always, Value::Any), ('I', Maybe, Value::OneOf(&["date", "hours", "minutes", "seconds", "ns"]))],
+        short_values: &[
+            ('d', Always, Value::Any),
+            ('I', Maybe, Value::OneOf(&["date", "hours", "minutes", "seconds", "ns"])),
+        ],
         long: &["utc", "universal", "rfc-email"],
         long_values: &[
             ("date", Always, Value::Any),
@@ -493,8 +830,24 @@ pub(crate) static PROGRAMS: &[Program] = &[
         ],
         operands: Operands::Fit(Value::DateFormat),
         most: 1,
-        matches: &["date", "date -u +%Y-%m-%d", "date -d '1 day ago' +%s", "date --date=yesterday", "date -Iseconds", "date '+%H %M'"],
-        misses: &["date -s '2020-01-01'", "date -us x", "date --set=x", "date --se x", "date 01010101", "date -f list", "date -r f", "date --rfc-2822"],
+        matches: &[
+            "date",
+            "date -u +%Y-%m-%d",
+            "date -d '1 day ago' +%s",
+            "date --date=yesterday",
+            "date -Iseconds",
+            "date '+%H %M'",
+        ],
+        misses: &[
+            "date -s '2020-01-01'",
+            "date -us x",
+            "date --set=x",
+            "date --se x",
+            "date 01010101",
+            "date -f list",
+            "date -r f",
+            "date --rfc-2822",
+        ],
         ..BARE
     },
     Program {

@@ -54,7 +54,8 @@ pub const GIT_PRELUDE: &str = r#"git() {
 /// Format names that git knows itself, and formats spelled out. Other names come from the configuration, and
 /// `%G…` asks the signature program.
 pub(crate) fn pretty_only_prints(format: &str) -> bool {
-    let named = ["oneline", "short", "medium", "full", "fuller", "reference", "email", "mboxrd", "raw"];
+    let named =
+        ["oneline", "short", "medium", "full", "fuller", "reference", "email", "mboxrd", "raw"];
     let mut rest = format;
     while let Some((_, after)) = rest.split_once('%') {
         rest = after;
@@ -62,7 +63,10 @@ pub(crate) fn pretty_only_prints(format: &str) -> bool {
             return false;
         }
     }
-    named.contains(&format) || format.starts_with("format:") || format.starts_with("tformat:") || format.contains('%')
+    named.contains(&format)
+        || format.starts_with("format:")
+        || format.starts_with("tformat:")
+        || format.contains('%')
 }
 
 /// How differences are shown; the same for diff, log and show.
@@ -108,11 +112,43 @@ const DIFF_SHORT_VALUES: &[(char, Takes, Value)] = &[
 ];
 
 const LOG_LONG: &[&str] = diff_long![
-    "oneline", "graph", "no-graph", "no-decorate", "all", "branches", "tags", "remotes", "merges", "no-merges",
-    "first-parent", "reverse", "follow", "abbrev-commit", "no-abbrev-commit", "topo-order", "date-order",
-    "author-date-order", "left-right", "cherry-pick", "cherry-mark", "simplify-by-decoration", "full-history",
-    "all-match", "invert-grep", "regexp-ignore-case", "extended-regexp", "fixed-strings", "perl-regexp", "relative-date",
-    "walk-reflogs", "boundary", "ancestry-path", "cc", "no-notes", "parents", "children",
+    "oneline",
+    "graph",
+    "no-graph",
+    "no-decorate",
+    "all",
+    "branches",
+    "tags",
+    "remotes",
+    "merges",
+    "no-merges",
+    "first-parent",
+    "reverse",
+    "follow",
+    "abbrev-commit",
+    "no-abbrev-commit",
+    "topo-order",
+    "date-order",
+    "author-date-order",
+    "left-right",
+    "cherry-pick",
+    "cherry-mark",
+    "simplify-by-decoration",
+    "full-history",
+    "all-match",
+    "invert-grep",
+    "regexp-ignore-case",
+    "extended-regexp",
+    "fixed-strings",
+    "perl-regexp",
+    "relative-date",
+    "walk-reflogs",
+    "boundary",
+    "ancestry-path",
+    "cc",
+    "no-notes",
+    "parents",
+    "children",
 ];
 const LOG_VALUES: &[(&str, Takes, Value)] = diff_values![
     ("max-count", Glued, Value::Number),
@@ -135,7 +171,16 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
         name: "status",
         short: "sbz",
         short_values: &[('u', Maybe, Value::OneOf(&["no", "normal", "all"]))],
-        long: &["short", "branch", "long", "show-stash", "no-renames", "ahead-behind", "no-ahead-behind", "no-column"],
+        long: &[
+            "short",
+            "branch",
+            "long",
+            "show-stash",
+            "no-renames",
+            "ahead-behind",
+            "no-ahead-behind",
+            "no-column",
+        ],
         long_values: &[
             ("porcelain", Maybe, Value::OneOf(&["1", "2", "v1", "v2"])),
             ("untracked-files", Maybe, Value::OneOf(&["no", "normal", "all"])),
@@ -143,8 +188,23 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             ("ignore-submodules", Maybe, Value::OneOf(&["none", "untracked", "dirty", "all"])),
         ],
         operands: Operands::Revisions,
-        matches: &["git status", "git status -sb", "git status --porcelain=v2 --branch", "git status -uno -- src", "git \\\n  status"],
-        misses: &["git", "git status -v", "git status --verbose", "git status --porc", "git statusfoo", "git -c a=b status", "git -C x status", "git 'status' $x"],
+        matches: &[
+            "git status",
+            "git status -sb",
+            "git status --porcelain=v2 --branch",
+            "git status -uno -- src",
+            "git \\\n  status",
+        ],
+        misses: &[
+            "git",
+            "git status -v",
+            "git status --verbose",
+            "git status --porc",
+            "git statusfoo",
+            "git -c a=b status",
+            "git -C x status",
+            "git 'status' $x",
+        ],
         ..BARE
     },
     Program {
@@ -155,13 +215,37 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
         long_values: diff_values![],
         operands: Operands::Revisions,
         matches: &[
-            "git diff", "git diff --cached", "git diff HEAD~1 HEAD -- src", "git diff -U10 --color=never", "git diff --stat", "git diff -w",
-            "git diff main...feature --name-only", "git diff --stat -- 'docs/rm -rf /.md'", "git diff -- src/*.rs",
+            "git diff",
+            "git diff --cached",
+            "git diff HEAD~1 HEAD -- src",
+            "git diff -U10 --color=never",
+            "git diff --stat",
+            "git diff -w",
+            "git diff main...feature --name-only",
+            "git diff --stat -- 'docs/rm -rf /.md'",
+            "git diff -- src/*.rs",
         ],
         misses: &[
-            "git diff --output=x", "git diff HEAD --output=o3", "git diff --output x", "git diff --outp=x", "git diff --ext-diff", "git diff --textconv",
-            "git diff --no-index a b", "git diff -Ox", "git diff -O x", "git diff $x", "git diff -- ':(top)x'", "git diff :/x", "git diff *.rs", "git diff -",
-            "git difftool", "git --paginate diff", "git -P diff", "git diff --submodule=log", "git diff --color-moved", "git diff /dev/zero a",
+            "git diff --output=x",
+            "git diff HEAD --output=o3",
+            "git diff --output x",
+            "git diff --outp=x",
+            "git diff --ext-diff",
+            "git diff --textconv",
+            "git diff --no-index a b",
+            "git diff -Ox",
+            "git diff -O x",
+            "git diff $x",
+            "git diff -- ':(top)x'",
+            "git diff :/x",
+            "git diff *.rs",
+            "git diff -",
+            "git difftool",
+            "git --paginate diff",
+            "git -P diff",
+            "git diff --submodule=log",
+            "git diff --color-moved",
+            "git diff /dev/zero a",
         ],
         ..BARE
     },
@@ -174,14 +258,38 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
         count: Count::Anywhere,
         operands: Operands::Revisions,
         matches: &[
-            "git log", "git log --oneline -20", "git log -n 5", "git log -n5 --stat HEAD~3..HEAD", "git log --graph --all --decorate", "git log -p -1",
-            "git log --follow -- Cargo.toml", "git log --pretty=format:'%C(yellow)%h%Creset %s'", "git log -1 --format=%B", "git log --grep=sudo",
-            "git log --since='2 weeks ago' --author=me", "git log -S'foo bar' --oneline", "git log --date=short main..",
+            "git log",
+            "git log --oneline -20",
+            "git log -n 5",
+            "git log -n5 --stat HEAD~3..HEAD",
+            "git log --graph --all --decorate",
+            "git log -p -1",
+            "git log --follow -- Cargo.toml",
+            "git log --pretty=format:'%C(yellow)%h%Creset %s'",
+            "git log -1 --format=%B",
+            "git log --grep=sudo",
+            "git log --since='2 weeks ago' --author=me",
+            "git log -S'foo bar' --oneline",
+            "git log --date=short main..",
         ],
         misses: &[
-            "git log --output=../x", "git log --format=%G?", "git log --format='%+G?'", "git log --pretty='format:%h %GK'", "git log --format=mine",
-            "git log --show-signature", "git log --stdin", "git log -L1,2:f", "git log --ext-diff", "git log --textconv -p", "git log-evil", "git logrotate",
-            "git --git-dir=x log", "git log --since=$x", "git log -- ':!x'", "git log --author me", "git log --onel",
+            "git log --output=../x",
+            "git log --format=%G?",
+            "git log --format='%+G?'",
+            "git log --pretty='format:%h %GK'",
+            "git log --format=mine",
+            "git log --show-signature",
+            "git log --stdin",
+            "git log -L1,2:f",
+            "git log --ext-diff",
+            "git log --textconv -p",
+            "git log-evil",
+            "git logrotate",
+            "git --git-dir=x log",
+            "git log --since=$x",
+            "git log -- ':!x'",
+            "git log --author me",
+            "git log --onel",
         ],
         ..BARE
     },
@@ -193,8 +301,22 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
         long_values: LOG_VALUES,
         count: Count::Anywhere,
         operands: Operands::Revisions,
-        matches: &["git show", "git show HEAD^", "git show --stat HEAD~2", "git show HEAD:src/lib.rs", "git show HEAD@{1}", "git show -s --format=%H"],
-        misses: &["git show --textconv HEAD:x", "git show --ext-diff HEAD", "git show ${REF:-HEAD}", "git showx", "git show :0:f", "git show HEAD --output=x"],
+        matches: &[
+            "git show",
+            "git show HEAD^",
+            "git show --stat HEAD~2",
+            "git show HEAD:src/lib.rs",
+            "git show HEAD@{1}",
+            "git show -s --format=%H",
+        ],
+        misses: &[
+            "git show --textconv HEAD:x",
+            "git show --ext-diff HEAD",
+            "git show ${REF:-HEAD}",
+            "git showx",
+            "git show :0:f",
+            "git show HEAD --output=x",
+        ],
         ..BARE
     },
 ];

@@ -11,7 +11,11 @@ fn entries() -> impl Iterator<Item = &'static Program> {
 fn examples_hold() {
     let mut wrong = Vec::new();
     for program in entries() {
-        assert!(!program.matches.is_empty() && !program.misses.is_empty(), "{} has no examples", program.name);
+        assert!(
+            !program.matches.is_empty() && !program.misses.is_empty(),
+            "{} has no examples",
+            program.name
+        );
         for text in program.matches {
             if let Proof::Unproved { why, .. } = prove(text) {
                 wrong.push(format!("{text:?} should be harmless: {why}"));
@@ -31,7 +35,8 @@ fn names_and_options_are_unique() {
     names.dedup();
     assert_eq!(names.len(), PROGRAMS.len());
     for program in entries() {
-        let letters = program.short.chars().chain(program.short_values.iter().map(|(letter, ..)| *letter));
+        let letters =
+            program.short.chars().chain(program.short_values.iter().map(|(letter, ..)| *letter));
         let mut letters: Vec<_> = letters.collect();
         let count = letters.len();
         letters.sort_unstable();
@@ -53,7 +58,11 @@ fn every_known_option_is_taken() {
             crate::table::Operands::PatternAndFiles { .. } => " x",
             _ => "",
         };
-        let options = program.short.chars().map(|c| format!("-{c}")).chain(program.long.iter().map(|l| format!("--{l}")));
+        let options = program
+            .short
+            .chars()
+            .map(|c| format!("-{c}"))
+            .chain(program.long.iter().map(|l| format!("--{l}")));
         for option in options {
             let text = format!("{name} {option}{operand}");
             assert!(prove(&text).is_harmless(), "{text}: {:?}", prove(&text));
@@ -68,7 +77,9 @@ fn every_known_option_is_taken() {
 
 fn reads(text: &str) -> Vec<(String, ReadKind)> {
     match prove(text) {
-        Proof::Harmless { reads, .. } => reads.into_iter().map(|ReadPath { path, kind }| (path, kind)).collect(),
+        Proof::Harmless { reads, .. } => {
+            reads.into_iter().map(|ReadPath { path, kind }| (path, kind)).collect()
+        }
         Proof::Unproved { why, .. } => panic!("{text}: {why}"),
     }
 }
@@ -102,13 +113,17 @@ fn reads_are_named() {
         ("stat -c %s f", &[("f", File)]),
         ("echo src/*", &[("src/*", Glob)]),
         ("git status", &[(".", Tree)]),
-        ("git show HEAD:secrets/key.pem", &[(".", Tree), ("HEAD:secrets/key.pem", Tree), ("secrets/key.pem", Tree)]),
+        (
+            "git show HEAD:secrets/key.pem",
+            &[(".", Tree), ("HEAD:secrets/key.pem", Tree), ("secrets/key.pem", Tree)],
+        ),
         ("git diff /etc/passwd x", &[(".", Tree), ("/etc/passwd", Tree), ("x", Tree)]),
         ("git log -- a:b", &[(".", Tree), ("a:b", Tree)]),
         ("(cat a; { cat b; }) < c", &[("a", File), ("b", File), ("c", File)]),
     ];
     for (text, expected) in cases {
-        let expected: Vec<_> = expected.iter().map(|(path, kind)| ((*path).to_owned(), *kind)).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(path, kind)| ((*path).to_owned(), *kind)).collect();
         assert_eq!(reads(text), expected, "{text}");
     }
 }
@@ -123,7 +138,14 @@ fn git_is_said() {
 
 #[test]
 fn pretty_formats() {
-    for fine in ["oneline", "format:%h %s", "tformat:%an", "%H", "%h %GG".replace("%GG", "%s").as_str(), "format:"] {
+    for fine in [
+        "oneline",
+        "format:%h %s",
+        "tformat:%an",
+        "%H",
+        "%h %GG".replace("%GG", "%s").as_str(),
+        "format:",
+    ] {
         assert!(Value::PrettyFormat.fits(fine), "{fine}");
     }
     for refused in ["mine", "%G?", "%h%GS", "format:%+GK", "%-G?", "% G?", "x%%G", ""] {

@@ -41,7 +41,15 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(raw: &'a str) -> Self {
         let (literal, pattern) = (String::new(), String::new());
-        Reader { raw, rest: raw.chars().peekable(), literal, pattern, glob: false, brace: false, before: None }
+        Reader {
+            raw,
+            rest: raw.chars().peekable(),
+            literal,
+            pattern,
+            glob: false,
+            brace: false,
+            before: None,
+        }
     }
 
     fn bare(&mut self, c: char) {
@@ -73,7 +81,9 @@ impl<'a> Reader<'a> {
                 '$' if self.rest.next_if_eq(&'"').is_some() => self.expanding_text(Some('"'))?,
                 '$' => self.dollar()?,
                 '`' => return Err(Dynamic::CommandSubstitution),
-                '~' if first || matches!(self.before, Some('=' | ':')) => return Err(Dynamic::Tilde),
+                '~' if first || matches!(self.before, Some('=' | ':')) => {
+                    return Err(Dynamic::Tilde);
+                }
                 _ => {
                     self.glob |= matches!(c, '*' | '?' | '[');
                     self.brace |= c == '{';
@@ -251,7 +261,12 @@ mod tests {
 
     #[test]
     fn patterns() {
-        let cases = [("*.rs", "*.rs"), ("src/'*'*.rs", "src/\\**.rs"), ("[a'-'z]", "[a\\-z]"), ("'-'*", "\\-*")];
+        let cases = [
+            ("*.rs", "*.rs"),
+            ("src/'*'*.rs", "src/\\**.rs"),
+            ("[a'-'z]", "[a\\-z]"),
+            ("'-'*", "\\-*"),
+        ];
         for (raw, expected) in cases {
             assert_eq!(read(raw), Word::Glob(expected.into()), "{raw:?}");
         }
@@ -291,6 +306,9 @@ mod tests {
     fn here_documents() {
         assert_eq!(here_document("a $x\n", false), Word::Literal("a $x\n".into()));
         assert_eq!(here_document("\"a\" \\$x\n", true), Word::Literal("\"a\" $x\n".into()));
-        assert!(matches!(here_document("$(x)", true), Word::Dynamic { why: Dynamic::CommandSubstitution, .. }));
+        assert!(matches!(
+            here_document("$(x)", true),
+            Word::Dynamic { why: Dynamic::CommandSubstitution, .. }
+        ));
     }
 }

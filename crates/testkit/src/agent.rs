@@ -20,7 +20,8 @@ use std::sync::{Arc, Mutex};
 /// The only root of a test's workspace. It does not exist.
 pub const ROOT: &str = "/ws";
 
-pub const PRICE: Price = Price { input: 3.0, output: 15.0, cache_write: 3.75, cache_write_1h: 6.0, cache_read: 0.3 };
+pub const PRICE: Price =
+    Price { input: 3.0, output: 15.0, cache_write: 3.75, cache_write_1h: 6.0, cache_read: 0.3 };
 
 /// Builds a [`Rig`]. By default nothing may ask: every question is an error of the test, answered with no.
 pub struct TestAgent {
@@ -153,14 +154,20 @@ impl TestAgent {
             timeline.add(Moment::Entry(entry.clone()));
         }
         let session = Session::fold(self.resumed).close();
-        let model = ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
+        let model =
+            ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
         let model = Arc::new(model);
         let log = Arc::new(MemoryLog::new(timeline.clone(), self.fault));
         let blobs = Arc::new(self.blobs);
         let approver = self.approver.witnessed(&timeline);
-        let workspace =
-            Workspace { cwd: ROOT.into(), roots: vec![ROOT.into()], readable: Vec::new(), home: "/home/u".into() };
-        let rules = Rules { allow: rules(&self.allow, &workspace), deny: rules(&self.deny, &workspace) };
+        let workspace = Workspace {
+            cwd: ROOT.into(),
+            roots: vec![ROOT.into()],
+            readable: Vec::new(),
+            home: "/home/u".into(),
+        };
+        let rules =
+            Rules { allow: rules(&self.allow, &workspace), deny: rules(&self.deny, &workspace) };
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
         let agent = Agent {
             model: model.clone(),

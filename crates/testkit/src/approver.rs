@@ -28,7 +28,10 @@ impl FakeApprover {
 
     /// One reply per question, then none.
     pub fn scripted(replies: impl IntoIterator<Item = Reply>) -> Self {
-        FakeApprover { replies: Mutex::new(replies.into_iter().collect()), ..FakeApprover::default() }
+        FakeApprover {
+            replies: Mutex::new(replies.into_iter().collect()),
+            ..FakeApprover::default()
+        }
     }
 
     pub fn silent() -> Self {
@@ -57,7 +60,11 @@ impl FakeApprover {
 impl Approver for FakeApprover {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
-            let mut open = Open { call: question.call.clone(), timeline: self.timeline.clone(), replied: false };
+            let mut open = Open {
+                call: question.call.clone(),
+                timeline: self.timeline.clone(),
+                replied: false,
+            };
             self.timeline.add(Moment::Asked(question.call.clone()));
             locked(&self.questions).push(question);
             // A second question that is put at the same time would be seen here.
@@ -83,6 +90,10 @@ struct Open {
 impl Drop for Open {
     fn drop(&mut self) {
         let call = self.call.clone();
-        self.timeline.add(if self.replied { Moment::Replied(call) } else { Moment::Withdrawn(call) });
+        self.timeline.add(if self.replied {
+            Moment::Replied(call)
+        } else {
+            Moment::Withdrawn(call)
+        });
     }
 }

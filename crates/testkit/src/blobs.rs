@@ -26,7 +26,11 @@ impl MemoryBlobs {
 impl Blobs for MemoryBlobs {
     fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
         if self.full {
-            return Err(StoreError::Io { doing: "write", path: "/blobs".into(), why: "the disk is full".into() });
+            return Err(StoreError::Io {
+                doing: "write",
+                path: "/blobs".into(),
+                why: "the disk is full".into(),
+            });
         }
         let mut kept = locked(&self.kept);
         let at = kept.iter().position(|had| had == bytes).unwrap_or_else(|| {

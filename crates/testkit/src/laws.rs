@@ -47,10 +47,19 @@ pub(crate) fn of_events(events: &[Event], rig: &Rig) {
     if finished.terminal != Terminal::StoreFailed {
         let unfinished: Vec<_> = begun.difference(&done).collect();
         let ended_early = matches!(finished.terminal, Terminal::Refusal | Terminal::ModelError(_));
-        assert!(unfinished.is_empty() || ended_early, "{unfinished:?} began and never finished:\n{}", told());
+        assert!(
+            unfinished.is_empty() || ended_early,
+            "{unfinished:?} began and never finished:\n{}",
+            told()
+        );
         let end = rig.timeline.moments();
         let last = end.iter().rev().find(|m| matches!(m, Moment::Entry(_) | Moment::Synced));
-        assert_eq!(last, Some(&Moment::Synced), "the end is not synced:\n{}", rig.timeline.render());
+        assert_eq!(
+            last,
+            Some(&Moment::Synced),
+            "the end is not synced:\n{}",
+            rig.timeline.render()
+        );
         match rig.timeline.entries().last() {
             Some(Entry::End { terminal, .. }) => assert_eq!(*terminal, finished.terminal),
             _ => panic!("the log does not end with an end:\n{}", rig.timeline.render()),
@@ -72,7 +81,9 @@ pub(crate) fn of_timeline(timeline: &Timeline) {
             Moment::Began { id, access } => {
                 if !access.is_harmless() {
                     let asked = synced.iter().any(|entry| is_answer_with(entry, &id));
-                    let started = synced.iter().any(|entry| matches!(entry, Entry::CallStarted { id: had } if *had == id));
+                    let started = synced
+                        .iter()
+                        .any(|entry| matches!(entry, Entry::CallStarted { id: had } if *had == id));
                     assert!(asked, "{id} ran before its answer was on disk:\n{}", told());
                     assert!(started, "{id} ran before its start was on disk:\n{}", told());
                 }
@@ -91,6 +102,25 @@ pub(crate) fn of_timeline(timeline: &Timeline) {
     }
 }
 
+/// A call starts and finishes once, after the answer that made it.
+fn of_calls(entries: &[Entry]) {
+    let (mut made, mut started, mut done) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for entry in entries {
+        match entry {
+            Entry::Answer { message, .. } => made.extend(message.calls().cloned()),
+            Entry::CallStarted { id } => {
+                assert!(made.contains(id), "{id} starts before its answer");
+                assert!(!done.contains(id) && started.insert(id.clone()), "{id} starts again");
+            }
+            Entry::CallFinished { result: Block::ToolResult { id, .. }, .. } => {
+                assert!(made.contains(id), "{id} finishes before its answer");
+                assert!(done.insert(id.clone()), "{id} finishes twice in the log");
+            }
+            _ => {}
+        }
+    }
+}
+
 fn is_answer_with(entry: &Entry, id: &CallId) -> bool {
     matches!(entry, Entry::Answer { message, .. } if message.calls().any(|call| call == id))
 }
@@ -98,6 +128,7 @@ fn is_answer_with(entry: &Entry, id: &CallId) -> bool {
 /// The log alone tells the same story as the engine, and every beginning of it is a valid conversation.
 pub(crate) fn of_log(rig: &Rig) {
     let entries = rig.timeline.entries();
+    of_calls(&entries);
     let step = if entries.len() <= ORDINARY { 1 } else { entries.len() / 10 };
     let mut session = Session::default();
     for (n, entry) in entries.into_iter().enumerate() {
@@ -123,7 +154,8 @@ fn assert_valid(view: &View, after: &str) {
     let wrong = pairing::check(&messages);
     assert!(wrong.is_empty(), "after {after}: {wrong:?}\n{}", trace::conversation(view));
     let strange = messages.iter().any(|message| {
-        message.is_assistant() && message.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }))
+        message.is_assistant()
+            && message.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }))
     });
     assert!(!strange, "an answer holds a result:\n{}", trace::conversation(view));
     assert!(messages.first().is_none_or(|first| !first.is_assistant()), "an answer stands first");

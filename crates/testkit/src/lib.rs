@@ -31,7 +31,7 @@ pub use blobs::MemoryBlobs;
 pub use log::{Fault, MemoryLog};
 pub use model::ScriptedModel;
 pub use rig::Rig;
-pub use script::{Pusher, Script, calls, fails, live, says};
+pub use script::{Pusher, Script, calls, fails, hangs, live, says};
 pub use timeline::{Moment, Timeline};
 pub use tools::FakeTool;
 pub use trace::{collect, finished, trace, until, until_all};

@@ -74,7 +74,8 @@ impl ScriptedModel {
 impl Model for ScriptedModel {
     fn stream(&self, request: Request) -> ModelStream {
         // A script that is too short ends the turn with an error that says so.
-        let script = locked(&self.answers).pop_front().unwrap_or_else(|| fails(ModelErrorKind::BadRequest));
+        let script =
+            locked(&self.answers).pop_front().unwrap_or_else(|| fails(ModelErrorKind::BadRequest));
         let n = {
             let mut requests = locked(&self.requests);
             requests.push(request);
@@ -87,7 +88,7 @@ impl Model for ScriptedModel {
     }
 
     fn info(&self, _: &ModelId) -> ModelInfo {
-        ModelInfo { window: 200_000, max_output: 64_000, price: self.price }
+        ModelInfo { window: 200_000, max_output: 64_000, thinking_budget: 0, price: self.price }
     }
 
     fn estimate(&self, _: &Request) -> u64 {
@@ -117,7 +118,11 @@ async fn play(mut playing: Playing) -> Option<(Result<ModelEvent, ModelError>, P
         match playing.steps.pop_front()? {
             Step::Start(usage) => {
                 let request_id = Some(format!("req{}", playing.n));
-                break Ok(ModelEvent::Started { message_id: format!("m{}", playing.n), request_id, usage });
+                break Ok(ModelEvent::Started {
+                    message_id: format!("m{}", playing.n),
+                    request_id,
+                    usage,
+                });
             }
             Step::Give(item) => break *item,
             Step::Meet(barrier) => {

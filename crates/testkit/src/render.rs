@@ -22,7 +22,9 @@ pub(crate) fn block(block: &Block) -> String {
         Block::Thinking { text, .. } => format!("thinking {}", short(text)),
         Block::Redacted { .. } => "redacted".into(),
         Block::Image(_) => "image".into(),
-        Block::ToolUse { id, name, input } => format!("call {id} {name} {}", short(&input.to_string())),
+        Block::ToolUse { id, name, input } => {
+            format!("call {id} {name} {}", short(&input.to_string()))
+        }
         Block::ToolResult { id, content, is_error } => {
             let kind = if *is_error { "error" } else { "ok" };
             let parts: Vec<_> = content.iter().map(part).collect();

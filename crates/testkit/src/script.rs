@@ -146,6 +146,11 @@ pub fn fails(kind: ModelErrorKind) -> Script {
     Script { steps: VecDeque::new(), usage: Usage::default() }.fail(kind)
 }
 
+/// The request is sent, and nothing ever comes back.
+pub fn hangs() -> Script {
+    Script { steps: [Step::Hold].into(), usage: Usage::default() }
+}
+
 /// An answer that the test speaks itself. It breaks off when the pusher is dropped.
 pub fn live() -> (Pusher, Script) {
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -169,7 +174,10 @@ impl Pusher {
     }
 
     pub fn end(&self, stop: StopReason) {
-        self.event(ModelEvent::Ended { stop, usage: Usage { input: 100, output: 10, ..Usage::default() } });
+        self.event(ModelEvent::Ended {
+            stop,
+            usage: Usage { input: 100, output: 10, ..Usage::default() },
+        });
     }
 
     /// Nobody holds the other end: the engine has let go of the stream.

@@ -21,7 +21,10 @@ pub enum Moment {
     /// The question went away before it was answered.
     Withdrawn(CallId),
     /// The tool itself began to run.
-    Began { id: CallId, access: Access },
+    Began {
+        id: CallId,
+        access: Access,
+    },
     Ended(CallId),
     /// The tool was dropped, or it panicked, before it gave an output.
     Stopped(CallId),

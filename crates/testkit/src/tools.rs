@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{Barrier, Semaphore};
 
-type Touches = Box<dyn Fn(&Value) -> Result<Access, ToolOutput> + Send + Sync>;
+type Touches = Box<dyn Fn(&Value) -> Result<Access, Box<ToolOutput>> + Send + Sync>;
 type Acts = Box<dyn Fn(Value, ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
 
 /// A tool that echoes its input unless it is told to behave otherwise.
@@ -28,10 +28,15 @@ fn path(input: &Value) -> PathScope {
 }
 
 impl FakeTool {
-    fn new(name: &str, touches: impl Fn(&Value) -> Result<Access, ToolOutput> + Send + Sync + 'static) -> Self {
+    fn new(
+        name: &str,
+        touches: impl Fn(&Value) -> Result<Access, Box<ToolOutput>> + Send + Sync + 'static,
+    ) -> Self {
         let description = format!("The tool {name}.");
-        let spec = ToolSpec { name: name.into(), description, input_schema: json!({ "type": "object" }) };
-        let acts: Acts = Box::new(|input, _| Box::pin(async move { ToolOutput::text(format!("echo {input}")) }));
+        let spec =
+            ToolSpec { name: name.into(), description, input_schema: json!({ "type": "object" }) };
+        let acts: Acts =
+            Box::new(|input, _| Box::pin(async move { ToolOutput::text(format!("echo {input}")) }));
         FakeTool { spec, touches: Box::new(touches), acts, timeline: Arc::default() }
     }
 
@@ -58,7 +63,7 @@ impl FakeTool {
 
     /// Refuses every input.
     pub fn misused(name: &str) -> Self {
-        FakeTool::new(name, |_| Err(ToolOutput::misuse("the field \"path\" is missing")))
+        FakeTool::new(name, |_| Err(Box::new(ToolOutput::misuse("the field \"path\" is missing"))))
     }
 
     /// Panics already when it is asked what it would touch.
@@ -71,7 +76,10 @@ impl FakeTool {
         Arc::new(self)
     }
 
-    pub fn acts(mut self, acts: impl Fn(Value, ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sync + 'static) -> Self {
+    pub fn acts(
+        mut self,
+        acts: impl Fn(Value, ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sync + 'static,
+    ) -> Self {
         self.acts = Box::new(acts);
         self
     }
@@ -155,7 +163,7 @@ impl Tool for FakeTool {
     }
 
     fn access(&self, input: &Value) -> Result<Access, ToolOutput> {
-        (self.touches)(input)
+        (self.touches)(input).map_err(|misuse| *misuse)
     }
 
     fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {

@@ -77,7 +77,13 @@ fn event_line(event: &Event) -> String {
             format!("iteration {n} {model}{why}")
         }
         Event::Retrying(retry) => {
-            format!("retrying {}/{} in {:?} {}", retry.attempt, retry.of, retry.wait, retry.kind.name())
+            format!(
+                "retrying {}/{} in {:?} {}",
+                retry.attempt,
+                retry.of,
+                retry.wait,
+                retry.kind.name()
+            )
         }
         Event::AnswerStarted { message_id, .. } => format!("answer {message_id}"),
         Event::TextDelta(text) => format!("text {}", short(text)),
@@ -89,7 +95,9 @@ fn event_line(event: &Event) -> String {
         Event::AnswerDropped => "dropped".into(),
         Event::Went(why) => format!("went {}", went(*why)),
         Event::CallAsked { id, name, why } => format!("asked {id} {name}: {why}"),
-        Event::CallStarted { id, name, input } => format!("started {id} {name} {}", short(&input.to_string())),
+        Event::CallStarted { id, name, input } => {
+            format!("started {id} {name} {}", short(&input.to_string()))
+        }
         Event::CallProgress { id, tail } => format!("progress {id} {}", short(tail)),
         Event::CallFinished { result, denied, .. } => {
             let denied = if *denied { " denied" } else { "" };
@@ -111,7 +119,10 @@ fn finished_line(finished: &Finished) -> String {
         line.push_str(&format!(" error={}", short(error)));
     }
     let (used, cost) = (usage(&finished.usage), money(finished.cost));
-    line.push_str(&format!(" iterations={} calls={} {used} cost={cost}", finished.iterations, finished.calls_run));
+    line.push_str(&format!(
+        " iterations={} calls={} {used} cost={cost}",
+        finished.iterations, finished.calls_run
+    ));
     if !finished.denials.is_empty() {
         let denied: Vec<_> = finished.denials.iter().map(|denial| denial.id.as_str()).collect();
         line.push_str(&format!(" denied={}", denied.join(",")));

@@ -9,7 +9,7 @@ use crate::built_in::BuiltIn;
 use crate::text::tail;
 use crate::workspace::Files;
 use environment::Environment;
-use judge::Judged;
+use judge::Proved;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::Access;
 use ostler_core::ports::ToolContext;
@@ -72,16 +72,16 @@ impl Bash {
         Bash { files, executor, environment }
     }
 
-    fn command(&self, input: &Input, judged: &Judged) -> Command {
-        let script = match judged {
-            Judged::Harmless { git: true, .. } => {
+    fn command(&self, input: &Input, proved: Option<&Proved>) -> Command {
+        let script = match proved {
+            Some(Proved { git: true, .. }) => {
                 format!("{}{}", ostler_shell::GIT_PRELUDE, input.command)
             }
             _ => input.command.clone(),
         };
-        let environment = match judged {
-            Judged::Harmless { .. } => self.environment.for_others(),
-            Judged::Unknown => self.environment.for_others(),
+        let environment = match proved {
+            Some(_) => self.environment.for_proved(),
+            None => self.environment.for_others(),
         };
         let mut command = bash(&script, &self.files.workspace().cwd, environment);
         command.time_limit = Some(limit(input));
@@ -97,21 +97,22 @@ impl BuiltIn for Bash {
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
         check(input)?;
-        Ok(Judged::of(&input.command, &self.files).access(&input.command))
+        Ok(judge::access(&input.command, &self.files))
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         if let Err(misuse) = check(&input) {
             return misuse;
         }
-        let judged = Judged::of(&input.command, &self.files);
-        let finished = match execute(&self.executor, self.command(&input, &judged), &cx).await {
-            Ok(finished) => finished,
-            Err(error) => {
-                return ToolOutput::error(format!("The command could not be run: {error}."));
-            }
-        };
-        let one_is_an_answer = matches!(judged, Judged::Harmless { one_is_an_answer: true, .. });
+        let proved = judge::prove(&input.command);
+        let finished =
+            match execute(&self.executor, self.command(&input, proved.as_ref()), &cx).await {
+                Ok(finished) => finished,
+                Err(error) => {
+                    return ToolOutput::error(format!("The command could not be run: {error}."));
+                }
+            };
+        let one_is_an_answer = proved.is_some_and(|proved| proved.one_is_an_answer);
         let limit = limit(&input);
         // The text may be long and the store touches the disk.
         let shown = tokio::task::spawn_blocking(move || {

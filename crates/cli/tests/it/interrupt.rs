@@ -1,6 +1,6 @@
 //! Ctrl+C at any moment: control back, everything kept, every call answered, exit 130.
 
-use crate::support::{PATIENCE, World, finish, processes_with, signal, unique_sleep, until, wait};
+use crate::support::{PATIENCE, World, finish, processes_with, read_until, signal, unique_sleep, until, wait};
 use ostler_model_server::{Script, calls, status, text};
 use rustix::process::Signal;
 use serde_json::json;
@@ -14,12 +14,14 @@ const SOON: Duration = Duration::from_secs(10);
 #[test]
 fn in_the_stream_the_partial_text_is_kept() {
     let world = World::new(Script::new().answer(text("one two three").gate("hold")).answer(text("ok")));
-    let child = world.command(&GO).spawn().unwrap();
-    wait(world.server.gate("hold").reached()).unwrap();
+    let args: Vec<&str> = GO.iter().chain(&["--include-partial-messages"]).copied().collect();
+    let mut child = world.command(&args).spawn().unwrap();
+    let seen = read_until(&mut child, "three");
     let began = Instant::now();
     signal(&child, Signal::INT);
-    let ran = finish(child);
+    let mut ran = finish(child);
     assert!(began.elapsed() < SOON);
+    ran.stdout.insert_str(0, &seen);
     assert_eq!((ran.code, ran.terminal().as_str()), (Some(130), "aborted_streaming"), "{}", ran.stderr);
     world.server.gate("hold").release();
     assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));

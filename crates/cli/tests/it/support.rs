@@ -199,3 +199,15 @@ pub fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
 }
+
+/// Reads standard output, byte by byte so that nothing is taken too much, up to the line that holds `needle`.
+pub fn read_until(child: &mut Child, needle: &str) -> String {
+    use std::io::Read;
+    let out = child.stdout.as_mut().unwrap();
+    let (mut seen, mut byte) = (Vec::new(), [0]);
+    while !(seen.ends_with(b"\n") && String::from_utf8_lossy(&seen).contains(needle)) {
+        assert_eq!(out.read(&mut byte).unwrap(), 1, "the output ended without {needle}");
+        seen.push(byte[0]);
+    }
+    String::from_utf8(seen).unwrap()
+}

@@ -24,6 +24,8 @@ pub trait Model: Send + Sync {
 pub struct ModelInfo {
     pub window: u64,
     pub max_output: u32,
+    /// Tokens for thinking that are asked for besides the answer's when nobody chose; 0 where thinking is part of it.
+    pub thinking_budget: u32,
     /// None: nobody told us what it costs.
     pub price: Option<Price>,
 }

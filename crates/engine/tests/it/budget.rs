@@ -1,7 +1,7 @@
 //! Money is reserved before a request: a turn never costs more than it may.
 
 use ostler_core::ledger::Usage;
-use ostler_core::model::StopReason;
+use ostler_core::model::{StopReason, Thinking};
 use ostler_core::turn::Terminal;
 use ostler_testkit::{FakeTool, PRICE, Script, TestAgent, calls, finished, says};
 
@@ -69,7 +69,10 @@ async fn the_limit_holds_when_every_answer_is_as_long_as_allowed() {
     assert!(answers.len() >= 3, "{answers:?}");
     assert!(spent.iter().all(|spent| *spent <= 0.30 + 1e-9), "{spent:?}");
     let left = 0.30 - spent.last().unwrap();
-    assert!(left < 1_000.0 * PRICE.cache_write / 1e6 + 256.0 * PRICE.output / 1e6, "{left} was left unspent");
+    assert!(
+        left < 1_000.0 * PRICE.cache_write / 1e6 + 256.0 * PRICE.output / 1e6,
+        "{left} was left unspent"
+    );
 }
 
 /// A budget in a currency nobody can compute is no budget.
@@ -103,6 +106,26 @@ async fn no_money_no_request() {
         .answers([calls([("r1", "Read")])])
         .build();
     let events = rig.turn("go").await;
-    assert_eq!((finished(&events).terminal, finished(&events).cost), (Terminal::MaxBudget, Some(0.0)));
+    assert_eq!(
+        (finished(&events).terminal, finished(&events).cost),
+        (Terminal::MaxBudget, Some(0.0))
+    );
     assert_eq!(rig.model.requests().len(), 0);
+}
+
+/// Thinking with a budget of its own comes on top of the answer, and is paid for like it.
+#[tokio::test(start_paused = true)]
+async fn a_thinking_budget_is_reserved_as_well() {
+    let granted = |thinking| async move {
+        let rig = TestAgent::new()
+            .budget(0.05)
+            .settings(|settings| settings.thinking = Thinking::Budget(thinking))
+            .answers([says("x")])
+            .build();
+        let terminal = finished(&rig.turn("go").await).terminal;
+        (rig.model.requests().first().map(|request| request.max_output), terminal)
+    };
+    let affordable = ((0.05 - 1_000.0 * 3.75 / 1e6) / 15.0 * 1e6) as u32;
+    assert_eq!(granted(2_000).await, (Some(affordable - 2_000), Terminal::Completed));
+    assert_eq!(granted(10_000).await, (None, Terminal::MaxBudget));
 }

@@ -25,7 +25,11 @@ fn rich() -> Rig {
                 .call("r1", "Read")
                 .end_calls(),
             // One at a time: how long the disk takes for two at once is nobody's promise.
-            Script::new().call_on("w1", "Write", "/ws/a").call_on("w2", "Write", "/ws/a").call("u1", "Run").end_calls(),
+            Script::new()
+                .call_on("w1", "Write", "/ws/a")
+                .call_on("w2", "Write", "/ws/a")
+                .call("u1", "Run")
+                .end_calls(),
             Script::new().text("part").call("r9", "Read").end(StopReason::MaxTokens),
             Script::new().text("half").fail(ModelErrorKind::Overloaded),
             says("done"),
@@ -44,7 +48,8 @@ async fn bytes() -> (String, String) {
     tokio::time::advance(std::time::Duration::from_millis(1_500)).await;
     interrupt.cancel();
     events.extend(rig.finish(read, stream).await);
-    let log: Vec<_> = rig.timeline.entries().iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
+    let log: Vec<_> =
+        rig.timeline.entries().iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
     let events: Vec<_> = events.iter().map(|event| format!("{event:?}")).collect();
     (log.join("\n"), events.join("\n"))
 }

@@ -3,7 +3,9 @@
 use ostler_core::model::StopReason;
 use ostler_core::session::Entry;
 use ostler_core::turn::Terminal;
-use ostler_testkit::{FakeApprover, FakeTool, Fault, Moment, Rig, Script, TestAgent, calls, finished, says, until};
+use ostler_testkit::{
+    FakeApprover, FakeTool, Fault, Moment, Rig, Script, TestAgent, calls, finished, says, until,
+};
 
 /// A turn with everything that is written: an early reader, a question, writes, a refused call, a dropped answer.
 fn busy() -> TestAgent {
@@ -80,7 +82,10 @@ async fn a_typical_turn() {
 async fn an_early_result_is_recorded_after_its_answer() {
     let rig = TestAgent::new()
         .tools([FakeTool::reading("Read")])
-        .answers([Script::new().call("r1", "Read").give_way().text("and").end_calls(), says("done")])
+        .answers([
+            Script::new().call("r1", "Read").give_way().text("and").end_calls(),
+            says("done"),
+        ])
         .build();
     let mut stream = rig.start("go");
     let mut read = until(&mut stream, "finished r1").await;
@@ -99,24 +104,35 @@ async fn an_early_result_is_recorded_after_its_answer() {
 /// What a tool records stands between its start and its result.
 #[tokio::test(start_paused = true)]
 async fn a_tool_writes_its_snapshot_before_it_acts() {
-    let snapshot = |call| Entry::Snapshot { call, path: "/ws/a".into(), before: None, mode: None, after: None };
+    let snapshot = |call| Entry::Snapshot {
+        call,
+        path: "/ws/a".into(),
+        before: None,
+        mode: None,
+        after: None,
+    };
     let tool = FakeTool::writing("Write").acts(move |_, cx| {
         Box::pin(async move {
             cx.recorder.record(snapshot(cx.call.clone())).unwrap();
             ostler_core::tool::ToolOutput::text("written")
         })
     });
-    let rig = TestAgent::new().tools([tool]).answers([calls([("w1", "Write")]), says("done")]).build();
+    let rig =
+        TestAgent::new().tools([tool]).answers([calls([("w1", "Write")]), says("done")]).build();
     rig.turn("go").await;
     let told = rig.timeline.render();
-    let of_call: Vec<_> = told.lines().filter(|line| line.contains("w1") && !line.contains("answer")).collect();
-    assert_eq!(of_call, [
-        "log call_started w1",
-        "run w1",
-        "log snapshot w1 /ws/a",
-        "done w1",
-        "log call_finished w1 ok \"written\"",
-    ]);
+    let of_call: Vec<_> =
+        told.lines().filter(|line| line.contains("w1") && !line.contains("answer")).collect();
+    assert_eq!(
+        of_call,
+        [
+            "log call_started w1",
+            "run w1",
+            "log snapshot w1 /ws/a",
+            "done w1",
+            "log call_finished w1 ok \"written\"",
+        ]
+    );
 }
 
 /// For every n, once and from then on: the turn ends as it must, nothing changes the world after the failure, every
@@ -126,8 +142,17 @@ async fn fails_at(fault: Fault) {
     let events = rig.turn("go").await;
     let end = finished(&events);
     assert_eq!(end.terminal, Terminal::StoreFailed, "{fault:?}\n{}", rig.timeline.render());
-    assert!(end.error.as_ref().is_some_and(|error| error.contains("the disk is full")), "{fault:?} {:?}", end.error);
-    assert_eq!(changes_after_the_failure(&rig), [] as [&str; 0], "{fault:?}\n{}", rig.timeline.render());
+    assert!(
+        end.error.as_ref().is_some_and(|error| error.contains("the disk is full")),
+        "{fault:?} {:?}",
+        end.error
+    );
+    assert_eq!(
+        changes_after_the_failure(&rig),
+        [] as [&str; 0],
+        "{fault:?}\n{}",
+        rig.timeline.render()
+    );
     let ended = rig.timeline.entries().iter().any(|entry| matches!(entry, Entry::End { .. }));
     let at_the_end = matches!(fault, Fault::Sync(_) | Fault::SyncsFrom(_));
     assert!(!ended || at_the_end, "{fault:?}\n{}", rig.timeline.render());

@@ -4,13 +4,19 @@ use crate::lines;
 use ostler_core::message::{Block, ResultPart};
 use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::turn::{Limits, Terminal};
-use ostler_testkit::{FakeApprover, FakeTool, MemoryBlobs, Script, TestAgent, calls, finished, says, trace};
+use ostler_testkit::{
+    FakeApprover, FakeTool, MemoryBlobs, Script, TestAgent, calls, finished, says, trace,
+};
 
 /// B31: the turn goes on, the call is answered, and calls that waited for it run.
 #[tokio::test(start_paused = true)]
 async fn a_panicking_tool_is_a_result() {
     let rig = TestAgent::new()
-        .tools([FakeTool::unknown("Panic").panics(), FakeTool::panicking_at_access("Early"), FakeTool::reading("Read")])
+        .tools([
+            FakeTool::unknown("Panic").panics(),
+            FakeTool::panicking_at_access("Early"),
+            FakeTool::reading("Read"),
+        ])
         .answers([calls([("p1", "Panic"), ("e1", "Early"), ("r1", "Read")]), says("done")])
         .build();
     let events = rig.turn("go").await;
@@ -29,7 +35,13 @@ async fn a_panicking_approver_refuses() {
     let rig = TestAgent::new()
         .tools([FakeTool::writing("Write"), FakeTool::reading("Read")])
         .approver(FakeApprover::panicking())
-        .answers([Script::new().call_on("w1", "Write", "/ws/a").call_on("r1", "Read", "/ws/a").end_calls(), says("done")])
+        .answers([
+            Script::new()
+                .call_on("w1", "Write", "/ws/a")
+                .call_on("r1", "Read", "/ws/a")
+                .end_calls(),
+            says("done"),
+        ])
         .build();
     let events = rig.turn("go").await;
     assert_eq!(rig.timeline.began(), ["r1"]);
@@ -44,7 +56,10 @@ async fn a_panicking_approver_refuses() {
 async fn unknown_misused_and_failing_tools_are_results() {
     let rig = TestAgent::new()
         .tools([FakeTool::misused("Wrong"), FakeTool::reading("Fails").fails("no such file")])
-        .answers([calls([("x1", "Nothing"), ("m1", "Wrong"), ("f1", "Fails"), ("n1", "")]), says("done")])
+        .answers([
+            calls([("x1", "Nothing"), ("m1", "Wrong"), ("f1", "Fails"), ("n1", "")]),
+            says("done"),
+        ])
         .build();
     let events = rig.turn("go").await;
     assert_eq!((finished(&events).calls_run, finished(&events).denials.len()), (1, 0));
@@ -62,7 +77,10 @@ async fn unknown_misused_and_failing_tools_are_results() {
 async fn a_cut_call_is_answered() {
     let rig = TestAgent::new()
         .tools([FakeTool::writing("Write")])
-        .answers([Script::new().cut("w1", "Write", r#"{"path": "/ws/a", "text": "ab"#).end_calls(), says("done")])
+        .answers([
+            Script::new().cut("w1", "Write", r#"{"path": "/ws/a", "text": "ab"#).end_calls(),
+            says("done"),
+        ])
         .build();
     let events = rig.turn("go").await;
     assert!(rig.timeline.began().is_empty());
@@ -83,17 +101,26 @@ async fn cut_calls_are_bounded() {
     let tools = || [FakeTool::writing("Write"), FakeTool::reading("Read")];
     let rig = TestAgent::new().tools(tools()).answers((0..9).map(|_| cut())).build();
     let events = rig.turn("go").await;
-    assert_eq!((finished(&events).terminal, finished(&events).iterations), (Terminal::MaxOutputTokens, 4));
+    assert_eq!(
+        (finished(&events).terminal, finished(&events).iterations),
+        (Terminal::MaxOutputTokens, 4)
+    );
     let answers = [cut(), cut(), cut(), good(), cut(), cut(), cut(), says("done")];
     let events = TestAgent::new().tools(tools()).answers(answers).build().turn("go").await;
-    assert_eq!((finished(&events).terminal, finished(&events).iterations), (Terminal::Completed, 8));
+    assert_eq!(
+        (finished(&events).terminal, finished(&events).iterations),
+        (Terminal::Completed, 8)
+    );
 }
 
 /// Also when the output limit is what cuts them: each is asked again with the higher limit first.
 #[tokio::test(start_paused = true)]
 async fn calls_cut_by_the_output_limit_are_bounded() {
     let cut = || Script::new().cut("w1", "Write", "{").end(StopReason::MaxTokens);
-    let rig = TestAgent::new().tools([FakeTool::writing("Write")]).answers((0..20).map(|_| cut())).build();
+    let rig = TestAgent::new()
+        .tools([FakeTool::writing("Write")])
+        .answers((0..20).map(|_| cut()))
+        .build();
     let events = rig.turn("go").await;
     assert_eq!(finished(&events).terminal, Terminal::MaxOutputTokens);
     assert_eq!(rig.model.requests().len(), 8);
@@ -104,7 +131,11 @@ async fn calls_cut_by_the_output_limit_are_bounded() {
 async fn calls_of_the_same_name_are_told_apart() {
     let rig = TestAgent::new()
         .tools([FakeTool::reading("Read")])
-        .answers([calls([("a", "Read"), ("a", "Read"), ("", "Read")]), calls([("a", "Read"), ("a-2", "Read")]), says("done")])
+        .answers([
+            calls([("a", "Read"), ("a", "Read"), ("", "Read")]),
+            calls([("a", "Read"), ("a-2", "Read")]),
+            says("done"),
+        ])
         .build();
     rig.turn("go").await;
     assert_eq!(rig.timeline.began(), ["a", "a-2", "call", "a-3", "a-2-2"]);
@@ -116,7 +147,10 @@ async fn empty_answers_leave_nothing_behind() {
     let blank = || Script::new().thinking("hm").text(" \n").end_turn();
     let rig = TestAgent::new().answers([blank(), blank(), says("later")]).build();
     let events = rig.turn("go").await;
-    assert_eq!((finished(&events).terminal, finished(&events).text.as_str()), (Terminal::Completed, ""));
+    assert_eq!(
+        (finished(&events).terminal, finished(&events).text.as_str()),
+        (Terminal::Completed, "")
+    );
     rig.turn("go on").await;
     assert_eq!(rig.model.last_conversation(), "user: \"go\"\nuser: \"go on\"");
 }
@@ -124,7 +158,9 @@ async fn empty_answers_leave_nothing_behind() {
 #[tokio::test(start_paused = true)]
 async fn an_unknown_stop_reason_is_told() {
     for (reason, told) in [("sundown", "sundown"), ("", "none")] {
-        let rig = TestAgent::new().answers([Script::new().text("x").end(StopReason::Other(reason.into()))]).build();
+        let rig = TestAgent::new()
+            .answers([Script::new().text("x").end(StopReason::Other(reason.into()))])
+            .build();
         let events = rig.turn("go").await;
         assert_eq!(finished(&events).terminal, Terminal::Completed);
         let notice = format!("notice Warning \"The model stopped for an unknown reason: {told}.\"");
@@ -159,7 +195,10 @@ async fn a_refusal_runs_nothing() {
         .answers([Script::new().text("I").call("w1", "Write").end(refusal.clone()), says("later")])
         .build();
     let events = rig.turn("go").await;
-    assert_eq!((finished(&events).terminal, &finished(&events).stop), (Terminal::Refusal, &Some(refusal)));
+    assert_eq!(
+        (finished(&events).terminal, &finished(&events).stop),
+        (Terminal::Refusal, &Some(refusal))
+    );
     assert!(rig.timeline.began().is_empty());
     rig.turn("go on").await;
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
@@ -195,7 +234,13 @@ async fn a_paused_answer_is_continued() {
 /// When retries are used up, what was said is kept, and the calls of the broken answer are answered.
 #[tokio::test(start_paused = true)]
 async fn a_broken_answer_that_cannot_be_repeated_is_kept() {
-    let broken = || Script::new().text("I act.").call("w1", "Write").delta("and th").fail(ModelErrorKind::Unavailable);
+    let broken = || {
+        Script::new()
+            .text("I act.")
+            .call("w1", "Write")
+            .delta("and th")
+            .fail(ModelErrorKind::Unavailable)
+    };
     let rig = TestAgent::new()
         .tools([FakeTool::writing("Write")])
         .limits(Limits { max_stream_retries: 1, ..Limits::default() })
@@ -227,9 +272,16 @@ async fn a_large_result_is_spilled() {
         let events = rig.turn("go").await;
         let text = result_text(&rig.view());
         assert!(text.len() < 52_000, "{}", text.len());
-        assert!(text.starts_with("line 0\n") && text.contains("bytes left out here"), "{}", &text[..200]);
+        assert!(
+            text.starts_with("line 0\n") && text.contains("bytes left out here"),
+            "{}",
+            &text[..200]
+        );
         let kept = rig.blobs.kept();
-        assert_eq!(kept.iter().map(Vec::len).collect::<Vec<_>>(), if full { vec![] } else { vec![SIZE] });
+        assert_eq!(
+            kept.iter().map(Vec::len).collect::<Vec<_>>(),
+            if full { vec![] } else { vec![SIZE] }
+        );
         assert_eq!(text.contains("/blobs/0"), !full);
         assert_eq!(text.contains("The rest was not kept."), full);
         assert!(trace(&events).len() < 10_000);

@@ -3,7 +3,9 @@
 use crate::lines;
 use ostler_core::permission::Mode;
 use ostler_core::ports::Reply;
-use ostler_testkit::{FakeApprover, FakeTool, Rig, Script, TestAgent, calls, finished, says, trace};
+use ostler_testkit::{
+    FakeApprover, FakeTool, Rig, Script, TestAgent, calls, finished, says, trace,
+};
 
 fn tools() -> [FakeTool; 4] {
     [
@@ -61,11 +63,14 @@ async fn yes_no_and_the_reasons_are_recorded() {
         ])
         .build();
     let events = rig.turn("go").await;
-    assert_eq!(lines(&events, &["asked"]), [
-        "asked w1 Write: it would change /ws/a",
-        "asked w2 Write: it would change /ws/b",
-        "asked f1 Fetch: it would contact example.org",
-    ]);
+    assert_eq!(
+        lines(&events, &["asked"]),
+        [
+            "asked w1 Write: it would change /ws/a",
+            "asked w2 Write: it would change /ws/b",
+            "asked f1 Fetch: it would contact example.org",
+        ]
+    );
     let mut results = lines(&events, &["finished"]);
     results.sort();
     insta::assert_snapshot!(results.join("\n"), @r#"
@@ -73,7 +78,10 @@ async fn yes_no_and_the_reasons_are_recorded() {
     finished f1 ok "echo {}"
     finished w1 ok "echo {"path":"/ws/a"}"
     "#);
-    assert_eq!(finished(&events).denials.iter().map(|denial| denial.id.as_str()).collect::<Vec<_>>(), ["w2"]);
+    assert_eq!(
+        finished(&events).denials.iter().map(|denial| denial.id.as_str()).collect::<Vec<_>>(),
+        ["w2"]
+    );
     insta::assert_snapshot!(decided(&rig).join("\n"), @r"
     decided w1 allow: the user said yes
     decided w2 deny: not in this folder
@@ -82,7 +90,10 @@ async fn yes_no_and_the_reasons_are_recorded() {
     assert_eq!(rig.timeline.began(), ["w1", "f1"]);
     let questions = rig.approver.questions();
     assert_eq!(questions[0].input, serde_json::json!({ "path": "/ws/a" }));
-    assert_eq!((questions[2].tool.as_str(), questions[2].access.hosts.as_slice()), ("Fetch", ["example.org".to_owned()].as_slice()));
+    assert_eq!(
+        (questions[2].tool.as_str(), questions[2].access.hosts.as_slice()),
+        ("Fetch", ["example.org".to_owned()].as_slice())
+    );
 }
 
 /// Asked once, for this answer's other calls and for later ones; another tool still asks.
@@ -92,7 +103,10 @@ async fn yes_for_the_session_holds_for_the_tool() {
         .tools(tools())
         .approver(FakeApprover::scripted([Reply::YesForSession, Reply::No("no".into())]))
         .answers([
-            Script::new().call_on("w1", "Write", "/ws/a").call_on("w2", "Write", "/ws/b").end_calls(),
+            Script::new()
+                .call_on("w1", "Write", "/ws/a")
+                .call_on("w2", "Write", "/ws/b")
+                .end_calls(),
             Script::new().call_on("w3", "Write", "/ws/c").call("f1", "Fetch").end_calls(),
             says("done"),
             Script::new().call_on("w4", "Write", "/ws/d").end_calls(),
@@ -116,7 +130,9 @@ async fn yes_for_the_session_holds_for_the_tool() {
 async fn questions_come_in_the_order_of_the_calls() {
     for _ in 0..10 {
         let ids: Vec<_> = (0..40).map(|n| format!("w{n}")).collect();
-        let script = ids.iter().fold(Script::new(), |script, id| script.call_on(id, "Write", &format!("/ws/{id}")));
+        let script = ids
+            .iter()
+            .fold(Script::new(), |script, id| script.call_on(id, "Write", &format!("/ws/{id}")));
         let rig = TestAgent::new()
             .tools(tools())
             .approver(FakeApprover::no("no"))
@@ -168,12 +184,20 @@ async fn modes_refuse_without_asking() {
             .allow("Run")
             .mode(mode)
             .answers([
-                Script::new().call_on("r", "Read", "/ws/a").call_on("w", "Write", "/ws/a").call("u", "Run").end_calls(),
+                Script::new()
+                    .call_on("r", "Read", "/ws/a")
+                    .call_on("w", "Write", "/ws/a")
+                    .call("u", "Run")
+                    .end_calls(),
                 says("done"),
             ])
             .build();
         let events = rig.turn("go").await;
-        (rig.timeline.began().join(" "), rig.approver.asked().join(" "), lines(&events, &["finished denied"]).join("\n"))
+        (
+            rig.timeline.began().join(" "),
+            rig.approver.asked().join(" "),
+            lines(&events, &["finished denied"]).join("\n"),
+        )
     };
     let (began, asked, denied) = run(Mode::Plan).await;
     assert_eq!((began.as_str(), asked.as_str()), ("r", ""));
@@ -213,7 +237,13 @@ async fn a_call_that_waits_for_a_refused_one_runs() {
     let rig = TestAgent::new()
         .tools(tools())
         .approver(FakeApprover::scripted([Reply::No("no".into()), Reply::Yes]))
-        .answers([Script::new().call_on("w1", "Write", "/ws/a").call_on("w2", "Write", "/ws/a").end_calls(), says("done")])
+        .answers([
+            Script::new()
+                .call_on("w1", "Write", "/ws/a")
+                .call_on("w2", "Write", "/ws/a")
+                .end_calls(),
+            says("done"),
+        ])
         .build();
     rig.turn("go").await;
     assert_eq!(rig.timeline.began(), ["w2"]);

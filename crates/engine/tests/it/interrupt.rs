@@ -5,7 +5,9 @@ use futures_util::StreamExt;
 use ostler_core::event::Event;
 use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::turn::Terminal;
-use ostler_testkit::{FakeApprover, FakeTool, Rig, Script, TestAgent, calls, finished, live, says, until};
+use ostler_testkit::{
+    FakeApprover, FakeTool, Rig, Script, TestAgent, calls, finished, hangs, live, says, until,
+};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +24,9 @@ async fn interrupted_at(rig: &Rig, line: &str) -> Vec<Event> {
 
 #[tokio::test(start_paused = true)]
 async fn in_the_stream_the_partial_text_is_kept() {
-    let rig = TestAgent::new().answers([Script::new().text("whole.").delta(" ha").delta("lf").hold()]).build();
+    let rig = TestAgent::new()
+        .answers([Script::new().text("whole.").delta(" ha").delta("lf").hold()])
+        .build();
     let events = interrupted_at(&rig, "text \"lf\"").await;
     assert_eq!(finished(&events).terminal, Terminal::AbortedStreaming);
     assert_eq!(finished(&events).text, "whole. half");
@@ -33,6 +37,14 @@ async fn in_the_stream_the_partial_text_is_kept() {
     note meta "[The user interrupted the answer above. It is incomplete.]"
     end aborted_streaming
     "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_nothing_comes_back() {
+    let rig = TestAgent::new().answers([hangs()]).build();
+    let events = interrupted_at(&rig, "iteration 1").await;
+    assert_eq!(finished(&events).terminal, Terminal::AbortedStreaming);
+    assert_eq!((rig.model.requests().len(), finished(&events).usage.input), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,8 +64,17 @@ async fn before_the_first_word_only_the_note_is_added() {
 #[tokio::test(start_paused = true)]
 async fn in_the_stream_every_call_is_answered() {
     let rig = TestAgent::new()
-        .tools([FakeTool::reading("Read"), FakeTool::reading("Hang").reports(&["half way"], true), FakeTool::writing("Write")])
-        .answers([Script::new().call("r1", "Read").call("h1", "Hang").call_on("w1", "Write", "/ws/w").text("and").hold()])
+        .tools([
+            FakeTool::reading("Read"),
+            FakeTool::reading("Hang").reports(&["half way"], true),
+            FakeTool::writing("Write"),
+        ])
+        .answers([Script::new()
+            .call("r1", "Read")
+            .call("h1", "Hang")
+            .call_on("w1", "Write", "/ws/w")
+            .text("and")
+            .hold()])
         .build();
     let events = interrupted_at(&rig, "progress h1").await;
     assert_eq!(finished(&events).terminal, Terminal::AbortedStreaming);
@@ -71,7 +92,10 @@ async fn in_the_stream_every_call_is_answered() {
 async fn in_a_call_the_rest_is_not_started() {
     let rig = TestAgent::new()
         .tools([FakeTool::writing("Hang").reports(&["half way"], true)])
-        .answers([Script::new().call_on("h1", "Hang", "/ws/a").call_on("h2", "Hang", "/ws/a").end_calls(), says("done")])
+        .answers([
+            Script::new().call_on("h1", "Hang", "/ws/a").call_on("h2", "Hang", "/ws/a").end_calls(),
+            says("done"),
+        ])
         .build();
     let events = interrupted_at(&rig, "progress h1").await;
     assert_eq!(finished(&events).terminal, Terminal::AbortedTools);
@@ -111,7 +135,11 @@ async fn a_call_that_has_ended_keeps_its_result() {
 async fn calls_that_were_refused_keep_their_reason() {
     let (model, script) = live();
     let rig = TestAgent::new()
-        .tools([FakeTool::reading("Never"), FakeTool::reading("Hang").hangs(), FakeTool::misused("Wrong")])
+        .tools([
+            FakeTool::reading("Never"),
+            FakeTool::reading("Hang").hangs(),
+            FakeTool::misused("Wrong"),
+        ])
         .deny("Never")
         .answers([script])
         .build();
@@ -132,6 +160,7 @@ async fn calls_that_were_refused_keep_their_reason() {
     let events = interrupted_at(&rig, "block call n1").await;
     insta::assert_snapshot!(lines(&events, &["finished", "end"]).join("\n"), @r#"
     finished denied n1 error "Permission refused: the deny rule Never covers it. Nothing was run. Go…"
+    finished x1 error "<tool_use_error>There is no tool named "None". The tools are: Hang, Ne…"
     finished h1 error "Not run: the user interrupted before it could start."
     end aborted_streaming "" iterations=1 calls=0 in=100 out=1 cost=0.000315 denied=n1
     "#);
@@ -156,7 +185,10 @@ async fn while_a_question_is_open() {
     let rig = TestAgent::new()
         .tools([FakeTool::writing("Write")])
         .approver(FakeApprover::silent())
-        .answers([Script::new().call_on("w1", "Write", "/ws/a").call_on("w2", "Write", "/ws/b").end_calls()])
+        .answers([Script::new()
+            .call_on("w1", "Write", "/ws/a")
+            .call_on("w2", "Write", "/ws/b")
+            .end_calls()])
         .build();
     let events = interrupted_at(&rig, "asked w1").await;
     assert_eq!(finished(&events).terminal, Terminal::AbortedTools);
@@ -177,6 +209,23 @@ async fn while_a_question_is_open() {
     log end aborted_tools
     sync
     "#);
+}
+
+/// Not even for a moment, on however many threads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_an_interrupt_nothing_starts() {
+    for _ in 0..20 {
+        let script = (0..16).fold(Script::new(), |script, n| {
+            script.call_on(&format!("w{n}"), "Write", &format!("/ws/{n}"))
+        });
+        let rig = TestAgent::new()
+            .tools([FakeTool::writing("Write")])
+            .answers([script.delta("and").hold()])
+            .build();
+        interrupted_at(&rig, "text").await;
+        let log = rig.timeline.render_log();
+        assert!(!log.contains("call_started"), "{log}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +267,10 @@ async fn before_the_stop_hooks() {
     let read = until(&mut stream, "block").await;
     interrupt.cancel();
     let events = rig.finish(read, stream).await;
-    assert_eq!((finished(&events).terminal, finished(&events).text.as_str()), (Terminal::AbortedStreaming, "all of it"));
+    assert_eq!(
+        (finished(&events).terminal, finished(&events).text.as_str()),
+        (Terminal::AbortedStreaming, "all of it")
+    );
 }
 
 /// Wherever it falls, the laws hold, control returns, and the session goes on.
@@ -226,7 +278,10 @@ async fn before_the_stop_hooks() {
 async fn an_interrupt_may_come_after_any_event() {
     let build = || {
         TestAgent::new()
-            .tools([FakeTool::reading("Read").reports(&["x"], false), FakeTool::writing("Write").reports(&["y"], false)])
+            .tools([
+                FakeTool::reading("Read").reports(&["x"], false),
+                FakeTool::writing("Write").reports(&["y"], false),
+            ])
             .approver(FakeApprover::yes())
             .allow("Read")
             .answers([
@@ -268,5 +323,8 @@ async fn an_interrupt_may_come_after_any_event() {
             assert!(rig.model.last_conversation().contains("\"go on\""));
         }
     }
-    assert_eq!(ends.into_iter().collect::<Vec<_>>(), ["aborted_streaming", "aborted_tools", "completed"]);
+    assert_eq!(
+        ends.into_iter().collect::<Vec<_>>(),
+        ["aborted_streaming", "aborted_tools", "completed"]
+    );
 }

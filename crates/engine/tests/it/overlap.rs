@@ -4,7 +4,9 @@ use crate::{let_run, lines};
 use ostler_core::message::Block;
 use ostler_core::model::StopReason;
 use ostler_core::permission::Mode;
-use ostler_testkit::{FakeApprover, FakeTool, Moment, Rig, Script, TestAgent, calls, live, says, until};
+use ostler_testkit::{
+    FakeApprover, FakeTool, Moment, Rig, Script, TestAgent, calls, live, says, until,
+};
 use std::sync::Arc;
 use tokio::sync::{Barrier, Semaphore};
 
@@ -24,7 +26,12 @@ async fn harmless_calls_and_stream_meet() {
     let rig = TestAgent::new()
         .tools([FakeTool::reading("Meet").meets(&barrier)])
         .answers([
-            Script::new().call("1", "Meet").call("2", "Meet").meet(&barrier).text("met").end_calls(),
+            Script::new()
+                .call("1", "Meet")
+                .call("2", "Meet")
+                .meet(&barrier)
+                .text("met")
+                .end_calls(),
             says("done"),
         ])
         .build();
@@ -36,7 +43,11 @@ async fn harmless_calls_and_stream_meet() {
 async fn a_changing_call_waits_for_the_seal_and_the_disk() {
     let (model, script) = live();
     let rig = TestAgent::new()
-        .tools([FakeTool::writing("Write"), FakeTool::unknown("Run"), FakeTool::contacting("Fetch", "host")])
+        .tools([
+            FakeTool::writing("Write"),
+            FakeTool::unknown("Run"),
+            FakeTool::contacting("Fetch", "host"),
+        ])
         .answers([script, says("done")])
         .build();
     let mut stream = rig.start("go");
@@ -122,7 +133,10 @@ async fn disjoint_writes_run_together_after_the_seal() {
 #[tokio::test(start_paused = true)]
 async fn writes_to_one_path_run_one_after_the_other_in_order() {
     let rig = TestAgent::new()
-        .tools([FakeTool::writing("Slow").reports(&["x", "y", "z"], false), FakeTool::writing("Quick")])
+        .tools([
+            FakeTool::writing("Slow").reports(&["x", "y", "z"], false),
+            FakeTool::writing("Quick"),
+        ])
         .answers([
             Script::new()
                 .call_on("1", "Slow", "/ws/a")
@@ -165,7 +179,14 @@ async fn an_unknown_call_runs_alone() {
     let rig = TestAgent::new()
         .tools([slow(FakeTool::reading("Read")), slow(FakeTool::unknown("Run"))])
         .answers([
-            calls([("r1", "Read"), ("r2", "Read"), ("u1", "Run"), ("u2", "Run"), ("r3", "Read"), ("r4", "Read")]),
+            calls([
+                ("r1", "Read"),
+                ("r2", "Read"),
+                ("u1", "Run"),
+                ("u2", "Run"),
+                ("r3", "Read"),
+                ("r4", "Read"),
+            ]),
             says("done"),
         ])
         .build();
@@ -198,7 +219,8 @@ async fn results_stand_in_call_order_although_they_come_in_another() {
     permits.add_permits(1);
     read.extend(until(&mut stream, "finished 1").await);
     let events = rig.finish(read, stream).await;
-    let order: Vec<_> = lines(&events, &["finished"]).iter().map(|line| line[9..10].to_owned()).collect();
+    let order: Vec<_> =
+        lines(&events, &["finished"]).iter().map(|line| line[9..10].to_owned()).collect();
     assert_eq!(order, ["2", "3", "1"]);
     assert_eq!(result_ids(&rig), ["1", "2", "3"]);
 }
@@ -217,8 +239,11 @@ async fn five_hundred_calls_are_bounded_and_paired_on_many_threads() {
 }
 
 async fn five_hundred_calls(tool: FakeTool) {
-    let exclusive = ostler_core::ports::Tool::access(&tool, &serde_json::json!({})).is_ok_and(|access| !access.known);
-    let script = (0..500).fold(Script::new(), |script, n| script.call_on(&format!("c{n}"), "Tool", &format!("/ws/{n}")));
+    let exclusive = ostler_core::ports::Tool::access(&tool, &serde_json::json!({}))
+        .is_ok_and(|access| !access.known);
+    let script = (0..500).fold(Script::new(), |script, n| {
+        script.call_on(&format!("c{n}"), "Tool", &format!("/ws/{n}"))
+    });
     let rig = TestAgent::new()
         .tools([tool.reports(&["a", "b", "c"], false)])
         .settings(|settings| settings.max_parallel_calls = 7)
@@ -248,7 +273,10 @@ async fn after_the_answer_means_that_nothing_runs_early() {
     model.end(StopReason::ToolUse);
     let events = rig.finish(read, stream).await;
     assert_eq!(rig.timeline.began(), ["r1"]);
-    assert_eq!(lines(&events, &["sealed", "started"])[0], "sealed in=100 out=10 cost=0.000450 stop=tool_use");
+    assert_eq!(
+        lines(&events, &["sealed", "started"])[0],
+        "sealed in=100 out=10 cost=0.000450 stop=tool_use"
+    );
 }
 
 /// The connection to the model is not held while calls run: a child agent may need it.
@@ -269,7 +297,10 @@ async fn the_models_stream_is_given_back_before_calls_are_waited_for() {
 
 fn tool_runs(rig: &Rig) -> Vec<String> {
     let told = rig.timeline.render();
-    told.lines().filter(|line| line.starts_with("run ") || line.starts_with("done ")).map(str::to_owned).collect()
+    told.lines()
+        .filter(|line| line.starts_with("run ") || line.starts_with("done "))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn result_ids(rig: &Rig) -> Vec<String> {
@@ -278,7 +309,9 @@ fn result_ids(rig: &Rig) -> Vec<String> {
         Block::ToolResult { id, .. } => Some(id.to_string()),
         _ => None,
     };
-    view.messages().flat_map(|message| message.blocks().iter().filter_map(id).collect::<Vec<_>>()).collect()
+    view.messages()
+        .flat_map(|message| message.blocks().iter().filter_map(id).collect::<Vec<_>>())
+        .collect()
 }
 
 fn most_at_once(rig: &Rig) -> usize {

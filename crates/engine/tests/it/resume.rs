@@ -10,7 +10,12 @@ fn agent() -> TestAgent {
 async fn whole_log() -> Vec<Entry> {
     let rig = agent()
         .answers([
-            Script::new().text("I act.").call("r1", "Read").give_way().call_on("w1", "Write", "/ws/a").end_calls(),
+            Script::new()
+                .text("I act.")
+                .call("r1", "Read")
+                .give_way()
+                .call_on("w1", "Write", "/ws/a")
+                .end_calls(),
             says("done"),
         ])
         .build();
@@ -33,7 +38,8 @@ async fn from_every_beginning_of_a_log() {
 #[tokio::test(start_paused = true)]
 async fn a_started_call_without_a_result_may_have_taken_effect() {
     let entries = whole_log().await;
-    let started = entries.iter().position(|entry| matches!(entry, Entry::CallStarted { .. })).unwrap();
+    let started =
+        entries.iter().position(|entry| matches!(entry, Entry::CallStarted { .. })).unwrap();
     let rig = agent().resumed(entries[..=started].to_vec()).answers([says("on")]).build();
     rig.turn("go on").await;
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
@@ -51,12 +57,20 @@ async fn a_resumed_session_asks_the_same_as_one_that_never_stopped() {
     rig.turn("go on").await;
     let stayed = agent()
         .answers([
-            Script::new().text("I act.").call("r1", "Read").give_way().call_on("w1", "Write", "/ws/a").end_calls(),
+            Script::new()
+                .text("I act.")
+                .call("r1", "Read")
+                .give_way()
+                .call_on("w1", "Write", "/ws/a")
+                .end_calls(),
             says("done"),
             says("on"),
         ])
         .build();
     stayed.turn("go").await;
     stayed.turn("go on").await;
-    assert_eq!(rig.model.requests().last().unwrap().view, stayed.model.requests().last().unwrap().view);
+    assert_eq!(
+        rig.model.requests().last().unwrap().view,
+        stayed.model.requests().last().unwrap().view
+    );
 }

@@ -4,8 +4,11 @@ use crate::{let_run, lines};
 use futures_util::StreamExt;
 use ostler_core::event::Event;
 use ostler_core::model::StopReason;
-use ostler_testkit::{FakeApprover, FakeTool, Script, TestAgent, calls, says, trace, until, until_all};
-use std::sync::Arc;
+use ostler_core::ports::Progress;
+use ostler_testkit::{
+    FakeApprover, FakeTool, Script, TestAgent, calls, says, trace, until, until_all,
+};
+use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
 #[tokio::test(start_paused = true)]
@@ -16,7 +19,11 @@ async fn a_slow_reader_holds_the_model_back() {
     for read in 1..=20 {
         stream.next().await.unwrap();
         let_run().await;
-        assert!(rig.model.pulled() <= read + 3, "{} pulled after {read} were read", rig.model.pulled());
+        assert!(
+            rig.model.pulled() <= read + 3,
+            "{} pulled after {read} were read",
+            rig.model.pulled()
+        );
     }
     rig.dropped(stream).await;
     assert_eq!(rig.model.open_streams(), 0);
@@ -55,7 +62,10 @@ async fn progress_is_coalesced_for_a_slow_reader() {
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_stream_stops_a_hanging_call() {
-    let rig = TestAgent::new().tools([FakeTool::writing("Hang").hangs()]).answers([calls([("h1", "Hang")])]).build();
+    let rig = TestAgent::new()
+        .tools([FakeTool::writing("Hang").hangs()])
+        .answers([calls([("h1", "Hang")])])
+        .build();
     let mut stream = rig.start("go");
     until(&mut stream, "started h1").await;
     assert_eq!(rig.timeline.running().len(), 1);
@@ -85,7 +95,11 @@ async fn dropping_the_stream_withdraws_a_question() {
 #[tokio::test(start_paused = true)]
 async fn after_a_dropped_turn_the_model_is_told_the_truth() {
     let rig = TestAgent::new()
-        .tools([FakeTool::reading("Read"), FakeTool::writing("Hang").hangs(), FakeTool::reading("Stuck").hangs()])
+        .tools([
+            FakeTool::reading("Read"),
+            FakeTool::writing("Hang").hangs(),
+            FakeTool::reading("Stuck").hangs(),
+        ])
         .settings(|settings| settings.max_parallel_calls = 3)
         .answers([
             Script::new()
@@ -126,7 +140,11 @@ async fn a_turn_may_be_dropped_after_any_event() {
                     .call_on("w1", "Write", "/ws/a")
                     .call("x1", "None")
                     .end_calls(),
-                Script::new().thinking("hm").call("r2", "Read").give_way().end(StopReason::MaxTokens),
+                Script::new()
+                    .thinking("hm")
+                    .call("r2", "Read")
+                    .give_way()
+                    .end(StopReason::MaxTokens),
                 says("done"),
                 says("again done"),
                 says("not asked for"),
@@ -172,4 +190,27 @@ async fn an_unread_turn_does_nothing() {
     let_run().await;
     rig.dropped(stream).await;
     assert_eq!(rig.timeline.render(), "");
+}
+
+/// A call that always has something to say does not drown the model: here it speaks after every event.
+#[tokio::test(start_paused = true)]
+async fn a_noisy_call_does_not_hold_the_answer_up() {
+    let voice: Arc<Mutex<Option<Arc<dyn Progress>>>> = Arc::default();
+    let lent = voice.clone();
+    let noisy = FakeTool::reading("Noise").acts(move |_, cx| {
+        *lent.lock().unwrap() = Some(cx.progress);
+        Box::pin(std::future::pending())
+    });
+    let script = Script::new().call("n1", "Noise").give_way().delta("x").delta("y").hold();
+    let rig = TestAgent::new().tools([noisy]).answers([script]).build();
+    let mut stream = rig.start("go");
+    until(&mut stream, "started n1").await;
+    let voice = voice.lock().unwrap().take().unwrap();
+    let mut read = Vec::new();
+    while lines(&read, &["text \"y\""]).is_empty() {
+        voice.tail("noise");
+        read.push(stream.next().await.unwrap());
+        assert!(read.len() < 100, "the answer is not heard:\n{}", trace(&read));
+    }
+    rig.dropped(stream).await;
 }

@@ -97,14 +97,27 @@ async fn a_second_turn_carries_the_first() {
 async fn the_end_reports_everything() {
     let usage = |input, output| Usage { input, output, ..Usage::default() };
     let rig = TestAgent::new()
-        .tools([FakeTool::reading("Read"), FakeTool::reading("Fails").fails("no such file"), FakeTool::reading("Never")])
+        .tools([
+            FakeTool::reading("Read"),
+            FakeTool::reading("Fails").fails("no such file"),
+            FakeTool::reading("Never"),
+        ])
         .deny("Never")
         .fallback("other")
         .answers([
-            Script::new().usage(usage(1_000, 50)).call("r1", "Read").call("d1", "Never").call("f1", "Fails").end_calls(),
+            Script::new()
+                .usage(usage(1_000, 50))
+                .call("r1", "Read")
+                .call("d1", "Never")
+                .call("f1", "Fails")
+                .end_calls(),
             Script::new().usage(usage(2_000, 60)).delta("half").fail(ModelErrorKind::Overloaded),
             fails(ModelErrorKind::Overloaded),
-            Script::new().usage(usage(3_000, 70)).text("all ").text("of it").end(StopReason::StopSequence),
+            Script::new()
+                .usage(usage(3_000, 70))
+                .text("all ")
+                .text("of it")
+                .end(StopReason::StopSequence),
         ])
         .build();
     let events = rig.turn("go").await;
@@ -131,12 +144,16 @@ async fn the_end_reports_everything() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_turn_reports_its_error_and_no_text_of_an_earlier_turn() {
-    let rig = TestAgent::new().answers([says("one"), fails(ModelErrorKind::Auth), says("three")]).build();
+    let rig =
+        TestAgent::new().answers([says("one"), fails(ModelErrorKind::Auth), says("three")]).build();
     rig.turn("first").await;
     let events = rig.turn("second").await;
     let end = finished(&events);
     assert_eq!(end.terminal, Terminal::ModelError(ModelErrorKind::Auth));
-    assert_eq!((end.text.as_str(), end.error.as_deref(), end.error_status), ("", Some("scripted auth"), Some(500)));
+    assert_eq!(
+        (end.text.as_str(), end.error.as_deref(), end.error_status),
+        ("", Some("scripted auth"), Some(500))
+    );
     let events = rig.turn("third").await;
     assert_eq!((finished(&events).text.as_str(), &finished(&events).error), ("three", &None));
 }
@@ -159,12 +176,18 @@ async fn requests_carry_what_the_settings_say() {
             settings.raw_events = true;
         })
         .fallback("other")
-        .answers([Script::new().text("x").end(StopReason::MaxTokens), fails(ModelErrorKind::Unavailable), says("done")])
+        .answers([
+            Script::new().text("x").end(StopReason::MaxTokens),
+            fails(ModelErrorKind::Unavailable),
+            says("done"),
+        ])
         .build();
     rig.turn("go").await;
     let requests = rig.model.requests();
-    let told: Vec<_> =
-        requests.iter().map(|r| (r.model.to_string(), r.max_output, r.retries, r.thinking, r.raw_events)).collect();
+    let told: Vec<_> = requests
+        .iter()
+        .map(|r| (r.model.to_string(), r.max_output, r.retries, r.thinking, r.raw_events))
+        .collect();
     let thinking = Thinking::Budget(2_000);
     assert_eq!(told[0], ("model".into(), 8_000, 2, thinking, true));
     assert_eq!(told[1], ("model".into(), 64_000, 2, thinking, true));
@@ -226,11 +249,14 @@ async fn retries_notes_and_raw_events_reach_the_reader() {
         .text("x")
         .end_turn();
     let events = TestAgent::new().answers([script]).build().turn("go").await;
-    assert_eq!(lines(&events, &["raw", "notice", "retrying"]), [
-        r#"raw "{"type":"ping"}""#,
-        r#"notice Warning "a field was left out""#,
-        "retrying 1/10 in 2s overloaded",
-    ]);
+    assert_eq!(
+        lines(&events, &["raw", "notice", "retrying"]),
+        [
+            r#"raw "{"type":"ping"}""#,
+            r#"notice Warning "a field was left out""#,
+            "retrying 1/10 in 2s overloaded",
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -240,12 +266,15 @@ async fn progress_is_told_while_a_call_runs() {
         .answers([calls([("t1", "Talk")]), says("done")])
         .build();
     let events = rig.turn("go").await;
-    assert_eq!(lines(&events, &["started", "progress", "finished"]), [
-        r#"started t1 Talk "{}""#,
-        r#"progress t1 "one""#,
-        r#"progress t1 "two""#,
-        r#"finished t1 ok "reported""#,
-    ]);
+    assert_eq!(
+        lines(&events, &["started", "progress", "finished"]),
+        [
+            r#"started t1 Talk "{}""#,
+            r#"progress t1 "one""#,
+            r#"progress t1 "two""#,
+            r#"finished t1 ok "reported""#,
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,7 +283,11 @@ async fn what_a_tool_saw_and_its_data_are_passed_on() {
     use ostler_core::tool::{Seen, ToolOutput};
     let seen = Seen { path: "/ws/a".into(), hash: Some("h".into()) };
     let detail = json!({ "lines": 3 });
-    let output = ToolOutput { seen: vec![seen.clone()], detail: Some(detail.clone()), ..ToolOutput::text("x") };
+    let output = ToolOutput {
+        seen: vec![seen.clone()],
+        detail: Some(detail.clone()),
+        ..ToolOutput::text("x")
+    };
     let rig = TestAgent::new()
         .tools([FakeTool::reading("Read").gives(output)])
         .answers([calls([("r1", "Read")]), says("done")])

@@ -8,8 +8,9 @@ use rustix::process::{
     Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpid,
 };
 
-use super::launch::{Launcher, Mark, Marks};
+use super::launch::Launcher;
 use super::strays::Tree;
+use crate::marks::{Mark, Marks};
 use crate::socket;
 use crate::sys::{self, Children};
 use crate::wire::{self, Ended, Exit, Failure, ORDER_KILL, ORDER_TERMINATE, Report, Stage};
@@ -46,7 +47,7 @@ impl Commands {
         Self {
             launcher: Launcher::new(own_pid),
             tree: Tree::new(own_pid),
-            marks: Marks::new(own_pid),
+            marks: Marks::new(own_pid.unsigned_abs()),
             list: Vec::new(),
             started: 0,
         }

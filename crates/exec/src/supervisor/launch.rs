@@ -10,40 +10,13 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::command::{ProcessLimits, SCRIPT_FD};
+use crate::marks::Mark;
 use crate::wire::{Failure, Request, Stage};
 
 const STACK_SIZE: usize = 64 * 1024;
 
 /// Commands should be chosen before us and our client when memory runs out.
 const OOM_SCORE: &[u8] = b"500";
-
-/// Which command a process descends from. It is kept in the soft limit of real-time run time,
-/// which every descendant inherits, whatever it does to its session, group or environment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark(u64);
-
-/// The marks of one supervisor. Its number is part of them, so that those of a supervisor inside
-/// one of our commands are not taken for ours.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Marks {
-    base: u64,
-}
-
-impl Marks {
-    pub(super) fn new(own_pid: i32) -> Self {
-        // Far above any limit that is ever set in earnest (these are microseconds), and below
-        // "unlimited": having one changes nothing for the command.
-        Self { base: (1 << 62) | (u64::from(own_pid.unsigned_abs()) << 32) }
-    }
-
-    pub(super) fn number(self, number: u32) -> Mark {
-        Mark(self.base | u64::from(number))
-    }
-
-    pub(super) fn of(self, pid: i32) -> Option<Mark> {
-        crate::sys::realtime_limit(pid).filter(|limit| limit >> 32 == self.base >> 32).map(Mark)
-    }
-}
 
 pub(super) struct Launcher {
     stack: Box<[u128]>,
@@ -143,8 +116,8 @@ extern "C" fn child(plan: *mut c_void) -> c_int {
 fn become_command(plan: &Plan) -> Stage {
     // SAFETY: system calls with pointers that `launch` keeps valid; none allocates or locks.
     unsafe {
-        // If we are killed ourselves, the command dies with us. Its ways of living on are limited
-        // to what it has started, and for that the client has the number of the group.
+        // If we are killed ourselves, the command dies with us; what it has started is then
+        // ended by the client, by the mark below.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != plan.parent {
             libc::_exit(127);
@@ -200,7 +173,7 @@ unsafe fn set_limits(plan: &Plan) -> bool {
     // SAFETY: the structures are ours; the limits concern this process only.
     unsafe {
         // Some sandboxes refuse this one; then strays are ended a little later, see `strays`.
-        let mark = libc::rlimit { rlim_cur: plan.mark.0, rlim_max: libc::RLIM_INFINITY };
+        let mark = libc::rlimit { rlim_cur: plan.mark.limit(), rlim_max: libc::RLIM_INFINITY };
         libc::setrlimit(libc::RLIMIT_RTTIME, &mark);
         for (resource, limit) in asked {
             let Some(limit) = limit else { continue };

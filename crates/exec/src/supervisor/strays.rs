@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::fd::OwnedFd;
 
+use crate::sys::numbers_in;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
@@ -105,11 +106,6 @@ fn signal(pid: i32, signal: Signal) {
 
 fn parse_list(list: &str) -> Vec<i32> {
     list.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect()
-}
-
-fn numbers_in(directory: &str) -> Vec<i32> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 fn parent_of(pid: i32) -> Option<i32> {

@@ -98,12 +98,9 @@ async fn the_supervisor_does_not_listen_to_signals() {
 async fn a_killed_supervisor_is_a_typed_error_and_the_next_command_works() {
     let executor = executor();
     let token = token();
-    let text = format!("sleep {token} & sleep {token}; wait");
-    let (first, second) = (
-        executor.spawn(script(&text)).await.unwrap(),
-        executor.spawn(script(&text)).await.unwrap(),
-    );
-    until("all sleep", || sleepers(&token) == 4).await;
+    let first = executor.spawn(script(&family(&token))).await.unwrap();
+    let second = executor.spawn(script(&family(&token))).await.unwrap();
+    until("both families are complete", || sleepers(&token) == 6).await;
     let supervisor = executor.supervisor_pid().unwrap();
     kill(supervisor, Signal::KILL);
     let (first, second) = tokio::join!(first.wait(), second.wait());
@@ -113,6 +110,20 @@ async fn a_killed_supervisor_is_a_typed_error_and_the_next_command_works() {
 
     assert_eq!(executor.run(script("echo on"), |_| {}).await.unwrap().output.to_text(), "on\n");
     assert_ne!(executor.supervisor_pid(), Some(supervisor));
+}
+
+#[tokio::test]
+async fn what_a_killed_supervisor_left_is_ended_even_if_nobody_waits_for_it() {
+    let executor = executor();
+    let token = token();
+    let running = executor.spawn(script(&family(&token))).await.unwrap();
+    until("the family is complete", || sleepers(&token) == 3).await;
+    let supervisor = executor.supervisor_pid().unwrap();
+    kill(supervisor, Signal::KILL);
+    until("the supervisor is dead", || is_dead(supervisor)).await;
+    drop(running);
+    drop(executor);
+    gone(&token).await;
 }
 
 #[tokio::test]

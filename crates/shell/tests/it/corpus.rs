@@ -44,7 +44,9 @@ fn never_harmless_what_must_not_be_allowed() {
         checked += 1;
         let Proof::Harmless { reads, .. } = prove(text) else { continue };
         match EXCEPTIONS.iter().find(|(exception, ..)| *exception == id) {
-            Some((_, path, _)) if reads.iter().any(|read| read.path == *path) => used.push(id.to_owned()),
+            Some((_, path, _)) if reads.iter().any(|read| read.path == *path) => {
+                used.push(id.to_owned())
+            }
             _ => wrong.push(format!("{id}: {text:?} reads {reads:?} ({})", case["why"])),
         }
     }
@@ -84,7 +86,9 @@ fn how_many_allowed_cases_are_proved() {
         all += 1;
         match prove(text) {
             Proof::Harmless { .. } => proved += 1,
-            Proof::Unproved { why, .. } => println!("not proved: {:?}: {why}", text.get(..80).unwrap_or(text)),
+            Proof::Unproved { why, .. } => {
+                println!("not proved: {:?}: {why}", text.get(..80).unwrap_or(text))
+            }
         }
     }
     println!("{proved} of {all} cases that expect allow are proved harmless");

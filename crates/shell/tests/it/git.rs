@@ -24,11 +24,23 @@ mkdir -p hooks && cp "$(trap_for hook)" hooks/post-index-change && git config co
 git config core.fsmonitor "$(trap_for fsmonitor)"
 "#;
 
-const READS: &[&str] = &["git status", "git status -s", "git diff", "git diff HEAD~1 HEAD", "git log -p -2", "git log -1 --format=%h", "git show", "git show --stat"];
+const READS: &[&str] = &[
+    "git status",
+    "git status -s",
+    "git diff",
+    "git diff HEAD~1 HEAD",
+    "git log -p -2",
+    "git log -1 --format=%h",
+    "git show",
+    "git show --stat",
+];
 
 fn bash(dir: &Path, script: &str, env: &[(&str, &str)]) -> String {
     let mut command = Command::new("bash");
-    command.args(["--norc", "--noprofile", "-c", script]).current_dir(dir).envs(env.iter().copied());
+    command
+        .args(["--norc", "--noprofile", "-c", script])
+        .current_dir(dir)
+        .envs(env.iter().copied());
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
     let output = command.output().expect("bash and git are needed for this test");
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -42,7 +54,9 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn ran(dir: &Path) -> Vec<String> {
-    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut ran: Vec<_> = names.filter(|name| name.starts_with("ran-")).collect();
     ran.sort();
     for name in &ran {
@@ -61,7 +75,10 @@ fn under_the_contract_git_runs_nothing() {
     }
     let without = ran(&dir);
     for trap in ["ran-external", "ran-fsmonitor", "ran-gpg", "ran-textconv"] {
-        assert!(without.iter().any(|name| name == trap), "the trap {trap} does not work: {without:?} {setup}");
+        assert!(
+            without.iter().any(|name| name == trap),
+            "the trap {trap} does not work: {without:?} {setup}"
+        );
     }
     for text in READS {
         assert!(matches!(prove(text), Proof::Harmless { git: true, .. }), "{text}");
@@ -69,7 +86,11 @@ fn under_the_contract_git_runs_nothing() {
         assert_eq!(ran(&dir), [""; 0], "{text}");
         assert!(!output.contains("fatal:") && !output.contains("error:"), "{text}: {output}");
     }
-    let shown = bash(&dir, &format!("{GIT_PRELUDE}git diff; git log --oneline; git status -s"), GIT_OVERRIDES);
+    let shown = bash(
+        &dir,
+        &format!("{GIT_PRELUDE}git diff; git log --oneline; git status -s"),
+        GIT_OVERRIDES,
+    );
     for part in ["+c", "two", " M f.txt"] {
         assert!(shown.contains(part), "{shown}");
     }
@@ -86,19 +107,37 @@ fn no_transport_is_left() {
 #[test]
 fn the_prelude_keeps_words_and_status() {
     let dir = folder("git-prelude");
-    let script = format!("{GIT_PRELUDE}command() {{ printf '<%s>' \"$@\"; return 3; }}\ngit log 'a b' \"\" -- '*'; echo \" $?\"; git status; git");
+    let script = format!(
+        "{GIT_PRELUDE}command() {{ printf '<%s>' \"$@\"; return 3; }}\ngit log 'a b' \"\" -- '*'; echo \" $?\"; git status; git"
+    );
     let output = bash(&dir, &script, &[]);
-    assert_eq!(output, "<git><log><--no-ext-diff><--no-textconv><a b><><--><*> 3\n<git><status><git>");
+    assert_eq!(
+        output,
+        "<git><log><--no-ext-diff><--no-textconv><a b><><--><*> 3\n<git><status><git>"
+    );
 }
 
 #[test]
 fn overrides_are_counted() {
-    let count = GIT_OVERRIDES.iter().find(|(name, _)| *name == "GIT_CONFIG_COUNT").unwrap().1.parse::<usize>().unwrap();
+    let count = GIT_OVERRIDES
+        .iter()
+        .find(|(name, _)| *name == "GIT_CONFIG_COUNT")
+        .unwrap()
+        .1
+        .parse::<usize>()
+        .unwrap();
     for index in 0..count {
         for part in ["KEY", "VALUE"] {
             let name = format!("GIT_CONFIG_{part}_{index}");
-            assert_eq!(GIT_OVERRIDES.iter().filter(|(known, _)| *known == name).count(), 1, "{name}");
+            assert_eq!(
+                GIT_OVERRIDES.iter().filter(|(known, _)| *known == name).count(),
+                1,
+                "{name}"
+            );
         }
     }
-    assert_eq!(GIT_OVERRIDES.iter().filter(|(name, _)| name.starts_with("GIT_CONFIG_KEY")).count(), count);
+    assert_eq!(
+        GIT_OVERRIDES.iter().filter(|(name, _)| name.starts_with("GIT_CONFIG_KEY")).count(),
+        count
+    );
 }

@@ -68,11 +68,16 @@ pub const UNPROVED: &[&str] = &[
 pub fn commands(script: &Script) -> Vec<&Command> {
     let mut found = Vec::new();
     for item in &script.items {
-        for pipeline in std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline)) {
+        for pipeline in
+            std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline))
+        {
             for stage in &pipeline.stages {
                 match stage {
                     Stage::Simple(command) => found.push(command),
-                    Stage::Compound { body: Compound::Group(inner) | Compound::Subshell(inner), .. } => {
+                    Stage::Compound {
+                        body: Compound::Group(inner) | Compound::Subshell(inner),
+                        ..
+                    } => {
                         found.extend(commands(inner));
                     }
                     Stage::Compound { .. } => {}

@@ -13,36 +13,32 @@ const MAX_NAMES: usize = 200;
 /// Names looked at to expand it.
 const MAX_LOOKS: usize = 20_000;
 
-#[derive(Debug, PartialEq)]
-pub enum Judged {
-    Harmless { reads: Vec<PathScope>, git: bool, one_is_an_answer: bool },
-    Unknown,
+/// A command whose text is proved to change nothing. That holds whatever the files are by the time it runs.
+pub struct Proved {
+    reads: Vec<ReadPath>,
+    /// It runs git, which must be kept from running what a repository names.
+    pub git: bool,
+    /// Exit code 1 means "no", not "failed".
+    pub one_is_an_answer: bool,
 }
 
-impl Judged {
-    pub fn of(command: &str, files: &Files) -> Judged {
-        let Proof::Harmless { reads, git } = ostler_shell::prove(command) else {
-            return Judged::Unknown;
-        };
-        let mut scopes = Vec::new();
-        for read in &reads {
-            // A proof is worth nothing if what it reads cannot be told.
-            match scope(read, files) {
-                Some(found) => scopes.extend(found),
-                None => return Judged::Unknown,
-            }
-        }
-        let one_is_an_answer =
-            ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script));
-        Judged::Harmless { reads: scopes, git, one_is_an_answer }
-    }
+pub fn prove(command: &str) -> Option<Proved> {
+    let Proof::Harmless { reads, git } = ostler_shell::prove(command) else { return None };
+    let one_is_an_answer =
+        ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script));
+    Some(Proved { reads, git, one_is_an_answer })
+}
 
-    pub fn access(self, command: &str) -> Access {
-        let runs = Some(shown(command));
-        match self {
-            Judged::Harmless { reads, .. } => Access { reads, runs, ..Access::nothing() },
-            Judged::Unknown => Access { runs, ..Access::unknown() },
-        }
+/// Known only if it is proved and every file it reads can be named.
+pub fn access(command: &str, files: &Files) -> Access {
+    let runs = Some(shown(command));
+    let reads = prove(command).and_then(|proved| {
+        let scopes: Option<Vec<_>> = proved.reads.iter().map(|read| scopes(read, files)).collect();
+        scopes.map(|scopes| scopes.concat())
+    });
+    match reads {
+        Some(reads) => Access { reads, runs, ..Access::nothing() },
+        None => Access { runs, ..Access::unknown() },
     }
 }
 
@@ -63,7 +59,7 @@ fn shown(command: &str) -> String {
     out
 }
 
-fn scope(read: &ReadPath, files: &Files) -> Option<Vec<PathScope>> {
+fn scopes(read: &ReadPath, files: &Files) -> Option<Vec<PathScope>> {
     match read.kind {
         ReadKind::File => Some(vec![PathScope::File(files.resolve(&read.path).ok()?)]),
         ReadKind::Tree => Some(vec![PathScope::Tree(files.resolve(&read.path).ok()?)]),

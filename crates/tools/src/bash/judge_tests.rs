@@ -28,18 +28,20 @@ fn reads(command: &str) -> Option<Vec<String>> {
     let (dir, files) = scene();
     let root = dir.path().canonicalize().unwrap();
     let below = |path: &Path| path.strip_prefix(&root).unwrap_or(path).display().to_string();
-    match Judged::of(command, &files) {
-        Judged::Harmless { reads, .. } => {
-            let show = |scope: &PathScope| match scope {
-                PathScope::File(path) => below(path),
-                PathScope::Tree(path) => format!("{}*", below(path)),
-            };
-            let mut all: Vec<String> = reads.iter().map(show).collect();
-            all.sort();
-            Some(all)
-        }
-        Judged::Unknown => None,
+    let access = access(command, &files);
+    assert_eq!(access.runs.as_deref(), Some(command));
+    assert!(access.writes.is_empty() && access.hosts.is_empty());
+    if !access.known {
+        assert!(access.reads.is_empty());
+        return None;
     }
+    let show = |scope: &PathScope| match scope {
+        PathScope::File(path) => below(path),
+        PathScope::Tree(path) => format!("{}*", below(path)),
+    };
+    let mut all: Vec<String> = access.reads.iter().map(show).collect();
+    all.sort();
+    Some(all)
 }
 
 #[test]
@@ -132,17 +134,6 @@ fn exit_code_one_is_an_answer_of_some() {
     ] {
         assert!(!answers(command), "{command}");
     }
-}
-
-#[test]
-fn access_is_known_only_when_proved() {
-    let (_keep, files) = scene();
-    let harmless = Judged::of("cat a.md", &files).access("cat a.md");
-    assert!(harmless.is_harmless());
-    assert_eq!(harmless.runs.as_deref(), Some("cat a.md"));
-    let unknown = Judged::of("make", &files).access("make");
-    assert!(!unknown.known && unknown.reads.is_empty());
-    assert_eq!(unknown.runs.as_deref(), Some("make"));
 }
 
 #[test]

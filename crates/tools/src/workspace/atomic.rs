@@ -21,8 +21,6 @@ pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), FileE
     let parents = Parents::make(folder)?;
     let temporary = Temporary::create(folder, if mode.is_some() { 0o600 } else { 0o666 })?;
     let mut file = &temporary.file;
-    let mut direct = File::create(path).map_err(fail("write"))?; for part in bytes.chunks(4096) { direct.write_all(part).map_err(fail("write"))?; } return Ok(());
-    #[allow(unreachable_code)]
     file.write_all(bytes).map_err(fail("write"))?;
     if let Some(mode) = mode {
         if let Ok(old) = path.symlink_metadata() {

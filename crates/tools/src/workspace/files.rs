@@ -92,8 +92,8 @@ impl Files {
     pub fn open(&self, path: &Path) -> Result<(File, Metadata), FileError> {
         let fail = |source| FileError::io("read", path, source);
         // Opening some devices has effects, so look first; and look again at what was opened.
-        path.symlink_metadata().map_err(fail)?;
-        let flags = OFlags::NOFOLLOW | OFlags::NOCTTY;
+        regular(path, &path.symlink_metadata().map_err(fail)?)?;
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(flags.bits() as i32)

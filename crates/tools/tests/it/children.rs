@@ -1,5 +1,7 @@
 //! Runs one test of this binary again in a process of its own: as an ordinary user, under a limit, or to be killed.
 
+#![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+
 use std::process::{Command, Output, Stdio};
 
 const CHILD: &str = "OSTLER_TEST_CHILD";
@@ -64,6 +66,8 @@ pub fn start(name: &str, argument: &std::path::Path) -> std::process::Child {
     Command::new(words.next().unwrap())
         .args(words)
         .env(CHILD, argument)
+        // What it leaves behind goes with the folder of whoever kills it.
+        .env("TMPDIR", argument)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,6 +1,7 @@
 //! A workspace in a temporary folder, a log and blobs, and the tools over them.
 
 #![allow(dead_code, reason = "shared by two test programs, each of which uses a part")]
+#![allow(clippy::result_large_err, reason = "as the port has it")]
 
 use ostler_core::ids::BlobRef;
 use ostler_core::message::ResultPart;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// The provider's own lower bound for a thinking budget, also the least answer worth asking for.
 pub const LEAST_TOKENS: u32 = 1_024;
 /// What a model with a fixed sum may think when nobody said how much.
-const USUAL_BUDGET: u32 = 16_000;
+pub(crate) const USUAL_BUDGET: u32 = 16_000;
 
 const EFFORT_BETA: &str = "effort-2025-11-24";
 const INTERLEAVED_BETA: &str = "interleaved-thinking-2025-05-14";
