@@ -11,6 +11,7 @@
 //! Deliberately absent: providers, files, processes, terminals, configuration files.
 
 pub mod answer;
+pub mod bound;
 pub mod event;
 pub mod ids;
 pub mod ledger;
@@ -20,6 +21,7 @@ pub mod pairing;
 pub mod permission;
 pub mod ports;
 pub mod session;
+pub mod text;
 pub mod texts;
 pub mod time;
 pub mod tool;

@@ -2,8 +2,9 @@
 
 use crate::agent::Agent;
 use crate::signals::{CallProgress, Signal, Signals};
-use crate::{spill, texts};
+use crate::texts;
 use futures_util::FutureExt;
+use ostler_core::bound::bound;
 use ostler_core::ids::CallId;
 use ostler_core::permission::Access;
 use ostler_core::ports::{Question, Reply, StoreError, Tool, ToolContext};
@@ -110,7 +111,7 @@ async fn performed(
         blobs: agent.journal.blobs(),
     };
     let output = job.tool.run(job.input, cx).await;
-    Verdict::ran(spill::bound(output, agent.settings.result_cap, agent.journal.blobs().as_ref()))
+    Verdict::ran(bound(output, agent.settings.result_cap, agent.journal.blobs().as_ref()))
 }
 
 /// Nothing runs before a person said yes, where one must.

@@ -17,7 +17,6 @@ mod sample;
 mod scheduler;
 mod settle;
 mod signals;
-mod spill;
 mod tally;
 mod texts;
 mod toolbox;

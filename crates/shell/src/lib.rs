@@ -13,7 +13,8 @@
 //! - the text is run by that bash, with [`CLEARED_ENV`] removed from its environment, no exported functions
 //!   (`BASH_FUNC_*`), no preloaded libraries (`LD_*`) and a `PATH` whose folders the agent cannot write;
 //! - with `git: true`, [`GIT_OVERRIDES`] are set and the text runs behind [`GIT_PRELUDE`];
-//! - `reads` names files as written. Whether they are inside the workspace, links or secrets is for the gate to see.
+//! - `reads` names files as written. Whether one is inside the workspace, a link, a pipe or a secret is for the gate
+//!   to see.
 //!
 //! What remains: git still runs clean and process filters of its configuration when it compares files with the
 //! index, and `git diff` may refresh the times kept in the index. So git configuration must be protected against
@@ -29,7 +30,9 @@ mod parse;
 mod proof;
 mod screen;
 mod table;
+mod table_basic;
 mod table_git;
+mod table_text;
 mod word;
 
 pub use harmless::prove;

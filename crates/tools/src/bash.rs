@@ -4,12 +4,12 @@ mod environment;
 mod judge;
 mod report;
 
-use crate::bound::bound;
 use crate::built_in::BuiltIn;
 use crate::text::tail;
 use crate::workspace::Files;
 use environment::Environment;
 use judge::Proved;
+use ostler_core::bound::bound;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::Access;
 use ostler_core::ports::ToolContext;

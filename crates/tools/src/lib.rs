@@ -21,7 +21,6 @@
 
 mod bash;
 mod blocking;
-mod bound;
 mod built_in;
 mod edit;
 mod glob;
@@ -35,7 +34,6 @@ mod text;
 pub mod workspace;
 mod write;
 
-pub use bound::bound;
 pub use built_in::{BuiltIn, erase};
 use ostler_core::ports::Tool;
 use ostler_exec::Executor;

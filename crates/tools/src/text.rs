@@ -1,21 +1,8 @@
-//! Small things about text that several tools need.
+//! Text as the tools need it: core's, and hashes.
 
+pub use ostler_core::text::*;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
-use std::path::Path;
-
-/// A path for a reader: a name may hold newlines, escapes and bytes that are no text.
-pub fn show(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    if !text.chars().any(char::is_control) {
-        return text.into_owned();
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
-    }
-    out
-}
 
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
@@ -29,80 +16,12 @@ pub fn hex(bytes: &[u8]) -> String {
     out
 }
 
-/// Lines as a person counts them: a last one without newline counts, nothing after a last newline does not.
-pub fn line_count(bytes: &[u8]) -> usize {
-    let ends = bytes.iter().filter(|byte| **byte == b'\n').count();
-    ends + usize::from(bytes.last().is_some_and(|last| *last != b'\n'))
-}
-
-/// `1 line`, `2 lines`.
-pub fn counted(n: impl Into<u64>, what: &str) -> String {
-    let n = n.into();
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-pub fn lines(bytes: &[u8]) -> String {
-    counted(line_count(bytes) as u64, "line")
-}
-
-/// A size in words.
-pub fn size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
-    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
-        None => counted(bytes, "byte"),
-    }
-}
-
-/// The first characters, and whether that is all.
-pub fn head(text: &str, chars: usize) -> (&str, bool) {
-    match text.char_indices().nth(chars) {
-        Some((end, _)) => (text.get(..end).unwrap_or(text), false),
-        None => (text, true),
-    }
-}
-
-/// The last characters.
-pub fn tail(text: &str, chars: usize) -> &str {
-    match text.char_indices().rev().nth(chars.saturating_sub(1)) {
-        Some((start, _)) if chars > 0 => text.get(start..).unwrap_or(text),
-        Some(_) => "",
-        None => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::sha256;
 
     #[test]
-    fn counts_and_sizes() {
-        for (text, expected) in
-            [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2), ("\n", 1)]
-        {
-            assert_eq!(line_count(text.as_bytes()), expected, "{text:?}");
-        }
-        for (bytes, expected) in
-            [(0, "0 bytes"), (1, "1 byte"), (1536, "1.5 KB"), (10 << 30, "10.0 GB")]
-        {
-            assert_eq!(size(bytes), expected);
-        }
+    fn hashes_are_hex() {
         assert_eq!(sha256(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    }
-
-    #[test]
-    fn names_stay_on_their_line() {
-        assert_eq!(show(Path::new("a\nb\u{1b}[31m")), "a\\nb\\u{1b}[31m");
-        assert_eq!(show(Path::new("ä/b c")), "ä/b c");
-    }
-
-    #[test]
-    fn ends_are_cut_between_characters() {
-        assert_eq!(head("äöü", 2), ("äö", false));
-        assert_eq!(head("äöü", 3), ("äöü", true));
-        assert_eq!(tail("äöü", 2), "öü");
-        assert_eq!(tail("äöü", 3), "äöü");
-        assert_eq!(tail("äöü", 9), "äöü");
-        assert_eq!(tail("äöü", 0), "");
     }
 }

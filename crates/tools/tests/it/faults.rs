@@ -4,7 +4,7 @@ use super::children;
 use super::desk;
 use super::support::{Desk, has, names, text};
 use ostler_core::tool::ToolOutput;
-use ostler_tools::bound;
+use ostler_core::bound::bound;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

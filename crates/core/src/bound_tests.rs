@@ -1,7 +1,7 @@
 use super::*;
-use ostler_core::ids::BlobRef;
-use ostler_core::message::Image;
-use ostler_core::ports::StoreError;
+use crate::ids::BlobRef;
+use crate::message::Image;
+use crate::ports::StoreError;
 use std::path::PathBuf;
 use std::sync::Mutex;
 

@@ -1,9 +1,9 @@
 //! No output is larger than its reader can take: the whole is kept beside, the ends are shown.
 
+use crate::message::ResultPart;
+use crate::ports::Blobs;
 use crate::text;
-use ostler_core::message::ResultPart;
-use ostler_core::ports::Blobs;
-use ostler_core::tool::ToolOutput;
+use crate::tool::ToolOutput;
 
 /// Characters shown of each end when the whole can be read as a file.
 const HEAD: usize = 2_000;

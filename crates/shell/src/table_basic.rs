@@ -1,0 +1,316 @@
+//! Programs that print, wait, or look at files and folders.
+
+use crate::proof::ReadKind;
+use crate::table::{BARE, Operands, Program, Takes, Value};
+use Takes::{Always, Glued, Maybe};
+
+const WHEN: Value = Value::OneOf(&["always", "never", "auto"]);
+
+pub(crate) static PROGRAMS: &[Program] = &[
+    Program {
+        name: "echo",
+        operands: Operands::Words,
+        matches: &[
+            "echo",
+            "echo -e 'a\\n' --output=x",
+            "echo \"it's; fine && ok | yes\"",
+            "echo src/*",
+            "echo \\`x\\`",
+        ],
+        misses: &["echo $x", "echo `x`", "echo a > b", "echo ~"],
+        ..BARE
+    },
+    Program {
+        name: "printf",
+        operands: Operands::Format,
+        matches: &[
+            "printf '%s\\n' a b",
+            "printf '%-5s|%05.2f%%\\n' a 1",
+            "printf '%(%F)T\\n' -1",
+            "printf -- '%d' 3",
+            "printf x",
+        ],
+        misses: &[
+            "printf",
+            "printf -v x y",
+            "printf -vx y",
+            "printf '%n' x",
+            "printf '%5n' x",
+            "printf '%ln' x",
+            "printf '%*d' 1 2",
+            "printf '%' x",
+            "printf '%1000000d' 1",
+            "printf '%(a' x",
+            "printf $f",
+            "printf *",
+            "printf '%s' *",
+        ],
+        ..BARE
+    },
+    Program {
+        name: "pwd",
+        short: "LP",
+        matches: &["pwd", "pwd -P"],
+        misses: &["pwd x", "pwd -x"],
+        ..BARE
+    },
+    Program {
+        name: "true",
+        operands: Operands::Words,
+        matches: &["true", "true x"],
+        misses: &["true $x"],
+        ..BARE
+    },
+    Program {
+        name: "false",
+        operands: Operands::Words,
+        matches: &["false"],
+        misses: &["false `x`"],
+        ..BARE
+    },
+    Program {
+        name: "seq",
+        short: "w",
+        short_values: &[('s', Always, Value::Any)],
+        long: &["equal-width"],
+        long_values: &[("separator", Always, Value::Any)],
+        operands: Operands::Fit(Value::Decimal),
+        most: 3,
+        matches: &["seq 5", "seq -w 1 2 10", "seq -s, 3", "seq 0.5 2.5"],
+        misses: &["seq -f %g 3", "seq inf", "seq 1 2 3 4", "seq a", "seq 1e99"],
+        ..BARE
+    },
+    Program {
+        name: "sleep",
+        operands: Operands::Fit(Value::Duration),
+        matches: &["sleep 1", "sleep 0.5s", "sleep 1 2m"],
+        misses: &["sleep infinity", "sleep 1d", "sleep -1", "sleep $x"],
+        ..BARE
+    },
+    Program {
+        name: "ls",
+        short: "aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1",
+        long: &[
+            "all",
+            "almost-all",
+            "author",
+            "escape",
+            "ignore-backups",
+            "directory",
+            "classify",
+            "file-type",
+            "full-time",
+            "group-directories-first",
+            "no-group",
+            "human-readable",
+            "si",
+            "inode",
+            "kibibytes",
+            "numeric-uid-gid",
+            "literal",
+            "hide-control-chars",
+            "quote-name",
+            "reverse",
+            "recursive",
+            "size",
+            "zero",
+        ],
+        long_values: &[
+            ("color", Maybe, WHEN),
+            (
+                "sort",
+                Glued,
+                Value::OneOf(&["none", "size", "time", "version", "extension", "name", "width"]),
+            ),
+            (
+                "time",
+                Glued,
+                Value::OneOf(&[
+                    "atime", "access", "use", "ctime", "status", "birth", "creation", "mtime",
+                ]),
+            ),
+            ("time-style", Glued, Value::OneOf(&["full-iso", "long-iso", "iso", "locale"])),
+            (
+                "format",
+                Glued,
+                Value::OneOf(&["long", "single-column", "commas", "across", "vertical", "verbose"]),
+            ),
+            ("ignore", Glued, Value::Any),
+            ("hide", Glued, Value::Any),
+        ],
+        operands: Operands::Files(ReadKind::Tree),
+        any_option: true,
+        matches: &[
+            "ls",
+            "ls -la src",
+            "ls -- -rf",
+            "ls --color=never -R",
+            "ls 'rm -rf /'",
+            "ls *.rs",
+            "\\ls -la",
+            "ls --ignore=*.o",
+        ],
+        misses: &[
+            "./ls",
+            "LS -la",
+            "ls --colour",
+            "ls --recurs",
+            "ls -y",
+            "ls -lL",
+            "ls ~",
+            "ls $x",
+            "ls /dev/pts",
+            "ls {a,b}",
+            "ls -R /",
+        ],
+        ..BARE
+    },
+    Program {
+        name: "cat",
+        short: "AbeEnstTuv",
+        long: &[
+            "show-all",
+            "number-nonblank",
+            "show-ends",
+            "number",
+            "squeeze-blank",
+            "show-tabs",
+            "show-nonprinting",
+        ],
+        operands: Operands::Files(ReadKind::File),
+        any_option: true,
+        matches: &[
+            "cat",
+            "cat -n src/lib.rs",
+            "cat a.txt b.txt -",
+            "cat < file",
+            "cat <<'E'\n$(x)\nE",
+            "cat src/*.rs",
+            "cat *",
+        ],
+        misses: &[
+            "cat /dev/zero",
+            "cat ../../dev/zero",
+            "cat <(ls)",
+            "cat > x",
+            "cat --out x",
+            "cat < $x",
+            "cat < /dev/tcp/h/1",
+        ],
+        ..BARE
+    },
+    Program {
+        name: "stat",
+        short: "Lft",
+        short_values: &[('c', Always, Value::Any)],
+        long: &["dereference", "file-system", "terse"],
+        long_values: &[("format", Glued, Value::Any), ("printf", Glued, Value::Any)],
+        operands: Operands::Files(ReadKind::File),
+        matches: &[
+            "stat f",
+            "stat -c %s f",
+            "stat --format='%n %s' a b",
+            "stat --printf='%s\\n' a",
+        ],
+        misses: &["stat -x f", "stat --form=x f", "stat /proc/1/mem", "stat *"],
+        ..BARE
+    },
+    Program {
+        name: "du",
+        short: "abchHkmsSx0",
+        short_values: &[('d', Always, Value::Number)],
+        long: &[
+            "all",
+            "apparent-size",
+            "bytes",
+            "total",
+            "human-readable",
+            "summarize",
+            "separate-dirs",
+            "one-file-system",
+            "null",
+            "si",
+        ],
+        long_values: &[("max-depth", Always, Value::Number), ("exclude", Glued, Value::Any)],
+        operands: Operands::Files(ReadKind::Tree),
+        matches: &[
+            "du",
+            "du -sh target",
+            "du -h -d 1 .",
+            "du -ah --max-depth=2 --exclude=*.o src",
+            "du -sh src/*",
+        ],
+        misses: &[
+            "du -L x",
+            "du --files0-from=x",
+            "du -X list x",
+            "du --exclude-from=x y",
+            "du /",
+            "du -sh *",
+        ],
+        ..BARE
+    },
+    Program {
+        name: "which",
+        short: "a",
+        operands: Operands::Fit(Value::Name),
+        matches: &["which ls", "which -a python3 node"],
+        misses: &["which ./x", "which -i ls", "which --read-alias ls"],
+        ..BARE
+    },
+    Program {
+        name: "date",
+        short: "uR",
+        short_values: &[
+            ('d', Always, Value::Any),
+            ('I', Maybe, Value::OneOf(&["date", "hours", "minutes", "seconds", "ns"])),
+        ],
+        long: &["utc", "universal", "rfc-email"],
+        long_values: &[
+            ("date", Always, Value::Any),
+            ("iso-8601", Maybe, Value::OneOf(&["date", "hours", "minutes", "seconds", "ns"])),
+            ("rfc-3339", Glued, Value::OneOf(&["date", "seconds", "ns"])),
+        ],
+        operands: Operands::Fit(Value::DateFormat),
+        most: 1,
+        matches: &[
+            "date",
+            "date -u +%Y-%m-%d",
+            "date -d '1 day ago' +%s",
+            "date --date=yesterday",
+            "date -Iseconds",
+            "date '+%H %M'",
+        ],
+        misses: &[
+            "date -s '2020-01-01'",
+            "date -us x",
+            "date --set=x",
+            "date --se x",
+            "date 01010101",
+            "date -f list",
+            "date -r f",
+            "date --rfc-2822",
+        ],
+        ..BARE
+    },
+    Program {
+        name: "basename",
+        short: "az",
+        short_values: &[('s', Always, Value::Any)],
+        long: &["multiple", "zero"],
+        long_values: &[("suffix", Always, Value::Any)],
+        operands: Operands::Fit(Value::Any),
+        matches: &["basename src/main.rs .rs", "basename -s .rs a.rs b.rs"],
+        misses: &["basename $x", "basename -x a", "basename *"],
+        ..BARE
+    },
+    Program {
+        name: "dirname",
+        short: "z",
+        long: &["zero"],
+        operands: Operands::Fit(Value::Any),
+        matches: &["dirname src/main.rs"],
+        misses: &["dirname -x a", "dirname ~/x"],
+        ..BARE
+    },
+];
