@@ -104,7 +104,8 @@ fn known_slip(text: &str) -> Option<&'static str> {
         let start = at + found;
         let after = text.get(start..).unwrap_or_default().trim_start_matches('<');
         let signs = text.len() - after.len() - start;
-        let here_string = signs.is_multiple_of(3) && !text.get(..start).unwrap_or_default().ends_with('\\');
+        let here_string =
+            signs.is_multiple_of(3) && !text.get(..start).unwrap_or_default().ends_with('\\');
         if !here_string && !starts_with_tag(after) {
             return Some("a here-document with an unusual end");
         }

@@ -1,0 +1,144 @@
+//! Connections that are not made, do not answer, or fall silent.
+
+use super::Row;
+use ostler_model_server::{Part, Script, after, status, text};
+use rustix::net::{AddressFamily, SocketType, bind, connect, getsockname, listen, socket, socket_with};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+fn never_asked() -> Row {
+    Row::new(Script::new())
+}
+
+/// A port on which nobody listens.
+fn dead_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Speaks, but not TLS.
+fn deaf_to_tls() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 512]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    addr
+}
+
+#[test]
+fn a15_no_connection() {
+    let refused = dead_port();
+    let tls = deaf_to_tls();
+    for (url, names) in [
+        (format!("http://127.0.0.1:{refused}"), format!("127.0.0.1:{refused}")),
+        ("http://no-such-host.invalid".into(), "no-such-host.invalid:80".into()),
+        (format!("https://{tls}"), tls.to_string()),
+    ] {
+        let told = never_asked().env("ANTHROPIC_BASE_URL", &url).fails("model_error");
+        told.asked(0).says(&["cannot connect to", &names, "given up after 3 tries"]);
+        assert_eq!(told.waits().len(), 2, "{url}");
+    }
+}
+
+/// Its queue of waiting connections is full, so that the kernel drops whoever comes next.
+fn full_house() -> (OwnedFd, Vec<OwnedFd>, u16) {
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listen(&listener, 0).unwrap();
+    let addr = SocketAddrV4::try_from(getsockname(&listener).unwrap()).unwrap();
+    let flags = rustix::net::SocketFlags::NONBLOCK;
+    let waiting = (0..8).map(|_| {
+        let guest = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
+        // In progress for ever, which is the point.
+        let _ = connect(&guest, &addr);
+        guest
+    });
+    let waiting = waiting.collect();
+    (listener, waiting, addr.port())
+}
+
+#[test]
+fn a16_connect_hangs() {
+    let (_listener, _waiting, port) = full_house();
+    let row = never_asked()
+        .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{port}"))
+        .env("OSTLER_CONNECT_TIMEOUT_MS", 200);
+    let told = row.fails("model_error");
+    told.says(&["cannot connect to", &port.to_string(), "did not answer in time", "given up after 3 tries"]);
+}
+
+#[test]
+fn a17_silence_after_the_headers() {
+    let mute = text("one two three").cut(after("headers").stall());
+    let row = Row::new(Script::new().answer(mute).forever()).env("OSTLER_FIRST_BYTE_TIMEOUT_MS", 200);
+    row.fails("model_error").asked(3).says(&["did not begin to answer within 200 ms"]);
+
+    let faltering = || text("one two three").delta(4).cut(after("content_block_delta").nth(2).stall());
+    let row = Row::new(Script::new().answer(faltering()).forever()).env("OSTLER_IDLE_TIMEOUT_MS", 200);
+    let told = row.fails("model_error");
+    told.asked(4).went(&["stream_retry"; 3]).says(&["sent nothing for 200 ms"]);
+    assert_eq!(told.last_answer(), ("one two ".to_owned(), false), "the partial text is kept, as partial");
+
+    // Not 200 ms: a slow machine must not make the good answer late, too.
+    let row = Row::new(Script::new().answer(faltering()).answer(text("done"))).env("OSTLER_IDLE_TIMEOUT_MS", 1_500);
+    row.survives().asked(2).went(&["stream_retry"]).answered("done");
+}
+
+/// The rule: before the answer begins pings do not count; once it has begun each ping is a sign of life. All waiting
+/// for one answer together is bounded as well (30 minutes, tested where time can be simulated).
+#[test]
+fn a18_nothing_but_pings() {
+    let only_pings = text("x").cut(after("headers").ping(Duration::from_millis(40)));
+    let row = Row::new(Script::new().answer(only_pings).forever()).env("OSTLER_FIRST_BYTE_TIMEOUT_MS", 300);
+    row.fails("model_error").asked(3).says(&["did not begin to answer within 300 ms"]);
+
+    let alive = (0..12).fold(text("one"), |reply, _| {
+        reply.pause(Duration::from_millis(250)).part(Part::usual("ping"))
+    });
+    let row = Row::new(Script::new().answer(alive.say(" two"))).env("OSTLER_IDLE_TIMEOUT_MS", 2_000);
+    row.survives().asked(1).went(&[]);
+}
+
+/// No clock can be turned back here. What can be shown: the code that waits cannot see the wall clock.
+#[test]
+fn a44_the_clock_jumps() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut seen = 0;
+    for name in ["core", "engine", "models"] {
+        for file in sources(&crates.join(name).join("src")) {
+            let source = std::fs::read_to_string(&file).unwrap();
+            for clock in ["SystemTime", "Timestamp::now", "Zoned::now", "UNIX_EPOCH", "std::thread::sleep"] {
+                assert!(!source.contains(clock), "{} uses {clock}", file.display());
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "only {seen} sources were looked at");
+    let row = Row::new(Script::new().answer(status(429).header("retry-after", "1")).answer(text("ok")));
+    let told = row.survives();
+    let arrived: Vec<_> = told.world.server.requests().iter().map(|request| request.arrived).collect();
+    assert!(arrived[1].duration_since(arrived[0]).as_millis() >= 1_000, "the wait, by a clock that only goes forward");
+}
+
+fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let below = folders.iter().flat_map(|folder| sources(folder));
+    files.into_iter().chain(below).filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
+}
+
+#[test]
+fn a47_a_dead_proxy() {
+    let port = dead_port();
+    let row = never_asked().env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
+    let told = row.fails("model_error");
+    told.asked(0).says(&[&format!("through the proxy 127.0.0.1:{port}"), "given up after 3 tries"]);
+    let direct = Row::new(Script::new().answer(text("ok"))).env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
+    direct.env("NO_PROXY", "127.0.0.1").survives().asked(1).answered("ok");
+}
