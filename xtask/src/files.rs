@@ -15,15 +15,24 @@ impl Source {
     }
 
     pub fn is_test(&self) -> bool {
-        self.path.contains("/tests/") || self.path.contains("/examples/") || self.path.ends_with("_tests.rs") || self.krate() == "testkit"
+        self.path.contains("/tests/")
+            || self.path.contains("/examples/")
+            || self.path.ends_with("_tests.rs")
+            || self.krate() == "testkit"
     }
 
     /// Without the tests at its end.
     pub fn own(&self) -> impl Iterator<Item = (usize, &str)> {
-        let inline_tests = |line: &&str| line.trim_start() == "#[cfg(test)]";
+        let inline_tests = |line: &str| line.trim_start() == "#[cfg(test)]";
         let lines: Vec<&str> = self.text.lines().collect();
-        let end = match lines.iter().rposition(|line| inline_tests(&line)) {
-            Some(at) if lines.get(at + 1).is_some_and(|next| next.starts_with("mod ") && next.ends_with('{')) => at,
+        let end = match lines.iter().rposition(|line| inline_tests(line)) {
+            Some(at)
+                if lines
+                    .get(at + 1)
+                    .is_some_and(|next| next.starts_with("mod ") && next.ends_with('{')) =>
+            {
+                at
+            }
             _ => lines.len(),
         };
         lines.into_iter().take(end).enumerate().map(|(n, line)| (n + 1, line))

@@ -1,6 +1,7 @@
 //! The rules of the house that a program can check. They run as an ordinary test.
 
 mod files;
+mod licences;
 mod lines;
 mod prompts;
 mod walls;
@@ -30,6 +31,7 @@ pub fn tidy(root: &Path) -> Report {
     lines::check_testkit(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
     walls::check(root, &mut report);
+    licences::check(root, &mut report);
     report
 }
 

@@ -15,7 +15,17 @@ const MAY: &[(&str, &[&str])] = &[
     ("ostler-tools", &["ostler-core", "ostler-shell", "ostler-exec"]),
     ("ostler-store", &["ostler-core"]),
     ("ostler-model-server", &["ostler-core"]),
-    ("ostler", &["ostler-core", "ostler-engine", "ostler-models", "ostler-tools", "ostler-store", "ostler-exec"]),
+    (
+        "ostler",
+        &[
+            "ostler-core",
+            "ostler-engine",
+            "ostler-models",
+            "ostler-tools",
+            "ostler-store",
+            "ostler-exec",
+        ],
+    ),
     ("ostler-cli", &["ostler", "ostler-model-server"]),
     ("ostler-testkit", &["ostler-core", "ostler-engine"]),
     ("xtask", &[]),
@@ -25,14 +35,16 @@ const MAY: &[(&str, &[&str])] = &[
 const CORE_MAY: &[&str] = &["serde", "serde_json", "thiserror", "futures-core"];
 
 pub fn check(root: &Path, report: &mut Report) {
-    let Some(packages) = packages(root) else {
+    let Some(packages) = packages(root, &["--no-deps"]) else {
         report.errors.push("cargo metadata gave no answer, so the walls cannot be checked".into());
         return;
     };
     for package in &packages {
         let name = package.get("name").and_then(Value::as_str).unwrap_or_default();
         let Some((_, allowed)) = MAY.iter().find(|(krate, _)| *krate == name) else {
-            report.errors.push(format!("{name} has no line in the table of walls (xtask/src/walls.rs)"));
+            report
+                .errors
+                .push(format!("{name} has no line in the table of walls (xtask/src/walls.rs)"));
             continue;
         };
         for dependency in dependencies(package) {
@@ -44,16 +56,22 @@ pub fn check(root: &Path, report: &mut Report) {
                 report.errors.push(format!("core must not depend on {dependency}: it is pure"));
             }
         }
-        if package.get("features").and_then(Value::as_object).is_some_and(|features| !features.is_empty()) {
+        if package
+            .get("features")
+            .and_then(Value::as_object)
+            .is_some_and(|features| !features.is_empty())
+        {
             report.errors.push(format!("{name} has cargo features; we have none of our own"));
         }
     }
 }
 
-fn packages(root: &Path) -> Option<Vec<Value>> {
+/// What cargo knows of the packages; without `--no-deps` of the foreign ones, too.
+pub(crate) fn packages(root: &Path, extra: &[&str]) -> Option<Vec<Value>> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(extra)
         .current_dir(root)
         .output()
         .ok()?;
@@ -63,7 +81,11 @@ fn packages(root: &Path) -> Option<Vec<Value>> {
 
 /// Ordinary dependencies only: tests may look over walls.
 fn dependencies(package: &Value) -> impl Iterator<Item = &str> {
-    let all = package.get("dependencies").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let all = package
+        .get("dependencies")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     all.iter()
         .filter(|dependency| dependency.get("kind").is_none_or(Value::is_null))
         .filter_map(|dependency| dependency.get("name").and_then(Value::as_str))

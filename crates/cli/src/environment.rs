@@ -42,7 +42,8 @@ impl Environment {
     pub fn number<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Wrong> {
         debug_assert!(VARIABLES.contains(&name));
         let Some(text) = self.text(name) else { return Ok(None) };
-        let wrong = || Wrong::Config(format!("{name}={text} is not a number. Correct it or unset it"));
+        let wrong =
+            || Wrong::Config(format!("{name}={text} is not a number. Correct it or unset it"));
         text.parse().map(Some).map_err(|_| wrong())
     }
 
@@ -57,7 +58,9 @@ impl Environment {
                 "HOME={} is not an absolute path. Set it, or set OSTLER_HOME",
                 home.display()
             ))),
-            None => Err(Wrong::Config("HOME is not set. Set it, or set OSTLER_HOME to a folder for sessions".into())),
+            None => Err(Wrong::Config(
+                "HOME is not set. Set it, or set OSTLER_HOME to a folder for sessions".into(),
+            )),
         }
     }
 
@@ -65,14 +68,20 @@ impl Environment {
     pub fn home(&self) -> Result<PathBuf, Wrong> {
         match self.text("OSTLER_HOME").map(PathBuf::from) {
             Some(home) if home.is_absolute() => Ok(home),
-            Some(home) => Err(Wrong::Config(format!("OSTLER_HOME={} is not an absolute path", home.display()))),
+            Some(home) => Err(Wrong::Config(format!(
+                "OSTLER_HOME={} is not an absolute path",
+                home.display()
+            ))),
             None => Ok(self.user_home()?.join(".ostler")),
         }
     }
 
     pub fn credentials(&self) -> Option<Credentials> {
-        let key = self.text("ANTHROPIC_API_KEY").map(|key| ostler::api_key("ANTHROPIC_API_KEY", key));
-        let token = || self.text("ANTHROPIC_AUTH_TOKEN").map(|key| ostler::bearer("ANTHROPIC_AUTH_TOKEN", key));
+        let key =
+            self.text("ANTHROPIC_API_KEY").map(|key| ostler::api_key("ANTHROPIC_API_KEY", key));
+        let token = || {
+            self.text("ANTHROPIC_AUTH_TOKEN").map(|key| ostler::bearer("ANTHROPIC_AUTH_TOKEN", key))
+        };
         key.or_else(token)
     }
 
@@ -81,7 +90,9 @@ impl Environment {
         let Some(path) = self.text("SSL_CERT_FILE") else { return Ok(None) };
         match std::fs::read(&path) {
             Ok(pem) => Ok(Some(ostler::CaFile { label: format!("SSL_CERT_FILE ({path})"), pem })),
-            Err(error) => Err(Wrong::Config(format!("SSL_CERT_FILE={path} cannot be read: {error}"))),
+            Err(error) => {
+                Err(Wrong::Config(format!("SSL_CERT_FILE={path} cannot be read: {error}")))
+            }
         }
     }
 

@@ -26,7 +26,9 @@ impl From<Code> for ExitCode {
 /// How a finished turn ends the program.
 pub fn of_turn(finished: &Finished) -> Code {
     match finished.terminal {
-        Terminal::Completed if !finished.denials.is_empty() && finished.calls_run == 0 => Code::Refused,
+        Terminal::Completed if !finished.denials.is_empty() && finished.calls_run == 0 => {
+            Code::Refused
+        }
         Terminal::Completed | Terminal::ToolDeferred => Code::Done,
         Terminal::MaxTurns | Terminal::MaxBudget => Code::Limit,
         Terminal::AbortedStreaming | Terminal::AbortedTools => Code::Interrupted,
@@ -63,8 +65,12 @@ fn code_of(error: &anyhow::Error) -> Code {
     }
     match error.downcast_ref::<Error>() {
         Some(Error::Rule(_) | Error::UnknownTool { .. }) => Code::Usage,
-        Some(Error::Workspace { .. } | Error::NoPrice(_) | Error::Model(_) | Error::Exec(_)) => Code::Config,
-        Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => Code::Failed,
+        Some(Error::Workspace { .. } | Error::NoPrice(_) | Error::Model(_) | Error::Exec(_)) => {
+            Code::Config
+        }
+        Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => {
+            Code::Failed
+        }
         Some(Error::Find(_) | Error::NothingToFork) => Code::Failed,
         Some(Error::Store(_)) => Code::Store,
         Some(Error::Runtime(_)) => Code::Internal,
@@ -87,7 +93,12 @@ pub fn warn(text: &str) {
 
 /// A defect of ours: say so in a line, without a stack.
 pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
-    let place = info.location().map(|place| format!("{}:{}", place.file(), place.line())).unwrap_or_default();
+    let place = info
+        .location()
+        .map(|place| format!("{}:{}", place.file(), place.line()))
+        .unwrap_or_default();
     let text = info.payload_as_str().unwrap_or("no message");
-    warn(&format!("internal error at {place}: {text}. The session is on disk; please report this."));
+    warn(&format!(
+        "internal error at {place}: {text}. The session is on disk; please report this."
+    ));
 }

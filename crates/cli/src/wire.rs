@@ -12,8 +12,9 @@ pub fn options(
     credentials: Credentials,
     approver: Option<Arc<dyn Approver>>,
 ) -> Result<Options, Wrong> {
-    let cwd = std::env::current_dir()
-        .map_err(|error| Wrong::Config(format!("the current folder cannot be used: {error}. Change to another one")))?;
+    let cwd = std::env::current_dir().map_err(|error| {
+        Wrong::Config(format!("the current folder cannot be used: {error}. Change to another one"))
+    })?;
     let mut options = Options::new(cwd, credentials);
     options.home = Some(environment.home()?);
     options.user_home = environment.user_home().unwrap_or_default();
@@ -54,8 +55,12 @@ fn session(args: &RunArgs) -> Result<SessionChoice, Wrong> {
         (None, true, true, _) => Ok(SessionChoice::Fork(None)),
         (None, true, ..) => Ok(SessionChoice::Continue),
         (None, false, true, _) => usage("--fork-session needs --resume ID or --continue"),
-        (None, false, false, Some(id)) if ostler::is_uuid(id) => Ok(SessionChoice::Named(SessionId::new(id.as_str()))),
-        (None, false, false, Some(id)) => usage(&format!("--session-id wants a UUID, not \"{id}\"")),
+        (None, false, false, Some(id)) if ostler::is_uuid(id) => {
+            Ok(SessionChoice::Named(SessionId::new(id.as_str())))
+        }
+        (None, false, false, Some(id)) => {
+            usage(&format!("--session-id wants a UUID, not \"{id}\""))
+        }
         (None, false, false, None) => Ok(SessionChoice::New),
     }
 }

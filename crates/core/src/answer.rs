@@ -70,7 +70,11 @@ impl Answer {
     fn unique(&self, id: CallId, view: &View) -> CallId {
         let clean = sendable_id(id.as_str());
         let taken = |id: &CallId| {
-            view.has_call(id) || self.blocks.iter().any(|b| matches!(b, Block::ToolUse { id: had, .. } if had == id))
+            view.has_call(id)
+                || self
+                    .blocks
+                    .iter()
+                    .any(|b| matches!(b, Block::ToolUse { id: had, .. } if had == id))
         };
         let mut unique = CallId::new(clean.as_str());
         let mut n = 2u32;
@@ -84,8 +88,11 @@ impl Answer {
 
 /// Providers accept letters, digits, `_` and `-` in a call's name.
 fn sendable_id(id: &str) -> String {
-    let clean: String =
-        id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(100).collect();
+    let clean: String = id
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .take(100)
+        .collect();
     if clean.is_empty() { "call".into() } else { clean }
 }
 
@@ -100,7 +107,8 @@ mod tests {
     #[test]
     fn twins_get_their_own_names_also_against_the_history() {
         let model = ModelId::new("m");
-        let view = View::from_messages([Message::user("go"), Message::assistant(&model, vec![call("a")])]);
+        let view =
+            View::from_messages([Message::user("go"), Message::assistant(&model, vec![call("a")])]);
         let mut answer = Answer::default();
         let ids: Vec<_> = ["a", "a", "b", "b", "x y", ""]
             .map(|id| answer.block(call(id), &view))
@@ -122,7 +130,10 @@ mod tests {
         answer.block(Block::text("hello"), &View::default());
         answer.text(" wor");
         let message = answer.into_message(&model);
-        assert_eq!(message, Some(Message::assistant(&model, vec![Block::text("hello"), Block::text(" wor")])));
+        assert_eq!(
+            message,
+            Some(Message::assistant(&model, vec![Block::text("hello"), Block::text(" wor")]))
+        );
     }
 
     #[test]

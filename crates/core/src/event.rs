@@ -10,28 +10,66 @@ use serde_json::value::RawValue;
 
 #[derive(Clone, Debug)]
 pub enum Event {
-    TurnStarted { session: SessionId, turn: u32 },
+    TurnStarted {
+        session: SessionId,
+        turn: u32,
+    },
     /// A request is about to be sent.
-    IterationStarted { n: u32, model: ModelId, why: Option<Continue> },
+    IterationStarted {
+        n: u32,
+        model: ModelId,
+        why: Option<Continue>,
+    },
     Retrying(Retry),
-    AnswerStarted { message_id: String, request_id: Option<String>, model: ModelId, usage: Usage },
+    AnswerStarted {
+        message_id: String,
+        request_id: Option<String>,
+        model: ModelId,
+        usage: Usage,
+    },
     TextDelta(String),
     ThinkingDelta(String),
-    BlockFinished { block: Block },
+    BlockFinished {
+        block: Block,
+    },
     /// The answer is complete and on disk.
-    AnswerSealed { usage: Usage, cost: Option<f64>, stop: Option<StopReason> },
+    AnswerSealed {
+        usage: Usage,
+        cost: Option<f64>,
+        stop: Option<StopReason>,
+    },
     /// The answer was thrown away: the reader erases what it drew of it.
     AnswerDropped,
     Went(Continue),
     /// Who asks, for what, and why; the approver answers, not the reader.
-    CallAsked { id: CallId, name: String, why: String },
-    CallStarted { id: CallId, name: String, input: Value },
+    CallAsked {
+        id: CallId,
+        name: String,
+        why: String,
+    },
+    CallStarted {
+        id: CallId,
+        name: String,
+        input: Value,
+    },
     /// The newest output of a running call; earlier tails are replaced, not repeated.
-    CallProgress { id: CallId, tail: String },
-    CallFinished { id: CallId, name: String, result: Block, detail: Option<Value>, denied: bool },
+    CallProgress {
+        id: CallId,
+        tail: String,
+    },
+    CallFinished {
+        id: CallId,
+        name: String,
+        result: Block,
+        detail: Option<Value>,
+        denied: bool,
+    },
     /// The provider's own event, for readers that asked for it.
     Raw(Box<RawValue>),
-    Notice { level: Level, text: String },
+    Notice {
+        level: Level,
+        text: String,
+    },
     Finished(Finished),
 }
 

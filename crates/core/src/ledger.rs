@@ -87,7 +87,8 @@ impl Budget {
     pub fn reserve(&self, price: &Price, tokens: u64, wanted: u32) -> Option<u32> {
         let Some(limit) = self.limit else { return Some(wanted) };
         let left = limit - self.spent - price.dearest_prompt(tokens);
-        let affordable = if price.output > 0.0 { left / price.output * 1e6 } else { f64::from(wanted) };
+        let affordable =
+            if price.output > 0.0 { left / price.output * 1e6 } else { f64::from(wanted) };
         let granted = (affordable.max(0.0) as u64).min(u64::from(wanted)) as u32;
         (left > 0.0 && granted >= SMALLEST_ANSWER.min(wanted)).then_some(granted)
     }
@@ -102,7 +103,13 @@ mod tests {
 
     #[test]
     fn cost_counts_each_kind_once() {
-        let usage = Usage { input: 1_000_000, output: 100_000, cache_write: 200_000, cache_write_1h: 50_000, cache_read: 1_000_000 };
+        let usage = Usage {
+            input: 1_000_000,
+            output: 100_000,
+            cache_write: 200_000,
+            cache_write_1h: 50_000,
+            cache_read: 1_000_000,
+        };
         assert!((PRICE.cost(&usage) - (3.0 + 1.5 + 0.5625 + 0.3 + 0.3)).abs() < 1e-9);
     }
 
@@ -112,7 +119,11 @@ mod tests {
             for prompt in [0, 1_000, 50_000, 200_000, 1_000_000] {
                 let budget = Budget { limit: Some(1.0), spent };
                 if let Some(output) = budget.reserve(&PRICE, prompt, 64_000) {
-                    let worst = Usage { cache_write: prompt, output: u64::from(output), ..Usage::default() };
+                    let worst = Usage {
+                        cache_write: prompt,
+                        output: u64::from(output),
+                        ..Usage::default()
+                    };
                     assert!(spent + PRICE.cost(&worst) <= 1.0 + 1e-9, "{spent} {prompt} {output}");
                 }
             }

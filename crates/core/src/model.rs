@@ -85,7 +85,10 @@ pub enum StopReason {
     MaxTokens,
     StopSequence,
     PauseTurn,
-    Refusal { category: Option<String>, explanation: Option<String> },
+    Refusal {
+        category: Option<String>,
+        explanation: Option<String>,
+    },
     WindowExceeded,
     /// A reason we do not know, as the provider spelled it; empty when it gave none.
     Other(String),
@@ -142,7 +145,9 @@ impl ModelErrorKind {
     pub fn is_fault_of_request(self) -> bool {
         matches!(
             self,
-            ModelErrorKind::ContextOverflow | ModelErrorKind::BadImage | ModelErrorKind::BadThinking
+            ModelErrorKind::ContextOverflow
+                | ModelErrorKind::BadImage
+                | ModelErrorKind::BadThinking
         )
     }
 
@@ -150,7 +155,9 @@ impl ModelErrorKind {
     pub fn another_model_may_help(self) -> bool {
         matches!(
             self,
-            ModelErrorKind::Overloaded | ModelErrorKind::Unavailable | ModelErrorKind::ModelNotFound
+            ModelErrorKind::Overloaded
+                | ModelErrorKind::Unavailable
+                | ModelErrorKind::ModelNotFound
         )
     }
 }

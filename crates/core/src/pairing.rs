@@ -5,7 +5,11 @@ use crate::message::{Block, Message};
 
 /// Results in call order for all `calls`, taking what is in `results` and saying `why` where nothing is.
 /// Results of other calls are left out, a second result of one call too.
-pub fn complete<'a>(calls: &[CallId], results: Vec<Block>, why: impl Fn(&CallId) -> &'a str) -> Vec<Block> {
+pub fn complete<'a>(
+    calls: &[CallId],
+    results: Vec<Block>,
+    why: impl Fn(&CallId) -> &'a str,
+) -> Vec<Block> {
     let mut found: Vec<Option<Block>> = calls.iter().map(|_| None).collect();
     for block in results {
         if let Block::ToolResult { id, .. } = &block

@@ -32,9 +32,9 @@ impl Item {
         protocol: &'static str,
         render: impl Fn(&Message) -> T,
     ) -> Arc<T> {
-        let (owner, kept) = self
-            .rendered
-            .get_or_init(|| (protocol, Arc::new(render(&self.message)) as Arc<dyn Any + Send + Sync>));
+        let (owner, kept) = self.rendered.get_or_init(|| {
+            (protocol, Arc::new(render(&self.message)) as Arc<dyn Any + Send + Sync>)
+        });
         if *owner == protocol
             && let Ok(kept) = kept.clone().downcast::<T>()
         {

@@ -15,7 +15,8 @@ pub async fn run_command(
 ) -> Result<String, Error> {
     let executor = Executor::new(init.supervisor.clone());
     let command = bash(script, folder, environment);
-    let finished = executor.run(command, |_| {}).await.map_err(|error| Error::Exec(error.to_string()))?;
+    let finished =
+        executor.run(command, |_| {}).await.map_err(|error| Error::Exec(error.to_string()))?;
     let text = finished.output.to_text();
     match finished.status.success() {
         true => Ok(text),
@@ -24,6 +25,8 @@ pub async fn run_command(
 }
 
 /// The part of an environment that commands may see: no credentials, nothing that changes how programs start.
-pub fn allowed_environment(all: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+pub fn allowed_environment(
+    all: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
     ostler_exec::allowed_environment(all.into_iter(), &[] as &[&str])
 }

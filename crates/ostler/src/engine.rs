@@ -119,7 +119,8 @@ impl Engine {
             prompt = with_environment(prompt, &self.workspace, &today());
         }
         let interrupt = CancellationToken::new();
-        *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = interrupt.clone();
+        *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            interrupt.clone();
         run(self.agent.clone(), prompt, interrupt)
     }
 
@@ -146,7 +147,8 @@ fn real(path: &Path) -> Result<PathBuf, Error> {
 
 fn http_model(options: &Options) -> Result<HttpModel, Error> {
     let wrong = |error: &dyn std::fmt::Display| Error::Model(error.to_string());
-    let provider = Provider::named("anthropic").ok_or_else(|| wrong(&"the provider table has no anthropic"))?;
+    let provider = Provider::named("anthropic")
+        .ok_or_else(|| wrong(&"the provider table has no anthropic"))?;
     let provider = match &options.base_url {
         Some(url) => provider.at(url.as_str()),
         None => provider,
@@ -175,7 +177,11 @@ fn budget(options: &Options, choice: &ModelChoice, model: &dyn Model) -> Result<
 
 fn system(options: &Options) -> Arc<[String]> {
     let first = options.system_prompt.clone().unwrap_or_else(|| SYSTEM.to_owned());
-    [Some(first), options.append_system_prompt.clone()].into_iter().flatten().filter(|part| !part.is_empty()).collect()
+    [Some(first), options.append_system_prompt.clone()]
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 fn rules(options: &Options, workspace: &Workspace) -> Result<Rules, Error> {
@@ -186,9 +192,18 @@ fn rules(options: &Options, workspace: &Workspace) -> Result<Rules, Error> {
 }
 
 /// A tool that is denied as a whole is not offered at all.
-fn toolbox(init: &Init, options: &Options, workspace: &Workspace, session: &Session) -> Result<Toolbox, Error> {
+fn toolbox(
+    init: &Init,
+    options: &Options,
+    workspace: &Workspace,
+    session: &Session,
+) -> Result<Toolbox, Error> {
     let all = ostler_tools::built_in(ostler_tools::Setup {
-        files: Arc::new(Files::new(workspace.clone(), session.seen.clone(), session.snapshots.clone())),
+        files: Arc::new(Files::new(
+            workspace.clone(),
+            session.seen.clone(),
+            session.snapshots.clone(),
+        )),
         executor: Executor::new(init.supervisor.clone()),
         environment: options.environment.clone(),
     });
@@ -200,7 +215,8 @@ fn toolbox(init: &Init, options: &Options, workspace: &Workspace, session: &Sess
     }
     let offered = |tool: &Arc<dyn Tool>| {
         let name = &tool.spec().name;
-        options.tools.as_ref().is_none_or(|names| names.contains(name)) && !options.deny.contains(name)
+        options.tools.as_ref().is_none_or(|names| names.contains(name))
+            && !options.deny.contains(name)
     };
     Ok(Toolbox::new(all.iter().filter(|tool| offered(tool)).cloned()))
 }

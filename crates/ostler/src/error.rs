@@ -19,7 +19,9 @@ pub enum Error {
     NothingToFork,
     #[error("there is no tool named \"{name}\"; the tools are {known}")]
     UnknownTool { name: String, known: String },
-    #[error("a budget needs a price, and none is known for the model \"{0}\". Leave the budget out, or choose another model")]
+    #[error(
+        "a budget needs a price, and none is known for the model \"{0}\". Leave the budget out, or choose another model"
+    )]
     NoPrice(String),
     #[error("{0}")]
     Model(String),

@@ -19,8 +19,12 @@ pub(crate) fn with_environment(prompt: Message, workspace: &Workspace, today: &s
 }
 
 fn environment(workspace: &Workspace, today: &str) -> String {
-    let others: Vec<_> =
-        workspace.roots.iter().filter(|root| **root != workspace.cwd).map(|root| root.display().to_string()).collect();
+    let others: Vec<_> = workspace
+        .roots
+        .iter()
+        .filter(|root| **root != workspace.cwd)
+        .map(|root| root.display().to_string())
+        .collect();
     let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
     ENVIRONMENT
         .replace("{cwd}", &workspace.cwd.display().to_string())
@@ -39,7 +43,9 @@ fn git_state(cwd: &Path) -> String {
         }
         if let Ok(head) = std::fs::read_to_string(dot_git.join("HEAD")) {
             let branch = head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned);
-            return branch.map_or("yes, no branch checked out".into(), |branch| format!("yes, on branch {branch}"));
+            return branch.map_or("yes, no branch checked out".into(), |branch| {
+                format!("yes, on branch {branch}")
+            });
         }
     }
     "no".into()

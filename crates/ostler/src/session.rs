@@ -65,7 +65,13 @@ fn create(store: &dyn SessionStore, id: SessionId, cwd: &Path) -> Result<Loaded,
 }
 
 fn first_entry(session: SessionId, cwd: &Path, forked_from: Option<Fork>) -> Entry {
-    Entry::Opened { format: FORMAT, session, workspace: cwd.to_owned(), at: SystemClock.now(), forked_from }
+    Entry::Opened {
+        format: FORMAT,
+        session,
+        workspace: cwd.to_owned(),
+        at: SystemClock.now(),
+        forked_from,
+    }
 }
 
 fn fresh_id() -> SessionId {

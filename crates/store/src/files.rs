@@ -29,13 +29,11 @@ pub(crate) fn home(path: &Path) -> Result<(), StoreError> {
 
 /// A folder of ours below the home: made if missing, closed to others.
 pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
-    let metadata = match own_folder(path) {
-        Err(_) if !path.exists() => {
-            make_folder(path, false)?;
-            own_folder(path)?
-        }
-        other => other?,
-    };
+    // Another process may make it at the same moment: what counts is what stands there afterwards.
+    if !path.exists() {
+        make_folder(path, false)?;
+    }
+    let metadata = own_folder(path)?;
     if mode(&metadata) != FOLDER {
         let closed = fs::Permissions::from_mode(FOLDER);
         fs::set_permissions(path, closed)

@@ -43,12 +43,19 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> R
         folder.close()?;
     } else {
         let kept = folder.keep();
-        Screen::new().line(&paint.dim(&format!("The repository and the session are in {}", kept.display())))?;
+        Screen::new().line(
+            &paint.dim(&format!("The repository and the session are in {}", kept.display())),
+        )?;
     }
     Ok(code)
 }
 
-async fn story(init: &ostler::Init, environment: &Environment, home: &Path, project: &Path) -> Result<Code> {
+async fn story(
+    init: &ostler::Init,
+    environment: &Environment,
+    home: &Path,
+    project: &Path,
+) -> Result<Code> {
     let server = ModelServer::start(Script::from_yaml(SCRIPT).context("the demo's script")?)?;
     let mut options = Options::new(project, ostler::api_key("demo", "scripted"));
     options.home = Some(home.join("ostler"));
@@ -58,7 +65,10 @@ async fn story(init: &ostler::Init, environment: &Environment, home: &Path, proj
     options.allow = vec!["Bash".into(), "Edit(./**)".into()];
     let engine = Engine::open(init, options)?;
     let (mut screen, paint) = (Screen::new(), Paint::for_terminal());
-    screen.line(&paint.dim(&format!("A scripted model on {}; everything else is real. Nothing leaves this machine.", server.url())))?;
+    screen.line(&paint.dim(&format!(
+        "A scripted model on {}; everything else is real. Nothing leaves this machine.",
+        server.url()
+    )))?;
     screen.line(&format!("{} {PROMPT}", paint.bold(">")))?;
     let finished = turn(&engine, &mut screen).await?;
     screen.end_line()?;

@@ -12,7 +12,8 @@ pub fn run(args: &ModelServerArgs) -> Result<Code> {
     let path = args.script.display();
     let source = std::fs::read_to_string(&args.script)
         .map_err(|error| Wrong::Config(format!("cannot read the script {path}: {error}")))?;
-    let script = Script::from_yaml(&source).map_err(|error| Wrong::Config(format!("{path}: {error}")))?;
+    let script =
+        Script::from_yaml(&source).map_err(|error| Wrong::Config(format!("{path}: {error}")))?;
     ostler::block_on(async {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
         let server = ModelServer::start_on(address, script)?;
@@ -20,7 +21,8 @@ pub fn run(args: &ModelServerArgs) -> Result<Code> {
         writeln!(out, "{}", server.url())?;
         out.flush()?;
         drop(out);
-        let (mut int, mut term) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (mut int, mut term) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let code = tokio::select! {
             _ = int.recv() => Code::Interrupted,
             _ = term.recv() => Code::Terminated,

@@ -32,7 +32,13 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
     let first = args.prompt.take();
     ostler::block_on(async {
         let options = wire::options(&args, environment, credentials, Some(asker))?;
-        let mut repl = Repl { init, environment, options: options.clone(), engine: Engine::open(init, options)?, lines };
+        let mut repl = Repl {
+            init,
+            environment,
+            options: options.clone(),
+            engine: Engine::open(init, options)?,
+            lines,
+        };
         repl.greet()?;
         repl.talk(first).await
     })?
@@ -53,7 +59,12 @@ enum Next {
 
 impl Repl<'_> {
     fn greet(&self) -> Result<()> {
-        say(&format!("ostler {} · {} · session {}", env!("CARGO_PKG_VERSION"), self.engine.model(), self.engine.session_id()))?;
+        say(&format!(
+            "ostler {} · {} · session {}",
+            env!("CARGO_PKG_VERSION"),
+            self.engine.model(),
+            self.engine.session_id()
+        ))?;
         for notice in self.engine.notices() {
             warn(notice);
         }
@@ -101,15 +112,19 @@ impl Repl<'_> {
                 "" => ostler::SessionChoice::Continue,
                 id => ostler::SessionChoice::Resume(id.to_owned()),
             })?,
-            "/fork" => self.switch(ostler::SessionChoice::Fork(Some(self.engine.session_id().to_string())))?,
-            _ if command.starts_with('/') => say(&format!("There is no command {command}; /help lists them."))?,
+            "/fork" => self
+                .switch(ostler::SessionChoice::Fork(Some(self.engine.session_id().to_string())))?,
+            _ if command.starts_with('/') => {
+                say(&format!("There is no command {command}; /help lists them."))?
+            }
             _ => self.turn(line).await?,
         }
         Ok(Next::Go)
     }
 
     fn list(&self) -> Result<()> {
-        let sessions = ostler::list_sessions(&self.environment.home()?, &self.engine.workspace().cwd)?;
+        let sessions =
+            ostler::list_sessions(&self.environment.home()?, &self.engine.workspace().cwd)?;
         for line in sessions::table(&sessions) {
             say(&line)?;
         }
@@ -158,7 +173,10 @@ impl Approver for Asker {
         Box::pin(async move {
             let no = |why: &str| Reply::No(format!("the user said no{why}"));
             let what = strip_terminal(&summary(&question.input));
-            let text = format!("{} {what}\n  {}\n  run it? [y]es, [a]lways in this session, [n]o: ", question.tool, question.why);
+            let text = format!(
+                "{} {what}\n  {}\n  run it? [y]es, [a]lways in this session, [n]o: ",
+                question.tool, question.why
+            );
             if ask_for(&text).is_err() {
                 return no("");
             }

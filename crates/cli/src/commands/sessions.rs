@@ -28,7 +28,14 @@ pub fn run(environment: &Environment, args: &SessionsArgs) -> Result<Code> {
 pub fn table(sessions: &[SessionInfo]) -> Vec<String> {
     let now = ostler::now_ms();
     let line = |session: &SessionInfo| {
-        let title: String = session.title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
+        let title: String = session
+            .title
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .chars()
+            .take(60)
+            .collect();
         let age = age(now.saturating_sub(session.modified.0));
         format!("{}  {age:>8}  {:>4} messages  {title}", session.id, session.messages)
     };

@@ -1,7 +1,9 @@
 //! The JSON objects other programs read. Fields and their names are those of Claude Code's stream.
 
 use crate::output::text::failure;
-use ostler::{Block, Engine, Event, Finished, ModelId, ResultPart, SessionId, StopReason, Terminal, Usage};
+use ostler::{
+    Block, Engine, Event, Finished, ModelId, ResultPart, SessionId, StopReason, Terminal, Usage,
+};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
@@ -15,8 +17,18 @@ pub struct Frames {
 
 impl Frames {
     pub fn new(engine: &Engine, began: Instant) -> Self {
-        let infos = engine.models().into_iter().map(|model| (model.clone(), engine.model_info(&model))).collect();
-        Frames { session: engine.session_id().clone(), infos, began, first_token_ms: None, request_ms: None }
+        let infos = engine
+            .models()
+            .into_iter()
+            .map(|model| (model.clone(), engine.model_info(&model)))
+            .collect();
+        Frames {
+            session: engine.session_id().clone(),
+            infos,
+            began,
+            first_token_ms: None,
+            request_ms: None,
+        }
     }
 
     /// Notes what the result will want to know.
@@ -75,7 +87,8 @@ impl Frames {
 
     fn model_usage(&self, finished: &Finished) -> Value {
         let entry = |used: &ostler::ModelUsage| {
-            let info = self.infos.iter().find(|(model, _)| *model == used.model).map(|(_, info)| info);
+            let info =
+                self.infos.iter().find(|(model, _)| *model == used.model).map(|(_, info)| info);
             let value = json!({
                 "inputTokens": used.usage.input, "outputTokens": used.usage.output,
                 "cacheReadInputTokens": used.usage.cache_read, "cacheCreationInputTokens": used.usage.cache_write,
@@ -89,9 +102,7 @@ impl Frames {
 }
 
 fn denials(finished: &Finished) -> Vec<Value> {
-    let entry = |denial: &ostler::Denial| {
-        json!({ "tool_name": denial.name, "tool_use_id": denial.id.as_str(), "tool_input": denial.input })
-    };
+    let entry = |denial: &ostler::Denial| json!({ "tool_name": denial.name, "tool_use_id": denial.id.as_str(), "tool_input": denial.input });
     finished.denials.iter().map(entry).collect()
 }
 
@@ -100,7 +111,9 @@ fn subtype(terminal: Terminal) -> &'static str {
     match terminal {
         Terminal::MaxTurns => "error_max_turns",
         Terminal::MaxBudget => "error_max_budget_usd",
-        Terminal::AbortedStreaming | Terminal::AbortedTools | Terminal::StoreFailed => "error_during_execution",
+        Terminal::AbortedStreaming | Terminal::AbortedTools | Terminal::StoreFailed => {
+            "error_during_execution"
+        }
         _ => "success",
     }
 }
@@ -140,7 +153,9 @@ pub fn usage(usage: &Usage) -> Value {
 pub fn block(block: &Block) -> Value {
     match block {
         Block::Text { text, .. } => json!({ "type": "text", "text": text }),
-        Block::Thinking { text, signature } => json!({ "type": "thinking", "thinking": text, "signature": signature }),
+        Block::Thinking { text, signature } => {
+            json!({ "type": "thinking", "thinking": text, "signature": signature })
+        }
         Block::Redacted { data } => json!({ "type": "redacted_thinking", "data": data }),
         Block::Image(image) => picture(image),
         Block::ToolUse { id, name, input } => {

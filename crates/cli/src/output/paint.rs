@@ -15,11 +15,6 @@ impl Paint {
         Paint { on: wanted && std::io::stdout().is_terminal() && std::io::stderr().is_terminal() }
     }
 
-    #[cfg(test)]
-    pub fn none() -> Self {
-        Paint { on: false }
-    }
-
     fn wrap(self, code: &str, text: &str) -> String {
         if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }

@@ -28,11 +28,15 @@ impl Screen {
             Event::TextDelta(text) => self.text(text)?,
             Event::AnswerSealed { .. } => self.end_line()?,
             Event::AnswerDropped if self.drew => {
-                self.line(&self.paint.dim("(the answer above broke off and is being asked for again; disregard it)"))?;
+                self.line(&self.paint.dim(
+                    "(the answer above broke off and is being asked for again; disregard it)",
+                ))?;
             }
             Event::Retrying(retry) => self.line(&self.paint.dim(&retry_line(retry)))?,
             Event::CallStarted { name, input, .. } => self.line(&self.call_line(name, input))?,
-            Event::CallFinished { name, result, denied, .. } => self.result(name, result, *denied)?,
+            Event::CallFinished { name, result, denied, .. } => {
+                self.result(name, result, *denied)?
+            }
             Event::Notice { text, .. } => self.line(&self.paint.dim(text))?,
             _ => {}
         }
@@ -84,7 +88,9 @@ impl Screen {
             self.line(&self.paint.dim(&format!("    {line}")))?;
         }
         if lines.len() > RESULT_LINES {
-            self.line(&self.paint.dim(&format!("    … {} more lines", lines.len() - RESULT_LINES)))?;
+            self.line(
+                &self.paint.dim(&format!("    … {} more lines", lines.len() - RESULT_LINES)),
+            )?;
         }
         Ok(())
     }
@@ -92,7 +98,9 @@ impl Screen {
 
 /// The one thing that tells calls of a tool apart.
 pub fn summary(input: &Value) -> String {
-    let first = ["command", "file_path", "pattern", "path", "url"].iter().find_map(|key| input.get(key)?.as_str());
+    let first = ["command", "file_path", "pattern", "path", "url"]
+        .iter()
+        .find_map(|key| input.get(key)?.as_str());
     let text = match first {
         Some(text) => text.to_owned(),
         None => input.to_string(),

@@ -85,7 +85,8 @@ impl StreamJson {
         if let (Continue::ModelFallback, Some((primary, Some(fallback)))) = (why, &self.fallback) {
             let (original, other) = (primary.as_str(), fallback.as_str());
             let content = format!("{original} is not available; going on with {other}");
-            let fields = json!({ "original_model": original, "fallback_model": other, "content": content });
+            let fields =
+                json!({ "original_model": original, "fallback_model": other, "content": content });
             self.system("model_fallback", fields)?;
         }
         Ok(())

@@ -26,7 +26,9 @@ impl Output for TextOutput {
         match event {
             Event::Notice { level: Level::Warning | Level::Error, text } => warn(text),
             Event::Retrying(retry) => warn(&super::screen::retry_line(retry)),
-            Event::CallFinished { name, denied: true, .. } => warn(&format!("refused: {name} (see --allowedTools and --permission-mode)")),
+            Event::CallFinished { name, denied: true, .. } => {
+                warn(&format!("refused: {name} (see --allowedTools and --permission-mode)"))
+            }
             _ => {}
         }
         Ok(())

@@ -29,7 +29,7 @@ pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(' ');
         }
         out.push(digit);
@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn thousands_are_grouped() {
-        let shown: Vec<_> = [0, 7, 999, 1000, 12_345, 1_234_567].into_iter().map(thousands).collect();
+        let shown: Vec<_> =
+            [0, 7, 999, 1000, 12_345, 1_234_567].into_iter().map(thousands).collect();
         assert_eq!(shown, ["0", "7", "999", "1 000", "12 345", "1 234 567"]);
     }
 }

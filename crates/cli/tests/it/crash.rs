@@ -19,9 +19,17 @@ fn next_step(request: &Recorded) -> Reply {
     }
     let results = request.messages().iter().filter(|m| m["role"] == "assistant").count();
     match results {
-        0 => text("First the command.").call("Read", json!({"file_path": "notes.txt"})).call("Bash", json!({"command": "echo once >> effects.txt"})),
-        1 => calls([("Write", json!({"file_path": "new/file.txt", "content": "fresh\n"})), ("Grep", json!({"pattern": "alpha"}))]),
-        2 => calls([("Edit", json!({"file_path": "notes.txt", "old_string": "alpha", "new_string": "beta"}))]),
+        0 => text("First the command.")
+            .call("Read", json!({"file_path": "notes.txt"}))
+            .call("Bash", json!({"command": "echo once >> effects.txt"})),
+        1 => calls([
+            ("Write", json!({"file_path": "new/file.txt", "content": "fresh\n"})),
+            ("Grep", json!({"pattern": "alpha"})),
+        ]),
+        2 => calls([(
+            "Edit",
+            json!({"file_path": "notes.txt", "old_string": "alpha", "new_string": "beta"}),
+        )]),
         _ => text("done"),
     }
 }
@@ -32,9 +40,17 @@ fn world() -> World {
     world
 }
 
-const RUN: [&str; 6] = ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
-const RESUME: [&str; 7] =
-    ["-p", "please go on", "--continue", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
+const RUN: [&str; 6] =
+    ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
+const RESUME: [&str; 7] = [
+    "-p",
+    "please go on",
+    "--continue",
+    "--output-format",
+    "stream-json",
+    "--permission-mode",
+    "bypassPermissions",
+];
 
 #[test]
 fn a_run_killed_at_any_write_of_its_log_goes_on() {
@@ -60,7 +76,8 @@ fn killed_and_resumed(write: usize, torn: Option<usize>, undisturbed: &[&str]) {
     let mut run = world.command(&RUN);
     let status = run.env("OSTLER_CRASH_AT_WRITE", &point).output().unwrap().status;
     assert_eq!(status.signal(), Some(6), "{point}: the crash did not happen");
-    let before = world.logs().pop().map(|path| std::fs::read_to_string(path).unwrap()).unwrap_or_default();
+    let before =
+        world.logs().pop().map(|path| std::fs::read_to_string(path).unwrap()).unwrap_or_default();
 
     let resumed = world.run(&RESUME);
     assert_eq!(resumed.code, Some(0), "{point}: {} {}", resumed.stdout, resumed.stderr);
@@ -83,7 +100,8 @@ fn killed_and_resumed(write: usize, torn: Option<usize>, undisturbed: &[&str]) {
 /// The lines that are complete; a record whose line end alone is missing counts.
 fn whole_records(log: &str) -> String {
     let (whole, rest) = log.split_at(log.rfind('\n').map_or(0, |end| end + 1));
-    let complete = rest.splitn(3, ' ').nth(2).is_some_and(|json| serde_json::from_str::<Value>(json).is_ok());
+    let complete =
+        rest.splitn(3, ' ').nth(2).is_some_and(|json| serde_json::from_str::<Value>(json).is_ok());
     if complete { format!("{log}\n") } else { whole.to_owned() }
 }
 
@@ -103,13 +121,17 @@ fn told_the_truth(point: &str, world: &World, before: &[Value]) {
     if !kind("prompt").is_empty() {
         assert!(body.contains("\"go\""), "{point}: the prompt is lost");
     }
-    let finished: Vec<_> = kind("call_finished").iter().map(|fact| fact["result"]["id"].clone()).collect();
+    let finished: Vec<_> =
+        kind("call_finished").iter().map(|fact| fact["result"]["id"].clone()).collect();
     let lost = kind("call_started").iter().any(|fact| !finished.contains(&fact["id"]));
     assert_eq!(lost, body.contains("may have taken effect"), "{point}: {body}");
     for result in kind("call_finished") {
         let text = result["result"]["content"][0]["text"].as_str().unwrap();
         let shown = serde_json::to_string(text).unwrap();
-        assert!(body.contains(shown.trim_matches('"')), "{point}: a recorded result is lost: {text}");
+        assert!(
+            body.contains(shown.trim_matches('"')),
+            "{point}: a recorded result is lost: {text}"
+        );
     }
 }
 
@@ -117,7 +139,9 @@ fn told_the_truth(point: &str, world: &World, before: &[Value]) {
 fn killed_in_a_tool_no_child_survives_and_the_model_learns_of_it() {
     let mark = unique_sleep();
     // A child in the group, one in a session of its own, a double-forked daemon, and the command itself.
-    let nasty = format!("echo begun > begun.txt; sleep {mark} & setsid sleep {mark} & (setsid -f sleep {mark}); sleep {mark}");
+    let nasty = format!(
+        "echo begun > begun.txt; sleep {mark} & setsid sleep {mark} & (setsid -f sleep {mark}); sleep {mark}"
+    );
     let first = calls([("Bash", json!({ "command": nasty }))]);
     let world = World::new(Script::new().answer(first).answer(text("all done")));
     let mut child = world.command(&RUN).spawn().unwrap();
@@ -152,7 +176,9 @@ fn killed_in_a_stream_the_prompt_is_kept() {
 #[test]
 fn terminated_in_a_tool_it_ends_in_order() {
     let mark = unique_sleep();
-    let world = World::new(Script::new().answer(calls([("Bash", json!({"command": format!("sleep {mark}")}))])));
+    let world = World::new(
+        Script::new().answer(calls([("Bash", json!({"command": format!("sleep {mark}")}))])),
+    );
     let child = world.command(&RUN).spawn().unwrap();
     until("the command runs", || !processes_with(&mark).is_empty());
     signal(&child, rustix::process::Signal::TERM);

@@ -46,8 +46,14 @@ fn json_is_one_result_object() {
     assert_eq!(ran.stdout.lines().count(), 1);
     let result = ran.result();
     assert_eq!(result["type"], "result");
-    assert_eq!((&result["subtype"], &result["is_error"], &result["result"]), (&json!("success"), &json!(false), &json!("hi")));
-    assert_eq!((&result["terminal_reason"], &result["stop_reason"]), (&json!("completed"), &json!("end_turn")));
+    assert_eq!(
+        (&result["subtype"], &result["is_error"], &result["result"]),
+        (&json!("success"), &json!(false), &json!("hi"))
+    );
+    assert_eq!(
+        (&result["terminal_reason"], &result["stop_reason"]),
+        (&json!("completed"), &json!("end_turn"))
+    );
     assert!(result["total_cost_usd"].as_f64().unwrap() > 0.0);
     assert!(result["usage"]["cache_creation_input_tokens"].as_u64().unwrap() > 100);
     assert_eq!(result["modelUsage"]["scripted"]["outputTokens"], result["usage"]["output_tokens"]);
@@ -55,33 +61,56 @@ fn json_is_one_result_object() {
 
 #[test]
 fn stream_json_tells_everything_in_order() {
-    let world = World::new(Script::new().answer(text("Look.").call("Bash", json!({"command": "echo 1"}))).answer(text("done")));
+    let world = World::new(
+        Script::new()
+            .answer(text("Look.").call("Bash", json!({"command": "echo 1"})))
+            .answer(text("done")),
+    );
     let frames = world.run(&["-p", "go", "--output-format", "stream-json", "--verbose"]).frames();
     let kinds: Vec<String> = frames
         .iter()
         .map(|f| match f["type"].as_str().unwrap() {
             "system" => format!("system/{}", f["subtype"].as_str().unwrap()),
-            "assistant" | "user" => format!("{} {}", f["type"].as_str().unwrap(), f["message"]["content"][0]["type"].as_str().unwrap()),
+            "assistant" | "user" => format!(
+                "{} {}",
+                f["type"].as_str().unwrap(),
+                f["message"]["content"][0]["type"].as_str().unwrap()
+            ),
             other => other.to_owned(),
         })
         .collect();
     assert_eq!(
         kinds,
-        ["system/init", "assistant text", "assistant tool_use", "user tool_result", "system/transition", "assistant text", "result"]
+        [
+            "system/init",
+            "assistant text",
+            "assistant tool_use",
+            "user tool_result",
+            "system/transition",
+            "assistant text",
+            "result"
+        ]
     );
     let session = &frames[0]["session_id"];
     assert!(frames.iter().all(|f| f["session_id"] == *session && f["uuid"].is_string()));
-    assert_eq!(frames[0]["tools"], json!(["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"]));
+    assert_eq!(
+        frames[0]["tools"],
+        json!(["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"])
+    );
     assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
 }
 
 #[test]
 fn partial_messages_carry_the_models_own_events() {
     let world = World::new(Script::new().answer(text("hello there")));
-    let ran = world.run(&["-p", "go", "--output-format", "stream-json", "--include-partial-messages"]);
+    let ran =
+        world.run(&["-p", "go", "--output-format", "stream-json", "--include-partial-messages"]);
     let frames = ran.frames();
-    let events: Vec<&str> =
-        frames.iter().filter(|f| f["type"] == "stream_event").map(|f| f["event"]["type"].as_str().unwrap()).collect();
+    let events: Vec<&str> = frames
+        .iter()
+        .filter(|f| f["type"] == "stream_event")
+        .map(|f| f["event"]["type"].as_str().unwrap())
+        .collect();
     assert_eq!(events.first(), Some(&"message_start"));
     assert_eq!(events.last(), Some(&"message_stop"));
     assert!(events.contains(&"content_block_delta"));
@@ -97,18 +126,37 @@ fn exit_codes() {
         ("an error of the model", Script::new().answer(status(400)).forever(), &plain, 1),
         ("a refusal", Script::new().answer(text("").stop("refusal")), &plain, 1),
         ("a wrong flag", Script::new(), &["-p", "go", "--no-such-flag"], 2),
-        ("a rule on command lines", Script::new(), &["-p", "go", "--allowedTools", "Bash(git status:*)"], 2),
-        ("everything refused", Script::new().answer(bash("touch x")).answer(text("I may not.")), &plain, 4),
+        (
+            "a rule on command lines",
+            Script::new(),
+            &["-p", "go", "--allowedTools", "Bash(git status:*)"],
+            2,
+        ),
+        (
+            "everything refused",
+            Script::new().answer(bash("touch x")).answer(text("I may not.")),
+            &plain,
+            4,
+        ),
         ("turn limit", Script::new().answer(bash("echo 1")).forever(), &limit, 5),
         ("money limit", Script::new().answer(text("ok")), &budget, 5),
-        ("an unknown session", Script::new(), &["-p", "go", "--resume", "00000000-0000-0000-0000-000000000000"], 1),
+        (
+            "an unknown session",
+            Script::new(),
+            &["-p", "go", "--resume", "00000000-0000-0000-0000-000000000000"],
+            1,
+        ),
     ];
     for (name, script, args, code) in cases {
         let world = World::new(script.on_end(OnEnd::Error));
         let ran = world.run(args);
         assert_eq!(ran.code, Some(code), "{name}: {} {}", ran.stdout, ran.stderr);
         assert!(code == 0 || !ran.stderr.trim().is_empty(), "{name} says nothing");
-        assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("stack backtrace"), "{name}: {}", ran.stderr);
+        assert!(
+            !ran.stderr.contains("panicked") && !ran.stderr.contains("stack backtrace"),
+            "{name}: {}",
+            ran.stderr
+        );
     }
 }
 
@@ -119,7 +167,11 @@ fn without_a_key_three_lines_help() {
     assert_eq!(ran.code, Some(3));
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(lines.len(), 3, "{}", ran.stderr);
-    assert!(lines[0].contains("ANTHROPIC_API_KEY") && lines[1].contains("OpenAI") && lines[2].contains("ostler demo"));
+    assert!(
+        lines[0].contains("ANTHROPIC_API_KEY")
+            && lines[1].contains("OpenAI")
+            && lines[2].contains("ostler demo")
+    );
     assert_eq!(world.server.requests().len(), 0);
 }
 
@@ -155,15 +207,32 @@ fn modes_and_rules_open_what_they_name() {
         ("but not outside", outside(), &["--permission-mode", "acceptEdits"], false),
         ("a file rule allows it", edit(), &["--allowedTools", "Edit(./**)"], true),
         ("another file rule does not", edit(), &["--allowedTools", "Edit(./src/**)"], false),
-        ("plan changes nothing", edit(), &["--permission-mode", "plan", "--allowedTools", "Write"], false),
-        ("a denial beats bypass", edit(), &["--permission-mode", "bypassPermissions", "--disallowedTools", "Edit(./a.txt)"], false),
+        (
+            "plan changes nothing",
+            edit(),
+            &["--permission-mode", "plan", "--allowedTools", "Write"],
+            false,
+        ),
+        (
+            "a denial beats bypass",
+            edit(),
+            &["--permission-mode", "bypassPermissions", "--disallowedTools", "Edit(./a.txt)"],
+            false,
+        ),
         ("dontAsk refuses", edit(), &["--permission-mode", "dontAsk"], false),
     ];
     for (name, call, args, runs) in cases {
         let world = World::new(Script::new().answer(call).answer(text("ok")));
-        let args: Vec<&str> = ["-p", "go", "--output-format", "json"].iter().chain(args).copied().collect();
+        let args: Vec<&str> =
+            ["-p", "go", "--output-format", "json"].iter().chain(args).copied().collect();
         let ran = world.run(&args);
-        assert_eq!(world.project().join("a.txt").exists(), runs, "{name}: {} {}", ran.stdout, ran.stderr);
+        assert_eq!(
+            world.project().join("a.txt").exists(),
+            runs,
+            "{name}: {} {}",
+            ran.stdout,
+            ran.stderr
+        );
         assert!(!world.home().parent().unwrap().join("outside.txt").exists());
         world.assert_never_rejected();
     }
@@ -175,13 +244,18 @@ fn tools_can_be_chosen() {
         let world = World::new(Script::new().answer(text("ok")));
         let args: Vec<&str> = ["-p", "go"].iter().chain(args).copied().collect();
         let ran = world.run(&args);
-        let Some(request) = world.server.requests().pop() else { return Err((ran.code, ran.stderr)) };
+        let Some(request) = world.server.requests().pop() else {
+            return Err((ran.code, ran.stderr));
+        };
         let tools = request.json()["tools"].as_array().cloned().unwrap_or_default();
         Ok(tools.iter().map(|t| t["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>())
     };
     assert_eq!(names(&["--tools", "Read,Grep"]).unwrap(), ["Grep", "Read"]);
     assert_eq!(names(&["--tools", ""]).unwrap(), Vec::<String>::new());
-    assert_eq!(names(&["--disallowedTools", "Bash,Write,Edit"]).unwrap(), ["Glob", "Grep", "Read", "Revert"]);
+    assert_eq!(
+        names(&["--disallowedTools", "Bash,Write,Edit"]).unwrap(),
+        ["Glob", "Grep", "Read", "Revert"]
+    );
     let (code, said) = names(&["--tools", "Nope"]).unwrap_err();
     assert_eq!(code, Some(2));
     assert!(said.contains("Nope") && said.contains("Bash"), "{said}");
@@ -202,9 +276,19 @@ fn the_demo_tells_its_story() {
     let world = World::new(Script::new());
     let ran = world.run(&["demo"]);
     assert_eq!(ran.code, Some(0), "{} {}", ran.stdout, ran.stderr);
-    for part in ["Plan:", "Grep", "got -42", "Edit", "ok: the total is 42", "The test passes", "tokens:", "ostler-demo-"] {
+    for part in [
+        "Plan:",
+        "Grep",
+        "got -42",
+        "Edit",
+        "ok: the total is 42",
+        "The test passes",
+        "tokens:",
+        "ostler-demo-",
+    ] {
         assert!(ran.stdout.contains(part), "{part} is missing in {}", ran.stdout);
     }
-    let folder = ran.stdout.split_whitespace().find(|w| w.contains("ostler-demo-")).unwrap().to_owned();
+    let folder =
+        ran.stdout.split_whitespace().find(|w| w.contains("ostler-demo-")).unwrap().to_owned();
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -1,19 +1,23 @@
 //! Ctrl+C at any moment: control back, everything kept, every call answered, exit 130.
 
-use crate::support::{PATIENCE, World, finish, processes_with, read_until, signal, unique_sleep, until, wait};
+use crate::support::{
+    PATIENCE, World, finish, processes_with, read_until, signal, unique_sleep, until, wait,
+};
 use ostler_model_server::{Script, calls, status, text};
 use rustix::process::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-const GO: [&str; 6] = ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
+const GO: [&str; 6] =
+    ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
 
 /// Far more than it takes, far less than anything it could be waiting for.
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]
 fn in_the_stream_the_partial_text_is_kept() {
-    let world = World::new(Script::new().answer(text("one two three").gate("hold")).answer(text("ok")));
+    let world =
+        World::new(Script::new().answer(text("one two three").gate("hold")).answer(text("ok")));
     let args: Vec<&str> = GO.iter().chain(&["--include-partial-messages"]).copied().collect();
     let mut child = world.command(&args).spawn().unwrap();
     let seen = read_until(&mut child, "three");
@@ -22,7 +26,12 @@ fn in_the_stream_the_partial_text_is_kept() {
     let mut ran = finish(child);
     assert!(began.elapsed() < SOON);
     ran.stdout.insert_str(0, &seen);
-    assert_eq!((ran.code, ran.terminal().as_str()), (Some(130), "aborted_streaming"), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.terminal().as_str()),
+        (Some(130), "aborted_streaming"),
+        "{}",
+        ran.stderr
+    );
     world.server.gate("hold").release();
     assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
     let messages = world.server.requests().pop().unwrap().json()["messages"].to_string();
@@ -36,7 +45,11 @@ fn in_a_tool_every_call_is_answered() {
     let slow = format!("echo begun; sleep {mark}");
     let world = World::new(
         Script::new()
-            .answer(calls([("Bash", json!({"command": "echo quick"})), ("Bash", json!({"command": slow})), ("Bash", json!({"command": "touch never"}))]))
+            .answer(calls([
+                ("Bash", json!({"command": "echo quick"})),
+                ("Bash", json!({"command": slow})),
+                ("Bash", json!({"command": "touch never"})),
+            ]))
             .answer(text("ok")),
     );
     let child = world.command(&GO).spawn().unwrap();
@@ -50,14 +63,21 @@ fn in_a_tool_every_call_is_answered() {
     assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
     let request = world.server.requests().pop().unwrap();
     let results = request.messages()[2]["content"].to_string();
-    assert!(results.contains("quick") && results.contains("Stopped by the user") && results.contains("Not run"), "{results}");
+    assert!(
+        results.contains("quick")
+            && results.contains("Stopped by the user")
+            && results.contains("Not run"),
+        "{results}"
+    );
     assert!(!world.project().join("never").exists());
     world.assert_never_rejected();
 }
 
 #[test]
 fn in_a_back_off() {
-    let world = World::new(Script::new().answer(status(429).header("retry-after", "100")).answer(text("ok")));
+    let world = World::new(
+        Script::new().answer(status(429).header("retry-after", "100")).answer(text("ok")),
+    );
     let mut command = world.command(&GO);
     let child = command.spawn().unwrap();
     wait(world.server.wait_for_requests(1, PATIENCE)).unwrap();
@@ -65,7 +85,13 @@ fn in_a_back_off() {
     let began = Instant::now();
     let ran = finish(child);
     assert!(began.elapsed() < SOON);
-    assert_eq!((ran.code, ran.terminal().as_str()), (Some(130), "aborted_streaming"), "{} {}", ran.stdout, ran.stderr);
+    assert_eq!(
+        (ran.code, ran.terminal().as_str()),
+        (Some(130), "aborted_streaming"),
+        "{} {}",
+        ran.stdout,
+        ran.stderr
+    );
     assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
     world.assert_never_rejected();
 }

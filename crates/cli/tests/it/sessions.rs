@@ -33,7 +33,8 @@ fn resume_continue_and_fork() {
     let forked = json_run(&world, &["-p", "prompt five", "--resume", &id, "--fork-session"]);
     assert_ne!(id_of(&forked), id);
     assert!(said(&world, 4).contains("prompt one") && said(&world, 4).contains("prompt five"));
-    let original = world.logs().into_iter().find(|path| path.to_str().unwrap().contains(&id)).unwrap();
+    let original =
+        world.logs().into_iter().find(|path| path.to_str().unwrap().contains(&id)).unwrap();
     assert_eq!(std::fs::read(original).unwrap(), log, "the original is untouched");
     world.assert_never_rejected();
 }
@@ -44,7 +45,9 @@ fn continue_without_history_starts_fresh_and_other_folders_do_not_count() {
     assert_eq!(world.run(&["-p", "one", "--continue"]).code, Some(0));
     let elsewhere = world.home().parent().unwrap().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    let ran = finish(world.command(&["-p", "two", "--continue"]).current_dir(&elsewhere).spawn().unwrap());
+    let ran = finish(
+        world.command(&["-p", "two", "--continue"]).current_dir(&elsewhere).spawn().unwrap(),
+    );
     assert_eq!(ran.code, Some(0));
     assert!(!said(&world, 1).contains("\"one\""));
     assert_eq!(world.logs().len(), 2);
@@ -63,7 +66,8 @@ fn a_session_can_be_named_once() {
 
 #[test]
 fn a_session_in_use_is_refused_and_can_be_forked() {
-    let world = World::new(Script::new().answer(text("open").gate("hold")).answer(text("ok")).forever());
+    let world =
+        World::new(Script::new().answer(text("open").gate("hold")).answer(text("ok")).forever());
     let child = world.command(&["-p", "first", "--output-format", "json"]).spawn().unwrap();
     wait(world.server.gate("hold").reached()).unwrap();
     let second = world.run(&["-p", "second", "--continue"]);
@@ -90,9 +94,14 @@ fn sessions_are_listed_newest_first() {
 
 #[test]
 fn revert_works_after_a_resume() {
-    let write = calls([("Read", json!({"file_path": "a.txt"})), ("Write", json!({"file_path": "a.txt", "content": "new\n"}))]);
+    let write = calls([
+        ("Read", json!({"file_path": "a.txt"})),
+        ("Write", json!({"file_path": "a.txt", "content": "new\n"})),
+    ]);
     let revert = calls([("Revert", json!({"file_path": "a.txt"}))]);
-    let world = World::new(Script::new().answer(write).answer(text("ok")).answer(revert).answer(text("ok")));
+    let world = World::new(
+        Script::new().answer(write).answer(text("ok")).answer(revert).answer(text("ok")),
+    );
     world.file("a.txt", "old\n");
     world.run(&["-p", "go", "--permission-mode", "acceptEdits"]);
     assert_eq!(world.read("a.txt"), "new\n");
@@ -111,7 +120,12 @@ fn a_torn_log_is_reported_and_used() {
     std::fs::write(&path, &bytes).unwrap();
     let ran = world.run(&["-p", "second", "--continue"]);
     assert_eq!(ran.code, Some(0));
-    assert_eq!(ran.stderr.lines().filter(|line| !line.contains("tokens:")).count(), 1, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.lines().filter(|line| !line.contains("tokens:")).count(),
+        1,
+        "{}",
+        ran.stderr
+    );
     assert!(said(&world, 1).contains("first"));
 }
 
@@ -124,7 +138,14 @@ fn a_home_that_cannot_be_used_is_said_at_once() {
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     assert_eq!(world.server.requests().len(), 0);
     for home in ["relative/path", ""] {
-        let ran = finish(world.command(&["-p", "go"]).env("OSTLER_HOME", home).env("HOME", home).spawn().unwrap());
+        let ran = finish(
+            world
+                .command(&["-p", "go"])
+                .env("OSTLER_HOME", home)
+                .env("HOME", home)
+                .spawn()
+                .unwrap(),
+        );
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     }
 }

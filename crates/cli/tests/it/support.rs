@@ -76,7 +76,14 @@ impl World {
 
     /// `-p go` with everything allowed, in stream-json.
     pub fn go(&self) -> Ran {
-        self.run(&["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"])
+        self.run(&[
+            "-p",
+            "go",
+            "--output-format",
+            "stream-json",
+            "--permission-mode",
+            "bypassPermissions",
+        ])
     }
 
     /// All logs, oldest first.
@@ -101,7 +108,9 @@ impl World {
 }
 
 pub fn facts(log: &str) -> Vec<Value> {
-    log.lines().map(|line| serde_json::from_str(line.splitn(3, ' ').nth(2).unwrap()).unwrap()).collect()
+    log.lines()
+        .map(|line| serde_json::from_str(line.splitn(3, ' ').nth(2).unwrap()).unwrap())
+        .collect()
 }
 
 fn walk(folder: &Path) -> Vec<PathBuf> {
@@ -139,7 +148,8 @@ fn drain(pipe: Option<impl std::io::Read + Send + 'static>) -> std::thread::Join
 impl Ran {
     /// The lines of stream-json.
     pub fn frames(&self) -> Vec<Value> {
-        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        let parse =
+            |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         self.stdout.lines().map(parse).collect()
     }
 
@@ -172,10 +182,13 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
 pub fn processes_with(mark: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let zombie = state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+        let zombie =
+            state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
         if !zombie && String::from_utf8_lossy(&line).contains(mark) {
             found.push(pid);
         }

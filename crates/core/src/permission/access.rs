@@ -34,9 +34,8 @@ impl PathScope {
     fn overlaps(&self, other: &PathScope) -> bool {
         match (self, other) {
             (PathScope::File(a), PathScope::File(b)) => a == b,
-            (PathScope::File(file), PathScope::Tree(tree)) | (PathScope::Tree(tree), PathScope::File(file)) => {
-                file.starts_with(tree)
-            }
+            (PathScope::File(file), PathScope::Tree(tree))
+            | (PathScope::Tree(tree), PathScope::File(file)) => file.starts_with(tree),
             (PathScope::Tree(a), PathScope::Tree(b)) => a.starts_with(b) || b.starts_with(a),
         }
     }
@@ -74,10 +73,9 @@ impl Access {
             return true;
         }
         let touches = |writer: &Access, reader: &Access| {
-            writer
-                .writes
-                .iter()
-                .any(|write| reader.writes.iter().chain(&reader.reads).any(|scope| write.overlaps(scope)))
+            writer.writes.iter().any(|write| {
+                reader.writes.iter().chain(&reader.reads).any(|scope| write.overlaps(scope))
+            })
         };
         touches(self, other) || touches(other, self)
     }

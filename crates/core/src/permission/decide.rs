@@ -15,9 +15,17 @@ pub enum Decision {
 /// Tools that change files themselves; `acceptEdits` is about these.
 const FILE_WRITERS: [&str; 3] = ["Edit", "Write", "Revert"];
 
-pub fn decide(tool: &str, access: &Access, rules: &Rules, mode: Mode, workspace: &Workspace) -> Decision {
+pub fn decide(
+    tool: &str,
+    access: &Access,
+    rules: &Rules,
+    mode: Mode,
+    workspace: &Workspace,
+) -> Decision {
     if let Some(path) = unresolved(access) {
-        return Decision::Deny { why: format!("where {} leads was not found out first", path.display()) };
+        return Decision::Deny {
+            why: format!("where {} leads was not found out first", path.display()),
+        };
     }
     if let Some(rule) = rules.deny.iter().find(|rule| rule.covers_any(tool, access)) {
         return Decision::Deny { why: format!("the deny rule {} covers it", rule.text()) };
@@ -40,7 +48,9 @@ pub fn decide(tool: &str, access: &Access, rules: &Rules, mode: Mode, workspace:
     }
     match refusal_of_default(access, workspace) {
         None => Decision::Allow { why: "it only reads inside the workspace".into() },
-        Some(why) if mode == Mode::DontAsk => Decision::Deny { why: format!("{why}, and nothing may ask") },
+        Some(why) if mode == Mode::DontAsk => {
+            Decision::Deny { why: format!("{why}, and nothing may ask") }
+        }
         Some(why) => Decision::Ask { why },
     }
 }

@@ -13,7 +13,9 @@ pub struct Rule {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    #[error("\"{0}\" is not a rule: write a tool's name, or Tool(path pattern), e.g. Edit(./src/**)")]
+    #[error(
+        "\"{0}\" is not a rule: write a tool's name, or Tool(path pattern), e.g. Edit(./src/**)"
+    )]
     Malformed(String),
     #[error(
         "\"{0}\": rules on command lines are not supported yet, because a prefix of the text says little about what \
@@ -145,7 +147,8 @@ impl Pattern {
         let Ok(below) = path.strip_prefix(&self.base) else { return false };
         // A folder's pattern covers what is below the folder.
         self.compare(below, |parts, names| {
-            (0..=names.len()).any(|end| names.get(..end).is_some_and(|names| match_parts(parts, names)))
+            (0..=names.len())
+                .any(|end| names.get(..end).is_some_and(|names| match_parts(parts, names)))
         })
     }
 
@@ -178,14 +181,18 @@ fn is_bare_name(text: &str) -> bool {
 fn may_match_below(parts: &[&str], names: &[&str]) -> bool {
     match (parts.split_first(), names.split_first()) {
         (None | Some((&"**", _)), _) | (_, None) => true,
-        (Some((part, parts)), Some((name, names))) => match_name(part, name) && may_match_below(parts, names),
+        (Some((part, parts)), Some((name, names))) => {
+            match_name(part, name) && may_match_below(parts, names)
+        }
     }
 }
 
 fn match_parts(parts: &[&str], names: &[&str]) -> bool {
     match parts.split_first() {
         None => names.is_empty(),
-        Some((&"**", rest)) => (0..=names.len()).any(|n| names.get(n..).is_some_and(|names| match_parts(rest, names))),
+        Some((&"**", rest)) => {
+            (0..=names.len()).any(|n| names.get(n..).is_some_and(|names| match_parts(rest, names)))
+        }
         Some((part, rest)) => match names.split_first() {
             Some((name, names)) => match_name(part, name) && match_parts(rest, names),
             None => false,
@@ -195,7 +202,8 @@ fn match_parts(parts: &[&str], names: &[&str]) -> bool {
 
 /// `*` and `?` within one name. Linear: only the last star is ever retried.
 fn match_name(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {
         match pattern.get(p) {

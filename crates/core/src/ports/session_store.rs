@@ -14,9 +14,13 @@ pub enum StoreError {
     NotFound(SessionId),
     #[error("session {0} exists already")]
     Exists(SessionId),
-    #[error("session {id} is open in another process ({owner}). Close it there, or fork the session")]
+    #[error(
+        "session {id} is open in another process ({owner}). Close it there, or fork the session"
+    )]
     Locked { id: SessionId, owner: String },
-    #[error("session {id} was written by a newer version (format {format}). Update, or start a new session")]
+    #[error(
+        "session {id} was written by a newer version (format {format}). Update, or start a new session"
+    )]
     TooNew { id: SessionId, format: u16 },
     #[error("{0} is not a session log: {1}")]
     NotALog(PathBuf, String),

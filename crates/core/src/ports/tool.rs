@@ -14,7 +14,10 @@ pub trait Tool: Send + Sync {
 
     /// What the call would touch, or, if the input is wrong, what to tell the model.
     /// May look at the file system to resolve links; changes nothing.
-    #[allow(clippy::result_large_err, reason = "what the model is told is an output like any other, not an error")]
+    #[allow(
+        clippy::result_large_err,
+        reason = "what the model is told is an output like any other, not an error"
+    )]
     fn access(&self, input: &Value) -> Result<Access, ToolOutput>;
 
     /// Runs the call. The input was accepted by `access` before. Dropping the future stops everything it started.

@@ -149,7 +149,8 @@ impl Session {
     /// A note follows the results of its iteration; one that closes the calls itself brings them along, but what
     /// was recorded of them is the better truth.
     fn settle_before_note(&mut self, note: &Message) {
-        let closes_calls = note.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }));
+        let closes_calls =
+            note.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }));
         if !closes_calls || !self.pending.results.is_empty() {
             self.settle();
         }

@@ -28,10 +28,18 @@ pub enum Step {
 #[derive(Clone, Debug)]
 pub enum Outcome {
     Prepared(Result<View, PrepareError>),
-    Sampled { message: Option<Message>, cut: bool, end: SampleEnd },
+    Sampled {
+        message: Option<Message>,
+        cut: bool,
+        end: SampleEnd,
+    },
     Collapsed(Option<(View, u32)>),
     Compacted(Option<View>),
-    ToolsSettled { results: Vec<Block>, extra: Vec<Message>, end: ToolsEnd },
+    ToolsSettled {
+        results: Vec<Block>,
+        extra: Vec<Message>,
+        end: ToolsEnd,
+    },
     StopHooks(StopVerdict),
     /// The user stopped a step that has nothing to hand over.
     Interrupted,
@@ -127,7 +135,9 @@ pub fn advance(state: State, outcome: Outcome, limits: &Limits) -> Advance {
             turn.with_view(view).again(Continue::CollapseDrainRetry { drained })
         }
         Outcome::Collapsed(None) => turn.compact_or_end(),
-        Outcome::Compacted(Some(view)) => turn.with_view(view).again(Continue::ReactiveCompactRetry),
+        Outcome::Compacted(Some(view)) => {
+            turn.with_view(view).again(Continue::ReactiveCompactRetry)
+        }
         Outcome::Compacted(None) => turn.done(Terminal::PromptTooLong),
         Outcome::ToolsSettled { results, extra, end } => turn.settled(results, extra, end),
         Outcome::StopHooks(verdict) => turn.stopped(verdict),
@@ -157,7 +167,9 @@ impl Turn<'_> {
         }
         let calls_open = !self.state.view.open_calls().is_empty();
         match end {
-            SampleEnd::Cancelled if calls_open => self.to(Phase::SettleTools { cancelled: true, cut }),
+            SampleEnd::Cancelled if calls_open => {
+                self.to(Phase::SettleTools { cancelled: true, cut })
+            }
             SampleEnd::Cancelled => self.done(Terminal::AbortedStreaming),
             SampleEnd::Refused => self.done(Terminal::Refusal),
             SampleEnd::Failed(kind) | SampleEnd::Broken(kind) => self.failed(kind),
@@ -271,10 +283,14 @@ impl Turn<'_> {
             ToolsEnd::Cancelled => self.done(Terminal::AbortedTools),
             ToolsEnd::HookStopped => self.done(Terminal::HookStopped),
             ToolsEnd::Deferred => self.done(Terminal::ToolDeferred),
-            ToolsEnd::Finished if self.limits.max_iterations.is_some_and(|max| self.state.iteration >= max) => {
+            ToolsEnd::Finished
+                if self.limits.max_iterations.is_some_and(|max| self.state.iteration >= max) =>
+            {
                 self.done(Terminal::MaxTurns)
             }
-            ToolsEnd::Finished if cut && self.state.recovery.cut_calls >= self.limits.max_cut_calls => {
+            ToolsEnd::Finished
+                if cut && self.state.recovery.cut_calls >= self.limits.max_cut_calls =>
+            {
                 self.done(Terminal::MaxOutputTokens)
             }
             ToolsEnd::Finished => self.next_turn(cut),
@@ -286,7 +302,8 @@ impl Turn<'_> {
     fn next_turn(mut self, cut: bool) -> Advance {
         let had = self.state.recovery;
         let cut_calls = if cut { had.cut_calls + 1 } else { 0 };
-        self.state.recovery = Recovery { fell_back: had.fell_back, cut_calls, ..Recovery::default() };
+        self.state.recovery =
+            Recovery { fell_back: had.fell_back, cut_calls, ..Recovery::default() };
         self.state.iteration = self.state.iteration.saturating_add(1);
         self.again(Continue::NextTurn)
     }
@@ -295,7 +312,9 @@ impl Turn<'_> {
         match verdict {
             StopVerdict::Pass => self.done(Terminal::Completed),
             StopVerdict::Prevent => self.done(Terminal::StopHookPrevented),
-            StopVerdict::Block(_) if self.state.recovery.stop_blocks >= self.limits.max_stop_blocks => {
+            StopVerdict::Block(_)
+                if self.state.recovery.stop_blocks >= self.limits.max_stop_blocks =>
+            {
                 self.done(Terminal::StopHookPrevented)
             }
             StopVerdict::Block(reason) => {
@@ -362,11 +381,11 @@ enum Drop {
 }
 
 #[cfg(test)]
-#[path = "machine_tests.rs"]
-mod tests;
-#[cfg(test)]
 #[path = "facts_tests.rs"]
 mod facts;
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;
 #[cfg(test)]
 #[path = "walk_tests.rs"]
 mod walk;

@@ -8,20 +8,30 @@ use serde::{Deserialize, Serialize};
 pub enum Continue {
     /// Tool results need another answer.
     NextTurn,
-    CollapseDrainRetry { drained: u32 },
+    CollapseDrainRetry {
+        drained: u32,
+    },
     ReactiveCompactRetry,
     /// Cut off at the default output limit: asked again with the higher one.
     MaxOutputTokensEscalate,
     /// Cut off again: the model is asked to go on.
-    MaxOutputTokensRecovery { attempt: u8 },
+    MaxOutputTokensRecovery {
+        attempt: u8,
+    },
     StopHookBlocking,
     TokenBudgetContinuation,
     ModelFallback,
     /// The stream broke before anything was changed by its calls.
-    StreamRetry { attempt: u8 },
-    PauseResume { attempt: u8 },
+    StreamRetry {
+        attempt: u8,
+    },
+    PauseResume {
+        attempt: u8,
+    },
     /// The answer held nothing.
-    EmptyRetry { attempt: u8 },
+    EmptyRetry {
+        attempt: u8,
+    },
     /// The provider refused an image: words stand in its place now.
     ImageDropRetry,
     /// The provider refused replayed thinking: it is left out now.
@@ -103,13 +113,21 @@ impl Terminal {
             }
             Terminal::MaxOutputTokens => "Ask for the rest in smaller pieces.",
             Terminal::AbortedStreaming | Terminal::AbortedTools => "Resume the session to go on.",
-            Terminal::StopHookPrevented | Terminal::HookStopped => "A hook ended the turn; see its message.",
+            Terminal::StopHookPrevented | Terminal::HookStopped => {
+                "A hook ended the turn; see its message."
+            }
             Terminal::ImageError => "Leave the image out, or send a smaller one.",
             Terminal::Refusal => "Rephrase the request, or start a new session.",
             Terminal::ToolDeferred => "Answer the deferred call, then resume the session.",
-            Terminal::RapidRefill => "The window filled up again right after each compaction. Split the task.",
-            Terminal::ModelError(ModelErrorKind::Auth) => "Check the credential and its permissions.",
-            Terminal::ModelError(ModelErrorKind::ModelNotFound) => "Check the model's name (--model).",
+            Terminal::RapidRefill => {
+                "The window filled up again right after each compaction. Split the task."
+            }
+            Terminal::ModelError(ModelErrorKind::Auth) => {
+                "Check the credential and its permissions."
+            }
+            Terminal::ModelError(ModelErrorKind::ModelNotFound) => {
+                "Check the model's name (--model)."
+            }
             Terminal::ModelError(ModelErrorKind::RateLimited | ModelErrorKind::Overloaded) => {
                 "Wait a while, then resume the session; nothing was lost."
             }

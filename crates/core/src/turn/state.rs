@@ -45,6 +45,12 @@ pub struct Recovery {
 
 impl State {
     pub fn start(view: View) -> Self {
-        State { view, phase: Phase::Prepare, iteration: 1, recovery: Recovery::default(), last: None }
+        State {
+            view,
+            phase: Phase::Prepare,
+            iteration: 1,
+            recovery: Recovery::default(),
+            last: None,
+        }
     }
 }

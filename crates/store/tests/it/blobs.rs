@@ -1,9 +1,9 @@
 //! Content by its hash, on files and in memory.
 
-use crate::samples::{files, home};
+use crate::samples::{files, home, id, opened};
 use ostler_core::ids::BlobRef;
-use ostler_core::ports::{Blobs, StoreError};
-use ostler_store::{FileBlobs, MemoryBlobs};
+use ostler_core::ports::{Blobs, SessionStore, StoreError};
+use ostler_store::{FileBlobs, FileStore, MemoryBlobs};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -98,4 +98,24 @@ fn many_put_the_same_at_once() {
         }
     });
     assert_eq!(files(home.path(), "").len(), 30);
+}
+
+/// Processes that start together all find the folders missing; each must find them made.
+#[test]
+fn many_make_the_same_folder_at_once() {
+    for round in 0..200 {
+        let home = home();
+        let start = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (home, start) = (home.path().join("new"), &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let store = FileStore::new(&home).unwrap();
+                    store.create(opened(&id(thread))).unwrap();
+                    assert_eq!(store.blobs().put(b"abc").unwrap(), ABC.into(), "{round}");
+                });
+            }
+        });
+    }
 }

@@ -3,8 +3,8 @@
 use super::children;
 use super::desk;
 use super::support::{Desk, has, names, text};
-use ostler_core::tool::ToolOutput;
 use ostler_core::bound::bound;
+use ostler_core::tool::ToolOutput;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

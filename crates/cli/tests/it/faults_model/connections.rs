@@ -2,10 +2,8 @@
 
 use super::Row;
 use ostler_model_server::{Part, Script, after, status, text};
-use rustix::net::{AddressFamily, SocketType, bind, connect, getsockname, listen, socket, socket_with};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
-use std::os::fd::OwnedFd;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,25 +45,21 @@ fn a15_no_connection() {
 }
 
 /// Its queue of waiting connections is full, so that the kernel drops whoever comes next.
-fn full_house() -> (OwnedFd, Vec<OwnedFd>, u16) {
-    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listen(&listener, 0).unwrap();
-    let addr = SocketAddrV4::try_from(getsockname(&listener).unwrap()).unwrap();
-    let flags = rustix::net::SocketFlags::NONBLOCK;
-    let waiting = (0..8).map(|_| {
-        let guest = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
-        // In progress for ever, which is the point.
-        let _ = connect(&guest, &addr);
-        guest
-    });
-    let waiting = waiting.collect();
-    (listener, waiting, addr.port())
+fn full_house() -> (TcpListener, Vec<TcpStream>) {
+    let house = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&house, 0).unwrap();
+    let (addr, mut guests) = (house.local_addr().unwrap(), Vec::new());
+    while let Ok(guest) = TcpStream::connect_timeout(&addr, Duration::from_millis(100)) {
+        guests.push(guest);
+        assert!(guests.len() < 1_000, "it takes everybody");
+    }
+    (house, guests)
 }
 
 #[test]
 fn a16_connect_hangs() {
-    let (_listener, _waiting, port) = full_house();
+    let (house, _guests) = full_house();
+    let port = house.local_addr().unwrap().port();
     let row = never_asked()
         .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{port}"))
         .env("OSTLER_CONNECT_TIMEOUT_MS", 200);
