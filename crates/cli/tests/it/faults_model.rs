@@ -136,9 +136,17 @@ impl Told {
     /// The text of the last answer in the log, and whether it is marked as complete.
     pub fn last_answer(&self) -> (String, bool) {
         let session = folded(&self.world).pop().expect("a session");
-        let text = session.view.messages().filter(|message| message.is_assistant()).last().map(Message::text);
+        let text = session
+            .view
+            .messages()
+            .filter(|message| message.is_assistant())
+            .last()
+            .map(Message::text);
         let facts = self.world.entries();
-        let complete = facts.iter().rfind(|fact| fact["fact"] == "answer").is_some_and(|fact| !fact["stop"].is_null());
+        let complete = facts
+            .iter()
+            .rfind(|fact| fact["fact"] == "answer")
+            .is_some_and(|fact| !fact["stop"].is_null());
         (text.unwrap_or_default(), complete)
     }
 }
@@ -167,7 +175,10 @@ pub fn sound(world: &World, ran: &Ran) {
     for session in folded(world) {
         let messages: Vec<&Message> = session.view.messages().collect();
         assert_eq!(pairing::check(&messages), Vec::<String>::new(), "(I2)");
-        assert!(messages.iter().any(|message| message.text().contains("go")), "the prompt is lost (I1)");
+        assert!(
+            messages.iter().any(|message| message.text().contains("go")),
+            "the prompt is lost (I1)"
+        );
         assert!(session.ended.is_some(), "the end of the turn is not in the log (I1)");
     }
     resumes(world);
@@ -191,7 +202,8 @@ fn resumes(world: &World) {
 /// What the model is told when the session goes on, as the messages of a request.
 pub fn resumed_request(world: &World) -> Vec<serde_json::Value> {
     let server = ModelServer::start(Script::new().answer(text("resumed"))).unwrap();
-    let mut again = world.command(&["-p", "look", "--continue", "--fork-session", "--output-format", "json"]);
+    let mut again =
+        world.command(&["-p", "look", "--continue", "--fork-session", "--output-format", "json"]);
     let ran = finish(again.env("ANTHROPIC_BASE_URL", server.url()).spawn().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     server.requests().pop().unwrap().messages().to_vec()
@@ -222,8 +234,11 @@ fn left_behind(world: &World) -> Vec<String> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let read = |file| std::fs::read(entry.path().join(file)).unwrap_or_default();
-            let inside = std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&folder));
-            let named = [read("environ"), read("cmdline")].iter().any(|bytes| holds(bytes, folder.as_bytes()));
+            let inside = std::fs::read_link(entry.path().join("cwd"))
+                .is_ok_and(|cwd| cwd.starts_with(&folder));
+            let named = [read("environ"), read("cmdline")]
+                .iter()
+                .any(|bytes| holds(bytes, folder.as_bytes()));
             if (inside || named) && !entry.file_name().to_string_lossy().starts_with("self") {
                 found.push(String::from_utf8_lossy(&read("cmdline")).replace('\0', " "));
             }
@@ -234,7 +249,10 @@ fn left_behind(world: &World) -> Vec<String> {
     until("every process of the run has ended", || of_ours().is_empty());
     let locks = std::fs::read_dir(world.home().join("sessions")).into_iter().flatten().flatten();
     let files = locks.flat_map(|project| std::fs::read_dir(project.path()).unwrap().flatten());
-    files.map(|file| file.path().display().to_string()).filter(|path| path.ends_with(".lock")).collect()
+    files
+        .map(|file| file.path().display().to_string())
+        .filter(|path| path.ends_with(".lock"))
+        .collect()
 }
 
 fn holds(bytes: &[u8], part: &[u8]) -> bool {
@@ -255,7 +273,8 @@ fn every_row_of_the_corpus_has_its_test() {
         include_str!("faults_model/statuses.rs"),
     ]
     .concat();
-    let missing: Vec<&str> = rows.clone().filter(|row| !tests.contains(&format!("\nfn a{row}_"))).collect();
+    let missing: Vec<&str> =
+        rows.clone().filter(|row| !tests.contains(&format!("\nfn a{row}_"))).collect();
     assert_eq!(missing, Vec::<&str>::new());
     println!("fault rows tested: {} of section A", rows.count());
 }

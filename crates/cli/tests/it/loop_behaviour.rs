@@ -51,10 +51,15 @@ fn the_document_says_what_the_program_does() {
     let sections = sections();
     let rows: Vec<&Row> = sections.iter().flat_map(|section| &section.rows).collect();
     let seen = play(&rows);
-    let wrong: Vec<String> = rows.iter().zip(&seen).filter_map(|(row, seen)| unexplained(row, seen)).collect();
+    let wrong: Vec<String> =
+        rows.iter().zip(&seen).filter_map(|(row, seen)| unexplained(row, seen)).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     let different = rows.iter().filter(|row| !row.why.is_empty()).count();
-    println!("loop scenarios played: {}, {} like Claude Code, {different} different on purpose", rows.len(), rows.len() - different);
+    println!(
+        "loop scenarios played: {}, {} like Claude Code, {different} different on purpose",
+        rows.len(),
+        rows.len() - different
+    );
     check(&document(&sections, &seen));
 }
 
@@ -64,7 +69,9 @@ fn play(rows: &[&Row]) -> Vec<Seen> {
     std::thread::scope(|scope| {
         for _ in 0..PLAYERS {
             scope.spawn(|| {
-                while let Some((at, row)) = Some(next.fetch_add(1, Ordering::SeqCst)).and_then(|at| Some((at, rows.get(at)?))) {
+                while let Some((at, row)) = Some(next.fetch_add(1, Ordering::SeqCst))
+                    .and_then(|at| Some((at, rows.get(at)?)))
+                {
                     let result = row.play();
                     seen.lock().unwrap().push((at, result));
                 }
@@ -80,7 +87,10 @@ fn play(rows: &[&Row]) -> Vec<Seen> {
 fn unexplained(row: &Row, seen: &Seen) -> Option<String> {
     let same = row.claude.is_like(seen);
     match (same, row.why.is_empty()) {
-        (false, true) => Some(format!("{}: differs without a reason\n  Claude Code: {}\n  Ostler:      {seen}", row.name, row.claude)),
+        (false, true) => Some(format!(
+            "{}: differs without a reason\n  Claude Code: {}\n  Ostler:      {seen}",
+            row.name, row.claude
+        )),
         (true, false) => Some(format!("{}: has a reason and does not differ: {seen}", row.name)),
         _ => None,
     }
@@ -97,13 +107,15 @@ fn document(sections: &[Section], seen: &[Seen]) -> String {
             text += &line(&[row.name, row.says, &claude, &seen, row.why]);
         }
     }
-    let names: Vec<&str> = sections.iter().flat_map(|section| section.rows.iter().map(|row| row.name)).collect();
+    let names: Vec<&str> =
+        sections.iter().flat_map(|section| section.rows.iter().map(|row| row.name)).collect();
     text + &better::table(&names)
 }
 
 fn line(cells: &[&str]) -> String {
     let cell = |text: &&str| text.replace('|', "\\|").replace('\n', " ");
-    format!("| {} |\n", cells.iter().map(cell).collect::<Vec<_>>().join(" | ")).replace(" |  |", " | |")
+    format!("| {} |\n", cells.iter().map(cell).collect::<Vec<_>>().join(" | "))
+        .replace(" |  |", " | |")
 }
 
 fn check(made: &str) {
@@ -113,12 +125,19 @@ fn check(made: &str) {
         return;
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(made == kept, "docs/loop-behaviour.md is out of date; UPDATE_DOCS=1 writes it anew.\n{}", difference(&kept, made, &path));
+    assert!(
+        made == kept,
+        "docs/loop-behaviour.md is out of date; UPDATE_DOCS=1 writes it anew.\n{}",
+        difference(&kept, made, &path)
+    );
 }
 
 fn difference(kept: &str, made: &str, path: &PathBuf) -> String {
     let only = |here: &str, there: &str, mark: char| -> Vec<String> {
-        here.lines().filter(|line| !there.lines().any(|other| other == *line)).map(|line| format!("{mark} {line}")).collect()
+        here.lines()
+            .filter(|line| !there.lines().any(|other| other == *line))
+            .map(|line| format!("{mark} {line}"))
+            .collect()
     };
     let lines = [only(kept, made, '-'), only(made, kept, '+')].concat();
     format!("{}\n{}", path.display(), lines.join("\n"))

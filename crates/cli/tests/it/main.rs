@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod crash;
+mod faults_model;
 mod headless;
 mod interrupt;
+mod loop_behaviour;
 mod prefix;
 mod sessions;
 mod support;

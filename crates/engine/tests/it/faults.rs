@@ -204,7 +204,7 @@ async fn a_refusal_runs_nothing() {
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
     user: "go"
     assistant: "I" | call w1 Write "{}"
-    user: w1 error "Not run: the turn ended before this call could start."
+    user: w1 error "No result: the turn ended before this call was carried out. It changed nothing."
     user: "go on"
     "#);
 }
@@ -253,7 +253,7 @@ async fn a_broken_answer_that_cannot_be_repeated_is_kept() {
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
     user: "go"
     assistant: "I act." | call w1 Write "{}" | "and th"
-    user: w1 error "Not run: the turn ended before this call could start."
+    user: w1 error "No result: the turn ended before this call was carried out. It changed nothing."
     user: "go on"
     "#);
 }
@@ -273,7 +273,7 @@ async fn a_large_result_is_spilled() {
         let text = result_text(&rig.view());
         assert!(text.len() < 52_000, "{}", text.len());
         assert!(
-            text.starts_with("line 0\n") && text.contains("bytes left out here"),
+            text.contains("]\nline 0\n") && text.contains("not shown"),
             "{}",
             &text[..200]
         );
@@ -283,7 +283,7 @@ async fn a_large_result_is_spilled() {
             if full { vec![] } else { vec![SIZE] }
         );
         assert_eq!(text.contains("/blobs/0"), !full);
-        assert_eq!(text.contains("The rest was not kept."), full);
+        assert_eq!(text.contains("could not be kept"), full);
         assert!(trace(&events).len() < 10_000);
     }
 }

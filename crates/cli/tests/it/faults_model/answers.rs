@@ -12,13 +12,25 @@ fn failed_result() -> Match {
 
 #[test]
 fn a30_input_that_is_no_json() {
-    for raw in [r#"{"command": "touch never"#, r#"{"command": "touch never"} and more"#, "touch never", "[]", "5"] {
-        let script = Script::new().answer(text("").call_raw("Bash", raw)).answer(text("ok")).expect(failed_result());
+    for raw in [
+        r#"{"command": "touch never"#,
+        r#"{"command": "touch never"} and more"#,
+        "touch never",
+        "[]",
+        "5",
+    ] {
+        let script = Script::new()
+            .answer(text("").call_raw("Bash", raw))
+            .answer(text("ok"))
+            .expect(failed_result());
         let told = Row::new(script).survives();
         told.asked(2).went(&["next_turn"]).answered("ok");
         let request = told.world.server.requests().pop().unwrap();
         let result = request.tool_results()[0]["content"].to_string();
-        assert!(result.contains("not a complete JSON object") && result.contains("not run"), "{raw}: {result}");
+        assert!(
+            result.contains("not a complete JSON object") && result.contains("not run"),
+            "{raw}: {result}"
+        );
     }
     // For ever: it ends after a bounded number of rounds.
     let forever = Script::new().answer(Reply::default().call_raw("Bash", "{\"command")).forever();
@@ -32,8 +44,12 @@ fn a35_tools_that_do_not_exist() {
         let script = Script::new().answer(call).answer(text("ok")).expect(failed_result());
         let told = Row::new(script).survives();
         told.asked(2).went(&["next_turn"]).answered("ok");
-        let result = told.world.server.requests().pop().unwrap().tool_results()[0]["content"].to_string();
-        assert!(result.contains("There is no tool named") && result.contains("Bash"), "{name:?}: {result}");
+        let result =
+            told.world.server.requests().pop().unwrap().tool_results()[0]["content"].to_string();
+        assert!(
+            result.contains("There is no tool named") && result.contains("Bash"),
+            "{name:?}: {result}"
+        );
     }
 }
 
@@ -44,10 +60,19 @@ fn a39_reasons_to_stop() {
     let forever = |reason: &str| Row::new(stopping(reason).forever());
 
     more("max_tokens").survives().asked(2).went(&["max_output_tokens_escalate"]).answered("rest");
-    let ways = ["max_output_tokens_escalate", "max_output_tokens_recovery", "max_output_tokens_recovery", "max_output_tokens_recovery"];
+    let ways = [
+        "max_output_tokens_escalate",
+        "max_output_tokens_recovery",
+        "max_output_tokens_recovery",
+        "max_output_tokens_recovery",
+    ];
     forever("max_tokens").fails("max_output_tokens").asked(5).went(&ways).says(&["smaller pieces"]);
 
-    more("model_context_window_exceeded").survives().asked(2).went(&["max_output_tokens_recovery"]).answered("rest");
+    more("model_context_window_exceeded")
+        .survives()
+        .asked(2)
+        .went(&["max_output_tokens_recovery"])
+        .answered("rest");
     forever("model_context_window_exceeded").fails("max_output_tokens").asked(4);
 
     forever("refusal").fails("refusal").asked(1).says(&["Rephrase"]);
@@ -58,15 +83,20 @@ fn a39_reasons_to_stop() {
     let odd = more("cosmic_rays").survives();
     odd.asked(1).answered("part");
     let frames = odd.ran.frames();
-    let warned = frames.iter().find(|frame| frame["subtype"] == "informational").expect("not silently");
-    assert!(warned["level"] == "warning" && warned["content"].as_str().unwrap().contains("cosmic_rays"), "{warned}");
+    let warned =
+        frames.iter().find(|frame| frame["subtype"] == "informational").expect("not silently");
+    assert!(
+        warned["level"] == "warning" && warned["content"].as_str().unwrap().contains("cosmic_rays"),
+        "{warned}"
+    );
     let none = Row::new(Script::new().answer(text("part").stop_null())).survives();
     assert!(none.ran.frames().iter().any(|frame| frame["subtype"] == "informational"));
 }
 
 #[test]
 fn a41_a_call_is_announced_and_there_is_none() {
-    let told = Row::new(Script::new().answer(text("I will look.").stop("tool_use")).forever()).survives();
+    let told =
+        Row::new(Script::new().answer(text("I will look.").stop("tool_use")).forever()).survives();
     told.asked(1).went(&[]).answered("I will look.");
     assert_eq!(told.ran.result()["stop_reason"], "tool_use", "the reader can see it");
 }
@@ -111,11 +141,14 @@ fn a42_five_hundred_calls() {
     assert_eq!(results.len(), CALLS);
     for (i, result) in results.iter().enumerate() {
         let content = result["content"].as_str().unwrap_or_default();
-        let want = if i % (CALLS / SLOW) == 0 { format!("slept {i}") } else { format!("line {}", i + 1) };
+        let want =
+            if i % (CALLS / SLOW) == 0 { format!("slept {i}") } else { format!("line {}", i + 1) };
         assert!(content.contains(&want), "result {i} is not the one of call {i}: {content}");
     }
     let most = most.into_inner();
     assert!((1..=5).contains(&most), "{most} commands at once, 5 are allowed");
-    println!("calls in one answer: {CALLS}, all answered in order, at most {most} commands at once");
+    println!(
+        "calls in one answer: {CALLS}, all answered in order, at most {most} commands at once"
+    );
     sound(&world, &ran);
 }

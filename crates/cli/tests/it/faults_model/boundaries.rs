@@ -38,9 +38,15 @@ impl Boundary {
 
 /// Every boundary of the answer, in order. What the server has to say at most is what the script's check accepts.
 fn boundaries() -> Vec<Boundary> {
-    let exists = |event, nth| ModelServer::start(Script::new().answer(answer("").cut(after(event).nth(nth).end()))).is_ok();
+    let exists = |event, nth| {
+        ModelServer::start(Script::new().answer(answer("").cut(after(event).nth(nth).end())))
+            .is_ok()
+    };
     let number = |event| (1..100).take_while(|nth| exists(event, *nth)).count();
-    assert_eq!([number("content_block_start"), number("content_block_stop"), number("message_stop")], [2, 2, 1]);
+    assert_eq!(
+        [number("content_block_start"), number("content_block_stop"), number("message_stop")],
+        [2, 2, 1]
+    );
     let (text_deltas, all_deltas) = (2, number("content_block_delta"));
     assert!(all_deltas >= text_deltas + 2, "the call comes in several pieces");
     let mut events = vec!["message_start", "content_block_start"];
@@ -49,7 +55,8 @@ fn boundaries() -> Vec<Boundary> {
     events.extend(vec!["content_block_delta"; all_deltas - text_deltas]);
     events.extend(["content_block_stop", "message_delta", "message_stop"]);
     let nth = |i: usize| events[..=i].iter().filter(|event| **event == events[i]).count() as u32;
-    let boundary = |(i, event): (usize, &&'static str)| Boundary { event, nth: nth(i), count: i + 1 };
+    let boundary =
+        |(i, event): (usize, &&'static str)| Boundary { event, nth: nth(i), count: i + 1 };
     events.iter().enumerate().map(boundary).collect()
 }
 
@@ -64,13 +71,16 @@ fn cut_everywhere(cut: fn(At) -> Cut) {
         let script = Script::new().answer(answer("").cut(cut(boundary.at()))).answer(text("done"));
         let told = Row::new(script).survives();
         told.asked(2).answered("done");
-        let dropped = told.ran.frames().iter().filter(|frame| frame["subtype"] == "answer_dropped").count();
-        let (way, want) = if boundary.is_end() { ("next_turn", (1, 0)) } else { ("stream_retry", (0, 1)) };
+        let dropped =
+            told.ran.frames().iter().filter(|frame| frame["subtype"] == "answer_dropped").count();
+        let (way, want) =
+            if boundary.is_end() { ("next_turn", (1, 0)) } else { ("stream_retry", (0, 1)) };
         told.went(&[way]);
         assert_eq!((effects(&told.world), dropped), want, "{boundary:?}");
     }
     // In a pipe nothing of the first try is shown at all.
-    let text_done = Script::new().answer(answer("").cut(cut(after("content_block_stop")))).answer(text("done"));
+    let text_done =
+        Script::new().answer(answer("").cut(cut(after("content_block_stop")))).answer(text("done"));
     let ran = World::new(text_done).run(&super::TEXT);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"));
     for event in ["content_block_delta", "content_block_stop", "message_delta"] {
@@ -85,7 +95,11 @@ fn cut_for_ever(boundary: &Boundary, cut: Cut) {
     let told = Row::new(Script::new().answer(answer("").cut(cut)).forever()).fails("model_error");
     told.asked(4).went(&["stream_retry"; 3]);
     assert_eq!(effects(&told.world), 0, "{boundary:?}");
-    assert_eq!(told.last_answer(), (SAID.to_owned(), false), "{boundary:?}: kept, and marked as incomplete");
+    assert_eq!(
+        told.last_answer(),
+        (SAID.to_owned(), false),
+        "{boundary:?}: kept, and marked as incomplete"
+    );
 }
 
 #[test]
@@ -96,7 +110,10 @@ fn a19_reset_at_each_boundary() {
 #[test]
 fn a20_clean_end_at_each_boundary() {
     cut_everywhere(At::end);
-    let told = Row::new(Script::new().answer(text(SAID).cut(after("message_delta").close())).answer(text("done"))).survives();
+    let told = Row::new(
+        Script::new().answer(text(SAID).cut(after("message_delta").close())).answer(text("done")),
+    )
+    .survives();
     told.asked(2).went(&["stream_retry"]).answered("done");
 }
 
@@ -132,9 +149,17 @@ fn stopped_everywhere(how: Signal, code: i32) {
     for boundary in &boundaries {
         let (world, ran) = stopped_at(boundary, how);
         let terminal = if boundary.is_end() { "aborted_tools" } else { "aborted_streaming" };
-        assert_eq!((ran.code, ran.terminal().as_str()), (Some(code), terminal), "{boundary:?} {ran:?}");
+        assert_eq!(
+            (ran.code, ran.terminal().as_str()),
+            (Some(code), terminal),
+            "{boundary:?} {ran:?}"
+        );
         assert_eq!(effects(&world), usize::from(boundary.is_end()), "{boundary:?}");
-        assert_eq!(world.entries().last().unwrap()["fact"], "end", "{boundary:?}: everything is written");
+        assert_eq!(
+            world.entries().last().unwrap()["fact"],
+            "end",
+            "{boundary:?}: everything is written"
+        );
         told_of_it(boundary, &resumed_request(&world));
         sound(&world, &ran);
     }
@@ -164,7 +189,11 @@ fn a45_interrupt_at_each_boundary_and_in_each_wait() {
     stopped_everywhere(Signal::INT, 130);
     let waits = [
         ("before a repeat", status(429).header("retry-after", "100"), "api_retry"),
-        ("before a broken stream is asked again", text("x").cut(after("message_start").end()), "stream_retry"),
+        (
+            "before a broken stream is asked again",
+            text("x").cut(after("message_start").end()),
+            "stream_retry",
+        ),
     ];
     for (name, reply, needle) in waits {
         let row = Row::new(Script::new().answer(reply)).env("OSTLER_STREAM_BACKOFF_MS", 30_000);

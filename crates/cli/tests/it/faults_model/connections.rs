@@ -64,23 +64,36 @@ fn a16_connect_hangs() {
         .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{port}"))
         .env("OSTLER_CONNECT_TIMEOUT_MS", 200);
     let told = row.fails("model_error");
-    told.says(&["cannot connect to", &port.to_string(), "did not answer in time", "given up after 3 tries"]);
+    told.says(&[
+        "cannot connect to",
+        &port.to_string(),
+        "did not answer in time",
+        "given up after 3 tries",
+    ]);
 }
 
 #[test]
 fn a17_silence_after_the_headers() {
     let mute = text("one two three").cut(after("headers").stall());
-    let row = Row::new(Script::new().answer(mute).forever()).env("OSTLER_FIRST_BYTE_TIMEOUT_MS", 200);
+    let row =
+        Row::new(Script::new().answer(mute).forever()).env("OSTLER_FIRST_BYTE_TIMEOUT_MS", 200);
     row.fails("model_error").asked(3).says(&["did not begin to answer within 200 ms"]);
 
-    let faltering = || text("one two three").delta(4).cut(after("content_block_delta").nth(2).stall());
-    let row = Row::new(Script::new().answer(faltering()).forever()).env("OSTLER_IDLE_TIMEOUT_MS", 200);
+    let faltering =
+        || text("one two three").delta(4).cut(after("content_block_delta").nth(2).stall());
+    let row =
+        Row::new(Script::new().answer(faltering()).forever()).env("OSTLER_IDLE_TIMEOUT_MS", 200);
     let told = row.fails("model_error");
     told.asked(4).went(&["stream_retry"; 3]).says(&["sent nothing for 200 ms"]);
-    assert_eq!(told.last_answer(), ("one two ".to_owned(), false), "the partial text is kept, as partial");
+    assert_eq!(
+        told.last_answer(),
+        ("one two ".to_owned(), false),
+        "the partial text is kept, as partial"
+    );
 
     // Not 200 ms: a slow machine must not make the good answer late, too.
-    let row = Row::new(Script::new().answer(faltering()).answer(text("done"))).env("OSTLER_IDLE_TIMEOUT_MS", 1_500);
+    let row = Row::new(Script::new().answer(faltering()).answer(text("done")))
+        .env("OSTLER_IDLE_TIMEOUT_MS", 1_500);
     row.survives().asked(2).went(&["stream_retry"]).answered("done");
 }
 
@@ -89,13 +102,15 @@ fn a17_silence_after_the_headers() {
 #[test]
 fn a18_nothing_but_pings() {
     let only_pings = text("x").cut(after("headers").ping(Duration::from_millis(40)));
-    let row = Row::new(Script::new().answer(only_pings).forever()).env("OSTLER_FIRST_BYTE_TIMEOUT_MS", 300);
+    let row = Row::new(Script::new().answer(only_pings).forever())
+        .env("OSTLER_FIRST_BYTE_TIMEOUT_MS", 300);
     row.fails("model_error").asked(3).says(&["did not begin to answer within 300 ms"]);
 
     let alive = (0..12).fold(text("one"), |reply, _| {
         reply.pause(Duration::from_millis(250)).part(Part::usual("ping"))
     });
-    let row = Row::new(Script::new().answer(alive.say(" two"))).env("OSTLER_IDLE_TIMEOUT_MS", 2_000);
+    let row =
+        Row::new(Script::new().answer(alive.say(" two"))).env("OSTLER_IDLE_TIMEOUT_MS", 2_000);
     row.survives().asked(1).went(&[]);
 }
 
@@ -107,24 +122,35 @@ fn a44_the_clock_jumps() {
     for name in ["core", "engine", "models"] {
         for file in sources(&crates.join(name).join("src")) {
             let source = std::fs::read_to_string(&file).unwrap();
-            for clock in ["SystemTime", "Timestamp::now", "Zoned::now", "UNIX_EPOCH", "std::thread::sleep"] {
+            for clock in
+                ["SystemTime", "Timestamp::now", "Zoned::now", "UNIX_EPOCH", "std::thread::sleep"]
+            {
                 assert!(!source.contains(clock), "{} uses {clock}", file.display());
             }
             seen += 1;
         }
     }
     assert!(seen > 40, "only {seen} sources were looked at");
-    let row = Row::new(Script::new().answer(status(429).header("retry-after", "1")).answer(text("ok")));
+    let row =
+        Row::new(Script::new().answer(status(429).header("retry-after", "1")).answer(text("ok")));
     let told = row.survives();
-    let arrived: Vec<_> = told.world.server.requests().iter().map(|request| request.arrived).collect();
-    assert!(arrived[1].duration_since(arrived[0]).as_millis() >= 1_000, "the wait, by a clock that only goes forward");
+    let arrived: Vec<_> =
+        told.world.server.requests().iter().map(|request| request.arrived).collect();
+    assert!(
+        arrived[1].duration_since(arrived[0]).as_millis() >= 1_000,
+        "the wait, by a clock that only goes forward"
+    );
 }
 
 fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
     let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
     let below = folders.iter().flat_map(|folder| sources(folder));
-    files.into_iter().chain(below).filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
+    files
+        .into_iter()
+        .chain(below)
+        .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+        .collect()
 }
 
 #[test]
@@ -133,6 +159,7 @@ fn a47_a_dead_proxy() {
     let row = never_asked().env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
     let told = row.fails("model_error");
     told.asked(0).says(&[&format!("through the proxy 127.0.0.1:{port}"), "given up after 3 tries"]);
-    let direct = Row::new(Script::new().answer(text("ok"))).env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
+    let direct = Row::new(Script::new().answer(text("ok")))
+        .env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
     direct.env("NO_PROXY", "127.0.0.1").survives().asked(1).answered("ok");
 }

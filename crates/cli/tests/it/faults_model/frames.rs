@@ -2,7 +2,9 @@
 
 use super::{Row, Told};
 use crate::support::{World, finish};
-use ostler_model_server::{FloodKind, Framing, Newline, Part, Reply, Script, after, calls, sse, text};
+use ostler_model_server::{
+    FloodKind, Framing, Newline, Part, Reply, Script, after, calls, sse, text,
+};
 use serde_json::{Value, json};
 
 const ODD: &str = "grüße 🐎 „日本“ ﷽";
@@ -64,7 +66,9 @@ fn a25_comments_ids_unknown_fields_and_a_mark_at_the_start() {
     let comment = || Part::Comment("still there?".into());
     let chatty = |reply: Reply| {
         let reply = reply.insert(after("message_start"), comment());
-        reply.insert(after("content_block_delta"), comment()).insert(after("message_delta"), comment())
+        reply
+            .insert(after("content_block_delta"), comment())
+            .insert(after("message_delta"), comment())
     };
     means_the_same(framed(framing));
     means_the_same(chatty(framed(framing)));
@@ -73,14 +77,18 @@ fn a25_comments_ids_unknown_fields_and_a_mark_at_the_start() {
 
 #[test]
 fn a26_types_of_the_future() {
-    let event = || Part::event("brand_new", json!({"type": "brand_new", "content": [{"odd": true}]}));
+    let event =
+        || Part::event("brand_new", json!({"type": "brand_new", "content": [{"odd": true}]}));
     let block = Part::Block {
         block: json!({"type": "hologram", "pixels": 5}),
         deltas: vec![json!({"type": "hologram_delta", "pixels": [1, 2]})],
     };
     let known_block = Part::Block {
         block: json!({"type": "text", "text": ""}),
-        deltas: vec![json!({"type": "sparkle_delta", "x": 1}), json!({"type": "text_delta", "text": "known"})],
+        deltas: vec![
+            json!({"type": "sparkle_delta", "x": 1}),
+            json!({"type": "text_delta", "text": "known"}),
+        ],
     };
     let reply = Reply::default().part(event()).part(block).part(event()).part(known_block);
     let reply = reply.insert(after("message_delta"), event());
@@ -105,20 +113,31 @@ fn is_misread(reply: Reply, words: &[&str]) -> Told {
 
 #[test]
 fn a29_malformed_json_in_one_event() {
-    let broken = Part::raw("event: content_block_delta\ndata: {\"type\": \"content_block_delta\", oops\n\n");
+    let broken =
+        Part::raw("event: content_block_delta\ndata: {\"type\": \"content_block_delta\", oops\n\n");
     let reply = text("one two three").delta(4).insert(after("content_block_delta").nth(2), broken);
     let told = is_misread(reply, &["`content_block_delta`", "cannot be read"]);
-    assert_eq!(told.last_answer(), ("one two ".to_owned(), false), "the partial text is kept, as partial");
+    assert_eq!(
+        told.last_answer(),
+        ("one two ".to_owned(), false),
+        "the partial text is kept, as partial"
+    );
 }
 
 fn start(index: u64) -> Part {
     let block = json!({"type": "text", "text": ""});
-    Part::event("content_block_start", json!({"type": "content_block_start", "index": index, "content_block": block}))
+    Part::event(
+        "content_block_start",
+        json!({"type": "content_block_start", "index": index, "content_block": block}),
+    )
 }
 
 fn delta(index: u64, text: &str) -> Part {
     let delta = json!({"type": "text_delta", "text": text});
-    Part::event("content_block_delta", json!({"type": "content_block_delta", "index": index, "delta": delta}))
+    Part::event(
+        "content_block_delta",
+        json!({"type": "content_block_delta", "index": index, "delta": delta}),
+    )
 }
 
 fn stop(index: u64) -> Part {
@@ -133,10 +152,22 @@ fn message(parts: impl IntoIterator<Item = Part>) -> Reply {
 #[test]
 fn a32_blocks_that_get_mixed_up() {
     let table = [
-        ("the same index twice", vec![start(0), delta(0, "a"), stop(0), start(0)], "content_block_start"),
+        (
+            "the same index twice",
+            vec![start(0), delta(0, "a"), stop(0), start(0)],
+            "content_block_start",
+        ),
         ("a second start inside", vec![start(0), delta(0, "a"), start(1)], "content_block_start"),
-        ("a delta of an unknown block", vec![start(0), delta(0, "a"), delta(7, "b")], "content_block_delta"),
-        ("a delta after the stop", vec![start(0), delta(0, "a"), stop(0), delta(0, "b")], "content_block_delta"),
+        (
+            "a delta of an unknown block",
+            vec![start(0), delta(0, "a"), delta(7, "b")],
+            "content_block_delta",
+        ),
+        (
+            "a delta after the stop",
+            vec![start(0), delta(0, "a"), stop(0), delta(0, "b")],
+            "content_block_delta",
+        ),
     ];
     for (name, parts, event) in table {
         let told = is_misread(message(parts), &[event, "out of order"]);
@@ -154,7 +185,11 @@ fn a33_events_out_of_order() {
     // Before the answer begins it is the request that is repeated.
     let headless = sse([start(0), delta(0, "a"), stop(0)].into_iter().chain(end()));
     let told = Row::new(Script::new().answer(headless).forever()).fails("model_error");
-    told.asked(3).went(&[]).says(&["content_block_start", "out of order", "given up after 3 tries"]);
+    told.asked(3).went(&[]).says(&[
+        "content_block_start",
+        "out of order",
+        "given up after 3 tries",
+    ]);
 }
 
 /// Peak memory in kB, as long as the process is there to be asked.
@@ -167,7 +202,9 @@ fn peak(pid: u32) -> Option<u64> {
 #[test]
 fn a36_an_event_without_end() {
     const MOST: u64 = 160 << 10;
-    for (name, kind) in [("one event of 200 MB", FloodKind::Text), ("a line without end", FloodKind::Line)] {
+    for (name, kind) in
+        [("one event of 200 MB", FloodKind::Text), ("a line without end", FloodKind::Line)]
+    {
         let flood = Reply::default().part(Part::Flood { bytes: 200 << 20, kind });
         let row = Row::new(Script::new().answer(flood).forever());
         let world = World::new(row.script.clone());
@@ -183,7 +220,11 @@ fn a36_an_event_without_end() {
         });
         let ran = finish(child);
         let most = watched.join().unwrap();
-        assert_eq!((ran.code, ran.terminal().as_str()), (Some(1), "model_error"), "{name}: {ran:?}");
+        assert_eq!(
+            (ran.code, ran.terminal().as_str()),
+            (Some(1), "model_error"),
+            "{name}: {ran:?}"
+        );
         let line = ran.result()["result"].to_string();
         assert!(line.contains("larger than 16777216 bytes"), "{name}: {line}");
         assert_eq!(world.server.requests().len(), 4);
@@ -196,23 +237,43 @@ fn a36_an_event_without_end() {
 #[test]
 fn a38_an_error_event_in_the_stream() {
     let at = |point| after(point).nth(2);
-    let overloaded = || text("one two three").delta(4).error_event(at("content_block_delta"), "overloaded_error", "busy now");
+    let overloaded = || {
+        text("one two three").delta(4).error_event(
+            at("content_block_delta"),
+            "overloaded_error",
+            "busy now",
+        )
+    };
     let told = Row::new(Script::new().answer(overloaded()).forever()).fails("model_error");
     told.asked(4).went(&["stream_retry"; 3]).says(&["busy now", "Wait a while"]);
-    assert_eq!(told.last_answer(), ("one two ".to_owned(), false), "the partial text is kept, as partial");
-    Row::new(Script::new().answer(overloaded()).answer(text("done"))).survives().asked(2).answered("done");
+    assert_eq!(
+        told.last_answer(),
+        ("one two ".to_owned(), false),
+        "the partial text is kept, as partial"
+    );
+    Row::new(Script::new().answer(overloaded()).answer(text("done")))
+        .survives()
+        .asked(2)
+        .answered("done");
 
     // Before the answer begins it is a failed request, repeated by its kind.
     let first = |kind| text("x").error_event(after("headers"), kind, "first thing");
-    let told = Row::new(Script::new().answer(first("overloaded_error")).forever()).fails("model_error");
+    let told =
+        Row::new(Script::new().answer(first("overloaded_error")).forever()).fails("model_error");
     told.asked(3).went(&[]).says(&["first thing", "given up after 3 tries"]);
-    let told = Row::new(Script::new().answer(first("invalid_request_error")).forever()).fails("model_error");
+    let told = Row::new(Script::new().answer(first("invalid_request_error")).forever())
+        .fails("model_error");
     told.asked(1).went(&[]).says(&["first thing"]);
 
     // A call of the broken answer does not run, neither then nor on the second try.
-    let call = calls([("Bash", json!({"command": "touch never"}))]).error_event(after("message_delta"), "api_error", "x");
+    let call = calls([("Bash", json!({"command": "touch never"}))]).error_event(
+        after("message_delta"),
+        "api_error",
+        "x",
+    );
     let told = Row::new(Script::new().answer(call).answer(text("done"))).survives();
     told.asked(2).went(&["stream_retry"]).answered("done");
-    let results: Vec<Value> = told.world.entries().into_iter().filter(|fact| fact["fact"] == "call_finished").collect();
+    let results: Vec<Value> =
+        told.world.entries().into_iter().filter(|fact| fact["fact"] == "call_finished").collect();
     assert_eq!(results, Vec::<Value>::new());
 }

@@ -16,7 +16,8 @@ fn backed_off(waits: &[u64]) {
 
 #[test]
 fn a01_invalid_request() {
-    let told = forever(status(400).error("invalid_request_error", "messages: too odd")).fails("model_error");
+    let told = forever(status(400).error("invalid_request_error", "messages: too odd"))
+        .fails("model_error");
     told.asked(1).says(&["400", "messages: too odd", "127.0.0.1"]);
     assert_eq!(told.ran.result()["api_error_status"], 400);
 }
@@ -25,9 +26,15 @@ fn a01_invalid_request() {
 fn a02_credential_refused() {
     for (code, kind) in [(401, "authentication_error"), (403, "permission_error")] {
         let told = forever(status(code).error(kind, "bad key: test-key")).fails("model_error");
-        told.asked(1).says(&[&code.to_string(), "bad key", "ANTHROPIC_API_KEY", "Check the credential"]);
+        told.asked(1).says(&[
+            &code.to_string(),
+            "bad key",
+            "ANTHROPIC_API_KEY",
+            "Check the credential",
+        ]);
     }
-    let bearer = forever(status(401)).env("ANTHROPIC_API_KEY", "").env("ANTHROPIC_AUTH_TOKEN", "test-key-2");
+    let bearer =
+        forever(status(401)).env("ANTHROPIC_API_KEY", "").env("ANTHROPIC_AUTH_TOKEN", "test-key-2");
     bearer.fails("model_error").asked(1).says(&["ANTHROPIC_AUTH_TOKEN"]);
 }
 
@@ -57,31 +64,46 @@ fn a05_request_too_large() {
 
 #[test]
 fn a06_unprocessable() {
-    let told = forever(status(422).error("invalid_request_error", "cannot be processed")).fails("model_error");
+    let told = forever(status(422).error("invalid_request_error", "cannot be processed"))
+        .fails("model_error");
     told.asked(1).says(&["422", "cannot be processed"]);
 }
 
 #[test]
 fn a07_rate_limit_with_a_wait() {
-    let row = Row::new(Script::new().answer(status(429).header("retry-after", "2")).answer(text("ok")));
+    let row =
+        Row::new(Script::new().answer(status(429).header("retry-after", "2")).answer(text("ok")));
     let told = row.survives();
     told.asked(2).answered("ok");
     assert_eq!(told.waits(), [2_000], "the wait is shown to programs");
-    let arrived: Vec<_> = told.world.server.requests().iter().map(|request| request.arrived).collect();
+    let arrived: Vec<_> =
+        told.world.server.requests().iter().map(|request| request.arrived).collect();
     assert!(arrived[1].duration_since(arrived[0]).as_millis() >= 2_000);
 
     let world = World::new(row.script.clone());
     let ran = crate::support::finish(row.command(&world, &super::TEXT).spawn().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ok\n"));
-    assert!(ran.stderr.contains("429") && ran.stderr.contains("trying again in 2.0 s"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("429") && ran.stderr.contains("trying again in 2.0 s"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
 fn a09_server_errors() {
     for code in [500, 502, 503, 504] {
-        let page = Reply::http(code, "text/html", "<html><title>Gateway</title><body>secrets</body></html>");
+        let page = Reply::http(
+            code,
+            "text/html",
+            "<html><title>Gateway</title><body>secrets</body></html>",
+        );
         let told = forever(page).fails("model_error");
-        told.asked(3).says(&[&code.to_string(), "a web page titled \"Gateway\"", "given up after 3 tries"]);
+        told.asked(3).says(&[
+            &code.to_string(),
+            "a web page titled \"Gateway\"",
+            "given up after 3 tries",
+        ]);
         backed_off(&told.waits());
     }
     let twice = Row::new(Script::new().status(500).times(2).answer(text("ok"))).survives();
@@ -93,20 +115,28 @@ fn a10_overloaded() {
     let told = forever(status(529)).fails("model_error");
     told.asked(3).went(&[]).says(&["529", "Wait a while"]);
     backed_off(&told.waits());
-    let primary_is_down = Script::new().status(529).forever().when(Match::model("scripted")).answer(text("ok"));
+    let primary_is_down =
+        Script::new().status(529).forever().when(Match::model("scripted")).answer(text("ok"));
     let fallen_back = Row::new(primary_is_down).args(&["--fallback-model", "spare"]).survives();
     fallen_back.asked(4).went(&["model_fallback"]).answered("ok");
-    let models: Vec<String> = fallen_back.world.server.requests().iter().map(|r| r.model().to_owned()).collect();
+    let models: Vec<String> =
+        fallen_back.world.server.requests().iter().map(|r| r.model().to_owned()).collect();
     assert_eq!(models, ["scripted", "scripted", "scripted", "spare"]);
 }
 
 #[test]
 fn a11_redirect_to_another_host() {
-    let other = ModelServer::start(Script::new().answer(text("give me your key")).forever()).unwrap();
+    let other =
+        ModelServer::start(Script::new().answer(text("give me your key")).forever()).unwrap();
     for code in [301, 302, 307, 308] {
         let to = format!("{}/v1/messages", other.url().replace("127.0.0.1", "localhost"));
         let told = forever(redirect(code, to)).fails("model_error");
-        told.asked(1).says(&[&code.to_string(), "redirect to localhost", "not followed", "base URL"]);
+        told.asked(1).says(&[
+            &code.to_string(),
+            "redirect to localhost",
+            "not followed",
+            "base URL",
+        ]);
     }
     assert_eq!(other.traffic().len(), 0, "nothing was sent there, least of all a key");
 }
@@ -114,7 +144,8 @@ fn a11_redirect_to_another_host() {
 #[test]
 fn a13_an_error_object_with_status_200() {
     let object = |kind: &str| {
-        let body = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"so it is"}}}}"#);
+        let body =
+            format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"so it is"}}}}"#);
         Reply::http(200, "application/json", body)
     };
     let told = forever(object("invalid_request_error")).fails("model_error");
@@ -136,7 +167,10 @@ fn a14_nothing_at_all() {
 /// As A05: no compaction yet.
 #[test]
 fn a40_prompt_too_long() {
-    let reply = status(400).error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum");
+    let reply = status(400)
+        .error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum");
     let told = forever(reply).fails("prompt_too_long");
-    told.asked(1).went(&[]).says(&["prompt is too long: 210000 tokens > 200000 maximum", "larger window"]);
+    told.asked(1)
+        .went(&[])
+        .says(&["prompt is too long: 210000 tokens > 200000 maximum", "larger window"]);
 }

@@ -6,7 +6,8 @@ use serde_json::Value;
 use std::fmt;
 use std::process::Command;
 
-const GO: [&str; 6] = ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
+const GO: [&str; 6] =
+    ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
 
 pub type Act = fn(&World, Command) -> Ran;
 pub type Look = fn(&World, &Ran) -> String;
@@ -105,7 +106,8 @@ fn counted(count: usize, what: &str) -> String {
 impl Row {
     pub fn new(name: &'static str, says: &'static str, script: Script) -> Self {
         let claude = Claude { requests: Requests::Unsaid, more: "", code: 0 };
-        let (act, look): (Act, Look) = (|_, mut command| finish(command.spawn().unwrap()), |_, _| String::new());
+        let (act, look): (Act, Look) =
+            (|_, mut command| finish(command.spawn().unwrap()), |_, _| String::new());
         let (args, env, files) = (Vec::new(), Vec::new(), Vec::new());
         Row { name, says, claude, why: "", script, args, env, files, act, look }
     }
@@ -185,7 +187,9 @@ fn ways(ran: &Ran) -> String {
             _ => all.push((name.to_owned(), 1)),
         }
     }
-    let times = |(name, count): (String, usize)| if count == 1 { name } else { format!("{name} ×{count}") };
+    let times = |(name, count): (String, usize)| {
+        if count == 1 { name } else { format!("{name} ×{count}") }
+    };
     all.into_iter().map(times).collect::<Vec<_>>().join(", ")
 }
 
@@ -193,7 +197,8 @@ fn ways(ran: &Ran) -> String {
 fn calls(world: &World) -> String {
     let facts = world.entries();
     let failed = |fact: &&Value| fact["result"]["is_error"] == true;
-    let finished: Vec<&Value> = facts.iter().filter(|fact| fact["fact"] == "call_finished").collect();
+    let finished: Vec<&Value> =
+        facts.iter().filter(|fact| fact["fact"] == "call_finished").collect();
     let bad = finished.iter().copied().filter(|fact| failed(&fact)).count();
     let part = |count: usize, how: &str| match count {
         0 => String::new(),
@@ -236,7 +241,8 @@ pub fn last_shape(world: &World) -> String {
 /// The output limits asked for, in order.
 pub fn limits_asked(world: &World) -> String {
     let requests = world.server.requests();
-    let limits: Vec<String> = requests.iter().map(|request| request.json()["max_tokens"].to_string()).collect();
+    let limits: Vec<String> =
+        requests.iter().map(|request| request.json()["max_tokens"].to_string()).collect();
     match limits.windows(2).all(|pair| pair[0] == pair[1]) {
         true => "max_tokens unchanged".to_owned(),
         false => format!("max_tokens {}", limits.join(", ")),
