@@ -75,6 +75,8 @@ impl Turn {
             Ok(ModelEvent::Note(text)) => self.notice(Level::Warning, text).await,
             Ok(ModelEvent::Raw(raw)) => self.out.emit(Event::Raw(raw)).await,
             Ok(ModelEvent::Started { message_id, request_id, usage }) => {
+                // Gateways may leave it out; an answer with a name is one that has begun.
+                let message_id = if message_id.is_empty() { "unnamed".into() } else { message_id };
                 answer.message_id.clone_from(&message_id);
                 answer.usage = usage;
                 let model = model.clone();
@@ -124,6 +126,11 @@ impl Turn {
                     format!("The model stopped for an unknown reason: {reason}."),
                 )
                 .await;
+                SampleEnd::EndOfTurn
+            }
+            StopReason::ToolUse if self.tools.call(0).is_none() => {
+                let text = "The model announced a call and made none; its text is the answer.";
+                self.notice(Level::Warning, text.into()).await;
                 SampleEnd::EndOfTurn
             }
             StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence => {

@@ -3,7 +3,7 @@
 use ostler_core::event::{Denial, Finished, ModelUsage};
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::Usage;
-use ostler_core::model::{ModelError, StopReason};
+use ostler_core::model::{ModelError, ModelErrorKind, StopReason};
 use ostler_core::turn::{State, Terminal};
 use std::time::Duration;
 
@@ -65,7 +65,11 @@ impl Tally {
             cost = cost.zip(model.cost).map(|(a, b)| a + b);
         }
         let failed = !matches!(terminal, Terminal::Completed);
-        let error = self.store_error.or(self.error.as_ref().map(|error| error.message.clone()));
+        let paused = terminal == Terminal::ModelError(ModelErrorKind::Protocol)
+            && self.stop == Some(StopReason::PauseTurn);
+        let said = self.error.as_ref().map(|error| error.message.clone());
+        let said = said.or(paused.then(|| "the model paused its answer too often".to_owned()));
+        let error = self.store_error.or(said);
         Finished {
             terminal,
             text: self.text,

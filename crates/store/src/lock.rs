@@ -27,30 +27,35 @@ pub(crate) enum NotTaken {
 
 impl Lock {
     pub fn take(path: &Path) -> Result<Lock, NotTaken> {
-        let failed = |why: &dyn std::fmt::Display| NotTaken::Failed(io_error("lock", path, why));
         for _ in 0..TRIES {
-            let file = match files::open_file(path, OFlags::RDWR | OFlags::CREATE) {
-                Ok(file) => file,
-                Err(Refused::NotAFile(what)) => {
-                    return Err(failed(&format!("it is {what}. Remove it")));
-                }
-                Err(Refused::Missing) => return Err(failed(&"its folder is gone")),
-                Err(Refused::Io(error)) => return Err(failed(&error)),
+            let why = match files::open_file(path, OFlags::RDWR | OFlags::CREATE) {
+                Ok(file) => match Lock::on(file, path)? {
+                    Some(lock) => return Ok(lock),
+                    None => continue,
+                },
+                Err(Refused::NotAFile(what)) => format!("it is {what}. Remove it"),
+                Err(Refused::Missing) => "its folder is gone".into(),
+                Err(Refused::Io(error)) => error.to_string(),
             };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(NotTaken::Held { owner: owner(file) }),
-                Err(TryLockError::Error(error)) => return Err(failed(&error)),
-            }
-            // The last holder removes the file: a lock on a removed one keeps nobody out.
-            if stands_at(&file, path) {
-                files::make_private(&file).map_err(|error| failed(&error))?;
-                let lock = Lock { path: path.to_owned(), file };
-                lock.sign();
-                return Ok(lock);
-            }
+            return Err(failed(path, why));
         }
-        Err(failed(&"other processes open and close the session all the time. Try again"))
+        Err(failed(path, "other processes open and close the session all the time. Try again"))
+    }
+
+    /// None if the file was removed meanwhile: the last holder does that, and a lock on it keeps nobody out.
+    fn on(file: File, path: &Path) -> Result<Option<Lock>, NotTaken> {
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(NotTaken::Held { owner: owner(file) }),
+            Err(TryLockError::Error(error)) => return Err(failed(path, error)),
+        }
+        if !stands_at(&file, path) {
+            return Ok(None);
+        }
+        files::make_private(&file).map_err(|error| failed(path, error))?;
+        let lock = Lock { path: path.to_owned(), file };
+        lock.sign();
+        Ok(Some(lock))
     }
 
     /// Failing is fine: on a full disk the lock holds all the same, it only does not say whose it is.
@@ -58,6 +63,10 @@ impl Lock {
         let text = format!("{} {} {}\n", std::process::id(), start_time().unwrap_or(0), host());
         self.file.set_len(0).and_then(|()| (&self.file).write_all(text.as_bytes())).ok();
     }
+}
+
+fn failed(path: &Path, why: impl std::fmt::Display) -> NotTaken {
+    NotTaken::Failed(io_error("lock", path, why))
 }
 
 impl Drop for Lock {
@@ -97,4 +106,27 @@ fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
     if name.is_empty() { "this-host".into() } else { name.replace(char::is_whitespace, "-") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Opened while another held it, locked after that one had removed it: a third may hold the new file by then.
+    #[test]
+    fn a_lock_on_a_removed_file_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.lock");
+        let first = Lock::take(&path).unwrap();
+        let late = files::open_file(&path, OFlags::RDWR).unwrap();
+        let too_late = files::open_file(&path, OFlags::RDWR).unwrap();
+        drop(first);
+        assert!(Lock::on(late, &path).unwrap().is_none());
+        let third = Lock::take(&path).unwrap();
+        assert!(Lock::on(too_late, &path).unwrap().is_none());
+        assert!(path.exists(), "giving up a lock that was none removes nobody's file");
+        assert!(matches!(Lock::take(&path), Err(NotTaken::Held { .. })));
+        drop(third);
+        assert!(!path.exists());
+    }
 }

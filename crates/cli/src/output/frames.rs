@@ -59,7 +59,7 @@ impl Frames {
             "duration_ms": u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             "duration_api_ms": finished.api_time_ms,
             "num_turns": finished.iterations,
-            "stop_reason": finished.stop.as_ref().map(stop_name),
+            "stop_reason": finished.stop.as_ref().map(stop_name).filter(|name| !name.is_empty()),
             "total_cost_usd": finished.cost,
             "usage": usage(&finished.usage),
             "modelUsage": self.model_usage(finished),

@@ -96,6 +96,9 @@ impl StreamJson {
 impl Output for StreamJson {
     fn event(&mut self, event: &Event) -> Result<()> {
         self.frames.watch(event);
+        if matches!(event, Event::IterationStarted { .. }) {
+            self.answer = Answering::default();
+        }
         match event {
             Event::TurnStarted { .. } => self.write(self.init.clone()),
             Event::IterationStarted { .. } if self.partial => self.system("status", json!({ "status": "requesting" })),
@@ -112,6 +115,8 @@ impl Output for StreamJson {
                 Ok(())
             }
             Event::BlockFinished { block } => self.assistant(block),
+            // A request that was refused has no answer to forget; the one before it stands.
+            Event::AnswerDropped if self.answer.id.is_empty() => Ok(()),
             Event::AnswerDropped => self.system("answer_dropped", json!({ "message_id": self.answer.id })),
             Event::Went(why) => self.went(*why),
             Event::CallFinished { result, detail, .. } => self.write(json!({

@@ -36,6 +36,8 @@ pub struct Told {
     pub ran: Ran,
     /// The line that says what failed; empty when nothing did.
     pub line: String,
+    /// The text of the last answer in the log, and whether it is marked as complete.
+    pub last_answer: (String, bool),
 }
 
 impl Row {
@@ -68,8 +70,10 @@ impl Row {
         let ran = finish(self.command(&world, &STREAM).spawn().unwrap());
         assert_eq!((ran.code, ran.terminal().as_str()), (Some(0), "completed"), "{ran:?}");
         assert_eq!(ran.stderr, "", "nothing to say in this format");
+        ran.assert_drops_are_true();
+        let last_answer = last_answer(&world);
         sound(&world, &ran);
-        Told { world, ran, line: String::new() }
+        Told { world, ran, line: String::new(), last_answer }
     }
 
     /// The run ends in an error with this terminal reason, says so in one line, and can be resumed. Twice: for
@@ -83,8 +87,10 @@ impl Row {
         assert_eq!(result["is_error"], true, "{result}");
         let line = result["result"].as_str().expect("the line that says what failed").to_owned();
         clear(&line, terminal);
+        ran.assert_drops_are_true();
+        let last_answer = last_answer(&world);
         sound(&world, &ran);
-        Told { world, ran, line }
+        Told { world, ran, line, last_answer }
     }
 
     fn fails_as_text(&self, terminal: &str) {
@@ -132,23 +138,14 @@ impl Told {
         assert_eq!(self.ran.result()["result"], text);
         self
     }
+}
 
-    /// The text of the last answer in the log, and whether it is marked as complete.
-    pub fn last_answer(&self) -> (String, bool) {
-        let session = folded(&self.world).pop().expect("a session");
-        let text = session
-            .view
-            .messages()
-            .filter(|message| message.is_assistant())
-            .last()
-            .map(Message::text);
-        let facts = self.world.entries();
-        let complete = facts
-            .iter()
-            .rfind(|fact| fact["fact"] == "answer")
-            .is_some_and(|fact| !fact["stop"].is_null());
-        (text.unwrap_or_default(), complete)
-    }
+fn last_answer(world: &World) -> (String, bool) {
+    let session = folded(world).pop().expect("a session");
+    let text = session.view.messages().filter(|message| message.is_assistant()).last().map(Message::text);
+    let facts = world.entries();
+    let answer = facts.iter().rfind(|fact| fact["fact"] == "answer");
+    (text.unwrap_or_default(), answer.is_some_and(|fact| !fact["stop"].is_null()))
 }
 
 /// I3: one line of bounded length that names what failed and ends in a sentence about what to do.
@@ -239,7 +236,7 @@ fn left_behind(world: &World) -> Vec<String> {
             let named = [read("environ"), read("cmdline")]
                 .iter()
                 .any(|bytes| holds(bytes, folder.as_bytes()));
-            if (inside || named) && !entry.file_name().to_string_lossy().starts_with("self") {
+            if (inside || named) {
                 found.push(String::from_utf8_lossy(&read("cmdline")).replace('\0', " "));
             }
         }

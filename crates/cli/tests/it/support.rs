@@ -161,6 +161,24 @@ impl Ran {
         self.result()["terminal_reason"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// Readers are told to forget an answer that had begun and was not kept, and no other.
+    pub fn assert_drops_are_true(&self) {
+        let mut open = None;
+        for frame in self.frames() {
+            match (frame["type"].as_str(), frame["subtype"].as_str()) {
+                (Some("assistant"), _) => open = Some(frame["message"]["id"].clone()),
+                (_, Some("transition")) => open = None,
+                (_, Some("answer_dropped")) => {
+                    let id = &frame["message_id"];
+                    let began = id.as_str().is_some_and(|id| !id.is_empty());
+                    let shown = self.stdout.lines().any(|line| line.contains("\"assistant\"") && line.contains(&id.to_string()));
+                    assert!(began && (!shown || open.as_ref() == Some(id)), "not the open answer: {frame}");
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// The reasons of all ways round, in order.
     pub fn transitions(&self) -> Vec<String> {
         let frames = self.frames();

@@ -204,7 +204,7 @@ async fn a_refusal_runs_nothing() {
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
     user: "go"
     assistant: "I" | call w1 Write "{}"
-    user: w1 error "No result: the turn ended before this call was carried out. It changed nothing."
+    user: w1 error "No result: the turn ended first. The call changed nothing."
     user: "go on"
     "#);
 }
@@ -253,7 +253,7 @@ async fn a_broken_answer_that_cannot_be_repeated_is_kept() {
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
     user: "go"
     assistant: "I act." | call w1 Write "{}" | "and th"
-    user: w1 error "No result: the turn ended before this call was carried out. It changed nothing."
+    user: w1 error "No result: the turn ended first. The call changed nothing."
     user: "go on"
     "#);
 }

@@ -78,7 +78,7 @@ fn a39_reasons_to_stop() {
     forever("refusal").fails("refusal").asked(1).says(&["Rephrase"]);
 
     more("pause_turn").survives().asked(2).went(&["pause_resume"]).answered("rest");
-    forever("pause_turn").fails("model_error").asked(11).went(&["pause_resume"; 10]);
+    forever("pause_turn").fails("model_error").asked(11).went(&["pause_resume"; 10]).says(&["paused"]);
 
     let odd = more("cosmic_rays").survives();
     odd.asked(1).answered("part");
@@ -91,6 +91,7 @@ fn a39_reasons_to_stop() {
     );
     let none = Row::new(Script::new().answer(text("part").stop_null())).survives();
     assert!(none.ran.frames().iter().any(|frame| frame["subtype"] == "informational"));
+    assert!(none.ran.result()["stop_reason"].is_null());
 }
 
 #[test]
@@ -98,7 +99,8 @@ fn a41_a_call_is_announced_and_there_is_none() {
     let told =
         Row::new(Script::new().answer(text("I will look.").stop("tool_use")).forever()).survives();
     told.asked(1).went(&[]).answered("I will look.");
-    assert_eq!(told.ran.result()["stop_reason"], "tool_use", "the reader can see it");
+    let noted = told.ran.frames().into_iter().find(|frame| frame["subtype"] == "informational");
+    assert!(noted.is_some_and(|note| note["content"].as_str().unwrap().contains("announced a call")));
 }
 
 const CALLS: usize = 500;

@@ -96,7 +96,7 @@ fn cut_for_ever(boundary: &Boundary, cut: Cut) {
     told.asked(4).went(&["stream_retry"; 3]);
     assert_eq!(effects(&told.world), 0, "{boundary:?}");
     assert_eq!(
-        told.last_answer(),
+        told.last_answer,
         (SAID.to_owned(), false),
         "{boundary:?}: kept, and marked as incomplete"
     );

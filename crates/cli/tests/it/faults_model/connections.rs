@@ -86,7 +86,7 @@ fn a17_silence_after_the_headers() {
     let told = row.fails("model_error");
     told.asked(4).went(&["stream_retry"; 3]).says(&["sent nothing for 200 ms"]);
     assert_eq!(
-        told.last_answer(),
+        told.last_answer,
         ("one two ".to_owned(), false),
         "the partial text is kept, as partial"
     );

@@ -118,7 +118,7 @@ fn a29_malformed_json_in_one_event() {
     let reply = text("one two three").delta(4).insert(after("content_block_delta").nth(2), broken);
     let told = is_misread(reply, &["`content_block_delta`", "cannot be read"]);
     assert_eq!(
-        told.last_answer(),
+        told.last_answer,
         ("one two ".to_owned(), false),
         "the partial text is kept, as partial"
     );
@@ -171,7 +171,7 @@ fn a32_blocks_that_get_mixed_up() {
     ];
     for (name, parts, event) in table {
         let told = is_misread(message(parts), &[event, "out of order"]);
-        assert_eq!(told.last_answer(), ("a".to_owned(), false), "{name}: nothing is mixed in");
+        assert_eq!(told.last_answer, ("a".to_owned(), false), "{name}: nothing is mixed in");
     }
 }
 
@@ -247,7 +247,7 @@ fn a38_an_error_event_in_the_stream() {
     let told = Row::new(Script::new().answer(overloaded()).forever()).fails("model_error");
     told.asked(4).went(&["stream_retry"; 3]).says(&["busy now", "Wait a while"]);
     assert_eq!(
-        told.last_answer(),
+        told.last_answer,
         ("one two ".to_owned(), false),
         "the partial text is kept, as partial"
     );

@@ -161,6 +161,7 @@ impl Row {
         command.envs(self.env.iter().copied());
         let ran = (self.act)(&world, command);
         assert_eq!(world.server.rejected(), Vec::<String>::new(), "{}: {ran:?}", self.name);
+        ran.assert_drops_are_true();
         assert!(!ran.stderr.contains("internal error"), "{}: {}", self.name, ran.stderr);
         Seen {
             requests: world.server.requests().len(),
