@@ -1,24 +1,12 @@
 //! The environment, read once.
 
 use crate::exit::Wrong;
-use ostler::{Credentials, Deadlines, ProxySettings};
+use ostler::{Credentials, Deadlines, ProxySettings, Thinking};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-
-/// Variables of our own; the rest are those of the trade.
-const VARIABLES: [&str; 8] = [
-    "OSTLER_HOME",
-    "OSTLER_MAX_RETRIES",
-    "OSTLER_MAX_PARALLEL_CALLS",
-    "OSTLER_CONNECT_TIMEOUT_MS",
-    "OSTLER_FIRST_BYTE_TIMEOUT_MS",
-    "OSTLER_IDLE_TIMEOUT_MS",
-    "OSTLER_RETRY_WAIT_MS",
-    "OSTLER_STREAM_BACKOFF_MS",
-];
 
 pub struct Environment {
     all: BTreeMap<OsString, OsString>,
@@ -40,7 +28,6 @@ impl Environment {
     }
 
     pub fn number<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Wrong> {
-        debug_assert!(VARIABLES.contains(&name));
         let Some(text) = self.text(name) else { return Ok(None) };
         let wrong =
             || Wrong::Config(format!("{name}={text} is not a number. Correct it or unset it"));
@@ -125,6 +112,17 @@ impl Environment {
             settings.retries = retries;
             settings.retries_before_fallback = settings.retries_before_fallback.min(retries);
         }
+        // The second name of each is the one that users of Claude Code have set already.
+        let limit = self.number("OSTLER_MAX_OUTPUT_TOKENS")?;
+        settings.output_limit = limit.or(self.number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?);
+        let thinking = self.number("OSTLER_MAX_THINKING_TOKENS")?;
+        settings.thinking = match thinking.or(self.number("MAX_THINKING_TOKENS")?) {
+            None => Thinking::Auto,
+            Some(0) => Thinking::Disabled,
+            Some(tokens) => Thinking::Budget(tokens),
+        };
+        settings.after_the_answer =
+            self.text("OSTLER_TOOLS_AFTER_ANSWER").is_some_and(|on| on != "0");
         if let Some(calls) = self.number::<usize>("OSTLER_MAX_PARALLEL_CALLS")? {
             settings.max_parallel_calls = calls.clamp(1, 256);
         }

@@ -142,7 +142,8 @@ impl Told {
 
 fn last_answer(world: &World) -> (String, bool) {
     let session = folded(world).pop().expect("a session");
-    let text = session.view.messages().filter(|message| message.is_assistant()).last().map(Message::text);
+    let text =
+        session.view.messages().filter(|message| message.is_assistant()).last().map(Message::text);
     let facts = world.entries();
     let answer = facts.iter().rfind(|fact| fact["fact"] == "answer");
     (text.unwrap_or_default(), answer.is_some_and(|fact| !fact["stop"].is_null()))
@@ -236,7 +237,7 @@ fn left_behind(world: &World) -> Vec<String> {
             let named = [read("environ"), read("cmdline")]
                 .iter()
                 .any(|bytes| holds(bytes, folder.as_bytes()));
-            if (inside || named) {
+            if inside || named {
                 found.push(String::from_utf8_lossy(&read("cmdline")).replace('\0', " "));
             }
         }

@@ -13,7 +13,7 @@ mod streams;
 mod tools;
 
 use row::{Row, Seen};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -132,7 +132,7 @@ fn check(made: &str) {
     );
 }
 
-fn difference(kept: &str, made: &str, path: &PathBuf) -> String {
+fn difference(kept: &str, made: &str, path: &Path) -> String {
     let only = |here: &str, there: &str, mark: char| -> Vec<String> {
         here.lines()
             .filter(|line| !there.lines().any(|other| other == *line))

@@ -171,8 +171,13 @@ impl Ran {
                 (_, Some("answer_dropped")) => {
                     let id = &frame["message_id"];
                     let began = id.as_str().is_some_and(|id| !id.is_empty());
-                    let shown = self.stdout.lines().any(|line| line.contains("\"assistant\"") && line.contains(&id.to_string()));
-                    assert!(began && (!shown || open.as_ref() == Some(id)), "not the open answer: {frame}");
+                    let shown = self.stdout.lines().any(|line| {
+                        line.contains("\"assistant\"") && line.contains(&id.to_string())
+                    });
+                    assert!(
+                        began && (!shown || open.as_ref() == Some(id)),
+                        "not the open answer: {frame}"
+                    );
                 }
                 _ => {}
             }

@@ -78,7 +78,11 @@ fn a39_reasons_to_stop() {
     forever("refusal").fails("refusal").asked(1).says(&["Rephrase"]);
 
     more("pause_turn").survives().asked(2).went(&["pause_resume"]).answered("rest");
-    forever("pause_turn").fails("model_error").asked(11).went(&["pause_resume"; 10]).says(&["paused"]);
+    forever("pause_turn")
+        .fails("model_error")
+        .asked(11)
+        .went(&["pause_resume"; 10])
+        .says(&["paused"]);
 
     let odd = more("cosmic_rays").survives();
     odd.asked(1).answered("part");
@@ -100,7 +104,9 @@ fn a41_a_call_is_announced_and_there_is_none() {
         Row::new(Script::new().answer(text("I will look.").stop("tool_use")).forever()).survives();
     told.asked(1).went(&[]).answered("I will look.");
     let noted = told.ran.frames().into_iter().find(|frame| frame["subtype"] == "informational");
-    assert!(noted.is_some_and(|note| note["content"].as_str().unwrap().contains("announced a call")));
+    assert!(
+        noted.is_some_and(|note| note["content"].as_str().unwrap().contains("announced a call"))
+    );
 }
 
 const CALLS: usize = 500;

@@ -2,7 +2,9 @@
 
 use super::{Row, STREAM, resumed_request, sound};
 use crate::support::{Ran, World, finish, processes_with, read_until, signal, unique_sleep, until};
-use ostler_model_server::{At, Cut, ModelServer, Part, Reply, Script, after, calls, status, text};
+use ostler_model_server::{
+    At, Cut, ModelServer, Part, Reply, Script, after, calls, sse, status, text,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -65,7 +67,7 @@ fn effects(world: &World) -> usize {
 }
 
 /// The answer ends early, by whatever cut: asked again, nothing run, nothing shown twice. Complete, it counts.
-fn cut_everywhere(cut: fn(At) -> Cut) {
+fn cut_everywhere(cut: fn(At) -> Cut) -> usize {
     let boundaries = boundaries();
     for boundary in &boundaries {
         let script = Script::new().answer(answer("").cut(cut(boundary.at()))).answer(text("done"));
@@ -87,7 +89,7 @@ fn cut_everywhere(cut: fn(At) -> Cut) {
         let boundary = boundaries.iter().rfind(|boundary| boundary.event == event).unwrap();
         cut_for_ever(boundary, cut(boundary.at()));
     }
-    println!("boundaries cut: {} of one answer, and 3 of them for ever", boundaries.len());
+    boundaries.len()
 }
 
 /// Never complete: given up after a bounded number of tries, with the text that came, and no call run.
@@ -104,17 +106,27 @@ fn cut_for_ever(boundary: &Boundary, cut: Cut) {
 
 #[test]
 fn a19_reset_at_each_boundary() {
-    cut_everywhere(At::reset);
+    let cuts = cut_everywhere(At::reset);
+    println!("boundaries reset: {cuts} of one answer, and 3 of them for ever");
 }
 
 #[test]
 fn a20_clean_end_at_each_boundary() {
-    cut_everywhere(At::end);
+    let cuts = cut_everywhere(At::end);
+    println!("boundaries ended: {cuts} of one answer, and 3 of them for ever");
     let told = Row::new(
         Script::new().answer(text(SAID).cut(after("message_delta").close())).answer(text("done")),
     )
     .survives();
     told.asked(2).went(&["stream_retry"]).answered("done");
+    // Some gateways leave out the answer's name. It has begun all the same, and has cost something.
+    let usage = json!({"input_tokens": 5, "output_tokens": 1});
+    let start = json!({"type": "message_start", "message": {"usage": usage}});
+    let nameless = sse([Part::event("message_start", start), Part::Text(SAID.into())]);
+    let told = Row::new(Script::new().answer(nameless).answer(text("done"))).survives();
+    told.asked(2).went(&["stream_retry"]).answered("done");
+    let spent = told.world.entries().iter().filter(|fact| fact["fact"] == "spent").count();
+    assert_eq!(spent, 3, "the broken one, the good one, and the one of the resumed run");
 }
 
 /// A run that stands still right after a boundary; the model's events up to it have been read and shown.
@@ -144,7 +156,7 @@ fn stopped_at(boundary: &Boundary, how: Signal) -> (World, Ran) {
 }
 
 /// Whatever was said up to the boundary is kept, the call is answered, and the model learns of the interrupt.
-fn stopped_everywhere(how: Signal, code: i32) {
+fn stopped_everywhere(how: Signal, code: i32) -> usize {
     let boundaries = boundaries();
     for boundary in &boundaries {
         let (world, ran) = stopped_at(boundary, how);
@@ -163,7 +175,7 @@ fn stopped_everywhere(how: Signal, code: i32) {
         told_of_it(boundary, &resumed_request(&world));
         sound(&world, &ran);
     }
-    println!("boundaries interrupted: {} of one answer, {how:?}", boundaries.len());
+    boundaries.len()
 }
 
 fn told_of_it(boundary: &Boundary, messages: &[Value]) {
@@ -186,7 +198,8 @@ fn told_of_it(boundary: &Boundary, messages: &[Value]) {
 
 #[test]
 fn a45_interrupt_at_each_boundary_and_in_each_wait() {
-    stopped_everywhere(Signal::INT, 130);
+    let stops = stopped_everywhere(Signal::INT, 130);
+    println!("boundaries interrupted: {stops} of one answer");
     let waits = [
         ("before a repeat", status(429).header("retry-after", "100"), "api_retry"),
         (
@@ -213,7 +226,8 @@ fn a45_interrupt_at_each_boundary_and_in_each_wait() {
 
 #[test]
 fn a46_terminated_at_each_boundary() {
-    stopped_everywhere(Signal::TERM, 143);
+    let stops = stopped_everywhere(Signal::TERM, 143);
+    println!("boundaries terminated: {stops} of one answer");
     // In a tool that resists.
     let nap = unique_sleep();
     let stubborn = format!("trap '' INT TERM; sleep {nap} & wait; wait; sleep {nap}");

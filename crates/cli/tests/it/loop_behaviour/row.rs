@@ -200,7 +200,7 @@ fn calls(world: &World) -> String {
     let failed = |fact: &&Value| fact["result"]["is_error"] == true;
     let finished: Vec<&Value> =
         facts.iter().filter(|fact| fact["fact"] == "call_finished").collect();
-    let bad = finished.iter().copied().filter(|fact| failed(&fact)).count();
+    let bad = finished.iter().copied().filter(|fact| failed(fact)).count();
     let part = |count: usize, how: &str| match count {
         0 => String::new(),
         _ => format!("{} {how}", counted(count, "call")),
