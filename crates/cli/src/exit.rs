@@ -88,7 +88,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// One line on standard error; if even that is closed, there is nobody to tell.
 pub fn warn(text: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr().lock(), "ostler: {text}");
+    let line = ostler::strip_terminal(text).replace('\n', " ");
+    let _ = writeln!(std::io::stderr().lock(), "ostler: {line}");
 }
 
 /// A defect of ours: say so in a line, without a stack.

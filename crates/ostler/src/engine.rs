@@ -218,5 +218,10 @@ fn toolbox(
         options.tools.as_ref().is_none_or(|names| names.contains(name))
             && !options.deny.contains(name)
     };
-    Ok(Toolbox::new(all.iter().filter(|tool| offered(tool)).cloned()))
+    let offered: Vec<_> = all.iter().filter(|tool| offered(tool)).cloned().collect();
+    // Said now and not by the first command, when work has been done already.
+    if offered.iter().any(|tool| tool.spec().name == "Bash") {
+        ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
+    }
+    Ok(Toolbox::new(offered))
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Data up to this length stays in the line.
 const INLINE: usize = 1024;
 
-const LOST: &str = "[an image stood here; its data is missing from the session's storage]";
+const LOST: &str = include_str!("../../../prompts/results/image-lost.md").trim_ascii();
 
 /// The entry as it is stored: large images stand in blobs.
 pub(crate) fn strip<'a>(entry: &'a Entry, blobs: &dyn Blobs) -> Result<Cow<'a, Entry>, StoreError> {

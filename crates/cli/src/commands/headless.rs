@@ -1,5 +1,6 @@
 //! `ostler -p`: one prompt, no terminal.
 
+use super::signals::Signals;
 use super::{no_key, stdin};
 use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
@@ -10,7 +11,6 @@ use anyhow::Result;
 use futures_util::StreamExt;
 use ostler::{Engine, Event, Finished};
 use std::time::Instant;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
     let began = Instant::now();
@@ -36,21 +36,22 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
 async fn turn(engine: &Engine, prompt: String, output: &mut dyn Output) -> Result<Code> {
     let mut signals = Signals::new()?;
     let mut stream = engine.submit(prompt);
-    let mut terminated = false;
+    let mut stopped_by = None;
     loop {
         tokio::select! {
             biased;
-            caught = signals.next() => {
-                if terminated || signals.count > 1 {
-                    return Ok(if terminated || caught == Code::Terminated { Code::Terminated } else { Code::Interrupted });
+            caught = signals.next() => match stopped_by {
+                Some(Code::Terminated) => return Ok(Code::Terminated),
+                Some(_) => return Ok(caught),
+                None => {
+                    stopped_by = Some(caught);
+                    engine.interrupt();
                 }
-                terminated = caught == Code::Terminated;
-                engine.interrupt();
-            }
+            },
             event = stream.next() => match event {
                 Some(Event::Finished(finished)) => {
                     output.finished(&finished)?;
-                    return Ok(code(&finished, terminated));
+                    return Ok(code(&finished, stopped_by));
                 }
                 Some(event) => output.event(&event)?,
                 None => return Ok(Code::Internal),
@@ -59,37 +60,9 @@ async fn turn(engine: &Engine, prompt: String, output: &mut dyn Output) -> Resul
     }
 }
 
-fn code(finished: &Finished, terminated: bool) -> Code {
-    match exit::of_turn(finished) {
-        Code::Interrupted if terminated => Code::Terminated,
-        code => code,
-    }
-}
-
-struct Signals {
-    int: Signal,
-    term: Signal,
-    hup: Signal,
-    count: u32,
-}
-
-impl Signals {
-    fn new() -> Result<Self> {
-        Ok(Signals {
-            int: signal(SignalKind::interrupt())?,
-            term: signal(SignalKind::terminate())?,
-            hup: signal(SignalKind::hangup())?,
-            count: 0,
-        })
-    }
-
-    async fn next(&mut self) -> Code {
-        let code = tokio::select! {
-            _ = self.int.recv() => Code::Interrupted,
-            _ = self.term.recv() => Code::Terminated,
-            _ = self.hup.recv() => Code::Terminated,
-        };
-        self.count += 1;
-        code
+fn code(finished: &Finished, stopped_by: Option<Code>) -> Code {
+    match (exit::of_turn(finished), stopped_by) {
+        (Code::Interrupted, Some(code)) => code,
+        (code, _) => code,
     }
 }

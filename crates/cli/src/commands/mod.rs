@@ -1,12 +1,15 @@
 //! One file per thing the program can do.
 
+mod asker;
 mod completions;
 mod demo;
 mod headless;
+mod lines;
 mod model_server;
 mod no_key;
 mod repl;
 mod sessions;
+mod signals;
 mod stdin;
 
 use crate::args::{Args, Command};

@@ -1,46 +1,41 @@
 //! `ostler` without -p: a plain line session. Text as it comes, a line per call, questions answered with y or n.
 
+use super::asker::Asker;
+use super::lines::Lines;
+use super::signals::Signals;
 use super::{no_key, sessions};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
-use crate::output::screen::{Screen, summary};
+use crate::output::screen::Screen;
+use crate::output::visible::visible;
 use crate::output::{text::failure, usage};
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Approver, BoxFuture, Engine, Event, Question, Reply, strip_terminal};
-use std::io::{BufRead, Write};
+use ostler::{Engine, Event, SessionChoice};
+use std::io::Write;
 use std::sync::Arc;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::Mutex;
 
 const HELP: &str = "\
 /sessions      list the sessions of this folder
-/resume [ID]   go on with a session (without ID: the newest)
+/resume [ID]   go on with a session (without ID: the newest but this one)
 /fork          go on with a copy of this session
 /quit          leave (also Ctrl+D)
 Ctrl+C         stop the running turn; everything done is kept";
 
-/// Lines typed by the person, shared by the prompt and by questions.
-type Lines = Arc<Mutex<mpsc::Receiver<String>>>;
-
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
-    let lines = read_lines();
-    let asker: Arc<dyn Approver> = Arc::new(Asker { lines: lines.clone() });
+    let lines = Arc::new(Mutex::new(Lines::of_standard_input()));
+    let asker = Arc::new(Asker { lines: lines.clone() });
     let first = args.prompt.take();
     ostler::block_on(async {
         let options = wire::options(&args, environment, credentials, Some(asker))?;
-        let mut repl = Repl {
-            init,
-            environment,
-            options: options.clone(),
-            engine: Engine::open(init, options)?,
-            lines,
-        };
+        let engine = Engine::open(init, options.clone())?;
+        let mut repl = Repl { init, environment, options, engine, lines };
         repl.greet()?;
-        repl.talk(first).await
+        repl.talk(first, &mut Signals::new()?).await
     })?
 }
 
@@ -49,169 +44,181 @@ struct Repl<'a> {
     environment: &'a Environment,
     options: ostler::Options,
     engine: Engine,
-    lines: Lines,
+    /// Held by an open question.
+    lines: Arc<Mutex<Lines>>,
 }
 
 enum Next {
     Go,
-    Quit,
+    Leave(Code),
 }
 
 impl Repl<'_> {
     fn greet(&self) -> Result<()> {
-        say(&format!(
-            "ostler {} · {} · session {}",
-            env!("CARGO_PKG_VERSION"),
-            self.engine.model(),
-            self.engine.session_id()
-        ))?;
-        for notice in self.engine.notices() {
-            warn(notice);
-        }
+        let (version, model) = (env!("CARGO_PKG_VERSION"), self.engine.model());
+        say(&format!("ostler {version} · {model} · session {}", self.engine.session_id()))?;
+        self.tell_notices();
         say("Type what to do, /help for commands.")
     }
 
-    async fn talk(&mut self, first: Option<String>) -> Result<Code> {
+    fn tell_notices(&self) {
+        for notice in self.engine.notices() {
+            warn(notice);
+        }
+    }
+
+    async fn talk(&mut self, first: Option<String>, signals: &mut Signals) -> Result<Code> {
         let mut next = first;
-        let mut interrupts = signal(SignalKind::interrupt())?;
         loop {
             let line = match next.take() {
                 Some(line) => line,
                 None => {
-                    ask_for("> ")?;
+                    write("> ")?;
                     let mut lines = self.lines.lock().await;
                     tokio::select! {
-                        line = lines.recv() => match line {
+                        biased;
+                        caught = signals.next() => match caught {
+                            Code::Interrupted => {
+                                say("\n(type /quit to leave)")?;
+                                continue;
+                            }
+                            code => return Ok(code),
+                        },
+                        line = lines.next() => match line {
                             Some(line) => line,
                             None => return say("").map(|()| Code::Done),
                         },
-                        _ = interrupts.recv() => {
-                            say("\n(type /quit to leave)")?;
-                            continue;
-                        }
                     }
                 }
             };
-            match self.line(line.trim()).await {
+            match self.line(line.trim(), signals).await {
                 Ok(Next::Go) => {}
-                Ok(Next::Quit) => return Ok(Code::Done),
+                Ok(Next::Leave(code)) => return Ok(code),
                 // A mistake in a command does not end the session.
                 Err(error) => warn(&format!("{error:#}")),
             }
         }
     }
 
-    async fn line(&mut self, line: &str) -> Result<Next> {
+    async fn line(&mut self, line: &str, signals: &mut Signals) -> Result<Next> {
         let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
         match command {
             "" => {}
-            "/quit" | "/exit" => return Ok(Next::Quit),
+            "/quit" | "/exit" => return Ok(Next::Leave(Code::Done)),
             "/help" => say(HELP)?,
             "/sessions" => self.list()?,
-            "/resume" => self.switch(match rest.trim() {
-                "" => ostler::SessionChoice::Continue,
-                id => ostler::SessionChoice::Resume(id.to_owned()),
-            })?,
-            "/fork" => self
-                .switch(ostler::SessionChoice::Fork(Some(self.engine.session_id().to_string())))?,
-            _ if command.starts_with('/') => {
-                say(&format!("There is no command {command}; /help lists them."))?
+            "/resume" => self.resume(rest.trim())?,
+            "/fork" => {
+                let this = self.engine.session_id().to_string();
+                self.switch(SessionChoice::Fork(Some(this)))?;
             }
-            _ => self.turn(line).await?,
+            _ if command.starts_with('/') => {
+                say(&format!("There is no command {}; /help lists them.", visible(command)))?
+            }
+            _ => return self.turn(line, signals).await,
         }
         Ok(Next::Go)
     }
 
+    fn sessions(&self) -> Result<Vec<ostler::SessionInfo>> {
+        let home = self.environment.home()?;
+        Ok(ostler::list_sessions(&home, &self.engine.workspace().cwd)?)
+    }
+
     fn list(&self) -> Result<()> {
-        let sessions =
-            ostler::list_sessions(&self.environment.home()?, &self.engine.workspace().cwd)?;
-        for line in sessions::table(&sessions) {
-            say(&line)?;
+        sessions::table(&self.sessions()?).iter().try_for_each(|line| say(line))
+    }
+
+    fn resume(&mut self, id: &str) -> Result<()> {
+        let this = self.engine.session_id();
+        if id == this.as_str() {
+            return say("This is that session.");
         }
-        Ok(())
+        if !id.is_empty() {
+            return self.switch(SessionChoice::Resume(id.to_owned()));
+        }
+        let others = self.sessions()?;
+        let newest = others.iter().find(|session| session.id != *this && session.messages > 0);
+        match newest {
+            Some(session) => self.switch(SessionChoice::Resume(session.id.to_string())),
+            None => say("There is no other session in this folder."),
+        }
     }
 
     /// The new session is open before the old one is given up.
-    fn switch(&mut self, session: ostler::SessionChoice) -> Result<()> {
+    fn switch(&mut self, session: SessionChoice) -> Result<()> {
         let mut options = self.options.clone();
         options.session = session;
         self.engine = Engine::open(self.init, options)?;
-        say(&format!("session {}", self.engine.session_id()))
+        say(&format!("session {}", self.engine.session_id()))?;
+        self.tell_notices();
+        Ok(())
     }
 
-    async fn turn(&self, prompt: &str) -> Result<()> {
+    /// The first signal ends the turn in order, the second at once.
+    async fn turn(&self, prompt: &str, signals: &mut Signals) -> Result<Next> {
         let mut screen = Screen::new();
-        let mut interrupts = signal(SignalKind::interrupt())?;
         let mut stream = self.engine.submit(prompt);
+        let mut stopped_by = None;
         loop {
-            tokio::select! {
+            let event = tokio::select! {
                 biased;
-                _ = interrupts.recv() => self.engine.interrupt(),
-                event = stream.next() => match event {
-                    Some(Event::Finished(finished)) => {
-                        screen.end_line()?;
-                        if let Some(line) = failure(&finished) {
-                            warn(&line);
-                        }
-                        return say(&usage::line(&finished));
+                caught = signals.next() => {
+                    if stopped_by.is_some() {
+                        return after(Some(caught));
                     }
-                    Some(event) => screen.event(&event)?,
-                    None => return Ok(()),
-                },
+                    stopped_by = Some(caught);
+                    self.stop(&mut screen)?;
+                    continue;
+                }
+                event = stream.next() => event,
+            };
+            // Nothing is written into an open question. A question that is about to be withdrawn holds nothing up.
+            if stopped_by.is_none() {
+                tokio::select! {
+                    biased;
+                    caught = signals.next() => {
+                        stopped_by = Some(caught);
+                        self.stop(&mut screen)?;
+                    }
+                    _ = self.lines.lock() => {}
+                }
+            }
+            match event {
+                Some(Event::Finished(finished)) => {
+                    screen.end_line()?;
+                    if let Some(line) = failure(&finished) {
+                        warn(&line);
+                    }
+                    say(&usage::line(&finished))?;
+                    return after(stopped_by);
+                }
+                Some(event) => screen.event(&event)?,
+                None => return after(stopped_by),
             }
         }
     }
-}
 
-/// Asks on the terminal. The end of input and Ctrl+C mean no.
-struct Asker {
-    lines: Lines,
-}
-
-impl Approver for Asker {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
-        Box::pin(async move {
-            let no = |why: &str| Reply::No(format!("the user said no{why}"));
-            let what = strip_terminal(&summary(&question.input));
-            let text = format!(
-                "{} {what}\n  {}\n  run it? [y]es, [a]lways in this session, [n]o: ",
-                question.tool, question.why
-            );
-            if ask_for(&text).is_err() {
-                return no("");
-            }
-            let answer = self.lines.lock().await.recv().await;
-            match answer.as_deref().map(str::trim) {
-                Some("y" | "yes") => Reply::Yes,
-                Some("a" | "always") => Reply::YesForSession,
-                Some("" | "n" | "no") | None => no(""),
-                Some(reason) => no(&format!(": {reason}")),
-            }
-        })
+    fn stop(&self, screen: &mut Screen) -> Result<()> {
+        self.engine.interrupt();
+        screen.break_line()
     }
 }
 
-fn read_lines() -> Lines {
-    let (sender, receiver) = mpsc::channel(1);
-    // Standard input has no cancellable read: a thread of its own waits for it and ends with the program.
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if sender.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    Arc::new(Mutex::new(receiver))
+/// Ctrl+C ends a turn; what asks the program to end ends the session, too.
+fn after(stopped_by: Option<Code>) -> Result<Next> {
+    Ok(match stopped_by {
+        None | Some(Code::Interrupted) => Next::Go,
+        Some(code) => Next::Leave(code),
+    })
 }
 
 fn say(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")?;
-    Ok(out.flush()?)
+    write(&format!("{text}\n"))
 }
 
-fn ask_for(text: &str) -> Result<()> {
+pub fn write(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    write!(out, "{text}")?;
+    out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }

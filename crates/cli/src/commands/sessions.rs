@@ -3,6 +3,7 @@
 use crate::args::SessionsArgs;
 use crate::environment::Environment;
 use crate::exit::Code;
+use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::SessionInfo;
 use std::io::Write;
@@ -28,14 +29,8 @@ pub fn run(environment: &Environment, args: &SessionsArgs) -> Result<Code> {
 pub fn table(sessions: &[SessionInfo]) -> Vec<String> {
     let now = ostler::now_ms();
     let line = |session: &SessionInfo| {
-        let title: String = session
-            .title
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .chars()
-            .take(60)
-            .collect();
+        let words: Vec<&str> = session.title.split_whitespace().collect();
+        let title: String = visible(&words.join(" ")).chars().take(60).collect();
         let age = age(now.saturating_sub(session.modified.0));
         format!("{}  {age:>8}  {:>4} messages  {title}", session.id, session.messages)
     };

@@ -7,6 +7,7 @@ pub mod screen;
 pub mod stream_json;
 pub mod text;
 pub mod usage;
+pub mod visible;
 
 use anyhow::Result;
 use ostler::{Event, Finished};

@@ -1,6 +1,7 @@
 //! A turn on a plain terminal, line by line: streamed text, a line per call, nothing that moves.
 
 use super::paint::Paint;
+use super::visible::visible;
 use anyhow::Result;
 use ostler::{Block, Event, ResultPart, Retry, strip_terminal};
 use serde_json::Value;
@@ -37,7 +38,7 @@ impl Screen {
             Event::CallFinished { name, result, denied, .. } => {
                 self.result(name, result, *denied)?
             }
-            Event::Notice { text, .. } => self.line(&self.paint.dim(text))?,
+            Event::Notice { text, .. } => self.line(&self.paint.dim(&strip_terminal(text)))?,
             _ => {}
         }
         Ok(())
@@ -62,6 +63,12 @@ impl Screen {
         Ok(out.flush()?)
     }
 
+    /// What is echoed or asked without our doing stands on the current line.
+    pub fn break_line(&mut self) -> Result<()> {
+        self.mid_line = true;
+        self.end_line()
+    }
+
     pub fn end_line(&mut self) -> Result<()> {
         if std::mem::take(&mut self.mid_line) {
             let mut out = std::io::stdout().lock();
@@ -73,13 +80,14 @@ impl Screen {
 
     fn call_line(&self, name: &str, input: &Value) -> String {
         let mark = self.paint.tool("●");
-        format!("{mark} {} {}", self.paint.bold(name), strip_terminal(&summary(input)))
+        format!("{mark} {} {}", self.paint.bold(&visible(name)), summary(input))
     }
 
     fn result(&mut self, name: &str, result: &Block, denied: bool) -> Result<()> {
         let Block::ToolResult { content, is_error, .. } = result else { return Ok(()) };
+        let name = visible(name);
         let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
-        let what = if denied { format!("{name} refused") } else { name.to_owned() };
+        let what = if denied { format!("{name} refused") } else { name };
         let text = shown(content);
         let lines: Vec<&str> = text.lines().collect();
         self.line(&format!("  {mark} {}", self.paint.dim(&what)))?;
@@ -97,7 +105,7 @@ impl Screen {
 }
 
 /// The one thing that tells calls of a tool apart.
-pub fn summary(input: &Value) -> String {
+fn summary(input: &Value) -> String {
     let first = ["command", "file_path", "pattern", "path", "url"]
         .iter()
         .find_map(|key| input.get(key)?.as_str());
@@ -105,13 +113,14 @@ pub fn summary(input: &Value) -> String {
         Some(text) => text.to_owned(),
         None => input.to_string(),
     };
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     if line.chars().count() > 120 { line.chars().take(119).chain(['…']).collect() } else { line }
 }
 
 pub fn retry_line(retry: &Retry) -> String {
     let seconds = retry.wait.as_secs_f64();
-    format!("{}; trying again in {seconds:.1} s ({} of {})", retry.message, retry.attempt, retry.of)
+    let message = strip_terminal(&retry.message);
+    format!("{message}; trying again in {seconds:.1} s ({} of {})", retry.attempt, retry.of)
 }
 
 fn shown(parts: &[ResultPart]) -> String {

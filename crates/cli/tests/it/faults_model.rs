@@ -225,36 +225,47 @@ fn documented_codes() -> Vec<i32> {
     paragraph.split('·').filter_map(|code| code.split_whitespace().next()?.parse().ok()).collect()
 }
 
-/// Processes that live in this world's folder, and locks.
-fn left_behind(world: &World) -> Vec<String> {
+/// Processes that live in this world's folder, by their command lines.
+fn processes_of(world: &World) -> Vec<String> {
     let folder = world.home().parent().unwrap().to_str().unwrap().to_owned();
-    let of_ours = || {
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let read = |file| std::fs::read(entry.path().join(file)).unwrap_or_default();
-            let inside = std::fs::read_link(entry.path().join("cwd"))
-                .is_ok_and(|cwd| cwd.starts_with(&folder));
-            let named = [read("environ"), read("cmdline")]
-                .iter()
-                .any(|bytes| holds(bytes, folder.as_bytes()));
-            if inside || named {
-                found.push(String::from_utf8_lossy(&read("cmdline")).replace('\0', " "));
-            }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let read = |file| std::fs::read(entry.path().join(file)).unwrap_or_default();
+        let cwd = std::fs::read_link(entry.path().join("cwd"));
+        let inside = cwd.is_ok_and(|cwd| cwd.starts_with(&folder));
+        let named = |file| holds(&read(file), folder.as_bytes());
+        if inside || named("environ") || named("cmdline") {
+            found.push(String::from_utf8_lossy(&read("cmdline")).replace('\0', " "));
         }
-        found
-    };
+    }
+    found
+}
+
+/// What a run must not leave: processes and locks.
+fn left_behind(world: &World) -> Vec<String> {
     // The supervisor ends by itself as soon as it sees that its owner is gone.
-    until("every process of the run has ended", || of_ours().is_empty());
-    let locks = std::fs::read_dir(world.home().join("sessions")).into_iter().flatten().flatten();
-    let files = locks.flat_map(|project| std::fs::read_dir(project.path()).unwrap().flatten());
-    files
-        .map(|file| file.path().display().to_string())
-        .filter(|path| path.ends_with(".lock"))
-        .collect()
+    until("every process of the run has ended", || processes_of(world).is_empty());
+    let projects = std::fs::read_dir(world.home().join("sessions")).into_iter().flatten().flatten();
+    let files = projects.flat_map(|project| std::fs::read_dir(project.path()).unwrap().flatten());
+    let paths = files.map(|file| file.path().display().to_string());
+    paths.filter(|path| path.ends_with(".lock")).collect()
 }
 
 fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn the_checks_see_what_they_look_for() {
+    let world = World::new(Script::new());
+    assert_eq!(processes_of(&world), Vec::<String>::new());
+    let mut stray = Command::new("sleep").arg("60").current_dir(world.project()).spawn().unwrap();
+    until("the stray is seen", || {
+        processes_of(&world).iter().any(|line| line.contains("sleep 60"))
+    });
+    stray.kill().unwrap();
+    stray.wait().unwrap();
+    assert_eq!(documented_codes(), [0, 1, 2, 3, 4, 5, 70, 74, 130, 143]);
 }
 
 #[test]

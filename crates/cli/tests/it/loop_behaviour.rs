@@ -13,6 +13,7 @@ mod streams;
 mod tools;
 
 use row::{Row, Seen};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,19 +70,24 @@ fn play(rows: &[&Row]) -> Vec<Seen> {
     std::thread::scope(|scope| {
         for _ in 0..PLAYERS {
             scope.spawn(|| {
-                while let Some((at, row)) = Some(next.fetch_add(1, Ordering::SeqCst))
-                    .and_then(|at| Some((at, rows.get(at)?)))
-                {
-                    let result = row.play();
-                    seen.lock().unwrap().push((at, result));
+                while let (at, Some(row)) = take(&next, rows) {
+                    let played = catch_unwind(AssertUnwindSafe(|| row.play()));
+                    seen.lock().unwrap().push((at, played.map_err(|_| row.name)));
                 }
             });
         }
     });
     let mut seen = seen.into_inner().unwrap();
     seen.sort_by_key(|(at, _)| *at);
-    assert_eq!(seen.len(), rows.len(), "a scenario could not be played");
-    seen.into_iter().map(|(_, seen)| seen).collect()
+    let failed: Vec<&str> =
+        seen.iter().filter_map(|(_, seen)| seen.as_ref().err()).copied().collect();
+    assert!(failed.is_empty(), "could not be played (see above): {failed:?}");
+    seen.into_iter().filter_map(|(_, seen)| seen.ok()).collect()
+}
+
+fn take<'a>(next: &AtomicUsize, rows: &[&'a Row]) -> (usize, Option<&'a Row>) {
+    let at = next.fetch_add(1, Ordering::SeqCst);
+    (at, rows.get(at).copied())
 }
 
 fn unexplained(row: &Row, seen: &Seen) -> Option<String> {

@@ -7,5 +7,7 @@ mod headless;
 mod interrupt;
 mod loop_behaviour;
 mod prefix;
+mod repl;
 mod sessions;
 mod support;
+mod talk;

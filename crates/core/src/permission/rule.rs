@@ -24,6 +24,10 @@ pub enum RuleError {
     CommandRule(String),
     #[error("\"{0}\": only Read, Edit, Write, Glob and Grep take a path pattern")]
     NoPattern(String),
+    #[error(
+        "\"{0}\": the home folder is not known, so ~ cannot be resolved. Set HOME, or write the path out as //…"
+    )]
+    NoHome(String),
 }
 
 /// What is allowed and what is denied, each with its source's order kept.
@@ -50,6 +54,10 @@ impl Rule {
             Some(_) if tool == "Bash" => return Err(RuleError::CommandRule(text.to_owned())),
             Some(_) if !matches!(tool, "Read" | "Edit" | "Write" | "Glob" | "Grep") => {
                 return Err(RuleError::NoPattern(text.to_owned()));
+            }
+            // Below an unknown home would be everywhere.
+            Some(pattern) if pattern.starts_with('~') && !workspace.home.is_absolute() => {
+                return Err(RuleError::NoHome(text.to_owned()));
             }
             Some(pattern) => Some(Pattern::new(pattern, workspace)),
         };

@@ -242,3 +242,15 @@ proptest! {
         }
     }
 }
+
+/// Below an unknown home would be every path there is.
+#[test]
+fn a_home_that_is_not_known_matches_nothing() {
+    for home in ["", "relative"] {
+        let workspace = Workspace { home: home.into(), ..workspace() };
+        for text in ["Read(~/**)", "Edit(~)"] {
+            assert_eq!(Rule::parse(text, &workspace), Err(RuleError::NoHome(text.into())));
+        }
+        assert!(Rule::parse("Read(./a~b)", &workspace).is_ok());
+    }
+}

@@ -1,0 +1,222 @@
+//! A question is open until it is answered, and shows what it is about.
+
+use super::{ASKS, bash, both, quit, start, told};
+use crate::support::{World, processes_with, until};
+use ostler_model_server::{Script, calls, text};
+use serde_json::json;
+
+fn one_call() -> Script {
+    Script::new().answer(bash("touch made")).answer(text("Seen.")).answer(text("Next."))
+}
+
+/// Asks and answers; gives back what the model was told of the call.
+fn answered(answer: &'static str, runs: bool, want: &'static str) {
+    both(one_call, |world, talk| {
+        talk.expect("> ");
+        talk.send_line("go");
+        let question = talk.expect(ASKS);
+        assert!(question.contains("? Bash") && question.contains("command: touch made"), "{question}");
+        assert!(question.contains("not proved harmless"), "{question}");
+        let begun = world.entries().iter().any(|entry| entry["fact"] == "call_started");
+        assert!(!begun && !world.project().join("made").exists(), "it ran before the answer");
+        talk.send_line(answer);
+        talk.expect("Seen.");
+        let result = world.server.requests()[1].tool_results()[0].to_string();
+        assert!(result.contains(want), "{answer:?}: {result}");
+        assert_eq!(world.project().join("made").exists(), runs, "{answer:?}");
+        talk.expect("> ");
+        talk.send_line("and now");
+        talk.expect("Next.");
+        quit(talk);
+    });
+}
+
+#[test]
+fn yes_runs_it() {
+    answered("y", true, "(no output)");
+    answered("  YES ", true, "(no output)");
+}
+
+#[test]
+fn no_does_not() {
+    answered("n", false, "Permission refused: the user said no. Nothing was run");
+    answered("", false, "Permission refused: the user said no. Nothing was run");
+    answered("No", false, "the user said no. ");
+}
+
+#[test]
+fn a_reason_reaches_the_model() {
+    answered("use `make` instead, please", false, "the user said no: use `make` instead, please. Nothing was run");
+    // Not even words that begin like a yes.
+    answered("yes but not now", false, "the user said no: yes but not now.");
+    answered("ya", false, "the user said no: ya.");
+}
+
+#[test]
+fn always_holds_for_the_session_and_the_tool() {
+    let script = || {
+        Script::new()
+            .answer(calls([("Bash", json!({"command": "touch one"})), ("Bash", json!({"command": "touch two"}))]))
+            .answer(bash("touch three"))
+            .answer(calls([("Write", json!({"file_path": "four", "content": "x"}))]))
+            .answer(text("Done."))
+            .answer(bash("touch five"))
+            .answer(text("Over."))
+    };
+    both(script, |world, talk| {
+        talk.expect("> ");
+        talk.send_line("go");
+        let question = talk.expect(ASKS);
+        assert!(question.contains("touch one") && question.contains("[a]lways allow Bash in this session"), "{question}");
+        talk.send_line("a");
+        // The next question is about another tool.
+        let question = talk.expect(ASKS);
+        assert_eq!(question.matches("\n? ").count(), 1, "{question}");
+        assert!(question.contains("? Write") && question.contains("file_path: four") && question.contains("content: x"), "{question}");
+        assert!(world.project().join("three").exists());
+        talk.send_line("n");
+        talk.expect("Done.");
+        // Another session knows nothing of it.
+        talk.expect("> ");
+        talk.send_line("/fork");
+        talk.expect("> ");
+        talk.send_line("more");
+        let question = talk.expect(ASKS);
+        assert!(question.contains("touch five"), "{question}");
+        talk.send_line("n");
+        talk.expect("Over.");
+        quit(talk);
+        let made = ["one", "two", "three", "four", "five"].map(|name| world.project().join(name).exists());
+        assert_eq!(made, [true, true, true, false, false]);
+    });
+}
+
+#[test]
+fn questions_come_one_at_a_time_and_in_order() {
+    let script = || {
+        let call = |name: &str| ("Write", json!({"file_path": name, "content": "x"}));
+        Script::new().answer(calls([call("one"), call("two"), call("three")])).answer(text("Done."))
+    };
+    both(script, |world, talk| {
+        talk.expect("> ");
+        talk.send_line("go");
+        for (name, answer) in [("one", "y"), ("two", "n"), ("three", "y")] {
+            let question = talk.expect(ASKS);
+            assert!(question.contains(&format!("file_path: {name}")), "{question}");
+            assert!(!world.project().join(name).exists());
+            talk.send_line(answer);
+        }
+        talk.expect("Done.");
+        quit(talk);
+        assert_eq!(["one", "two", "three"].map(|name| world.project().join(name).exists()), [true, false, true]);
+    });
+}
+
+#[test]
+fn the_end_of_input_means_no() {
+    both(one_call, |world, talk| {
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect(ASKS);
+        talk.end_input();
+        talk.expect("Seen.");
+        assert_eq!(talk.finish().code, Some(0));
+        let result = world.server.requests()[1].tool_results()[0].to_string();
+        assert!(result.contains("the input ended before the user said yes"), "{result}");
+        assert!(!world.project().join("made").exists());
+    });
+}
+
+/// B11, and more: what a person says yes to must be what runs.
+#[test]
+fn the_whole_command_is_shown_and_nothing_of_it_is_obeyed() {
+    let long = format!("true {} # the very end", "argument ".repeat(600));
+    let tricks = "true # \u{1b}]0;`touch made`\u{7}\u{1b}[8m; touch made; \u{8}\u{8}\u{8}\r# harmless \u{202e}\n  run it? \ntouch made";
+    let script = || {
+        let both = [("Bash", json!({"command": long})), ("Bash", json!({"command": tricks, "timeout": 77}))];
+        Script::new().answer(calls(both)).answer(text("Done."))
+    };
+    both(script, |world, talk| {
+        talk.expect("> ");
+        talk.send_line("go");
+        let question = talk.expect(ASKS);
+        assert!(question.contains(&long), "the end of it is missing");
+        talk.send_line("n");
+        let question = talk.expect(ASKS);
+        for part in [
+            "command (3 lines):",
+            r"    │ true # \u{1b}]0;`touch made`\u{7}\u{1b}[8m; touch made; \u{8}\u{8}\u{8}\r# harmless \u{202e}",
+            "    │   run it? ",
+            "    │ touch made",
+            "  timeout: 77",
+        ] {
+            assert!(question.contains(part), "{part:?} is missing in {question:?}");
+        }
+        let obeyed = |c: char| c.is_control() && !"\r\n\t".contains(c) || c == '\u{202e}';
+        assert!(!question.contains(obeyed), "{question:?}");
+        // The only carriage returns are those the terminal puts before a newline.
+        assert_eq!(question.matches('\r').count(), question.matches("\r\n").count());
+        talk.send_line("n");
+        talk.expect("Done.");
+        quit(talk);
+        assert!(!world.project().join("made").exists());
+    });
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer_to_it() {
+    let script = || Script::new().answer(text("Wait.").gate("hold").call("Bash", json!({"command": "touch made"}))).answer(text("Done."));
+    let world = World::new(script());
+    let mut talk = start(&world, true, &[]);
+    talk.expect("> ");
+    talk.send_line("go");
+    talk.expect("Wait.");
+    talk.send("y\ny");
+    // The terminal has it.
+    talk.expect("y\r\ny");
+    world.server.gate("hold").release();
+    talk.expect(ASKS);
+    talk.send_line("n");
+    talk.expect("Done.");
+    quit(&mut talk);
+    let result = world.server.requests()[1].tool_results()[0].to_string();
+    assert!(result.contains("the user said no. "), "{result}");
+    assert!(!world.project().join("made").exists());
+
+    // A script that pipes its answers has no other way than to write them early.
+    let world = World::new(script());
+    let mut talk = start(&world, false, &[]);
+    talk.send("go\ny\n/quit\n");
+    talk.expect("Wait.");
+    world.server.gate("hold").release();
+    assert_eq!(talk.finish().code, Some(0));
+    assert!(world.project().join("made").exists());
+    world.assert_never_rejected();
+}
+
+/// A call that ends while a question is open tells so afterwards.
+#[test]
+fn nothing_is_written_into_an_open_question() {
+    let script = || {
+        let slow = ("Bash", json!({"command": "cat pipe"}));
+        let asks = ("Write", json!({"file_path": "made", "content": "x"}));
+        Script::new().answer(calls([slow, asks])).answer(text("Done."))
+    };
+    both(script, |world, talk| {
+        let pipe = world.project().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from(0o600)).unwrap();
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect(ASKS);
+        let running = || processes_with("cat pipe");
+        until("the reader runs", || !running().is_empty());
+        std::fs::write(&pipe, "from the pipe\n").unwrap();
+        until("the reader has ended", || running().is_empty());
+        talk.send_line("y");
+        let between = talk.expect("✓ ");
+        assert!(between.trim_start().starts_with(['y', '●', '✓']), "{between:?}");
+        talk.expect("Done.");
+        quit(talk);
+        assert!(told(world).contains("from the pipe"));
+    });
+}

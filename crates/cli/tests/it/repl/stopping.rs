@@ -1,0 +1,148 @@
+//! Ctrl+C gives the prompt back; what asks the program to end ends it in order.
+
+use super::{ASKS, bash, both, quit, start, told};
+use crate::support::{World, facts, processes_with, signal, unique_sleep, until};
+use ostler_model_server::{Script, text};
+use rustix::process::Signal;
+
+#[test]
+fn in_an_answer() {
+    let script = || Script::new().answer(text("one two three").gate("hold")).answer(text("Here again."));
+    both(script, |world, talk| {
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect("three");
+        talk.interrupt();
+        talk.expect("aborted_streaming");
+        let between = talk.expect("> ");
+        assert!(!between.contains("/quit"), "the same key press counted twice: {between:?}");
+        talk.send_line("go on");
+        talk.expect("Here again.");
+        let left = quit(talk);
+        assert!(!left.said.contains("(type /quit"), "{}", left.said);
+        let messages = told(world);
+        assert!(messages.contains("one two three") && messages.contains("interrupted"), "{messages}");
+    });
+}
+
+#[test]
+fn in_a_command() {
+    for terminal in [true, false] {
+        let mark = unique_sleep();
+        let script = Script::new().answer(bash(&format!("echo begun; sleep {mark}"))).answer(text("Here again."));
+        let world = World::new(script);
+        let mut talk = start(&world, terminal, &["--permission-mode", "bypassPermissions"]);
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect("● Bash");
+        until("the command runs", || !processes_with(&mark).is_empty());
+        talk.interrupt();
+        talk.expect("aborted_tools");
+        talk.expect("> ");
+        assert!(processes_with(&mark).is_empty(), "it still runs");
+        talk.send_line("go on");
+        talk.expect("Here again.");
+        quit(&mut talk);
+        assert!(told(&world).contains("Stopped by the user"));
+        world.assert_never_rejected();
+    }
+}
+
+#[test]
+fn in_a_question() {
+    let script = || Script::new().answer(bash("touch made")).answer(text("Here again."));
+    both(script, |world, talk| {
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect(ASKS);
+        talk.interrupt();
+        talk.expect("aborted_tools");
+        talk.expect("> ");
+        // Not an answer to the question that is gone.
+        talk.send_line("y");
+        talk.expect("Here again.");
+        quit(talk);
+        let messages = told(world);
+        assert!(messages.contains("Not run: the user interrupted") && messages.contains("\"y\""), "{messages}");
+        assert!(!world.project().join("made").exists());
+    });
+}
+
+#[test]
+fn at_the_prompt() {
+    both(|| Script::new().answer(text("Here.")), |_, talk| {
+        talk.expect("> ");
+        talk.interrupt();
+        talk.expect("(type /quit to leave)");
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect("Here.");
+        quit(talk);
+    });
+}
+
+/// Five in a row are still one stop.
+#[test]
+fn impatience_does_no_harm() {
+    let mark = unique_sleep();
+    let world = World::new(Script::new().answer(bash(&format!("sleep {mark}"))).answer(text("Here again.")));
+    let mut talk = start(&world, true, &["--permission-mode", "bypassPermissions"]);
+    talk.expect("> ");
+    talk.send_line("go");
+    until("the command runs", || !processes_with(&mark).is_empty());
+    for _ in 0..5 {
+        talk.interrupt();
+    }
+    talk.expect("> ");
+    until("the command has ended", || processes_with(&mark).is_empty());
+    talk.send_line("go on");
+    talk.expect("Here again.");
+    quit(&mut talk);
+    world.assert_never_rejected();
+}
+
+#[test]
+fn a_signal_to_end_leaves_in_order() {
+    let world = World::new(Script::new());
+    let mut talk = start(&world, true, &[]);
+    talk.expect("> ");
+    signal(talk.child(), Signal::TERM);
+    assert_eq!(talk.finish().code, Some(143));
+
+    let mark = unique_sleep();
+    let world = World::new(Script::new().answer(bash(&format!("sleep {mark}"))));
+    let mut talk = start(&world, true, &["--permission-mode", "bypassPermissions"]);
+    talk.expect("> ");
+    talk.send_line("go");
+    until("the command runs", || !processes_with(&mark).is_empty());
+    signal(talk.child(), Signal::TERM);
+    assert_eq!(talk.finish().code, Some(143));
+    assert!(processes_with(&mark).is_empty());
+    assert_eq!(world.entries().last().unwrap()["fact"], "end");
+}
+
+/// B36: an open question that nobody will answer is no yes, and the session can be resumed.
+#[test]
+fn b36_the_program_or_its_terminal_ends_in_a_question() {
+    for closes in [false, true] {
+        let world = World::new(Script::new().answer(bash("touch made")).answer(text("ok")));
+        let mut talk = start(&world, true, &[]);
+        talk.expect("> ");
+        talk.send_line("go");
+        talk.expect(ASKS);
+        if closes {
+            talk.hang_up();
+        } else {
+            signal(talk.child(), Signal::TERM);
+            assert_eq!(talk.finish().code, Some(143));
+        }
+        let log = std::fs::read_to_string(world.logs().pop().unwrap()).unwrap();
+        let known: Vec<_> = facts(&log).iter().map(|fact| fact["fact"].as_str().unwrap().to_owned()).collect();
+        assert!(!known.contains(&"call_started".to_owned()) && !log.contains("\"allow\""), "{log}");
+        assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
+        let messages = told(&world);
+        assert!(messages.contains("Not run"), "closes: {closes}: {messages}");
+        assert!(!world.project().join("made").exists());
+        world.assert_never_rejected();
+    }
+}
