@@ -23,6 +23,9 @@ pub fn options(
     if let Some(model) = args.model.clone().or_else(|| environment.text("ANTHROPIC_MODEL")) {
         options.model = model;
     }
+    if args.fallback_model.as_deref().is_some_and(|name| name.contains(',')) {
+        return Err(Wrong::Usage("--fallback-model takes one model".into()));
+    }
     options.fallback_model.clone_from(&args.fallback_model);
     options.session = session(args)?;
     options.system_prompt.clone_from(&args.system_prompt);

@@ -22,8 +22,19 @@ pub struct Request {
     pub thinking: Thinking,
     /// How often the request may be tried again before its first event.
     pub retries: u32,
+    /// Fewer, for failures that another model may help with, while one is waiting to take over.
+    pub retries_before_fallback: Option<u32>,
     /// Pass the provider's own events through as [`ModelEvent::Raw`].
     pub raw_events: bool,
+}
+
+impl Request {
+    pub fn retries_for(&self, kind: ModelErrorKind) -> u32 {
+        match self.retries_before_fallback {
+            Some(fewer) if kind.another_model_may_help() => fewer.min(self.retries),
+            _ => self.retries,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

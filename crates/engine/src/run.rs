@@ -143,11 +143,8 @@ impl Turn {
             view: state.view.clone(),
             max_output: self.granted,
             thinking: settings.thinking,
-            retries: if waits_for_fallback {
-                settings.retries_before_fallback
-            } else {
-                settings.retries
-            },
+            retries: settings.retries,
+            retries_before_fallback: waits_for_fallback.then_some(settings.retries_before_fallback),
             raw_events: settings.raw_events,
         }
     }
@@ -171,7 +168,12 @@ impl Turn {
                     let cost = price.map(|price| price.cost(&usage));
                     self.out.emit(Event::AnswerSealed { usage, cost, stop }).await;
                 }
-                Fact::Dropped => self.out.emit(Event::AnswerDropped).await,
+                // A request that failed before its answer began left nothing to forget.
+                Fact::Dropped => {
+                    if self.sealing.take().is_some() {
+                        self.out.emit(Event::AnswerDropped).await;
+                    }
+                }
                 Fact::Noted(item) => {
                     journal.write(Entry::Note { message: item.message().clone() })?
                 }

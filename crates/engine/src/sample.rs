@@ -58,7 +58,7 @@ impl Turn {
         if self.spend(&answer, &model).is_err() {
             return Outcome::StoreFailed;
         }
-        self.sealing = Some((answer.usage, answer.stop.clone()));
+        self.sealing = (!answer.message_id.is_empty()).then(|| (answer.usage, answer.stop.clone()));
         let cut = answer.is_cut();
         Outcome::Sampled { message: answer.into_message(&model), cut, end }
     }

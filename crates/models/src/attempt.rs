@@ -27,6 +27,8 @@ pub(crate) struct Run {
     repeats: u32,
     /// What this request alone must do without.
     ceiling: Option<u32>,
+    /// The output limit of the last try.
+    asked: u32,
     unthinking: bool,
     /// What of the last try the provider might not have known.
     sent: Vec<Feature>,
@@ -48,6 +50,7 @@ impl Run {
             ready: VecDeque::new(),
             repeats: 0,
             ceiling: None,
+            asked: 0,
             unthinking: false,
             sent: Vec::new(),
         }
@@ -89,6 +92,7 @@ impl Run {
             ceiling: self.ceiling,
         });
         self.sent = options.features();
+        self.asked = options.max_tokens;
         let body = body::assemble(&request.model, &shared.prefix(request), &request.view, &options);
         let mut watch = Watch::new(shared.deadlines.first_event, shared.deadlines.first_event);
         let reply =
@@ -128,7 +132,7 @@ impl Run {
         }
         let tried = Tried {
             repeats: self.repeats,
-            allowed: self.request.retries,
+            allowed: self.request.retries_for(failure.error.kind),
             kind: failure.error.kind,
             retry_after: failure.error.retry_after,
             should_retry: failure.should_retry,
@@ -138,7 +142,7 @@ impl Run {
                 self.repeats += 1;
                 self.ready.push_back(Ok(ModelEvent::Retrying(Retry {
                     attempt: self.repeats,
-                    of: self.request.retries,
+                    of: tried.allowed,
                     wait,
                     status: failure.error.status,
                     kind: failure.error.kind,
@@ -180,7 +184,8 @@ impl Run {
                     "the history does not allow thinking here; this request goes without it".into(),
                 )
             }
-            Remedy::Ceiling(limit) if self.ceiling.is_none() => {
+            // A limit that was kept already is no remedy.
+            Remedy::Ceiling(limit) if self.ceiling.is_none() && limit < self.asked => {
                 self.ceiling = Some(limit);
                 Some(format!("the answer is limited to {limit} tokens, the most that fits"))
             }

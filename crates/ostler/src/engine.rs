@@ -10,7 +10,7 @@ use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
 use ostler_core::permission::{Rule, Rules, Workspace};
-use ostler_core::ports::{Model, Tool};
+use ostler_core::ports::Model;
 use ostler_core::session::Session;
 use ostler_core::turn::Limits;
 use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run};
@@ -34,24 +34,28 @@ pub struct Engine {
     workspace: Workspace,
     notices: Vec<String>,
     interrupt: Mutex<CancellationToken>,
+    executor: Executor,
 }
 
 impl Engine {
     pub fn open(init: &Init, options: Options) -> Result<Self, Error> {
         let mut workspace = workspace(&options)?;
-        let opened = session::open(&options, &workspace.cwd)?;
-        if let Some(home) = &options.home {
-            workspace.readable.push(real(home)?.join("blobs"));
-        }
-        let session = Session::fold(opened.loaded.entries).close();
+        // Whatever is wrong with the options is found out before a session is made for them.
+        let rules = rules(&options, &workspace)?;
         let model = Arc::new(http_model(&options)?);
         let choice = ModelChoice {
             primary: ostler_models::resolve_model(&options.model),
             fallback: options.fallback_model.as_deref().map(ostler_models::resolve_model),
         };
         let budget = budget(&options, &choice, model.as_ref())?;
-        let tools = toolbox(init, &options, &workspace, &session)?;
-        let rules = rules(&options, &workspace)?;
+        let executor = Executor::new(init.supervisor.clone());
+        check_tools(executor.clone(), &options, &workspace)?;
+        let opened = session::open(&options, &workspace.cwd)?;
+        if let Some(home) = &options.home {
+            workspace.readable.push(real(home)?.join("blobs"));
+        }
+        let session = Session::fold(opened.loaded.entries).close();
+        let tools = toolbox(executor.clone(), &options, &workspace, &session);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -77,7 +81,13 @@ impl Engine {
             settings: options.settings,
         };
         let notices = opened.loaded.notices;
-        Ok(Engine { agent: Arc::new(agent), workspace, notices, interrupt: Mutex::default() })
+        Ok(Engine {
+            agent: Arc::new(agent),
+            workspace,
+            notices,
+            interrupt: Mutex::default(),
+            executor,
+        })
     }
 
     pub fn session_id(&self) -> &SessionId {
@@ -122,6 +132,12 @@ impl Engine {
         *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
             interrupt.clone();
         run(self.agent.clone(), prompt, interrupt)
+    }
+
+    /// Ends every process that commands left and waits until it is gone. The engine runs no command after this.
+    pub async fn close(&self) {
+        // If the supervisor does not answer, its socket closes with us, and it ends everything by itself.
+        let _ = self.executor.shutdown().await;
     }
 
     /// Ends the running turn in order: everything done is kept, every open call is answered.
@@ -192,36 +208,42 @@ fn rules(options: &Options, workspace: &Workspace) -> Result<Rules, Error> {
 }
 
 /// A tool that is denied as a whole is not offered at all.
+fn is_offered(name: &str, options: &Options) -> bool {
+    let named = |names: &Vec<String>| names.iter().any(|other| other == name);
+    options.tools.as_ref().is_none_or(named) && !named(&options.deny)
+}
+
+fn check_tools(executor: Executor, options: &Options, workspace: &Workspace) -> Result<(), Error> {
+    if let Some(names) = &options.tools {
+        let all = toolbox(
+            executor,
+            &Options { tools: None, deny: Vec::new(), ..options.clone() },
+            workspace,
+            &Session::default(),
+        );
+        if let Some(name) = names.iter().find(|name| all.get(name).is_none()) {
+            let known = all.names().collect::<Vec<_>>().join(", ");
+            return Err(Error::UnknownTool { name: name.clone(), known });
+        }
+    }
+    // Said now and not by the first command, when work has been done already.
+    if is_offered("Bash", options) {
+        ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
+    }
+    Ok(())
+}
+
 fn toolbox(
-    init: &Init,
+    executor: Executor,
     options: &Options,
     workspace: &Workspace,
     session: &Session,
-) -> Result<Toolbox, Error> {
+) -> Toolbox {
+    let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
     let all = ostler_tools::built_in(ostler_tools::Setup {
-        files: Arc::new(Files::new(
-            workspace.clone(),
-            session.seen.clone(),
-            session.snapshots.clone(),
-        )),
-        executor: Executor::new(init.supervisor.clone()),
+        files: Arc::new(Files::new(workspace.clone(), seen, snapshots)),
+        executor,
         environment: options.environment.clone(),
     });
-    let known: Vec<&str> = all.iter().map(|tool| tool.spec().name.as_str()).collect();
-    for name in options.tools.iter().flatten() {
-        if !known.contains(&name.as_str()) {
-            return Err(Error::UnknownTool { name: name.clone(), known: known.join(", ") });
-        }
-    }
-    let offered = |tool: &Arc<dyn Tool>| {
-        let name = &tool.spec().name;
-        options.tools.as_ref().is_none_or(|names| names.contains(name))
-            && !options.deny.contains(name)
-    };
-    let offered: Vec<_> = all.iter().filter(|tool| offered(tool)).cloned().collect();
-    // Said now and not by the first command, when work has been done already.
-    if offered.iter().any(|tool| tool.spec().name == "Bash") {
-        ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
-    }
-    Ok(Toolbox::new(offered))
+    Toolbox::new(all.into_iter().filter(|tool| is_offered(&tool.spec().name, options)))
 }

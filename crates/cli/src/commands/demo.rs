@@ -71,6 +71,7 @@ async fn story(
     )))?;
     screen.line(&format!("{} {PROMPT}", paint.bold(">")))?;
     let finished = turn(&engine, &mut screen).await?;
+    engine.close().await;
     screen.end_line()?;
     if let Some(line) = failure(&finished) {
         exit::warn(&line);

@@ -5,7 +5,7 @@ use super::{no_key, stdin};
 use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
 use crate::exit::{self, Code, warn};
-use crate::output::{Output, json::JsonOutput, stream_json::StreamJson, text::TextOutput};
+use crate::output::{Output, frames, json::JsonOutput, stream_json::StreamJson, text::TextOutput};
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
@@ -19,7 +19,10 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     let source = credentials.label.clone();
     let options = wire::options(args, environment, credentials, None)?;
     ostler::block_on(async {
-        let engine = Engine::open(init, options)?;
+        let engine = match Engine::open(init, options) {
+            Ok(engine) => engine,
+            Err(error) => return refused(args.output_format, error),
+        };
         for notice in engine.notices() {
             warn(notice);
         }
@@ -28,8 +31,18 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Format::Json => Box::new(JsonOutput::new(&engine, began)),
             Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
         };
-        turn(&engine, prompt, output.as_mut()).await
+        let code = turn(&engine, prompt, output.as_mut()).await;
+        engine.close().await;
+        code
     })?
+}
+
+/// A run that could not begin is told in the format that was asked for, too.
+fn refused(format: Format, error: ostler::Error) -> Result<Code> {
+    if format != Format::Text {
+        frames::print(&frames::refused(&error.to_string()))?;
+    }
+    Err(error.into())
 }
 
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.

@@ -35,7 +35,9 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
         let engine = Engine::open(init, options.clone())?;
         let mut repl = Repl { init, environment, options, engine, lines };
         repl.greet()?;
-        repl.talk(first, &mut Signals::new()?).await
+        let code = repl.talk(first, &mut Signals::new()?).await;
+        repl.engine.close().await;
+        code
     })?
 }
 
@@ -107,10 +109,10 @@ impl Repl<'_> {
             "/quit" | "/exit" => return Ok(Next::Leave(Code::Done)),
             "/help" => say(HELP)?,
             "/sessions" => self.list()?,
-            "/resume" => self.resume(rest.trim())?,
+            "/resume" => self.resume(rest.trim()).await?,
             "/fork" => {
                 let this = self.engine.session_id().to_string();
-                self.switch(SessionChoice::Fork(Some(this)))?;
+                self.switch(SessionChoice::Fork(Some(this))).await?;
             }
             _ if command.starts_with('/') => {
                 say(&format!("There is no command {}; /help lists them.", visible(command)))?
@@ -129,27 +131,30 @@ impl Repl<'_> {
         sessions::table(&self.sessions()?).iter().try_for_each(|line| say(line))
     }
 
-    fn resume(&mut self, id: &str) -> Result<()> {
+    async fn resume(&mut self, id: &str) -> Result<()> {
         let this = self.engine.session_id();
         if id == this.as_str() {
             return say("This is that session.");
         }
         if !id.is_empty() {
-            return self.switch(SessionChoice::Resume(id.to_owned()));
+            return self.switch(SessionChoice::Resume(id.to_owned())).await;
         }
         let others = self.sessions()?;
         let newest = others.iter().find(|session| session.id != *this && session.messages > 0);
         match newest {
-            Some(session) => self.switch(SessionChoice::Resume(session.id.to_string())),
+            Some(session) => self.switch(SessionChoice::Resume(session.id.to_string())).await,
             None => say("There is no other session in this folder."),
         }
     }
 
     /// The new session is open before the old one is given up.
-    fn switch(&mut self, session: SessionChoice) -> Result<()> {
+    async fn switch(&mut self, session: SessionChoice) -> Result<()> {
         let mut options = self.options.clone();
         options.session = session;
-        self.engine = Engine::open(self.init, options)?;
+        let old = std::mem::replace(&mut self.engine, Engine::open(self.init, options)?);
+        old.close().await;
+        // Its session is given back.
+        drop(old);
         say(&format!("session {}", self.engine.session_id()))?;
         self.tell_notices();
         Ok(())

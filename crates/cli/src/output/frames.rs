@@ -101,6 +101,26 @@ impl Frames {
     }
 }
 
+/// The result of a run that could not begin.
+pub fn refused(why: &str) -> Value {
+    json!({
+        "type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
+        "duration_ms": 0, "duration_api_ms": 0, "total_cost_usd": 0.0, "usage": usage(&Usage::default()),
+        "modelUsage": {}, "permission_denials": [], "errors": [why],
+        "session_id": "", "uuid": ostler::new_uuid(),
+    })
+}
+
+/// Writes one line, whole.
+pub fn print(frame: &Value) -> anyhow::Result<()> {
+    use std::io::Write;
+    let mut line = serde_json::to_vec(frame)?;
+    line.push(b'\n');
+    let mut out = std::io::stdout().lock();
+    out.write_all(&line)?;
+    Ok(out.flush()?)
+}
+
 fn denials(finished: &Finished) -> Vec<Value> {
     let entry = |denial: &ostler::Denial| json!({ "tool_name": denial.name, "tool_use_id": denial.id.as_str(), "tool_input": denial.input });
     finished.denials.iter().map(entry).collect()

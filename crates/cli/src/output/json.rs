@@ -1,10 +1,9 @@
 //! `--output-format json`: the result, one object.
 
 use super::Output;
-use super::frames::Frames;
+use super::frames::{self, Frames};
 use anyhow::Result;
 use ostler::{Engine, Event, Finished};
-use std::io::Write;
 use std::time::Instant;
 
 pub struct JsonOutput {
@@ -24,8 +23,6 @@ impl Output for JsonOutput {
     }
 
     fn finished(&mut self, finished: &Finished) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", self.frames.result(finished))?;
-        Ok(out.flush()?)
+        frames::print(&self.frames.result(finished))
     }
 }

@@ -6,7 +6,6 @@ use crate::args::RunArgs;
 use anyhow::Result;
 use ostler::{Block, Continue, Engine, Event, Finished, ModelId, Usage};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::time::Instant;
 
 /// The version of Claude Code whose frames these are.
@@ -52,11 +51,7 @@ impl StreamJson {
     }
 
     fn write(&self, frame: Value) -> Result<()> {
-        let mut line = serde_json::to_vec(&self.frames.line(frame))?;
-        line.push(b'\n');
-        let mut out = std::io::stdout().lock();
-        out.write_all(&line)?;
-        Ok(out.flush()?)
+        frames::print(&self.frames.line(frame))
     }
 
     fn system(&self, subtype: &str, mut fields: Value) -> Result<()> {
@@ -140,8 +135,6 @@ impl Output for StreamJson {
     }
 
     fn finished(&mut self, finished: &Finished) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", self.frames.result(finished))?;
-        Ok(out.flush()?)
+        frames::print(&self.frames.result(finished))
     }
 }

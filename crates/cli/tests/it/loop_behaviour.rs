@@ -26,7 +26,7 @@ const INTRODUCTION: &str = "\
 
 This file is made by a test (`crates/cli/tests/it/loop_behaviour.rs`): it plays each scenario against the scripted model server.
 The third column says what Claude Code 2.1.197 did when it was observed under the same script; the fourth is computed from our run.
-Every row where the two differ gives its reason, and a test fails when one has none, so each difference is there on purpose.
+The test fails when a row differs without a reason, so each difference is there on purpose; \"Open\" names what is still to be done.
 Read \"requests\" as requests for an answer; after the colon stand the ways round the loop and the repeats of a request, in order.
 In message lists `u` is the user, `a` the assistant, `T` text, `K` thinking, `U` a call, `res` its result, `ERR` a failed one, `note` a sentence of the harness.
 ";

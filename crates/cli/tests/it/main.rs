@@ -3,6 +3,7 @@
 
 mod crash;
 mod faults_model;
+mod faults_tools;
 mod headless;
 mod interrupt;
 mod loop_behaviour;
@@ -11,3 +12,4 @@ mod repl;
 mod sessions;
 mod support;
 mod talk;
+mod terminal;

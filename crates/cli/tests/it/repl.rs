@@ -54,7 +54,12 @@ pub fn told(world: &World) -> String {
 fn text_streams_and_calls_have_their_lines() {
     let script = || {
         Script::new()
-            .answer(text("I look. ").gate("hold").say("Still here.").call("Read", json!({"file_path": "a.txt"})))
+            .answer(
+                text("I look. ")
+                    .gate("hold")
+                    .say("Still here.")
+                    .call("Read", json!({"file_path": "a.txt"})),
+            )
             .answer(text("It says **hello**."))
             .answer(text("You are welcome."))
     };
@@ -66,7 +71,9 @@ fn text_streams_and_calls_have_their_lines() {
         // Nothing after this text has been sent, so it was not kept back until the end.
         talk.expect("I look. ");
         world.server.gate("hold").release();
-        for line in ["Still here.", "● Read a.txt", "✓ Read", "hello", "It says **hello**.", "tokens: "] {
+        for line in
+            ["Still here.", "● Read a.txt", "✓ Read", "hello", "It says **hello**.", "tokens: "]
+        {
             talk.expect(line);
         }
         talk.expect("> ");
@@ -75,7 +82,10 @@ fn text_streams_and_calls_have_their_lines() {
         let left = quit(talk);
         assert!(!left.said.contains('\u{1b}'), "no colours were asked for: {:?}", left.said);
         let messages = told(world);
-        assert!(messages.contains("what is in a.txt?") && messages.contains("It says **hello**."), "one session: {messages}");
+        assert!(
+            messages.contains("what is in a.txt?") && messages.contains("It says **hello**."),
+            "one session: {messages}"
+        );
     });
 }
 
@@ -90,7 +100,10 @@ fn the_prompt_may_be_an_argument() {
         talk.expect("Second.");
         quit(&mut talk);
         let messages = told(&world);
-        assert!(messages.contains("do the first") && messages.contains("do the second"), "{messages}");
+        assert!(
+            messages.contains("do the first") && messages.contains("do the second"),
+            "{messages}"
+        );
         world.assert_never_rejected();
     }
 }
@@ -125,12 +138,16 @@ fn an_odd_line_is_a_line() {
     talk.expect("And this.");
     quit(&mut talk);
     let messages = told(&world);
-    assert!(messages.contains("caf\u{fffd} au lait\"") && messages.contains("\"next\""), "{messages}");
+    assert!(
+        messages.contains("caf\u{fffd} au lait\"") && messages.contains("\"next\""),
+        "{messages}"
+    );
 }
 
 #[test]
 fn an_error_of_the_model_does_not_end_the_session() {
-    let script = || Script::new().answer(ostler_model_server::status(400)).answer(text("Better now."));
+    let script =
+        || Script::new().answer(ostler_model_server::status(400)).answer(text("Better now."));
     both(script, |_, talk| {
         talk.expect("> ");
         talk.send_line("go");

@@ -170,7 +170,10 @@ impl Ran {
                 (_, Some("transition")) => kept.append(&mut shown),
                 (_, Some("answer_dropped")) => {
                     let id = &frame["message_id"];
-                    assert!(id.as_str().is_some_and(|id| !id.is_empty()), "an answer without a name");
+                    assert!(
+                        id.as_str().is_some_and(|id| !id.is_empty()),
+                        "an answer without a name"
+                    );
                     assert!(!kept.contains(id), "this answer stands: {frame}");
                     shown.clear();
                 }

@@ -23,6 +23,7 @@ fn show(message: &Message) -> String {
             texts::RESUME => "RESUME".to_owned(),
             texts::INTERRUPTED_ANSWER => "INTERRUPTED_ANSWER".to_owned(),
             texts::INTERRUPTED_TOOLS => "INTERRUPTED_TOOLS".to_owned(),
+            texts::BROKEN_ANSWER => "BROKEN_ANSWER".to_owned(),
             text => text.to_owned(),
         },
         Block::ToolUse { id, .. } => format!("{id}?"),
@@ -79,7 +80,7 @@ fn the_last_broken_answer_is_kept_and_its_calls_are_closed() {
     );
     assert_eq!(
         record(none, vec![cut_short]),
-        ["answered half a?", "noted a=TURN_ENDED", "ended model_error"]
+        ["answered half a?", "noted a=TURN_ENDED", "noted BROKEN_ANSWER", "ended model_error"]
     );
 }
 

@@ -364,7 +364,9 @@ impl Turn<'_> {
         if let Some(item) = self.state.view.close_open_calls(why) {
             self.facts.push(Fact::Noted(item));
         }
+        let kept = self.facts.iter().any(|fact| matches!(fact, Fact::Answered(_)));
         match terminal {
+            Terminal::ModelError(_) if kept => self.note(Message::meta(texts::BROKEN_ANSWER)),
             Terminal::AbortedStreaming => self.note(Message::meta(texts::INTERRUPTED_ANSWER)),
             Terminal::AbortedTools => self.note(Message::meta(texts::INTERRUPTED_TOOLS)),
             _ => {}

@@ -254,6 +254,7 @@ async fn a_broken_answer_that_cannot_be_repeated_is_kept() {
     user: "go"
     assistant: "I act." | call w1 Write "{}" | "and th"
     user: w1 error "No result: the turn ended first. The call changed nothing."
+    user: meta "[The answer above is incomplete: the model did not finish it.]"
     user: "go on"
     "#);
 }
@@ -272,11 +273,7 @@ async fn a_large_result_is_spilled() {
         let events = rig.turn("go").await;
         let text = result_text(&rig.view());
         assert!(text.len() < 52_000, "{}", text.len());
-        assert!(
-            text.contains("]\nline 0\n") && text.contains("not shown"),
-            "{}",
-            &text[..200]
-        );
+        assert!(text.contains("]\nline 0\n") && text.contains("not shown"), "{}", &text[..200]);
         let kept = rig.blobs.kept();
         assert_eq!(
             kept.iter().map(Vec::len).collect::<Vec<_>>(),

@@ -167,6 +167,12 @@ async fn an_unknown_price_gives_no_cost() {
     assert_eq!(lines(&events, &["sealed"]), ["sealed in=100 out=10 cost=? stop=end_turn"]);
 }
 
+/// How often a request is repeated when another model may help, and when none can.
+fn patience(request: &ostler_core::model::Request) -> (u32, u32) {
+    let of = |kind| request.retries_for(kind);
+    (of(ModelErrorKind::Overloaded), of(ModelErrorKind::RateLimited))
+}
+
 #[tokio::test(start_paused = true)]
 async fn requests_carry_what_the_settings_say() {
     let rig = TestAgent::new()
@@ -186,12 +192,12 @@ async fn requests_carry_what_the_settings_say() {
     let requests = rig.model.requests();
     let told: Vec<_> = requests
         .iter()
-        .map(|r| (r.model.to_string(), r.max_output, r.retries, r.thinking, r.raw_events))
+        .map(|r| (r.model.to_string(), r.max_output, patience(r), r.thinking, r.raw_events))
         .collect();
     let thinking = Thinking::Budget(2_000);
-    assert_eq!(told[0], ("model".into(), 8_000, 2, thinking, true));
-    assert_eq!(told[1], ("model".into(), 64_000, 2, thinking, true));
-    assert_eq!(told[2], ("other".into(), 64_000, 10, thinking, true));
+    assert_eq!(told[0], ("model".into(), 8_000, (2, 10), thinking, true));
+    assert_eq!(told[1], ("model".into(), 64_000, (2, 10), thinking, true));
+    assert_eq!(told[2], ("other".into(), 64_000, (10, 10), thinking, true));
     for request in &requests {
         let tools: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(tools, ["a", "b"]);

@@ -56,6 +56,7 @@ pub fn request(view: &View) -> Request {
         max_output: 32_000,
         thinking: Thinking::Auto,
         retries: 0,
+        retries_before_fallback: None,
         raw_events: false,
     }
 }

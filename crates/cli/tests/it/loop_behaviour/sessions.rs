@@ -83,7 +83,7 @@ fn interrupted() -> Vec<Row> {
         .acting(|world, command| signalled(world, started(world, command), Signal::INT))
         .look(resumes_as)
         .claude(Requests::Unsaid, "resumes as `u:[go] a:[U] u:[ERR,note,again]`", 0)
-        .because("130 is what a shell expects of a program that was interrupted."),
+        .because("130 is what a shell expects of a program that was interrupted (Claude Code: 0 or 1, by chance)."),
         Row::new(
             "sigint_retry",
             "429 and a long wait; SIGINT; then a new prompt",
@@ -221,8 +221,7 @@ fn resumed() -> Vec<Row> {
                     "says so on standard error and in a result line".into()
                 }
             })
-            .claude(0, "says so on standard error and in a result line", 1)
-            .because("No turn has begun, so there is no result of one."),
+            .claude(0, "says so on standard error and in a result line", 1),
         Row::new("session_id_flag", "two runs with one `--session-id`", text_forever())
             .args(&["--session-id", ID])
             .acting(|_, mut command| {

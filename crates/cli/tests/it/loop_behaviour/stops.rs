@@ -90,7 +90,7 @@ fn cut_calls() -> Vec<Row> {
             .because("As before: what came after the call is missing, and might have been another call."),
         Row::new("trunc_tool_forever", "a cut call, always", stop(cut_call()).forever())
             .claude(Requests::Endless, "", 0)
-            .because("Every way round has a bound: three cut calls in a row, each asked for twice, then it ends as what it is."),
+            .because("Every way round has a bound: the fourth cut call in a row, each asked for twice, ends the turn as what it is."),
     ]
 }
 

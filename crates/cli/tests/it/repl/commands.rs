@@ -50,9 +50,11 @@ fn help_and_mistakes() {
 #[test]
 fn sessions_can_be_listed_resumed_and_forked() {
     both(answers, |world, talk| {
-        world.run(&["-p", "the old prompt"]);
-        let old = world.logs().pop().unwrap().file_stem().unwrap().to_str().unwrap().to_owned();
         let new = session(talk);
+        let old =
+            world.run(&["-p", "the old prompt", "--output-format", "json"]).result()["session_id"]
+                .clone();
+        let old = old.as_str().unwrap().to_owned();
         say(talk, "the new prompt");
         talk.expect("> ");
         talk.send_line("/sessions");
@@ -67,7 +69,10 @@ fn sessions_can_be_listed_resumed_and_forked() {
         assert_eq!(session(talk), old, "the newest but this one");
         say(talk, "more of the old");
         let messages = told(world);
-        assert!(messages.contains("the old prompt") && !messages.contains("the new prompt"), "{messages}");
+        assert!(
+            messages.contains("the old prompt") && !messages.contains("the new prompt"),
+            "{messages}"
+        );
 
         talk.expect("> ");
         talk.send_line(&format!("/resume {}", &new[..13]));
@@ -79,7 +84,10 @@ fn sessions_can_be_listed_resumed_and_forked() {
         say(talk, "only in the copy");
         quit(talk);
         let messages = told(world);
-        assert!(messages.contains("the new prompt") && messages.contains("only in the copy"), "{messages}");
+        assert!(
+            messages.contains("the new prompt") && messages.contains("only in the copy"),
+            "{messages}"
+        );
         let log = |id: &str| {
             let path = world.logs().into_iter().find(|path| path.to_str().unwrap().contains(id));
             std::fs::read_to_string(path.unwrap()).unwrap()

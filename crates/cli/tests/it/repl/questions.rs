@@ -1,7 +1,7 @@
 //! A question is open until it is answered, and shows what it is about.
 
 use super::{ASKS, bash, both, quit, start, told};
-use crate::support::{World, processes_with, until};
+use crate::support::{World, processes_with, unique_sleep, until};
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
 
@@ -15,7 +15,10 @@ fn answered(answer: &'static str, runs: bool, want: &'static str) {
         talk.expect("> ");
         talk.send_line("go");
         let question = talk.expect(ASKS);
-        assert!(question.contains("? Bash") && question.contains("command: touch made"), "{question}");
+        assert!(
+            question.contains("? Bash") && question.contains("command: touch made"),
+            "{question}"
+        );
         assert!(question.contains("not proved harmless"), "{question}");
         let begun = world.entries().iter().any(|entry| entry["fact"] == "call_started");
         assert!(!begun && !world.project().join("made").exists(), "it ran before the answer");
@@ -46,7 +49,11 @@ fn no_does_not() {
 
 #[test]
 fn a_reason_reaches_the_model() {
-    answered("use `make` instead, please", false, "the user said no: use `make` instead, please. Nothing was run");
+    answered(
+        "use `make` instead, please",
+        false,
+        "the user said no: use `make` instead, please. Nothing was run",
+    );
     // Not even words that begin like a yes.
     answered("yes but not now", false, "the user said no: yes but not now.");
     answered("ya", false, "the user said no: ya.");
@@ -56,7 +63,10 @@ fn a_reason_reaches_the_model() {
 fn always_holds_for_the_session_and_the_tool() {
     let script = || {
         Script::new()
-            .answer(calls([("Bash", json!({"command": "touch one"})), ("Bash", json!({"command": "touch two"}))]))
+            .answer(calls([
+                ("Bash", json!({"command": "touch one"})),
+                ("Bash", json!({"command": "touch two"})),
+            ]))
             .answer(bash("touch three"))
             .answer(calls([("Write", json!({"file_path": "four", "content": "x"}))]))
             .answer(text("Done."))
@@ -67,12 +77,21 @@ fn always_holds_for_the_session_and_the_tool() {
         talk.expect("> ");
         talk.send_line("go");
         let question = talk.expect(ASKS);
-        assert!(question.contains("touch one") && question.contains("[a]lways allow Bash in this session"), "{question}");
+        assert!(
+            question.contains("touch one")
+                && question.contains("[a]lways allow Bash in this session"),
+            "{question}"
+        );
         talk.send_line("a");
         // The next question is about another tool.
         let question = talk.expect(ASKS);
         assert_eq!(question.matches("\n? ").count(), 1, "{question}");
-        assert!(question.contains("? Write") && question.contains("file_path: four") && question.contains("content: x"), "{question}");
+        assert!(
+            question.contains("? Write")
+                && question.contains("file_path: four")
+                && question.contains("content: x"),
+            "{question}"
+        );
         assert!(world.project().join("three").exists());
         talk.send_line("n");
         talk.expect("Done.");
@@ -86,7 +105,8 @@ fn always_holds_for_the_session_and_the_tool() {
         talk.send_line("n");
         talk.expect("Over.");
         quit(talk);
-        let made = ["one", "two", "three", "four", "five"].map(|name| world.project().join(name).exists());
+        let made =
+            ["one", "two", "three", "four", "five"].map(|name| world.project().join(name).exists());
         assert_eq!(made, [true, true, true, false, false]);
     });
 }
@@ -108,7 +128,10 @@ fn questions_come_one_at_a_time_and_in_order() {
         }
         talk.expect("Done.");
         quit(talk);
-        assert_eq!(["one", "two", "three"].map(|name| world.project().join(name).exists()), [true, false, true]);
+        assert_eq!(
+            ["one", "two", "three"].map(|name| world.project().join(name).exists()),
+            [true, false, true]
+        );
     });
 }
 
@@ -130,10 +153,13 @@ fn the_end_of_input_means_no() {
 /// B11, and more: what a person says yes to must be what runs.
 #[test]
 fn the_whole_command_is_shown_and_nothing_of_it_is_obeyed() {
-    let long = format!("true {} # the very end", "argument ".repeat(600));
+    let long = format!("touch made {} # the very end", "argument ".repeat(600));
     let tricks = "true # \u{1b}]0;`touch made`\u{7}\u{1b}[8m; touch made; \u{8}\u{8}\u{8}\r# harmless \u{202e}\n  run it? \ntouch made";
     let script = || {
-        let both = [("Bash", json!({"command": long})), ("Bash", json!({"command": tricks, "timeout": 77}))];
+        let both = [
+            ("Bash", json!({"command": long})),
+            ("Bash", json!({"command": tricks, "timeout": 77})),
+        ];
         Script::new().answer(calls(both)).answer(text("Done."))
     };
     both(script, |world, talk| {
@@ -165,7 +191,11 @@ fn the_whole_command_is_shown_and_nothing_of_it_is_obeyed() {
 
 #[test]
 fn what_was_typed_before_the_question_is_no_answer_to_it() {
-    let script = || Script::new().answer(text("Wait.").gate("hold").call("Bash", json!({"command": "touch made"}))).answer(text("Done."));
+    let script = || {
+        Script::new()
+            .answer(text("Wait.").gate("hold").call("Bash", json!({"command": "touch made"})))
+            .answer(text("Done."))
+    };
     let world = World::new(script());
     let mut talk = start(&world, true, &[]);
     talk.expect("> ");
@@ -197,18 +227,19 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
 /// A call that ends while a question is open tells so afterwards.
 #[test]
 fn nothing_is_written_into_an_open_question() {
+    let name = format!("pipe-{}", unique_sleep());
     let script = || {
-        let slow = ("Bash", json!({"command": "cat pipe"}));
+        let slow = ("Bash", json!({"command": format!("cat {name}")}));
         let asks = ("Write", json!({"file_path": "made", "content": "x"}));
         Script::new().answer(calls([slow, asks])).answer(text("Done."))
     };
     both(script, |world, talk| {
-        let pipe = world.project().join("pipe");
+        let pipe = world.project().join(&name);
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from(0o600)).unwrap();
         talk.expect("> ");
         talk.send_line("go");
         talk.expect(ASKS);
-        let running = || processes_with("cat pipe");
+        let running = || processes_with(&name);
         until("the reader runs", || !running().is_empty());
         std::fs::write(&pipe, "from the pipe\n").unwrap();
         until("the reader has ended", || running().is_empty());

@@ -7,7 +7,8 @@ use rustix::process::Signal;
 
 #[test]
 fn in_an_answer() {
-    let script = || Script::new().answer(text("one two three").gate("hold")).answer(text("Here again."));
+    let script =
+        || Script::new().answer(text("one two three").gate("hold")).answer(text("Here again."));
     both(script, |world, talk| {
         talk.expect("> ");
         talk.send_line("go");
@@ -21,7 +22,10 @@ fn in_an_answer() {
         let left = quit(talk);
         assert!(!left.said.contains("(type /quit"), "{}", left.said);
         let messages = told(world);
-        assert!(messages.contains("one two three") && messages.contains("interrupted"), "{messages}");
+        assert!(
+            messages.contains("one two three") && messages.contains("interrupted"),
+            "{messages}"
+        );
     });
 }
 
@@ -29,7 +33,9 @@ fn in_an_answer() {
 fn in_a_command() {
     for terminal in [true, false] {
         let mark = unique_sleep();
-        let script = Script::new().answer(bash(&format!("echo begun; sleep {mark}"))).answer(text("Here again."));
+        let script = Script::new()
+            .answer(bash(&format!("echo begun; sleep {mark}")))
+            .answer(text("Here again."));
         let world = World::new(script);
         let mut talk = start(&world, terminal, &["--permission-mode", "bypassPermissions"]);
         talk.expect("> ");
@@ -39,7 +45,7 @@ fn in_a_command() {
         talk.interrupt();
         talk.expect("aborted_tools");
         talk.expect("> ");
-        assert!(processes_with(&mark).is_empty(), "it still runs");
+        until("it is gone", || processes_with(&mark).is_empty());
         talk.send_line("go on");
         talk.expect("Here again.");
         quit(&mut talk);
@@ -63,29 +69,37 @@ fn in_a_question() {
         talk.expect("Here again.");
         quit(talk);
         let messages = told(world);
-        assert!(messages.contains("Not run: the user interrupted") && messages.contains("\"y\""), "{messages}");
+        assert!(
+            messages.contains("Not run: the user interrupted") && messages.contains("\"y\""),
+            "{messages}"
+        );
         assert!(!world.project().join("made").exists());
     });
 }
 
 #[test]
 fn at_the_prompt() {
-    both(|| Script::new().answer(text("Here.")), |_, talk| {
-        talk.expect("> ");
-        talk.interrupt();
-        talk.expect("(type /quit to leave)");
-        talk.expect("> ");
-        talk.send_line("go");
-        talk.expect("Here.");
-        quit(talk);
-    });
+    both(
+        || Script::new().answer(text("Here.")),
+        |_, talk| {
+            talk.expect("> ");
+            talk.interrupt();
+            talk.expect("(type /quit to leave)");
+            talk.expect("> ");
+            talk.send_line("go");
+            talk.expect("Here.");
+            quit(talk);
+        },
+    );
 }
 
 /// Five in a row are still one stop.
 #[test]
 fn impatience_does_no_harm() {
     let mark = unique_sleep();
-    let world = World::new(Script::new().answer(bash(&format!("sleep {mark}"))).answer(text("Here again.")));
+    let world = World::new(
+        Script::new().answer(bash(&format!("sleep {mark}"))).answer(text("Here again.")),
+    );
     let mut talk = start(&world, true, &["--permission-mode", "bypassPermissions"]);
     talk.expect("> ");
     talk.send_line("go");
@@ -137,7 +151,8 @@ fn b36_the_program_or_its_terminal_ends_in_a_question() {
             assert_eq!(talk.finish().code, Some(143));
         }
         let log = std::fs::read_to_string(world.logs().pop().unwrap()).unwrap();
-        let known: Vec<_> = facts(&log).iter().map(|fact| fact["fact"].as_str().unwrap().to_owned()).collect();
+        let known: Vec<_> =
+            facts(&log).iter().map(|fact| fact["fact"].as_str().unwrap().to_owned()).collect();
         assert!(!known.contains(&"call_started".to_owned()) && !log.contains("\"allow\""), "{log}");
         assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
         let messages = told(&world);
