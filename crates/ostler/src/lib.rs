@@ -1,20 +1,38 @@
 //! Ostler as a library: ask a question, or keep an engine and talk to it.
 //!
-//! ```no_run
+//! ```standalone_crate
 //! use futures_util::StreamExt;
 //! use ostler::{Engine, Event, Options};
 //!
 //! fn main() -> Result<(), ostler::Error> {
 //!     let init = ostler::init(); // first: the same program also serves as its own supervisor
-//!     let key = ostler::api_key("my key", "sk-ant-…");
-//!     let engine = Engine::open(&init, Options::new("/path/to/project", key))?;
+//!     let options = Options::new("/path/to/project", ostler::api_key("my key", "sk-ant-…"));
+//! #   let (folder, server) = (tempfile::tempdir().unwrap(), scripted());
+//! #   std::fs::write(folder.path().join("README"), "It counts horses.").unwrap();
+//! #   let base_url = Some(server.url());
+//! #   let options = Options { cwd: folder.path().into(), base_url, model: "scripted".into(), ..options };
+//!     let engine = Engine::open(&init, options)?;
 //!     ostler::block_on(async {
 //!         let mut turn = engine.submit("What does this project do?");
+//! #       let mut told = String::new();
 //!         while let Some(event) = turn.next().await {
+//! #           if let Event::TextDelta(text) = &event { told += text }
 //!             if let Event::TextDelta(text) = event { print!("{text}") }
 //!         }
+//! #       assert_eq!(told, "I look.It counts horses.");
+//! #       assert_eq!(server.rejected(), Vec::<String>::new());
 //!     })
 //! }
+//! #
+//! # /// Has the file read by a command, and repeats it.
+//! # fn scripted() -> ostler_model_server::ModelServer {
+//! #     use ostler_model_server::{ModelServer, Script, text};
+//! #     let look = text("I look.").call("Bash", serde_json::json!({"command": "cat README"}));
+//! #     let repeat = |request: &ostler_model_server::Recorded| {
+//! #         text(request.tool_results()[0]["content"].as_str().unwrap_or("nothing"))
+//! #     };
+//! #     ModelServer::start(Script::new().answer(look).by(repeat)).unwrap()
+//! # }
 //! ```
 //!
 //! Invariants

@@ -17,11 +17,7 @@ pub(crate) struct Opened {
 }
 
 pub(crate) fn open(options: &Options, cwd: &Path) -> Result<Opened, Error> {
-    let Some(home) = &options.home else {
-        let store = MemoryStore::new();
-        let loaded = create(&store, fresh_id(), cwd)?;
-        return Ok(Opened { loaded, blobs: store.blobs() });
-    };
+    let Some(home) = &options.home else { return in_memory(&options.session, cwd) };
     let store = match options.fault {
         None => FileStore::new(home)?,
         Some(fault) => FileStore::with_fault(home, fault)?,
@@ -43,6 +39,21 @@ pub(crate) fn open(options: &Options, cwd: &Path) -> Result<Opened, Error> {
             store.fork(&from, first_entry(fresh_id(), cwd, Some(fork)))?
         }
     };
+    Ok(Opened { loaded, blobs: store.blobs() })
+}
+
+/// A memory that begins empty has no session to go on with.
+fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
+    let id = match session {
+        SessionChoice::New | SessionChoice::Continue => fresh_id(),
+        SessionChoice::Named(id) => id.clone(),
+        SessionChoice::Resume(id) | SessionChoice::Fork(Some(id)) => {
+            return Err(StoreError::NotFound(SessionId::new(id.as_str())).into());
+        }
+        SessionChoice::Fork(None) => return Err(Error::NothingToFork),
+    };
+    let store = MemoryStore::new();
+    let loaded = create(&store, id, cwd)?;
     Ok(Opened { loaded, blobs: store.blobs() })
 }
 

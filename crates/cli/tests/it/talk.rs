@@ -3,7 +3,7 @@
 use crate::support::PATIENCE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{OptionalActions, Termios, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -78,6 +78,14 @@ impl Talk {
     /// How the terminal treats what is typed and written.
     pub fn modes(&self) -> Termios {
         tcgetattr(self.terminal.as_ref().expect("a terminal")).unwrap()
+    }
+
+    /// As a program does that draws on the whole screen.
+    pub fn make_raw(&self) {
+        let mut modes = self.modes();
+        modes.make_raw();
+        tcsetattr(self.terminal.as_ref().expect("a terminal"), OptionalActions::Now, &modes)
+            .unwrap();
     }
 
     pub fn send(&self, text: impl AsRef<[u8]>) {

@@ -59,6 +59,9 @@ fn b25_the_terminal_is_left_as_it_was_found() {
             left.said
         );
         assert_eq!(commands_in(&left.said), [] as [&str; 0], "{command}");
+        // A change would have been seen.
+        talk.make_raw();
+        assert_ne!(format!("{:?}", talk.modes()), before);
         world.assert_never_rejected();
     }
 }
@@ -138,14 +141,19 @@ fn b11_nothing_foreign_commands_the_terminal() {
     world.assert_never_rejected();
 }
 
-/// What a person typed is shown again in listings.
+/// What a person typed is shown again in listings and in complaints.
 #[test]
-fn b11_listings_are_words() {
+fn b11_listings_and_complaints_are_words() {
     let world = World::new(Script::new().answer(text("ok")).forever());
     world.run(&["-p", "a title \u{1b}]0;TITLE\u{7}\u{1b}[2J with commands"]);
     let left = Talk::on_terminal(&world.command(&["sessions"])).finish();
     assert_eq!(left.code, Some(0));
     assert!(left.said.contains("with commands"), "{}", left.said);
+    assert_eq!(commands_in(&left.said), [] as [&str; 0], "{:?}", left.said);
+    let odd = "missing\u{1b}]0;TITLE\u{7}\u{9b}2J\nfolder";
+    let left = Talk::on_terminal(&world.command(&["-p", "go", "--add-dir", odd])).finish();
+    assert_eq!(left.code, Some(3), "{}", left.said);
+    assert!(left.said.contains("missing") && left.said.lines().count() == 1, "{:?}", left.said);
     assert_eq!(commands_in(&left.said), [] as [&str; 0], "{:?}", left.said);
 }
 

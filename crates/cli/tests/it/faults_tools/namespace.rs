@@ -10,6 +10,7 @@ pub struct Namespace {
 
 impl Namespace {
     /// None, and a line that says so, where the system does not allow it.
+    #[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
     pub fn new() -> Option<Self> {
         let ways = [vec!["--mount"], vec!["--mount", "--map-root-user"]];
         let works = |way: &Vec<&str>| {

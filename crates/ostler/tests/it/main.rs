@@ -1,0 +1,77 @@
+//! The library against the scripted model. Commands need a supervisor, which is this program itself: so it has a main
+//! of its own, which begins as every program that uses the library does.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod opening;
+mod sessions;
+mod stopping;
+mod streams;
+mod support;
+
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::process::ExitCode;
+use std::time::Duration;
+
+type Case = Pin<Box<dyn Future<Output = ()>>>;
+type Named = (&'static str, fn() -> Case);
+
+/// A hang is a failure, not a wait.
+const LIMIT: Duration = Duration::from_secs(60);
+
+macro_rules! cases {
+    ($($module:ident: $($name:ident)*;)*) => {
+        [$($((concat!(stringify!($module), "::", stringify!($name)), || Box::pin($module::$name()) as Case)),*),*]
+    };
+}
+
+fn all() -> impl IntoIterator<Item = Named> {
+    let cases: [Named; _] = cases! {
+        streams:
+            nothing_happens_unless_it_is_read
+            a_reader_that_stops_holds_the_model_back
+            a_turn_with_tools_is_told_in_order
+            two_turns_share_the_session;
+        stopping:
+            dropping_in_an_answer_closes_the_request
+            dropping_in_a_command_ends_it_and_the_next_turn_tells
+            dropping_withdraws_a_question
+            an_interrupt_ends_the_answer_in_order
+            an_interrupt_ends_a_command_in_order
+            an_interrupt_without_a_turn_does_nothing
+            a_closed_engine_runs_no_command;
+        sessions:
+            another_engine_goes_on
+            a_session_has_one_owner
+            without_a_home_everything_stays_in_memory
+            without_a_home_there_is_nothing_to_resume;
+        opening:
+            what_is_wrong_is_said_and_nothing_is_left_behind
+            a_budget_needs_a_price
+            only_chosen_tools_are_offered
+            an_approver_of_ones_own;
+    };
+    cases
+}
+
+fn main() -> ExitCode {
+    let _ = ostler::init();
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let (mut passed, mut failed) = (0, Vec::new());
+    for (name, case) in all() {
+        if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        let run =
+            async { tokio::time::timeout(LIMIT, AssertUnwindSafe(case()).catch_unwind()).await };
+        let ok = matches!(runtime.block_on(run), Ok(Ok(())));
+        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
+        if ok { passed += 1 } else { failed.push(name) }
+    }
+    let word = if failed.is_empty() { "ok" } else { "FAILED" };
+    println!("\ntest result: {word}. {passed} passed; {} failed {failed:?}\n", failed.len());
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,102 @@
+//! A session belongs to a home, not to an engine.
+
+use crate::support::{World, finished, open};
+use ostler::{Engine, Error, Options, SessionChoice, SessionId, StoreError, Terminal};
+use ostler_model_server::{Script, calls, text};
+use serde_json::json;
+
+pub async fn another_engine_goes_on() {
+    let world = World::new(Script::new().answer(text("noted")).forever());
+    let first = open(world.on_disk());
+    let id = first.session_id().to_string();
+    finished(first.submit("remember the horse")).await;
+    drop(first);
+    let choices = [
+        SessionChoice::Resume(id.clone()),
+        SessionChoice::Resume(id[..13].to_owned()),
+        SessionChoice::Continue,
+    ];
+    for (n, session) in choices.into_iter().enumerate() {
+        let engine = open(Options { session: session.clone(), ..world.on_disk() });
+        assert_eq!(engine.session_id().as_str(), id, "{session:?}");
+        assert_eq!(
+            finished(engine.submit(format!("prompt {n}"))).await.terminal,
+            Terminal::Completed
+        );
+        let messages = world.told(n + 1);
+        assert!(
+            messages.contains("remember the horse") && messages.contains("noted"),
+            "{messages}"
+        );
+        assert_eq!(messages.matches("<environment>").count(), 1, "{messages}");
+    }
+    let listed =
+        ostler::list_sessions(&world.root().join("home"), &world.project().canonicalize().unwrap())
+            .unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].title.as_str(), listed[0].messages), ("remember the horse", 8));
+    world.assert_never_rejected();
+}
+
+pub async fn a_session_has_one_owner() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    let owner = open(world.on_disk());
+    let id = owner.session_id().clone();
+    finished(owner.submit("mine")).await;
+    let taking = |session| Engine::open(&ostler::init(), Options { session, ..world.on_disk() });
+    let refused = taking(SessionChoice::Resume(id.to_string())).err().unwrap();
+    assert!(matches!(refused, Error::Store(StoreError::Locked { .. })), "{refused}");
+    let refused = taking(SessionChoice::Named(id.clone())).err().unwrap();
+    assert!(matches!(refused, Error::Store(StoreError::Exists(_))), "{refused}");
+    let copy = taking(SessionChoice::Fork(Some(id.to_string()))).unwrap();
+    assert_ne!(*copy.session_id(), id);
+    finished(copy.submit("in the copy")).await;
+    assert!(world.told(1).contains("\"mine\""));
+    finished(owner.submit("in the original")).await;
+    assert!(!world.told(2).contains("in the copy"));
+    drop(owner);
+    taking(SessionChoice::Resume(id.to_string())).unwrap();
+    world.assert_never_rejected();
+}
+
+pub async fn without_a_home_everything_stays_in_memory() {
+    let script = Script::new()
+        .answer(calls([
+            ("Read", json!({"file_path": "a.txt"})),
+            ("Bash", json!({"command": "cat a.txt"})),
+        ]))
+        .answer(text("first"))
+        .answer(text("second"));
+    let world = World::new(script);
+    std::fs::write(world.project().join("a.txt"), "a line\n".repeat(20_000)).unwrap();
+    let before = world.files();
+    let engine = world.engine();
+    finished(engine.submit("one")).await;
+    finished(engine.submit("two")).await;
+    assert!(world.told(2).contains("\"one\"") && world.told(2).contains("first"));
+    // A result that is too long has no place to be kept, and says so.
+    let result = world.server.requests()[1].tool_results()[1]["content"].to_string();
+    assert!(
+        result.contains("not kept as a file") && !result.contains("The whole is in"),
+        "{result}"
+    );
+    drop(engine);
+    assert_eq!(world.files(), before);
+    world.assert_never_rejected();
+}
+
+pub async fn without_a_home_there_is_nothing_to_resume() {
+    let world = World::new(Script::new());
+    let opening = |session| Engine::open(&ostler::init(), Options { session, ..world.options() });
+    let id = "6f1d0e52-6a44-4f0e-9c5b-0d8f3f2b7a11";
+    for session in [SessionChoice::Resume(id.into()), SessionChoice::Fork(Some(id.into()))] {
+        let error = opening(session).err().unwrap();
+        assert!(matches!(error, Error::Store(StoreError::NotFound(_))), "{error}");
+    }
+    assert!(matches!(opening(SessionChoice::Fork(None)).err().unwrap(), Error::NothingToFork));
+    assert_eq!(
+        opening(SessionChoice::Named(SessionId::new(id))).unwrap().session_id().as_str(),
+        id
+    );
+    opening(SessionChoice::Continue).unwrap();
+}

@@ -1,0 +1,162 @@
+//! A turn that is given up, or ended in order, leaves nothing running and a session that tells the truth.
+
+use crate::support::{
+    PATIENCE, World, becomes, finished, is_text, open, runs, unique_sleep, until,
+};
+use ostler::{Approver, BoxFuture, Event, Mode, Question, Reply, Terminal};
+use ostler_model_server::{Outcome, Script, calls, text};
+use serde_json::json;
+use std::sync::Arc;
+
+pub async fn dropping_in_an_answer_closes_the_request() {
+    let script =
+        Script::new().answer(text("never to be").gate("hold").say(" finished")).answer(text("ok"));
+    let world = World::new(script);
+    let engine = world.engine();
+    let mut turn = engine.submit("the first");
+    until(&mut turn, is_text).await;
+    drop(turn);
+    assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), Outcome::ClientGone);
+    let end = finished(engine.submit("the second")).await;
+    assert_eq!((end.terminal, end.text.as_str()), (Terminal::Completed, "ok"));
+    let messages = world.told(1);
+    assert!(messages.contains("the first") && messages.contains("the second"), "{messages}");
+    // An answer that nobody took to its end was not given.
+    assert!(!messages.contains("never to be") && !messages.contains("\"assistant\""), "{messages}");
+    world.assert_never_rejected();
+}
+
+pub async fn dropping_in_a_command_ends_it_and_the_next_turn_tells() {
+    let mark = unique_sleep();
+    let script = Script::new()
+        .answer(calls([
+            ("Bash", json!({"command": "echo quick"})),
+            ("Bash", json!({"command": format!("echo x >> effects; sleep {mark}")})),
+            ("Bash", json!({"command": "touch never"})),
+        ]))
+        .answer(text("ok"));
+    let world = World::new(script);
+    let engine = world.engine();
+    let mut turn = engine.submit("go");
+    // The quick one is told first; the slow one has begun by then or begins now.
+    until(&mut turn, |event| matches!(event, Event::CallStarted { input, .. } if input.to_string().contains("sleep"))).await;
+    // A turn does nothing unless it is read, but what it has started runs.
+    becomes("the command runs", || runs(&mark)).await;
+    drop(turn);
+    becomes("the command has ended", || !runs(&mark)).await;
+    let end = finished(engine.submit("what happened?")).await;
+    assert_eq!(end.terminal, Terminal::Completed);
+    let results = world.server.requests()[1].messages()[2]["content"].clone();
+    let told = |n: usize| results[n]["content"].to_string();
+    assert!(told(0).contains("quick"), "{results}");
+    assert!(told(1).contains("may have taken effect"), "{results}");
+    assert!(told(2).contains("Not run"), "{results}");
+    assert_eq!(std::fs::read_to_string(world.project().join("effects")).unwrap(), "x\n");
+    assert!(!world.project().join("never").exists());
+    world.assert_never_rejected();
+}
+
+/// Never answers, and tells when it was asked and when the question was withdrawn.
+struct Silent(Arc<tokio::sync::Notify>, Arc<tokio::sync::Notify>);
+
+impl Approver for Silent {
+    fn ask(&self, _: Question) -> BoxFuture<'_, Reply> {
+        struct Withdrawn(Arc<tokio::sync::Notify>);
+        impl Drop for Withdrawn {
+            fn drop(&mut self) {
+                self.0.notify_one();
+            }
+        }
+        let withdrawn = Withdrawn(self.1.clone());
+        self.0.notify_one();
+        Box::pin(async move {
+            let _withdrawn = withdrawn;
+            std::future::pending().await
+        })
+    }
+}
+
+pub async fn dropping_withdraws_a_question() {
+    let script = Script::new()
+        .answer(calls([("Bash", json!({"command": "touch never"}))]))
+        .answer(text("ok"));
+    let world = World::new(script);
+    let (asked, withdrawn) = (Arc::default(), Arc::default());
+    let mut options = world.options();
+    options.mode = Mode::Default;
+    options.approver = Arc::new(Silent(Arc::clone(&asked), Arc::clone(&withdrawn)));
+    let engine = open(options);
+    let mut turn = engine.submit("go");
+    until(&mut turn, |event| matches!(event, Event::CallAsked { .. })).await;
+    asked.notified().await;
+    drop(turn);
+    withdrawn.notified().await;
+    assert_eq!(finished(engine.submit("and?")).await.terminal, Terminal::Completed);
+    assert!(world.told(1).contains("Not run"), "{}", world.told(1));
+    assert!(!world.project().join("never").exists());
+    world.assert_never_rejected();
+}
+
+pub async fn an_interrupt_ends_the_answer_in_order() {
+    let script = Script::new().answer(text("half of it").gate("hold")).answer(text("ok"));
+    let world = World::new(script);
+    let engine = world.engine();
+    let mut turn = engine.submit("go");
+    until(&mut turn, is_text).await;
+    engine.interrupt();
+    assert_eq!(finished(turn).await.terminal, Terminal::AbortedStreaming);
+    assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), Outcome::ClientGone);
+    assert_eq!(finished(engine.submit("go on")).await.terminal, Terminal::Completed);
+    let messages = world.told(1);
+    assert!(messages.contains("half") && messages.contains("interrupted"), "{messages}");
+    world.assert_never_rejected();
+}
+
+pub async fn an_interrupt_ends_a_command_in_order() {
+    let mark = unique_sleep();
+    let command = format!("echo begun; sleep {mark}");
+    let script =
+        Script::new().answer(calls([("Bash", json!({ "command": command }))])).answer(text("ok"));
+    let world = World::new(script);
+    let engine = world.engine();
+    let mut turn = engine.submit("go");
+    until(&mut turn, |event| matches!(event, Event::CallStarted { .. })).await;
+    becomes("the command runs", || runs(&mark)).await;
+    engine.interrupt();
+    assert_eq!(finished(turn).await.terminal, Terminal::AbortedTools);
+    becomes("the command has ended", || !runs(&mark)).await;
+    assert_eq!(finished(engine.submit("go on")).await.terminal, Terminal::Completed);
+    assert!(world.told(1).contains("Stopped by the user"), "{}", world.told(1));
+    world.assert_never_rejected();
+}
+
+/// Neither the turn before nor the turn after is concerned.
+pub async fn an_interrupt_without_a_turn_does_nothing() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    let engine = world.engine();
+    engine.interrupt();
+    assert_eq!(finished(engine.submit("one")).await.terminal, Terminal::Completed);
+    engine.interrupt();
+    assert_eq!(finished(engine.submit("two")).await.terminal, Terminal::Completed);
+    world.assert_never_rejected();
+}
+
+pub async fn a_closed_engine_runs_no_command() {
+    let mark = unique_sleep();
+    let daemon = format!("(setsid sleep {mark} >/dev/null 2>&1 &)");
+    let bash = |command: &str| calls([("Bash", json!({ "command": command }))]);
+    let script = Script::new()
+        .answer(bash(&daemon))
+        .answer(text("ok"))
+        .answer(bash("touch never"))
+        .answer(text("ok"));
+    let world = World::new(script);
+    let engine = world.engine();
+    finished(engine.submit("go")).await;
+    engine.close().await;
+    assert!(!runs(&mark), "close waits until all is gone");
+    finished(engine.submit("more")).await;
+    assert!(world.told(3).contains("shut down"), "{}", world.told(3));
+    assert!(!world.project().join("never").exists());
+    world.assert_never_rejected();
+}

@@ -1,0 +1,127 @@
+//! A project, a home and a model server; and what is asked of a turn.
+
+use futures_util::StreamExt;
+use ostler::{Engine, Event, Finished, Mode, Options, TurnStream};
+use ostler_model_server::{ModelServer, Script};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes that does not hang.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct World {
+    folder: tempfile::TempDir,
+    pub server: ModelServer,
+}
+
+impl World {
+    pub fn new(script: Script) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("project")).unwrap();
+        World { folder, server: ModelServer::start(script).unwrap() }
+    }
+
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.root().join("project")
+    }
+
+    /// In memory, with everything allowed.
+    pub fn options(&self) -> Options {
+        let mut options = Options::new(self.project(), ostler::api_key("a test", "test-key"));
+        options.base_url = Some(self.server.url());
+        options.model = "scripted".into();
+        options.mode = Mode::BypassPermissions;
+        options.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        options.settings.retries = 0;
+        options
+    }
+
+    pub fn on_disk(&self) -> Options {
+        Options { home: Some(self.root().join("home")), ..self.options() }
+    }
+
+    pub fn engine(&self) -> Engine {
+        open(self.options())
+    }
+
+    /// The messages of a request, as JSON text.
+    pub fn told(&self, request: usize) -> String {
+        self.server.requests()[request].json()["messages"].to_string()
+    }
+
+    pub fn assert_never_rejected(&self) {
+        assert_eq!(self.server.rejected(), Vec::<String>::new());
+    }
+
+    /// Every file below the world's folder, with its content.
+    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        fn walk(folder: &Path) -> Vec<PathBuf> {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            entries
+                .flat_map(|e| if e.path().is_dir() { walk(&e.path()) } else { vec![e.path()] })
+                .collect()
+        }
+        let mut files: Vec<_> = walk(self.root())
+            .into_iter()
+            .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+pub fn open(options: Options) -> Engine {
+    Engine::open(&ostler::init(), options).unwrap()
+}
+
+/// Reads on until an event fits.
+pub async fn until(turn: &mut TurnStream, mut fits: impl FnMut(&Event) -> bool) -> Event {
+    loop {
+        let event = turn.next().await.expect("the turn ended first");
+        if fits(&event) {
+            return event;
+        }
+    }
+}
+
+pub fn is_text(event: &Event) -> bool {
+    matches!(event, Event::TextDelta(_))
+}
+
+/// Reads to the end.
+pub async fn finished(mut turn: TurnStream) -> Finished {
+    match until(&mut turn, |event| matches!(event, Event::Finished(_))).await {
+        Event::Finished(finished) => {
+            assert!(turn.next().await.is_none(), "something follows the end");
+            finished
+        }
+        _ => unreachable!(),
+    }
+}
+
+/// A duration for `sleep` that no other process uses.
+pub fn unique_sleep() -> String {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let n = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!("86300.{}{n:04}", std::process::id())
+}
+
+/// Whether a process with this in its command line runs.
+pub fn runs(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.any(|line| String::from_utf8_lossy(&line).contains(mark))
+}
+
+/// Polls until it is so; not being so in time is the failure.
+pub async fn becomes(what: &str, mut so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !so() {
+        assert!(Instant::now() < deadline, "still not so: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
