@@ -71,8 +71,9 @@ impl FileStore {
 
     /// The session of this workspace that was written to last.
     pub fn latest(&self, workspace: &Path) -> Result<Option<SessionId>, StoreError> {
-        let newest =
-            self.by_age(workspace)?.into_iter().find(|(_, _, path)| summary(path, HEAD).is_some());
+        // A session in which nothing was said yet is nothing to go on with.
+        let spoken = |path: &Path| summary(path, HEAD).is_some_and(|summary| summary.messages > 0);
+        let newest = self.by_age(workspace)?.into_iter().find(|(_, _, path)| spoken(path));
         Ok(newest.map(|(_, id, _)| id))
     }
 

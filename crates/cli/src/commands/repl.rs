@@ -114,7 +114,8 @@ impl Repl<'_> {
                 let this = self.engine.session_id().to_string();
                 self.switch(SessionChoice::Fork(Some(this))).await?;
             }
-            _ if command.starts_with('/') => {
+            // A path is no command.
+            _ if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
                 say(&format!("There is no command {}; /help lists them.", visible(command)))?
             }
             _ => return self.turn(line, signals).await,

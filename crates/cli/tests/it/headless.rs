@@ -292,3 +292,14 @@ fn the_demo_tells_its_story() {
         ran.stdout.split_whitespace().find(|w| w.contains("ostler-demo-")).unwrap().to_owned();
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_pipe_that_is_never_closed_does_not_hold_up_a_prompt() {
+    let world = World::new(Script::new().answer(text("ok")));
+    let mut child = world.command(&["-p", "go"]).stdin(Stdio::piped()).spawn().unwrap();
+    let open = child.stdin.take();
+    let ran = finish(child);
+    drop(open);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ok\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("standard input"), "{}", ran.stderr);
+}

@@ -149,3 +149,11 @@ fn a_home_that_cannot_be_used_is_said_at_once() {
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn a_session_in_which_nothing_was_said_is_not_gone_on_with() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    let first = json_run(&world, &["-p", "said"]);
+    assert_eq!(world.run(&[]).code, Some(0), "a line session that ends at once");
+    assert_eq!(id_of(&json_run(&world, &["-p", "more", "--continue"])), id_of(&first));
+}

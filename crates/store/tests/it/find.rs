@@ -76,10 +76,12 @@ fn the_latest_is_the_one_written_to_last() {
         std::fs::File::options().write(true).open(file(n)).unwrap().set_modified(time).unwrap();
     };
     for n in 1..=3 {
-        store.create(opened_in(&id(n), "/w")).unwrap();
+        store.create(opened_in(&id(n), "/w")).unwrap().append(&prompt("go")).unwrap();
         age(n, 1000 - n);
     }
-    store.create(opened_in(&id(9), "/other")).unwrap();
+    store.create(opened_in(&id(9), "/other")).unwrap().append(&prompt("go")).unwrap();
+    // The newest of all, but nothing was said in it.
+    store.create(opened_in(&id(8), "/w")).unwrap();
     assert_eq!(store.latest(Path::new("/w")).unwrap(), Some(id(1)));
     // Of equally old ones the later name.
     age(3, 999);
@@ -88,5 +90,5 @@ fn the_latest_is_the_one_written_to_last() {
     assert_eq!(store.latest(Path::new("/w/")).unwrap(), Some(id(2)));
     let listed: Vec<_> =
         store.list(Path::new("/w")).unwrap().into_iter().map(|info| info.id).collect();
-    assert_eq!(listed, [id(2), id(3), id(1)]);
+    assert_eq!(listed, [id(8), id(2), id(3), id(1)]);
 }
