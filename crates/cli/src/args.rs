@@ -61,8 +61,8 @@ pub struct RunArgs {
     /// What runs without a question
     #[arg(long, value_enum, default_value_t = PermissionMode::Default, value_name = "MODE")]
     pub permission_mode: PermissionMode,
-    /// A further folder to work in
-    #[arg(long, value_name = "FOLDER", num_args = 1..)]
+    /// A further folder to work in; may be given several times
+    #[arg(long, value_name = "FOLDER")]
     pub add_dir: Vec<PathBuf>,
     /// Go on with a session: its id, or the beginning of it
     #[arg(short, long, value_name = "ID", conflicts_with_all = ["continue_", "session_id"])]

@@ -64,7 +64,12 @@ fn code_of(error: &anyhow::Error) -> Code {
         };
     }
     match error.downcast_ref::<Error>() {
-        Some(Error::Rule(_) | Error::UnknownTool { .. }) => Code::Usage,
+        Some(
+            Error::Rule(_)
+            | Error::RuleCase { .. }
+            | Error::RuleRoot(_)
+            | Error::UnknownTool { .. },
+        ) => Code::Usage,
         Some(Error::Workspace { .. } | Error::NoPrice(_) | Error::Model(_) | Error::Exec(_)) => {
             Code::Config
         }

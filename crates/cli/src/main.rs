@@ -12,9 +12,16 @@ mod wire;
 use clap::Parser;
 use std::process::ExitCode;
 
+/// Our environment holds the credential: commands of the same user must not read it out of /proc.
+fn hide_from_commands() {
+    // Where this is refused, nothing is worse than before.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 fn main() -> ExitCode {
     // First: in the supervisor's copy of this program this does not return.
     let init = ostler::init();
+    hide_from_commands();
     std::panic::set_hook(Box::new(exit::report_panic));
     let args = args::Args::parse();
     match std::panic::catch_unwind(|| commands::run(&init, args)) {

@@ -21,6 +21,9 @@ pub fn options(
     options.add_dirs.clone_from(&args.add_dir);
     options.base_url = environment.text("ANTHROPIC_BASE_URL");
     if let Some(model) = args.model.clone().or_else(|| environment.text("ANTHROPIC_MODEL")) {
+        if model.trim().is_empty() {
+            return Err(Wrong::Usage("--model wants a name".into()));
+        }
         options.model = model;
     }
     if args.fallback_model.as_deref().is_some_and(|name| name.contains(',')) {

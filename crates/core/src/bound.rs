@@ -12,8 +12,8 @@ const TAIL: usize = 2_000;
 /// Space for the sentence that says what is missing.
 const NOTE: usize = 600;
 
-/// The output with at most `cap` characters of text. What is longer is stored as a blob and shown by its ends, cut
-/// between lines. Images are left alone: their size is judged where they are read.
+/// The output with at most `cap` characters of text. What is longer is spilled and shown by its ends, cut between
+/// lines. Images are left alone: their size is judged where they are read.
 pub fn bound(output: ToolOutput, cap: usize, blobs: &dyn Blobs) -> ToolOutput {
     let texts = output.content.iter().filter_map(|part| match part {
         ResultPart::Text { text } => Some(text.as_str()),
@@ -33,8 +33,7 @@ pub fn bound(output: ToolOutput, cap: usize, blobs: &dyn Blobs) -> ToolOutput {
 }
 
 fn preview(whole: &str, cap: usize, blobs: &dyn Blobs) -> String {
-    let kept = blobs.put(whole.as_bytes());
-    let (where_, room) = match kept.map(|blob| blobs.path(&blob)) {
+    let (where_, room) = match blobs.spill(whole.as_bytes()) {
         Ok(Some(path)) => (
             format!(
                 "The whole is in {}: use Read with offset and limit, or Grep.",

@@ -13,18 +13,18 @@ struct Kept {
 }
 
 impl Blobs for Kept {
-    fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
-        if self.full {
-            return Err(StoreError::BlobLost("disk full".into()));
-        }
-        self.bytes.lock().unwrap().push(bytes.to_vec());
-        Ok("b".into())
+    fn put(&self, _: &[u8]) -> Result<BlobRef, StoreError> {
+        panic!("an output is spilled, not put among the blobs of every session")
     }
     fn get(&self, _: &BlobRef) -> Result<Vec<u8>, StoreError> {
         Err(StoreError::BlobLost("b".into()))
     }
-    fn path(&self, _: &BlobRef) -> Option<PathBuf> {
-        (!self.no_path).then(|| "/blobs/b".into())
+    fn spill(&self, bytes: &[u8]) -> Result<Option<PathBuf>, StoreError> {
+        if self.full {
+            return Err(StoreError::BlobLost("disk full".into()));
+        }
+        self.bytes.lock().unwrap().push(bytes.to_vec());
+        Ok((!self.no_path).then(|| "/spills/b".into()))
     }
 }
 
@@ -59,7 +59,7 @@ fn what_does_not_fit_is_kept_whole_and_shown_by_its_ends() {
     assert!(text.len() < 5_000);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with(
-        "[The output is long (208894 characters, 20000 lines). The whole is in /blobs/b: "
+        "[The output is long (208894 characters, 20000 lines). The whole is in /spills/b: "
     ));
     assert_eq!(lines[1], "line 1");
     assert_eq!(*lines.last().unwrap(), "line 20000");

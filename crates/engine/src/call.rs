@@ -127,7 +127,7 @@ async fn ask(
         // An error says the same as a message: the question before this one is over.
         let _ = before.await;
     }
-    let reply = if agent.gate.is_allowed(&job.name) {
+    let reply = if agent.gate.is_allowed(&job.name, &job.access) {
         Reply::YesForSession
     } else {
         signals.send(Signal::Asked(index, why.clone()));

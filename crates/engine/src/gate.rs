@@ -39,7 +39,7 @@ impl Gate {
 
     pub(crate) fn judge(&self, tool: &str, access: &Access) -> Decision {
         match decide(tool, access, &self.rules, self.mode, &self.workspace) {
-            Decision::Ask { .. } if self.is_allowed(tool) => {
+            Decision::Ask { .. } if self.is_allowed(tool, access) => {
                 Decision::Allow { why: "the user allowed this tool for the session".into() }
             }
             decision => decision,
@@ -49,7 +49,7 @@ impl Gate {
     pub(crate) async fn ask(&self, question: Question) -> Reply {
         let _turn = self.asking.lock().await;
         // The question before this one may have settled it.
-        if self.is_allowed(&question.tool) {
+        if self.is_allowed(&question.tool, &question.access) {
             return Reply::Yes;
         }
         let tool = question.tool.clone();
@@ -60,7 +60,13 @@ impl Gate {
         reply
     }
 
-    pub(crate) fn is_allowed(&self, tool: &str) -> bool {
-        self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
+    /// The user said yes for the session. Such a yes was given to work in the folder: what leaves it asks again.
+    pub(crate) fn is_allowed(&self, tool: &str, access: &Access) -> bool {
+        let inside = access
+            .reads
+            .iter()
+            .chain(&access.writes)
+            .all(|scope| self.workspace.contains(scope.path()));
+        inside && self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
     }
 }

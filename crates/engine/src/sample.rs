@@ -34,6 +34,7 @@ impl Turn {
         self.out.emit(started).await;
         let (mut answer, since) = (Answer::default(), Instant::now());
         let mut stream = self.agent.model.stream(request);
+        let mut store_failed = false;
         let end = loop {
             tokio::select! {
                 biased;
@@ -47,7 +48,8 @@ impl Turn {
                 }
                 happened = self.tools.happened(), if self.tools.is_busy() => {
                     if self.tell(happened).await.is_err() {
-                        return Outcome::StoreFailed;
+                        store_failed = true;
+                        break SampleEnd::Cancelled;
                     }
                 }
             }
@@ -55,7 +57,7 @@ impl Turn {
         // The connection is given back before anything waits for the calls.
         drop(stream);
         self.tally.api_time(since.elapsed());
-        if self.spend(&answer, &model).is_err() {
+        if self.spend(&answer, &model).is_err() || store_failed {
             return Outcome::StoreFailed;
         }
         self.sealing = (!answer.message_id.is_empty()).then(|| (answer.usage, answer.stop.clone()));

@@ -60,8 +60,9 @@ impl RetryPolicy {
             _ if !worth_it => Decision::GiveUp(GiveUp::Pointless),
             Some(asked) if asked > self.longest_asked => Decision::GiveUp(GiveUp::TooLong(asked)),
             _ if tried.repeats >= tried.allowed => Decision::GiveUp(GiveUp::Exhausted),
-            Some(asked) => Decision::Wait(asked),
-            None => Decision::Wait(self.wait(tried.repeats, chance)),
+            Some(asked) if !asked.is_zero() => Decision::Wait(asked),
+            // "At once" is no advice to a crowd.
+            _ => Decision::Wait(self.wait(tried.repeats, chance)),
         }
     }
 
@@ -132,7 +133,7 @@ mod tests {
             ..TRIED
         };
         assert_eq!(decide(asked(2), 1.0), wait(2_000));
-        assert_eq!(decide(asked(0), 1.0), wait(0));
+        assert_eq!(decide(asked(0), 1.0), wait(625), "at once is no advice to a crowd");
         assert_eq!(decide(asked(120), 1.0), wait(120_000), "above our own cap, and still obeyed");
         assert_eq!(
             decide(asked(121), 1.0),

@@ -1,10 +1,10 @@
 //! An agent that lives across turns.
 
 use crate::error::Error;
-use crate::first_message::with_environment;
 use crate::init::Init;
 use crate::options::Options;
 use crate::session;
+use crate::surroundings::with_surroundings;
 use crate::system::{SystemClock, jitter, today};
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
@@ -16,6 +16,7 @@ use ostler_core::turn::Limits;
 use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run};
 use ostler_exec::Executor;
 use ostler_models::{HttpModel, Provider};
+use ostler_store::spill_folder;
 use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -52,7 +53,8 @@ impl Engine {
         check_tools(executor.clone(), &options, &workspace)?;
         let opened = session::open(&options, &workspace.cwd)?;
         if let Some(home) = &options.home {
-            workspace.readable.push(real(home)?.join("blobs"));
+            // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
+            workspace.readable.extend(spill_folder(&real(home)?, opened.loaded.log.id()));
         }
         let session = Session::fold(opened.loaded.entries).close();
         let tools = toolbox(executor.clone(), &options, &workspace, &session);
@@ -124,10 +126,13 @@ impl Engine {
     /// Starts a turn. One at a time: the log has one order.
     pub fn submit(&self, prompt: impl Into<Message>) -> TurnStream {
         let (view, _) = self.agent.journal.conversation();
-        let mut prompt = prompt.into();
-        if view.is_empty() {
-            prompt = with_environment(prompt, &self.workspace, &today());
-        }
+        let prompt = with_surroundings(
+            prompt.into(),
+            &view,
+            &self.workspace,
+            self.agent.gate.mode(),
+            &today(),
+        );
         let interrupt = CancellationToken::new();
         *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
             interrupt.clone();
@@ -202,9 +207,25 @@ fn system(options: &Options) -> Arc<[String]> {
 
 fn rules(options: &Options, workspace: &Workspace) -> Result<Rules, Error> {
     let parse = |texts: &[String]| {
-        texts.iter().map(|text| Rule::parse(text, workspace)).collect::<Result<Vec<_>, _>>()
+        texts.iter().map(|text| rule(text, workspace)).collect::<Result<Vec<_>, _>>()
     };
     Ok(Rules { allow: parse(&options.allow)?, deny: parse(&options.deny)? })
+}
+
+/// A rule that would silently mean something else than it seems to is refused.
+fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
+    let rule = Rule::parse(text, workspace)?;
+    let twin = |name: &&&str| name.eq_ignore_ascii_case(&rule.tool) && **name != rule.tool;
+    if let Some(name) = ostler_tools::NAMES.iter().find(twin) {
+        return Err(Error::RuleCase { rule: text.to_owned(), name: (*name).to_owned() });
+    }
+    let pattern = text.split_once('(').map_or("", |(_, rest)| rest);
+    let first = pattern.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let absolute = pattern.starts_with('/') && !pattern.starts_with("//") && !first.is_empty();
+    if absolute && Path::new("/").join(first).exists() && !workspace.cwd.join(first).exists() {
+        return Err(Error::RuleRoot(text.to_owned()));
+    }
+    Ok(rule)
 }
 
 /// A tool that is denied as a whole is not offered at all.

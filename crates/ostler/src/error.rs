@@ -11,6 +11,12 @@ pub enum Error {
     Workspace { path: PathBuf, why: String },
     #[error(transparent)]
     Rule(#[from] RuleError),
+    #[error("\"{rule}\": the tool is spelled {name}")]
+    RuleCase { rule: String, name: String },
+    #[error(
+        "\"{0}\": a pattern that begins with / is meant from the working folder. Write // for an absolute path"
+    )]
+    RuleRoot(String),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]

@@ -44,10 +44,10 @@ mod ask;
 mod command;
 mod engine;
 mod error;
-mod first_message;
 mod init;
 mod options;
 mod session;
+mod surroundings;
 mod system;
 
 pub use ask::ask;

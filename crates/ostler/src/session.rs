@@ -39,7 +39,8 @@ pub(crate) fn open(options: &Options, cwd: &Path) -> Result<Opened, Error> {
             store.fork(&from, first_entry(fresh_id(), cwd, Some(fork)))?
         }
     };
-    Ok(Opened { loaded, blobs: store.blobs() })
+    let blobs = store.blobs_of(loaded.log.id());
+    Ok(Opened { loaded, blobs })
 }
 
 /// A memory that begins empty has no session to go on with.

@@ -14,11 +14,13 @@
 //!   (`BASH_FUNC_*`), no preloaded libraries (`LD_*`) and a `PATH` whose folders the agent cannot write;
 //! - with `git: true`, [`GIT_OVERRIDES`] are set and the text runs behind [`GIT_PRELUDE`];
 //! - `reads` names files as written. Whether one is inside the workspace, a link, a pipe or a secret is for the gate
-//!   to see.
+//!   to see;
+//! - with `git: true`, the repository that git finds lies in the workspace and is plain: its configuration has no
+//!   filters (git runs them when it compares files with the index) and includes nothing. That takes looking at files,
+//!   so whoever runs the text sees to it.
 //!
-//! What remains: git still runs clean and process filters of its configuration when it compares files with the
-//! index, and `git diff` may refresh the times kept in the index. So git configuration must be protected against
-//! writes, and even proved commands belong into the sandbox.
+//! What remains: filters of the user's own configuration run, and `git diff` may refresh the times kept in the index.
+//! So git configuration must be protected against writes, and even proved commands belong into the sandbox.
 //!
 //! Deliberately absent: rules and decisions (`core`), running anything (`exec`), and for now control flow,
 //! substitutions, wrappers, and the search for danger in texts that are not harmless.

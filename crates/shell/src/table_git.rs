@@ -42,10 +42,12 @@ pub const GIT_OVERRIDES: &[(&str, &str)] = &[
 ];
 
 /// Stands before a script whose proof says `git`: external diff and text conversion have no switch in the
-/// environment, so every git that shows differences is told on its command line.
+/// environment, so every git that shows differences is told on its command line. Neither has looking into submodules,
+/// for which git starts another git under the submodule's own configuration, filters included.
 pub const GIT_PRELUDE: &str = r#"git() {
   case "$1" in
-    diff|log|show) command git "$1" --no-ext-diff --no-textconv "${@:2}" ;;
+    diff|log|show) command git "$1" --no-ext-diff --no-textconv --ignore-submodules=dirty "${@:2}" ;;
+    status) command git status --ignore-submodules=dirty "${@:2}" ;;
     *) command git "$@" ;;
   esac
 }
@@ -95,7 +97,7 @@ macro_rules! diff_values {
             ("diff-filter", Glued, Value::Name),
             ("abbrev", Maybe, Value::Number),
             ("inter-hunk-context", Glued, Value::Number),
-            ("ignore-submodules", Maybe, Value::OneOf(&["none", "untracked", "dirty", "all"])),
+            ("ignore-submodules", Maybe, Value::OneOf(&["dirty", "all"])),
             $($more),*
         ]
     };
@@ -185,7 +187,7 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             ("porcelain", Maybe, Value::OneOf(&["1", "2", "v1", "v2"])),
             ("untracked-files", Maybe, Value::OneOf(&["no", "normal", "all"])),
             ("ignored", Maybe, Value::OneOf(&["traditional", "no", "matching"])),
-            ("ignore-submodules", Maybe, Value::OneOf(&["none", "untracked", "dirty", "all"])),
+            ("ignore-submodules", Maybe, Value::OneOf(&["dirty", "all"])),
         ],
         operands: Operands::Revisions,
         matches: &[
@@ -199,6 +201,7 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git",
             "git status -v",
             "git status --verbose",
+            "git status --ignore-submodules=none",
             "git status --porc",
             "git statusfoo",
             "git -c a=b status",
@@ -244,6 +247,7 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git --paginate diff",
             "git -P diff",
             "git diff --submodule=log",
+            "git diff --ignore-submodules=untracked",
             "git diff --color-moved",
             "git diff /dev/zero a",
         ],

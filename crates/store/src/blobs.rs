@@ -1,8 +1,8 @@
 //! Content by its hash: a file is whole under its name, or it is not there.
 
 use crate::files::{self, Refused, io_error};
-use crate::layout::hex;
-use ostler_core::ids::BlobRef;
+use crate::layout::{hex, is_file_name};
+use ostler_core::ids::{BlobRef, SessionId};
 use ostler_core::ports::{Blobs, StoreError};
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
@@ -18,14 +18,27 @@ pub(crate) const MAX_BLOB: u64 = 1 << 30;
 const TRIES: usize = 100;
 
 pub struct FileBlobs {
+    home: PathBuf,
     root: PathBuf,
+    spills: Option<PathBuf>,
+}
+
+/// Where a session's long outputs stand, made by the first of them; none for a name that cannot be a file's.
+pub fn spill_folder(home: &Path, session: &SessionId) -> Option<PathBuf> {
+    is_file_name(session).then(|| home.join("spills").join(session.as_str()))
 }
 
 impl FileBlobs {
     /// Blobs of this home folder, which is made if it is missing.
     pub fn new(home: impl AsRef<Path>) -> Result<Self, StoreError> {
         files::home(home.as_ref())?;
-        Ok(FileBlobs { root: home.as_ref().join("blobs") })
+        let home = home.as_ref().to_owned();
+        Ok(FileBlobs { root: home.join("blobs"), home, spills: None })
+    }
+
+    pub(crate) fn spilling(&self, session: &SessionId) -> FileBlobs {
+        let spills = spill_folder(&self.home, session);
+        FileBlobs { home: self.home.clone(), root: self.root.clone(), spills }
     }
 
     fn place(&self, blob: &BlobRef) -> Option<PathBuf> {
@@ -54,19 +67,10 @@ impl FileBlobs {
 
 impl Blobs for FileBlobs {
     fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
-        let size = bytes.len() as u64;
-        if size > MAX_BLOB {
-            return Err(io_error(
-                "store a blob in",
-                &self.root,
-                format!("it has {size} bytes; the limit is {MAX_BLOB}"),
-            ));
-        }
+        check_size(bytes, &self.root)?;
         let blob = name_of(bytes);
         let path = self.place(&blob).ok_or_else(|| StoreError::BlobLost(blob.to_string()))?;
-        let there =
-            fs::symlink_metadata(&path).is_ok_and(|there| there.is_file() && there.len() == size);
-        if !there {
+        if !is_there(&path, bytes) {
             self.store(&path, bytes)?;
         }
         Ok(blob)
@@ -83,10 +87,38 @@ impl Blobs for FileBlobs {
         if name_of(&bytes) == *blob { Ok(bytes) } else { Err(lost()) }
     }
 
-    fn path(&self, blob: &BlobRef) -> Option<PathBuf> {
-        self.place(blob)
-            .filter(|path| fs::symlink_metadata(path).is_ok_and(|there| there.is_file()))
+    fn spill(&self, bytes: &[u8]) -> Result<Option<PathBuf>, StoreError> {
+        let Some(folder) = &self.spills else { return Ok(None) };
+        check_size(bytes, folder)?;
+        let path = folder.join(format!("{}.txt", name_of(bytes)));
+        if !is_there(&path, bytes) {
+            files::private_folder(folder.parent().unwrap_or(&self.home))?;
+            files::private_folder(folder)?;
+            // Not synced: after a loss of power the ends that were shown are enough.
+            let (mut file, temporary) = temporary_in(folder)?;
+            file.write_all(bytes).and_then(|()| fs::rename(&temporary, &path)).map_err(
+                |error| {
+                    fs::remove_file(&temporary).ok();
+                    io_error("keep the output in", &path, error)
+                },
+            )?;
+        }
+        Ok(Some(path))
     }
+}
+
+fn check_size(bytes: &[u8], folder: &Path) -> Result<(), StoreError> {
+    let size = bytes.len() as u64;
+    if size <= MAX_BLOB {
+        return Ok(());
+    }
+    let why = format!("it has {size} bytes; the limit is {MAX_BLOB}");
+    Err(io_error("store a blob in", folder, why))
+}
+
+fn is_there(path: &Path, bytes: &[u8]) -> bool {
+    fs::symlink_metadata(path)
+        .is_ok_and(|there| there.is_file() && there.len() == bytes.len() as u64)
 }
 
 fn read(file: File) -> io::Result<Vec<u8>> {

@@ -4,7 +4,8 @@
 //! <home>/sessions/<project>/<session>.log         one checked line per entry
 //!                          /<session>.lock        exists while a process has the session open
 //!                          /<session>.torn-<seq>  bytes that were cut off the end of a log
-//! <home>/blobs/<2 hex>/<sha256>
+//! <home>/blobs/<2 hex>/<sha256>                   images and old contents of files, of every session
+//! <home>/spills/<session>/<sha256>.txt            outputs too long to show, for the model of this session to read
 //! ```
 //!
 //! Invariants
@@ -13,6 +14,7 @@
 //! - **Nothing in the middle of a log is ever rewritten.** Only bytes after the last readable record are cut, and kept.
 //! - **One writer per session; readers need no lock.**
 //! - **Private**: folders 0700, files 0600, whatever the umask; links, pipes and strangers' folders are refused.
+//! - **A spill folder holds what one session wrote for itself**; blobs are for this program only.
 //!
 //! Deliberately absent: the environment, the home folder's place, the wall clock, random names, async, retention
 //! (nothing here deletes a session), an index (a listing reads the logs).
@@ -33,7 +35,7 @@ mod repair;
 mod scan;
 mod sessions;
 
-pub use blobs::FileBlobs;
+pub use blobs::{FileBlobs, spill_folder};
 pub use fault::Fault;
 pub use find::{FindError, Found};
 pub use memory::{MemoryBlobs, MemoryStore};

@@ -25,8 +25,8 @@ impl Blobs for MemoryBlobs {
         bytes.map(|bytes| bytes.to_vec()).ok_or_else(|| StoreError::BlobLost(blob.to_string()))
     }
 
-    fn path(&self, _: &BlobRef) -> Option<PathBuf> {
-        None
+    fn spill(&self, _: &[u8]) -> Result<Option<PathBuf>, StoreError> {
+        Ok(None)
     }
 }
 

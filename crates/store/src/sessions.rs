@@ -43,6 +43,11 @@ impl FileStore {
         Arc::clone(&self.blobs)
     }
 
+    /// The same blobs, with a folder for what this session spills.
+    pub fn blobs_of(&self, session: &SessionId) -> Arc<FileBlobs> {
+        Arc::new(self.blobs.spilling(session))
+    }
+
     fn log(&self, id: &SessionId, place: Place, lock: Lock) -> FileLog {
         FileLog::new(id.clone(), place, lock, Arc::clone(&self.blobs), self.fault.clone())
     }

@@ -46,7 +46,8 @@ impl Blobs for MemoryBlobs {
         found.ok_or_else(|| StoreError::BlobLost(blob.to_string()))
     }
 
-    fn path(&self, blob: &BlobRef) -> Option<PathBuf> {
-        Some(PathBuf::from(format!("/blobs/{blob}")))
+    fn spill(&self, bytes: &[u8]) -> Result<Option<PathBuf>, StoreError> {
+        let blob = self.put(bytes)?;
+        Ok(Some(PathBuf::from(format!("/spills/{blob}"))))
     }
 }

@@ -1,6 +1,7 @@
 //! Bash: a command in a fresh shell.
 
 mod environment;
+mod git;
 mod judge;
 mod report;
 

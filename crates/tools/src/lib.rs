@@ -50,6 +50,9 @@ pub struct Setup {
     pub environment: Vec<(OsString, OsString)>,
 }
 
+/// The names of all built-in tools.
+pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"];
+
 /// All built-in tools, sorted by name.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
     let Setup { files, executor, environment } = setup;

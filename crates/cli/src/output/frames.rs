@@ -114,10 +114,14 @@ pub fn refused(why: &str) -> Value {
 /// Writes one line, whole.
 pub fn print(frame: &Value) -> anyhow::Result<()> {
     use std::io::Write;
-    let mut line = serde_json::to_vec(frame)?;
-    line.push(b'\n');
+    let mut line = serde_json::to_string(frame)?;
+    // Valid in JSON, but some readers of lines end one there.
+    if line.contains(['\u{2028}', '\u{2029}']) {
+        line = line.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    }
+    line.push('\n');
     let mut out = std::io::stdout().lock();
-    out.write_all(&line)?;
+    out.write_all(line.as_bytes())?;
     Ok(out.flush()?)
 }
 

@@ -4,7 +4,7 @@ use super::screen::Screen;
 use super::{Output, usage};
 use crate::exit::warn;
 use anyhow::Result;
-use ostler::{Event, Finished, Level, Terminal};
+use ostler::{Block, Continue, Event, Finished, Level, ResultPart, Terminal};
 use std::io::{IsTerminal, Write};
 
 pub struct TextOutput {
@@ -26,9 +26,13 @@ impl Output for TextOutput {
         match event {
             Event::Notice { level: Level::Warning | Level::Error, text } => warn(text),
             Event::Retrying(retry) => warn(&super::screen::retry_line(retry)),
-            Event::CallFinished { name, denied: true, .. } => {
-                warn(&format!("refused: {name} (see --allowedTools and --permission-mode)"))
+            Event::CallFinished { name, denied: true, result, .. } => {
+                warn(&format!(
+                    "{name} refused: {} (see --allowedTools, --permission-mode)",
+                    why_refused(result)
+                ));
             }
+            Event::Went(Continue::ModelFallback) => warn("going on with the fallback model"),
             _ => {}
         }
         Ok(())
@@ -41,10 +45,23 @@ impl Output for TextOutput {
         }
         if let Some(line) = failure(finished) {
             warn(&line);
+        } else if finished.text.trim().is_empty() {
+            warn("the model's last answer is empty");
         }
         warn(&usage::line(finished));
         Ok(())
     }
+}
+
+/// The reason in the result that the model got.
+fn why_refused(result: &Block) -> String {
+    let Block::ToolResult { content, .. } = result else { return String::new() };
+    let text = content.iter().find_map(|part| match part {
+        ResultPart::Text { text } => Some(text.as_str()),
+        ResultPart::Image(_) => None,
+    });
+    let text = text.unwrap_or_default().trim_start_matches("Permission refused: ");
+    text.split(". Nothing was run").next().unwrap_or(text).to_owned()
 }
 
 fn print_answer(text: &str) -> Result<()> {
@@ -64,8 +81,8 @@ pub fn failure(finished: &Finished) -> Option<String> {
         return None;
     }
     let what = match &finished.error {
-        Some(error) => format!("{}: {}", finished.terminal.name(), error.trim_end_matches('.')),
-        None => finished.terminal.name().to_owned(),
+        Some(error) => format!("{}: {}", finished.terminal.words(), error.trim_end_matches('.')),
+        None => finished.terminal.words().to_owned(),
     };
     let line = format!("{what}. {}", finished.terminal.next_step());
     Some(line.trim_end().to_owned())

@@ -149,9 +149,19 @@ fn last_answer(world: &World) -> (String, bool) {
     (text.unwrap_or_default(), answer.is_some_and(|fact| !fact["stop"].is_null()))
 }
 
+fn in_words(terminal: &str) -> &'static str {
+    match terminal {
+        "model_error" => "the model could not be asked",
+        "prompt_too_long" => "the conversation is too long for the model",
+        "max_output_tokens" => "the answer kept reaching the output limit",
+        "refusal" => "the model refused",
+        other => panic!("no words for {other}"),
+    }
+}
+
 /// I3: one line of bounded length that names what failed and ends in a sentence about what to do.
 fn clear(line: &str, terminal: &str) {
-    assert!(line.starts_with(terminal), "{line}");
+    assert!(line.starts_with(in_words(terminal)), "{line}");
     assert!(!line.contains('\n') && line.len() < 700, "{line}");
     assert!(line.ends_with('.') && line.contains(". "), "what to do is missing: {line}");
 }

@@ -198,6 +198,32 @@ fn the_gate_fails_closed() {
 }
 
 #[test]
+fn a_hostile_repository_runs_nothing() {
+    for command in ["git status", "git diff"] {
+        let world = World::new(Script::new().answer(bash(command)).answer(text("ok")));
+        let git = |args: &[&str]| {
+            let mut git = std::process::Command::new("git");
+            let ran = git.args(args).current_dir(world.project()).output().unwrap();
+            assert!(ran.status.success(), "{ran:?}");
+        };
+        git(&["init", "-q"]);
+        world.file("f", "one\n");
+        git(&["add", "f"]);
+        world.file(".gitattributes", "* filter=evil\n");
+        git(&["config", "filter.evil.clean", "touch PWNED; cat"]);
+        // Of the same length: only its content tells.
+        world.file("f", "two\n");
+        let ran = world.run(&["-p", "go", "--output-format", "json"]);
+        assert_eq!(ran.result()["permission_denials"].as_array().unwrap().len(), 1, "{command}");
+        assert_eq!(ran.code, Some(4), "{command}");
+        assert!(!world.project().join("PWNED").exists(), "{command}");
+        // The trap is a real one.
+        git(&["status", "--short"]);
+        assert!(world.project().join("PWNED").exists(), "{command}");
+    }
+}
+
+#[test]
 fn modes_and_rules_open_what_they_name() {
     let edit = || calls([("Write", json!({"file_path": "a.txt", "content": "x"}))]);
     let outside = || calls([("Write", json!({"file_path": "../outside.txt", "content": "x"}))]);
@@ -302,4 +328,25 @@ fn a_pipe_that_is_never_closed_does_not_hold_up_a_prompt() {
     drop(open);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ok\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("standard input"), "{}", ran.stderr);
+}
+
+#[test]
+fn rules_that_would_silently_mean_something_else_are_refused() {
+    for (rule, says) in
+        [("bash", "spelled Bash"), ("Edit(/tmp/x/**)", "Write // for an absolute path")]
+    {
+        let world = World::new(Script::new());
+        let ran = world.run(&["-p", "go", "--disallowedTools", rule]);
+        assert_eq!(ran.code, Some(2), "{rule}");
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+        assert_eq!(world.logs().len(), 0, "no session was made");
+    }
+}
+
+#[test]
+fn lines_of_json_hold_no_other_line_ends() {
+    let world = World::new(Script::new().answer(text("a\u{2028}b\u{2029}c")));
+    let ran = world.go();
+    assert!(!ran.stdout.contains(['\u{2028}', '\u{2029}']));
+    assert_eq!(ran.result()["result"], "a\u{2028}b\u{2029}c");
 }

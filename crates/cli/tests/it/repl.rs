@@ -151,7 +151,7 @@ fn an_error_of_the_model_does_not_end_the_session() {
     both(script, |_, talk| {
         talk.expect("> ");
         talk.send_line("go");
-        talk.expect("ostler: model_error");
+        talk.expect("ostler: the model could not be asked");
         talk.expect("> ");
         talk.send_line("again");
         talk.expect("Better now.");

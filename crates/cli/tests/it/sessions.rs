@@ -1,7 +1,7 @@
 //! Sessions: found, resumed, copied, named, locked.
 
-use crate::support::{World, finish, wait};
-use ostler_model_server::{Script, calls, text};
+use crate::support::{World, finish, wait, walk};
+use ostler_model_server::{Reply, Script, calls, text};
 use serde_json::{Value, json};
 
 fn id_of(ran: &crate::support::Ran) -> String {
@@ -156,4 +156,92 @@ fn a_session_in_which_nothing_was_said_is_not_gone_on_with() {
     let first = json_run(&world, &["-p", "said"]);
     assert_eq!(world.run(&[]).code, Some(0), "a line session that ends at once");
     assert_eq!(id_of(&json_run(&world, &["-p", "more", "--continue"])), id_of(&first));
+}
+
+/// What changed since is said with the prompt, what did not is not repeated.
+#[test]
+fn a_resumed_session_is_told_its_new_surroundings() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    let id = id_of(&json_run(&world, &["-p", "one"]));
+    json_run(&world, &["-p", "two", "--continue"]);
+    assert_eq!(said(&world, 1).matches("<environment>").count(), 1);
+    json_run(&world, &["-p", "three", "--continue", "--permission-mode", "plan"]);
+    assert!(said(&world, 2).contains("nothing may be changed"), "{}", said(&world, 2));
+    let elsewhere = world.home().parent().unwrap().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let run =
+        world.command(&["-p", "four", "--resume", &id]).current_dir(&elsewhere).spawn().unwrap();
+    assert_eq!(finish(run).code, Some(0));
+    assert!(said(&world, 3).contains("elsewhere"), "{}", said(&world, 3));
+}
+
+/// Every way to a file that is named in the prompt, as `try:<home>:<spill>:<blob>:`.
+fn pry(prompt: &str) -> Reply {
+    let (_, list) = prompt.split_once("try:").unwrap_or_default();
+    let paths: Vec<&str> = list.split(':').collect();
+    let [home, spill, blob, ..] = paths[..] else { return text("no paths") };
+    let grep = |path: &str| ("Grep", json!({"pattern": "secret", "path": path}));
+    calls([
+        ("Read", json!({"file_path": spill})),
+        ("Read", json!({"file_path": "link"})),
+        ("Read", json!({"file_path": blob})),
+        ("Glob", json!({"pattern": "**/*", "path": format!("{home}/spills")})),
+        ("Glob", json!({"pattern": "**/*", "path": format!("{home}/blobs")})),
+        grep(spill),
+        grep(&format!("{home}/spills")),
+        grep(&format!("{home}/blobs")),
+        ("Bash", json!({"command": format!("cat {spill}")})),
+        ("Bash", json!({"command": format!("grep -r secret {home}/blobs")})),
+    ])
+}
+
+/// What one session kept, be it a long output or the old content of a file, is not for a session in another folder.
+#[test]
+fn what_another_session_kept_may_not_be_read() {
+    let world = World::new(
+        Script::new()
+            .answer(calls([
+                ("Bash", json!({"command": "cat long.txt"})),
+                ("Read", json!({"file_path": "a.txt"})),
+                ("Write", json!({"file_path": "a.txt", "content": "new\n"})),
+            ]))
+            .answer(text("ok"))
+            .by(|request| pry(&request.json()["messages"][0].to_string()))
+            .answer(text("ok")),
+    );
+    world.file("long.txt", &"a secret line\n".repeat(20_000));
+    world.file("a.txt", "the old secret\n");
+    let first = json_run(&world, &["-p", "go", "--permission-mode", "acceptEdits"]);
+    assert_eq!(first.result()["permission_denials"], json!([]), "{}", first.stdout);
+    let home = world.home().canonicalize().unwrap();
+    let spills = walk(&home.join("spills"));
+    assert_eq!(spills.len(), 1, "{spills:?}");
+    assert!(spills[0].starts_with(home.join("spills").join(id_of(&first))), "{spills:?}");
+    let blobs = walk(&home.join("blobs"));
+    assert_eq!(std::fs::read_to_string(&blobs[0]).unwrap(), "the old secret\n");
+
+    let elsewhere = home.with_file_name("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&spills[0], elsewhere.join("link")).unwrap();
+    let show = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let prompt = format!("try:{}:{}:{}:", show(&home), show(&spills[0]), show(&blobs[0]));
+    let before = world.server.requests().len();
+    let second = finish(
+        world
+            .command(&["-p", &prompt, "--output-format", "json"])
+            .current_dir(&elsewhere)
+            .spawn()
+            .unwrap(),
+    );
+    let denied = second.result()["permission_denials"].as_array().unwrap().len();
+    assert_eq!(denied, 10, "{}", second.stdout);
+    let requests = world.server.requests();
+    let results = requests[before + 1].tool_results();
+    assert_eq!(results.len(), 10);
+    for result in results {
+        assert_eq!(result["is_error"], true, "{result}");
+        assert!(!result.to_string().contains("secret line"), "{result}");
+        assert!(!result.to_string().contains("old secret"), "{result}");
+    }
+    world.assert_never_rejected();
 }

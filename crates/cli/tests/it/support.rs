@@ -113,7 +113,8 @@ pub fn facts(log: &str) -> Vec<Value> {
         .collect()
 }
 
-fn walk(folder: &Path) -> Vec<PathBuf> {
+/// Every file below.
+pub fn walk(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.flat_map(|e| if e.path().is_dir() { walk(&e.path()) } else { vec![e.path()] }).collect()
 }

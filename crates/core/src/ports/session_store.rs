@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum StoreError {
     #[error("cannot {doing} {path}: {why}")]
     Io { doing: &'static str, path: PathBuf, why: String },
-    #[error("there is no session {0} here")]
+    #[error("there is no session {0}. `ostler sessions` lists those of this folder")]
     NotFound(SessionId),
     #[error("session {0} exists already")]
     Exists(SessionId),

@@ -102,6 +102,27 @@ impl Terminal {
         }
     }
 
+    /// The same for a person.
+    pub fn words(self) -> &'static str {
+        match self {
+            Terminal::Completed => "done",
+            Terminal::MaxTurns => "the limit of turns is reached",
+            Terminal::MaxBudget => "the budget does not allow another request",
+            Terminal::BlockingLimit | Terminal::PromptTooLong => {
+                "the conversation is too long for the model"
+            }
+            Terminal::MaxOutputTokens => "the answer kept reaching the output limit",
+            Terminal::AbortedStreaming | Terminal::AbortedTools => "interrupted",
+            Terminal::StopHookPrevented | Terminal::HookStopped => "stopped by a hook",
+            Terminal::ImageError => "the provider refused an image",
+            Terminal::Refusal => "the model refused",
+            Terminal::ToolDeferred => "a call waits for its answer",
+            Terminal::RapidRefill => "the window keeps filling up",
+            Terminal::ModelError(_) => "the model could not be asked",
+            Terminal::StoreFailed => "the session cannot be written",
+        }
+    }
+
     /// One sentence for the person reading: what to do now. Empty when there is nothing to do.
     pub fn next_step(self) -> &'static str {
         match self {
@@ -112,7 +133,9 @@ impl Terminal {
                 "The conversation does not fit the model's window. Start a new session, or use a model with a larger window."
             }
             Terminal::MaxOutputTokens => "Ask for the rest in smaller pieces.",
-            Terminal::AbortedStreaming | Terminal::AbortedTools => "Resume the session to go on.",
+            Terminal::AbortedStreaming | Terminal::AbortedTools => {
+                "Everything done is kept; the session can go on."
+            }
             Terminal::StopHookPrevented | Terminal::HookStopped => {
                 "A hook ended the turn; see its message."
             }
@@ -126,10 +149,13 @@ impl Terminal {
                 "Check the credential and its permissions."
             }
             Terminal::ModelError(ModelErrorKind::ModelNotFound) => {
-                "Check the model's name (--model)."
+                "Check the model's name (--model) and the base URL."
             }
             Terminal::ModelError(ModelErrorKind::RateLimited | ModelErrorKind::Overloaded) => {
                 "Wait a while, then resume the session; nothing was lost."
+            }
+            Terminal::ModelError(ModelErrorKind::BadRequest) => {
+                "Asking again would not help; nothing was lost."
             }
             Terminal::ModelError(_) => "Resume the session to try again; nothing was lost.",
             Terminal::StoreFailed => "Make room or repair the disk, then resume the session.",

@@ -279,7 +279,7 @@ async fn a_large_result_is_spilled() {
             kept.iter().map(Vec::len).collect::<Vec<_>>(),
             if full { vec![] } else { vec![SIZE] }
         );
-        assert_eq!(text.contains("/blobs/0"), !full);
+        assert_eq!(text.contains("/spills/0"), !full);
         assert_eq!(text.contains("could not be kept"), full);
         assert!(trace(&events).len() < 10_000);
     }

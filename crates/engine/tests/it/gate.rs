@@ -248,3 +248,22 @@ async fn a_call_that_waits_for_a_refused_one_runs() {
     rig.turn("go").await;
     assert_eq!(rig.timeline.began(), ["w2"]);
 }
+
+/// A yes for the session was given to work in the folder: what leaves it asks again.
+#[tokio::test(start_paused = true)]
+async fn a_yes_for_the_session_ends_at_the_workspace() {
+    let write = |id: &str, path: &str| Script::new().call_on(id, "Write", path).end_calls();
+    let rig = TestAgent::new()
+        .tools([FakeTool::writing("Write")])
+        .approver(FakeApprover::scripted([Reply::YesForSession, Reply::No("not there".into())]))
+        .answers([
+            write("w1", "/ws/a"),
+            write("w2", "/ws/b"),
+            write("w3", "/outside/c"),
+            says("done"),
+        ])
+        .build();
+    let events = rig.turn("go").await;
+    assert_eq!(finished(&events).denials.len(), 1);
+    assert_eq!(finished(&events).calls_run, 2);
+}

@@ -113,7 +113,7 @@ fn the_prelude_keeps_words_and_status() {
     let output = bash(&dir, &script, &[]);
     assert_eq!(
         output,
-        "<git><log><--no-ext-diff><--no-textconv><a b><><--><*> 3\n<git><status><git>"
+        "<git><log><--no-ext-diff><--no-textconv><--ignore-submodules=dirty><a b><><--><*> 3\n<git><status><--ignore-submodules=dirty><git>"
     );
 }
 

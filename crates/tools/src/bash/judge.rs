@@ -1,5 +1,6 @@
 //! What a command would touch: proved, with the files it reads, or unknown.
 
+use super::git;
 use crate::workspace::Files;
 use ostler_core::permission::script::{Script, Stage, Word};
 use ostler_core::permission::{Access, PathScope};
@@ -29,12 +30,18 @@ pub fn prove(command: &str) -> Option<Proved> {
     Some(Proved { reads, git, one_is_an_answer })
 }
 
-/// Known only if it is proved and every file it reads can be named.
+/// Known only if it is proved, every file it reads can be named, and git would find nothing but a plain repository
+/// inside the workspace.
 pub fn access(command: &str, files: &Files) -> Access {
     let runs = Some(shown(command));
     let reads = prove(command).and_then(|proved| {
         let scopes: Option<Vec<_>> = proved.reads.iter().map(|read| scopes(read, files)).collect();
-        scopes.map(|scopes| scopes.concat())
+        let mut scopes = scopes?.concat();
+        if proved.git {
+            // Its history holds every file, so a rule about one of them is a rule about all of it.
+            scopes.extend(git::repository(files.workspace()).ok()?.map(PathScope::Tree));
+        }
+        Some(scopes)
     });
     match reads {
         Some(reads) => Access { reads, runs, ..Access::nothing() },

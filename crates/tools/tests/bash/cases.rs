@@ -35,6 +35,8 @@ cases![
     exit_one_of_a_search_is_an_answer,
     harmless_commands_are_judged_by_what_they_read,
     git_runs_nothing_a_repository_names,
+    git_is_harmless_in_a_plain_repository_of_the_workspace_only,
+    git_does_not_look_into_submodules,
     proved_programs_are_not_those_of_the_workspace,
 ];
 
@@ -131,8 +133,8 @@ async fn b32_long_output_is_kept_whole() {
     has(lines[1], "[The output is long (588894 characters, 100000 lines). The whole is in ");
     assert_eq!((lines[2], *lines.last().unwrap()), ("1", "100000"));
     assert!(shown.chars().count() < 5_000);
-    let [name] = names(&desk.blobs.0).try_into().unwrap();
-    let path = desk.blobs.0.join(name);
+    let [name] = names(&desk.blobs.spills()).try_into().unwrap();
+    let path = desk.blobs.spills().join(name);
     has(lines[1], path.to_str().unwrap());
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 100_000);
     has(
@@ -153,8 +155,8 @@ async fn b07_endless_output_is_bounded() {
             || shown.starts_with("Ended, because it wrote more than 1 GB")
     );
     assert!(shown.chars().count() < 5_000);
-    let [name] = names(&desk.blobs.0).try_into().unwrap();
-    assert!(fs::metadata(desk.blobs.0.join(name)).unwrap().len() <= 64 << 20);
+    let [name] = names(&desk.blobs.spills()).try_into().unwrap();
+    assert!(fs::metadata(desk.blobs.spills().join(name)).unwrap().len() <= 64 << 20);
 }
 
 async fn progress_shows_the_newest_output() {
@@ -286,7 +288,7 @@ async fn git_runs_nothing_a_repository_names() {
     let setup = format!(
         "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
          git init -q . && echo one > f && git add f && git commit -q -m one && echo two > f &&
-         git config diff.external {path} && git config core.fsmonitor {path} && git config core.pager {path} &&
+         git config diff.external {path} && git config core.pager {path} &&
          git config diff.e.textconv {path} && echo 'f diff=e' > .gitattributes && rm -f pwned"
     );
     desk.ok("Bash", run(&setup)).await;
@@ -295,6 +297,11 @@ async fn git_runs_nothing_a_repository_names() {
             desk.access("Bash", run(command)).unwrap().is_harmless(),
             "{command} is not proved"
         );
+    }
+    // This makes it a question. Once allowed, it still does not run the monitor.
+    desk.ok("Bash", run(&format!("git config core.fsmonitor {path}; rm -f pwned"))).await;
+    for command in ["git status", "git diff", "git log -p -1", "git show"] {
+        assert!(!desk.access("Bash", run(command)).unwrap().known, "{command}");
         let text = desk.ok("Bash", run(command)).await;
         assert!(!pwned.exists(), "{command} ran a program of the repository");
         if command == "git diff" {
@@ -305,6 +312,87 @@ async fn git_runs_nothing_a_repository_names() {
     let hook = format!("mkdir -p .git/hooks && cp {path} .git/hooks/post-commit");
     let commit = "git -c user.name=a -c user.email=a@b -c core.fsmonitor=false commit -qam two";
     desk.ok("Bash", run(&format!("{hook} && {commit}"))).await;
+    assert!(pwned.exists());
+}
+
+async fn git_is_harmless_in_a_plain_repository_of_the_workspace_only() {
+    if !Path::new("/usr/bin/git").exists() {
+        println!(
+            "SKIPPED git_is_harmless_in_a_plain_repository_of_the_workspace_only: there is no git"
+        );
+        return;
+    }
+    let init =
+        "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one";
+    let all = ["git status", "git diff", "git log -p", "git show HEAD:secret.txt"];
+    let cases = [
+        ("no repository", "true".to_owned(), true),
+        ("plain", init.to_owned(), true),
+        (
+            "user and remote",
+            format!("{init} && git config user.name x && git remote add o ssh://h/p"),
+            true,
+        ),
+        (
+            "clean filter",
+            format!("{init} && git config filter.evil.clean 'touch PWNED; cat'"),
+            false,
+        ),
+        ("process filter", format!("{init} && git config filter.evil.process x"), false),
+        ("include", format!("{init} && git config include.path ../x"), false),
+        (
+            "filter of the worktree",
+            format!(
+                "{init} && git config extensions.worktreeConfig true && git config --worktree filter.e.clean x"
+            ),
+            false,
+        ),
+        ("parent", "git init -q ..".to_owned(), false),
+        ("broken one below the parent", "git init -q .. && mkdir .git".to_owned(), false),
+        (
+            "worktree",
+            format!(
+                "mkdir m && (cd m && {init} && git worktree add -q ../w) && cp w/.git . && rm -r w"
+            ),
+            false,
+        ),
+        ("submodule", "git init -q --separate-git-dir=m .".to_owned(), false),
+        ("link", "mkdir m && git init -q m && ln -s m/.git .git".to_owned(), false),
+        ("bare", "git init -q --bare .".to_owned(), false),
+        ("borrowed objects", format!("{init} && echo /x > .git/objects/info/alternates"), false),
+        ("borrowed configuration", format!("{init} && echo /x > .git/commondir"), false),
+    ];
+    for (name, setup, known) in cases {
+        let desk = desk();
+        desk.ok("Bash", run(&setup)).await;
+        for command in all {
+            let access = desk.access("Bash", run(command)).unwrap();
+            assert_eq!(access.known, known, "{name}: {command}");
+            let reads_all =
+                access.reads.contains(&ostler_core::permission::PathScope::Tree(desk.root.clone()));
+            assert_eq!(reads_all, known, "{name}: {command}");
+        }
+    }
+}
+
+async fn git_does_not_look_into_submodules() {
+    if !Path::new("/usr/bin/git").exists() {
+        println!("SKIPPED git_does_not_look_into_submodules: there is no git");
+        return;
+    }
+    let desk = desk();
+    let setup = "git init -q . && git init -q sub && cd sub && echo one > f && git add f &&
+        git -c user.name=a -c user.email=a@b commit -q -m one && cd .. && git add sub 2>/dev/null && cd sub &&
+        echo '* filter=evil' > .gitattributes && git config filter.evil.clean 'touch PWNED; cat' && echo two > f";
+    desk.ok("Bash", run(setup)).await;
+    let pwned = desk.root.join("sub/PWNED");
+    for command in ["git status", "git diff"] {
+        assert!(desk.access("Bash", run(command)).unwrap().is_harmless(), "{command}");
+        desk.ok("Bash", run(command)).await;
+        assert!(!pwned.exists(), "{command}");
+    }
+    // The trap is a real one.
+    desk.ok("Bash", run("command git status > /dev/null; touch done")).await;
     assert!(pwned.exists());
 }
 

@@ -254,8 +254,8 @@ async fn b32_a_large_result_is_kept_and_can_be_read() {
     let bounded = bound(ToolOutput::text(whole.clone()), 50_000, desk.blobs.as_ref());
     let shown = text(&bounded);
     assert!(shown.chars().count() < 5_000);
-    let [name] = names(&desk.blobs.0).try_into().unwrap();
-    let path = desk.blobs.0.join(name);
+    let [name] = names(&desk.blobs.spills()).try_into().unwrap();
+    let path = desk.blobs.spills().join(name);
     has(&shown, path.to_str().unwrap());
     assert_eq!(fs::read_to_string(&path).unwrap(), whole);
     let part = desk.ok("Read", json!({"file_path": path, "offset": 5_000, "limit": 1})).await;

@@ -52,6 +52,12 @@ impl Progress for Log {
 /// Blobs as files, named by a number: nothing may rely on how they are named.
 pub struct Folder(pub PathBuf);
 
+impl Folder {
+    pub fn spills(&self) -> PathBuf {
+        self.0.with_file_name("spills")
+    }
+}
+
 impl Blobs for Folder {
     fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
         let error = |error: std::io::Error| StoreError::BlobLost(error.to_string());
@@ -64,8 +70,9 @@ impl Blobs for Folder {
     fn get(&self, blob: &BlobRef) -> Result<Vec<u8>, StoreError> {
         fs::read(self.0.join(blob.as_str())).map_err(|_| StoreError::BlobLost(blob.to_string()))
     }
-    fn path(&self, blob: &BlobRef) -> Option<PathBuf> {
-        Some(self.0.join(blob.as_str()))
+    fn spill(&self, bytes: &[u8]) -> Result<Option<PathBuf>, StoreError> {
+        let blob = Folder(self.spills()).put(bytes)?;
+        Ok(Some(self.spills().join(blob.as_str())))
     }
 }
 
@@ -99,7 +106,7 @@ impl Desk {
         let workspace = Workspace {
             cwd: root.clone(),
             roots: vec![root.clone()],
-            readable: vec![blobs.0.clone()],
+            readable: vec![blobs.spills()],
             home: "/home/nobody".into(),
         };
         let (seen, snapshots) =

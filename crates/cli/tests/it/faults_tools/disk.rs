@@ -83,7 +83,9 @@ fn b19_the_session_s_own_disk_fills_up() {
         serde_json::from_str(&world.outside("first", "stdout")).unwrap();
     let line = result["errors"][0].as_str().unwrap();
     assert!(
-        line.starts_with("store_failed: ") && line.contains("Make room") && !line.contains('\n'),
+        line.starts_with("the session cannot be written: ")
+            && line.contains("Make room")
+            && !line.contains('\n'),
         "{line}"
     );
     assert!(line.contains("No space left") || line.contains("bytes fitted"), "{line}");
@@ -126,7 +128,7 @@ fn b19_in_words_for_people() {
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.contains("tokens: ")).collect();
     assert_eq!(lines.len(), 1, "{stderr}");
     assert!(
-        lines[0].starts_with("ostler: store_failed: ")
+        lines[0].starts_with("ostler: the session cannot be written: ")
             && lines[0].ends_with("then resume the session."),
         "{stderr}"
     );
