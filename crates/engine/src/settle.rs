@@ -90,8 +90,13 @@ impl Turn {
         }
         let Some(call) = self.tools.call(index) else { return Ok(()) };
         let Some(result) = call.result() else { return Ok(()) };
-        let written = self.agent.journal.finished(result, call.seen());
-        written.map_err(|error| self.tally.store_failed(error.to_string()))
+        let (name, seen) = (call.name.clone(), call.seen());
+        let written = self.agent.journal.finished(result, seen.clone());
+        written.map_err(|error| self.tally.store_failed(error.to_string()))?;
+        if let Some(tool) = self.agent.tools.get(&name) {
+            tool.recorded(&seen);
+        }
+        Ok(())
     }
 
     /// Results that came while the answer was still open had to wait for it.

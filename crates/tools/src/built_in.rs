@@ -3,7 +3,7 @@
 use crate::{input, schema};
 use ostler_core::permission::Access;
 use ostler_core::ports::{BoxFuture, Tool, ToolContext};
-use ostler_core::tool::{ToolOutput, ToolSpec};
+use ostler_core::tool::{Seen, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,6 +22,9 @@ pub trait BuiltIn: Send + Sync + 'static {
 
     /// Dropping the future stops everything it started.
     fn run(&self, input: Self::Input, cx: ToolContext) -> impl Future<Output = ToolOutput> + Send;
+
+    /// What a recorded result showed; see [`Tool::recorded`].
+    fn recorded(&self, _seen: &[Seen]) {}
 }
 
 pub fn erase<T: BuiltIn>(tool: T) -> Arc<dyn Tool> {
@@ -53,5 +56,9 @@ impl<T: BuiltIn> Tool for Erased<T> {
             Ok(input) => Box::pin(async move { tool.run(input, cx).await }),
             Err(misuse) => Box::pin(std::future::ready(misuse)),
         }
+    }
+
+    fn recorded(&self, seen: &[Seen]) {
+        self.tool.recorded(seen);
     }
 }

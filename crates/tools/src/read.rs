@@ -12,7 +12,7 @@ use lines::{Lines, Request};
 use ostler_core::message::{Image, ResultPart};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::ToolContext;
-use ostler_core::tool::ToolOutput;
+use ostler_core::tool::{Seen, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -71,6 +71,10 @@ impl BuiltIn for Read {
         blocking(LIMIT, move |stop| read(&files, &input, stop).unwrap_or_else(|output| output))
             .await
     }
+
+    fn recorded(&self, seen: &[Seen]) {
+        self.files.shown(seen);
+    }
 }
 
 fn read(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
@@ -128,7 +132,7 @@ fn with_hint(error: FileError, path: &Path) -> FileError {
 
 fn show_lines(files: &Files, path: &Path, request: &Request, lines: Lines) -> ToolOutput {
     let name = files.name(path);
-    let seen = lines.hash.map(|hash| files.saw(path, Some(hex(&hash))));
+    let seen = lines.hash.map(|hash| Seen { path: path.to_path_buf(), hash: Some(hex(&hash)) });
     let mut notes = Vec::new();
     let mut text = lines.text;
     if lines.bytes == 0 {
@@ -199,7 +203,7 @@ fn show_image(
             "the image is {width} × {height} pixels, a side may have at most {IMAGE_SIDE}"
         )));
     }
-    let seen = files.saw(path, Some(crate::text::sha256(&bytes)));
+    let seen = Seen { path: path.to_path_buf(), hash: Some(crate::text::sha256(&bytes)) };
     let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
     let image = Image { media: format.into(), data: data.into(), blob: None };
     let detail = json!({"path": path, "media": format, "bytes": bytes.len()});

@@ -1,7 +1,7 @@
 //! `ostler -p`: what it prints, where, and how it exits.
 
 use crate::support::{World, finish};
-use ostler_model_server::{OnEnd, Script, calls, status, text};
+use ostler_model_server::{OnEnd, Script, after, calls, status, text};
 use serde_json::json;
 use std::io::Write;
 use std::process::Stdio;
@@ -349,4 +349,32 @@ fn lines_of_json_hold_no_other_line_ends() {
     let ran = world.go();
     assert!(!ran.stdout.contains(['\u{2028}', '\u{2029}']));
     assert_eq!(ran.result()["result"], "a\u{2028}b\u{2029}c");
+}
+
+/// A file that only a thrown-away answer had read is not known to the model.
+#[test]
+fn a_dropped_answer_leaves_no_knowledge_behind() {
+    let read = calls([("Read", json!({"file_path": "a.txt"}))]);
+    let edit = || {
+        calls([("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "new"}))])
+    };
+    let broken = read.gate("read").cut(after("message_delta").reset());
+    let world = World::new(Script::new().answer(broken).answer(edit()).answer(text("ok")));
+    world.file("a.txt", "old\n");
+    let child = world.command(&[
+        "-p",
+        "go",
+        "--output-format",
+        "stream-json",
+        "--permission-mode",
+        "acceptEdits",
+    ]);
+    let mut child = { child }.spawn().unwrap();
+    let seen = crate::support::read_until(&mut child, "tool_result");
+    world.server.gate("read").release();
+    let ran = finish(child);
+    assert!(seen.contains("old"), "the early read did run");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(world.read("a.txt"), "old\n", "an edit of a file the model never saw");
+    world.assert_never_rejected();
 }

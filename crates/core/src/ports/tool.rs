@@ -5,7 +5,7 @@ use super::{Blobs, BoxFuture};
 use crate::ids::CallId;
 use crate::permission::Access;
 use crate::session::Entry;
-use crate::tool::{ToolOutput, ToolSpec};
+use crate::tool::{Seen, ToolOutput, ToolSpec};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -22,6 +22,10 @@ pub trait Tool: Send + Sync {
 
     /// Runs the call. The input was accepted by `access` before. Dropping the future stops everything it started.
     fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput>;
+
+    /// The result of a call is on record, and what it showed will be seen by the model. Not called for the calls of
+    /// an answer that was thrown away.
+    fn recorded(&self, _seen: &[Seen]) {}
 }
 
 /// What a call gets besides its input. No session, no engine, no configuration.

@@ -124,6 +124,13 @@ impl Files {
         Ok(Some(Content { hash: sha256(&bytes), mode: meta.mode(), bytes }))
     }
 
+    /// The model sees what it asked to read.
+    pub(crate) fn shown(&self, seen: &[Seen]) {
+        for seen in seen {
+            self.ledger.saw(seen);
+        }
+    }
+
     /// The model has now seen this content, or knows that the file is gone.
     pub(crate) fn saw(&self, path: &Path, hash: Option<String>) -> Seen {
         let seen = Seen { path: path.to_path_buf(), hash };

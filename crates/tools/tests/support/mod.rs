@@ -163,7 +163,9 @@ impl Desk {
         if let Err(output) = self.access(name, input.clone()) {
             return output;
         }
-        let output = self.tool(name).run(input, self.context()).await;
+        let tool = self.tool(name);
+        let output = tool.run(input, self.context()).await;
+        tool.recorded(&output.seen);
         self.log.seen.lock().unwrap().extend(output.seen.clone());
         output
     }
