@@ -3,6 +3,7 @@
 mod environment;
 mod git;
 mod judge;
+mod proofs;
 mod report;
 
 use crate::built_in::BuiltIn;
@@ -15,7 +16,10 @@ use ostler_core::message::ResultPart;
 use ostler_core::permission::Access;
 use ostler_core::ports::ToolContext;
 use ostler_core::tool::ToolOutput;
-use ostler_exec::{Command, ExecError, Executor, Finished, OutputLimits, Progress, bash};
+use ostler_exec::{
+    Command, ExecError, Executor, ExitStatus, Finished, OutputLimits, Progress, bash,
+};
+use proofs::Proofs;
 use report::Report;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,6 +45,7 @@ pub struct Bash {
     files: Arc<Files>,
     executor: Executor,
     environment: Environment,
+    proofs: Proofs,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -70,7 +75,7 @@ impl Bash {
         environment: Vec<(OsString, OsString)>,
     ) -> Self {
         let environment = Environment::new(environment, files.workspace());
-        Bash { files, executor, environment }
+        Bash { files, executor, environment, proofs: Proofs::default() }
     }
 
     fn command(&self, input: &Input, proved: Option<&Proved>) -> Command {
@@ -98,23 +103,29 @@ impl BuiltIn for Bash {
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
         check(input)?;
-        Ok(judge::access(&input.command, &self.files))
+        let proved = self.proofs.of(&input.command);
+        Ok(judge::access(&input.command, proved.as_deref(), &self.files))
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         if let Err(misuse) = check(&input) {
             return misuse;
         }
-        let proved = judge::prove(&input.command);
+        let proved = self.proofs.of(&input.command);
         let finished =
-            match execute(&self.executor, self.command(&input, proved.as_ref()), &cx).await {
+            match execute(&self.executor, self.command(&input, proved.as_deref()), &cx).await {
                 Ok(finished) => finished,
                 Err(error) => {
                     return ToolOutput::error(format!("The command could not be run: {error}."));
                 }
             };
-        let one_is_an_answer = proved.is_some_and(|proved| proved.one_is_an_answer);
+        let one_is_an_answer = proved.is_some()
+            && finished.status == ExitStatus::Code(1)
+            && judge::one_is_an_answer(&input.command);
         let limit = limit(&input);
+        if finished.output.total() <= MAX_CHARS as u64 {
+            return shown(&Report::of(&finished, limit, one_is_an_answer), &cx);
+        }
         // The text may be long and the store touches the disk.
         let shown = tokio::task::spawn_blocking(move || {
             shown(&Report::of(&finished, limit, one_is_an_answer), &cx)

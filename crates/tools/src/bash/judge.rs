@@ -19,22 +19,25 @@ pub struct Proved {
     reads: Vec<ReadPath>,
     /// It runs git, which must be kept from running what a repository names.
     pub git: bool,
-    /// Exit code 1 means "no", not "failed".
-    pub one_is_an_answer: bool,
 }
 
 pub fn prove(command: &str) -> Option<Proved> {
-    let Proof::Harmless { reads, git } = ostler_shell::prove(command) else { return None };
-    let one_is_an_answer =
-        ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script));
-    Some(Proved { reads, git, one_is_an_answer })
+    match ostler_shell::prove(command) {
+        Proof::Harmless { reads, git } => Some(Proved { reads, git }),
+        Proof::Unproved { .. } => None,
+    }
+}
+
+/// Exit code 1 of a proved command means "no", not "failed".
+pub fn one_is_an_answer(command: &str) -> bool {
+    ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script))
 }
 
 /// Known only if it is proved, every file it reads can be named, and git would find nothing but a plain repository
 /// inside the workspace.
-pub fn access(command: &str, files: &Files) -> Access {
+pub fn access(command: &str, proved: Option<&Proved>, files: &Files) -> Access {
     let runs = Some(shown(command));
-    let reads = prove(command).and_then(|proved| {
+    let reads = proved.and_then(|proved| {
         let scopes: Option<Vec<_>> = proved.reads.iter().map(|read| scopes(read, files)).collect();
         let mut scopes = scopes?.concat();
         if proved.git {
