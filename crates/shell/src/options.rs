@@ -23,7 +23,7 @@ fn free_word(word: &Word) -> Result<Option<ReadPath>, String> {
     match word {
         Word::Literal(_) => Ok(None),
         Word::Glob(pattern) => glob(pattern).map(Some),
-        Word::Dynamic { why, source } => Err(format!("{source} is {}", why.name())),
+        Word::Dynamic { why, source, .. } => Err(format!("{source} is {}", why.name())),
     }
 }
 
@@ -42,7 +42,9 @@ impl<'a> Parsed<'a> {
         let mut ended = false;
         while let Some((index, word)) = words.next() {
             match word {
-                Word::Dynamic { why, source } => return Err(format!("{source} is {}", why.name())),
+                Word::Dynamic { why, source, .. } => {
+                    return Err(format!("{source} is {}", why.name()));
+                }
                 Word::Glob(pattern)
                     if ended || self.program.any_option || cannot_be_option(pattern) =>
                 {
@@ -267,7 +269,7 @@ pub(crate) fn literal(word: &Word) -> Result<&str, String> {
         Word::Glob(pattern) => {
             Err(format!("{pattern} is a pattern where it must be clear what is meant"))
         }
-        Word::Dynamic { why, source } => Err(format!("{source} is {}", why.name())),
+        Word::Dynamic { why, source, .. } => Err(format!("{source} is {}", why.name())),
     }
 }
 

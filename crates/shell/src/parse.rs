@@ -255,11 +255,11 @@ impl Converter<'_> {
                 if (start.next(), start.next()) != (Some('('), Some('(')) {
                     return Err(Opaque::Ambiguous("parentheses that are no arithmetic".into()));
                 }
-                Compound::Arithmetic(arithmetic.expr.value.clone())
+                Compound::Arithmetic(written(&arithmetic.expr.value))
             }
             C::ArithmeticForClause(clause) => {
                 let part = |e: &Option<ast::UnexpandedArithmeticExpr>| {
-                    e.as_ref().map_or(String::new(), |e| e.value.clone())
+                    e.as_ref().map_or(Expression::default(), |e| written(&e.value))
                 };
                 let header =
                     [part(&clause.initializer), part(&clause.condition), part(&clause.updater)];
@@ -335,9 +335,11 @@ impl Converter<'_> {
             Part::Word(text) => command.words.push(word::read(&text.value)),
             Part::AssignmentWord(assignment, text) => command.words.push(match assignment.value {
                 ast::AssignmentValue::Scalar(_) => word::read(&text.value),
-                ast::AssignmentValue::Array(_) => {
-                    Word::Dynamic { why: Dynamic::Array, source: text.value.clone() }
-                }
+                ast::AssignmentValue::Array(_) => Word::Dynamic {
+                    why: Dynamic::Array,
+                    source: text.value.clone(),
+                    parts: Vec::new(),
+                },
             }),
             Part::ProcessSubstitution(kind, body) => command.words.push(self.process(kind, body)),
         }
@@ -347,7 +349,7 @@ impl Converter<'_> {
         let (name, index) = match &assignment.name {
             ast::AssignmentName::VariableName(name) => (name.clone(), None),
             ast::AssignmentName::ArrayElementName(name, index) => {
-                (name.clone(), Some(index.clone()))
+                (name.clone(), Some(written(index)))
             }
         };
         let value = match &assignment.value {
@@ -374,6 +376,7 @@ impl Converter<'_> {
         Word::Dynamic {
             why: Dynamic::ProcessSubstitution,
             source: std::iter::once(sign).chain(inner).collect(),
+            parts: Vec::new(),
         }
     }
 
@@ -407,6 +410,11 @@ impl Converter<'_> {
         };
         Redirect { fd: fd.and_then(|fd| u32::try_from(fd).ok()), kind, target }
     }
+}
+
+/// What its substitutions run is not looked for.
+fn written(source: &str) -> Expression {
+    Expression { source: source.into(), ..Expression::default() }
 }
 
 fn words(words: &[ast::Word]) -> Vec<Word> {

@@ -6,8 +6,10 @@ use ostler_core::permission::script::{Dynamic, Word};
 pub(crate) fn read(raw: &str) -> Word {
     let mut reader = Reader::new(raw);
     match reader.word() {
-        Err(why) => Word::Dynamic { why, source: raw.into() },
-        Ok(()) if reader.braces() => Word::Dynamic { why: Dynamic::Brace, source: raw.into() },
+        Err(why) => Word::Dynamic { why, source: raw.into(), parts: Vec::new() },
+        Ok(()) if reader.braces() => {
+            Word::Dynamic { why: Dynamic::Brace, source: raw.into(), parts: Vec::new() }
+        }
         Ok(()) if reader.glob => Word::Glob(reader.pattern),
         Ok(()) => Word::Literal(reader.literal),
     }
@@ -20,7 +22,7 @@ pub(crate) fn here_document(body: &str, expands: bool) -> Word {
     }
     let mut reader = Reader::new(body);
     match reader.expanding_text(None) {
-        Err(why) => Word::Dynamic { why, source: body.into() },
+        Err(why) => Word::Dynamic { why, source: body.into(), parts: Vec::new() },
         Ok(()) => Word::Literal(reader.literal),
     }
 }
@@ -298,7 +300,11 @@ mod tests {
             (r"$'\x{41}'", Dynamic::Bytes),
         ];
         for (raw, expected) in cases {
-            assert_eq!(read(raw), Word::Dynamic { why: expected, source: raw.into() }, "{raw:?}");
+            assert_eq!(
+                read(raw),
+                Word::Dynamic { why: expected, source: raw.into(), parts: Vec::new() },
+                "{raw:?}"
+            );
         }
     }
 

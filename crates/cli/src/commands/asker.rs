@@ -79,18 +79,21 @@ fn field(name: &str, value: &Value) -> String {
 /// Without the command, which stands above in full.
 fn reason(question: &Question) -> &str {
     let why = question.why.as_str();
-    let cut = question.access.runs.as_deref().and_then(|command| why.strip_suffix(command));
+    let cut = question.access.runs.as_ref().and_then(|runs| why.strip_suffix(runs.text.as_str()));
     cut.map_or(why, |why| why.trim_end().trim_end_matches(':'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler::{Access, CallId};
+    use ostler::{Access, CallId, Commands};
     use serde_json::json;
 
     fn asked(input: Value, why: &str, runs: Option<&str>) -> String {
-        let access = Access { runs: runs.map(str::to_owned), ..Access::unknown() };
+        let access = Access {
+            runs: runs.map(|text| Commands { text: text.into(), ..Commands::default() }.into()),
+            ..Access::unknown()
+        };
         let (call, tool, why) = (CallId::new("c1"), "Bash".to_owned(), why.to_owned());
         text(&Question { call, tool, input, access, why })
     }

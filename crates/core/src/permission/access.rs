@@ -1,22 +1,28 @@
 //! One declaration, two decisions: the gate and the scheduler both judge a call by what it would touch.
 
-use serde::{Deserialize, Serialize};
+use super::commands::Commands;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a call would touch. The default is "unknown": exclusive, and asked about.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Access {
     pub reads: Vec<PathScope>,
     pub writes: Vec<PathScope>,
-    /// The command it would run, in words for a person.
-    pub runs: Option<String>,
+    /// The commands it would run, with their paths looked up.
+    pub runs: Option<Arc<Commands>>,
     pub hosts: Vec<String>,
     /// Everything it touches is listed above. False: it may touch anything.
     pub known: bool,
+    /// The tool itself leaves out of a tree what may not be read.
+    pub filtered: bool,
+    /// Places that a rule speaks of, looked for below the trees above and not there.
+    pub absent: Vec<PathBuf>,
 }
 
 /// A path that has been made absolute and freed of links as far as it exists.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathScope {
     File(PathBuf),

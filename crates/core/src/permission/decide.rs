@@ -66,7 +66,7 @@ fn unresolved(access: &Access) -> Option<&Path> {
 fn refusal_of_default(access: &Access, workspace: &Workspace) -> Option<String> {
     if !access.known {
         return Some(match &access.runs {
-            Some(command) => format!("it is not proved harmless: {command}"),
+            Some(commands) => format!("it is not proved harmless: {}", commands.text),
             None => "what it would touch is not known".into(),
         });
     }

@@ -1,6 +1,7 @@
 //! The whole decision as one table, and what must hold whatever the rules say.
 
 use super::*;
+use crate::permission::Commands;
 use crate::permission::{Rule, RuleError};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -32,7 +33,7 @@ fn write(path: &str) -> Access {
     Access::writing(file(path))
 }
 fn command(text: &str, access: Access) -> Access {
-    Access { runs: Some(text.into()), ..access }
+    Access { runs: Some(Commands { text: text.into(), ..Commands::default() }.into()), ..access }
 }
 fn contacts(host: &str) -> Access {
     Access { hosts: vec![host.into()], ..Access::nothing() }
@@ -271,7 +272,7 @@ fn any_scope() -> impl Strategy<Value = PathScope> {
 fn any_access() -> impl Strategy<Value = Access> {
     let hosts = prop_oneof![3 => Just(vec![]), 1 => Just(vec!["h".to_owned()])];
     (vec(any_scope(), 0..3), vec(any_scope(), 0..2), hosts, any::<bool>()).prop_map(
-        |(reads, writes, hosts, known)| Access { reads, writes, runs: None, hosts, known },
+        |(reads, writes, hosts, known)| Access { reads, writes, hosts, known, ..Access::default() },
     )
 }
 

@@ -76,9 +76,9 @@ pub enum Compound {
         values: Option<Vec<Word>>,
         body: Script,
     },
-    /// `for ((…; …; …))`, the three expressions as written.
+    /// `for ((…; …; …))`
     ArithmeticFor {
-        header: [String; 3],
+        header: [Expression; 3],
         body: Script,
     },
     Case {
@@ -94,10 +94,11 @@ pub enum Compound {
         name: Option<String>,
         body: Box<Stage>,
     },
-    /// `[[ … ]]`: its operands. Arithmetic operators evaluate them even when quoted.
+    /// `[[ … ]]`: every token of it, operators and parentheses as literals. No word of it is split or matched against
+    /// file names. Arithmetic operators evaluate their operands even when quoted.
     Test(Vec<Word>),
-    /// `(( … ))`, as written.
-    Arithmetic(String),
+    /// `(( … ))`
+    Arithmetic(Expression),
 }
 
 /// One arm of a `case`.
@@ -110,8 +111,8 @@ pub struct Arm {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Assignment {
     pub name: String,
-    /// The index in `name[index]=…`, as written. The shell evaluates it.
-    pub index: Option<String>,
+    /// The index in `name[index]=…`. The shell evaluates it.
+    pub index: Option<Expression>,
     pub append: bool,
     pub value: Assigned,
 }
@@ -131,8 +132,62 @@ pub enum Word {
     /// A pattern over file names; quoted characters that would mean something carry a backslash. It becomes the
     /// names that match, or stays as it is when none does.
     Glob(String),
-    /// Only the shell knows, when it runs.
-    Dynamic { why: Dynamic, source: String },
+    /// Only the shell knows, when it runs; `parts` is what can be said before.
+    Dynamic { why: Dynamic, source: String, parts: Vec<Part> },
+}
+
+/// A piece of a word that is not known as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Exactly this text, quotes removed.
+    Literal(String),
+    /// Unquoted text with `*`, `?` or `[`, written like [`Word::Glob`].
+    Glob(String),
+    Parameter {
+        /// `x`, `1`, `@`, `a` for `${a[0]}`.
+        name: String,
+        form: Form,
+        quoted: bool,
+        /// What its operand runs: `${x:-$(…)}`.
+        scripts: Vec<Script>,
+    },
+    /// `$(…)` or backquotes.
+    Command { script: Script, quoted: bool },
+    /// `<(…)`, `>(…)`
+    Process(Script),
+    /// `$((…))`, `$[…]`
+    Arithmetic { expression: Expression, quoted: bool },
+    /// `~` and the name behind it, mostly empty.
+    Tilde(String),
+    /// The rest: a brace expansion that is too long, a byte escape, the elements of an array.
+    Other(Vec<Word>),
+}
+
+/// What an expansion of a parameter does with the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// `$x`, `${x}`: the value.
+    Value,
+    /// `${x:-y}`, `${x#y}`, `${#x}`: something made of it.
+    Made,
+    /// `${x@P}`, `${!x}`, `${x:a}`, `${a[i]}`: the shell evaluates what a value or an operand says, and that may run
+    /// commands.
+    Evaluated,
+    /// `${x=y}`, `${x:=y}`: also sets it.
+    Set,
+}
+
+/// An arithmetic expression as written. The shell evaluates the values of its names again, and subscripts in them may
+/// run commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Expression {
+    pub source: String,
+    /// What its substitutions run.
+    pub scripts: Vec<Script>,
+    /// Nothing but numbers, operators and blanks.
+    pub plain: bool,
 }
 
 impl Word {

@@ -3,12 +3,11 @@
 use super::git;
 use crate::workspace::Files;
 use ostler_core::permission::script::{Script, Stage, Word};
-use ostler_core::permission::{Access, PathScope};
+use ostler_core::permission::{Access, Commands, PathScope};
 use ostler_shell::{Proof, ReadKind, ReadPath};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Characters of a command that stand in a question about it.
-const SHOWN: usize = 300;
 /// Names a pattern may stand for; a wider one is not expanded here.
 const MAX_NAMES: usize = 200;
 /// Names looked at to expand it.
@@ -36,7 +35,7 @@ pub fn one_is_an_answer(command: &str) -> bool {
 /// Known only if it is proved, every file it reads can be named, and git would find nothing but a plain repository
 /// inside the workspace.
 pub fn access(command: &str, proved: Option<&Proved>, files: &Files) -> Access {
-    let runs = Some(shown(command));
+    let runs = Some(Arc::new(Commands { text: command.to_owned(), ..Commands::default() }));
     let reads = proved.and_then(|proved| {
         let scopes: Option<Vec<_>> = proved.reads.iter().map(|read| scopes(read, files)).collect();
         let mut scopes = scopes?.concat();
@@ -50,23 +49,6 @@ pub fn access(command: &str, proved: Option<&Proved>, files: &Files) -> Access {
         Some(reads) => Access { reads, runs, ..Access::nothing() },
         None => Access { runs, ..Access::unknown() },
     }
-}
-
-/// On one line, without what a terminal would obey, and not longer than a question should be.
-fn shown(command: &str) -> String {
-    let mut out = String::new();
-    for (count, c) in command.trim().chars().enumerate() {
-        match c {
-            _ if count == SHOWN => {
-                out.push('…');
-                break;
-            }
-            '\n' => out.push_str(" ⏎ "),
-            c if c.is_control() => out.extend(c.escape_default()),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 fn scopes(read: &ReadPath, files: &Files) -> Option<Vec<PathScope>> {

@@ -1,0 +1,158 @@
+//! What a shell text would run, flat: every simple command in every position, and whatever is wrapped in one.
+//!
+//! Pure data. The `shell` crate makes it from a text and knows nothing of the disk; [`Places`](super::Places) says
+//! where its paths lead; [`decide`](super::decide()) judges it. What could not be worked out is a doubt, and a text
+//! with a doubt is never allowed by a rule on commands.
+
+use super::access::PathScope;
+use super::script::Word;
+use serde::Serialize;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Commands {
+    /// The whole text.
+    pub text: String,
+    /// In the order found; a step comes after the step it is inside.
+    pub steps: Vec<Step>,
+    /// Every pipeline of two or more stages: for each stage the steps that run in it.
+    pub pipes: Vec<Vec<Vec<usize>>>,
+    /// Why the text as a whole is not understood; none of its steps may then be taken for all of it.
+    pub doubts: Vec<String>,
+    /// Where there are doubts: every literal word of the text, for the search for danger. It may only make an answer
+    /// stricter.
+    pub suspects: Vec<String>,
+}
+
+/// One simple command, or the redirections of a compound one (then it has no words).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Step {
+    /// What the program gets, its own name first. Words that begin a wrapped command are in the inner step, too.
+    pub words: Vec<Word>,
+    /// The step this one was found in: `timeout` for the command it starts, `echo` for a substitution in its words.
+    pub inside: Option<usize>,
+    pub position: Position,
+    /// The folders it has changed to since the start, in order; none if that is not known.
+    pub folder: Option<Vec<String>>,
+    pub effect: Effect,
+    /// Files it names, as far as its effect says so.
+    pub touches: Vec<Touch>,
+    /// Hosts it contacts: names, or `*` if it may be any.
+    pub hosts: Vec<String>,
+    /// Only hands over to the steps inside it (`timeout 5 …`, `bash -c '…'`): needs no rule of its own.
+    pub transparent: bool,
+    /// Variables set for it or by it that could change what runs, e.g. `PATH`.
+    pub variables: Vec<String>,
+    /// Why a rule that names only the program does not vouch for it.
+    pub cautions: Vec<Caution>,
+    /// The words a rule is compared with, where they differ: without git's global options, with a program's path
+    /// reduced to its name. Empty: the words themselves.
+    pub normal: Vec<Word>,
+    /// It runs git, whose overrides must then be in force.
+    pub git: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Position {
+    #[default]
+    Plain,
+    /// `&`
+    Background,
+    /// In a branch or loop.
+    Conditional,
+    /// In the body of a function.
+    Function,
+    /// `$(…)`, backquotes, `<(…)`.
+    Substitution,
+    /// Started by the step it is inside: a wrapper's, `find -exec`, `bash -c`, `eval`, `trap`, text on standard input.
+    Wrapped,
+}
+
+/// What is known of what it does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Only reads, and only what `touches` names. Proved by a table.
+    Reads,
+    /// Changes files, and only what `touches` names. Proved by a table.
+    Writes,
+    /// Deletes everything below a folder that must not be deleted, or the like: refused whatever the rules say.
+    Ruin(String),
+    /// May do anything; in words, why it is not known.
+    Unknown(String),
+    #[default]
+    Nothing,
+}
+
+/// A file as written, after quote removal, relative to the step's folder. `~` at its beginning is the home folder.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Touch {
+    pub act: Act,
+    pub path: String,
+    pub kind: TouchKind,
+    /// Where it leads. None: not looked up yet, or it cannot be told.
+    pub scopes: Option<Vec<PathScope>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    Read,
+    /// By the program itself.
+    Write,
+    /// By a redirection of the shell: a rule on the program does not speak for it.
+    Redirect,
+    /// A program or script that is started from this file.
+    Run,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TouchKind {
+    /// This file.
+    File,
+    /// This file, or the folder and everything below it. Links below it are not followed.
+    Tree,
+    /// Only the names below it, not what the files hold.
+    Names,
+    /// A pattern: whatever it matches, and everything below that.
+    Glob,
+    /// The repository that git finds from the step's folder: all it holds.
+    Repository,
+    /// A path inside that repository, relative to its top.
+    InRepository,
+}
+
+/// A word that makes a known program write or run something, or that its table does not know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Caution {
+    pub why: String,
+    /// Its place among the words that rules are compared with. A rule that spells this word out vouches for it. None:
+    /// nothing short of the exact command does.
+    pub word: Option<usize>,
+}
+
+impl Step {
+    pub fn compared(&self) -> &[Word] {
+        if self.normal.is_empty() { &self.words } else { &self.normal }
+    }
+}
+
+impl Commands {
+    /// Nothing is known of it but its text.
+    pub fn opaque(text: &str, why: String, suspects: Vec<String>) -> Self {
+        Commands { text: text.to_owned(), doubts: vec![why], suspects, ..Commands::default() }
+    }
+
+    /// Understood to the last word, and every step only reads.
+    pub fn only_reads(&self) -> bool {
+        let reads = |step: &Step| {
+            matches!(step.effect, Effect::Reads | Effect::Nothing) || step.transparent
+        };
+        self.doubts.is_empty() && !self.steps.is_empty() && self.steps.iter().all(reads)
+    }
+
+    pub fn runs_git(&self) -> bool {
+        self.steps.iter().any(|step| step.git)
+    }
+}
