@@ -6,7 +6,7 @@ use crate::texts;
 use futures_util::FutureExt;
 use ostler_core::bound::bound;
 use ostler_core::ids::CallId;
-use ostler_core::permission::Access;
+use ostler_core::permission::{Access, Decision, Verdict as Ruled};
 use ostler_core::ports::{Question, Reply, StoreError, Tool, ToolContext};
 use ostler_core::session::{Entry, Verdict as Recorded};
 use ostler_core::tool::ToolOutput;
@@ -22,6 +22,8 @@ pub(crate) struct Job {
     pub(crate) input: Value,
     pub(crate) access: Access,
     pub(crate) asks: Option<Asks>,
+    /// Decided without a person; to be on record before the call begins.
+    pub(crate) decided: Option<(Recorded, String)>,
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) progress: Arc<CallProgress>,
     /// Set when the tool itself begins.
@@ -31,7 +33,7 @@ pub(crate) struct Job {
 /// Why a person must say yes first, and the call's place in the row: questions come in the order of the calls, on
 /// however many threads these run.
 pub(crate) struct Asks {
-    pub(crate) why: String,
+    pub(crate) decision: Decision,
     pub(crate) before: Option<oneshot::Receiver<()>>,
     /// Dropped when this question is answered.
     pub(crate) answered: oneshot::Sender<()>,
@@ -41,13 +43,15 @@ pub(crate) struct Asks {
 pub(crate) struct Verdict {
     pub(crate) output: ToolOutput,
     pub(crate) denied: bool,
+    /// Why a rule refused it.
+    pub(crate) refused: Option<String>,
     pub(crate) ran: bool,
     pub(crate) store_error: Option<StoreError>,
 }
 
 impl Verdict {
     pub(crate) fn ran(output: ToolOutput) -> Self {
-        Verdict { output, denied: false, ran: true, store_error: None }
+        Verdict { output, denied: false, refused: None, ran: true, store_error: None }
     }
 
     pub(crate) fn not_run(output: ToolOutput) -> Self {
@@ -98,7 +102,7 @@ async fn performed(
         Err(error) => return Verdict::store_failed(error),
     }
     if !job.access.is_harmless()
-        && let Err(error) = record_start(&agent, &job.id).await
+        && let Err(error) = record_start(&agent, &mut job).await
     {
         return Verdict::store_failed(error);
     }
@@ -122,37 +126,55 @@ async fn ask(
     signals: &Signals,
 ) -> Result<Option<Verdict>, StoreError> {
     // Until the end of this function the next question waits.
-    let Some(Asks { why, before, answered: _answered }) = job.asks.take() else { return Ok(None) };
+    let Some(Asks { decision, before, answered: _answered }) = job.asks.take() else {
+        return Ok(None);
+    };
     if let Some(before) = before {
         // An error says the same as a message: the question before this one is over.
         let _ = before.await;
     }
-    let reply = if agent.gate.is_allowed(&job.name, &job.access) {
+    // The question before this one may have settled it.
+    let now = agent.gate.judge(&job.name, &job.input, &job.access);
+    let reply = if now.verdict == Ruled::Allow {
         Reply::YesForSession
     } else {
+        let why = decision.why();
         signals.send(Signal::Asked(index, why.clone()));
-        let question = Question {
-            call: job.id.clone(),
-            tool: job.name.clone(),
-            input: job.input.clone(),
-            access: job.access.clone(),
-            why,
-        };
-        agent.gate.ask(question).await
+        let Decision { reasons, offer, .. } = decision;
+        let (call, tool) = (job.id.clone(), job.name.clone());
+        let (input, access) = (job.input.clone(), job.access.clone());
+        agent.gate.ask(Question { call, tool, input, access, why, reasons, offer }).await
     };
-    let (verdict, why, denied) = match reply {
-        Reply::Yes => (Recorded::Allow, "the user said yes".to_owned(), None),
-        Reply::YesForSession => {
-            (Recorded::Allow, "the user said yes for this session".to_owned(), None)
-        }
-        Reply::No(why) => (Recorded::Deny, why.clone(), Some(Verdict::denied(&why))),
+    let said = match reply {
+        Reply::Yes => Ok("the user said yes"),
+        Reply::YesForSession => Ok("the user said yes for this session"),
+        Reply::YesForProject => Ok("the user said yes for this project"),
+        Reply::No(why) => Err(why),
+    };
+    let said = said.and_then(|yes| match is_still_the_same(job) {
+        true => Ok(yes),
+        false => Err("what it touches changed while the question was open".to_owned()),
+    });
+    let (verdict, why, denied) = match said {
+        Ok(yes) => (Recorded::Allow, yes.to_owned(), None),
+        Err(why) => (Recorded::Deny, why.clone(), Some(Verdict::denied(&why))),
     };
     agent.journal.write(Entry::Decided { call: job.id.clone(), verdict, why })?;
     Ok(denied)
 }
 
+/// A yes was given to what was shown: the same files behind the same names, and the same content in what is run.
+fn is_still_the_same(job: &Job) -> bool {
+    let now = std::panic::catch_unwind(AssertUnwindSafe(|| job.tool.access(&job.input)));
+    matches!(now, Ok(Ok(access)) if access == job.access)
+}
+
 /// On the disk before the call changes anything: after a crash the model must learn that it had started.
-async fn record_start(agent: &Agent, id: &CallId) -> Result<(), StoreError> {
-    agent.journal.write(Entry::CallStarted { id: id.clone() })?;
+async fn record_start(agent: &Agent, job: &mut Job) -> Result<(), StoreError> {
+    let id = job.id.clone();
+    if let Some((verdict, why)) = job.decided.take() {
+        agent.journal.write(Entry::Decided { call: id.clone(), verdict, why })?;
+    }
+    agent.journal.write(Entry::CallStarted { id })?;
     agent.journal.sync().await
 }

@@ -1,34 +1,44 @@
 //! Where a call is allowed, asked about or denied.
 
-use ostler_core::permission::{Access, Decision, Mode, Rules, Workspace, decide};
-use ostler_core::ports::{Approver, Question, Reply};
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use ostler_core::permission::{
+    Access, Act, Bound, By, Decision, Mode, Policy, Reason, Rule, Source, Tier, Verdict, Workspace,
+    decide,
+};
+use ostler_core::ports::{Approvals, Approver, Question, Reply};
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Calls a user can allow for a session one by one.
+const MAX_EXACT: usize = 1000;
 
 pub struct Gate {
-    rules: Rules,
+    /// Grows when the user accepts a rule.
+    policy: RwLock<Policy>,
     mode: Mode,
     workspace: Workspace,
     approver: Arc<dyn Approver>,
-    /// Tools the user allowed until the session ends.
-    allowed: Mutex<BTreeSet<String>>,
+    approvals: Arc<dyn Approvals>,
+    /// Calls the user allowed until the session ends, each with what it touched then.
+    exact: Mutex<Vec<(String, Value, Access)>>,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
 }
 
 impl Gate {
     pub fn new(
-        rules: Rules,
+        policy: Policy,
         mode: Mode,
         workspace: Workspace,
         approver: Arc<dyn Approver>,
+        approvals: Arc<dyn Approvals>,
     ) -> Self {
         Gate {
-            rules,
+            policy: RwLock::new(policy),
             mode,
             workspace,
             approver,
-            allowed: Mutex::default(),
+            approvals,
+            exact: Mutex::default(),
             asking: tokio::sync::Mutex::new(()),
         }
     }
@@ -37,36 +47,76 @@ impl Gate {
         self.mode
     }
 
-    pub(crate) fn judge(&self, tool: &str, access: &Access) -> Decision {
-        match decide(tool, access, &self.rules, self.mode, &self.workspace) {
-            Decision::Ask { .. } if self.is_allowed(tool, access) => {
-                Decision::Allow { why: "the user allowed this tool for the session".into() }
-            }
-            decision => decision,
+    pub(crate) fn judge(&self, tool: &str, input: &Value, access: &Access) -> Decision {
+        let decision = {
+            let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+            decide(tool, access, &policy, self.mode, &self.workspace)
+        };
+        if decision.verdict == Verdict::Ask && self.is_allowed(tool, input, access) {
+            let why = "the user allowed this very call for the session".to_owned();
+            let reasons = vec![Reason { by: By::Rule, why, part: None, rule: None }];
+            return Decision { verdict: Verdict::Allow, reasons, offer: Vec::new() };
         }
+        decision
     }
 
     pub(crate) async fn ask(&self, question: Question) -> Reply {
         let _turn = self.asking.lock().await;
-        // The question before this one may have settled it.
-        if self.is_allowed(&question.tool, &question.access) {
-            return Reply::Yes;
-        }
-        let tool = question.tool.clone();
+        let Question { tool, input, access, offer, .. } = question.clone();
         let reply = self.approver.ask(question).await;
-        if reply == Reply::YesForSession {
-            self.allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(tool);
+        match reply {
+            Reply::YesForSession if offer.is_empty() => self.allow_exactly(tool, input, access),
+            Reply::YesForSession => {
+                self.accept(&offer, &access);
+            }
+            Reply::YesForProject => {
+                let rules = self.accept(&offer, &access);
+                // It holds for the session in any case; who keeps it says what went wrong.
+                let _ = self.approvals.keep(&rules);
+            }
+            Reply::Yes | Reply::No(_) => {}
         }
         reply
     }
 
-    /// The user said yes for the session. Such a yes was given to work in the folder: what leaves it asks again.
-    pub(crate) fn is_allowed(&self, tool: &str, access: &Access) -> bool {
-        let inside = access
-            .reads
-            .iter()
-            .chain(&access.writes)
-            .all(|scope| self.workspace.contains(scope.path()));
-        inside && self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
+    /// The user said yes to this very call, and nothing of what it touches or runs has changed since.
+    fn is_allowed(&self, tool: &str, input: &Value, access: &Access) -> bool {
+        let exact = self.exact.lock().unwrap_or_else(PoisonError::into_inner);
+        exact.iter().any(|(t, i, a)| t == tool && i == input && a == access)
     }
+
+    fn allow_exactly(&self, tool: String, input: Value, access: Access) {
+        let mut exact = self.exact.lock().unwrap_or_else(PoisonError::into_inner);
+        if exact.len() < MAX_EXACT {
+            exact.push((tool, input, access));
+        }
+    }
+
+    fn accept(&self, offer: &[String], access: &Access) -> Vec<Rule> {
+        let bound = bound(access, &self.workspace);
+        let source = Source { tier: Tier::Approval, ..Source::default() };
+        let parsed = |text: &String| {
+            let mut rule = Rule::parse(text, &self.workspace).ok()?;
+            (rule.source, rule.bound) = (source.clone(), bound.clone());
+            Some(rule)
+        };
+        let rules: Vec<Rule> = offer.iter().filter_map(parsed).collect();
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        policy.allow.extend(rules.iter().cloned());
+        rules
+    }
+}
+
+/// An approval of something that runs a file is one of what the file holds.
+fn bound(access: &Access, workspace: &Workspace) -> Option<Bound> {
+    let steps = access.runs.iter().flat_map(|runs| &runs.steps);
+    let files: Vec<_> = steps
+        .flat_map(|step| &step.touches)
+        .filter(|touch| touch.act == Act::Run)
+        .filter_map(|touch| {
+            let path = touch.scopes.as_deref()?.first()?.path().to_owned();
+            Some((path, touch.content.clone()?))
+        })
+        .collect();
+    (!files.is_empty()).then(|| Bound { folder: workspace.cwd.clone(), files })
 }

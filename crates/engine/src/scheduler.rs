@@ -6,7 +6,8 @@ use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
 use ostler_core::ids::CallId;
 use ostler_core::message::Block;
-use ostler_core::permission::{Access, Decision};
+use ostler_core::permission::{Access, Decision, Verdict as Ruled};
+use ostler_core::session::Verdict as Recorded;
 use ostler_core::tool::{Seen, ToolOutput};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -33,8 +34,10 @@ pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) input: Value,
     access: Access,
-    /// Why a person must say yes first.
-    asks: Option<String>,
+    /// Why a person must say yes first, and what else the question says.
+    asks: Option<Decision>,
+    /// What was decided without a person, until it is on record.
+    decided: Option<(Recorded, String)>,
     state: CallState,
 }
 
@@ -106,8 +109,13 @@ impl Scheduler {
     pub(crate) fn submit(&mut self, id: CallId, name: String, input: Value) {
         let judged = self.judge(&name, &input);
         match judged {
-            Ok((access, asks)) => {
-                self.calls.push(Call { id, name, input, access, asks, state: CallState::Waiting });
+            Ok((access, decision)) => {
+                let (asks, decided) = match decision.verdict {
+                    Ruled::Allow => (None, Some((Recorded::Allow, decision.why()))),
+                    _ => (Some(decision), None),
+                };
+                let state = CallState::Waiting;
+                self.calls.push(Call { id, name, input, access, asks, decided, state });
                 self.start_what_can();
             }
             Err(verdict) => self.answered(id, name, input, *verdict),
@@ -121,11 +129,12 @@ impl Scheduler {
 
     fn answered(&mut self, id: CallId, name: String, input: Value, verdict: Verdict) {
         self.ready.push_back(self.calls.len());
+        let decided = verdict.refused.clone().map(|why| (Recorded::Deny, why));
         let (access, state) = (Access::nothing(), CallState::Done(verdict));
-        self.calls.push(Call { id, name, input, access, asks: None, state });
+        self.calls.push(Call { id, name, input, access, asks: None, decided, state });
     }
 
-    fn judge(&self, name: &str, input: &Value) -> Result<(Access, Option<String>), Box<Verdict>> {
+    fn judge(&self, name: &str, input: &Value) -> Result<(Access, Decision), Box<Verdict>> {
         let Some(tool) = self.agent.tools.get(name) else {
             let known: Vec<_> = self.agent.tools.names().collect();
             let text =
@@ -139,10 +148,13 @@ impl Scheduler {
             Ok(Err(misuse)) => return Err(Box::new(Verdict::not_run(*misuse))),
             Err(_) => return Err(Box::new(Verdict::panicked(name, false))),
         };
-        match self.agent.gate.judge(name, &access) {
-            Decision::Allow { .. } => Ok((access, None)),
-            Decision::Ask { why } => Ok((access, Some(why))),
-            Decision::Deny { why } => Err(Box::new(Verdict::denied(&why))),
+        let decision = self.agent.gate.judge(name, input, &access);
+        match decision.verdict {
+            Ruled::Allow | Ruled::Ask => Ok((access, decision)),
+            Ruled::Deny => {
+                let why = decision.why();
+                Err(Box::new(Verdict { refused: Some(why.clone()), ..Verdict::denied(&why) }))
+            }
         }
     }
 
@@ -171,6 +183,13 @@ impl Scheduler {
 
     pub(crate) fn call(&self, index: usize) -> Option<&Call> {
         self.calls.get(index)
+    }
+
+    /// A decision that is not on record yet.
+    pub(crate) fn take_decided(&mut self, index: usize) -> Option<(CallId, Recorded, String)> {
+        let call = self.calls.get_mut(index)?;
+        let (verdict, why) = call.decided.take()?;
+        Some((call.id.clone(), verdict, why))
     }
 
     /// Waits for the next thing a call says or does. Cancel-safe. Only when busy.
@@ -253,16 +272,19 @@ impl Scheduler {
         let tail = Arc::new(Mutex::new(String::new()));
         let progress = CallProgress { index, signals: self.signals.clone(), last: tail.clone() };
         let began = Arc::new(OnceLock::new());
-        let asks = call.asks.clone().map(|why| {
+        let asks = call.asks.clone().map(|decision| {
             let (answered, next) = oneshot::channel();
-            Asks { why, before: self.last_question.replace(next), answered }
+            Asks { decision, before: self.last_question.replace(next), answered }
         });
+        // What changes something has its decision on record before it does.
+        let decided = if call.access.is_harmless() { None } else { call.decided.take() };
         let job = Job {
             id: call.id.clone(),
             name: call.name.clone(),
             input: call.input.clone(),
             access: call.access.clone(),
             asks,
+            decided,
             tool: tool.clone(),
             progress: Arc::new(progress),
             began: began.clone(),

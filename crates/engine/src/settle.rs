@@ -4,6 +4,7 @@ use crate::run::Turn;
 use crate::scheduler::Happened;
 use crate::signals::Signal;
 use ostler_core::event::{Denial, Event};
+use ostler_core::session::Entry;
 use ostler_core::turn::{Outcome, ToolsEnd};
 
 impl Turn {
@@ -87,6 +88,10 @@ impl Turn {
         if !self.recording {
             self.unrecorded.push(index);
             return Ok(());
+        }
+        if let Some((call, verdict, why)) = self.tools.take_decided(index) {
+            let written = self.agent.journal.write(Entry::Decided { call, verdict, why });
+            written.map_err(|error| self.tally.store_failed(error.to_string()))?;
         }
         let Some(call) = self.tools.call(index) else { return Ok(()) };
         let Some(result) = call.result() else { return Ok(()) };

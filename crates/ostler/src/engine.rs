@@ -9,7 +9,7 @@ use crate::system::{SystemClock, jitter, today};
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
-use ostler_core::permission::{Rule, Rules, Workspace};
+use ostler_core::permission::{Policy, Rule, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::session::Session;
 use ostler_core::turn::Limits;
@@ -42,7 +42,7 @@ impl Engine {
     pub fn open(init: &Init, options: Options) -> Result<Self, Error> {
         let mut workspace = workspace(&options)?;
         // Whatever is wrong with the options is found out before a session is made for them.
-        let rules = rules(&options, &workspace)?;
+        let policy = policy(&options, &workspace)?;
         let model = Arc::new(http_model(&options)?);
         let choice = ModelChoice {
             primary: ostler_models::resolve_model(&options.model),
@@ -76,7 +76,13 @@ impl Engine {
             choice,
             system: system(&options),
             tools,
-            gate: Gate::new(rules, options.mode, workspace.clone(), options.approver),
+            gate: Gate::new(
+                policy,
+                options.mode,
+                workspace.clone(),
+                options.approver,
+                options.approvals,
+            ),
             journal,
             budget: Arc::new(Mutex::new(budget)),
             limits,
@@ -205,11 +211,18 @@ fn system(options: &Options) -> Arc<[String]> {
         .collect()
 }
 
-fn rules(options: &Options, workspace: &Workspace) -> Result<Rules, Error> {
+fn policy(options: &Options, workspace: &Workspace) -> Result<Policy, Error> {
     let parse = |texts: &[String]| {
         texts.iter().map(|text| rule(text, workspace)).collect::<Result<Vec<_>, _>>()
     };
-    Ok(Rules { allow: parse(&options.allow)?, deny: parse(&options.deny)? })
+    let mut policy = options.policy.clone();
+    policy.add(Policy {
+        allow: parse(&options.allow)?,
+        ask: parse(&options.ask)?,
+        deny: parse(&options.deny)?,
+        ..Policy::default()
+    });
+    Ok(policy)
 }
 
 /// A rule that would silently mean something else than it seems to is refused.

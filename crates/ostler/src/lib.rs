@@ -61,9 +61,11 @@ pub use ostler_core::ids::{CallId, ModelId, SessionId};
 pub use ostler_core::ledger::{Price, Usage};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
-pub use ostler_core::permission::{Access, Commands, Mode, Rule, RuleError, Rules, Workspace};
+pub use ostler_core::permission::{
+    Access, Commands, Mode, Policy, Reason, Rule, RuleError, Workspace,
+};
 pub use ostler_core::ports::{
-    Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
+    Approvals, Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
 };
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{Settings, TurnStream};

@@ -1,8 +1,8 @@
 //! Everything a caller decides. Each field has a sensible default except the folder and the credential.
 
 use ostler_core::ids::SessionId;
-use ostler_core::permission::Mode;
-use ostler_core::ports::{Approver, BoxFuture, Question, Reply};
+use ostler_core::permission::{Mode, Policy, Rule};
+use ostler_core::ports::{Approvals, Approver, BoxFuture, Question, Reply};
 use ostler_engine::Settings;
 use ostler_models::{CaFile, CredentialKind, Credentials, Deadlines, ProxySettings, Secret};
 use std::ffi::OsString;
@@ -33,14 +33,19 @@ pub struct Options {
     /// Is added to the system prompt.
     pub append_system_prompt: Option<String>,
     pub mode: Mode,
+    /// Rules from files; those below are added to them.
+    pub policy: Policy,
     /// Rules such as `Read` or `Edit(./src/**)`.
     pub allow: Vec<String>,
+    pub ask: Vec<String>,
     pub deny: Vec<String>,
     /// The tools on offer; none means all of them.
     pub tools: Option<Vec<String>>,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub approver: Arc<dyn Approver>,
+    /// Where rules go that the user accepts for the project.
+    pub approvals: Arc<dyn Approvals>,
     /// The environment for commands, already cut down to what they may see.
     pub environment: Vec<(OsString, OsString)>,
     pub proxies: ProxySettings,
@@ -83,12 +88,15 @@ impl Options {
             system_prompt: None,
             append_system_prompt: None,
             mode: Mode::Default,
+            policy: Policy::default(),
             allow: Vec::new(),
+            ask: Vec::new(),
             deny: Vec::new(),
             tools: None,
             max_turns: None,
             max_budget_usd: None,
             approver: Arc::new(Unattended),
+            approvals: Arc::new(ForSession),
             environment: Vec::new(),
             proxies: ProxySettings::default(),
             ca_file: None,
@@ -107,6 +115,16 @@ pub struct Unattended;
 impl Approver for Unattended {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(async move { Reply::No(format!("{}, and nobody is there to ask", question.why)) })
+    }
+}
+
+/// Keeps nothing: a rule that is accepted holds until the session ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ForSession;
+
+impl Approvals for ForSession {
+    fn keep(&self, _rules: &[Rule]) -> Result<(), String> {
+        Err("there is no place to keep it, so it holds for this session only".into())
     }
 }
 

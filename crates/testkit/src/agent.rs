@@ -1,6 +1,6 @@
 //! An agent made of doubles.
 
-use crate::approver::FakeApprover;
+use crate::approver::{FakeApprover, Forgets};
 use crate::blobs::MemoryBlobs;
 use crate::log::{Fault, MemoryLog};
 use crate::model::ScriptedModel;
@@ -10,7 +10,7 @@ use crate::timeline::{Moment, Timeline};
 use crate::tools::FakeTool;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Budget, Price};
-use ostler_core::permission::{Mode, Rule, Rules, Workspace};
+use ostler_core::permission::{Mode, Policy, Rule, Workspace};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
@@ -166,15 +166,18 @@ impl TestAgent {
             readable: Vec::new(),
             home: "/home/u".into(),
         };
-        let rules =
-            Rules { allow: rules(&self.allow, &workspace), deny: rules(&self.deny, &workspace) };
+        let policy = Policy {
+            allow: rules(&self.allow, &workspace),
+            deny: rules(&self.deny, &workspace),
+            ..Policy::default()
+        };
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
         let agent = Agent {
             model: model.clone(),
             choice: ModelChoice { primary: "model".into(), fallback: self.fallback },
             system: Arc::from(vec!["You are under test.".to_owned()]),
             tools: Toolbox::new(tools),
-            gate: Gate::new(rules, self.mode, workspace, approver.clone()),
+            gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
             journal: Journal::new(
                 log.clone(),
                 blobs.clone(),

@@ -3,7 +3,8 @@
 use crate::locked;
 use crate::timeline::{Moment, Timeline};
 use ostler_core::ids::CallId;
-use ostler_core::ports::{Approver, BoxFuture, Question, Reply};
+use ostler_core::permission::Rule;
+use ostler_core::ports::{Approvals, Approver, BoxFuture, Question, Reply};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -95,5 +96,14 @@ impl Drop for Open {
         } else {
             Moment::Withdrawn(call)
         });
+    }
+}
+
+/// Keeps nothing beyond the session.
+pub(crate) struct Forgets;
+
+impl Approvals for Forgets {
+    fn keep(&self, _rules: &[Rule]) -> Result<(), String> {
+        Ok(())
     }
 }

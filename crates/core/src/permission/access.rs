@@ -102,6 +102,14 @@ impl Workspace {
         self.roots.iter().any(|root| path.starts_with(root))
     }
 
+    /// As a person would write it from the working folder.
+    pub fn shown(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.cwd) {
+            Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),
+            _ => path.display().to_string(),
+        }
+    }
+
     pub fn may_read(&self, path: &Path) -> bool {
         self.contains(path) || self.readable.iter().any(|root| path.starts_with(root))
     }

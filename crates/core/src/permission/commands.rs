@@ -4,9 +4,12 @@
 //! where its paths lead; [`decide`](super::decide()) judges it. What could not be worked out is a doubt, and a text
 //! with a doubt is never allowed by a rule on commands.
 
-use super::access::PathScope;
+use super::access::{Access, PathScope};
+use super::places::Places;
 use super::script::Word;
 use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Commands {
@@ -92,6 +95,8 @@ pub struct Touch {
     pub kind: TouchKind,
     /// Where it leads. None: not looked up yet, or it cannot be told.
     pub scopes: Option<Vec<PathScope>>,
+    /// For a file that is run: the hash of what it holds now.
+    pub content: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -138,6 +143,12 @@ impl Step {
     }
 }
 
+impl Touch {
+    pub fn new(act: Act, path: impl Into<String>, kind: TouchKind) -> Self {
+        Touch { act, path: path.into(), kind, scopes: None, content: None }
+    }
+}
+
 impl Commands {
     /// Nothing is known of it but its text.
     pub fn opaque(text: &str, why: String, suspects: Vec<String>) -> Self {
@@ -150,6 +161,61 @@ impl Commands {
             matches!(step.effect, Effect::Reads | Effect::Nothing) || step.transparent
         };
         self.doubts.is_empty() && !self.steps.is_empty() && self.steps.iter().all(reads)
+    }
+
+    /// Looks up every path. Where a program is not the system's, its step is not taken for what its table says.
+    pub fn look_up(&mut self, places: &dyn Places) {
+        for step in &mut self.steps {
+            let name = step.words.first().and_then(Word::literal).unwrap_or_default();
+            if !name.is_empty() && !name.contains('/') && !places.is_system_program(name) {
+                let why = format!("{name} is not the system's program of that name");
+                step.effect = Effect::Unknown(why.clone());
+                step.cautions.push(Caution { why, word: Some(0) });
+            }
+            for touch in &mut step.touches {
+                let folder = step.folder.as_deref();
+                touch.scopes = folder.and_then(|at| places.look_up(at, &touch.path, touch.kind));
+                if touch.act == Act::Run {
+                    let path = touch.scopes.as_deref().and_then(<[PathScope]>::first);
+                    touch.content = path.and_then(|scope| places.content(scope.path()));
+                }
+            }
+            let lost =
+                |touch: &Touch| touch.kind == TouchKind::Repository && touch.scopes.is_none();
+            if step.git && step.effect == Effect::Reads && step.touches.iter().any(lost) {
+                step.effect = Effect::Unknown(
+                    "the repository git finds there is not a plain one in the workspace".into(),
+                );
+            }
+        }
+    }
+
+    /// What it touches, for the gate and the scheduler. `spoken_of` names the places below a folder that rules speak
+    /// of.
+    pub fn access(self, places: &dyn Places, spoken_of: impl Fn(&Path) -> Vec<PathBuf>) -> Access {
+        let mut access = Access { known: self.doubts.is_empty(), ..Access::default() };
+        for step in &self.steps {
+            let sure = matches!(step.effect, Effect::Reads | Effect::Writes | Effect::Nothing);
+            access.known &= (sure || step.transparent) && step.variables.is_empty();
+            access.hosts.extend(step.hosts.iter().cloned());
+            for touch in &step.touches {
+                access.known &= touch.scopes.is_some() || touch.act == Act::Run;
+                let scopes = touch.scopes.iter().flatten().cloned();
+                match touch.act {
+                    Act::Read | Act::Run => access.reads.extend(scopes),
+                    Act::Write | Act::Redirect => access.writes.extend(scopes),
+                }
+            }
+        }
+        for scope in &access.reads {
+            if let PathScope::Tree(tree) = scope {
+                let gone = |place: &PathBuf| !places.exists(place);
+                access.absent.extend(spoken_of(tree).into_iter().filter(gone));
+            }
+        }
+        access.known &= !self.steps.is_empty();
+        access.runs = Some(Arc::new(self));
+        access
     }
 
     pub fn runs_git(&self) -> bool {

@@ -1,58 +1,178 @@
-//! May this call run? One pure function: deny → allow → mode → default. When in doubt, ask.
+//! May this call run? One pure function, used at run time, in tests and by the command line: built-in deny → deny →
+//! ask → allow → mode → default, the strictest answer over all parts. When in doubt, ask.
 
 use super::access::{Access, PathScope, Workspace};
+use super::guarded::{protected, sensitive};
 use super::mode::Mode;
-use super::rule::Rules;
+use super::policy::{Fallback, Policy};
+use super::rule::{Matcher, Reach, Rule};
+use super::step_verdict::judge_commands;
+use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    Allow { why: String },
-    Ask { why: String },
-    Deny { why: String },
+pub struct Decision {
+    pub verdict: Verdict,
+    /// What led to it, the deciding reasons only.
+    pub reasons: Vec<Reason>,
+    /// Rules that would allow it from now on, narrow ones. Empty where "always" must not be offered.
+    pub offer: Vec<String>,
 }
 
-/// Tools that change files themselves; `acceptEdits` is about these.
-const FILE_WRITERS: [&str; 3] = ["Edit", "Write", "Revert"];
+/// From lenient to strict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    pub by: By,
+    pub why: String,
+    /// The command or path it is about, where the call has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// The rule, and where it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+/// The layer that spoke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    BuiltIn,
+    Rule,
+    Mode,
+    Default,
+}
+
+impl Decision {
+    /// In one line.
+    pub fn why(&self) -> String {
+        let mut said: Vec<String> = Vec::new();
+        for reason in &self.reasons {
+            let text = reason.to_string();
+            if !said.contains(&text) {
+                said.push(text);
+            }
+        }
+        let more = said.len().saturating_sub(SAID);
+        said.truncate(SAID);
+        let mut line = said.join("; ");
+        if more > 0 {
+            line += &format!("; and {more} more");
+        }
+        line
+    }
+}
+
+/// Reasons in a line.
+const SAID: usize = 4;
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.part {
+            Some(part) => write!(f, "{part}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+/// What one part of a call comes to, before the mode has spoken.
+#[derive(Clone, Debug)]
+pub(super) enum Ruling {
+    Deny(Reason),
+    /// A rule or a built-in guard wants a person to say yes: holds in every mode.
+    Ask(Reason),
+    /// No rule speaks of it.
+    Open(Reason),
+    Allow(Reason),
+}
+
+pub(super) fn reason(by: By, why: impl Into<String>) -> Reason {
+    Reason { by, why: why.into(), part: None, rule: None }
+}
+
+pub(super) fn by_rule(rule: &Rule, kind: &str) -> Reason {
+    let why = match &rule.reason {
+        Some(why) => format!("the {kind} rule {} covers it: {why}", rule.text()),
+        None => format!("the {kind} rule {} covers it", rule.text()),
+    };
+    let rule = format!("{} ({})", rule.text(), rule.source);
+    Reason { rule: Some(rule), ..reason(By::Rule, why) }
+}
+
+/// What all parts of a decision look at.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) mode: Mode,
+    pub(super) workspace: &'a Workspace,
+}
 
 pub fn decide(
     tool: &str,
     access: &Access,
-    rules: &Rules,
+    policy: &Policy,
     mode: Mode,
     workspace: &Workspace,
 ) -> Decision {
-    if let Some(path) = unresolved(access) {
-        return Decision::Deny {
-            why: format!("where {} leads was not found out first", path.display()),
-        };
-    }
-    if let Some(rule) = rules.deny.iter().find(|rule| rule.covers_any(tool, access)) {
-        return Decision::Deny { why: format!("the deny rule {} covers it", rule.text()) };
-    }
-    if mode == Mode::Plan && !access.is_harmless() {
-        return Decision::Deny { why: "plan mode changes nothing".into() };
-    }
-    if let Some(rule) = rules.allow.iter().find(|rule| rule.covers_all(tool, access)) {
-        return Decision::Allow { why: format!("the allow rule {} covers it", rule.text()) };
-    }
-    if mode == Mode::BypassPermissions {
-        return Decision::Allow { why: "permissions are bypassed".into() };
-    }
-    let writes_inside = access.known
-        && FILE_WRITERS.contains(&tool)
-        && !access.writes.is_empty()
-        && access.writes.iter().chain(&access.reads).all(|scope| workspace.contains(scope.path()));
-    if mode == Mode::AcceptEdits && writes_inside {
-        return Decision::Allow { why: "edits inside the workspace are accepted".into() };
-    }
-    match refusal_of_default(access, workspace) {
-        None => Decision::Allow { why: "it only reads inside the workspace".into() },
-        Some(why) if mode == Mode::DontAsk => {
-            Decision::Deny { why: format!("{why}, and nothing may ask") }
+    let scene = Scene { policy, mode, workspace };
+    let mut rulings = match (unresolved(access), &access.runs) {
+        (Some(path), _) => {
+            let why = format!("where {} leads was not found out first", path.display());
+            vec![Ruling::Deny(reason(By::BuiltIn, why))]
         }
-        Some(why) => Decision::Ask { why },
+        (None, Some(commands)) => judge_commands(scene, tool, access, commands),
+        (None, None) => vec![judge_call(scene, tool, access)],
+    };
+    if mode == Mode::Plan && !access.is_harmless() {
+        rulings.push(Ruling::Deny(reason(By::Mode, "plan mode changes nothing")));
     }
+    let offer = super::offer::offer(scene, tool, access, &rulings);
+    settle(scene, rulings, offer)
+}
+
+/// The mode and the default have their say, and the strictest answer wins.
+fn settle(scene: Scene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) -> Decision {
+    let refused =
+        |reason: Reason| Reason { why: format!("{}, and nothing may ask", reason.why), ..reason };
+    let answers: Vec<(Verdict, Reason)> = rulings
+        .into_iter()
+        .map(|ruling| match (ruling, scene.mode) {
+            (Ruling::Deny(reason), _) => (Verdict::Deny, reason),
+            (Ruling::Allow(reason), _) => (Verdict::Allow, reason),
+            (Ruling::Ask(reason) | Ruling::Open(reason), Mode::DontAsk) => {
+                (Verdict::Deny, refused(reason))
+            }
+            (Ruling::Ask(reason), _) => (Verdict::Ask, reason),
+            (Ruling::Open(_), Mode::BypassPermissions) if !scene.policy.no_bypass => {
+                (Verdict::Allow, reason(By::Mode, "permissions are bypassed"))
+            }
+            (Ruling::Open(reason), _) if scene.policy.fallback == Fallback::Deny => (
+                Verdict::Deny,
+                Reason { why: format!("{}, and the default is to deny", reason.why), ..reason },
+            ),
+            (Ruling::Open(reason), _) => (Verdict::Ask, reason),
+        })
+        .collect();
+    let nothing = || reason(By::Default, "there is nothing in it that could be allowed");
+    let verdict = answers.iter().map(|(verdict, _)| *verdict).max().unwrap_or(Verdict::Ask);
+    let mut reasons: Vec<Reason> = Vec::new();
+    for (_, reason) in answers.into_iter().filter(|(found, _)| *found == verdict) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    if reasons.is_empty() {
+        reasons.push(nothing());
+    }
+    let offer = if verdict == Verdict::Ask { offer } else { Vec::new() };
+    Decision { verdict, reasons, offer }
 }
 
 /// A path that may lead elsewhere than its text says: no rule and no root can be compared with it.
@@ -62,16 +182,134 @@ fn unresolved(access: &Access) -> Option<&Path> {
     paths.find(|path| !path.is_absolute() || climbs(path))
 }
 
+/// A call that runs no commands.
+fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Ruling {
+    let Scene { policy, mode, workspace } = scene;
+    if let Some(rule) =
+        policy.deny.iter().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
+    {
+        return Ruling::Deny(by_rule(rule, "deny"));
+    }
+    if let Some(rule) =
+        policy.ask.iter().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
+    {
+        return Ruling::Ask(by_rule(rule, "ask"));
+    }
+    let both = || policy.deny.iter().chain(&policy.ask);
+    if let Some(rule) = both().find(|rule| speaks(rule, tool, access, scene) == Reach::Below)
+        && !access.filtered
+    {
+        let why =
+            format!("it goes through a folder in which the rule {} covers something", rule.text());
+        return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
+    }
+    if let Some(why) = guard(scene, &access.reads, &access.writes, access.filtered) {
+        return Ruling::Ask(why);
+    }
+    if let Some(rule) = policy.allow.iter().find(|rule| rule.covers_all(tool, access)) {
+        return Ruling::Allow(by_rule(rule, "allow"));
+    }
+    let inside = |scope: &PathScope| workspace.contains(scope.path());
+    let writes_inside = access.known
+        && FILE_WRITERS.contains(&tool)
+        && !access.writes.is_empty()
+        && access.writes.iter().chain(&access.reads).all(inside);
+    if mode == Mode::AcceptEdits && writes_inside {
+        return Ruling::Allow(reason(By::Mode, "edits inside the workspace are accepted"));
+    }
+    match refusal_of_default(access, workspace) {
+        None => Ruling::Allow(reason(By::Default, "it only reads inside the workspace")),
+        Some(why) => Ruling::Open(reason(By::Default, why)),
+    }
+}
+
+/// Tools that change files themselves; `acceptEdits` is about these.
+const FILE_WRITERS: [&str; 4] = ["Edit", "Write", "Revert", "NotebookEdit"];
+
+/// How a deny or ask rule meets a call that runs no commands.
+fn speaks(rule: &Rule, tool: &str, access: &Access, scene: Scene<'_>) -> Reach {
+    let full = |yes: bool| if yes { Reach::Full } else { Reach::None };
+    match &rule.matcher {
+        Matcher::Whole => full(rule.names(tool)),
+        Matcher::Files(_) => rule.touches(tool, access),
+        Matcher::Domain(_) => full(
+            rule.names(tool)
+                && access.hosts.iter().any(|host| {
+                    let one = Access { hosts: vec![host.clone()], ..Access::nothing() };
+                    rule.covers_all(tool, &one)
+                }),
+        ),
+        // Written for commands, it still speaks of the files they are about; a deny needs the tool's name for that.
+        Matcher::Regex(regex) => {
+            let asks = scene.policy.ask.iter().any(|other| std::ptr::eq(other, rule));
+            let scopes = access.reads.iter().chain(&access.writes);
+            full(
+                (asks || rule.names(tool))
+                    && (scopes.into_iter())
+                        .any(|scope| regex.mentions_text(&scene.workspace.shown(scope.path()))),
+            )
+        }
+        Matcher::Command(_) => Reach::None,
+    }
+}
+
+/// Names that need an explicit yes, whatever a broad rule says: what would run later, and secrets.
+pub(super) fn guard(
+    scene: Scene<'_>,
+    reads: &[PathScope],
+    writes: &[PathScope],
+    filtered: bool,
+) -> Option<Reason> {
+    let Scene { policy, workspace, .. } = scene;
+    let spelled = |path: &Path, writing: bool| {
+        policy.allow.iter().any(|rule| match &rule.matcher {
+            Matcher::Files(pattern) => {
+                let about = if writing { rule.is_about_writing() } else { rule.is_about_reading() };
+                let names = |name: &str| {
+                    let name = Path::new("/").join(name);
+                    protected(&name, workspace).is_some()
+                };
+                let start = pattern.start();
+                let says = if writing {
+                    pattern.spelled().any(names) || protected(&start, workspace).is_some()
+                } else {
+                    sensitive(&start, workspace).is_some()
+                };
+                about && says && pattern.matches(path)
+            }
+            _ => false,
+        })
+    };
+    for scope in writes {
+        let path = scope.path();
+        if let Some(why) = protected(path, workspace).filter(|_| !spelled(path, true)) {
+            let shown = workspace.shown(path);
+            return Some(reason(By::BuiltIn, format!("it would change {shown}, {why}")));
+        }
+    }
+    let concealed = |scope: &&PathScope| !(filtered && matches!(scope, PathScope::Tree(_)));
+    for scope in reads.iter().filter(concealed) {
+        let path = scope.path();
+        if let Some(why) = sensitive(path, workspace).filter(|_| !spelled(path, false)) {
+            let shown = workspace.shown(path);
+            return Some(reason(By::BuiltIn, format!("it would read {shown}, {why}")));
+        }
+        let holds_home = workspace.home.is_absolute() && workspace.home.starts_with(path);
+        if holds_home && matches!(scope, PathScope::Tree(_)) {
+            let why = "it would read everything in your home folder, keys and credentials too";
+            return Some(reason(By::BuiltIn, why));
+        }
+    }
+    None
+}
+
 /// Why the read-only default does not allow it.
 fn refusal_of_default(access: &Access, workspace: &Workspace) -> Option<String> {
     if !access.known {
-        return Some(match &access.runs {
-            Some(commands) => format!("it is not proved harmless: {}", commands.text),
-            None => "what it would touch is not known".into(),
-        });
+        return Some("what it would touch is not known".into());
     }
     if let Some(scope) = access.writes.first() {
-        return Some(format!("it would change {}", scope.path().display()));
+        return Some(format!("it would change {}", workspace.shown(scope.path())));
     }
     if let Some(host) = access.hosts.first() {
         return Some(format!("it would contact {host}"));

@@ -1,16 +1,25 @@
 //! What a call would touch, and whether it may.
 
 pub mod access;
+pub mod command_rule;
 pub mod commands;
 pub mod decide;
+pub mod files;
+pub mod guarded;
 pub mod mode;
+mod offer;
 pub mod places;
+pub mod policy;
 pub mod rule;
 pub mod script;
+mod step_verdict;
 
 pub use access::{Access, PathScope, Workspace};
 pub use commands::{Act, Caution, Commands, Effect, Position, Step, Touch, TouchKind};
-pub use decide::{Decision, decide};
+pub use decide::{By, Decision, Reason, Verdict, decide};
+pub use files::Anchors;
 pub use mode::Mode;
+pub use offer::runs_anything;
 pub use places::{Lexical, Places};
-pub use rule::{Rule, RuleError, Rules};
+pub use policy::{Fallback, Policy};
+pub use rule::{Bound, Matcher, Rule, RuleError, Source, Tier};

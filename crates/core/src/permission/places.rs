@@ -13,6 +13,9 @@ pub trait Places {
     fn is_system_program(&self, name: &str) -> bool;
 
     fn exists(&self, path: &Path) -> bool;
+
+    /// The hash of what a file holds.
+    fn content(&self, path: &Path) -> Option<String>;
 }
 
 /// Goes by the text: nothing is a link, programs are the system's, and a repository is at each root and nowhere else.
@@ -52,6 +55,10 @@ impl Places for Lexical<'_> {
 
     fn exists(&self, _path: &Path) -> bool {
         false
+    }
+
+    fn content(&self, _path: &Path) -> Option<String> {
+        None
     }
 }
 

@@ -1,67 +1,154 @@
-//! Rules as a person writes them: `Read`, `Edit(./src/**)`, `Read(~/notes/*.md)`.
+//! Rules as a person writes them: `Read`, `Bash(git status:*)`, `Edit(./src/**)`, `WebFetch(domain:docs.rs)`, `mcp__db`,
+//! and regular expressions over the words of a command.
 
-use super::access::{Access, Workspace};
-use std::path::{Path, PathBuf};
+use super::access::{Access, PathScope, Workspace};
+use super::command_rule::{CommandPattern, CommandRegex};
+use super::files::{Anchors, Pattern};
+use serde::Serialize;
+use std::path::PathBuf;
 
-/// A tool by name, or the files a tool may touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    /// A tool's name, or `mcp__server` with or without `__*`; `*` stands for every tool.
     pub tool: String,
-    pub files: Option<Pattern>,
+    pub matcher: Matcher,
+    /// Why there is this rule, in its author's words.
+    pub reason: Option<String>,
+    pub source: Source,
+    /// It holds only while these files have this content (by hash), and for commands started in this folder.
+    pub bound: Option<Bound>,
     text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matcher {
+    /// The whole tool.
+    Whole,
+    Files(Pattern),
+    Command(CommandPattern),
+    /// Over a command's words; as an ask rule also over the paths of the file tools.
+    Regex(CommandRegex),
+    /// A host, or `*.example.org` for what lies below one.
+    Domain(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    pub folder: PathBuf,
+    pub files: Vec<(PathBuf, String)>,
+}
+
+/// Where a rule stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Source {
+    pub tier: Tier,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Ships with the program.
+    BuiltIn,
+    Managed,
+    User,
+    Project,
+    Local,
+    #[default]
+    CommandLine,
+    /// Said by the user in answer to a question.
+    Approval,
+}
+
+impl Tier {
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::BuiltIn => "the built-in rules",
+            Tier::Managed => "the managed settings",
+            Tier::User => "your settings",
+            Tier::Project => "the project's settings",
+            Tier::Local => "the project's local settings",
+            Tier::CommandLine => "the command line",
+            Tier::Approval => "an earlier approval",
+        }
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{}:{line}", file.display()),
+            (Some(file), None) => write!(f, "{}", file.display()),
+            (None, _) => f.write_str(self.tier.name()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
     #[error(
-        "\"{0}\" is not a rule: write a tool's name, or Tool(path pattern), e.g. Edit(./src/**)"
+        "\"{0}\" is not a rule: write a tool's name or Tool(pattern), e.g. Bash(git status:*) or Edit(./src/**)"
     )]
     Malformed(String),
     #[error(
-        "\"{0}\": rules on command lines are not supported yet, because a prefix of the text says little about what \
-         runs. Allow the whole tool with \"Bash\", or choose a --permission-mode"
+        "\"{0}\": only Bash, Read, Edit, Write, Glob, Grep and WebFetch(domain:…) take a pattern"
     )]
-    CommandRule(String),
-    #[error("\"{0}\": only Read, Edit, Write, Glob and Grep take a path pattern")]
     NoPattern(String),
     #[error(
         "\"{0}\": the home folder is not known, so ~ cannot be resolved. Set HOME, or write the path out as //…"
     )]
     NoHome(String),
-}
-
-/// What is allowed and what is denied, each with its source's order kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    pub allow: Vec<Rule>,
-    pub deny: Vec<Rule>,
+    #[error("\"{0}\": a rule on commands must begin with a program, e.g. Bash(npm test:*)")]
+    Command(String),
+    #[error("\"{0}\": write WebFetch(domain:example.org) or WebFetch(domain:*.example.org)")]
+    Domain(String),
+    #[error("\"{pattern}\" is not a regular expression: {why}")]
+    Regex { pattern: String, why: String },
 }
 
 impl Rule {
+    /// A rule of the command line, or of anything else that speaks for the working folder.
     pub fn parse(text: &str, workspace: &Workspace) -> Result<Rule, RuleError> {
+        let anchors =
+            Anchors { cwd: &workspace.cwd, home: &workspace.home, settings: &workspace.cwd };
+        Rule::parse_at(text, anchors, Source::default())
+    }
+
+    pub fn parse_at(text: &str, anchors: Anchors<'_>, source: Source) -> Result<Rule, RuleError> {
         let text = text.trim();
         let malformed = || RuleError::Malformed(text.to_owned());
         let (tool, pattern) = match text.split_once('(') {
             Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').ok_or_else(malformed)?)),
             None => (text, None),
         };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if tool.is_empty() || !tool.chars().all(is_name) {
+        if !is_tool(tool) {
             return Err(malformed());
         }
-        let files = match pattern {
-            None | Some("" | "*") => None,
-            Some(_) if tool == "Bash" => return Err(RuleError::CommandRule(text.to_owned())),
-            Some(_) if !matches!(tool, "Read" | "Edit" | "Write" | "Glob" | "Grep") => {
-                return Err(RuleError::NoPattern(text.to_owned()));
-            }
-            // Below an unknown home would be everywhere.
-            Some(pattern) if pattern.starts_with('~') && !workspace.home.is_absolute() => {
-                return Err(RuleError::NoHome(text.to_owned()));
-            }
-            Some(pattern) => Some(Pattern::new(pattern, workspace)),
+        let matcher = match pattern {
+            None | Some("" | "*" | ":*") => Matcher::Whole,
+            Some(pattern) => specific(tool, pattern, text, anchors)?,
         };
-        Ok(Rule { tool: tool.to_owned(), files, text: text.to_owned() })
+        Ok(Rule { matcher, text: text.to_owned(), ..Rule::whole(tool, source) })
+    }
+
+    /// A regular expression over the words of commands, or, with a tool's name, over what that tool is given.
+    pub fn regex(tool: &str, pattern: &str, source: Source) -> Result<Rule, RuleError> {
+        let matcher = Matcher::Regex(CommandRegex::new(pattern)?);
+        Ok(Rule { matcher, text: pattern.to_owned(), ..Rule::whole(tool, source) })
+    }
+
+    fn whole(tool: &str, source: Source) -> Rule {
+        Rule {
+            tool: tool.to_owned(),
+            matcher: Matcher::Whole,
+            reason: None,
+            source,
+            bound: None,
+            text: tool.to_owned(),
+        }
     }
 
     pub fn text(&self) -> &str {
@@ -70,170 +157,150 @@ impl Rule {
 
     /// The rule speaks for the whole tool.
     pub fn is_whole_tool(&self, tool: &str) -> bool {
-        self.tool == tool && self.files.is_none()
+        self.matcher == Matcher::Whole && self.names(tool)
+    }
+
+    /// By name; `mcp__server` and `mcp__server__*` name every tool of that server.
+    pub fn names(&self, tool: &str) -> bool {
+        if self.tool == tool || self.tool == "*" {
+            return true;
+        }
+        let Some(rest) = self.tool.strip_prefix("mcp__") else { return false };
+        let server = rest.strip_suffix("__*").unwrap_or(rest);
+        let whole_server = rest.ends_with("__*") || !rest.contains("__");
+        let tool = tool.strip_prefix("mcp__").and_then(|tool| tool.strip_prefix(server));
+        whole_server && tool.is_some_and(|tool| tool.starts_with("__"))
+    }
+
+    pub(super) fn is_about_writing(&self) -> bool {
+        matches!(self.tool.as_str(), "Edit" | "Write")
+    }
+
+    pub(super) fn is_about_reading(&self) -> bool {
+        matches!(self.tool.as_str(), "Read" | "Glob" | "Grep")
     }
 
     /// A file rule for `Edit` covers every file tool that writes, one for `Read` every one that reads.
     fn concerns(&self, tool: &str) -> bool {
-        let writes = |tool| matches!(tool, "Edit" | "Write" | "Revert");
+        let writes = |tool| matches!(tool, "Edit" | "Write" | "Revert" | "NotebookEdit");
         let reads = |tool| matches!(tool, "Read" | "Glob" | "Grep");
-        self.tool == tool
-            || (self.files.is_some() && self.tool == "Edit" && writes(tool))
-            || (self.files.is_some() && self.tool == "Read" && reads(tool))
+        self.names(tool)
+            || (self.tool == "Edit" && writes(tool))
+            || (self.tool == "Read" && reads(tool))
     }
 
-    /// Every path the call touches is covered. A call that touches unlisted things is never covered, and a rule on
-    /// files says nothing about hosts, nor one on reading about changes.
+    /// As an allow rule for a call that is no command: every path the call touches is covered. A call that touches
+    /// unlisted things is covered only by its tool's name, and a rule on files says nothing about hosts, nor one on
+    /// reading about changes.
     pub fn covers_all(&self, tool: &str, access: &Access) -> bool {
-        if !self.concerns(tool) {
-            return false;
-        }
-        let Some(pattern) = &self.files else { return true };
-        let beyond_files = !access.known || !access.hosts.is_empty();
-        if beyond_files || (!self.is_about_writing() && !access.writes.is_empty()) {
-            return false;
-        }
-        let mut scopes = access.reads.iter().chain(&access.writes).peekable();
-        scopes.peek().is_some() && scopes.all(|scope| pattern.matches(scope.path()))
-    }
-
-    /// Some path the call touches is covered. A read rule also holds for a command that reads the file.
-    pub fn covers_any(&self, tool: &str, access: &Access) -> bool {
-        let Some(pattern) = &self.files else { return self.tool == tool };
-        let hit = |scopes: &[super::PathScope]| scopes.iter().any(|scope| pattern.may_touch(scope));
-        match self.tool.as_str() {
-            "Read" => hit(&access.reads) || (self.concerns(tool) && hit(&access.writes)),
-            _ if self.concerns(tool) => hit(&access.writes) || hit(&access.reads),
-            _ => self.is_about_writing() && hit(&access.writes),
-        }
-    }
-
-    fn is_about_writing(&self) -> bool {
-        matches!(self.tool.as_str(), "Edit" | "Write")
-    }
-}
-
-/// A gitignore-like pattern on absolute paths: `//abs`, `~/home`, `/root`, `./` and bare ones below the working folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    base: PathBuf,
-    parts: Vec<String>,
-}
-
-impl Pattern {
-    fn new(text: &str, workspace: &Workspace) -> Self {
-        let (base, rest) = if let Some(rest) = text.strip_prefix("//") {
-            (Path::new("/"), rest)
-        } else if let Some(rest) = text.strip_prefix("~/") {
-            (workspace.home.as_path(), rest)
-        } else if text == "~" {
-            (workspace.home.as_path(), "")
-        } else {
-            (workspace.cwd.as_path(), text)
-        };
-        let mut pattern = Pattern { base: base.to_owned(), parts: Vec::new() };
-        if is_bare_name(text) {
-            pattern.parts.push("**".into());
-        }
-        for part in rest.split('/') {
-            match part {
-                "" | "." => {}
-                ".." => pattern.climb(),
-                part => pattern.parts.push(part.to_owned()),
-            }
-        }
-        pattern
-    }
-
-    fn climb(&mut self) {
-        if self.parts.pop().is_none() {
-            self.base.pop();
-        }
-    }
-
-    pub fn matches(&self, path: &Path) -> bool {
-        let Ok(below) = path.strip_prefix(&self.base) else { return false };
-        // A folder's pattern covers what is below the folder.
-        self.compare(below, |parts, names| {
-            (0..=names.len())
-                .any(|end| names.get(..end).is_some_and(|names| match_parts(parts, names)))
-        })
-    }
-
-    /// A tree touches a pattern when the pattern could match something below it: when in doubt, yes.
-    fn may_touch(&self, scope: &super::PathScope) -> bool {
-        match scope {
-            super::PathScope::File(path) => self.matches(path),
-            super::PathScope::Tree(path) => match path.strip_prefix(&self.base) {
-                Ok(below) => self.compare(below, may_match_below),
-                Err(_) => self.base.starts_with(path),
-            },
-        }
-    }
-
-    fn compare(&self, below: &Path, by: impl Fn(&[&str], &[&str]) -> bool) -> bool {
-        let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
-        let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
-        let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
-        by(&parts, &names)
-    }
-}
-
-/// As in an ignore file: a slash inside ties a pattern to its folder, one at the end does not.
-fn is_bare_name(text: &str) -> bool {
-    let name = text.trim_end_matches('/');
-    !name.contains('/') && !matches!(name, "" | "." | ".." | "~")
-}
-
-/// Whether something in the folder `names`, or that folder itself, could match.
-fn may_match_below(parts: &[&str], names: &[&str]) -> bool {
-    match (parts.split_first(), names.split_first()) {
-        (None | Some((&"**", _)), _) | (_, None) => true,
-        (Some((part, parts)), Some((name, names))) => {
-            match_name(part, name) && may_match_below(parts, names)
-        }
-    }
-}
-
-fn match_parts(parts: &[&str], names: &[&str]) -> bool {
-    match parts.split_first() {
-        None => names.is_empty(),
-        Some((&"**", rest)) => {
-            (0..=names.len()).any(|n| names.get(n..).is_some_and(|names| match_parts(rest, names)))
-        }
-        Some((part, rest)) => match names.split_first() {
-            Some((name, names)) => match_name(part, name) && match_parts(rest, names),
-            None => false,
-        },
-    }
-}
-
-/// `*` and `?` within one name. Linear: only the last star is ever retried.
-fn match_name(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(c) if *c == '?' || Some(c) == name.get(n) => {
-                p += 1;
-                n += 1;
-            }
-            _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    p = at + 1;
-                    n = from + 1;
+        match &self.matcher {
+            // A rule on everything a fetcher may do is no rule on local files.
+            Matcher::Whole => self.names(tool) && (tool != "WebFetch" || !access.hosts.is_empty()),
+            Matcher::Files(pattern) => {
+                let beyond_files = !access.known || !access.hosts.is_empty();
+                let changes = !self.is_about_writing() && !access.writes.is_empty();
+                if !self.concerns(tool) || beyond_files || changes {
+                    return false;
                 }
-                None => return false,
-            },
+                let mut scopes = access.reads.iter().chain(&access.writes).peekable();
+                scopes.peek().is_some() && scopes.all(|scope| pattern.matches(scope.path()))
+            }
+            Matcher::Domain(domain) => {
+                self.names(tool)
+                    && access.known
+                    && access.reads.is_empty()
+                    && access.writes.is_empty()
+                    && !access.hosts.is_empty()
+                    && access.hosts.iter().all(|host| host_matches(domain, host))
+            }
+            Matcher::Command(_) | Matcher::Regex(_) => false,
         }
     }
-    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == '*'))
+
+    /// As a deny or ask rule: how much of what is read or written it covers.
+    pub fn touches(&self, tool: &str, access: &Access) -> Reach {
+        let Matcher::Files(pattern) = &self.matcher else { return Reach::None };
+        let reach = |scopes: &[PathScope]| {
+            let one = |scope| scope_reach(pattern, scope, &access.absent);
+            scopes.iter().map(one).max().unwrap_or_default()
+        };
+        let (reads, writes) = (reach(&access.reads), reach(&access.writes));
+        match self.tool.as_str() {
+            // Reading a file through a command is reading it.
+            "Read" if self.concerns(tool) => reads.max(writes),
+            "Read" => reads,
+            _ if self.concerns(tool) => reads.max(writes),
+            _ if self.is_about_writing() => writes,
+            _ => Reach::None,
+        }
+    }
+}
+
+/// How a rule on files meets what a call touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    #[default]
+    None,
+    /// Something below a folder that the call goes through.
+    Below,
+    /// The very thing.
+    Full,
+}
+
+pub(super) fn scope_reach(pattern: &Pattern, scope: &PathScope, absent: &[PathBuf]) -> Reach {
+    if pattern.matches(scope.path()) {
+        return Reach::Full;
+    }
+    let start = pattern.start();
+    let missing = absent.iter().any(|gone| start.starts_with(gone));
+    if pattern.may_touch(scope) && !missing { Reach::Below } else { Reach::None }
+}
+
+fn is_tool(name: &str) -> bool {
+    let plain = name.strip_suffix("__*").filter(|name| name.starts_with("mcp__")).unwrap_or(name);
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !plain.is_empty() && plain != "mcp__" && plain.chars().all(legal)
+}
+
+fn specific(
+    tool: &str,
+    pattern: &str,
+    text: &str,
+    anchors: Anchors<'_>,
+) -> Result<Matcher, RuleError> {
+    match tool {
+        "Bash" => CommandPattern::parse(pattern)
+            .map(Matcher::Command)
+            .ok_or_else(|| RuleError::Command(text.to_owned())),
+        // Below an unknown home would be everywhere.
+        "Read" | "Edit" | "Write" | "Glob" | "Grep"
+            if pattern.starts_with('~') && !anchors.home.is_absolute() =>
+        {
+            Err(RuleError::NoHome(text.to_owned()))
+        }
+        "Read" | "Edit" | "Write" | "Glob" | "Grep" => {
+            Ok(Matcher::Files(Pattern::new(pattern, anchors)))
+        }
+        "WebFetch" => match pattern.strip_prefix("domain:").map(str::trim) {
+            Some(domain) if is_domain(domain) => Ok(Matcher::Domain(domain.to_ascii_lowercase())),
+            _ => Err(RuleError::Domain(text.to_owned())),
+        },
+        _ => Err(RuleError::NoPattern(text.to_owned())),
+    }
+}
+
+fn is_domain(domain: &str) -> bool {
+    let name = domain.strip_prefix("*.").unwrap_or(domain);
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '[' | ']');
+    domain == "*" || (!name.is_empty() && name.chars().all(legal))
+}
+
+fn host_matches(domain: &str, host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    match domain.strip_prefix("*.") {
+        Some(parent) => host.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.')),
+        None => domain == "*" || domain == host,
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ pub mod model;
 pub mod session_store;
 pub mod tool;
 
-pub use approver::{Approver, Question, Reply};
+pub use approver::{Approvals, Approver, Question, Reply};
 pub use blobs::Blobs;
 pub use model::{Model, ModelInfo, ModelStream};
 pub use session_store::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};

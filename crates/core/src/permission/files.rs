@@ -1,0 +1,151 @@
+//! Patterns over file paths as a person writes them in a rule: `./src/**`, `~/notes/*.md`, `//etc/hosts`, `.env`.
+
+use super::access::PathScope;
+use std::path::{Path, PathBuf};
+
+/// What the beginnings of a pattern stand for.
+#[derive(Clone, Copy, Debug)]
+pub struct Anchors<'a> {
+    /// `./x`, `x/y` and bare names.
+    pub cwd: &'a Path,
+    /// `~/x`; a home that is not absolute is not known.
+    pub home: &'a Path,
+    /// `/x`: the folder that the settings file speaks for.
+    pub settings: &'a Path,
+}
+
+/// A gitignore-like pattern on absolute paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    base: PathBuf,
+    parts: Vec<String>,
+}
+
+impl Pattern {
+    pub(super) fn new(text: &str, anchors: Anchors<'_>) -> Self {
+        let (base, rest) = if let Some(rest) = text.strip_prefix("//") {
+            (Path::new("/"), rest)
+        } else if let Some(rest) = text.strip_prefix("~/") {
+            (anchors.home, rest)
+        } else if text == "~" {
+            (anchors.home, "")
+        } else if let Some(rest) = text.strip_prefix('/') {
+            (anchors.settings, rest)
+        } else {
+            (anchors.cwd, text)
+        };
+        let mut pattern = Pattern { base: base.to_owned(), parts: Vec::new() };
+        if is_bare_name(text) {
+            pattern.parts.push("**".into());
+        }
+        for part in rest.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => pattern.climb(),
+                part => pattern.parts.push(part.to_owned()),
+            }
+        }
+        pattern
+    }
+
+    fn climb(&mut self) {
+        if self.parts.pop().is_none() {
+            self.base.pop();
+        }
+    }
+
+    pub fn matches(&self, path: &Path) -> bool {
+        let Ok(below) = path.strip_prefix(&self.base) else { return false };
+        // A folder's pattern covers what is below the folder.
+        self.compare(below, |parts, names| {
+            (0..=names.len())
+                .any(|end| names.get(..end).is_some_and(|names| match_parts(parts, names)))
+        })
+    }
+
+    /// The folder or file below which everything it matches lies.
+    pub fn start(&self) -> PathBuf {
+        let fixed = self.parts.iter().take_while(|part| !part.contains(['*', '?']));
+        self.base.join(fixed.collect::<PathBuf>())
+    }
+
+    /// The names it spells out, without wildcards.
+    pub fn spelled(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(String::as_str).filter(|part| !part.contains(['*', '?']))
+    }
+
+    /// A tree touches a pattern when the pattern could match something below it: when in doubt, yes.
+    pub(super) fn may_touch(&self, scope: &PathScope) -> bool {
+        match scope {
+            PathScope::File(path) => self.matches(path),
+            PathScope::Tree(path) => match path.strip_prefix(&self.base) {
+                Ok(below) => self.compare(below, may_match_below),
+                Err(_) => self.base.starts_with(path),
+            },
+        }
+    }
+
+    fn compare(&self, below: &Path, by: impl Fn(&[&str], &[&str]) -> bool) -> bool {
+        let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
+        let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
+        let parts: Vec<&str> = self.parts.iter().map(String::as_str).collect();
+        by(&parts, &names)
+    }
+}
+
+/// As in an ignore file: a slash inside ties a pattern to its folder, one at the end does not.
+fn is_bare_name(text: &str) -> bool {
+    let name = text.trim_end_matches('/');
+    !name.contains('/') && !matches!(name, "" | "." | ".." | "~")
+}
+
+/// Whether something in the folder `names`, or that folder itself, could match.
+fn may_match_below(parts: &[&str], names: &[&str]) -> bool {
+    match (parts.split_first(), names.split_first()) {
+        (None | Some((&"**", _)), _) | (_, None) => true,
+        (Some((part, parts)), Some((name, names))) => {
+            match_name(part, name) && may_match_below(parts, names)
+        }
+    }
+}
+
+fn match_parts(parts: &[&str], names: &[&str]) -> bool {
+    match parts.split_first() {
+        None => names.is_empty(),
+        Some((&"**", rest)) => {
+            (0..=names.len()).any(|n| names.get(n..).is_some_and(|names| match_parts(rest, names)))
+        }
+        Some((part, rest)) => match names.split_first() {
+            Some((name, names)) => match_name(part, name) && match_parts(rest, names),
+            None => false,
+        },
+    }
+}
+
+/// `*` and `?` within one name. Linear: only the last star is ever retried.
+pub(super) fn match_name(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n, mut star) = (0, 0, None);
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || Some(c) == name.get(n) => {
+                p += 1;
+                n += 1;
+            }
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    p = at + 1;
+                    n = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == '*'))
+}

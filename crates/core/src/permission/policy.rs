@@ -1,0 +1,92 @@
+//! Everything the rules say, from all their sources.
+
+use super::access::{PathScope, Workspace};
+use super::guarded::sensitive;
+use super::rule::{Matcher, Reach, Rule, Tier, scope_reach};
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    pub deny: Vec<Rule>,
+    pub ask: Vec<Rule>,
+    pub allow: Vec<Rule>,
+    pub fallback: Fallback,
+    /// The managed settings forbid `bypassPermissions`.
+    pub no_bypass: bool,
+}
+
+/// What happens to a call that no rule and no mode speaks of. Reading tools inside the roots run in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fallback {
+    /// Commands that are proved to only read inside the roots run, the rest asks.
+    #[default]
+    Read,
+    /// Every command asks.
+    Ask,
+    /// What would ask is denied.
+    Deny,
+}
+
+impl Policy {
+    /// Adds the rules of another source. The stricter fallback holds.
+    pub fn add(&mut self, other: Policy) {
+        self.deny.extend(other.deny);
+        self.ask.extend(other.ask);
+        self.allow.extend(other.allow);
+        self.fallback = self.fallback.max(other.fallback);
+        self.no_bypass |= other.no_bypass;
+    }
+
+    /// The call could be allowed, as far as the name of its tool goes.
+    pub fn offers(&self, tool: &str) -> bool {
+        !self.deny.iter().any(|rule| rule.is_whole_tool(tool))
+    }
+
+    /// Whether a search may show what this file holds without a question.
+    pub fn may_show(&self, path: &Path, workspace: &Workspace) -> bool {
+        let scope = PathScope::File(path.to_owned());
+        let speaks = |rule: &Rule| match &rule.matcher {
+            Matcher::Files(pattern) if rule.is_about_reading() => {
+                scope_reach(pattern, &scope, &[]) != Reach::None
+            }
+            _ => false,
+        };
+        let mentions = |rule: &Rule| match &rule.matcher {
+            Matcher::Regex(regex) => regex.mentions_text(&workspace.shown(path)),
+            _ => false,
+        };
+        workspace.may_read(path)
+            && !self.deny.iter().chain(&self.ask).any(speaks)
+            && !self.ask.iter().any(mentions)
+            && sensitive(path, workspace).is_none()
+    }
+
+    /// Places below a folder that rules on reading speak of and that may or may not be there.
+    pub fn spoken_of(&self, tree: &Path) -> Vec<PathBuf> {
+        let start = |rule: &Rule| match &rule.matcher {
+            Matcher::Files(pattern) => Some(pattern.start()),
+            _ => None,
+        };
+        let below = |place: &PathBuf| place.starts_with(tree) && place != tree;
+        self.deny.iter().chain(&self.ask).filter_map(start).filter(below).collect()
+    }
+
+    /// Allow rules that amount to everything, one line each.
+    pub fn warnings(&self) -> Vec<String> {
+        let wide = |rule: &&Rule| match &rule.matcher {
+            Matcher::Whole => {
+                rule.tool == "*" || (rule.tool == "Bash" && rule.source.tier != Tier::CommandLine)
+            }
+            Matcher::Command(pattern) => {
+                pattern.is_everything() || super::runs_anything(pattern.words())
+            }
+            Matcher::Regex(regex) => regex.is_everything(),
+            Matcher::Files(pattern) => rule.is_about_writing() && pattern.start() == Path::new("/"),
+            Matcher::Domain(_) => false,
+        };
+        let said = |rule: &Rule| {
+            format!("the allow rule {} ({}) amounts to everything", rule.text(), rule.source)
+        };
+        self.allow.iter().filter(wide).map(said).collect()
+    }
+}

@@ -1,0 +1,402 @@
+//! What each command of a shell text comes to. A part that nobody vouches for decides for all of them.
+
+use super::access::{Access, PathScope};
+use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
+use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
+use super::mode::Mode;
+use super::policy::Fallback;
+use super::rule::{Matcher, Reach, Rule, scope_reach};
+use super::script::Word;
+
+/// Programs whose changes inside the workspace `acceptEdits` accepts.
+const EDITORS: [&str; 7] = ["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"];
+/// Ways through a pipeline of compound stages that are compared with rules.
+const MAX_WAYS: usize = 256;
+/// Characters of a command in a reason.
+const SHOWN: usize = 120;
+
+pub(super) fn judge_commands(
+    scene: Scene<'_>,
+    tool: &str,
+    access: &Access,
+    commands: &Commands,
+) -> Vec<Ruling> {
+    let policy = scene.policy;
+    if let Some(rule) = policy.deny.iter().find(|rule| rule.is_whole_tool(tool)) {
+        return vec![Ruling::Deny(by_rule(rule, "deny"))];
+    }
+    let mut rulings: Vec<Ruling> = Vec::new();
+    if let Some(rule) = policy.ask.iter().find(|rule| rule.is_whole_tool(tool)) {
+        rulings.push(Ruling::Ask(by_rule(rule, "ask")));
+    }
+    let whole = policy.allow.iter().find(|rule| is_everything(rule, tool));
+    for step in &commands.steps {
+        let ruling = judge_step(scene, access, step);
+        rulings.push(match (ruling, whole) {
+            (Ruling::Open(_), Some(rule)) => Ruling::Allow(by_rule(rule, "allow")),
+            (ruling, _) if commands.steps.len() > 1 => named(ruling, step),
+            (ruling, _) => ruling,
+        });
+    }
+    rulings.extend(judge_pipes(scene, commands));
+    rulings.extend(judge_doubts(scene, commands, whole));
+    rulings
+}
+
+fn is_everything(rule: &Rule, tool: &str) -> bool {
+    let every = match &rule.matcher {
+        Matcher::Command(pattern) => pattern.is_everything() && !pattern.is_exact(),
+        Matcher::Regex(_) | Matcher::Files(_) | Matcher::Domain(_) => false,
+        Matcher::Whole => true,
+    };
+    every && rule.names(tool)
+}
+
+fn named(ruling: Ruling, step: &Step) -> Ruling {
+    let with = |reason: Reason| Reason { part: reason.part.or_else(|| shown(step)), ..reason };
+    match ruling {
+        Ruling::Deny(reason) => Ruling::Deny(with(reason)),
+        Ruling::Ask(reason) => Ruling::Ask(with(reason)),
+        Ruling::Open(reason) => Ruling::Open(with(reason)),
+        Ruling::Allow(reason) => Ruling::Allow(with(reason)),
+    }
+}
+
+/// On one line, and not longer than a reason should be.
+fn shown(step: &Step) -> Option<String> {
+    let words: Vec<&str> = step.words.iter().map(text).collect();
+    let line = words.join(" ");
+    let mut out: String = line
+        .chars()
+        .take(SHOWN)
+        .flat_map(|c| match c {
+            c if c.is_control() => c.escape_default().collect::<Vec<_>>(),
+            c => vec![c],
+        })
+        .collect();
+    if line.chars().nth(SHOWN).is_some() {
+        out.push('…');
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+fn text(word: &Word) -> &str {
+    match word {
+        Word::Literal(text) | Word::Glob(text) => text,
+        Word::Dynamic { source, .. } => source,
+    }
+}
+
+fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
+    if let Effect::Ruin(why) = &step.effect {
+        return Ruling::Deny(reason(By::BuiltIn, why.clone()));
+    }
+    let (reads, writes) = scopes(step);
+    let files = Access {
+        reads: reads.clone(),
+        writes: writes.clone(),
+        absent: access.absent.clone(),
+        ..Access::nothing()
+    };
+    for rule in &scene.policy.deny {
+        match meets(rule, step, &files, false) {
+            Reach::Full => return Ruling::Deny(by_rule(rule, "deny")),
+            Reach::Below | Reach::None => {}
+        }
+    }
+    for (rule, asks) in scene
+        .policy
+        .deny
+        .iter()
+        .map(|rule| (rule, false))
+        .chain(scene.policy.ask.iter().map(|rule| (rule, true)))
+    {
+        match meets(rule, step, &files, asks) {
+            Reach::Full => return Ruling::Ask(by_rule(rule, "ask")),
+            Reach::Below => {
+                let why = format!(
+                    "it goes through a folder in which the rule {} covers something",
+                    rule.text()
+                );
+                return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
+            }
+            Reach::None => {}
+        }
+    }
+    if let Some(why) = guard(scene, &reads, &writes, false) {
+        return Ruling::Ask(why);
+    }
+    match allowed(scene, step) {
+        Ok(reason) => Ruling::Allow(reason),
+        Err(why) => Ruling::Open(reason(By::Default, why)),
+    }
+}
+
+/// What is read, and what is written, where that is known. Where only names are listed, no rule on a file below speaks.
+fn scopes(step: &Step) -> (Vec<PathScope>, Vec<PathScope>) {
+    let of = |wanted: fn(Act) -> bool| -> Vec<PathScope> {
+        let known = |touch: &Touch| {
+            let names = touch.kind == TouchKind::Names;
+            let scopes = touch.scopes.clone().unwrap_or_default().into_iter();
+            scopes.map(move |scope| match scope {
+                PathScope::Tree(path) if names => PathScope::File(path),
+                scope => scope,
+            })
+        };
+        step.touches.iter().filter(|touch| wanted(touch.act)).flat_map(known).collect()
+    };
+    (of(|act| act == Act::Read), of(|act| matches!(act, Act::Write | Act::Redirect)))
+}
+
+/// How a deny or ask rule meets a step. Any spelling counts, and a broad reading of the rule.
+fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Reach {
+    let yes = match &rule.matcher {
+        Matcher::Command(pattern) => {
+            rule.names("Bash")
+                && (pattern.matches_loosely(step.compared())
+                    || pattern.matches_loosely(&step.words))
+        }
+        Matcher::Regex(regex) if rule.names("Bash") => {
+            regex.matches(step) || (asks && regex.mentions(step))
+        }
+        Matcher::Regex(_) => false,
+        Matcher::Files(_) => return rule.touches("Bash", files),
+        Matcher::Whole | Matcher::Domain(_) => false,
+    };
+    if yes && !step.words.is_empty() { Reach::Full } else { Reach::None }
+}
+
+/// Who vouches for it, or why nobody does.
+fn allowed(scene: Scene<'_>, step: &Step) -> Result<Reason, String> {
+    let rule = scene.policy.allow.iter().find(|rule| vouches(rule, step));
+    let exact = rule.is_some_and(|rule| match &rule.matcher {
+        Matcher::Command(pattern) => pattern.is_exact(),
+        _ => false,
+    });
+    if let Some(name) = step.variables.first().filter(|_| !exact) {
+        return Err(format!("it sets {name}, which may change what runs"));
+    }
+    let edits = step.effect == Effect::Writes
+        && scene.mode == Mode::AcceptEdits
+        && step
+            .compared()
+            .first()
+            .and_then(Word::literal)
+            .is_some_and(|name| EDITORS.contains(&name));
+    let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
+    let by = match rule {
+        Some(rule) => by_rule(rule, "allow"),
+        None if step.words.is_empty() && proved => reason(By::Default, "it runs no program"),
+        None if step.transparent => reason(By::Default, "it only starts the commands in it"),
+        None if edits => reason(By::Mode, "edits inside the workspace are accepted"),
+        None if proved && scene.policy.fallback == Fallback::Read => {
+            reason(By::Default, "it is proved to only read")
+        }
+        None => return Err(unproved(step)),
+    };
+    for touch in &step.touches {
+        covered(scene, touch, rule.is_some(), exact, edits)?;
+    }
+    match step.hosts.first() {
+        Some(host) if rule.is_none() => Err(format!("it would contact {host}")),
+        _ => Ok(by),
+    }
+}
+
+fn unproved(step: &Step) -> String {
+    match (&step.effect, step.cautions.first()) {
+        (_, Some(caution)) => caution.why.clone(),
+        (Effect::Unknown(why), None) => why.clone(),
+        (Effect::Writes, None) => "it changes files".into(),
+        (_, None) => "no rule allows it".into(),
+    }
+}
+
+/// A rule vouches for the words it spells out, and for further ones that are known and not suspicious.
+fn vouches(rule: &Rule, step: &Step) -> bool {
+    if !rule.names("Bash") || !still_holds(rule, step) {
+        return false;
+    }
+    let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
+    let literal = proved || step.words.iter().all(is_certain);
+    match &rule.matcher {
+        Matcher::Command(pattern) => {
+            let spelled = |place: usize| {
+                let word = step.compared().get(place).and_then(Word::literal);
+                word.is_some_and(|word| pattern.words().get(place).is_some_and(|p| p == word))
+            };
+            let vouched = step.cautions.iter().all(|c| c.word.is_some_and(spelled));
+            pattern.matches(step.compared()) && literal && (vouched || pattern.is_exact())
+        }
+        Matcher::Regex(regex) => regex.matches(step) && literal && step.cautions.is_empty(),
+        Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) => false,
+    }
+}
+
+/// Nothing of it is left to the shell; a pattern may stand for names, but not for options.
+fn is_certain(word: &Word) -> bool {
+    match word {
+        Word::Literal(_) => true,
+        Word::Glob(pattern) => !pattern.starts_with(['*', '?', '[', '-', '\\']),
+        Word::Dynamic { .. } => false,
+    }
+}
+
+/// An approval of something that runs a file ends when the file changes.
+fn still_holds(rule: &Rule, step: &Step) -> bool {
+    let Some(bound) = &rule.bound else { return true };
+    let runs = step.touches.iter().filter(|touch| touch.act == Act::Run);
+    step.folder.as_ref().is_some_and(Vec::is_empty)
+        && runs.into_iter().all(|touch| {
+            touch.content.as_ref().is_some_and(|content| {
+                let is = |path: &std::path::Path| {
+                    touch.scopes.iter().flatten().any(|scope| scope.path() == path)
+                };
+                bound.files.iter().any(|(path, hash)| is(path) && hash == content)
+            })
+        })
+}
+
+fn covered(
+    scene: Scene<'_>,
+    touch: &Touch,
+    rule: bool,
+    exact: bool,
+    edits: bool,
+) -> Result<(), String> {
+    if touch.act == Act::Run {
+        return Ok(());
+    }
+    let Some(scopes) = &touch.scopes else {
+        let known_place = exact && touch.act != Act::Redirect;
+        return if known_place {
+            Ok(())
+        } else {
+            Err(format!("where {} leads cannot be told", touch.path))
+        };
+    };
+    let workspace = scene.workspace;
+    for scope in scopes {
+        let path = scope.path();
+        let file_rule = |writing: bool| {
+            scene.policy.allow.iter().any(|rule| match &rule.matcher {
+                Matcher::Files(pattern) => {
+                    let about = if writing { rule.tool == "Edit" } else { rule.tool == "Read" };
+                    about && scope_reach(pattern, scope, &[]) == Reach::Full
+                }
+                _ => false,
+            })
+        };
+        let inside = workspace.contains(path);
+        let accepts = scene.mode == Mode::AcceptEdits && inside;
+        let (fine, does) = match touch.act {
+            Act::Read => (workspace.may_read(path) || exact || file_rule(false), "read"),
+            Act::Write => ((inside && (rule || edits)) || exact || file_rule(true), "change"),
+            Act::Redirect => (accepts || file_rule(true), "write"),
+            Act::Run => (true, "run"),
+        };
+        if !fine {
+            let outside = if inside { "" } else { " outside the workspace" };
+            return Err(format!("it would {does} {}{outside}", workspace.shown(path)));
+        }
+    }
+    Ok(())
+}
+
+/// Rules that speak of whole pipelines.
+fn judge_pipes(scene: Scene<'_>, commands: &Commands) -> Vec<Ruling> {
+    let regexes = |rules: &'_ [Rule]| -> Vec<(Rule, super::command_rule::CommandRegex)> {
+        rules
+            .iter()
+            .filter_map(|rule| match &rule.matcher {
+                Matcher::Regex(regex) if regex.is_about_pipes() => {
+                    Some((rule.clone(), regex.clone()))
+                }
+                _ => None,
+            })
+            .collect()
+    };
+    let (deny, ask) = (regexes(&scene.policy.deny), regexes(&scene.policy.ask));
+    let mut rulings = Vec::new();
+    if deny.is_empty() && ask.is_empty() {
+        return rulings;
+    }
+    for stages in &commands.pipes {
+        let Some(ways) = ways(commands, stages) else {
+            rulings.push(Ruling::Ask(reason(By::BuiltIn, "a pipeline in it has too many parts")));
+            continue;
+        };
+        for way in ways {
+            if let Some((rule, _)) = deny.iter().find(|(_, regex)| regex.matches_pipe(&way)) {
+                rulings.push(Ruling::Deny(by_rule(rule, "deny")));
+            } else if let Some((rule, _)) = ask.iter().find(|(_, regex)| regex.matches_pipe(&way)) {
+                rulings.push(Ruling::Ask(by_rule(rule, "ask")));
+            }
+        }
+    }
+    rulings
+}
+
+/// One step of each stage, in every combination.
+fn ways<'a>(commands: &'a Commands, stages: &[Vec<usize>]) -> Option<Vec<Vec<&'a Step>>> {
+    let mut ways: Vec<Vec<&Step>> = vec![Vec::new()];
+    for stage in stages {
+        let steps: Vec<&Step> = stage
+            .iter()
+            .filter_map(|index| commands.steps.get(*index))
+            .filter(|step| !step.words.is_empty())
+            .collect();
+        if steps.is_empty() {
+            continue;
+        }
+        if ways.len() * steps.len() > MAX_WAYS {
+            return None;
+        }
+        ways = ways
+            .iter()
+            .flat_map(|way| {
+                steps.iter().map(move |step| {
+                    let mut longer = way.clone();
+                    longer.push(*step);
+                    longer
+                })
+            })
+            .collect();
+    }
+    Some(ways)
+}
+
+/// What was not understood asks, and a word in it that a rule names makes even a bypass ask.
+fn judge_doubts(scene: Scene<'_>, commands: &Commands, whole: Option<&Rule>) -> Vec<Ruling> {
+    if commands.doubts.is_empty() {
+        return Vec::new();
+    }
+    let both = || scene.policy.deny.iter().chain(&scene.policy.ask);
+    let suspicious = commands.suspects.iter().find_map(|word| {
+        let rule = both().find(|rule| match &rule.matcher {
+            Matcher::Command(pattern) => pattern.words().first().is_some_and(|first| first == word),
+            Matcher::Regex(regex) => regex.matches_word(word),
+            _ => false,
+        });
+        rule.map(|rule| (word, rule))
+    });
+    let mut rulings: Vec<Ruling> = commands
+        .doubts
+        .iter()
+        .map(|why| match whole {
+            Some(rule) => Ruling::Allow(by_rule(rule, "allow")),
+            None => Ruling::Open(reason(By::BuiltIn, why.clone())),
+        })
+        .collect();
+    if let Some((word, rule)) = suspicious {
+        let doubt = commands.doubts.first().map(String::as_str).unwrap_or_default();
+        let why =
+            format!("{doubt}, and it mentions {word}, of which the rule {} speaks", rule.text());
+        rulings.push(Ruling::Ask(Reason { why, ..by_rule(rule, "ask") }));
+    }
+    rulings
+}
+
+#[cfg(test)]
+#[path = "step_verdict_tests.rs"]
+mod tests;
