@@ -71,6 +71,18 @@ impl FakeTool {
         FakeTool::new(name, |_| quiet_panic())
     }
 
+    /// After it was looked at once, its name leads elsewhere: somebody put a link there.
+    pub fn moves_to(mut self, place: &str) -> Self {
+        let (first, place) = (std::sync::Once::new(), PathScope::File(place.into()));
+        let touches = self.touches;
+        self.touches = Box::new(move |input| {
+            let mut now = Ok(Access::writing(place.clone()));
+            first.call_once(|| now = touches(input));
+            now
+        });
+        self
+    }
+
     pub(crate) fn witnessed(mut self, timeline: &Arc<Timeline>) -> Arc<dyn Tool> {
         self.timeline = timeline.clone();
         Arc::new(self)

@@ -237,7 +237,7 @@ impl CommandRegex {
 
     /// Everything matches it.
     pub fn is_everything(&self) -> bool {
-        ["", "x", "zz -y"].iter().all(|text| self.anywhere.is_match(text))
+        ["x", "zz -y"].iter().all(|text| self.anywhere.is_match(text))
     }
 
     /// From the program on, and up to the end of a word: words further back are data.

@@ -1,1 +1,159 @@
+//! Command rules as tables: what they say, and what they must not be taken to say.
 
+use super::*;
+use proptest::prelude::*;
+
+fn words(line: &str) -> Vec<Word> {
+    line.split(' ').map(|word| Word::Literal(word.replace('_', " "))).collect()
+}
+
+fn step(line: &str) -> Step {
+    Step { words: words(line), ..Step::default() }
+}
+
+/// `_` stands for a blank inside a word.
+#[test]
+fn patterns() {
+    let table: &[(&str, &[&str], &[&str])] = &[
+        (
+            "npm run test:*",
+            &["npm run test", "npm run test -- -w"],
+            &["npm run testevil", "npm run", "npm run_test"],
+        ),
+        ("npm run test *", &["npm run test", "npm run test -- -w"], &["npm run testevil"]),
+        ("pwd", &["pwd"], &["pwd -P", "pwdx", "xpwd"]),
+        ("ls*", &["ls", "lsof", "ls -la x"], &["l", "als"]),
+        (
+            "git * main",
+            &["git push main", "git push origin main"],
+            &["git main", "git push mainx", "git push"],
+        ),
+        ("git commit -m 'a b'", &["git commit -m a_b"], &["git commit -m a b"]),
+        ("echo 'a*'", &["echo a*"], &["echo abc"]),
+        ("cargo  test:*", &["cargo test x"], &["cargo testx"]),
+        ("*", &["anything at all"], &[]),
+    ];
+    for (text, hits, misses) in table {
+        let pattern = CommandPattern::parse(text).unwrap();
+        for line in *hits {
+            assert!(pattern.matches(&words(line)), "{text} should match {line}");
+        }
+        for line in *misses {
+            assert!(!pattern.matches(&words(line)), "{text} should not match {line}");
+        }
+    }
+}
+
+/// A rule that forbids holds for every order and grouping of the same options.
+#[test]
+fn loosely() {
+    let table: &[(&str, &[&str], &[&str])] = &[
+        (
+            "rm -rf:*",
+            &["rm -rf x", "rm -fr x", "rm -r -f x", "rm x -rf", "rm -rfv x"],
+            &["rm -r x", "rm x", "rmx -rf"],
+        ),
+        ("rm -rf /", &["rm -fr /", "rm / -r -f"], &["rm -rf /tmp", "rm -rf a /"]),
+        (
+            "git push --force:*",
+            &["git push --force", "git push origin --force", "git push --forc"],
+            &["git push", "git pull --force", "git push --"],
+        ),
+        ("find -delete:*", &["find -delete", "find . -delete"], &["find . -type d -newer let"]),
+    ];
+    for (text, hits, misses) in table {
+        let pattern = CommandPattern::parse(text).unwrap();
+        for line in *hits {
+            assert!(pattern.matches_loosely(&words(line)), "{text} should meet {line}");
+        }
+        for line in *misses {
+            assert!(!pattern.matches_loosely(&words(line)), "{text} should not meet {line}");
+        }
+    }
+}
+
+#[test]
+fn regexes_speak_from_the_program_on_and_of_whole_words() {
+    let table: &[(&str, &[&str], &[&str])] = &[
+        ("sudo", &["sudo", "sudo id"], &["echo sudo", "sudoedit x", "visudo", "pseudo"]),
+        ("rm -rf /", &["rm -rf /", "rm -rf / x"], &["rm -rf /tmp", "grep rm_-rf_/"]),
+        ("^ls( |$|-)", &["ls", "ls -la"], &["ls-files.sh --delete", "lsx"]),
+        (
+            "^git (status|log)",
+            &["git status", "git log -1"],
+            &["git log-evil", "git statusfoo", "git show"],
+        ),
+        ("curl.*\\| *sh", &[], &["curl https://x/?q=a|sh"]),
+        ("a.c", &["a\nc"], &[]),
+    ];
+    for (text, hits, misses) in table {
+        let regex = CommandRegex::new(text).unwrap();
+        for line in *hits {
+            assert!(regex.matches(&step(line)), "{text} should match {line}");
+        }
+        for line in *misses {
+            assert!(!regex.matches(&step(line)), "{text} should not match {line}");
+        }
+    }
+}
+
+#[test]
+fn regexes_over_pipelines() {
+    let regex = CommandRegex::new("curl.*\\| *sh|wget.*\\| *sh").unwrap();
+    let meets = |lines: &[&str]| {
+        let steps: Vec<Step> = lines.iter().map(|line| step(line)).collect();
+        regex.matches_pipe(&steps.iter().collect::<Vec<_>>())
+    };
+    assert!(
+        meets(&["curl x", "sh"])
+            && meets(&["curl x", "cat", "sh -e"])
+            && meets(&["ls", "wget x", "sh"])
+    );
+    assert!(
+        !meets(&["curl x", "shasum -a 256"])
+            && !meets(&["curl x|sh", "head"])
+            && !meets(&["echo curl", "sh"])
+    );
+    // An expression that does not speak of pipelines is about single commands.
+    assert!(!CommandRegex::new("curl.*").unwrap().matches_pipe(&[&step("curl x"), &step("sh")]));
+}
+
+#[test]
+fn wrong_patterns() {
+    for text in ["^ls(", "(?P<", "a{9999999}", "", "\\"] {
+        assert!(matches!(CommandRegex::new(text), Err(RuleError::Regex { .. })), "{text}");
+    }
+    for text in ["", " ", ":*", "'ls", "a\\"] {
+        assert_eq!(CommandPattern::parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn what_amounts_to_everything() {
+    for text in [".*", "^", "a*", ".|x"] {
+        assert!(CommandRegex::new(text).unwrap().is_everything(), "{text}");
+    }
+    assert!(!CommandRegex::new("^ls").unwrap().is_everything());
+    assert!(CommandPattern::parse("*").unwrap().is_everything());
+    assert!(!CommandPattern::parse("ls *").unwrap().is_everything());
+}
+
+proptest! {
+    /// An open prefix covers what it covers exactly, with any further words.
+    #[test]
+    fn a_prefix_ends_at_a_word(prefix in "[a-c]{1,3}( [a-c]{1,3}){0,2}", more in "[a-c ]{0,6}") {
+        let pattern = CommandPattern::parse(&format!("{prefix}:*")).unwrap();
+        let line = format!("{prefix}{more}");
+        let given: Vec<Word> = line.split(' ').map(|word| Word::Literal(word.into())).collect();
+        prop_assert_eq!(pattern.matches(&given), more.is_empty() || more.starts_with(' '));
+    }
+
+    /// What matches as written also matches loosely.
+    #[test]
+    fn loose_is_wider(rule in "[ab]( -[rf]{1,2}| [xy]){0,3}", line in "[ab]( -[rf]{1,2}| [xy]){0,4}") {
+        let pattern = CommandPattern::parse(&rule).unwrap();
+        if pattern.matches(&words(&line)) {
+            prop_assert!(pattern.matches_loosely(&words(&line)));
+        }
+    }
+}

@@ -226,8 +226,10 @@ fn for_call(tool: &str, access: &Access, workspace: &Workspace) -> Vec<String> {
     if !access.known {
         return Vec::new();
     }
-    if let [host] = access.hosts.as_slice() {
-        return vec![format!("{tool}(domain:{host})")];
+    match access.hosts.as_slice() {
+        [] => {}
+        [host] if tool == "WebFetch" => return vec![format!("{tool}(domain:{host})")],
+        _ => return Vec::new(),
     }
     let (name, scope) = match (access.writes.as_slice(), access.reads.as_slice()) {
         ([scope], _) => ("Edit", scope),

@@ -51,7 +51,8 @@ async fn nothing_of_a_dropped_answer_runs_that_changes_anything() {
             ["finished r1 ok \"echo {}\"", "dropped"]
         );
         let of_dropped = |entry: &Entry| match entry {
-            Entry::CallStarted { .. } | Entry::Decided { .. } => true,
+            Entry::CallStarted { .. } => true,
+            Entry::Decided { call, .. } => call.as_str() != "r2",
             Entry::CallFinished { result: Block::ToolResult { id, .. }, .. } => id.as_str() != "r2",
             _ => false,
         };
@@ -104,6 +105,7 @@ async fn a_dropped_answer_as_the_reader_and_the_log_see_it() {
     went max_output_tokens_escalate
     spent model in=100 out=10
     answer "second" | call r1 Read "{}" stop=tool_use
+    decided r1 allow: it only reads inside the workspace
     call_finished r1 ok "echo {}"
     went next_turn
     spent model in=100 out=10

@@ -54,6 +54,7 @@ async fn a_typical_turn() {
     log answer call r1 Read "{}" stop=tool_use
     run r1
     done r1
+    log decided r1 allow: it only reads inside the workspace
     log call_finished r1 ok "echo {}"
     log went next_turn
     request 2
@@ -95,6 +96,7 @@ async fn an_early_result_is_recorded_after_its_answer() {
     prompt "go"
     spent model in=100 out=10
     answer call r1 Read "{}" | "and" stop=tool_use
+    decided r1 allow: it only reads inside the workspace
     call_finished r1 ok "echo {}"
     went next_turn
     "#);
@@ -126,6 +128,7 @@ async fn a_tool_writes_its_snapshot_before_it_acts() {
     assert_eq!(
         of_call,
         [
+            "log decided w1 allow: permissions are bypassed",
             "log call_started w1",
             "run w1",
             "log snapshot w1 /ws/a",

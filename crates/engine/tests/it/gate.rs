@@ -66,8 +66,8 @@ async fn yes_no_and_the_reasons_are_recorded() {
     assert_eq!(
         lines(&events, &["asked"]),
         [
-            "asked w1 Write: it would change /ws/a",
-            "asked w2 Write: it would change /ws/b",
+            "asked w1 Write: it would change a",
+            "asked w2 Write: it would change b",
             "asked f1 Fetch: it would contact example.org",
         ]
     );
@@ -96,20 +96,20 @@ async fn yes_no_and_the_reasons_are_recorded() {
     );
 }
 
-/// Asked once, for this answer's other calls and for later ones; another tool still asks.
+/// Asked once, for this answer's other calls and for later ones that the offered rule covers; another tool still asks.
 #[tokio::test(start_paused = true)]
-async fn yes_for_the_session_holds_for_the_tool() {
+async fn yes_for_the_session_holds_for_what_was_offered() {
     let rig = TestAgent::new()
         .tools(tools())
         .approver(FakeApprover::scripted([Reply::YesForSession, Reply::No("no".into())]))
         .answers([
             Script::new()
-                .call_on("w1", "Write", "/ws/a")
-                .call_on("w2", "Write", "/ws/b")
+                .call_on("w1", "Write", "/ws/src/a")
+                .call_on("w2", "Write", "/ws/src/b")
                 .end_calls(),
-            Script::new().call_on("w3", "Write", "/ws/c").call("f1", "Fetch").end_calls(),
+            Script::new().call_on("w3", "Write", "/ws/src/c").call("f1", "Fetch").end_calls(),
             says("done"),
-            Script::new().call_on("w4", "Write", "/ws/d").end_calls(),
+            Script::new().call_on("w4", "Write", "/ws/src/d").end_calls(),
             says("done"),
         ])
         .build();
@@ -121,7 +121,9 @@ async fn yes_for_the_session_holds_for_the_tool() {
     insta::assert_snapshot!(decided(&rig).join("\n"), @r"
     decided w1 allow: the user said yes for this session
     decided w2 allow: the user said yes for this session
+    decided w3 allow: the allow rule Edit(./src/**) covers it
     decided f1 deny: no
+    decided w4 allow: the allow rule Edit(./src/**) covers it
     ");
 }
 
@@ -167,7 +169,7 @@ async fn only_reading_inside_the_roots_runs_without_a_question() {
     insta::assert_snapshot!(lines(&events, &["asked"]).join("\n"), @r"
     asked out Read: it would read /etc/passwd outside the workspace
     asked beside Read: it would read /ws-other/a outside the workspace
-    asked write Write: it would change /ws/a
+    asked write Write: it would change a
     asked run Run: what it would touch is not known
     asked fetch Fetch: it would contact example.org
     ");
@@ -207,9 +209,7 @@ async fn modes_refuse_without_asking() {
     "#);
     let (began, asked, denied) = run(Mode::DontAsk).await;
     assert_eq!((began.as_str(), asked.as_str()), ("r u", ""));
-    insta::assert_snapshot!(denied, @r#"
-    finished denied w error "Permission refused: it would change /ws/a, and nothing may ask. Nothin…"
-    "#);
+    insta::assert_snapshot!(denied, @r#"finished denied w error "Permission refused: it would change a, and nothing may ask. Nothing wa…""#);
     let (began, asked, _) = run(Mode::AcceptEdits).await;
     assert_eq!((began.as_str(), asked.as_str()), ("r w u", ""));
     let (began, asked, _) = run(Mode::Default).await;
@@ -249,21 +249,52 @@ async fn a_call_that_waits_for_a_refused_one_runs() {
     assert_eq!(rig.timeline.began(), ["w2"]);
 }
 
-/// A yes for the session was given to work in the folder: what leaves it asks again.
+/// A yes for the session was given to the folder that was shown: what leaves it asks again.
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_the_session_ends_at_the_workspace() {
+async fn a_yes_for_the_session_ends_at_its_folder() {
     let write = |id: &str, path: &str| Script::new().call_on(id, "Write", path).end_calls();
     let rig = TestAgent::new()
         .tools([FakeTool::writing("Write")])
         .approver(FakeApprover::scripted([Reply::YesForSession, Reply::No("not there".into())]))
         .answers([
-            write("w1", "/ws/a"),
-            write("w2", "/ws/b"),
-            write("w3", "/outside/c"),
+            write("w1", "/ws/src/a"),
+            write("w2", "/ws/src/b"),
+            write("w3", "/ws/lib/c"),
             says("done"),
         ])
         .build();
     let events = rig.turn("go").await;
     assert_eq!(finished(&events).denials.len(), 1);
     assert_eq!(finished(&events).calls_run, 2);
+}
+
+/// Where no rule can be offered, a yes for the session is one to this very call.
+#[tokio::test(start_paused = true)]
+async fn without_an_offer_only_the_same_call_is_allowed_again() {
+    let run = |id: &str, what: &str| {
+        Script::new().call_with(id, "Run", serde_json::json!({ "what": what })).end_calls()
+    };
+    let rig = TestAgent::new()
+        .tools(tools())
+        .approver(FakeApprover::scripted([Reply::YesForSession, Reply::No("no".into())]))
+        .answers([run("r1", "a"), run("r2", "a"), run("r3", "b"), says("done")])
+        .build();
+    rig.turn("go").await;
+    assert_eq!(rig.approver.asked(), ["r1", "r3"]);
+    assert!(rig.approver.questions().iter().all(|question| question.offer.is_empty()));
+    assert_eq!(rig.timeline.began(), ["r1", "r2"]);
+}
+
+/// A yes was given to what was shown. What became something else meanwhile does not run.
+#[tokio::test(start_paused = true)]
+async fn what_changes_while_the_question_is_open_does_not_run() {
+    let rig = TestAgent::new()
+        .tools([FakeTool::writing("Write").moves_to("/ws/elsewhere")])
+        .approver(FakeApprover::yes())
+        .answers([Script::new().call_on("w1", "Write", "/ws/a").end_calls(), says("done")])
+        .build();
+    rig.turn("go").await;
+    assert_eq!(rig.approver.asked(), ["w1"]);
+    assert!(rig.timeline.began().is_empty(), "{}", rig.timeline.render());
+    insta::assert_snapshot!(decided(&rig).join("\n"), @"decided w1 deny: what it touches changed while the question was open");
 }

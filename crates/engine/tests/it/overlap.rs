@@ -67,16 +67,19 @@ async fn a_changing_call_waits_for_the_seal_and_the_disk() {
     log spent model in=100 out=10
     log answer call w1 Write "{}" | call u1 Run "{}" | call f1 Fetch "{}" | "and" stop=tool_use
     sync
+    log decided w1 allow: permissions are bypassed
     log call_started w1
     sync
     run w1
     done w1
     log call_finished w1 ok "echo {}"
+    log decided u1 allow: permissions are bypassed
     log call_started u1
     sync
     run u1
     done u1
     log call_finished u1 ok "echo {}"
+    log decided f1 allow: permissions are bypassed
     log call_started f1
     sync
     run f1
