@@ -1,0 +1,40 @@
+//! The published cases of the permission corpus, and what becomes of the allowed ones when they are written differently.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod corpus;
+mod mutations;
+
+use ostler::{Case, Verdict};
+use serde::Deserialize;
+use std::path::Path;
+
+#[derive(Clone, Debug, Deserialize)]
+struct Published {
+    #[serde(flatten)]
+    case: Case,
+    accept: Vec<String>,
+}
+
+impl Published {
+    fn id(&self) -> String {
+        self.case.id.as_str().unwrap_or_default().to_owned()
+    }
+
+    fn accepts(&self, verdict: Verdict) -> bool {
+        self.accept.iter().any(|name| name == named(verdict))
+    }
+}
+
+fn named(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask => "ask",
+        Verdict::Deny => "deny",
+    }
+}
+
+fn published() -> Vec<Published> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus/permissions.jsonl");
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
