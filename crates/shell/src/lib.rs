@@ -26,16 +26,16 @@
 //! substitutions, wrappers, and the search for danger in texts that are not harmless.
 
 mod harmless;
-mod lex;
 mod options;
 mod parse;
 mod proof;
+mod read;
 mod screen;
+mod second;
 mod table;
 mod table_basic;
 mod table_git;
 mod table_text;
-mod word;
 
 pub use harmless::prove;
 use ostler_core::permission::script::{Opaque, Script};
@@ -47,7 +47,16 @@ pub use table_git::{GIT_OVERRIDES, GIT_PRELUDE};
 /// # Errors
 /// When the text is no shell, or cannot be read with certainty and within bounds.
 pub fn parse(text: &str) -> Result<Script, Opaque> {
-    parse::read(text).map(|reading| reading.script)
+    screen::check(text)?;
+    read::read(text).map(|reading| reading.script)
+}
+
+/// As [`parse`], and a second parser, made by others, reads the same. Decisions are made on this.
+///
+/// # Errors
+/// As [`parse`], and [`Opaque::Ambiguous`] where the two differ.
+pub fn agreed(text: &str) -> Result<Script, Opaque> {
+    second::agreed(text).map(|reading| reading.script)
 }
 
 /// Variables that would change what a proved command does. They must not reach it.

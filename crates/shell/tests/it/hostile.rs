@@ -129,7 +129,7 @@ fn ordinary_nesting_is_read() {
         assert!(parse(&nested).is_ok(), "{nested}: {:?}", parse(&nested));
     }
     assert_eq!(
-        parse(&format!("{}ls{}", "{ ".repeat(100), "; }".repeat(100))),
+        parse(&format!("{}ls{}", "{ ".repeat(101), "; }".repeat(101))),
         Err(Opaque::TooDeep)
     );
 }
