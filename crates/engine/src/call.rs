@@ -110,6 +110,7 @@ async fn performed(
     signals.send(Signal::Started(index));
     let cx = ToolContext {
         call: job.id,
+        judged: job.access,
         progress: job.progress,
         recorder: Arc::new(agent.journal.clone()),
         blobs: agent.journal.blobs(),

@@ -49,7 +49,8 @@ fn micros(time: Duration) -> f64 {
 }
 
 fn commands() -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus/permissions.jsonl");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus/permissions.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
     let cases = text.lines().map(|line| serde_json::from_str::<Case>(line).unwrap());
     let short = |input: &Value| {

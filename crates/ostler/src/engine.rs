@@ -278,6 +278,7 @@ fn toolbox(
         files: Arc::new(Files::new(workspace.clone(), seen, snapshots)),
         executor,
         environment: options.environment.clone(),
+        readable: Arc::new(|_| true),
     });
     Toolbox::new(all.into_iter().filter(|tool| is_offered(&tool.spec().name, options)))
 }

@@ -6,7 +6,7 @@ mod replace;
 use crate::blocking::{Stop, blocking};
 use crate::built_in::BuiltIn;
 use crate::text::counted;
-use crate::workspace::{Content, FileError, Files, hint};
+use crate::workspace::{Content, FileError, Files, Needs, New, Old};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::ToolContext;
 use ostler_core::tool::ToolOutput;
@@ -68,7 +68,7 @@ fn edit(
     cx: &ToolContext,
     stop: &Stop,
 ) -> Result<ToolOutput, ToolOutput> {
-    let path = files.resolve_for_writing(&input.file_path)?;
+    let path = files.judged_for_writing(&input.file_path, cx)?;
     let name = files.name(&path);
     if input.old_string == input.new_string {
         return Err(ToolOutput::misuse(
@@ -79,32 +79,66 @@ fn edit(
         return create(files, &path, input, cx, stop);
     }
     let mut report = String::new();
+    let mut meanwhile = None;
     let mut replacements = 0;
-    let changed = files.change(&path, cx, stop, |old| {
-        let Some(old) = old else {
-            return Err(FileError::Missing { hint: hint(&path), path: path.clone() }.into());
+    let changed = files.change(&path, cx, stop, Needs::Some, |old| {
+        let Old { content: Some(old), seen } = old else {
+            return Err(FileError::Missing { hint: files.hint(&path), path: path.clone() }.into());
         };
-        let edited = replaced(&name, old, input)?;
+        meanwhile = seen.map(|seen| diff::between(seen, &old.bytes));
+        let edited = match (seen, &meanwhile) {
+            (Some(seen), Some(diff)) => still_fits(&name, seen, old, input, &diff.text)?,
+            _ => replaced(&name, old, input)?,
+        };
         replacements = edited.places.len();
         report = diff::around(&old.bytes, &edited);
-        Ok(edited.bytes)
+        Ok(New { bytes: edited.bytes, unseen: meanwhile.as_ref().is_some_and(|diff| diff.cut) })
     })?;
     let count = if replacements == 1 {
         String::new()
     } else {
         format!(" in {}", counted(replacements as u64, "place"))
     };
-    let text = match changed.same {
+    let mut text = match changed.same {
         true => format!("{name} already had this content; nothing was written."),
         false => format!("Updated {name}{count}:\n{report}"),
     };
-    let detail = json!({"path": path, "replacements": replacements, "diff": report});
+    let mut detail = json!({"path": path, "replacements": replacements, "diff": report});
+    if let Some(diff) = meanwhile {
+        text.push_str(&format!(
+            "\n[{name} had been changed by something else since you read it; that is kept. What had changed:]\n{}",
+            diff.text
+        ));
+        detail["meanwhile"] = diff.text.into();
+    }
     Ok(ToolOutput { seen: vec![changed.seen], detail: Some(detail), ..ToolOutput::text(text) })
 }
 
+/// The edit of a file that something else has changed: made if the text stood in what the model has read, and stands
+/// in what is there now.
+fn still_fits(
+    name: &str,
+    seen: &[u8],
+    old: &Content,
+    input: &Input,
+    diff: &str,
+) -> Result<Edited, ToolOutput> {
+    let wanted = wanted(input);
+    match (replace::replace(seen, &wanted), replace::replace(&old.bytes, &wanted)) {
+        (Ok(_), Ok(edited)) => Ok(edited),
+        _ => Err(ToolOutput::misuse(format!(
+            "{name} has changed since you read it. Read it again before you change it: this edit no longer fits. What has \
+             changed:\n{diff}"
+        ))),
+    }
+}
+
+fn wanted(input: &Input) -> Wanted<'_> {
+    Wanted { old: &input.old_string, new: &input.new_string, all: input.replace_all }
+}
+
 fn replaced(name: &str, old: &Content, input: &Input) -> Result<Edited, ToolOutput> {
-    let wanted = Wanted { old: &input.old_string, new: &input.new_string, all: input.replace_all };
-    replace::replace(&old.bytes, &wanted).map_err(|why| match why {
+    replace::replace(&old.bytes, &wanted(input)).map_err(|why| match why {
         NoEdit::Ambiguous(lines) => {
             let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
             let more = if lines.len() > NAMED { ", …" } else { "" };
@@ -141,9 +175,9 @@ fn create(
     if files.open(path).is_ok_and(|(_, meta)| meta.len() > 0) {
         return Err(taken());
     }
-    let changed = files.change(path, cx, stop, |old| match old {
+    let changed = files.change(path, cx, stop, Needs::Some, |old| match old.content {
         Some(old) if !old.bytes.is_empty() => Err(taken()),
-        _ => Ok(input.new_string.clone().into_bytes()),
+        _ => Ok(New { bytes: input.new_string.clone().into_bytes(), unseen: false }),
     })?;
     let detail = json!({"path": path, "created": changed.created});
     let text = format!("Created {name} ({size}).");

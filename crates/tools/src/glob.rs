@@ -4,7 +4,7 @@ use crate::blocking::{Stop, Stopped, blocking};
 use crate::built_in::BuiltIn;
 use crate::search::{Pattern, Walk};
 use crate::text::counted;
-use crate::workspace::{FileError, Files, hint};
+use crate::workspace::{FileError, Files};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::ToolContext;
 use ostler_core::tool::ToolOutput;
@@ -36,12 +36,13 @@ impl BuiltIn for Glob {
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
-        Ok(Access::reading(PathScope::Tree(Place::of(&self.files, input)?.folder)))
+        let scope = PathScope::Tree(Place::of(&self.files, input)?.folder);
+        Ok(Access { filtered: true, ..Access::reading(scope) })
     }
 
-    async fn run(&self, input: Input, _cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| glob(&files, &input, stop).unwrap_or_else(|output| output))
+        blocking(LIMIT, move |stop| glob(&files, &input, &cx, stop).unwrap_or_else(|output| output))
             .await
     }
 }
@@ -93,24 +94,25 @@ fn split(pattern: &str) -> (Option<&str>, &str) {
     }
 }
 
-fn glob(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
+fn glob(
+    files: &Files,
+    input: &Input,
+    cx: &ToolContext,
+    stop: &Stop,
+) -> Result<ToolOutput, ToolOutput> {
     let Place { folder, pattern } = Place::of(files, input)?;
-    match folder.metadata() {
-        Ok(meta) if meta.is_dir() => {}
-        Ok(_) => return Err(FileError::NotAFolder(folder).into()),
-        Err(source) => {
-            let error = FileError::io("look into", &folder, source);
-            return Err(match error {
-                FileError::Missing { path, .. } => FileError::Missing { hint: hint(&path), path },
-                other => other,
-            }
-            .into());
-        }
+    files.still_judged(&folder, cx)?;
+    if !files.look("look into", &folder)?.is_folder() {
+        return Err(FileError::NotAFolder(folder).into());
     }
+    files.may_walk(&folder)?;
     let mut walk = Walk::new(&folder, stop);
     let matches =
         |path: &PathBuf| path.strip_prefix(&folder).is_ok_and(|below| pattern.matches(below));
-    let mut found: Vec<PathBuf> = walk.by_ref().filter(matches).take(MAX_ENTRIES + 1).collect();
+    // The walk goes by paths; what it found through a folder that was swapped meanwhile is not there.
+    let is_there = |path: &PathBuf| files.is_file(path);
+    let mut found: Vec<PathBuf> =
+        walk.by_ref().filter(matches).filter(is_there).take(MAX_ENTRIES + 1).collect();
     let more = found.len() > MAX_ENTRIES;
     found.truncate(MAX_ENTRIES);
     let mut lines: Vec<String> = found.iter().map(|path| files.name(path)).collect();

@@ -3,11 +3,12 @@
 mod hits;
 mod page;
 
+use crate::Readable;
 use crate::blocking::{Stop, Stopped, blocking};
 use crate::built_in::BuiltIn;
 use crate::search::{Pattern, Walk};
 use crate::text::counted;
-use crate::workspace::{FileError, Files, hint};
+use crate::workspace::Files;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use hits::{Found, Search};
 use ignore::types::{Types, TypesBuilder};
@@ -33,6 +34,7 @@ const MAX_THREADS: usize = 4;
 
 pub struct Grep {
     pub files: Arc<Files>,
+    pub readable: Readable,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -90,14 +92,17 @@ impl BuiltIn for Grep {
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
         Query::new(input)?;
         let path = self.files.resolve(input.path.as_deref().unwrap_or("."))?;
-        let scope = if path.is_file() { PathScope::File(path) } else { PathScope::Tree(path) };
-        Ok(Access::reading(scope))
+        let is_file = self.files.is_file(&path);
+        let scope = if is_file { PathScope::File(path) } else { PathScope::Tree(path) };
+        Ok(Access { filtered: true, ..Access::reading(scope) })
     }
 
-    async fn run(&self, input: Input, _cx: ToolContext) -> ToolOutput {
-        let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| grep(&files, &input, stop).unwrap_or_else(|output| output))
-            .await
+    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+        let (files, readable) = (Arc::clone(&self.files), Arc::clone(&self.readable));
+        blocking(LIMIT, move |stop| {
+            grep(&files, &readable, &input, &cx, stop).unwrap_or_else(|output| output)
+        })
+        .await
     }
 }
 
@@ -166,9 +171,15 @@ fn types(name: &str) -> Result<Types, String> {
     })
 }
 
-fn grep(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
+fn grep(
+    files: &Files,
+    readable: &Readable,
+    input: &Input,
+    cx: &ToolContext,
+    stop: &Stop,
+) -> Result<ToolOutput, ToolOutput> {
     let query = Query::new(input)?;
-    let root = files.resolve(input.path.as_deref().unwrap_or("."))?;
+    let root = files.judged(input.path.as_deref().unwrap_or("."), cx)?;
     let limit = match input.head_limit {
         None => Some(DEFAULT_LINES),
         Some(0) => None,
@@ -176,15 +187,17 @@ fn grep(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
     };
     let mut page = Page::new(input.offset.unwrap_or(0), limit);
     let mut totals = Totals::default();
-    let meta = root.metadata().map_err(|source| match FileError::io("search", &root, source) {
-        FileError::Missing { path, .. } => FileError::Missing { hint: hint(&path), path },
-        other => other,
-    })?;
-    if meta.is_dir() {
+    if files.look("search", &root)?.is_folder() {
+        files.may_walk(&root)?;
         let mut walk = Walk::new(&root, stop);
         while !page.is_full() {
-            let batch: Vec<PathBuf> =
-                walk.by_ref().filter(|path| query.wants(&root, path)).take(BATCH).collect();
+            let wanted = walk.by_ref().filter(|path| query.wants(&root, path));
+            let may_read = |path: &PathBuf| {
+                let may = readable(path);
+                totals.left_out += u64::from(!may);
+                may
+            };
+            let batch: Vec<PathBuf> = wanted.filter(may_read).take(BATCH).collect();
             if batch.is_empty() {
                 break;
             }
@@ -194,6 +207,7 @@ fn grep(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
         }
         totals.unreadable += walk.unreadable;
     } else {
+        // Whether a file that is named may be read was decided before.
         let found = query.search.file(files, &root, page.wanted(), stop);
         // A tree may hold anything, but a file that was named must be told about.
         if let Found::Failed(Some(error)) = found {
@@ -234,6 +248,8 @@ struct Totals {
     files: u64,
     matches: u64,
     unreadable: usize,
+    /// Files that may not be read unasked.
+    left_out: u64,
     cut: bool,
 }
 
@@ -285,6 +301,12 @@ fn report(
         lines.push(format!(
             "[{} could not be searched.]",
             counted(totals.unreadable as u64, "file or folder")
+        ));
+    }
+    if totals.left_out > 0 {
+        lines.push(format!(
+            "[{} left out: reading them needs the user's consent.]",
+            counted(totals.left_out, "file")
         ));
     }
     if totals.cut {

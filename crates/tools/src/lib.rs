@@ -38,8 +38,12 @@ pub use built_in::{BuiltIn, erase};
 use ostler_core::ports::Tool;
 use ostler_exec::Executor;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 use workspace::Files;
+
+/// Whether the content of a file may be shown unasked. The path is absolute and free of links.
+pub type Readable = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// What the tools of one agent share.
 #[derive(Clone)]
@@ -48,6 +52,8 @@ pub struct Setup {
     pub executor: Executor,
     /// The complete environment of commands, already freed of what they must not see.
     pub environment: Vec<(OsString, OsString)>,
+    /// Asked for each file that a search of a tree would show something of.
+    pub readable: Readable,
 }
 
 /// The names of all built-in tools.
@@ -55,12 +61,12 @@ pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", 
 
 /// All built-in tools, sorted by name.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
-    let Setup { files, executor, environment } = setup;
+    let Setup { files, executor, environment, readable } = setup;
     vec![
         erase(bash::Bash::new(Arc::clone(&files), executor, environment)),
         erase(edit::Edit { files: Arc::clone(&files) }),
         erase(glob::Glob { files: Arc::clone(&files) }),
-        erase(grep::Grep { files: Arc::clone(&files) }),
+        erase(grep::Grep { files: Arc::clone(&files), readable }),
         erase(read::Read { files: Arc::clone(&files) }),
         erase(revert::Revert { files: Arc::clone(&files) }),
         erase(write::Write { files }),

@@ -6,13 +6,13 @@ mod lines;
 use crate::blocking::{Stop, blocking};
 use crate::built_in::BuiltIn;
 use crate::text::{counted, hex, size};
-use crate::workspace::{FileError, Files, MAX_CHANGE, hint};
+use crate::workspace::{FileError, Files, MAX_CHANGE, MAX_ONE};
 use base64::Engine;
 use lines::{Lines, Request};
 use ostler_core::message::{Image, ResultPart};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::ToolContext;
-use ostler_core::tool::{Seen, ToolOutput};
+use ostler_core::tool::{Part, Seen, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -66,9 +66,9 @@ impl BuiltIn for Read {
         Ok(Access::reading(PathScope::File(self.files.resolve(&input.file_path)?)))
     }
 
-    async fn run(&self, input: Input, _cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
-        blocking(LIMIT, move |stop| read(&files, &input, stop).unwrap_or_else(|output| output))
+        blocking(LIMIT, move |stop| read(&files, &input, &cx, stop).unwrap_or_else(|output| output))
             .await
     }
 
@@ -77,9 +77,14 @@ impl BuiltIn for Read {
     }
 }
 
-fn read(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOutput> {
-    let path = files.resolve(&input.file_path)?;
-    let (mut file, meta) = files.open(&path).map_err(|error| with_hint(error, &path))?;
+fn read(
+    files: &Files,
+    input: &Input,
+    cx: &ToolContext,
+    stop: &Stop,
+) -> Result<ToolOutput, ToolOutput> {
+    let path = files.judged(&input.file_path, cx)?;
+    let (mut file, meta) = files.open(&path).map_err(|error| with_hint(files, error, &path))?;
     let name = files.name(&path);
     let fail = |source: io::Error| ToolOutput::from(FileError::io("read", &path, source));
     let mut start = Vec::new();
@@ -107,7 +112,8 @@ fn read(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
     };
     // Only what could be edited is remembered, and only that is read to its end.
     let hash = (meta.len() <= MAX_CHANGE).then(Sha256::new);
-    let lines = lines::number(file, &request, hash, stop).map_err(|error| match error.kind() {
+    let mut file = Copied { from: file, bytes: Vec::new() };
+    let lines = lines::number(&mut file, &request, hash, stop).map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => ToolOutput::error(format!(
             "Line {} of {name} was not reached in time ({}). Use Bash, for example with tail or sed.",
             request.first,
@@ -115,13 +121,31 @@ fn read(files: &Files, input: &Input, stop: &Stop) -> Result<ToolOutput, ToolOut
         )),
         _ => fail(error),
     })?;
+    if let (Some(hash), true) = (&lines.hash, file.bytes.len() <= MAX_ONE) {
+        files.remember(&hex(hash), &file.bytes);
+    }
     Ok(show_lines(files, &path, &request, lines))
 }
 
-fn with_hint(error: FileError, path: &Path) -> FileError {
+/// What is read, and the beginning of it: one byte more than is worth keeping.
+struct Copied {
+    from: File,
+    bytes: Vec<u8>,
+}
+
+impl io::Read for Copied {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        let room = (MAX_ONE + 1).saturating_sub(self.bytes.len()).min(read);
+        self.bytes.extend_from_slice(buffer.get(..room).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+fn with_hint(files: &Files, error: FileError, path: &Path) -> FileError {
     match error {
         FileError::Missing { path: missing, .. } => {
-            FileError::Missing { hint: hint(path), path: missing }
+            FileError::Missing { hint: files.hint(path), path: missing }
         }
         FileError::NotAFile { kind: crate::workspace::Kind::Folder, path } => {
             FileError::Folder(path)
@@ -132,7 +156,9 @@ fn with_hint(error: FileError, path: &Path) -> FileError {
 
 fn show_lines(files: &Files, path: &Path, request: &Request, lines: Lines) -> ToolOutput {
     let name = files.name(path);
-    let seen = lines.hash.map(|hash| Seen { path: path.to_path_buf(), hash: Some(hex(&hash)) });
+    let part = part(request, &lines);
+    let seen = |hash: &Vec<u8>| Seen { path: path.to_path_buf(), hash: Some(hex(hash)), part };
+    let seen = lines.hash.as_ref().map(seen);
     let mut notes = Vec::new();
     let mut text = lines.text;
     if lines.bytes == 0 {
@@ -169,6 +195,13 @@ fn show_lines(files: &Files, path: &Path, request: &Request, lines: Lines) -> To
     ToolOutput { seen: seen.into_iter().collect(), detail: Some(detail), ..ToolOutput::text(text) }
 }
 
+/// Which lines were shown; none if it was all of them.
+fn part(request: &Request, lines: &Lines) -> Option<Part> {
+    let whole = lines.bytes == 0 || (request.first == 1 && !lines.more);
+    let last = request.first.saturating_add(lines.shown).saturating_sub(1);
+    (!whole).then(|| Part { first: request.first, last, of: lines.total.unwrap_or(u64::MAX) })
+}
+
 fn show_image(
     files: &Files,
     path: &Path,
@@ -203,7 +236,8 @@ fn show_image(
             "the image is {width} × {height} pixels, a side may have at most {IMAGE_SIDE}"
         )));
     }
-    let seen = Seen { path: path.to_path_buf(), hash: Some(crate::text::sha256(&bytes)) };
+    let seen =
+        Seen { path: path.to_path_buf(), hash: Some(crate::text::sha256(&bytes)), part: None };
     let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
     let image = Image { media: format.into(), data: data.into(), blob: None };
     let detail = json!({"path": path, "media": format, "bytes": bytes.len()});

@@ -55,7 +55,7 @@ fn revert(
     cx: &ToolContext,
     stop: &Stop,
 ) -> Result<ToolOutput, ToolOutput> {
-    let path = files.resolve_for_writing(&input.file_path)?;
+    let path = files.judged_for_writing(&input.file_path, cx)?;
     let name = files.name(&path);
     let wanted = input.steps.unwrap_or(1).clamp(1, MAX_STEPS) as usize;
     let reverted = files.revert(&path, wanted, cx, stop)?;

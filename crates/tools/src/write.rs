@@ -3,7 +3,7 @@
 use crate::blocking::{Stop, blocking};
 use crate::built_in::BuiltIn;
 use crate::text::lines;
-use crate::workspace::Files;
+use crate::workspace::{Files, Needs, New};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::ToolContext;
 use ostler_core::tool::ToolOutput;
@@ -49,10 +49,12 @@ fn write(
     cx: &ToolContext,
     stop: &Stop,
 ) -> Result<ToolOutput, ToolOutput> {
-    let path = files.resolve_for_writing(&input.file_path)?;
+    let path = files.judged_for_writing(&input.file_path, cx)?;
     let name = files.name(&path);
     let size = lines(input.content.as_bytes());
-    let changed = files.change(&path, cx, stop, |_| Ok(input.content.into_bytes()))?;
+    let changed = files.change(&path, cx, stop, Needs::Whole, |_| {
+        Ok(New { bytes: input.content.into_bytes(), unseen: false })
+    })?;
     let text = match (changed.created, changed.same) {
         (true, _) => format!("Created {name} ({size})."),
         (_, true) => format!("{name} already had this content ({size}); nothing was written."),

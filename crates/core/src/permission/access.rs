@@ -98,8 +98,9 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// A root of `/` contains nothing: whoever works there is asked about everything.
     pub fn contains(&self, path: &Path) -> bool {
-        self.roots.iter().any(|root| path.starts_with(root))
+        self.roots.iter().any(|root| root.parent().is_some() && path.starts_with(root))
     }
 
     /// As a person would write it from the working folder.
@@ -149,6 +150,20 @@ mod tests {
         for (a, b, expected) in cases {
             assert_eq!(a.conflicts(&b), expected, "{a:?} {b:?}");
             assert_eq!(b.conflicts(&a), expected, "{b:?} {a:?}");
+        }
+    }
+
+    #[test]
+    fn the_whole_disk_is_no_workspace() {
+        let of = |root: &str| Workspace { roots: vec![root.into()], ..Workspace::default() };
+        for (root, path, expected) in [
+            ("/", "/etc/x", false),
+            ("/", "/", false),
+            ("/ws", "/ws", true),
+            ("/ws", "/ws/a", true),
+            ("/ws", "/ws-evil/a", false),
+        ] {
+            assert_eq!(of(root).contains(Path::new(path)), expected, "{root} {path}");
         }
     }
 

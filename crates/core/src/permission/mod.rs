@@ -18,6 +18,7 @@ pub use access::{Access, PathScope, Workspace};
 pub use commands::{Act, Caution, Commands, Effect, Position, Step, Touch, TouchKind};
 pub use decide::{By, Decision, Reason, Verdict, decide};
 pub use files::Anchors;
+pub use guarded::{protected, sensitive};
 pub use mode::Mode;
 pub use offer::runs_anything;
 pub use places::{Lexical, Places};

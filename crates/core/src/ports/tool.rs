@@ -32,6 +32,8 @@ pub trait Tool: Send + Sync {
 #[derive(Clone)]
 pub struct ToolContext {
     pub call: CallId,
+    /// What the call was judged by. A tool that finds that its input leads elsewhere by now does nothing.
+    pub judged: Access,
     pub progress: Arc<dyn Progress>,
     pub recorder: Arc<dyn Recorder>,
     pub blobs: Arc<dyn Blobs>,

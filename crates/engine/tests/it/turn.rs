@@ -287,7 +287,7 @@ async fn progress_is_told_while_a_call_runs() {
 async fn what_a_tool_saw_and_its_data_are_passed_on() {
     use ostler_core::session::Entry;
     use ostler_core::tool::{Seen, ToolOutput};
-    let seen = Seen { path: "/ws/a".into(), hash: Some("h".into()) };
+    let seen = Seen { path: "/ws/a".into(), hash: Some("h".into()), part: None };
     let detail = json!({ "lines": 3 });
     let output = ToolOutput {
         seen: vec![seen.clone()],

@@ -172,7 +172,13 @@ fn quoting_and_spacing_change_nothing() {
                 let words: Vec<String> = command.split_whitespace().map(quote).collect();
                 let found = judged(&published.case, words.join(gap));
                 let text = words.join(gap);
-                assert_eq!(found.verdict, Verdict::Allow, "{}: {text}: {}", published.id(), found.why());
+                assert_eq!(
+                    found.verdict,
+                    Verdict::Allow,
+                    "{}: {text}: {}",
+                    published.id(),
+                    found.why()
+                );
                 tried += 1;
             }
         }

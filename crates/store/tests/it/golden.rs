@@ -97,8 +97,12 @@ fn call() -> Vec<Entry> {
                 is_error: false,
             },
             seen: vec![
-                Seen { path: "/home/ann/projekt ü/a.rs".into(), hash: Some("e3b0".into()) },
-                Seen { path: "/gone".into(), hash: None },
+                Seen {
+                    path: "/home/ann/projekt ü/a.rs".into(),
+                    hash: Some("e3b0".into()),
+                    part: None,
+                },
+                Seen { path: "/gone".into(), hash: None, part: None },
             ],
         },
         Entry::CallFinished {

@@ -105,8 +105,8 @@ fn calls() -> Vec<Entry> {
         is_error: false,
     };
     let seen = vec![
-        Seen { path: "/w/a b".into(), hash: Some("ab".into()) },
-        Seen { path: "/w/c".into(), hash: None },
+        Seen { path: "/w/a b".into(), hash: Some("ab".into()), part: None },
+        Seen { path: "/w/c".into(), hash: None, part: None },
     ];
     vec![
         Entry::CallStarted { id: call(1) },

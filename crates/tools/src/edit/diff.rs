@@ -31,12 +31,30 @@ pub fn around(old: &[u8], edited: &Edited) -> String {
             line_of(old, last.end)
         );
     }
+    compared(before, after, line_of(old, start)).text
+}
+
+/// The difference of two contents, and whether something of it is left out.
+pub struct Difference {
+    pub text: String,
+    pub cut: bool,
+}
+
+pub fn between(old: &[u8], new: &[u8]) -> Difference {
+    if old.len() + new.len() > 2 * MAX_REGION {
+        return Difference { text: "(too much to show)".into(), cut: true };
+    }
+    compared(old, new, 1)
+}
+
+/// The first line of both has the number `offset`.
+fn compared(before: &[u8], after: &[u8], offset: usize) -> Difference {
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
     let mut config = TextDiff::configure();
     config.timeout(Duration::from_millis(500));
     let diff = config.diff_lines(before.as_ref(), after.as_ref());
-    let offset = line_of(old, start);
     let mut lines = Vec::new();
+    let mut cut = false;
     for (i, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if i > 0 {
             lines.push("  …".to_owned());
@@ -48,16 +66,18 @@ pub fn around(old: &[u8], edited: &Edited) -> String {
                 ChangeTag::Equal => (' ', change.new_index()),
             };
             let (text, whole) = head(change.value().trim_end_matches(['\n', '\r']), MAX_LINE);
-            let cut = if whole { "" } else { "…" };
-            lines.push(format!("{mark} {}\t{text}{cut}", offset + at.unwrap_or(0)));
+            cut |= !whole;
+            let more = if whole { "" } else { "…" };
+            lines.push(format!("{mark} {}\t{text}{more}", offset + at.unwrap_or(0)));
         }
     }
     if lines.len() > MAX_LINES {
         let more = lines.len() - MAX_LINES;
         lines.truncate(MAX_LINES);
         lines.push(format!("… {more} more lines of changes"));
+        cut = true;
     }
-    lines.join("\n")
+    Difference { text: lines.join("\n"), cut }
 }
 
 /// The start of the line some lines above.
@@ -96,6 +116,20 @@ mod tests {
         assert_eq!(report("a\n", "a\n", ""), "- 1\ta");
         assert_eq!(report("a\r\nb\r\n", "b", "c"), "  1\ta\n- 2\tb\n+ 2\tc");
         assert_eq!(report("one", "one", "two"), "- 1\tone\n+ 1\ttwo");
+    }
+
+    #[test]
+    fn whole_contents_are_compared() {
+        let told = |old: &str, new: &str| {
+            let difference = between(old.as_bytes(), new.as_bytes());
+            (difference.text, difference.cut)
+        };
+        assert_eq!(told("a\nb\n", "a\nc\n"), ("  1\ta\n- 2\tb\n+ 2\tc".into(), false));
+        assert_eq!(told("a\n", "a\n"), (String::new(), false));
+        assert!(told("", &"x".repeat(MAX_LINE + 1)).1);
+        assert!(!told("", &"x".repeat(MAX_LINE)).1);
+        assert!(told("", &"x\n".repeat(MAX_LINES + 1)).1);
+        assert_eq!(told(&"x".repeat(3 * MAX_REGION), ""), ("(too much to show)".into(), true));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::text::{show, size};
 use ostler_core::tool::ToolOutput;
+use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,11 +35,13 @@ pub enum FileError {
     )]
     TooLarge { path: PathBuf, holds: u64, limit: u64 },
     #[error(
-        "{} lies in a .git folder, and the file tools do not write there, because its files decide which programs \
-         git runs. Use git commands instead.",
+        "{} changed while this call was on its way: something else stands there now than what was judged. Nothing was \
+         done. Look again before you repeat the call.",
         show(.0)
     )]
-    Protected(PathBuf),
+    Moved(PathBuf),
+    #[error("{} is a link that the kernel makes to an object of a process. It is not followed.", show(.0))]
+    Magic(PathBuf),
     #[error("Cannot {doing} {}: {source}.", show(path))]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
 }
@@ -52,6 +55,20 @@ pub enum Kind {
     Pipe,
     Socket,
     Unknown,
+}
+
+impl From<rustix::fs::FileType> for Kind {
+    fn from(of: rustix::fs::FileType) -> Self {
+        use rustix::fs::FileType;
+        match of {
+            FileType::Directory => Kind::Folder,
+            FileType::Symlink => Kind::Link,
+            FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
+            FileType::Fifo => Kind::Pipe,
+            FileType::Socket => Kind::Socket,
+            _ => Kind::Unknown,
+        }
+    }
 }
 
 impl fmt::Display for Kind {
@@ -68,6 +85,15 @@ impl fmt::Display for Kind {
 }
 
 impl FileError {
+    /// What went wrong at a path that was free of links when it was judged.
+    pub fn raced(doing: &'static str, path: &Path, errno: Errno) -> Self {
+        match errno {
+            Errno::LOOP => FileError::Moved(path.to_path_buf()),
+            Errno::XDEV => FileError::Magic(path.to_path_buf()),
+            _ => FileError::io(doing, path, errno.into()),
+        }
+    }
+
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {
@@ -75,7 +101,7 @@ impl FileError {
             io::ErrorKind::PermissionDenied => FileError::Denied { doing, path },
             io::ErrorKind::NotADirectory => FileError::NotAFolder(path),
             io::ErrorKind::IsADirectory => FileError::NotAFile { path, kind: Kind::Folder },
-            _ if source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            _ if source.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
                 FileError::Links(path)
             }
             _ => FileError::Io { doing, path, source },

@@ -1,33 +1,39 @@
-//! The only way from a file tool to the file system.
+//! The only way from a file tool to the file system: where a path leads, and what stands there.
 
+use super::atomic::Stamp;
+use super::door::{Door, Sight};
 use super::error::{FileError, Kind};
-use super::ledger::{Freshness, Ledger};
+use super::kept::Kept;
+use super::ledger::Ledger;
 use super::snapshots::Snapshots;
-use super::{atomic, resolve};
-use crate::blocking::Stop;
+use super::{nearby, resolve};
 use crate::text::{sha256, show};
-use ostler_core::permission::Workspace;
+use ostler_core::permission::{PathScope, Workspace};
 use ostler_core::ports::ToolContext;
-use ostler_core::session::{Entry, Snapshot};
-use ostler_core::tool::{Seen, ToolOutput};
-use rustix::fs::{Access, OFlags};
-use std::fs::{File, FileType, Metadata, OpenOptions};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use ostler_core::session::Snapshot;
+use ostler_core::tool::Seen;
+use rustix::fs::{FileType, OFlags};
+use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// The largest file the tools change: its content is held in memory and kept as a blob.
 pub const MAX_CHANGE: u64 = 16 << 20;
 
 /// One session's view of the disk: where paths lead, what the model has seen, and how to go back.
+///
+/// A path is judged in the form that [`Files::resolve`] gives it: absolute and free of links. It is used through the
+/// descriptors of the roots, and then a link on it is an error, so what was judged is what is used.
 pub struct Files {
     workspace: Workspace,
-    ledger: Ledger,
+    pub(super) door: Door,
+    pub(super) ledger: Ledger,
+    pub(super) kept: Kept,
     pub(super) snapshots: Snapshots,
     // A path always meets the same lock. Two paths may share one, which costs a moment and nothing else.
-    locks: [Mutex<()>; 64],
+    pub(super) locks: [Mutex<()>; 64],
 }
 
 /// A whole file.
@@ -36,26 +42,25 @@ pub struct Content {
     pub bytes: Vec<u8>,
     pub mode: u32,
     pub hash: String,
-}
-
-/// What a change did.
-pub(crate) struct Changed {
-    /// The file did not exist before.
-    pub created: bool,
-    /// The content was already what was asked for; nothing was written.
-    pub same: bool,
-    pub seen: Seen,
+    pub(crate) stamp: Stamp,
 }
 
 impl Files {
-    /// `seen` and `snapshots` are what the session's log knows, oldest first.
+    /// Opens the roots. `seen` and `snapshots` are what the session's log knows, oldest first.
     pub fn new(workspace: Workspace, seen: Vec<Seen>, snapshots: Vec<Snapshot>) -> Self {
         Files {
+            door: Door::new(&workspace.roots),
             workspace,
             ledger: Ledger::new(seen),
+            kept: Kept::default(),
             snapshots: Snapshots::new(snapshots),
             locks: std::array::from_fn(|_| Mutex::new(())),
         }
+    }
+
+    #[cfg(test)]
+    pub fn by_hand(self) -> Self {
+        Files { door: self.door.by_hand(), ..self }
     }
 
     pub fn workspace(&self) -> &Workspace {
@@ -64,14 +69,42 @@ impl Files {
 
     /// Where the text leads, relative to the working folder, with links resolved as far as they exist.
     pub fn resolve(&self, text: &str) -> Result<PathBuf, FileError> {
-        resolve::resolve(&self.workspace.cwd, text)
+        self.resolve_from(&self.workspace.cwd, text)
     }
 
-    /// The same for a file that is to be written.
+    /// The same, relative to another folder, which is absolute.
+    pub fn resolve_from(&self, folder: &Path, text: &str) -> Result<PathBuf, FileError> {
+        resolve::resolve(&self.door, folder, text)
+    }
+
+    /// Where the text leads for a file that is to be written. Whether it may be is not asked here.
     pub fn resolve_for_writing(&self, text: &str) -> Result<PathBuf, FileError> {
         let path = self.resolve(text)?;
-        let is_git = |part: std::path::Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
-        if path.components().any(is_git) { Err(FileError::Protected(path)) } else { Ok(path) }
+        match self.door.look(&path) {
+            Ok(sight) if sight.is_folder() => Err(FileError::NotAFile { path, kind: Kind::Folder }),
+            _ => Ok(path),
+        }
+    }
+
+    /// Where the text leads now, if that is what the call was judged to read.
+    pub(crate) fn judged(&self, text: &str, cx: &ToolContext) -> Result<PathBuf, FileError> {
+        let path = self.resolve(text)?;
+        is_among(&cx.judged.reads, cx.judged.known, path)
+    }
+
+    /// The same for a place that was looked up already.
+    pub(crate) fn still_judged(&self, path: &Path, cx: &ToolContext) -> Result<(), FileError> {
+        is_among(&cx.judged.reads, cx.judged.known, path.to_path_buf()).map(drop)
+    }
+
+    /// Where the text leads now, if that is what the call was judged to write.
+    pub(crate) fn judged_for_writing(
+        &self,
+        text: &str,
+        cx: &ToolContext,
+    ) -> Result<PathBuf, FileError> {
+        let path = self.resolve_for_writing(text)?;
+        is_among(&cx.judged.writes, cx.judged.known, path)
     }
 
     /// The path as a reader knows it: relative to the working folder where that is shorter.
@@ -88,19 +121,40 @@ impl Files {
         if folder == self.workspace.cwd { "the workspace folder".into() } else { self.name(folder) }
     }
 
+    /// How a path that does not exist was most likely meant.
+    pub fn hint(&self, path: &Path) -> String {
+        nearby::hint(&self.door, path)
+    }
+
+    /// What stands at a path, links not followed; what to say if it is missing.
+    pub(crate) fn look(&self, doing: &'static str, path: &Path) -> Result<Sight, FileError> {
+        self.door.look(path).map_err(|errno| match FileError::raced(doing, path, errno) {
+            FileError::Missing { path, .. } => FileError::Missing { hint: self.hint(&path), path },
+            other => other,
+        })
+    }
+
+    pub(crate) fn is_file(&self, path: &Path) -> bool {
+        self.door.look(path).is_ok_and(|sight| sight.kind() == FileType::RegularFile)
+    }
+
+    /// For a walk that goes by paths: the folder's path still leads to it.
+    pub(crate) fn may_walk(&self, folder: &Path) -> Result<(), FileError> {
+        match self.door.is_same(folder) {
+            true => Ok(()),
+            false => Err(FileError::Moved(folder.to_path_buf())),
+        }
+    }
+
     /// Opens a regular file. Never waits: a pipe without a writer is refused, not opened.
     pub fn open(&self, path: &Path) -> Result<(File, Metadata), FileError> {
-        let fail = |source| FileError::io("read", path, source);
+        let fail = |errno| FileError::raced("read", path, errno);
         // Opening some devices has effects, so look first; and look again at what was opened.
-        regular(path, &path.symlink_metadata().map_err(fail)?)?;
-        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.bits() as i32)
-            .open(path)
-            .map_err(fail)?;
-        let meta = file.metadata().map_err(fail)?;
-        regular(path, &meta)?;
+        regular(path, self.door.look(path).map_err(fail)?.kind())?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(self.door.open(path, flags).map_err(fail)?);
+        let meta = file.metadata().map_err(|source| FileError::io("read", path, source))?;
+        regular(path, FileType::from_raw_mode(meta.mode()))?;
         Ok((file, meta))
     }
 
@@ -121,126 +175,23 @@ impl Files {
         if bytes.len() as u64 > limit {
             return Err(too_large(bytes.len() as u64));
         }
-        Ok(Some(Content { hash: sha256(&bytes), mode: meta.mode(), bytes }))
-    }
-
-    /// The model sees what it asked to read.
-    pub(crate) fn shown(&self, seen: &[Seen]) {
-        for seen in seen {
-            self.ledger.saw(seen);
-        }
-    }
-
-    /// The model has now seen this content, or knows that the file is gone.
-    pub(crate) fn saw(&self, path: &Path, hash: Option<String>) -> Seen {
-        let seen = Seen { path: path.to_path_buf(), hash };
-        self.ledger.saw(&seen);
-        seen
-    }
-
-    /// Replaces a file's content: `make` gets the old one, which the model must know, and gives the new one.
-    /// The old content is kept and recorded first. Changes of one file happen one after the other.
-    pub(crate) fn change(
-        &self,
-        path: &Path,
-        cx: &ToolContext,
-        stop: &Stop,
-        make: impl FnOnce(Option<&Content>) -> Result<Vec<u8>, ToolOutput>,
-    ) -> Result<Changed, ToolOutput> {
-        let _alone = self.alone(path);
-        let old = self.load(path, MAX_CHANGE)?;
-        if let Some(old) = &old {
-            self.must_be_known(path, old)?;
-        }
-        let new = make(old.as_ref())?;
-        let hash = sha256(&new);
-        if old.as_ref().is_some_and(|old| old.hash == hash) {
-            return Ok(Changed { created: false, same: true, seen: self.saw(path, Some(hash)) });
-        }
-        may_write(path, old.as_ref())?;
-        stop.check()?;
-        let snapshot = Snapshot {
-            call: cx.call.clone(),
-            path: path.to_path_buf(),
-            before: old.as_ref().map(|old| keep(cx, &old.bytes)).transpose()?,
-            mode: old.as_ref().map(|old| old.mode),
-            after: Some(hash.clone()),
-        };
-        self.record(cx, snapshot)?;
-        atomic::replace(path, &new, old.as_ref().map(|old| old.mode))?;
-        Ok(Changed { created: old.is_none(), same: false, seen: self.saw(path, Some(hash)) })
-    }
-
-    /// First the log, then our own memory of it, then the disk.
-    pub(super) fn record(&self, cx: &ToolContext, snapshot: Snapshot) -> Result<(), ToolOutput> {
-        let Snapshot { call, path, before, mode, after } = snapshot.clone();
-        let recorded = cx.recorder.record(Entry::Snapshot { call, path, before, mode, after });
-        recorded.map_err(|error| unrecorded(&error))?;
-        self.snapshots.apply(snapshot);
-        Ok(())
-    }
-
-    pub(super) fn alone(&self, path: &Path) -> MutexGuard<'_, ()> {
-        let mut hasher = DefaultHasher::new();
-        path.hash(&mut hasher);
-        let at = usize::try_from(hasher.finish() % self.locks.len() as u64).unwrap_or(0);
-        self.locks[at].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn must_be_known(&self, path: &Path, old: &Content) -> Result<(), ToolOutput> {
-        let name = self.name(path);
-        match self.ledger.freshness(path, &old.hash) {
-            Freshness::Fresh => Ok(()),
-            Freshness::Unread if old.bytes.is_empty() => Ok(()),
-            Freshness::Unread => Err(ToolOutput::misuse(format!(
-                "{name} exists and you have not read it. Read it first."
-            ))),
-            Freshness::Changed => Err(ToolOutput::misuse(format!(
-                "{name} has changed since you read it. Read it again before you change it."
-            ))),
-        }
+        let (hash, stamp) = (sha256(&bytes), Stamp::of(&meta));
+        Ok(Some(Content { hash, mode: meta.mode(), bytes, stamp }))
     }
 }
 
-/// The bytes as a blob, before anything is done to the file they came from.
-pub(super) fn keep(
-    cx: &ToolContext,
-    bytes: &[u8],
-) -> Result<ostler_core::ids::BlobRef, ToolOutput> {
-    cx.blobs.put(bytes).map_err(|error| unrecorded(&error))
+/// A call that was judged as one that may touch anything may touch this, too.
+fn is_among(scopes: &[PathScope], known: bool, path: PathBuf) -> Result<PathBuf, FileError> {
+    let covers = |scope: &PathScope| match scope {
+        PathScope::File(file) => *file == path,
+        PathScope::Tree(tree) => path.starts_with(tree),
+    };
+    if !known || scopes.iter().any(covers) { Ok(path) } else { Err(FileError::Moved(path)) }
 }
 
-pub(super) fn unrecorded(error: &dyn std::fmt::Display) -> ToolOutput {
-    ToolOutput::error(format!(
-        "Nothing was changed, because the old content could not be kept: {error}"
-    ))
-}
-
-/// A rename asks only the folder's permissions; whoever made the file read-only meant the file.
-pub(super) fn may_write(path: &Path, old: Option<&Content>) -> Result<(), FileError> {
-    match old {
-        Some(_) => rustix::fs::access(path, Access::WRITE_OK)
-            .map_err(|errno| FileError::io("write", path, errno.into())),
-        None => Ok(()),
-    }
-}
-
-fn regular(path: &Path, meta: &Metadata) -> Result<(), FileError> {
-    match meta.is_file() {
-        true => Ok(()),
-        false => {
-            Err(FileError::NotAFile { path: path.to_path_buf(), kind: kind(meta.file_type()) })
-        }
-    }
-}
-
-fn kind(of: FileType) -> Kind {
-    match of {
-        _ if of.is_dir() => Kind::Folder,
-        _ if of.is_symlink() => Kind::Link,
-        _ if of.is_char_device() || of.is_block_device() => Kind::Device,
-        _ if of.is_fifo() => Kind::Pipe,
-        _ if of.is_socket() => Kind::Socket,
-        _ => Kind::Unknown,
+fn regular(path: &Path, kind: FileType) -> Result<(), FileError> {
+    match kind {
+        FileType::RegularFile => Ok(()),
+        other => Err(FileError::NotAFile { path: path.to_path_buf(), kind: other.into() }),
     }
 }

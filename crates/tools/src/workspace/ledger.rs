@@ -1,20 +1,33 @@
-//! What the model has seen: the content, by hash, that an edit relies on.
+//! What the model has seen: the content, by hash, that a change relies on, and how much of it.
 
-use ostler_core::tool::Seen;
+use ostler_core::tool::{Part, Seen};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Separate pieces of one file that are remembered; whoever reads it in more has not seen it whole.
+const MAX_PIECES: usize = 256;
+
 #[derive(Default)]
 pub struct Ledger {
-    seen: Mutex<HashMap<PathBuf, String>>,
+    seen: Mutex<HashMap<PathBuf, Sight>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
+struct Sight {
+    hash: String,
+    /// None: all of it.
+    pieces: Option<Vec<(u64, u64)>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Freshness {
     Fresh,
+    /// As it was read, but not all of it was read.
+    Partial,
     Unread,
-    Changed,
+    /// Another content was seen, the one with this hash.
+    Changed(String),
 }
 
 impl Ledger {
@@ -28,23 +41,54 @@ impl Ledger {
     }
 
     pub fn saw(&self, seen: &Seen) {
-        match &seen.hash {
-            Some(hash) => self.map().insert(seen.path.clone(), hash.clone()),
-            None => self.map().remove(&seen.path),
+        let mut map = self.map();
+        let Some(hash) = &seen.hash else {
+            map.remove(&seen.path);
+            return;
         };
+        let before = map.get(&seen.path).filter(|sight| sight.hash == *hash);
+        let pieces = match (seen.part, before.map(|sight| sight.pieces.as_ref())) {
+            (None, _) | (_, Some(None)) => None,
+            (Some(part), Some(Some(pieces))) => with(pieces.clone(), part),
+            (Some(part), None) => with(Vec::new(), part),
+        };
+        map.insert(seen.path.clone(), Sight { hash: hash.clone(), pieces });
     }
 
     pub fn freshness(&self, path: &Path, hash: &str) -> Freshness {
         match self.map().get(path) {
             None => Freshness::Unread,
-            Some(seen) if seen == hash => Freshness::Fresh,
-            Some(_) => Freshness::Changed,
+            Some(seen) if seen.hash != hash => Freshness::Changed(seen.hash.clone()),
+            Some(Sight { pieces: None, .. }) => Freshness::Fresh,
+            Some(_) => Freshness::Partial,
         }
     }
 
-    fn map(&self) -> MutexGuard<'_, HashMap<PathBuf, String>> {
+    /// The newest sight of the file was of all its lines.
+    pub fn is_whole(&self, path: &Path) -> bool {
+        self.map().get(path).is_none_or(|sight| sight.pieces.is_none())
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<PathBuf, Sight>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The pieces and one more, sorted and joined; none if they are the whole file.
+fn with(mut pieces: Vec<(u64, u64)>, part: Part) -> Option<Vec<(u64, u64)>> {
+    if part.first <= part.last && pieces.len() < MAX_PIECES {
+        pieces.push((part.first, part.last));
+    }
+    pieces.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (first, last) in pieces {
+        match joined.last_mut() {
+            Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
+            _ => joined.push((first, last)),
+        }
+    }
+    let whole = matches!(joined.as_slice(), [(first, last)] if *first <= 1 && *last >= part.of);
+    (!whole).then_some(joined)
 }
 
 #[cfg(test)]
@@ -52,7 +96,7 @@ mod tests {
     use super::*;
 
     fn seen(path: &str, hash: Option<&str>) -> Seen {
-        Seen { path: path.into(), hash: hash.map(str::to_owned) }
+        Seen { path: path.into(), hash: hash.map(str::to_owned), part: None }
     }
 
     #[test]
@@ -60,9 +104,61 @@ mod tests {
         let ledger =
             Ledger::new(vec![seen("/a", Some("1")), seen("/b", Some("1")), seen("/a", Some("2"))]);
         assert_eq!(ledger.freshness(Path::new("/a"), "2"), Freshness::Fresh);
-        assert_eq!(ledger.freshness(Path::new("/a"), "1"), Freshness::Changed);
+        assert_eq!(ledger.freshness(Path::new("/a"), "1"), Freshness::Changed("2".into()));
         assert_eq!(ledger.freshness(Path::new("/c"), "1"), Freshness::Unread);
         ledger.saw(&seen("/b", None));
         assert_eq!(ledger.freshness(Path::new("/b"), "1"), Freshness::Unread);
+    }
+
+    #[test]
+    fn parts_make_a_whole_only_together() {
+        let table: &[(&[(u64, u64)], bool)] = &[
+            (&[(1, 10)], true),
+            (&[(1, 9)], false),
+            (&[(2, 10)], false),
+            (&[(1, 0)], false),
+            (&[(1, 5), (6, 10)], true),
+            (&[(6, 10), (1, 5)], true),
+            (&[(1, 5), (7, 10)], false),
+            (&[(1, 5), (7, 10), (6, 6)], true),
+            (&[(3, 4), (1, 8), (5, 10)], true),
+            (&[(1, 10), (3, 4)], true),
+        ];
+        for (parts, whole) in table {
+            let ledger = Ledger::default();
+            for (first, last) in *parts {
+                let part = Some(Part { first: *first, last: *last, of: 10 });
+                ledger.saw(&Seen { part, ..seen("/a", Some("1")) });
+            }
+            let expected = if *whole { Freshness::Fresh } else { Freshness::Partial };
+            assert_eq!(ledger.freshness(Path::new("/a"), "1"), expected, "{parts:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_another_content_do_not_count() {
+        let part = |first, last| Some(Part { first, last, of: 10 });
+        let ledger = Ledger::new(vec![
+            Seen { part: part(1, 5), ..seen("/a", Some("1")) },
+            Seen { part: part(6, 10), ..seen("/a", Some("2")) },
+        ]);
+        assert_eq!(ledger.freshness(Path::new("/a"), "2"), Freshness::Partial);
+        // What was seen whole stays so when a part of it is read again, but not when it changes.
+        ledger.saw(&seen("/a", Some("2")));
+        ledger.saw(&Seen { part: part(1, 1), ..seen("/a", Some("2")) });
+        assert_eq!(ledger.freshness(Path::new("/a"), "2"), Freshness::Fresh);
+        ledger.saw(&Seen { part: part(1, 1), ..seen("/a", Some("3")) });
+        assert_eq!(ledger.freshness(Path::new("/a"), "3"), Freshness::Partial);
+    }
+
+    #[test]
+    fn pieces_are_bounded() {
+        let ledger = Ledger::default();
+        for i in 0..2_000 {
+            let part = Some(Part { first: 2 * i + 1, last: 2 * i + 1, of: 4_000 });
+            ledger.saw(&Seen { part, ..seen("/a", Some("1")) });
+        }
+        let pieces = ledger.map().get(Path::new("/a")).and_then(|sight| sight.pieces.clone());
+        assert_eq!(pieces.map(|pieces| pieces.len()), Some(MAX_PIECES));
     }
 }

@@ -1,20 +1,23 @@
 //! A path that does not exist is most often a slip: what stands nearby?
 
+use super::door::Door;
 use crate::text::show;
+use rustix::fs::{Dir, OFlags};
 use std::path::Path;
 
 /// Names of one folder that are compared; a folder may hold millions.
 const LOOKED_AT: usize = 5_000;
 
 /// How a path was most likely meant, as the end of a sentence that says it does not exist.
-pub fn hint(path: &Path) -> String {
+pub fn hint(door: &Door, path: &Path) -> String {
     if path.components().any(|part| part.as_os_str() == "~") {
         return ". `~` is not expanded: give the absolute path.".into();
     }
     let Some(folder) = path.parent() else { return ".".into() };
-    if !folder.is_dir() {
+    let is_folder = |path: &Path| door.look(path).is_ok_and(|sight| sight.is_folder());
+    if !is_folder(folder) {
         let existing =
-            folder.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"));
+            folder.ancestors().find(|ancestor| is_folder(ancestor)).unwrap_or(Path::new("/"));
         return format!(
             ": there is no folder {}. The nearest one that exists is {}.",
             show(folder),
@@ -22,7 +25,9 @@ pub fn hint(path: &Path) -> String {
         );
     }
     let wanted = path.file_name().unwrap_or_default().to_string_lossy();
-    let names: Vec<String> = std::fs::read_dir(folder)
+    let opened = door.open(folder, OFlags::RDONLY | OFlags::DIRECTORY);
+    let names: Vec<String> = opened
+        .and_then(Dir::new)
         .into_iter()
         .flatten()
         .take(LOOKED_AT)
@@ -75,13 +80,14 @@ mod tests {
 
     #[test]
     fn missing_folders_and_tildes_are_named() {
+        let door = Door::new(&[]);
         let dir = tempfile::tempdir().unwrap();
-        let text = hint(&dir.path().join("no/where/x"));
+        let text = hint(&door, &dir.path().join("no/where/x"));
         assert!(
             text.contains(&format!("nearest one that exists is {}", dir.path().display())),
             "{text}"
         );
-        assert!(hint(&dir.path().join("~/x")).contains("`~` is not expanded"));
-        assert!(hint(&dir.path().join("x")).contains("list it with Glob"));
+        assert!(hint(&door, &dir.path().join("~/x")).contains("`~` is not expanded"));
+        assert!(hint(&door, &dir.path().join("x")).contains("list it with Glob"));
     }
 }

@@ -1,12 +1,14 @@
 //! Path text → the object it means: absolute, free of links as far as it exists.
 //!
 //! The kernel's own rules: links are followed from left to right, `..` leaves the folder a link led to, and `..`
-//! behind a name that does not exist is an error rather than folded away. No `~`, no variables.
+//! behind a name that does not exist is an error rather than folded away. No `~`, no variables. A path that begins with
+//! a root means the folder that was the root at the start, whatever stands under its name now.
 
+use super::door::Door;
 use super::error::FileError;
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 const MAX_PATH: usize = 4095;
@@ -20,10 +22,10 @@ enum Part {
     Name(OsString),
 }
 
-pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, FileError> {
+pub fn resolve(door: &Door, cwd: &Path, text: &str) -> Result<PathBuf, FileError> {
     check(text)?;
     let mut walk =
-        Walk { out: PathBuf::from("/"), todo: VecDeque::new(), links: 0, missing: false };
+        Walk { door, out: PathBuf::from("/"), todo: VecDeque::new(), links: 0, missing: false };
     walk.prepend(&cwd.join(text));
     while let Some(part) = walk.todo.pop_front() {
         walk.step(part)?;
@@ -35,7 +37,7 @@ pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, FileError> {
             hint: ", and its name ends like a folder's.".into(),
         });
     }
-    if says_folder && !walk.out.is_dir() {
+    if says_folder && !door.look(&walk.out).is_ok_and(|sight| sight.is_folder()) {
         return Err(FileError::NotAFolder(walk.out));
     }
     match walk.out.as_os_str().len() {
@@ -60,7 +62,8 @@ fn check(text: &str) -> Result<(), FileError> {
     }
 }
 
-struct Walk {
+struct Walk<'a> {
+    door: &'a Door,
     /// Existing and free of links, until something is missing.
     out: PathBuf,
     todo: VecDeque<Part>,
@@ -68,7 +71,7 @@ struct Walk {
     missing: bool,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn prepend(&mut self, path: &Path) {
         for component in path.components().rev() {
             match component {
@@ -82,7 +85,7 @@ impl Walk {
 
     fn step(&mut self, part: Part) -> Result<(), FileError> {
         match part {
-            Part::Root => self.out = PathBuf::from("/"),
+            Part::Root => self.start(),
             Part::Up if self.missing => {
                 return Err(FileError::Missing {
                     path: self.out.clone(),
@@ -96,31 +99,48 @@ impl Walk {
         Ok(())
     }
 
+    /// From the top, or from the root that the path names.
+    fn start(&mut self) {
+        let names = |path: &Path| path.iter().skip(1).map(OsString::from).collect::<Vec<_>>();
+        let begins = |root: &[OsString]| {
+            root.len() <= self.todo.len()
+                && root.iter().zip(&self.todo).all(|(a, b)| matches!(b, Part::Name(b) if a == b))
+        };
+        let roots = self.door.roots().map(|root| (root, names(root)));
+        let longest = roots.filter(|(_, names)| begins(names)).max_by_key(|(_, names)| names.len());
+        match longest {
+            Some((root, names)) => {
+                self.out = root.to_path_buf();
+                self.todo.drain(..names.len());
+            }
+            None => self.out = PathBuf::from("/"),
+        }
+    }
+
     fn enter(&mut self, name: OsString) -> Result<(), FileError> {
         let next = self.out.join(name);
-        let meta = match next.symlink_metadata() {
-            Ok(meta) => meta,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+        let sight = match self.door.look(&next) {
+            Ok(sight) => sight,
+            Err(Errno::NOENT) => {
                 self.missing = true;
                 self.out = next;
                 return Ok(());
             }
-            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            Err(Errno::NOTDIR) => {
                 return Err(FileError::NotAFolder(std::mem::take(&mut self.out)));
             }
-            Err(error) => return Err(FileError::io("look at", &next, error)),
+            Err(errno) => return Err(FileError::raced("look at", &next, errno)),
         };
-        if meta.is_symlink() {
+        if let Some(target) = &sight.target {
             self.links += 1;
             if self.links > MAX_LINKS {
                 return Err(FileError::Links(next));
             }
-            let target = next.read_link().map_err(|error| FileError::io("follow", &next, error))?;
-            self.prepend(&target);
+            self.prepend(target);
             return Ok(());
         }
         let goes_on = self.todo.iter().any(|part| !matches!(part, Part::Root));
-        if goes_on && !meta.is_dir() {
+        if goes_on && !sight.is_folder() {
             return Err(FileError::NotAFolder(next));
         }
         self.out = next;

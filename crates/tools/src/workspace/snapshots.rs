@@ -9,7 +9,8 @@
 //! passed over.
 
 use super::atomic;
-use super::files::{Content, Files, MAX_CHANGE, keep, may_write, unrecorded};
+use super::change::{keep, none_of, unrecorded};
+use super::files::{Content, Files, MAX_CHANGE};
 use crate::blocking::Stop;
 use crate::text::sha256;
 use ostler_core::ids::{BlobRef, CallId};
@@ -146,17 +147,21 @@ impl Files {
                 ),
             }));
         };
-        may_write(path, current.as_ref())?;
+        self.may_write(path, current.as_ref())?;
         stop.check()?;
         self.record_steps(path, current.as_ref(), &plan.steps, cx)?;
         match &plan.content {
             Some(bytes) => {
-                atomic::replace(path, bytes, last.mode.or(current.map(|content| content.mode)))?
+                let mode = last.mode.or(current.as_ref().map(|content| content.mode));
+                let over = current.as_ref().map(|content| content.stamp);
+                atomic::replace(&self.door, path, bytes, mode, over)?
             }
-            None if current.is_some() => atomic::remove(path)?,
+            None if current.is_some() => atomic::remove(&self.door, path)?,
             None => {}
         }
-        let seen = self.saw(path, last.hash.clone());
+        // Whoever has not seen all of the file now has not seen all of it as it was.
+        let part = plan.content.as_deref().filter(|_| !self.ledger.is_whole(path)).map(none_of);
+        let seen = self.saw(path, last.hash.clone(), part);
         let left = levels.len() - plan.steps.len();
         Ok(Reverted { undone: plan.undone, now: plan.content, left, blocked: plan.blocked, seen })
     }

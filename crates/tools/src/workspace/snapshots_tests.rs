@@ -63,7 +63,12 @@ fn levels_are_bounded() {
 }
 
 fn content(text: &str) -> Content {
-    Content { bytes: text.into(), mode: 0o644, hash: sha256(text.as_bytes()) }
+    Content {
+        bytes: text.into(),
+        mode: 0o644,
+        hash: sha256(text.as_bytes()),
+        stamp: Default::default(),
+    }
 }
 
 /// Levels and steps as words; a blob's name is its content.

@@ -40,18 +40,19 @@ async fn access_is_the_folder_that_is_walked() {
     desk.write("src/a", "");
     std::os::unix::fs::symlink("/etc", desk.root.join("etc")).unwrap();
     let reads = |input| desk.access("Glob", input).unwrap();
-    let tree = |path: &str| Access::reading(PathScope::Tree(desk.root.join(path)));
-    assert_eq!(reads(json!({"pattern": "*"})), Access::reading(PathScope::Tree(desk.root.clone())));
+    let walked = |path: std::path::PathBuf| Access {
+        filtered: true,
+        ..Access::reading(PathScope::Tree(path))
+    };
+    let tree = |path: &str| walked(desk.root.join(path));
+    assert_eq!(reads(json!({"pattern": "*"})), walked(desk.root.clone()));
     assert_eq!(reads(json!({"pattern": "src/*"})), tree("src"));
     assert_eq!(reads(json!({"pattern": "*", "path": "src"})), tree("src"));
-    let outside = Access::reading(PathScope::Tree(desk.root.parent().unwrap().into()));
+    let outside = walked(desk.root.parent().unwrap().into());
     assert_eq!(reads(json!({"pattern": "../**"})), outside);
     assert_eq!(reads(json!({"pattern": "**", "path": ".."})), outside);
-    assert_eq!(reads(json!({"pattern": "etc/*"})), Access::reading(PathScope::Tree("/etc".into())));
-    assert_eq!(
-        reads(json!({"pattern": "/etc/*", "path": "src"})),
-        Access::reading(PathScope::Tree("/etc".into()))
-    );
+    assert_eq!(reads(json!({"pattern": "etc/*"})), walked("/etc".into()));
+    assert_eq!(reads(json!({"pattern": "/etc/*", "path": "src"})), walked("/etc".into()));
     for pattern in ["{.,..}/*", "*/../../x", "", "src/", "[a", "**/.."] {
         assert!(desk.access("Glob", json!({"pattern": pattern})).is_err(), "{pattern}");
     }

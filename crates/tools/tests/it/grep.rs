@@ -134,8 +134,32 @@ async fn wrong_inputs_and_places() {
         has(&desk.err("Grep", input).await, expected);
     }
     let reads = |path: &str| desk.access("Grep", json!({"pattern": "x", "path": path})).unwrap();
-    assert_eq!(reads("src"), Access::reading(PathScope::Tree(desk.root.join("src"))));
-    assert_eq!(reads("doc.md"), Access::reading(PathScope::File(desk.root.join("doc.md"))));
+    let searched = |scope| Access { filtered: true, ..Access::reading(scope) };
+    assert_eq!(reads("src"), searched(PathScope::Tree(desk.root.join("src"))));
+    assert_eq!(reads("doc.md"), searched(PathScope::File(desk.root.join("doc.md"))));
+}
+
+/// The desk of these tests lets no file named `.secret` be read unasked.
+#[tokio::test]
+async fn what_may_not_be_read_is_left_out_of_a_tree() {
+    let desk = desk();
+    desk.write("a", "key\n");
+    desk.write(".secret", "key 1\n");
+    desk.write("deep/.secret", "key 2\n");
+    for mode in ["content", "files_with_matches", "count"] {
+        let found = desk.ok("Grep", json!({"pattern": "key", "output_mode": mode})).await;
+        has(&found, "[2 files left out: reading them needs the user's consent.]");
+        assert!(found.starts_with('a') && !found.contains("secret"), "{found}");
+    }
+    let none = desk.ok("Grep", json!({"pattern": "key", "path": "deep"})).await;
+    has(&none, "No matches");
+    has(&none, "[1 file left out");
+    // What is not searched anyway is not told of.
+    let others = desk.ok("Grep", json!({"pattern": "key", "glob": "a"})).await;
+    assert_eq!(others, "a");
+    // A file that is named was asked about before; and names are no content.
+    has(&desk.ok("Grep", json!({"pattern": "key", "path": ".secret"})).await, ".secret");
+    assert_eq!(desk.ok("Glob", json!({"pattern": "*"})).await, ".secret\na\ndeep/.secret");
 }
 
 #[tokio::test]

@@ -112,8 +112,12 @@ impl Desk {
         let (seen, snapshots) =
             (log.seen.lock().unwrap().clone(), log.snapshots.lock().unwrap().clone());
         let files = Arc::new(Files::new(workspace, seen, snapshots));
-        let tools =
-            built_in(Setup { files, executor: executor.clone(), environment: environment.clone() });
+        let tools = built_in(Setup {
+            files,
+            executor: executor.clone(),
+            environment: environment.clone(),
+            readable: Arc::new(|path| !path.ends_with(".secret")),
+        });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }
 
@@ -152,6 +156,7 @@ impl Desk {
         let call = format!("call-{}", self.log.calls.fetch_add(1, Ordering::SeqCst));
         ToolContext {
             call: call.as_str().into(),
+            judged: Access::unknown(),
             progress: self.log.clone(),
             recorder: self.log.clone(),
             blobs: self.blobs.clone(),
@@ -160,11 +165,16 @@ impl Desk {
 
     /// As the engine does: the access first, then the run, then what was seen goes to the log.
     pub async fn call(&self, name: &str, input: Value) -> ToolOutput {
-        if let Err(output) = self.access(name, input.clone()) {
-            return output;
+        match self.access(name, input.clone()) {
+            Ok(judged) => self.run(name, input, judged).await,
+            Err(output) => output,
         }
+    }
+
+    /// A call that was judged by this access.
+    pub async fn run(&self, name: &str, input: Value, judged: Access) -> ToolOutput {
         let tool = self.tool(name);
-        let output = tool.run(input, self.context()).await;
+        let output = tool.run(input, ToolContext { judged, ..self.context() }).await;
         tool.recorded(&output.seen);
         self.log.seen.lock().unwrap().extend(output.seen.clone());
         output
