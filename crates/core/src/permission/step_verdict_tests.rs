@@ -1,1 +1,326 @@
+//! Commands judged part by part: who vouches for what, and who must not.
 
+use super::super::decide::{Verdict, decide};
+use super::super::{Access, Bound, Caution, Fallback, Policy, Rule, Source, Workspace};
+use super::*;
+use proptest::prelude::*;
+
+fn workspace() -> Workspace {
+    Workspace {
+        cwd: "/ws".into(),
+        roots: vec!["/ws".into()],
+        readable: Vec::new(),
+        home: "/home/u".into(),
+    }
+}
+
+fn literal(line: &str) -> Vec<Word> {
+    line.split(' ').map(|word| Word::Literal(word.into())).collect()
+}
+
+fn step(line: &str, effect: Effect) -> Step {
+    Step { words: literal(line), folder: Some(Vec::new()), effect, ..Step::default() }
+}
+fn reads(line: &str) -> Step {
+    step(line, Effect::Reads)
+}
+fn unknown(line: &str) -> Step {
+    step(line, Effect::Unknown("it may do anything".into()))
+}
+
+fn touching(step: Step, act: Act, path: &str) -> Step {
+    let scopes = Some(vec![PathScope::File(path.into())]);
+    let touch = Touch { scopes, ..Touch::new(act, path, TouchKind::File) };
+    Step { touches: [step.touches.clone(), vec![touch]].concat(), ..step }
+}
+
+fn cautioned(step: Step, word: Option<usize>) -> Step {
+    Step { cautions: vec![Caution { why: "odd".into(), word }], ..step }
+}
+
+fn policy(allow: &[&str], ask: &[&str], deny: &[&str]) -> Policy {
+    let parse = |texts: &[&str]| {
+        texts.iter().map(|text| Rule::parse(text, &workspace()).unwrap()).collect::<Vec<_>>()
+    };
+    Policy { allow: parse(allow), ask: parse(ask), deny: parse(deny), ..Policy::default() }
+}
+
+fn access(commands: Commands) -> Access {
+    Access { runs: Some(commands.into()), ..Access::unknown() }
+}
+
+fn judged(steps: Vec<Step>, policy: &Policy, mode: Mode) -> Verdict {
+    let commands = Commands { text: "text".into(), steps, ..Commands::default() };
+    decide("Bash", &access(commands), policy, mode, &workspace()).verdict
+}
+
+fn one(step: Step, allow: &[&str]) -> Verdict {
+    judged(vec![step], &policy(allow, &[], &[]), Mode::Default)
+}
+
+use Verdict::{Allow, Ask, Deny};
+
+#[test]
+fn a_rule_vouches_for_plain_words() {
+    let dynamic = |line: &str| {
+        let why = super::super::script::Dynamic::Parameter;
+        let mut step = unknown(line);
+        step.words.push(Word::Dynamic { why, source: "$x".into(), parts: Vec::new() });
+        step
+    };
+    let glob = |pattern: &str| {
+        let mut step = unknown("tool run");
+        step.words.push(Word::Glob(pattern.into()));
+        step
+    };
+    let table = [
+        (unknown("tool run x"), &["Bash(tool run:*)"][..], Allow),
+        (unknown("tool runx"), &["Bash(tool run:*)"], Ask),
+        (unknown("tool run x"), &["Bash(tool run)"], Ask),
+        (unknown("tool run x"), &["Bash(tool run x)"], Allow),
+        (unknown("tool run x"), &["Bash"], Allow),
+        (unknown("tool run x"), &["Bash(*)"], Allow),
+        (unknown("tool run x"), &["Read", "Edit(./**)"], Ask),
+        (dynamic("tool run"), &["Bash(tool run:*)"], Ask),
+        (dynamic("tool run"), &["Bash"], Allow),
+        (glob("src/*.rs"), &["Bash(tool run:*)"], Allow),
+        (glob("*.rs"), &["Bash(tool run:*)"], Ask),
+        (cautioned(unknown("tool run -x"), Some(2)), &["Bash(tool run:*)"], Ask),
+        (cautioned(unknown("tool run -x"), Some(2)), &["Bash(tool run -x:*)"], Allow),
+        (cautioned(unknown("tool run -x"), Some(2)), &["Bash(tool * -x)"], Allow),
+        (cautioned(unknown("tool run -x"), Some(1)), &["Bash(tool * -x)"], Ask),
+        (cautioned(unknown("tool run -x"), None), &["Bash(tool run -x:*)"], Ask),
+        (cautioned(unknown("tool run -x"), None), &["Bash(tool run -x)"], Allow),
+        (
+            Step { variables: vec!["PATH".into()], ..unknown("tool run") },
+            &["Bash(tool run:*)"],
+            Ask,
+        ),
+        (Step { hosts: vec!["h".into()], ..unknown("tool run") }, &["Bash(tool run:*)"], Allow),
+        (Step { hosts: vec!["h".into()], ..reads("tool run") }, &[], Ask),
+        (Step { transparent: true, ..unknown("timeout 5") }, &[], Allow),
+    ];
+    for (step, allow, expected) in table {
+        assert_eq!(one(step.clone(), allow), expected, "{step:?} with {allow:?}");
+    }
+}
+
+#[test]
+fn what_is_touched_must_be_covered() {
+    let table = [
+        (touching(reads("cat a"), Act::Read, "/ws/a"), &[][..], Allow),
+        (touching(reads("cat a"), Act::Read, "/etc/a"), &[], Ask),
+        (touching(reads("cat a"), Act::Read, "/etc/a"), &["Bash(cat:*)"], Ask),
+        (touching(reads("cat a"), Act::Read, "/etc/a"), &["Bash(cat:*)", "Read(//etc/**)"], Allow),
+        (touching(reads("cat a"), Act::Read, "/etc/a"), &["Bash(cat a)"], Allow),
+        (touching(reads("cat a"), Act::Read, "/home/u/.ssh/a"), &["Bash(cat a)", "Bash"], Ask),
+        (touching(reads("cat a"), Act::Read, "/home/u/.ssh/a"), &["Read(~/.ssh/a)"], Allow),
+        (touching(reads("echo a"), Act::Redirect, "/ws/a"), &["Bash(echo:*)"], Ask),
+        (touching(reads("echo a"), Act::Redirect, "/ws/a"), &["Bash(echo a)"], Ask),
+        (touching(reads("echo a"), Act::Redirect, "/ws/a"), &["Edit(./**)"], Allow),
+        (touching(reads("echo a"), Act::Redirect, "/ws/.git/a"), &["Edit(./**)", "Bash"], Ask),
+        (touching(reads("echo a"), Act::Redirect, "/ws/.git/a"), &["Edit(./.git/**)"], Allow),
+        (touching(step("mkdir a", Effect::Writes), Act::Write, "/ws/a"), &["Bash(mkdir:*)"], Allow),
+        (touching(step("mkdir a", Effect::Writes), Act::Write, "/etc/a"), &["Bash(mkdir:*)"], Ask),
+        (
+            touching(step("mkdir a", Effect::Writes), Act::Write, "/etc/a"),
+            &["Bash(mkdir a)"],
+            Allow,
+        ),
+        (touching(step("mkdir a", Effect::Writes), Act::Write, "/ws/a"), &["Edit(./**)"], Ask),
+    ];
+    for (step, allow, expected) in table {
+        assert_eq!(one(step.clone(), allow), expected, "{step:?} with {allow:?}");
+    }
+    let lost =
+        Step { touches: vec![Touch::new(Act::Read, "x", TouchKind::File)], ..reads("cat x") };
+    assert_eq!(one(lost, &["Bash(cat:*)"]), Ask, "where it leads is not known");
+}
+
+#[test]
+fn deny_and_ask_hold_in_every_mode() {
+    let steps = |line: &str| vec![reads("ls"), unknown(line)];
+    for mode in Mode::ALL {
+        let denied = policy(&["Bash"], &[], &["Bash(sudo:*)", "Read(./k)", "Edit(./k)"]);
+        assert_eq!(judged(steps("sudo id"), &denied, mode), Deny, "{mode:?}");
+        let secret = touching(reads("cat k"), Act::Read, "/ws/k");
+        assert_eq!(judged(vec![secret], &denied, mode), Deny, "{mode:?}");
+        let written = touching(reads("echo k"), Act::Redirect, "/ws/k");
+        assert_eq!(judged(vec![written], &denied, mode), Deny, "{mode:?}");
+        let ruin = step("rm -rf /", Effect::Ruin("it deletes everything".into()));
+        assert_eq!(judged(vec![ruin], &policy(&["Bash"], &[], &[]), mode), Deny, "{mode:?}");
+    }
+    let asks = policy(&["Bash"], &["Bash(git push:*)"], &[]);
+    for (mode, expected) in
+        [(Mode::Default, Ask), (Mode::BypassPermissions, Ask), (Mode::DontAsk, Deny)]
+    {
+        assert_eq!(judged(steps("git push origin"), &asks, mode), expected, "{mode:?}");
+    }
+}
+
+#[test]
+fn the_fallback() {
+    let of = |fallback, step: Step, mode| {
+        judged(vec![step], &Policy { fallback, ..Policy::default() }, mode)
+    };
+    let table = [
+        (Fallback::Read, reads("ls"), Allow),
+        (Fallback::Ask, reads("ls"), Ask),
+        (Fallback::Deny, reads("ls"), Deny),
+        (Fallback::Read, unknown("make"), Ask),
+        (Fallback::Deny, unknown("make"), Deny),
+    ];
+    for (fallback, step, expected) in table {
+        assert_eq!(of(fallback, step.clone(), Mode::Default), expected, "{fallback:?} {step:?}");
+        assert_eq!(of(fallback, step, Mode::BypassPermissions), Allow);
+    }
+    let managed = Policy { no_bypass: true, ..Policy::default() };
+    assert_eq!(judged(vec![unknown("make")], &managed, Mode::BypassPermissions), Ask);
+}
+
+#[test]
+fn accept_edits_accepts_edits() {
+    let of = |step: Step| judged(vec![step], &Policy::default(), Mode::AcceptEdits);
+    let writes = |line: &str, path: &str| touching(step(line, Effect::Writes), Act::Write, path);
+    assert_eq!(of(writes("rm a", "/ws/a")), Allow);
+    assert_eq!(of(writes("rm a", "/etc/a")), Ask);
+    assert_eq!(of(writes("rm a", "/ws/.git/a")), Ask);
+    assert_eq!(of(writes("chmod a", "/ws/a")), Ask);
+    assert_eq!(of(touching(reads("echo a"), Act::Redirect, "/ws/a")), Allow);
+    assert_eq!(of(touching(reads("echo a"), Act::Redirect, "/etc/a")), Ask);
+    assert_eq!(of(unknown("rm a")), Ask);
+}
+
+#[test]
+fn doubts_ask_and_suspects_ask_always() {
+    let of = |suspects: &[&str], allow: &[&str], mode| {
+        let suspects = suspects.iter().map(|word| (*word).to_owned()).collect();
+        let commands = Commands::opaque("$x", "a word is not known".into(), suspects);
+        let policy = policy(allow, &["Bash(git push:*)"], &["Bash(sudo:*)"]);
+        decide("Bash", &access(commands), &policy, mode, &workspace()).verdict
+    };
+    assert_eq!(of(&[], &["Bash(ls:*)"], Mode::Default), Ask);
+    assert_eq!(of(&[], &["Bash"], Mode::Default), Allow);
+    assert_eq!(of(&["ls"], &[], Mode::BypassPermissions), Allow);
+    assert_eq!(of(&["sudo"], &[], Mode::BypassPermissions), Ask);
+    assert_eq!(of(&["sudo"], &["Bash"], Mode::Default), Ask);
+    assert_eq!(of(&["git"], &["Bash"], Mode::Default), Ask);
+    assert_eq!(
+        judged(Vec::new(), &Policy::default(), Mode::Default),
+        Ask,
+        "nothing found is not fine"
+    );
+}
+
+#[test]
+fn an_approval_is_bound_to_what_the_file_holds() {
+    let run = |content: Option<&str>| {
+        let mut step = cautioned(unknown("./x.sh a"), Some(0));
+        let mut touch = Touch::new(Act::Run, "./x.sh", TouchKind::File);
+        touch.scopes = Some(vec![PathScope::File("/ws/x.sh".into())]);
+        touch.content = content.map(str::to_owned);
+        step.touches.push(touch);
+        step
+    };
+    let mut rule = Rule::parse("Bash(./x.sh:*)", &workspace()).unwrap();
+    rule.source = Source::default();
+    rule.bound =
+        Some(Bound { folder: "/ws".into(), files: vec![("/ws/x.sh".into(), "h1".into())] });
+    let policy = Policy { allow: vec![rule], ..Policy::default() };
+    assert_eq!(judged(vec![run(Some("h1"))], &policy, Mode::Default), Allow);
+    assert_eq!(judged(vec![run(Some("h2"))], &policy, Mode::Default), Ask);
+    assert_eq!(judged(vec![run(None)], &policy, Mode::Default), Ask);
+    let elsewhere = Step { folder: Some(vec!["sub".into()]), ..run(Some("h1")) };
+    assert_eq!(judged(vec![elsewhere], &policy, Mode::Default), Ask);
+}
+
+#[test]
+fn what_is_offered_is_narrow() {
+    let offered = |step: Step| {
+        let commands =
+            Commands { text: "t".into(), steps: vec![reads("ls"), step], ..Commands::default() };
+        decide("Bash", &access(commands), &Policy::default(), Mode::Default, &workspace()).offer
+    };
+    let table = [
+        (unknown("cargo test -p core"), &["Bash(cargo test:*)"][..]),
+        (unknown("npm run lint -- x"), &["Bash(npm run lint:*)"]),
+        (unknown("just check"), &["Bash(just check:*)"]),
+        (unknown("ruff check ."), &["Bash(ruff check .)"]),
+        (unknown("python3 x.py"), &[]),
+        (unknown("python3.12 x.py"), &[]),
+        (unknown("bash x.sh"), &[]),
+        (unknown("sudo ls"), &[]),
+        (unknown("rm x"), &[]),
+        (cautioned(unknown("cargo test"), None), &[]),
+        (touching(unknown("cargo test"), Act::Redirect, "/ws/log"), &[]),
+        (Step { variables: vec!["X".into()], ..unknown("cargo test") }, &[]),
+        (unknown("tool a*b"), &[]),
+    ];
+    for (step, expected) in table {
+        assert_eq!(offered(step.clone()), expected, "{step:?}");
+    }
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop::sample::select(vec![
+        reads("ls"),
+        reads("git status"),
+        unknown("make test"),
+        unknown("sudo id"),
+        unknown("git push"),
+        touching(reads("cat k"), Act::Read, "/etc/k"),
+        touching(reads("echo k"), Act::Redirect, "/ws/k"),
+        touching(step("rm k", Effect::Writes), Act::Write, "/ws/k"),
+        step("rm -rf /", Effect::Ruin("all".into())),
+        Step { transparent: true, ..unknown("timeout 5") },
+    ])
+}
+
+fn any_policy() -> impl Strategy<Value = Policy> {
+    let rules = [
+        "Bash",
+        "Bash(ls:*)",
+        "Bash(make:*)",
+        "Bash(git push:*)",
+        "Bash(sudo:*)",
+        "Edit(./**)",
+        "Read(//etc/**)",
+    ];
+    let some = move || prop::collection::vec(prop::sample::select(rules.to_vec()), 0..3);
+    (some(), some(), some()).prop_map(|(allow, ask, deny)| policy(&allow, &ask, &deny))
+}
+
+proptest! {
+    /// Together never more lenient than each alone.
+    #[test]
+    fn the_strictest_part_decides(
+        steps in prop::collection::vec(any_step(), 1..5),
+        policy in any_policy(),
+        mode in prop::sample::select(Mode::ALL.to_vec()),
+    ) {
+        let alone = steps.iter().map(|step| judged(vec![step.clone()], &policy, mode)).max().unwrap();
+        prop_assert_eq!(judged(steps, &policy, mode), alone);
+    }
+
+    #[test]
+    fn one_more_deny_or_ask_rule_never_loosens(
+        steps in prop::collection::vec(any_step(), 1..4),
+        policy in any_policy(),
+        more in any_policy(),
+        mode in prop::sample::select(Mode::ALL.to_vec()),
+    ) {
+        let before = judged(steps.clone(), &policy, mode);
+        let stricter = Policy { allow: Vec::new(), ..more };
+        let mut both = policy;
+        both.add(stricter);
+        prop_assert!(judged(steps, &both, mode) >= before);
+    }
+
+    /// Whatever the rules say, a decision says why.
+    #[test]
+    fn there_is_always_a_reason(steps in prop::collection::vec(any_step(), 0..4), policy in any_policy()) {
+        let commands = Commands { text: "t".into(), steps, ..Commands::default() };
+        let decision = decide("Bash", &access(commands), &policy, Mode::Default, &workspace());
+        prop_assert!(!decision.why().is_empty());
+    }
+}
