@@ -32,6 +32,7 @@ mod proof;
 mod read;
 mod screen;
 mod second;
+mod steps;
 mod table;
 mod table_basic;
 mod table_git;
@@ -40,6 +41,7 @@ mod table_text;
 pub use harmless::prove;
 use ostler_core::permission::script::{Opaque, Script};
 pub use proof::{Proof, ReadKind, ReadPath};
+pub use steps::{steps, steps_of};
 pub use table_git::{GIT_OVERRIDES, GIT_PRELUDE};
 
 /// Reads a shell text as bash would.
@@ -67,6 +69,7 @@ pub const CLEARED_ENV: &[&str] = &[
     "BASHOPTS",
     "POSIXLY_CORRECT",
     "GLOBIGNORE",
+    "CDPATH",
     "TEXTDOMAIN",
     "TEXTDOMAINDIR",
     "RIPGREP_CONFIG_PATH",
@@ -76,6 +79,9 @@ pub const CLEARED_ENV: &[&str] = &[
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
     "GIT_EXEC_PATH",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_EXTERNAL_DIFF",
     "GIT_DIFF_OPTS",
     "GIT_TRACE",
