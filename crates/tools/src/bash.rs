@@ -3,6 +3,7 @@
 mod environment;
 mod git;
 mod judge;
+mod places;
 mod proofs;
 mod report;
 
@@ -19,6 +20,7 @@ use ostler_core::tool::ToolOutput;
 use ostler_exec::{
     Command, ExecError, Executor, ExitStatus, Finished, OutputLimits, Progress, bash,
 };
+pub use places::Disk;
 use proofs::Proofs;
 use report::Report;
 use schemars::JsonSchema;

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(20);
 const MAX_ENTRIES: usize = 1_000;
+/// Alternatives of a pattern that are looked at one by one.
+const MAX_SPELLED: usize = 16;
 
 pub struct Glob {
     pub files: Arc<Files>,
@@ -36,8 +38,9 @@ impl BuiltIn for Glob {
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
-        let scope = PathScope::Tree(Place::of(&self.files, input)?.folder);
-        Ok(Access { filtered: true, ..Access::reading(scope) })
+        let places = Place::of(&self.files, input)?;
+        let reads = places.into_iter().map(|place| PathScope::Tree(place.folder)).collect();
+        Ok(Access { reads, filtered: true, ..Access::nothing() })
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
@@ -54,10 +57,20 @@ struct Place {
 }
 
 impl Place {
-    fn of(files: &Files, input: &Input) -> Result<Place, ToolOutput> {
-        let misuse = |why: String| ToolOutput::misuse(format!("The pattern is not valid: {why}."));
-        let (base, rest) = split(&input.pattern);
-        if rest.split(['/', '{', '}', ',']).any(|part| part == "..") {
+    /// One, unless the pattern has alternatives that lead upwards.
+    fn of(files: &Files, input: &Input) -> Result<Vec<Place>, ToolOutput> {
+        if !climbs(split(&input.pattern).1) {
+            return Ok(vec![Place::one(files, &input.pattern, input)?]);
+        }
+        let spelled = spelled(&input.pattern).ok_or_else(|| {
+            misuse(format!("with `..`, it can have at most {MAX_SPELLED} alternatives"))
+        })?;
+        spelled.iter().map(|pattern| Place::one(files, pattern, input)).collect()
+    }
+
+    fn one(files: &Files, pattern: &str, input: &Input) -> Result<Place, ToolOutput> {
+        let (base, rest) = split(pattern);
+        if climbs(rest) {
             return Err(misuse(
                 "`..` can only stand at its beginning; give the folder in `path`".into(),
             ));
@@ -76,6 +89,38 @@ impl Place {
         let pattern = Pattern::new(rest).map_err(misuse)?;
         Ok(Place { folder, pattern: if base.is_some() { pattern.anchored() } else { pattern } })
     }
+}
+
+fn misuse(why: String) -> ToolOutput {
+    ToolOutput::misuse(format!("The pattern is not valid: {why}."))
+}
+
+fn climbs(pattern: &str) -> bool {
+    pattern.split(['/', '{', '}', ',']).any(|part| part == "..")
+}
+
+/// The pattern with each of its alternatives; none if they are too many.
+fn spelled(pattern: &str) -> Option<Vec<String>> {
+    let (mut todo, mut done) = (vec![pattern.to_owned()], Vec::new());
+    while let Some(pattern) = todo.pop() {
+        // An innermost group: no other begins before it ends.
+        let group = pattern.find('}').and_then(|end| Some((pattern.get(..end)?.rfind('{')?, end)));
+        match group {
+            None => done.push(pattern),
+            Some((start, end)) => {
+                let part = |range: std::ops::Range<usize>| pattern.get(range).unwrap_or_default();
+                let (before, after) = (part(0..start), part(end + 1..pattern.len()));
+                let each = part(start + 1..end).split(',');
+                todo.extend(each.map(|one| format!("{before}{one}{after}")));
+            }
+        }
+        if todo.len() + done.len() > MAX_SPELLED {
+            return None;
+        }
+    }
+    done.sort();
+    done.dedup();
+    Some(done)
 }
 
 /// The leading folders of a pattern that are plain names, and what is left to match.
@@ -100,19 +145,38 @@ fn glob(
     cx: &ToolContext,
     stop: &Stop,
 ) -> Result<ToolOutput, ToolOutput> {
-    let Place { folder, pattern } = Place::of(files, input)?;
-    files.still_judged(&folder, cx)?;
-    if !files.look("look into", &folder)?.is_folder() {
-        return Err(FileError::NotAFolder(folder).into());
+    let places = Place::of(files, input)?;
+    let mut found = Vec::new();
+    let mut unreadable = 0;
+    for Place { folder, pattern } in &places {
+        files.still_judged(folder, cx)?;
+        if !files.look("look into", folder)?.is_folder() {
+            return Err(FileError::NotAFolder(folder.clone()).into());
+        }
+        files.may_walk(folder)?;
+        let mut walk = Walk::new(folder, stop);
+        let matches =
+            |path: &PathBuf| path.strip_prefix(folder).is_ok_and(|below| pattern.matches(below));
+        // The walk goes by paths; what it found through a folder that was swapped meanwhile is not there.
+        let is_there = |path: &PathBuf| files.is_file(path);
+        found.extend(walk.by_ref().filter(matches).filter(is_there).take(MAX_ENTRIES + 1));
+        unreadable += walk.unreadable;
     }
-    files.may_walk(&folder)?;
-    let mut walk = Walk::new(&folder, stop);
-    let matches =
-        |path: &PathBuf| path.strip_prefix(&folder).is_ok_and(|below| pattern.matches(below));
-    // The walk goes by paths; what it found through a folder that was swapped meanwhile is not there.
-    let is_there = |path: &PathBuf| files.is_file(path);
-    let mut found: Vec<PathBuf> =
-        walk.by_ref().filter(matches).filter(is_there).take(MAX_ENTRIES + 1).collect();
+    if places.len() > 1 {
+        found.sort();
+        found.dedup();
+    }
+    Ok(report(files, input, &places, found, unreadable, stop))
+}
+
+fn report(
+    files: &Files,
+    input: &Input,
+    places: &[Place],
+    mut found: Vec<PathBuf>,
+    unreadable: usize,
+    stop: &Stop,
+) -> ToolOutput {
     let more = found.len() > MAX_ENTRIES;
     found.truncate(MAX_ENTRIES);
     let mut lines: Vec<String> = found.iter().map(|path| files.name(path)).collect();
@@ -120,7 +184,7 @@ fn glob(
         lines.push(format!(
             "No file matches {} in {} (files that git ignores are not listed).",
             input.pattern,
-            files.place(&folder)
+            places.first().map_or_else(String::new, |place| files.place(&place.folder))
         ));
     }
     if more {
@@ -134,16 +198,39 @@ fn glob(
             LIMIT.as_secs()
         ));
     }
-    if walk.unreadable > 0 {
-        lines.push(format!("[{} could not be read.]", counted(walk.unreadable as u64, "folder")));
+    if unreadable > 0 {
+        lines.push(format!("[{} could not be read.]", counted(unreadable as u64, "folder")));
     }
     let detail = json!({"files": found.len(), "more": more});
-    Ok(ToolOutput { detail: Some(detail), ..ToolOutput::text(lines.join("\n")) })
+    ToolOutput { detail: Some(detail), ..ToolOutput::text(lines.join("\n")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn alternatives_are_spelled_out() {
+        let sorted = |pattern: &str| Some(spelled(pattern)?.join(" "));
+        for (pattern, expected) in [
+            ("a", Some("a")),
+            ("{.,..}/*", Some("../* ./*")),
+            ("{a,{b,..}}/x", Some("../x a/x b/x")),
+            ("{a,b}{c,d}", Some("ac ad bc bd")),
+            ("{a,}b", Some("ab b")),
+            ("a}b{", Some("a}b{")),
+            (
+                &"{a,b}".repeat(4),
+                Some(
+                    "aaaa aaab aaba aabb abaa abab abba abbb baaa baab baba babb bbaa bbab bbba bbbb",
+                ),
+            ),
+            (&"{a,b}".repeat(5), None),
+            (&"{a,b}".repeat(200), None),
+        ] {
+            assert_eq!(sorted(pattern).as_deref(), expected, "{pattern}");
+        }
+    }
 
     #[test]
     fn patterns_are_split_at_the_last_plain_folder() {

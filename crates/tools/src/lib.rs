@@ -34,6 +34,7 @@ mod text;
 pub mod workspace;
 mod write;
 
+pub use bash::Disk;
 pub use built_in::{BuiltIn, erase};
 use ostler_core::ports::Tool;
 use ostler_exec::Executor;

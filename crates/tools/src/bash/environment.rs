@@ -22,7 +22,7 @@ const GIT_ALWAYS: [(&str, &str); 9] = [
     ("GIT_CONFIG_VALUE_2", "cat"),
 ];
 
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(super) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub struct Environment {
     base: Variables,

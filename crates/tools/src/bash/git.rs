@@ -23,10 +23,10 @@ pub enum Doubt {
     Config,
 }
 
-/// The folder of the repository; none if git will find none.
-pub fn repository(workspace: &Workspace) -> Result<Option<PathBuf>, Doubt> {
+/// The folder of the repository; none if git will find none from this folder.
+pub fn repository(from: &Path, workspace: &Workspace) -> Result<Option<PathBuf>, Doubt> {
     // Git goes by the real path.
-    let cwd = workspace.cwd.canonicalize().map_err(|_| Doubt::NotPlain)?;
+    let cwd = from.canonicalize().map_err(|_| Doubt::NotPlain)?;
     for folder in cwd.ancestors() {
         let git = folder.join(".git");
         match fs::symlink_metadata(&git) {

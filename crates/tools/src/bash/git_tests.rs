@@ -106,7 +106,7 @@ fn the_repository_of_a_folder_above_is_found() {
     fs::write(root.join("ws/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let found = |cwd: &str, of: &str| {
         let (cwd, roots) = (root.join(cwd), vec![root.join(of)]);
-        repository(&Workspace { cwd, roots, ..Workspace::default() })
+        repository(&cwd, &Workspace { roots, ..Workspace::default() })
     };
     assert_eq!(found("ws/sub/deep", "ws"), Ok(Some(root.join("ws"))));
     assert_eq!(found("ws/sub/deep", "ws/sub"), Err(Doubt::Outside));

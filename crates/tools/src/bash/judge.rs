@@ -41,7 +41,9 @@ pub fn access(command: &str, proved: Option<&Proved>, files: &Files) -> Access {
         let mut scopes = scopes?.concat();
         if proved.git {
             // Its history holds every file, so a rule about one of them is a rule about all of it.
-            scopes.extend(git::repository(files.workspace()).ok()?.map(PathScope::Tree));
+            let workspace = files.workspace();
+            let repository = git::repository(&workspace.cwd, workspace).ok()?;
+            scopes.extend(repository.map(PathScope::Tree));
         }
         Some(scopes)
     });
@@ -65,7 +67,7 @@ fn scopes(read: &ReadPath, files: &Files) -> Option<Vec<PathScope>> {
 
 /// Every name the shell could make of a pattern, and some more: hidden names are included, and `?` is taken for `*`.
 /// None if it cannot be told or is too much.
-fn expand(cwd: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
+pub(super) fn expand(cwd: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     if pattern.contains(['[', '\\', '(', '{']) {
         return None;
     }

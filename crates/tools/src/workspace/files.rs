@@ -13,6 +13,7 @@ use ostler_core::ports::ToolContext;
 use ostler_core::session::Snapshot;
 use ostler_core::tool::Seen;
 use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -77,12 +78,13 @@ impl Files {
         resolve::resolve(&self.door, folder, text)
     }
 
-    /// Where the text leads for a file that is to be written. Whether it may be is not asked here.
+    /// Where the text leads for a file that is to be written. Whether it may be is not asked here; a root never is a
+    /// file.
     pub fn resolve_for_writing(&self, text: &str) -> Result<PathBuf, FileError> {
         let path = self.resolve(text)?;
-        match self.door.look(&path) {
-            Ok(sight) if sight.is_folder() => Err(FileError::NotAFile { path, kind: Kind::Folder }),
-            _ => Ok(path),
+        match path.parent().is_none() || self.workspace.roots.contains(&path) {
+            true => Err(FileError::NotAFile { path, kind: Kind::Folder }),
+            false => Ok(path),
         }
     }
 
@@ -136,6 +138,15 @@ impl Files {
 
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         self.door.look(path).is_ok_and(|sight| sight.kind() == FileType::RegularFile)
+    }
+
+    pub(crate) fn is_folder(&self, path: &Path) -> bool {
+        self.door.look(path).is_ok_and(|sight| sight.is_folder())
+    }
+
+    /// False only if nothing stands there for certain.
+    pub(crate) fn may_exist(&self, path: &Path) -> bool {
+        !matches!(self.door.look(path), Err(Errno::NOENT | Errno::NOTDIR))
     }
 
     /// For a walk that goes by paths: the folder's path still leads to it.

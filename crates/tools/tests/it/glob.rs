@@ -27,6 +27,7 @@ async fn files_by_name_in_order() {
         glob("*.py").await,
         "No file matches *.py in the workspace folder (files that git ignores are not listed)."
     );
+    assert_eq!(glob("{src,src/deep,src/../src}/*.rs").await, "src/a.rs\nsrc/b.rs\nsrc/deep/c.rs");
     let outside = desk.ok("Glob", json!({"pattern": "*", "path": "/etc/ssl"})).await;
     assert!(
         outside.lines().all(|line| line.starts_with("/etc/ssl") || line.starts_with("No file")),
@@ -53,7 +54,10 @@ async fn access_is_the_folder_that_is_walked() {
     assert_eq!(reads(json!({"pattern": "**", "path": ".."})), outside);
     assert_eq!(reads(json!({"pattern": "etc/*"})), walked("/etc".into()));
     assert_eq!(reads(json!({"pattern": "/etc/*", "path": "src"})), walked("/etc".into()));
-    for pattern in ["{.,..}/*", "*/../../x", "", "src/", "[a", "**/.."] {
+    let both = reads(json!({"pattern": "{src,..}/*"})).reads;
+    assert!(both.contains(&outside.reads[0]) && both.contains(&tree("src").reads[0]));
+    let many = format!("{}{{.,..}}/*", "{a,b}".repeat(9));
+    for pattern in [&many, "*/{.,..}/*", "*/../../x", "", "src/", "[a", "**/.."] {
         assert!(desk.access("Glob", json!({"pattern": pattern})).is_err(), "{pattern}");
     }
 }

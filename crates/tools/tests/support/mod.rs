@@ -1,6 +1,6 @@
 //! A workspace in a temporary folder, a log and blobs, and the tools over them.
 
-#![allow(dead_code, reason = "shared by two test programs, each of which uses a part")]
+#![allow(dead_code, reason = "shared by test programs, each of which uses a part")]
 #![allow(clippy::result_large_err, reason = "as the port has it")]
 
 use ostler_core::ids::BlobRef;
@@ -11,7 +11,7 @@ use ostler_core::session::{Entry, Snapshot};
 use ostler_core::tool::{Seen, ToolOutput};
 use ostler_exec::Executor;
 use ostler_tools::workspace::Files;
-use ostler_tools::{Setup, built_in};
+use ostler_tools::{Readable, Setup, built_in};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
@@ -102,13 +102,27 @@ impl Desk {
     ) -> Desk {
         let base = dir.path().canonicalize().unwrap();
         let root = base.join("ws");
-        let blobs = Arc::new(Folder(base.join("blobs")));
         let workspace = Workspace {
             cwd: root.clone(),
-            roots: vec![root.clone()],
-            readable: vec![blobs.spills()],
+            roots: vec![root],
+            readable: vec![Folder(base.join("blobs")).spills()],
             home: "/home/nobody".into(),
         };
+        let readable: Readable = Arc::new(|path| !path.ends_with(".secret"));
+        Desk::at(dir, log, workspace, readable, executor, environment)
+    }
+
+    /// In a workspace of the caller's choice.
+    pub fn at(
+        dir: Arc<tempfile::TempDir>,
+        log: Arc<Log>,
+        workspace: Workspace,
+        readable: Readable,
+        executor: Executor,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Desk {
+        let root = workspace.cwd.clone();
+        let blobs = Arc::new(Folder(dir.path().canonicalize().unwrap().join("blobs")));
         let (seen, snapshots) =
             (log.seen.lock().unwrap().clone(), log.snapshots.lock().unwrap().clone());
         let files = Arc::new(Files::new(workspace, seen, snapshots));
@@ -116,7 +130,7 @@ impl Desk {
             files,
             executor: executor.clone(),
             environment: environment.clone(),
-            readable: Arc::new(|path| !path.ends_with(".secret")),
+            readable,
         });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }
