@@ -1,0 +1,82 @@
+//! Where the files are, as the caller says.
+
+use crate::ConfigError;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug)]
+pub struct Places {
+    pub ostler_home: PathBuf,
+    pub claude_home: Option<PathBuf>,
+    /// The top of the repository, or the working folder.
+    pub project: PathBuf,
+    pub cwd: PathBuf,
+    /// Not absolute: not known.
+    pub user_home: PathBuf,
+    /// The folder of the managed files, `/etc/ostler` as a rule.
+    pub managed: PathBuf,
+    /// `--settings`: the name of a file, or JSON.
+    pub settings_arg: Option<String>,
+    pub sources: Sources,
+}
+
+/// Which files count; managed ones and `--settings` always do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sources {
+    pub user: bool,
+    pub project: bool,
+    pub local: bool,
+}
+
+impl Default for Sources {
+    fn default() -> Self {
+        Sources { user: true, project: true, local: true }
+    }
+}
+
+impl Sources {
+    /// `user,project,local`, any of them; an empty text is none.
+    ///
+    /// # Errors
+    /// In words, on a name that is none of these.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut sources = Sources { user: false, project: false, local: false };
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            match name {
+                "user" => sources.user = true,
+                "project" => sources.project = true,
+                "local" => sources.local = true,
+                other => {
+                    return Err(format!("\"{other}\" is no source: write user, project or local"));
+                }
+            }
+        }
+        Ok(sources)
+    }
+}
+
+impl Places {
+    /// The project with every link resolved.
+    pub(crate) fn real_project(&self) -> Result<PathBuf, ConfigError> {
+        fs::canonicalize(&self.project).map_err(|error| {
+            let what = format!("the folder cannot be found ({error}), start in one that is there");
+            ConfigError::new(&self.project, None, what)
+        })
+    }
+
+    /// A home folder is no project: the files there are the user's own. Nor is the whole file system.
+    pub(crate) fn project_is_home(&self, real: &Path) -> bool {
+        let home = self.user_home.is_absolute().then(|| resolved(&self.user_home));
+        real.parent().is_none() || home.as_deref() == Some(real)
+    }
+}
+
+/// As far as it is there.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
