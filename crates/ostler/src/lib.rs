@@ -62,7 +62,8 @@ pub use ostler_core::ledger::{Price, Usage};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::{
-    Access, Commands, Mode, Policy, Reason, Rule, RuleError, Workspace,
+    Access, Act, By, Commands, Decision, Effect, Mode, PathScope, Policy, Position, Reason, Rule,
+    RuleError, Source, Step, Tier, Touch, Verdict, Workspace,
 };
 pub use ostler_core::ports::{
     Approvals, Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,

@@ -7,6 +7,7 @@ mod headless;
 mod lines;
 mod model_server;
 mod no_key;
+mod question;
 mod repl;
 mod sessions;
 mod signals;
