@@ -14,6 +14,7 @@ const MAY: &[(&str, &[&str])] = &[
     ("ostler-models", &["ostler-core"]),
     ("ostler-tools", &["ostler-core", "ostler-shell", "ostler-exec"]),
     ("ostler-store", &["ostler-core"]),
+    ("ostler-config", &["ostler-core"]),
     ("ostler-model-server", &["ostler-core"]),
     (
         "ostler",

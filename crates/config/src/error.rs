@@ -1,0 +1,47 @@
+//! What is wrong with a file, and where.
+
+use std::path::{Path, PathBuf};
+
+/// Displays as `FILE:LINE: what, what to do`, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.shown())]
+pub struct ConfigError {
+    pub file: PathBuf,
+    pub line: Option<usize>,
+    pub what: String,
+}
+
+/// Characters of a message.
+const MOST: usize = 600;
+
+impl ConfigError {
+    pub fn new(file: &Path, line: impl Into<Option<usize>>, what: impl Into<String>) -> Self {
+        ConfigError { file: file.to_owned(), line: line.into(), what: what.into() }
+    }
+
+    fn shown(&self) -> String {
+        let place = match self.line {
+            Some(line) => format!("{}:{line}", self.file.display()),
+            None => self.file.display().to_string(),
+        };
+        format!("{}: {}", one_line(&place), one_line(&self.what))
+    }
+}
+
+/// Nothing in it moves the cursor or begins a line.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c })
+        .take(MOST)
+        .collect();
+    if text.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Characters that turn the direction of text or have no width.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}

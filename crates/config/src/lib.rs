@@ -1,0 +1,32 @@
+//! The files people write: settings, `permissions.yaml`, trust in what a project's files want, and kept approvals.
+//!
+//! `load` reads every layer and says what is in force. The caller passes all paths: no environment is read here.
+
+pub mod approvals;
+mod error;
+pub mod layers;
+pub mod permissions_yaml;
+mod places;
+pub mod settings_json;
+pub mod trust;
+
+pub use approvals::{FileApprovals, Kept};
+pub use error::ConfigError;
+pub use layers::{Loaded, load};
+pub use permissions_yaml::{DEFAULT_PERMISSIONS, default_policy, from_json};
+pub use places::{Places, Sources};
+pub use settings_json::Settings;
+pub use trust::{Untrusted, UntrustedFile, accept};
+
+use ostler_core::permission::Rule;
+
+/// The list a rule stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Deny,
+    Ask,
+    Allow,
+}
+
+/// Whether a rule, standing in that list, matches the text of a command. Examples in `permissions.yaml` are checked by it.
+pub type Check<'a> = dyn Fn(Kind, &Rule, &str) -> bool + 'a;
