@@ -67,9 +67,10 @@ pub use ostler_core::ids::{CallId, ModelId, SessionId};
 pub use ostler_core::ledger::{Price, Usage};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
+pub use ostler_core::permission::script::Word;
 pub use ostler_core::permission::{
-    Access, Act, By, Commands, Decision, Effect, Mode, PathScope, Policy, Position, Reason, Rule,
-    RuleError, Source, Step, Tier, Touch, Verdict, Workspace,
+    Access, Act, Bound, By, Caution, Commands, Decision, Effect, Fallback, Mode, PathScope, Policy,
+    Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind, Verdict, Workspace,
 };
 pub use ostler_core::ports::{
     Approvals, Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
