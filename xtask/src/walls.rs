@@ -25,6 +25,8 @@ const MAY: &[(&str, &[&str])] = &[
             "ostler-tools",
             "ostler-store",
             "ostler-exec",
+            "ostler-shell",
+            "ostler-config",
         ],
     ),
     ("ostler-cli", &["ostler", "ostler-model-server"]),

@@ -1,5 +1,7 @@
 //! The command line. Names follow Claude Code's, so that scripts carry over.
 
+pub mod permissions;
+
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -49,7 +51,7 @@ pub struct RunArgs {
     /// Add to the system prompt
     #[arg(long, value_name = "TEXT")]
     pub append_system_prompt: Option<String>,
-    /// Tools that run without a question: names or file rules, e.g. "Bash,Edit(./src/**)"
+    /// What runs without a question: rules, e.g. "Bash(git status:*),Edit(./src/**)"
     #[arg(long = "allowedTools", alias = "allowed-tools", value_name = "RULES")]
     pub allowed_tools: Vec<String>,
     /// Tools that are not offered or may not be used so, e.g. "Write,Read(./secret/**)"
@@ -58,9 +60,14 @@ pub struct RunArgs {
     /// The only tools on offer, e.g. "Read,Grep"; "" for none
     #[arg(long, value_name = "NAMES")]
     pub tools: Vec<String>,
-    /// What runs without a question
-    #[arg(long, value_enum, default_value_t = PermissionMode::Default, value_name = "MODE")]
-    pub permission_mode: PermissionMode,
+    /// How much runs without a question [default: what the settings say, else "default"]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub permission_mode: Option<PermissionMode>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Accept what the files of this project want, now and until they change
+    #[arg(long)]
+    pub trust: bool,
     /// A further folder to work in; may be given several times
     #[arg(long, value_name = "FOLDER")]
     pub add_dir: Vec<PathBuf>,
@@ -78,6 +85,17 @@ pub struct RunArgs {
     pub session_id: Option<String>,
 }
 
+/// Which settings count.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ConfigArgs {
+    /// Further settings: a file, or JSON
+    #[arg(long, value_name = "FILE|JSON")]
+    pub settings: Option<String>,
+    /// The settings files to read: any of user,project,local [default: all]
+    #[arg(long, value_name = "NAMES")]
+    pub setting_sources: Option<String>,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// See it work: a small broken repository, a scripted model, everything else real
@@ -86,6 +104,8 @@ pub enum Command {
     ModelServer(ModelServerArgs),
     /// List the sessions of this folder
     Sessions(SessionsArgs),
+    /// What may run here: explain, check, list, revoke, trust
+    Permissions(permissions::PermissionsArgs),
     /// Print a completion script for your shell
     Completions {
         /// The shell to write it for

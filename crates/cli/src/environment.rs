@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+#[derive(Clone)]
 pub struct Environment {
     all: BTreeMap<OsString, OsString>,
 }
@@ -61,6 +62,32 @@ impl Environment {
             ))),
             None => Ok(self.user_home()?.join(".ostler")),
         }
+    }
+
+    /// Where Claude Code keeps the user's settings.
+    pub fn claude_home(&self) -> Result<Option<PathBuf>, Wrong> {
+        match self.text("CLAUDE_CONFIG_DIR").map(PathBuf::from) {
+            Some(home) if home.is_absolute() => Ok(Some(home)),
+            Some(home) => Err(Wrong::Config(format!(
+                "CLAUDE_CONFIG_DIR={} is not an absolute path",
+                home.display()
+            ))),
+            None => Ok(self.user_home().ok().map(|home| home.join(".claude"))),
+        }
+    }
+
+    /// With what the user's settings say where the environment says nothing. Where those settings are found is not
+    /// for them to say.
+    #[must_use]
+    pub fn with_defaults(&self, settings: &[(String, String)]) -> Self {
+        let mut all = self.all.clone();
+        for (name, value) in settings {
+            let finds = ["HOME", "OSTLER_HOME", "CLAUDE_CONFIG_DIR"].contains(&name.as_str());
+            if !finds && self.text(name).is_none() {
+                all.insert(name.into(), value.into());
+            }
+        }
+        Environment { all }
     }
 
     pub fn credentials(&self) -> Option<Credentials> {
@@ -137,9 +164,12 @@ impl Environment {
         self.millis("OSTLER_RETRY_WAIT_MS")
     }
 
-    /// What commands may see of it.
-    pub fn for_commands(&self) -> Vec<(OsString, OsString)> {
-        ostler::allowed_environment(self.all.clone())
+    /// What commands may see of it, with what settings set for them. A credential stays out either way.
+    pub fn for_commands(&self, settings: &[(String, String)]) -> Vec<(OsString, OsString)> {
+        let mut all = self.all.clone();
+        all.extend(settings.iter().map(|(name, value)| (name.into(), value.into())));
+        let names: Vec<&str> = settings.iter().map(|(name, _)| name.as_str()).collect();
+        ostler::allowed_environment(all, &names)
     }
 
     /// `N` or `N:BYTES`: stop at the N-th write of the log, after BYTES of it. For crash tests.

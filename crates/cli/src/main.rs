@@ -7,6 +7,7 @@ mod commands;
 mod environment;
 mod exit;
 mod output;
+mod setup;
 mod wire;
 
 use clap::Parser;

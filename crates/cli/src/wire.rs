@@ -1,26 +1,34 @@
-//! Arguments and environment → options.
+//! Arguments, environment and settings → options.
 
 use crate::args::{RunArgs, split_list};
+use crate::commands::Keeper;
 use crate::environment::Environment;
 use crate::exit::Wrong;
+use crate::setup::Setup;
+use ostler::config::FileApprovals;
 use ostler::{Approver, Credentials, Options, SessionChoice, SessionId};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub fn options(
     args: &RunArgs,
     environment: &Environment,
+    setup: &Setup,
     credentials: Credentials,
     approver: Option<Arc<dyn Approver>>,
 ) -> Result<Options, Wrong> {
-    let cwd = std::env::current_dir().map_err(|error| {
-        Wrong::Config(format!("the current folder cannot be used: {error}. Change to another one"))
-    })?;
-    let mut options = Options::new(cwd, credentials);
-    options.home = Some(environment.home()?);
-    options.user_home = environment.user_home().unwrap_or_default();
+    let Setup { places, loaded, .. } = setup;
+    let mut options = Options::new(places.cwd.clone(), credentials);
+    options.home = Some(places.ostler_home.clone());
+    options.user_home.clone_from(&places.user_home);
     options.add_dirs.clone_from(&args.add_dir);
+    // A folder that only settings name need not be there on this machine.
+    let exists = |folder: &&PathBuf| places.cwd.join(folder).is_dir();
+    options.add_dirs.extend(loaded.dirs.iter().filter(exists).cloned());
+    options.policy = loaded.policy.clone();
     options.base_url = environment.text("ANTHROPIC_BASE_URL");
-    if let Some(model) = args.model.clone().or_else(|| environment.text("ANTHROPIC_MODEL")) {
+    let chosen = args.model.clone().or_else(|| environment.text("ANTHROPIC_MODEL"));
+    if let Some(model) = chosen.or_else(|| loaded.model.clone()) {
         if model.trim().is_empty() {
             return Err(Wrong::Usage("--model wants a name".into()));
         }
@@ -33,7 +41,8 @@ pub fn options(
     options.session = session(args)?;
     options.system_prompt.clone_from(&args.system_prompt);
     options.append_system_prompt.clone_from(&args.append_system_prompt);
-    options.mode = args.permission_mode.into();
+    let mode = args.permission_mode.map(ostler::Mode::from);
+    options.mode = mode.or(loaded.mode).unwrap_or_default();
     options.allow = split_list(&args.allowed_tools);
     options.deny = split_list(&args.disallowed_tools);
     options.tools = (!args.tools.is_empty()).then(|| split_list(&args.tools));
@@ -41,8 +50,10 @@ pub fn options(
     options.max_budget_usd = args.max_budget_usd;
     if let Some(approver) = approver {
         options.approver = approver;
+        let files = FileApprovals::new(places.clone()).stamped(ostler::now_text);
+        options.approvals = Arc::new(Keeper { kept_by: Arc::new(files) });
     }
-    options.environment = environment.for_commands();
+    options.environment = environment.for_commands(&loaded.env);
     options.proxies = environment.proxies();
     options.ca_file = environment.ca_file()?;
     options.deadlines = environment.deadlines()?;

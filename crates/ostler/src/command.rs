@@ -24,9 +24,11 @@ pub async fn run_command(
     }
 }
 
-/// The part of an environment that commands may see: no credentials, nothing that changes how programs start.
+/// The part of an environment that commands may see: what is known to be needed and what is named, but no credentials
+/// and nothing that changes how programs start.
 pub fn allowed_environment(
     all: impl IntoIterator<Item = (OsString, OsString)>,
+    named: &[&str],
 ) -> Vec<(OsString, OsString)> {
-    ostler_exec::allowed_environment(all.into_iter(), &[] as &[&str])
+    ostler_exec::allowed_environment(all.into_iter(), named)
 }

@@ -120,6 +120,10 @@ impl Engine {
         &self.workspace
     }
 
+    pub fn mode(&self) -> ostler_core::permission::Mode {
+        self.agent.gate.mode()
+    }
+
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.agent.tools.names()
     }

@@ -41,28 +41,36 @@
 //! - **No environment, no home folder, no terminal.** What a caller wants from those, it passes in [`Options`].
 
 mod ask;
+mod check;
 mod command;
+mod declared;
 mod engine;
 mod error;
 mod init;
 mod options;
+mod rule_sets;
 mod session;
 mod surroundings;
 mod system;
+mod url;
 
 pub use ask::ask;
+pub use check::{Case, Judged, check, judge};
 pub use command::{allowed_environment, run_command};
 pub use engine::{Engine, block_on};
 pub use error::Error;
 pub use init::{Init, init};
 pub use options::{Options, SessionChoice, api_key, bearer};
+pub use ostler_config as config;
 pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
 pub use ostler_core::ledger::{Price, Usage};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
+pub use ostler_core::permission::script::Word;
 pub use ostler_core::permission::{
-    Access, Commands, Mode, Policy, Reason, Rule, RuleError, Workspace,
+    Access, Act, Bound, By, Caution, Commands, Decision, Effect, Fallback, Mode, PathScope, Policy,
+    Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind, Verdict, Workspace,
 };
 pub use ostler_core::ports::{
     Approvals, Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
@@ -72,5 +80,6 @@ pub use ostler_engine::{Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
 pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
 pub use ostler_store::Fault;
+pub use rule_sets::rule_matches;
 pub use session::list_sessions;
 pub use system::{is_uuid, new_uuid, now_ms, now_text};

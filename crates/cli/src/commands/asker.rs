@@ -1,11 +1,10 @@
-//! A question on the terminal. It shows everything that would be done: nothing is cut and nothing is obeyed.
+//! Who answers a question in the line session: the person at the terminal. End of input means no.
 
 use super::lines::Lines;
+use super::question;
 use super::repl::write;
-use crate::output::visible::visible;
-use ostler::{Approver, BoxFuture, Question, Reply};
-use serde_json::Value;
-use std::fmt::Write;
+use crate::exit::warn;
+use ostler::{Approvals, Approver, BoxFuture, Question, Reply, Rule};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -17,116 +16,86 @@ pub struct Asker {
 impl Approver for Asker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
-            let no = |why: &str| Reply::No(format!("the user said no{why}"));
             let mut lines = self.lines.lock().await;
             lines.forget();
-            if write(&text(&question)).is_err() {
-                return Reply::No("the question could not be shown to the user".into());
-            }
-            let answer = lines.next().await;
-            if !lines.are_echoed() || answer.is_none() {
-                let _ = write("\n");
-            }
-            let Some(answer) = answer else {
-                return Reply::No("the input ended before the user said yes".into());
-            };
-            match answer.trim().to_ascii_lowercase().as_str() {
-                "y" | "yes" => Reply::Yes,
-                "a" | "always" => Reply::YesForSession,
-                "" | "n" | "no" => no(""),
-                _ => no(&format!(": {}", answer.trim())),
+            let offered = !question.offer.is_empty();
+            let mut shown = question::text(&question);
+            loop {
+                if write(&shown).is_err() {
+                    return Reply::No("the question could not be shown to the user".into());
+                }
+                let answer = lines.next().await;
+                if !lines.are_echoed() || answer.is_none() {
+                    let _ = write("\n");
+                }
+                match reply(answer.as_deref(), offered) {
+                    Some(reply) => return reply,
+                    None => shown = question::no_project(),
+                }
             }
         })
     }
 }
 
-fn text(question: &Question) -> String {
-    let tool = visible(&question.tool);
-    let mut text = format!("? {tool}\n");
-    match &question.input {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                text += &field(name, value);
-            }
-        }
-        other => text += &field("input", other),
-    }
-    let _ = write!(
-        text,
-        "  {}\n  run it? [y]es, [a]lways allow {tool} in this session, [n]o (or say why not): ",
-        visible(reason(question))
-    );
-    text
+/// None: it was no answer to what was offered, so it is asked again.
+fn reply(answer: Option<&str>, offered: bool) -> Option<Reply> {
+    let no = |why: &str| Reply::No(format!("the user said no{why}"));
+    let Some(answer) = answer.map(str::trim) else {
+        return Some(Reply::No("the input ended before the user said yes".into()));
+    };
+    Some(match answer.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Reply::Yes,
+        "s" | "session" | "a" | "always" => Reply::YesForSession,
+        "p" | "project" if offered => Reply::YesForProject,
+        "p" | "project" => return None,
+        "" | "n" | "no" => no(""),
+        _ => no(&format!(": {answer}")),
+    })
 }
 
-/// A value of several lines stands behind bars, so that no line of it can be taken for one of ours.
-fn field(name: &str, value: &Value) -> String {
-    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let lines: Vec<&str> = value.split('\n').collect();
-    let name = visible(name);
-    match lines.as_slice() {
-        [line] => format!("  {name}: {}\n", visible(line)),
-        lines => {
-            let mut text = format!("  {name} ({} lines):\n", lines.len());
-            for line in lines {
-                let _ = writeln!(text, "    │ {}", visible(line));
-            }
-            text
-        }
-    }
+/// Says so when an accepted rule could not be kept; it then holds for the session.
+pub struct Keeper {
+    pub kept_by: Arc<dyn Approvals>,
 }
 
-/// Without the command, which stands above in full.
-fn reason(question: &Question) -> &str {
-    let why = question.why.as_str();
-    let cut = question.access.runs.as_ref().and_then(|runs| why.strip_suffix(runs.text.as_str()));
-    cut.map_or(why, |why| why.trim_end().trim_end_matches(':'))
+impl Approvals for Keeper {
+    fn keep(&self, rules: &[Rule]) -> Result<(), String> {
+        let kept = self.kept_by.keep(rules);
+        if let Err(why) = &kept {
+            warn(&format!("the rule holds for this session only: {why}"));
+        }
+        kept
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler::{Access, CallId, Commands};
-    use serde_json::json;
-
-    fn asked(input: Value, why: &str, runs: Option<&str>) -> String {
-        let access = Access {
-            runs: runs.map(|text| Commands { text: text.into(), ..Commands::default() }.into()),
-            ..Access::unknown()
-        };
-        let (call, tool, why) = (CallId::new("c1"), "Bash".to_owned(), why.to_owned());
-        text(&Question { call, tool, input, access, why })
-    }
 
     #[test]
-    fn a_short_command_is_a_short_question() {
-        let input = json!({"command": "touch x"});
-        let shown = asked(input, "it is not proved harmless: touch x", Some("touch x"));
-        assert_eq!(
-            shown,
-            "? Bash\n  command: touch x\n  it is not proved harmless\n  run it? [y]es, [a]lways allow Bash in this \
-             session, [n]o (or say why not): "
-        );
-    }
-
-    #[test]
-    fn nothing_is_cut_hidden_or_taken_for_ours() {
-        let long = format!("echo {}; rm -rf precious", "x".repeat(5_000));
-        assert!(asked(json!({"command": &long}), "why", None).contains(&long));
-        let command = "true\r\u{1b}]0;`rm a`\u{7}\u{8}\u{202e}\n  run it? y\n\nlast";
-        let shown = asked(json!({"command": command, "timeout": 5}), "why", None);
-        let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!(
-            &lines[..7],
-            [
-                "? Bash",
-                "  command (4 lines):",
-                r"    │ true\r\u{1b}]0;`rm a`\u{7}\u{8}\u{202e}",
-                "    │   run it? y",
-                "    │ ",
-                "    │ last",
-                "  timeout: 5",
-            ]
-        );
+    fn only_a_plain_yes_is_one() {
+        let no = |why: &str| Some(Reply::No(format!("the user said no{why}")));
+        for (answer, offered, expected) in [
+            ("y", true, Some(Reply::Yes)),
+            (" YES ", false, Some(Reply::Yes)),
+            ("s", true, Some(Reply::YesForSession)),
+            ("session", false, Some(Reply::YesForSession)),
+            ("a", true, Some(Reply::YesForSession)),
+            ("Always", false, Some(Reply::YesForSession)),
+            ("p", true, Some(Reply::YesForProject)),
+            ("Project", true, Some(Reply::YesForProject)),
+            ("p", false, None),
+            ("project", false, None),
+            ("", true, no("")),
+            ("n", true, no("")),
+            ("NO", false, no("")),
+            ("ya", true, no(": ya")),
+            ("sp", true, no(": sp")),
+            (" use Make instead ", true, no(": use Make instead")),
+        ] {
+            assert_eq!(reply(Some(answer), offered), expected, "{answer:?} {offered}");
+        }
+        let ended = reply(None, true);
+        assert!(matches!(ended, Some(Reply::No(why)) if why.contains("input ended")));
     }
 }

@@ -33,7 +33,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> R
         std::fs::write(path, text)?;
     }
     let code = ostler::block_on(async {
-        ostler::run_command(init, COMMIT, &project, environment.for_commands())
+        ostler::run_command(init, COMMIT, &project, environment.for_commands(&[]))
             .await
             .map_err(|error| Wrong::Config(format!("the demo needs bash and git: {error}")))?;
         story(init, environment, folder.path(), &project).await
@@ -61,7 +61,7 @@ async fn story(
     options.home = Some(home.join("ostler"));
     options.base_url = Some(server.url());
     options.model = "scripted-demo".into();
-    options.environment = environment.for_commands();
+    options.environment = environment.for_commands(&[]);
     options.allow = vec!["Bash".into(), "Edit(./**)".into()];
     let engine = Engine::open(init, options)?;
     let (mut screen, paint) = (Screen::new(), Paint::for_terminal());

@@ -1,7 +1,7 @@
 //! `ostler -p`: one prompt, no terminal.
 
 use super::signals::Signals;
-use super::{no_key, stdin};
+use super::{no_key, stdin, trust};
 use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
 use crate::exit::{self, Code, warn};
@@ -15,15 +15,20 @@ use std::time::Instant;
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
     let began = Instant::now();
     let prompt = stdin::prompt(args.prompt.as_deref())?;
+    let setup = match trust::begin(environment, args) {
+        Ok(setup) => setup,
+        Err(wrong) => return refused(args.output_format, wrong),
+    };
+    let environment = &environment.with_defaults(&setup.own_env);
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
     let source = credentials.label.clone();
-    let options = wire::options(args, environment, credentials, None)?;
+    let options = wire::options(args, environment, &setup, credentials, None)?;
     ostler::block_on(async {
         let engine = match Engine::open(init, options) {
             Ok(engine) => engine,
             Err(error) => return refused(args.output_format, error),
         };
-        for notice in engine.notices() {
+        for notice in setup.notices().iter().chain(engine.notices()) {
             warn(notice);
         }
         let mut output: Box<dyn Output> = match args.output_format {
@@ -38,11 +43,12 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
 }
 
 /// A run that could not begin is told in the format that was asked for, too.
-fn refused(format: Format, error: ostler::Error) -> Result<Code> {
+fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
+    let error = error.into();
     if format != Format::Text {
         frames::print(&frames::refused(&error.to_string()))?;
     }
-    Err(error.into())
+    Err(error)
 }
 
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.

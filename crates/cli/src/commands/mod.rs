@@ -7,10 +7,15 @@ mod headless;
 mod lines;
 mod model_server;
 mod no_key;
+mod permissions;
+mod question;
 mod repl;
 mod sessions;
 mod signals;
 mod stdin;
+mod trust;
+
+pub use asker::Keeper;
 
 use crate::args::{Args, Command};
 use crate::environment::Environment;
@@ -23,6 +28,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),
         None => repl::run(init, &environment, args.run),

@@ -3,13 +3,15 @@
 use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
-use super::{no_key, sessions};
+use super::{no_key, sessions, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
+use crate::output::paint::Paint;
 use crate::output::screen::Screen;
 use crate::output::visible::visible;
 use crate::output::{text::failure, usage};
+use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
@@ -26,16 +28,27 @@ const HELP: &str = "\
 Ctrl+C         stop the running turn; everything done is kept";
 
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
+    let setup = trust::begin(environment, &args)?;
+    let environment = &environment.with_defaults(&setup.own_env);
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
     let lines = Arc::new(Mutex::new(Lines::of_standard_input()));
     let asker = Arc::new(Asker { lines: lines.clone() });
     let first = args.prompt.take();
     ostler::block_on(async {
-        let options = wire::options(&args, environment, credentials, Some(asker))?;
+        let mut signals = Signals::new()?;
+        let setup = {
+            let mut lines = lines.lock().await;
+            tokio::select! {
+                biased;
+                caught = signals.next() => return say("").map(|()| caught),
+                setup = trust::ask(setup, &mut lines) => setup?,
+            }
+        };
+        let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
         let engine = Engine::open(init, options.clone())?;
         let mut repl = Repl { init, environment, options, engine, lines };
-        repl.greet()?;
-        let code = repl.talk(first, &mut Signals::new()?).await;
+        repl.greet(&setup)?;
+        let code = repl.talk(first, &mut signals).await;
         repl.engine.close().await;
         code
     })?
@@ -56,9 +69,13 @@ enum Next {
 }
 
 impl Repl<'_> {
-    fn greet(&self) -> Result<()> {
+    fn greet(&self, setup: &Setup) -> Result<()> {
         let (version, model) = (env!("CARGO_PKG_VERSION"), self.engine.model());
         say(&format!("ostler {version} · {model} · session {}", self.engine.session_id()))?;
+        let paint = Paint::for_terminal();
+        for notice in setup.notices() {
+            say(&paint.dim(&visible(&notice)))?;
+        }
         self.tell_notices();
         say("Type what to do, /help for commands.")
     }

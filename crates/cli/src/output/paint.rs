@@ -10,9 +10,17 @@ pub struct Paint {
 impl Paint {
     /// For standard output and standard error alike, unless the user asked for none.
     pub fn for_terminal() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-        Paint { on: wanted && std::io::stdout().is_terminal() && std::io::stderr().is_terminal() }
+        Paint { on: wanted() && std::io::stdout().is_terminal() && std::io::stderr().is_terminal() }
+    }
+
+    /// For what goes to standard output alone.
+    pub fn for_output() -> Self {
+        Paint { on: wanted() && std::io::stdout().is_terminal() }
+    }
+
+    #[cfg(test)]
+    pub fn none() -> Self {
+        Paint { on: false }
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
@@ -38,4 +46,9 @@ impl Paint {
     pub fn tool(self, text: &str) -> String {
         self.wrap("36", text)
     }
+}
+
+fn wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
 }

@@ -29,12 +29,11 @@ struct Answering {
 
 impl StreamJson {
     pub fn new(engine: &Engine, args: &RunArgs, key_source: &str, began: Instant) -> Self {
-        let mode: ostler::Mode = args.permission_mode.into();
         let init = json!({
             "type": "system", "subtype": "init",
             "cwd": engine.workspace().cwd,
             "tools": engine.tool_names().collect::<Vec<_>>(),
-            "mcp_servers": [], "model": engine.model().as_str(), "permissionMode": mode.name(),
+            "mcp_servers": [], "model": engine.model().as_str(), "permissionMode": engine.mode().name(),
             "slash_commands": [], "apiKeySource": key_source, "output_style": "default",
             "agents": [], "skills": [], "plugins": [],
             "claude_code_version": SPEAKS, "ostler_version": env!("CARGO_PKG_VERSION"),

@@ -1,0 +1,77 @@
+//! `ostler permissions …` on the command line.
+
+use super::{ConfigArgs, PermissionMode};
+use clap::Subcommand;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub struct PermissionsArgs {
+    #[command(subcommand)]
+    pub command: PermissionsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PermissionsCommand {
+    /// Show what a command would do, whether it may, and which rule says so
+    Explain(ExplainArgs),
+    /// Judge calls given as JSON lines, without running them
+    Check(CheckArgs),
+    /// List the rules in force here, where each stands, and the approvals of this project
+    List(ListArgs),
+    /// Take back an approval of this project
+    Revoke(RevokeArgs),
+    /// Print the rules that hold while you have no permissions.yaml of your own
+    Default,
+    /// Show what the files of this project want, and accept it
+    Trust(TrustArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ExplainArgs {
+    /// The command; with --tool a path, an address or the tool's input as JSON
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+    pub call: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The tool that would be called
+    #[arg(long, default_value = "Bash", value_name = "TOOL")]
+    pub tool: String,
+    /// Judge it in this mode
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub permission_mode: Option<PermissionMode>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct CheckArgs {
+    /// Read one JSON object a line: {"id", "tool", "input", "rules", "cwd"?, "roots"?, "home"?}
+    #[arg(long, required = true)]
+    pub batch: bool,
+    /// Read them from this file, not from standard input
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RevokeArgs {
+    /// The rule as `ostler permissions list` shows it, e.g. "Bash(cargo test:*)"
+    pub rule: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct TrustArgs {
+    /// Accept without a question
+    #[arg(long)]
+    pub yes: bool,
+}

@@ -1,0 +1,24 @@
+//! `ostler permissions revoke`: an approval of this project is taken back.
+
+use super::print;
+use crate::args::ConfigArgs;
+use crate::environment::Environment;
+use crate::exit::{Code, Wrong, warn};
+use crate::output::visible::visible;
+use crate::setup;
+use anyhow::Result;
+use ostler::config::approvals;
+
+pub fn revoke(environment: &Environment, rule: &str) -> Result<Code> {
+    let places = setup::places(environment, &ConfigArgs::default())?;
+    let wrong = |error: ostler::config::ConfigError| Wrong::Config(error.to_string());
+    let shown = visible(rule);
+    if approvals::revoke(&places, rule).map_err(wrong)? {
+        print(&format!("{shown} no longer runs without a question in this project.\n"))?;
+        return Ok(Code::Done);
+    }
+    warn(&format!(
+        "there is no approval {shown} in this project; `ostler permissions list` shows them"
+    ));
+    Ok(Code::Failed)
+}

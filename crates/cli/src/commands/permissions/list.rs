@@ -1,0 +1,123 @@
+//! `ostler permissions list`: every rule in force with where it stands, those that are not in force, and approvals.
+
+use super::print;
+use crate::args::permissions::ListArgs;
+use crate::environment::Environment;
+use crate::exit::{Code, Wrong};
+use crate::output::visible::visible;
+use crate::setup::Setup;
+use anyhow::Result;
+use ostler::config::{Kept, approvals};
+use ostler::{Bound, Fallback, Mode, Policy, Rule, Tier};
+use serde_json::{Value, json};
+
+pub fn run(environment: &Environment, args: &ListArgs) -> Result<Code> {
+    let setup = Setup::load(environment, &args.config)?;
+    let wrong = |error: ostler::config::ConfigError| Wrong::Config(error.to_string());
+    let kept = approvals::list(&setup.places).map_err(wrong)?;
+    let policy = &setup.loaded.policy;
+    if args.json {
+        for line in as_json(policy, &setup.loaded.ignored, &kept) {
+            print(&format!("{line}\n"))?;
+        }
+    } else {
+        let mode = setup.loaded.mode.unwrap_or_default();
+        print(&text(policy, &setup.loaded.ignored, &kept, mode))?;
+    }
+    Ok(Code::Done)
+}
+
+/// The lists in the order in which they are asked.
+fn lists(policy: &Policy) -> [(&'static str, &[Rule]); 3] {
+    [("deny", &policy.deny), ("ask", &policy.ask), ("allow", &policy.allow)]
+}
+
+fn text(policy: &Policy, ignored: &[Rule], kept: &[Kept], mode: Mode) -> String {
+    let mut text = String::new();
+    for (name, rules) in lists(policy) {
+        // Approvals have a part of their own.
+        let rules: Vec<&Rule> =
+            rules.iter().filter(|rule| rule.source.tier != Tier::Approval).collect();
+        if !rules.is_empty() {
+            text += &format!("{name}\n");
+            rules.iter().for_each(|rule| text += &line(rule, ""));
+        }
+    }
+    if !ignored.is_empty() {
+        text +=
+            "not in force: the files of this project are not trusted (ostler permissions trust)\n";
+        ignored.iter().for_each(|rule| text += &line(rule, "allow "));
+    }
+    if !kept.is_empty() {
+        text += "approvals of this project\n";
+        kept.iter().for_each(|kept| text += &approval(kept));
+    }
+    let rest = match policy.fallback {
+        Fallback::Read => "what only reads inside the folder runs, the rest asks",
+        Fallback::Ask => "commands ask",
+        Fallback::Deny => "what would ask is denied",
+    };
+    text += &format!("otherwise: {rest} (mode {})\n", mode.name());
+    text
+}
+
+fn line(rule: &Rule, before: &str) -> String {
+    let tool = match rule.tool.as_str() {
+        "Bash" => String::new(),
+        _ if rule.text().starts_with(rule.tool.as_str()) => String::new(),
+        tool => format!("{tool}: "),
+    };
+    let reason = rule.reason.as_deref().map(|why| format!("  {}", visible(why)));
+    let tier = rule.source.tier.name();
+    let place = match rule.source.file.is_some() {
+        true => format!("{tier}, {}", rule.source),
+        false => tier.to_owned(),
+    };
+    format!(
+        "  {before}{}{}  ({}){}\n",
+        visible(&tool),
+        visible(rule.text()),
+        visible(&place),
+        reason.unwrap_or_default()
+    )
+}
+
+fn approval(kept: &Kept) -> String {
+    let when = kept.when.as_deref().map(|when| format!("  accepted {}", visible(when)));
+    let mut text = format!("  {}{}\n", visible(&kept.rule), when.unwrap_or_default());
+    for (path, hash) in kept.bound.iter().flat_map(|bound| &bound.files) {
+        let hash: String = hash.chars().take(12).collect();
+        let path = visible(&path.to_string_lossy());
+        text += &format!("    while {path} has the content {}\n", visible(&hash));
+    }
+    text
+}
+
+fn as_json(policy: &Policy, ignored: &[Rule], kept: &[Kept]) -> Vec<Value> {
+    let rule = |list: &str, rule: &Rule, in_force: bool| {
+        json!({
+            "list": list, "rule": rule.text(), "tool": rule.tool, "reason": rule.reason,
+            "source": rule.source, "in_force": in_force, "bound": rule.bound.as_ref().map(bound),
+        })
+    };
+    let mut lines: Vec<Value> = Vec::new();
+    for (name, rules) in lists(policy) {
+        let own = rules.iter().filter(|rule| rule.source.tier != Tier::Approval);
+        lines.extend(own.map(|one| rule(name, one, true)));
+    }
+    lines.extend(ignored.iter().map(|one| rule("allow", one, false)));
+    lines.extend(kept.iter().map(|kept| {
+        json!({
+            "list": "allow", "rule": kept.rule, "source": {"tier": Tier::Approval}, "in_force": true,
+            "folder": kept.folder, "accepted": kept.when, "bound": kept.bound.as_ref().map(bound),
+        })
+    }));
+    lines
+}
+
+fn bound(bound: &Bound) -> Value {
+    let file = |(path, hash): &(std::path::PathBuf, String)| json!({"path": path, "hash": hash});
+    json!({
+        "folder": bound.folder, "files": bound.files.iter().map(file).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,34 @@
+//! `ostler permissions …`: what may run here, why, and who said so.
+
+mod batch;
+mod explain;
+mod kept;
+mod list;
+mod tree;
+mod trust;
+
+use crate::args::permissions::PermissionsCommand;
+use crate::environment::Environment;
+use crate::exit::Code;
+use anyhow::Result;
+use std::io::Write;
+
+pub fn run(environment: &Environment, command: &PermissionsCommand) -> Result<Code> {
+    match command {
+        PermissionsCommand::Explain(args) => explain::run(environment, args),
+        PermissionsCommand::Check(args) => batch::run(args),
+        PermissionsCommand::List(args) => list::run(environment, args),
+        PermissionsCommand::Revoke(args) => kept::revoke(environment, &args.rule),
+        PermissionsCommand::Trust(args) => trust::run(environment, args),
+        PermissionsCommand::Default => {
+            print(ostler::config::DEFAULT_PERMISSIONS)?;
+            Ok(Code::Done)
+        }
+    }
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,124 @@
+//! A question as text. It shows everything that would be done: nothing is cut and nothing is obeyed.
+
+use crate::output::visible::visible;
+use ostler::{Access, PathScope, Question, Reason};
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Places named in a line; the call itself stands above in full.
+const PLACES: usize = 6;
+/// Reasons shown.
+const REASONS: usize = 8;
+
+pub fn text(question: &Question) -> String {
+    let mut text = format!("? {}\n", visible(&question.tool));
+    match &question.input {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                text += &field(name, value);
+            }
+        }
+        other => text += &field("input", other),
+    }
+    text += &touched(&question.access);
+    text += &reasons(question);
+    text + &choices(&question.offer)
+}
+
+/// After an answer that was not on offer.
+pub fn no_project() -> String {
+    "  There is no rule that could be kept for the project. [y]es once  [s]ession: this very call  \
+     [n]o (or say why not): "
+        .into()
+}
+
+/// A value of several lines stands behind bars, so that no line of it can be taken for one of ours.
+fn field(name: &str, value: &Value) -> String {
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let lines: Vec<&str> = value.split('\n').collect();
+    let name = visible(name);
+    match lines.as_slice() {
+        [line] => format!("  {name}: {}\n", visible(line)),
+        lines => {
+            let mut text = format!("  {name} ({} lines):\n", lines.len());
+            for line in lines {
+                let _ = writeln!(text, "    │ {}", visible(line));
+            }
+            text
+        }
+    }
+}
+
+fn touched(access: &Access) -> String {
+    let scope = |scope: &PathScope| match scope {
+        PathScope::File(path) => visible(&path.to_string_lossy()),
+        PathScope::Tree(path) => {
+            format!("{} and everything below", visible(&path.to_string_lossy()))
+        }
+    };
+    let mut text = String::new();
+    text += &listed("reads", access.reads.iter().map(scope));
+    text += &listed("changes", access.writes.iter().map(scope));
+    text += &listed("contacts", access.hosts.iter().map(|host| visible(host)));
+    if !access.known {
+        let more = if text.is_empty() { "" } else { " else" };
+        let _ = writeln!(text, "  may touch anything{more}");
+    }
+    text
+}
+
+/// One line, or none. Each is named once.
+fn listed(what: &str, items: impl Iterator<Item = String>) -> String {
+    let mut named: Vec<String> = Vec::new();
+    for item in items {
+        if !named.contains(&item) {
+            named.push(item);
+        }
+    }
+    if named.is_empty() {
+        return String::new();
+    }
+    let more = named.len().saturating_sub(PLACES);
+    named.truncate(PLACES);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("  {what}: {}{rest}\n", named.join(", "))
+}
+
+fn reasons(question: &Question) -> String {
+    if question.reasons.is_empty() {
+        return format!("  why: {}\n", visible(&question.why));
+    }
+    let mut text = String::new();
+    for reason in question.reasons.iter().take(REASONS) {
+        let _ = writeln!(text, "  why: {}", visible(&with_source(reason)));
+    }
+    let more = question.reasons.len().saturating_sub(REASONS);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more reasons");
+    }
+    text
+}
+
+/// With the place where the rule stands, which ends its description.
+pub fn with_source(reason: &Reason) -> String {
+    let source = reason.rule.as_deref().and_then(|rule| rule.rsplit_once(" ("));
+    match source {
+        Some((_, source)) => format!("{reason} ({source}"),
+        None => reason.to_string(),
+    }
+}
+
+fn choices(offer: &[String]) -> String {
+    let rules: Vec<String> = offer.iter().map(|rule| visible(rule)).collect();
+    let rules = rules.join(", ");
+    match offer {
+        [] => "  run it? [y]es once  [s]ession: this very call  [n]o (or say why not): ".into(),
+        _ => format!(
+            "  run it? [y]es once  [s]ession: {rules}  [p]roject: {rules}  [n]o (or say why not): "
+        ),
+    }
+}
+
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod tests;

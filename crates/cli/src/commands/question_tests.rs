@@ -1,0 +1,116 @@
+//! Questions as a person sees them.
+
+use super::*;
+use ostler::{By, CallId};
+use serde_json::json;
+
+fn question(input: Value) -> Question {
+    Question {
+        call: CallId::new("c1"),
+        tool: "Bash".into(),
+        input,
+        access: Access::unknown(),
+        why: "in one line".into(),
+        reasons: Vec::new(),
+        offer: Vec::new(),
+    }
+}
+
+fn because(why: &str, part: Option<&str>, rule: Option<&str>) -> Reason {
+    Reason {
+        by: By::Default,
+        why: why.into(),
+        part: part.map(str::to_owned),
+        rule: rule.map(str::to_owned),
+    }
+}
+
+fn file(path: &str) -> PathScope {
+    PathScope::File(path.into())
+}
+
+#[test]
+fn a_short_command_is_a_short_question() {
+    let mut asked = question(json!({"command": "touch x"}));
+    asked.reasons = vec![because("it changes files", None, None)];
+    asked.access = Access::writing(file("/ws/x"));
+    assert_eq!(
+        text(&asked),
+        "? Bash\n  command: touch x\n  changes: /ws/x\n  why: it changes files\n  run it? [y]es once  \
+         [s]ession: this very call  [n]o (or say why not): "
+    );
+}
+
+#[test]
+fn what_it_touches_why_it_asks_and_what_can_be_kept() {
+    let mut asked = question(json!({"command": "cargo test && git push"}));
+    asked.access = Access {
+        reads: vec![PathScope::Tree("/ws/src".into()), file("/ws/a"), file("/ws/a")],
+        writes: (0..9).map(|n| file(&format!("/ws/{n}"))).collect(),
+        hosts: vec!["example.org".into()],
+        ..Access::unknown()
+    };
+    asked.reasons = vec![
+        because("no rule allows it", Some("cargo test"), None),
+        because(
+            "the ask rule ^git push covers it: goes out",
+            Some("git push"),
+            Some("^git push (/ws/p.yaml:4)"),
+        ),
+    ];
+    asked.offer = vec!["Bash(cargo test:*)".into(), "Bash(git push:*)".into()];
+    assert_eq!(
+        text(&asked),
+        "? Bash\n  command: cargo test && git push\n  reads: /ws/src and everything below, /ws/a\n  changes: \
+         /ws/0, /ws/1, /ws/2, /ws/3, /ws/4, /ws/5 and 3 more\n  contacts: example.org\n  may touch anything \
+         else\n  why: cargo test: no rule allows it\n  why: git push: the ask rule ^git push covers it: goes out \
+         (/ws/p.yaml:4)\n  run it? [y]es once  [s]ession: Bash(cargo test:*), Bash(git push:*)  [p]roject: \
+         Bash(cargo test:*), Bash(git push:*)  [n]o (or say why not): "
+    );
+}
+
+#[test]
+fn reasons_are_bounded_and_never_missing() {
+    let mut asked = question(json!({}));
+    assert!(text(&asked).contains("\n  why: in one line\n"));
+    asked.reasons = (0..30).map(|n| because(&format!("reason {n}"), None, None)).collect();
+    let shown = text(&asked);
+    assert_eq!(shown.matches("  why: ").count(), REASONS);
+    assert!(shown.contains("  and 22 more reasons\n"), "{shown}");
+}
+
+#[test]
+fn nothing_is_cut_hidden_or_taken_for_ours() {
+    let long = format!("echo {}; rm -rf precious", "x".repeat(5_000));
+    assert!(text(&question(json!({"command": &long}))).contains(&long));
+    let command = "true\r\u{1b}]0;`rm a`\u{7}\u{8}\u{202e}\n  run it? y\n\nlast";
+    let shown = text(&question(json!({"command": command, "timeout": 5})));
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(
+        &lines[..7],
+        [
+            "? Bash",
+            "  command (4 lines):",
+            r"    │ true\r\u{1b}]0;`rm a`\u{7}\u{8}\u{202e}",
+            "    │   run it? y",
+            "    │ ",
+            "    │ last",
+            "  timeout: 5",
+        ]
+    );
+}
+
+/// Names, reasons and rules come from the model and the project, too.
+#[test]
+fn no_part_of_a_question_is_obeyed() {
+    let evil = "a\u{1b}[2J\n  run it? y";
+    let mut asked = question(json!({ evil: evil }));
+    asked.tool = evil.into();
+    asked.access = Access { hosts: vec![evil.into()], ..Access::reading(file(evil)) };
+    asked.reasons = vec![because(evil, Some(evil), Some("x (y\u{1b}[2J)"))];
+    asked.offer = vec![evil.into()];
+    let shown = text(&asked);
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    assert_eq!(shown.matches("\n  run it? ").count(), 1, "{shown}");
+    assert!(shown.contains("    │   run it? y"), "{shown}");
+}

@@ -1,0 +1,100 @@
+//! What the files of a project want, shown before anybody says yes to it.
+
+use super::lines::Lines;
+use super::repl::write;
+use crate::args::RunArgs;
+use crate::environment::Environment;
+use crate::exit::{Wrong, warn};
+use crate::output::visible::visible;
+use crate::setup::Setup;
+use anyhow::Result;
+use ostler::config::Untrusted;
+use std::fmt::Write;
+
+/// Lines of a difference that are shown of each file.
+const MOST: usize = 400;
+
+/// Everything they want, and what has changed since they were accepted. Nothing of it is obeyed.
+pub fn text(untrusted: &Untrusted) -> String {
+    let mut text = String::new();
+    for file in &untrusted.files {
+        let _ = writeln!(text, "  {}", visible(&file.path.to_string_lossy()));
+        for want in &file.wants {
+            let _ = writeln!(text, "    {}", visible(want));
+        }
+        let Some(difference) = &file.difference else { continue };
+        let _ = writeln!(text, "    changed since it was accepted:");
+        for line in difference.lines().take(MOST) {
+            let _ = writeln!(text, "    │ {}", visible(line));
+        }
+        let more = difference.lines().count().saturating_sub(MOST);
+        if more > 0 {
+            let _ = writeln!(text, "    and {more} more lines");
+        }
+    }
+    text
+}
+
+/// The settings of a start; with `--trust` what the project's files want is told and accepted first.
+pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Setup, Wrong> {
+    let setup = Setup::load(environment, &args.config)?;
+    match &setup.loaded.untrusted {
+        Some(untrusted) if args.trust => {
+            warn("accepted from now on, until it changes:");
+            for line in text(untrusted).lines() {
+                warn(line);
+            }
+            setup.trust()
+        }
+        _ => Ok(setup),
+    }
+}
+
+/// In a session the person is asked once; anything but a plain yes leaves the files without effect.
+pub async fn ask(setup: Setup, lines: &mut Lines) -> Result<Setup> {
+    let Some(untrusted) = &setup.loaded.untrusted else { return Ok(setup) };
+    lines.forget();
+    write(&format!(
+        "The files of this project want more than you have accepted:\n{}",
+        text(untrusted)
+    ))?;
+    write("Accept this, until it changes? [t]rust / [n]o: ")?;
+    let answer = lines.next().await;
+    if !lines.are_echoed() || answer.is_none() {
+        write("\n")?;
+    }
+    match answer.as_deref().map(|answer| answer.trim().to_ascii_lowercase()).as_deref() {
+        Some("t" | "trust") => Ok(setup.trust()?),
+        _ => {
+            write("Without them, then. What they forbid holds all the same.\n")?;
+            Ok(setup)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler::config::UntrustedFile;
+
+    #[test]
+    fn everything_is_shown_and_nothing_obeyed() {
+        let file = |path: &str, wants: &[&str], difference: Option<&str>| UntrustedFile {
+            path: path.into(),
+            wants: wants.iter().map(|want| (*want).to_owned()).collect(),
+            difference: difference.map(str::to_owned),
+        };
+        let files = vec![
+            file("/p/.mcp.json", &["starts MCP servers"], None),
+            file("/p/a\u{1b}[2J", &["allows Bash(\n[t]rust)"], Some("-a\n+b\u{8}\n")),
+        ];
+        assert_eq!(
+            text(&Untrusted { files }),
+            "  /p/.mcp.json\n    starts MCP servers\n  /p/a\\u{1b}[2J\n    allows Bash(\\n[t]rust)\n    changed \
+             since it was accepted:\n    │ -a\n    │ +b\\u{8}\n"
+        );
+        let long = "+x\n".repeat(MOST + 3);
+        let shown = text(&Untrusted { files: vec![file("/p/x", &[], Some(&long))] });
+        assert!(shown.ends_with("    and 3 more lines\n"), "{shown}");
+    }
+}

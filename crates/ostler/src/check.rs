@@ -1,0 +1,94 @@
+//! What the gate would say to a call, without running it: for tests of rules and for people who want to know.
+
+use crate::declared;
+use ostler_core::permission::{
+    Access, By, Decision, Lexical, Mode, Places, Policy, Reason, Verdict, Workspace, decide,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A call to be judged, as JSON describes it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    #[serde(default)]
+    pub id: Value,
+    pub tool: String,
+    pub input: Value,
+    /// `"seed"`, `"default"`, or a set of rules.
+    pub rules: Value,
+    #[serde(default = "ws")]
+    pub cwd: PathBuf,
+    /// None: the working folder.
+    pub roots: Option<Vec<PathBuf>>,
+    #[serde(default = "home")]
+    pub home: PathBuf,
+}
+
+fn ws() -> PathBuf {
+    "/ws".into()
+}
+
+fn home() -> PathBuf {
+    "/home/dev".into()
+}
+
+/// A call with the verdict on it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The product's name for it.
+    pub tool: String,
+    /// None: its input is not understood.
+    pub access: Option<Access>,
+    pub decision: Decision,
+}
+
+/// The verdict on a case; what cannot be judged asks.
+pub fn check(case: &Case) -> Decision {
+    let workspace = Workspace {
+        cwd: case.cwd.clone(),
+        roots: case.roots.clone().unwrap_or_else(|| vec![case.cwd.clone()]),
+        home: case.home.clone(),
+        ..Workspace::default()
+    };
+    match crate::rule_sets::named_or_given(&case.rules, &workspace) {
+        Ok(policy) => judge(&case.tool, &case.input, &policy, Mode::Default, &workspace).decision,
+        Err(why) => asks(format!("the rules cannot be used: {why}")),
+    }
+}
+
+/// The verdict on a call in a workspace. Where the workspace is on this machine its links are followed; otherwise the
+/// text of a path says where it leads.
+pub fn judge(
+    tool: &str,
+    input: &Value,
+    policy: &Policy,
+    mode: Mode,
+    workspace: &Workspace,
+) -> Judged {
+    let tool = declared::tool_name(tool);
+    let access = with_places(workspace, |places| declared::access(tool, input, policy, places));
+    let decide = |access: &Access| decide(tool, access, policy, mode, workspace);
+    let decision = match &access {
+        Ok(access) => decide(access),
+        // A rule may refuse it all the same, but none can allow it.
+        Err(why) => match decide(&Access::unknown()) {
+            refused if refused.verdict == Verdict::Deny => refused,
+            _ => asks(why.clone()),
+        },
+    };
+    Judged { tool: tool.to_owned(), access: access.ok(), decision }
+}
+
+fn asks(why: String) -> Decision {
+    let reasons = vec![Reason { by: By::BuiltIn, why, part: None, rule: None }];
+    Decision { verdict: Verdict::Ask, reasons, offer: Vec::new() }
+}
+
+pub(crate) fn with_places<T>(workspace: &Workspace, then: impl FnOnce(&dyn Places) -> T) -> T {
+    then(&Lexical { workspace })
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;
