@@ -9,7 +9,7 @@ use crate::system::{SystemClock, jitter, today};
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
-use ostler_core::permission::{Policy, Rule, Workspace};
+use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::session::Session;
 use ostler_core::turn::Limits;
@@ -42,7 +42,7 @@ impl Engine {
     pub fn open(init: &Init, options: Options) -> Result<Self, Error> {
         let mut workspace = workspace(&options)?;
         // Whatever is wrong with the options is found out before a session is made for them.
-        let policy = policy(&options, &workspace)?;
+        let policy = Arc::new(policy(&options, &workspace)?);
         let model = Arc::new(http_model(&options)?);
         let choice = ModelChoice {
             primary: ostler_models::resolve_model(&options.model),
@@ -50,14 +50,14 @@ impl Engine {
         };
         let budget = budget(&options, &choice, model.as_ref())?;
         let executor = Executor::new(init.supervisor.clone());
-        check_tools(executor.clone(), &options, &workspace)?;
+        check_tools(&options, &policy)?;
         let opened = session::open(&options, &workspace.cwd)?;
         if let Some(home) = &options.home {
             // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
             workspace.readable.extend(spill_folder(&real(home)?, opened.loaded.log.id()));
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let tools = toolbox(executor.clone(), &options, &workspace, &session);
+        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -77,7 +77,7 @@ impl Engine {
             system: system(&options),
             tools,
             gate: Gate::new(
-                policy,
+                Policy::clone(&policy),
                 options.mode,
                 workspace.clone(),
                 options.approver,
@@ -238,7 +238,9 @@ fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
     }
     let pattern = text.split_once('(').map_or("", |(_, rest)| rest);
     let first = pattern.trim_start_matches('/').split('/').next().unwrap_or_default();
-    let absolute = pattern.starts_with('/') && !pattern.starts_with("//") && !first.is_empty();
+    let on_files = matches!(rule.matcher, Matcher::Files(_));
+    let absolute =
+        on_files && pattern.starts_with('/') && !pattern.starts_with("//") && !first.is_empty();
     if absolute && Path::new("/").join(first).exists() && !workspace.cwd.join(first).exists() {
         return Err(Error::RuleRoot(text.to_owned()));
     }
@@ -246,26 +248,19 @@ fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
 }
 
 /// A tool that is denied as a whole is not offered at all.
-fn is_offered(name: &str, options: &Options) -> bool {
+fn is_offered(name: &str, options: &Options, policy: &Policy) -> bool {
     let named = |names: &Vec<String>| names.iter().any(|other| other == name);
-    options.tools.as_ref().is_none_or(named) && !named(&options.deny)
+    options.tools.as_ref().is_none_or(named) && policy.offers(name)
 }
 
-fn check_tools(executor: Executor, options: &Options, workspace: &Workspace) -> Result<(), Error> {
-    if let Some(names) = &options.tools {
-        let all = toolbox(
-            executor,
-            &Options { tools: None, deny: Vec::new(), ..options.clone() },
-            workspace,
-            &Session::default(),
-        );
-        if let Some(name) = names.iter().find(|name| all.get(name).is_none()) {
-            let known = all.names().collect::<Vec<_>>().join(", ");
-            return Err(Error::UnknownTool { name: name.clone(), known });
-        }
+fn check_tools(options: &Options, policy: &Policy) -> Result<(), Error> {
+    let all = ostler_tools::NAMES;
+    let mut names = options.tools.iter().flatten();
+    if let Some(name) = names.find(|name| !all.contains(&name.as_str())) {
+        return Err(Error::UnknownTool { name: name.clone(), known: all.join(", ") });
     }
     // Said now and not by the first command, when work has been done already.
-    if is_offered("Bash", options) {
+    if is_offered("Bash", options, policy) {
         ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
     }
     Ok(())
@@ -276,13 +271,15 @@ fn toolbox(
     options: &Options,
     workspace: &Workspace,
     session: &Session,
+    policy: &Arc<Policy>,
 ) -> Toolbox {
     let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
     let all = ostler_tools::built_in(ostler_tools::Setup {
         files: Arc::new(Files::new(workspace.clone(), seen, snapshots)),
         executor,
         environment: options.environment.clone(),
-        readable: Arc::new(|_| true),
+        policy: policy.clone(),
     });
-    Toolbox::new(all.into_iter().filter(|tool| is_offered(&tool.spec().name, options)))
+    let offered = |name: &str| is_offered(name, options, policy);
+    Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
 }

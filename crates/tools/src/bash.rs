@@ -4,24 +4,23 @@ mod environment;
 mod git;
 mod judge;
 mod places;
-mod proofs;
+mod readings;
 mod report;
 
 use crate::built_in::BuiltIn;
 use crate::text::tail;
 use crate::workspace::Files;
 use environment::Environment;
-use judge::Proved;
 use ostler_core::bound::bound;
 use ostler_core::message::ResultPart;
-use ostler_core::permission::Access;
+use ostler_core::permission::{Access, Commands, Policy};
 use ostler_core::ports::ToolContext;
 use ostler_core::tool::ToolOutput;
 use ostler_exec::{
     Command, ExecError, Executor, ExitStatus, Finished, OutputLimits, Progress, bash,
 };
 pub use places::Disk;
-use proofs::Proofs;
+use readings::Readings;
 use report::Report;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -47,7 +46,8 @@ pub struct Bash {
     files: Arc<Files>,
     executor: Executor,
     environment: Environment,
-    proofs: Proofs,
+    policy: Arc<Policy>,
+    readings: Readings,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -75,21 +75,25 @@ impl Bash {
         files: Arc<Files>,
         executor: Executor,
         environment: Vec<(OsString, OsString)>,
+        policy: Arc<Policy>,
     ) -> Self {
         let environment = Environment::new(environment, files.workspace());
-        Bash { files, executor, environment, proofs: Proofs::default() }
+        Bash { files, executor, environment, policy, readings: Readings::default() }
     }
 
-    fn command(&self, input: &Input, proved: Option<&Proved>) -> Command {
-        let script = match proved {
-            Some(Proved { git: true, .. }) => {
-                format!("{}{}", ostler_shell::GIT_PRELUDE, input.command)
-            }
-            _ => input.command.clone(),
+    /// Git is kept from running what a repository names, as far as what was allowed still works.
+    fn command(&self, input: &Input, commands: &Commands) -> Command {
+        let script = if commands.runs_git() {
+            format!("{}{}", ostler_shell::GIT_PRELUDE, input.command)
+        } else {
+            input.command.clone()
         };
-        let environment = match proved {
-            Some(_) => self.environment.for_proved(),
-            None => self.environment.for_others(),
+        let environment = if commands.only_reads() {
+            self.environment.for_proved()
+        } else if commands.git_only_reads() {
+            self.environment.with_reading_git()
+        } else {
+            self.environment.for_others()
         };
         let mut command = bash(&script, &self.files.workspace().cwd, environment);
         command.time_limit = Some(limit(input));
@@ -105,23 +109,24 @@ impl BuiltIn for Bash {
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
         check(input)?;
-        let proved = self.proofs.of(&input.command);
-        Ok(judge::access(&input.command, proved.as_deref(), &self.files))
+        let mut commands = Commands::clone(&self.readings.of(&input.command));
+        let places = Disk::new(&self.files, self.environment.programs(&commands));
+        commands.look_up(&places);
+        Ok(commands.access(&places, |tree| self.policy.spoken_of(tree)))
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         if let Err(misuse) = check(&input) {
             return misuse;
         }
-        let proved = self.proofs.of(&input.command);
-        let finished =
-            match execute(&self.executor, self.command(&input, proved.as_deref()), &cx).await {
-                Ok(finished) => finished,
-                Err(error) => {
-                    return ToolOutput::error(format!("The command could not be run: {error}."));
-                }
-            };
-        let one_is_an_answer = proved.is_some()
+        let commands = self.readings.of(&input.command);
+        let finished = match execute(&self.executor, self.command(&input, &commands), &cx).await {
+            Ok(finished) => finished,
+            Err(error) => {
+                return ToolOutput::error(format!("The command could not be run: {error}."));
+            }
+        };
+        let one_is_an_answer = commands.only_reads()
             && finished.status == ExitStatus::Code(1)
             && judge::one_is_an_answer(&input.command);
         let limit = limit(&input);

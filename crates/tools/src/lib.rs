@@ -36,6 +36,7 @@ mod write;
 
 pub use bash::Disk;
 pub use built_in::{BuiltIn, erase};
+use ostler_core::permission::Policy;
 use ostler_core::ports::Tool;
 use ostler_exec::Executor;
 use std::ffi::OsString;
@@ -44,7 +45,7 @@ use std::sync::Arc;
 use workspace::Files;
 
 /// Whether the content of a file may be shown unasked. The path is absolute and free of links.
-pub type Readable = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+type Readable = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// What the tools of one agent share.
 #[derive(Clone)]
@@ -53,8 +54,8 @@ pub struct Setup {
     pub executor: Executor,
     /// The complete environment of commands, already freed of what they must not see.
     pub environment: Vec<(OsString, OsString)>,
-    /// Asked for each file that a search of a tree would show something of.
-    pub readable: Readable,
+    /// What a search must not show, and what commands must not be taken to read.
+    pub policy: Arc<Policy>,
 }
 
 /// The names of all built-in tools.
@@ -62,9 +63,11 @@ pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", 
 
 /// All built-in tools, sorted by name.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
-    let Setup { files, executor, environment, readable } = setup;
+    let Setup { files, executor, environment, policy } = setup;
+    let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());
+    let readable: Readable = Arc::new(move |path| rules.may_show(path, &workspace));
     vec![
-        erase(bash::Bash::new(Arc::clone(&files), executor, environment)),
+        erase(bash::Bash::new(Arc::clone(&files), executor, environment, policy)),
         erase(edit::Edit { files: Arc::clone(&files) }),
         erase(glob::Glob { files: Arc::clone(&files) }),
         erase(grep::Grep { files: Arc::clone(&files), readable }),

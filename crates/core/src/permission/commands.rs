@@ -143,6 +143,72 @@ impl Step {
     }
 }
 
+/// Names that the shell itself answers to.
+const BUILT_IN: &[&str] = &[
+    ".",
+    ":",
+    "[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "echo",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "time",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
 impl Touch {
     pub fn new(act: Act, path: impl Into<String>, kind: TouchKind) -> Self {
         Touch { act, path: path.into(), kind, scopes: None, content: None }
@@ -167,7 +233,8 @@ impl Commands {
     pub fn look_up(&mut self, places: &dyn Places) {
         for step in &mut self.steps {
             let name = step.words.first().and_then(Word::literal).unwrap_or_default();
-            if !name.is_empty() && !name.contains('/') && !places.is_system_program(name) {
+            let found = |name| BUILT_IN.contains(&name) || places.is_system_program(name);
+            if !name.is_empty() && !name.contains('/') && !found(name) {
                 let why = format!("{name} is not the system's program of that name");
                 step.effect = Effect::Unknown(why.clone());
                 step.cautions.push(Caution { why, word: Some(0) });
@@ -179,6 +246,13 @@ impl Commands {
                     let path = touch.scopes.as_deref().and_then(<[PathScope]>::first);
                     touch.content = path.and_then(|scope| places.content(scope.path()));
                 }
+            }
+            // The function that guards git is the shell's: what is started by something else does not meet it.
+            let guarded = step.position != Position::Wrapped && name == "git";
+            if step.git && step.effect == Effect::Reads && !guarded {
+                let why = "git is started in a way that does not keep it from running what a repository names";
+                step.effect = Effect::Unknown(why.into());
+                step.cautions.push(Caution { why: why.into(), word: None });
             }
             let lost =
                 |touch: &Touch| touch.kind == TouchKind::Repository && touch.scopes.is_none();
@@ -216,6 +290,11 @@ impl Commands {
         access.known &= !self.steps.is_empty();
         access.runs = Some(Arc::new(self));
         access
+    }
+
+    /// Every git among them only reads.
+    pub fn git_only_reads(&self) -> bool {
+        self.steps.iter().all(|step| !step.git || step.effect == Effect::Reads)
     }
 
     pub fn runs_git(&self) -> bool {

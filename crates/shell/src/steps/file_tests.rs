@@ -76,7 +76,13 @@ fn file(word: &Word) -> Result<Touch, Miss> {
     match resolve(word, &[]) {
         Word::Literal(path) => {
             let named = options::readable(&path, TouchKind::File)?;
-            Ok(Touch { act: Act::Read, path: named.path, kind: named.kind, scopes: None })
+            Ok(Touch {
+                act: Act::Read,
+                path: named.path,
+                kind: named.kind,
+                scopes: None,
+                content: None,
+            })
         }
         _ => Err("it is not known which file it asks about".into()),
     }

@@ -171,7 +171,7 @@ impl Found<'_> {
         }
         if paths == 0 {
             let (act, kind) = (Act::Read, TouchKind::Names);
-            self.touches.push(Touch { act, path: ".".into(), kind, scopes: None });
+            self.touches.push(Touch { act, path: ".".into(), kind, scopes: None, content: None });
         }
         from + paths
     }

@@ -55,7 +55,8 @@ impl Walk {
 
     fn run_file(&mut self, index: usize, path: &str) {
         let path = options::written(path);
-        let touch = Touch { act: Act::Run, path, kind: TouchKind::File, scopes: None };
+        let touch =
+            Touch { act: Act::Run, path, kind: TouchKind::File, scopes: None, content: None };
         self.change(index, |step| step.touches.push(touch));
     }
 

@@ -42,7 +42,7 @@ pub fn steps(text: &str) -> Commands {
 
 /// How texts are read here, the whole and the ones nested in it.
 fn read(text: &str) -> Result<Script, Opaque> {
-    crate::parse(text)
+    crate::agreed(text)
 }
 
 /// The same for a text that has been read.

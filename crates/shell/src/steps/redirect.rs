@@ -69,7 +69,13 @@ impl Walk {
         }
         let act = if writes { Act::Redirect } else { Act::Read };
         self.change(index, |step| {
-            step.touches.push(Touch { act, path: options::written(path), kind, scopes: None });
+            step.touches.push(Touch {
+                act,
+                path: options::written(path),
+                kind,
+                scopes: None,
+                content: None,
+            });
             let becomes = if writes { Effect::Writes } else { Effect::Reads };
             match step.effect {
                 Effect::Reads if writes => step.effect = becomes,

@@ -1,6 +1,6 @@
 //! What commands see of the environment, and what keeps git from running programs that a repository names.
 
-use ostler_core::permission::Workspace;
+use ostler_core::permission::{Commands, Workspace};
 use ostler_shell::{CLEARED_ENV, GIT_OVERRIDES};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -44,8 +44,23 @@ impl Environment {
         with(&self.base, git(GIT_OVERRIDES).chain([path]))
     }
 
+    /// For commands that somebody allowed, where every git among them only reads.
+    pub fn with_reading_git(&self) -> Variables {
+        with(&self.base, git(GIT_OVERRIDES))
+    }
+
     pub fn for_others(&self) -> Variables {
         with(&self.base, git(&GIT_ALWAYS))
+    }
+
+    /// Where such commands find their programs.
+    pub fn programs(&self, commands: &Commands) -> &OsStr {
+        let path = self.base.iter().find(|(name, _)| name == "PATH");
+        match path {
+            _ if commands.only_reads() => &self.outside,
+            Some((_, path)) => path,
+            None => OsStr::new(DEFAULT_PATH),
+        }
     }
 }
 

@@ -1,68 +1,16 @@
-//! What a command would touch: proved, with the files it reads, or unknown.
+//! What patterns over file names stand for, and what an exit code says.
 
-use super::git;
-use crate::workspace::Files;
 use ostler_core::permission::script::{Script, Stage, Word};
-use ostler_core::permission::{Access, Commands, PathScope};
-use ostler_shell::{Proof, ReadKind, ReadPath};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Names a pattern may stand for; a wider one is not expanded here.
 const MAX_NAMES: usize = 200;
 /// Names looked at to expand it.
 const MAX_LOOKS: usize = 20_000;
 
-/// A command whose text is proved to change nothing. That holds whatever the files are by the time it runs.
-pub struct Proved {
-    reads: Vec<ReadPath>,
-    /// It runs git, which must be kept from running what a repository names.
-    pub git: bool,
-}
-
-pub fn prove(command: &str) -> Option<Proved> {
-    match ostler_shell::prove(command) {
-        Proof::Harmless { reads, git } => Some(Proved { reads, git }),
-        Proof::Unproved { .. } => None,
-    }
-}
-
 /// Exit code 1 of a proved command means "no", not "failed".
 pub fn one_is_an_answer(command: &str) -> bool {
     ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script))
-}
-
-/// Known only if it is proved, every file it reads can be named, and git would find nothing but a plain repository
-/// inside the workspace.
-pub fn access(command: &str, proved: Option<&Proved>, files: &Files) -> Access {
-    let runs = Some(Arc::new(Commands { text: command.to_owned(), ..Commands::default() }));
-    let reads = proved.and_then(|proved| {
-        let scopes: Option<Vec<_>> = proved.reads.iter().map(|read| scopes(read, files)).collect();
-        let mut scopes = scopes?.concat();
-        if proved.git {
-            // Its history holds every file, so a rule about one of them is a rule about all of it.
-            let workspace = files.workspace();
-            let repository = git::repository(&workspace.cwd, workspace).ok()?;
-            scopes.extend(repository.map(PathScope::Tree));
-        }
-        Some(scopes)
-    });
-    match reads {
-        Some(reads) => Access { reads, runs, ..Access::nothing() },
-        None => Access { runs, ..Access::unknown() },
-    }
-}
-
-fn scopes(read: &ReadPath, files: &Files) -> Option<Vec<PathScope>> {
-    match read.kind {
-        ReadKind::File => Some(vec![PathScope::File(files.resolve(&read.path).ok()?)]),
-        ReadKind::Tree => Some(vec![PathScope::Tree(files.resolve(&read.path).ok()?)]),
-        ReadKind::Glob => {
-            let names = expand(&files.workspace().cwd, &read.path)?;
-            let resolve = |path: PathBuf| files.resolve(path.to_str()?).ok().map(PathScope::Tree);
-            names.into_iter().map(resolve).collect()
-        }
-    }
 }
 
 /// Every name the shell could make of a pattern, and some more: hidden names are included, and `?` is taken for `*`.

@@ -1,13 +1,15 @@
 //! Where the paths of a command lead on this disk, as they would if it ran now.
 
-use super::environment::DEFAULT_PATH;
 use super::{git, judge};
 use crate::workspace::Files;
 use ostler_core::permission::{PathScope, Places, TouchKind};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+
+/// Larger files are not compared: an approval to run one holds for once.
+const MAX_RUN: u64 = 4 << 20;
 
 /// The disk's answer. Nothing is remembered: each question looks again.
 pub struct Disk<'a> {
@@ -17,10 +19,8 @@ pub struct Disk<'a> {
 }
 
 impl<'a> Disk<'a> {
-    /// The environment is that of the commands.
-    pub fn new(files: &'a Files, environment: &[(OsString, OsString)]) -> Self {
-        let path = environment.iter().find(|(name, _)| name == "PATH");
-        let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
+    /// The path is that of the commands.
+    pub fn new(files: &'a Files, path: &OsStr) -> Self {
         let folders = path.as_bytes().split(|byte| *byte == b':');
         let programs = folders.map(|folder| PathBuf::from(OsStr::from_bytes(folder))).collect();
         Disk { files, programs }
@@ -129,6 +129,10 @@ impl Places for Disk<'_> {
 
     fn exists(&self, path: &Path) -> bool {
         self.files.may_exist(path)
+    }
+
+    fn content(&self, path: &Path) -> Option<String> {
+        self.files.load(path, MAX_RUN).ok().flatten().map(|content| content.hash)
     }
 }
 
