@@ -51,7 +51,7 @@ pub fn check(case: &Case) -> Decision {
         home: case.home.clone(),
         ..Workspace::default()
     };
-    match crate::rule_sets::named_or_given(&case.rules, &workspace) {
+    match crate::rule_sets::rule_set(&case.rules, &workspace) {
         Ok(policy) => judge(&case.tool, &case.input, &policy, Mode::Default, &workspace).decision,
         Err(why) => asks(format!("the rules cannot be used: {why}")),
     }

@@ -80,6 +80,6 @@ pub use ostler_engine::{Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
 pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
 pub use ostler_store::Fault;
-pub use rule_sets::rule_matches;
+pub use rule_sets::{rule_matches, rule_set};
 pub use session::list_sessions;
 pub use system::{is_uuid, new_uuid, now_ms, now_text};

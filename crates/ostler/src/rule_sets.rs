@@ -12,7 +12,7 @@ use std::path::Path;
 const SEED: &str = include_str!("../../../fixtures/corpus/seed-permissions.yaml");
 
 /// `"seed"`, `"default"`, or a set as `permissions.yaml` or a settings file would hold it.
-pub(crate) fn named_or_given(rules: &Value, workspace: &Workspace) -> Result<Policy, String> {
+pub fn rule_set(rules: &Value, workspace: &Workspace) -> Result<Policy, String> {
     let anchors = Anchors { cwd: &workspace.cwd, home: &workspace.home, settings: &workspace.cwd };
     let check = |kind: Kind, rule: &Rule, text: &str| rule_matches(kind, rule, text, workspace);
     let tier = Tier::CommandLine;

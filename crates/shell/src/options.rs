@@ -103,8 +103,12 @@ impl<'a> Parsed<'a> {
                 Word::Dynamic { why, source, .. } => {
                     return Err(format!("{source} is {}", why.name()).into());
                 }
+                // Whoever looks the pattern up sees whether it stands for a name that begins like an option.
                 Word::Glob(pattern)
-                    if self.dashes || self.program.any_option || cannot_be_option(pattern) =>
+                    if self.dashes
+                        || self.program.any_option
+                        || cannot_be_option(pattern)
+                        || pattern.starts_with(['*', '?']) =>
                 {
                     self.operands.push((index, word));
                 }

@@ -252,6 +252,16 @@ impl CommandRegex {
         self.commands(&joined(step.compared())) || self.commands(&joined(&step.words))
     }
 
+    /// The program is spelled out: with a longer name it would not match.
+    pub fn names_program(&self, step: &Step) -> bool {
+        let mut words = step.compared().to_vec();
+        match words.first_mut() {
+            Some(Word::Literal(name)) => name.push('x'),
+            _ => return false,
+        }
+        !self.commands(&joined(&words))
+    }
+
     /// Anywhere in the words.
     pub fn mentions(&self, step: &Step) -> bool {
         self.anywhere.is_match(&joined(step.compared())) || self.mentions_text(&joined(&step.words))

@@ -36,6 +36,8 @@ pub struct Step {
     pub position: Position,
     /// The folders it has changed to since the start, in order; none if that is not known.
     pub folder: Option<Vec<String>>,
+    /// Where that leads. None: not looked up yet, or it cannot be told.
+    pub place: Option<PathBuf>,
     pub effect: Effect,
     /// Files it names, as far as its effect says so.
     pub touches: Vec<Touch>,
@@ -239,8 +241,10 @@ impl Commands {
                 step.effect = Effect::Unknown(why.clone());
                 step.cautions.push(Caution { why, word: Some(0) });
             }
+            let folder = step.folder.as_deref();
+            let found = folder.and_then(|at| places.look_up(at, ".", TouchKind::Names));
+            step.place = found.and_then(|found| found.first().map(|scope| scope.path().to_owned()));
             for touch in &mut step.touches {
-                let folder = step.folder.as_deref();
                 touch.scopes = folder.and_then(|at| places.look_up(at, &touch.path, touch.kind));
                 if touch.act == Act::Run {
                     let path = touch.scopes.as_deref().and_then(<[PathScope]>::first);
@@ -254,12 +258,11 @@ impl Commands {
                 step.effect = Effect::Unknown(why.into());
                 step.cautions.push(Caution { why: why.into(), word: None });
             }
-            let lost =
-                |touch: &Touch| touch.kind == TouchKind::Repository && touch.scopes.is_none();
-            if step.git && step.effect == Effect::Reads && step.touches.iter().any(lost) {
-                step.effect = Effect::Unknown(
-                    "the repository git finds there is not a plain one in the workspace".into(),
-                );
+            let plain = || folder.and_then(|at| places.look_up(at, "", TouchKind::Repository));
+            if step.git && step.effect == Effect::Reads && plain().is_none() {
+                let why = "the repository git finds there is not a plain one in the workspace";
+                step.effect = Effect::Unknown(why.into());
+                step.cautions.push(Caution { why: why.into(), word: None });
             }
         }
     }

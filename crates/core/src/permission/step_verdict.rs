@@ -173,6 +173,11 @@ fn allowed(scene: Scene<'_>, step: &Step) -> Result<Reason, String> {
         Matcher::Command(pattern) => pattern.is_exact(),
         _ => false,
     });
+    let moved = step.folder.as_ref().is_none_or(|folder| !folder.is_empty());
+    let inside = || step.place.as_ref().is_some_and(|place| scene.workspace.contains(place));
+    if rule.is_some() && !exact && moved && !inside() {
+        return Err("it runs in a folder that is not known to be in the workspace".into());
+    }
     if let Some(name) = step.variables.first().filter(|_| !exact) {
         return Err(format!("it sets {name}, which may change what runs"));
     }
@@ -228,7 +233,10 @@ fn vouches(rule: &Rule, step: &Step) -> bool {
             let vouched = step.cautions.iter().all(|c| c.word.is_some_and(spelled));
             pattern.matches(step.compared()) && literal && (vouched || pattern.is_exact())
         }
-        Matcher::Regex(regex) => regex.matches(step) && literal && step.cautions.is_empty(),
+        Matcher::Regex(regex) => {
+            let certain = proved || regex.names_program(step);
+            regex.matches(step) && literal && certain && step.cautions.is_empty()
+        }
         Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) => false,
     }
 }

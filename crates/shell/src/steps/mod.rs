@@ -36,8 +36,23 @@ use ostler_core::permission::script::{Opaque, Script};
 pub fn steps(text: &str) -> Commands {
     match read(text) {
         Ok(script) => steps_of(text, &script),
-        Err(opaque) => Commands::opaque(text, opaque.to_string(), suspects::of(text, &[])),
+        Err(opaque) => doubtful(text, &opaque),
     }
+}
+
+/// What only one reader understands may make an answer stricter; with its doubt it allows nothing.
+fn doubtful(text: &str, opaque: &Opaque) -> Commands {
+    let alone = match opaque {
+        Opaque::TooLong { .. } | Opaque::TooDeep => None,
+        _ => crate::read::read(text).ok(),
+    };
+    let mut commands = alone.map_or_else(
+        || Commands { text: text.to_owned(), ..Commands::default() },
+        |reading| steps_of(text, &reading.script),
+    );
+    commands.doubts.insert(0, opaque.to_string());
+    commands.suspects = suspects::of(text, &commands.steps);
+    commands
 }
 
 /// How texts are read here, the whole and the ones nested in it.

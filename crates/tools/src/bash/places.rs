@@ -71,8 +71,17 @@ impl<'a> Disk<'a> {
     }
 
     fn matched(&self, at: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
+        // A program would take such a name for an option.
+        let bare = pattern.starts_with(['*', '?']);
         let pattern = self.with_home(pattern)?;
         let names = judge::expand(at, pattern.to_str()?)?;
+        let is_option = |name: &PathBuf| {
+            let first = name.strip_prefix(at).ok().and_then(|below| below.iter().next());
+            first.is_some_and(|first| first.as_bytes().starts_with(b"-"))
+        };
+        if bare && names.iter().any(is_option) {
+            return None;
+        }
         let each: Option<Vec<_>> = names.iter().map(|name| self.both(at, name)).collect();
         Some(each?.concat())
     }
