@@ -14,6 +14,10 @@ const RESERVED: [&str; 14] = [
     "in", "]]",
 ];
 
+pub(super) fn is_reserved(word: &str) -> bool {
+    ENDS.contains(&word) || RESERVED.contains(&word)
+}
+
 impl<'a> Reader<'a> {
     pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.at + ahead).copied()
@@ -98,7 +102,7 @@ impl<'a> Reader<'a> {
         if word.ends_with('\\') && self.byte(word.len()) == Some(b'\n') {
             return self.reserved_over_lines(word);
         }
-        Ok((ENDS.contains(&word) || RESERVED.contains(&word)).then_some(word))
+        Ok(is_reserved(word).then_some(word))
     }
 
     fn reserved_over_lines(&self, word: &str) -> Read<Option<&'a str>> {
