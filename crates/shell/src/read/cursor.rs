@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
     fn reserved_over_lines(&self, word: &str) -> Read<Option<&'a str>> {
         let start = word.trim_end_matches('\\');
         let could = |name: &&str| name.starts_with(start);
-        if ENDS.iter().any(|name| could(&name)) || RESERVED.iter().any(|name| could(&name)) {
+        if ENDS.iter().any(could) || RESERVED.iter().any(could) {
             return Err(ambiguous("a word over two lines that could be reserved"));
         }
         Ok(None)

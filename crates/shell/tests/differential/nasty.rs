@@ -146,7 +146,7 @@ fn spoiled(random: &mut Random) -> String {
     let mut text = benign::line(random);
     // What was a condition that ends a loop might become one that does not.
     if text.contains("while") {
-        return text;
+        return nested(random, text);
     }
     for _ in 0..1 + random.below(2) {
         let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
@@ -165,7 +165,18 @@ fn spoiled(random: &mut Random) -> String {
             break;
         }
     }
-    text
+    nested(random, text)
+}
+
+/// Bash writes what stands in a substitution out and reads it again.
+fn nested(random: &mut Random, text: String) -> String {
+    match random.below(8) {
+        0 => format!("echo $( {text} )"),
+        1 => format!("prog \"$( {text}\n)\" q"),
+        2 => format!("{{ {text}\n}}"),
+        3 => format!("cat <<E\n$({text}\n)\nE\n"),
+        _ => text,
+    }
 }
 
 fn soup(random: &mut Random) -> String {
@@ -186,10 +197,5 @@ fn soup(random: &mut Random) -> String {
     if random.percent(40) {
         text.push_str(random.pick(&["; beta z", "\nbeta z", " && beta z", " | beta z"]));
     }
-    match random.below(6) {
-        0 => format!("echo $( {text} )"),
-        1 => format!("prog \"$( {text}\n)\" q"),
-        2 => format!("{{ {text}\n}}"),
-        _ => text,
-    }
+    nested(random, text)
 }
