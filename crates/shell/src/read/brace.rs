@@ -53,7 +53,11 @@ pub(super) fn expand(list: &[Piece]) -> Expanded {
         return Expanded::Same;
     }
     for pair in units.windows(2) {
-        if let [Unit::Piece(Piece::Part(Part::Parameter { .. }, _)), Unit::Char('{')] = pair {
+        if let [
+            Unit::Piece(Piece::Part(Part::Parameter { quoted: false, .. }, _)),
+            Unit::Char('{'),
+        ] = pair
+        {
             return Expanded::Unclear;
         }
     }

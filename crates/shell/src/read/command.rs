@@ -23,7 +23,7 @@ impl Reader<'_> {
         match self.reserved()? {
             None => self.simple(),
             // Behind a pipe it is the program.
-            Some("time" | "in" | "]]") => self.simple(),
+            Some("time") => self.simple(),
             Some(word) => self.compound(word),
         }
     }
@@ -58,6 +58,7 @@ impl Reader<'_> {
             let word = self.word(Kind::Plain)?;
             self.not_a_descriptor(&word)?;
             if first {
+                self.not_reserved_again(&word, &command)?;
                 declares = word.bare().is_some_and(|name| DECLARING.contains(&name));
             }
             self.fields(word, &mut command.words)?;
@@ -67,6 +68,18 @@ impl Reader<'_> {
         } else {
             Ok(Stage::Simple(command))
         }
+    }
+
+    /// Bash writes a substitution out and reads it again, redirections last; then the word is reserved.
+    fn not_reserved_again(&self, word: &super::word::Pieces, command: &Command) -> Read<()> {
+        if self.frame.nested
+            && !command.redirects.is_empty()
+            && command.assignments.is_empty()
+            && word.bare().is_some_and(super::cursor::is_reserved)
+        {
+            return Err(ambiguous("a reserved word behind a redirection"));
+        }
+        Ok(())
     }
 
     /// `{name}>file` opens a descriptor of the shell's choice.

@@ -281,6 +281,10 @@ impl Reader<'_> {
 
     fn coprocess(&mut self) -> Read<Stage> {
         self.expect("coproc")?;
+        if self.frame.nested {
+            // Bash writes the command out and reads it again, with a name that was not there.
+            return Err(ambiguous("coproc inside a substitution"));
+        }
         self.enter()?;
         self.blanks();
         let start = self.at;

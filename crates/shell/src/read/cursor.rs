@@ -14,6 +14,10 @@ const RESERVED: [&str; 14] = [
     "in", "]]",
 ];
 
+pub(super) fn is_reserved(word: &str) -> bool {
+    ENDS.contains(&word) || RESERVED.contains(&word)
+}
+
 impl<'a> Reader<'a> {
     pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.at + ahead).copied()
@@ -98,13 +102,13 @@ impl<'a> Reader<'a> {
         if word.ends_with('\\') && self.byte(word.len()) == Some(b'\n') {
             return self.reserved_over_lines(word);
         }
-        Ok((ENDS.contains(&word) || RESERVED.contains(&word)).then_some(word))
+        Ok(is_reserved(word).then_some(word))
     }
 
     fn reserved_over_lines(&self, word: &str) -> Read<Option<&'a str>> {
         let start = word.trim_end_matches('\\');
         let could = |name: &&str| name.starts_with(start);
-        if ENDS.iter().any(|name| could(&name)) || RESERVED.iter().any(|name| could(&name)) {
+        if ENDS.iter().any(could) || RESERVED.iter().any(could) {
             return Err(ambiguous("a word over two lines that could be reserved"));
         }
         Ok(None)

@@ -26,7 +26,12 @@ impl Reader<'_> {
                 let expression = self.arithmetic(Close::Bracket)?;
                 (Part::Arithmetic { expression, quoted }, Dynamic::Arithmetic)
             }
-            (Some(b'{'), _) => (self.braced_parameter(quote)?, Dynamic::Parameter),
+            (Some(b'{'), _) => {
+                let part = self.braced_parameter(quote)?;
+                // What follows cannot become part of the name.
+                list.extend([Piece::Part(part, Dynamic::Parameter), Piece::Quoted(String::new())]);
+                return Ok(());
+            }
             (Some(b'\\'), Some(b'\n')) => return Err(ambiguous("a line that ends in a dollar")),
             (Some(b'\''), _) if !quoted => return self.ansi_quoted(list),
             (Some(b'"'), _) if !quoted => {

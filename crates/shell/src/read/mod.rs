@@ -249,5 +249,8 @@ fn ambiguous(what: &str) -> Opaque {
 }
 
 #[cfg(test)]
+#[path = "show_tests.rs"]
+mod show;
+#[cfg(test)]
 #[path = "read_tests.rs"]
 mod tests;
