@@ -14,7 +14,7 @@ struct Careful {
     letters: &'static str,
     /// Without dashes; beginnings of them count.
     long: &'static [&'static str],
-    /// Operands.
+    /// The first operand.
     words: &'static [&'static str],
     /// Operands that begin so.
     begins: &'static [&'static str],
@@ -315,9 +315,15 @@ impl Careful {
             let text = word.literal().unwrap_or_default();
             (text != "--").then_some((at, text))
         });
+        let first =
+            words.iter().skip(from).position(|w| w.literal().is_none_or(|w| !w.starts_with('-')));
+        let first = first.map(|at| at + from);
         let bundled = |at: usize| matches!(name, "tar" | "gtar" | "bsdtar") && at == from;
         literals
-            .filter(|(at, text)| self.is_careful(text, bundled(*at)))
+            .filter(|(at, text)| {
+                self.is_careful(text, bundled(*at))
+                    || first == Some(*at) && self.words.contains(text)
+            })
             .map(|(at, text)| {
                 caution(at, format!("{text} makes {name} do more than its name says"))
             })
@@ -338,10 +344,7 @@ impl Careful {
                 }
             },
             None if bundled => text.contains(|c| self.letters.contains(c)),
-            None => {
-                self.words.contains(&text)
-                    || self.begins.iter().any(|start| text.starts_with(start))
-            }
+            None => self.begins.iter().any(|start| text.starts_with(start)),
         }
     }
 }

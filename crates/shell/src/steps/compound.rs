@@ -28,10 +28,15 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             }
             settle(walk, &before);
         }
-        Compound::While { condition, body, .. } => looped(walk, |walk| {
-            walk.script(condition, inner);
-            walk.script(body, inner);
-        }),
+        Compound::While { until, condition, body } => {
+            if is_constant(condition, *until) {
+                walk.doubt("a loop has no end of its own");
+            }
+            looped(walk, |walk| {
+                walk.script(condition, inner);
+                walk.script(body, inner);
+            });
+        }
         Compound::For { variable, values, body } => {
             if let Some(values) = values {
                 loose(walk, values, at);
@@ -78,6 +83,21 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             evaluated(walk, expression, At { inside: Some(index), ..at });
         }
     }
+}
+
+/// `while true`, `while :`, `until false`.
+fn is_constant(condition: &Script, until: bool) -> bool {
+    let [Item { first, rest, .. }] = condition.items.as_slice() else { return false };
+    let name = match first.stages.as_slice() {
+        [Stage::Simple(command)] => command.words.first().and_then(Word::literal),
+        _ => None,
+    };
+    rest.is_empty()
+        && match name {
+            Some("true" | ":") => until == first.negated,
+            Some("false") => until != first.negated,
+            _ => false,
+        }
 }
 
 /// What follows a branch that changed the folder is not known to run in either.

@@ -27,6 +27,13 @@ pub(super) fn judge(words: &[Word]) -> Verdict {
     verdict
 }
 
+/// Only [`GIT_PRELUDE`](crate::GIT_PRELUDE) keeps it from running what the configuration names.
+pub(super) fn needs_guard(words: &[Word]) -> bool {
+    let at = Globals::default().read(words);
+    let sub = words.get(at).and_then(Word::literal);
+    matches!(sub, Some("diff" | "log" | "show" | "status" | "blame"))
+}
+
 /// Options before the subcommand.
 #[derive(Default)]
 struct Globals {

@@ -15,6 +15,13 @@ impl Walk {
     /// Judges the command of a step, and adds what it starts.
     pub(super) fn run(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
         let Some(first) = words.first() else { return };
+        if *first == Word::Glob("[".into()) {
+            // A bracket that is never closed matches nothing but itself.
+            let mut plain = words.to_vec();
+            plain.iter_mut().take(1).for_each(|word| *word = Word::Literal("[".into()));
+            self.leaf(index, "[", &plain);
+            return self.change(index, |step| step.normal = plain);
+        }
         let Word::Literal(program) = resolve(first, &[]) else {
             self.doubt("a program is named by something that only the shell knows");
             return self.unknown(index, "it is not known which program it is", None);
@@ -174,7 +181,11 @@ impl Walk {
             _ => None,
         });
         match given {
-            Some(text) => self.apart(|walk| walk.joined(index, std::slice::from_ref(text))),
+            Some(text) => self.apart(|walk| {
+                walk.past += 1;
+                walk.joined(index, std::slice::from_ref(text));
+                walk.past -= 1;
+            }),
             None if words.len() > 1 => self.doubt("what another user would run is not known"),
             None => {}
         }
@@ -219,7 +230,10 @@ impl Walk {
         };
         self.apart(|walk| {
             let same = name == "bash" || matches!(name, "sh" | "dash") && is_same_in_sh(&text);
-            if walk.text(index, &text) && plain && same {
+            walk.past += 1;
+            let read = walk.text(index, &text);
+            walk.past -= 1;
+            if read && plain && same {
                 walk.change(index, |step| step.transparent = true);
             } else {
                 let why = "it starts a shell that may read the text differently";
@@ -235,6 +249,11 @@ impl Walk {
         let mut verdict = super::judge::Verdict::default();
         for variant in &variants {
             verdict.join(super::judge::judge(name, variant, folder.as_deref()));
+        }
+        let guarded = self.past == 0 && words.first().and_then(Word::literal) == Some("git");
+        if verdict.git && !guarded && super::git::needs_guard(words) {
+            verdict.git = false;
+            verdict.effect = Effect::Unknown("git may run what its configuration names".into());
         }
         if let Some(why) = verdict.shadows.take() {
             self.shadows.everything(&why);

@@ -77,5 +77,11 @@ pub fn steps_of(text: &str, script: &Script) -> Commands {
 #[path = "hand.rs"]
 mod hand;
 #[cfg(test)]
+#[path = "language_tests.rs"]
+mod language_tests;
+#[cfg(test)]
 #[path = "steps_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod words_tests;

@@ -34,6 +34,8 @@ pub(super) struct Walk {
     pub(super) bindings: Bindings,
     level: usize,
     pub(super) wraps: usize,
+    /// How many of them are programs or shells: functions of this shell do not reach what they start.
+    pub(super) past: usize,
     /// Bytes of nested texts read so far.
     pub(super) nested: usize,
 }
@@ -49,6 +51,7 @@ impl Walk {
             bindings: Bindings::of(text),
             level: 0,
             wraps: 0,
+            past: 0,
             nested: 0,
         }
     }

@@ -128,6 +128,9 @@ impl Bindings {
 /// A word that is known after all: the home folder, the working directory, or a loop variable stands in it.
 pub(super) fn resolve(word: &Word, chosen: &[(&str, &Word)]) -> Word {
     let Word::Dynamic { parts, .. } = word else { return word.clone() };
+    if parts.is_empty() {
+        return word.clone();
+    }
     let whole = |name: &str| chosen.iter().find(|(known, _)| *known == name).map(|(_, word)| *word);
     if let [Part::Parameter { name, form: Form::Value, quoted: true, .. }] = parts.as_slice()
         && let Some(value) = whole(name)
@@ -158,7 +161,7 @@ pub(super) fn resolve(word: &Word, chosen: &[(&str, &Word)]) -> Word {
     }
     // `~x` and `.x` would be other names.
     let joined = parts.get(1).is_some_and(|part| match part {
-        Part::Literal(literal) => !literal.starts_with('/'),
+        Part::Literal(literal) => !literal.is_empty() && !literal.starts_with('/'),
         _ => true,
     });
     let replaced = match parts.first() {
@@ -215,9 +218,10 @@ impl Walk {
                     Form::Evaluated => {
                         self.doubt(format!("the shell evaluates what {} says", shown(source)))
                     }
-                    Form::Set => {
-                        self.shadows.assigned(name);
+                    Form::Set if self.shadows.assigned(name) => {
+                        self.doubt(format!("{} sets {name}", shown(source)))
                     }
+                    Form::Set => {}
                 }
                 scripts.iter().for_each(|script| self.substitution(script, at));
             }

@@ -27,7 +27,9 @@ impl Walk {
             "xargs" => self.xargs(index, words, redirects),
             "watch" => {
                 if let Some(start) = self.start(index, &WATCH, words) {
+                    self.past += 1;
                     self.joined(index, words.get(start..).unwrap_or_default());
+                    self.past -= 1;
                 }
             }
             "command" if looks_up(words) => {
@@ -61,9 +63,11 @@ impl Walk {
             return self.unknown(index, "what it starts was not looked at", None);
         }
         self.wraps += 1;
+        self.past += 1;
         let at = At { inside: Some(index), position: Position::Wrapped };
         let inner = self.push(words.to_vec(), at);
         self.run(inner, words, redirects);
+        self.past -= 1;
         self.wraps -= 1;
     }
 
@@ -251,7 +255,7 @@ impl Env {
         let mut found = Env::default();
         let mut at = 1;
         while let Some(word) = words.get(at) {
-            let Word::Literal(text) = resolve(word, &[]) else { break };
+            let Word::Literal(text) = resolve(word, &[]) else { return None };
             let next = |at: usize| words.get(at + 1).and_then(Word::literal).map(str::to_owned);
             match text.as_str() {
                 "--" => {
