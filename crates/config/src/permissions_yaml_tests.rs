@@ -100,20 +100,20 @@ fn mistakes_are_told_with_their_line() {
 #[test]
 fn mistakes_found_by_the_parser_have_their_line_too() {
     let table = [
-        ("default: ask\nallways: []\n", 2, "allways"),
+        ("default: ask\nallways: []\n", 2, "`allways` is not known here, write one of version"),
         ("always_deny:\n  - pattern: a\n    resaon: b\n", 3, "resaon"),
         ("always_deny:\n  - pattern: a\n    examples: {mach: [x]}\n", 3, "mach"),
-        ("always_deny:\n  pattern: a\n", 2, ""),
-        ("always_deny:\n  - just text\n", 2, ""),
-        ("always_deny:\n  - pattern: [a]\n", 2, ""),
+        ("always_deny:\n  pattern: a\n", 2, "a list"),
+        ("always_deny:\n  - just text\n", 2, "keys"),
+        ("always_deny:\n  - pattern: [a]\n", 2, "a text"),
         ("always_deny:\n  - pattern: 5\n", 2, "quot"),
         ("always_deny:\n  - pattern: true\n", 2, "quot"),
-        ("version: one\n", 1, ""),
+        ("version: one\n", 1, "a whole number"),
         ("version: -1\n", 1, ""),
-        ("default: [ask]\n", 1, ""),
-        ("allow: Bash(ls)\n", 1, ""),
+        ("default: [ask]\n", 1, "a text"),
+        ("allow: Bash(ls)\n", 1, "a list"),
         ("allow:\n  - {a: b}\n", 2, ""),
-        ("default: ask\n\ndefault: deny\n", 3, "default"),
+        ("default: ask\n\ndefault: deny\n", 3, "\"default\" stands there twice, keep one"),
         ("deny: [a]\nask: []\ndeny: []\n", 3, "deny"),
         ("always_deny:\n  - pattern: a\n    pattern: b\n", 3, "pattern"),
         ("always_deny:\n  - pattern: '^ls('\n", 2, "is not a regular expression"),
@@ -131,7 +131,6 @@ fn mistakes_found_by_the_parser_have_their_line_too() {
     for (text, line, word) in table {
         let found = read(text).expect_err(text);
         let shown = found.to_string();
-        eprintln!("{shown}");
         assert!(shown.contains(word), "{text:?} gives {shown}");
         assert!(!shown.contains('\n') && !shown.contains("DuplicateKey"), "{shown}");
         assert_eq!(found.line, Some(line), "{text:?} gives {shown}");
