@@ -198,7 +198,7 @@ fn notice(path: &Path, wants: &[String]) -> String {
         named += &format!(" and {more} more");
     }
     one_line(&format!(
-        "{} {named}; ignored until you trust this folder: run `ostler --trust` or answer in a session",
+        "{} wants trust, it {named}; ignored until you trust this folder: run `ostler --trust` or answer in a session",
         path.display()
     ))
 }

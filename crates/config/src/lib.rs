@@ -12,6 +12,8 @@ mod places;
 mod project_env;
 mod project_files;
 pub mod settings_json;
+#[cfg(test)]
+mod test_ground;
 pub mod trust;
 
 pub use approvals::{FileApprovals, Kept};

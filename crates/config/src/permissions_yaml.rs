@@ -86,7 +86,7 @@ pub fn from_json(
     check: &Check<'_>,
 ) -> Result<Policy, ConfigError> {
     let raw = RawFile::deserialize(value)
-        .map_err(|error| ConfigError::new(file, None, error.to_string()))?;
+        .map_err(|error| ConfigError::new(file, None, said(&error.to_string())))?;
     Reading { file, named: None, anchors, tier, check }.policy(raw)
 }
 
@@ -103,10 +103,27 @@ pub fn default_policy(anchors: Anchors<'_>, check: &Check<'_>) -> Result<Policy,
     Ok(policy)
 }
 
-/// Without the place, which is said in front, and without hints for programmers.
+/// The parser's words, and ours for its commonest ones. The place is said in front.
 fn said(message: &str) -> String {
     let what = message.rsplit_once(" at line ").map_or(message, |(what, _)| what);
-    what.split(", set DuplicateKeyPolicy").next().unwrap_or(what).to_owned()
+    let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
+    let plain = [
+        ("expected sequence start", "there must be a list here, write - and an entry"),
+        ("expected mapping start", "there must be keys here, write one such as pattern: \"…\""),
+        ("expected string scalar", "there must be a text here, write it in quotes"),
+        ("invalid u64", "there must be a whole number here, write 1"),
+        ("multiple YAML documents", "there must be one document in a file, remove the line ---"),
+    ];
+    if let Some((_, ours)) = plain.iter().find(|(theirs, _)| what.starts_with(theirs)) {
+        return (*ours).to_owned();
+    }
+    if let Some(key) = what.strip_prefix("duplicate mapping key: ") {
+        return format!("\"{key}\" stands there twice, keep one");
+    }
+    match what.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected ")) {
+        Some((key, known)) => format!("{key} is not known here, write {known}"),
+        None => what.to_owned(),
+    }
 }
 
 fn line(place: &Location) -> Option<usize> {
