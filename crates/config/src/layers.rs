@@ -1,8 +1,19 @@
 //! Which files count, in which order, and what they come to.
+//!
+//! From low to high: built-in rules, the user's files, the project's, its local ones, `--settings`, managed ones. Lists
+//! are merged and deny and ask rules always count; of single values the highest wins, and the stricter `default`.
 
-use crate::{Check, ConfigError, Places, Untrusted};
-use ostler_core::permission::{Mode, Policy, Rule};
-use std::path::PathBuf;
+use crate::error::one_line;
+use crate::files::{MOST_BYTES, read_text};
+use crate::places::resolved;
+use crate::project_files::{ProjectFiles, tightening, tightens, wants};
+use crate::trust::{self, Accepted, Untrusted};
+use crate::{
+    Check, ConfigError, Places, Settings, approvals, default_policy, permissions_yaml,
+    settings_json,
+};
+use ostler_core::permission::{Anchors, Mode, Policy, Rule, Tier};
+use std::path::{Path, PathBuf};
 
 /// What is in force.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +34,175 @@ pub struct Loaded {
 
 /// # Errors
 /// On a file that is there and cannot be read or understood: nothing starts with half of its rules.
-pub fn load(_places: &Places, _check: &Check<'_>) -> Result<Loaded, ConfigError> {
-    Ok(Loaded::default())
+pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
+    let mut layers = Layers { places, check, loaded: Loaded::default(), read: Vec::new() };
+    layers.user()?;
+    layers.project()?;
+    if let Some(argument) = &places.settings_arg {
+        layers.argument(argument)?;
+    }
+    layers.managed()?;
+    Ok(layers.loaded)
 }
+
+struct Layers<'a> {
+    places: &'a Places,
+    check: &'a Check<'a>,
+    loaded: Loaded,
+    /// Files of the user that were read, resolved: none is read twice.
+    read: Vec<PathBuf>,
+}
+
+impl Layers<'_> {
+    /// `settings` is the folder that `/x` in a rule begins at.
+    fn anchors<'a>(&'a self, settings: &'a Path) -> Anchors<'a> {
+        Anchors { cwd: &self.places.cwd, home: &self.places.user_home, settings }
+    }
+
+    fn user(&mut self) -> Result<(), ConfigError> {
+        let places = self.places;
+        let home = &places.ostler_home;
+        let counts = places.sources.user;
+        let mut own = false;
+        if counts {
+            own = self.rules(&home.join("permissions.yaml"), home, Tier::User)?;
+        }
+        if !own {
+            let policy = default_policy(self.anchors(home), self.check)?;
+            self.loaded.policy.add(policy);
+        }
+        if counts {
+            for folder in places.claude_home.iter().chain([home]) {
+                self.settings(&folder.join("settings.json"), folder, Tier::User)?;
+            }
+            self.loaded.policy.allow.extend(approvals::rules(places)?);
+        }
+        Ok(())
+    }
+
+    fn managed(&mut self) -> Result<(), ConfigError> {
+        let Places { managed, project, .. } = self.places;
+        self.rules(&managed.join("permissions.yaml"), project, Tier::Managed)?;
+        self.settings(&managed.join("managed-settings.json"), project, Tier::Managed)
+    }
+
+    fn argument(&mut self, argument: &str) -> Result<(), ConfigError> {
+        let cwd = &self.places.cwd;
+        let (text, file) = if argument.trim_start().starts_with('{') {
+            (argument.to_owned(), PathBuf::from("--settings"))
+        } else {
+            let file = cwd.join(argument);
+            let text = read_text(&file, MOST_BYTES)?;
+            let missing = || ConfigError::new(&file, None, "there is no such file, name another");
+            (text.ok_or_else(missing)?, file)
+        };
+        let settings = settings_json::parse(&text, &file, self.anchors(cwd), Tier::CommandLine)?;
+        self.add(settings);
+        Ok(())
+    }
+
+    /// True if there is such a file.
+    fn rules(&mut self, file: &Path, folder: &Path, tier: Tier) -> Result<bool, ConfigError> {
+        self.misnamed(file);
+        let Some(text) = read_text(file, MOST_BYTES)? else { return Ok(false) };
+        let policy = permissions_yaml::parse(&text, file, self.anchors(folder), tier, self.check)?;
+        self.read.push(resolved(file));
+        self.loaded.policy.add(policy);
+        Ok(true)
+    }
+
+    fn settings(&mut self, file: &Path, folder: &Path, tier: Tier) -> Result<(), ConfigError> {
+        if self.read.contains(&resolved(file)) {
+            return Ok(());
+        }
+        let Some(text) = read_text(file, MOST_BYTES)? else { return Ok(()) };
+        let settings = settings_json::parse(&text, file, self.anchors(folder), tier)?;
+        self.read.push(resolved(file));
+        self.add(settings);
+        Ok(())
+    }
+
+    /// Rules that someone believes to be in force.
+    fn misnamed(&mut self, file: &Path) {
+        let other = file.with_extension("yml");
+        if other.exists() {
+            let what = format!("{} is not read, name it permissions.yaml", other.display());
+            self.loaded.warnings.push(one_line(&what));
+        }
+    }
+
+    fn project(&mut self) -> Result<(), ConfigError> {
+        let project = ProjectFiles::read(self.places, &self.read)?;
+        self.loaded.notices.extend(project.notices.iter().cloned());
+        if project.files.is_empty() {
+            return Ok(());
+        }
+        self.misnamed(&project.root.join(".ostler/permissions.yaml"));
+        let before = trust::accepted(self.places, &project.root)?;
+        let trusted = before.as_ref().is_some_and(|before| before.is(&Accepted::now(&project)));
+        let mut wanted = Vec::new();
+        for file in project.files.iter().filter(|file| file.counts(self.places)) {
+            let settings = file.settings(self.anchors(&self.places.project), self.check)?;
+            if trusted {
+                self.add(settings);
+            } else {
+                wanted.push((file.path.clone(), wants(&settings, self.loaded.mode)));
+                self.tighten(settings);
+            }
+        }
+        if !trusted {
+            self.loaded.untrusted = trust::untrusted(&project, wanted, before.as_ref());
+        }
+        let files = self.loaded.untrusted.iter().flat_map(|untrusted| &untrusted.files);
+        let notices: Vec<String> = files
+            .filter(|file| !file.wants.is_empty())
+            .map(|file| notice(&file.path, &file.wants))
+            .collect();
+        self.loaded.notices.extend(notices);
+        Ok(())
+    }
+
+    fn tighten(&mut self, settings: Settings) {
+        self.loaded.ignored.extend(settings.policy.allow.iter().cloned());
+        if let Some(mode) = settings.mode.filter(|mode| tightens(*mode, self.loaded.mode)) {
+            self.loaded.mode = Some(mode);
+        }
+        self.loaded.policy.add(tightening(settings.policy));
+        self.loaded.warnings.extend(settings.warnings);
+    }
+
+    fn add(&mut self, settings: Settings) {
+        let loaded = &mut self.loaded;
+        loaded.policy.add(settings.policy);
+        loaded.mode = settings.mode.or(loaded.mode);
+        loaded.model = settings.model.or(loaded.model.take());
+        for dir in settings.dirs {
+            if !loaded.dirs.contains(&dir) {
+                loaded.dirs.push(dir);
+            }
+        }
+        for (name, value) in settings.env {
+            loaded.env.retain(|(known, _)| *known != name);
+            loaded.env.push((name, value));
+        }
+        loaded.warnings.extend(settings.warnings);
+    }
+}
+
+/// Wants that a notice names.
+const MOST_NAMED: usize = 3;
+
+fn notice(path: &Path, wants: &[String]) -> String {
+    let mut named = wants.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if let Some(more) = wants.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        named += &format!(" and {more} more");
+    }
+    one_line(&format!(
+        "{} {named}; ignored until you trust this folder: run `ostler --trust` or answer in a session",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+#[path = "layers_tests.rs"]
+mod tests;

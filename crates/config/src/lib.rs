@@ -4,9 +4,13 @@
 
 pub mod approvals;
 mod error;
+mod files;
 pub mod layers;
+mod located;
 pub mod permissions_yaml;
 mod places;
+mod project_env;
+mod project_files;
 pub mod settings_json;
 pub mod trust;
 

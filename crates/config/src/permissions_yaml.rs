@@ -1,23 +1,77 @@
-//! `permissions.yaml`: text to rules.
+//! `permissions.yaml`: text to rules. Strict: what is not understood is an error with its line.
 
-use crate::{Check, ConfigError};
-use ostler_core::permission::{Anchors, Policy, Tier};
+use crate::error::{is_plain, one_line};
+use crate::{Check, ConfigError, Kind};
+use ostler_core::permission::{Anchors, Fallback, Policy, Rule, Source, Tier};
+use serde::Deserialize;
 use serde_json::Value;
+use serde_saphyr::options::MergeKeyPolicy;
+use serde_saphyr::{Location, Spanned};
 use std::path::Path;
 
 /// The rules that hold while the user has no `permissions.yaml`.
 pub const DEFAULT_PERMISSIONS: &str = include_str!("default-permissions.yaml");
 
+/// Rules in a file.
+const MOST_RULES: usize = 2000;
+/// Examples of a rule, of each sort.
+const MOST_EXAMPLES: usize = 50;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    version: Option<Spanned<u64>>,
+    default: Option<Spanned<String>>,
+    always_deny: Option<Vec<Spanned<RawRule>>>,
+    always_allow: Option<Vec<Spanned<RawRule>>>,
+    ask_user: Option<Vec<Spanned<RawRule>>>,
+    deny: Option<Vec<Spanned<String>>>,
+    ask: Option<Vec<Spanned<String>>>,
+    allow: Option<Vec<Spanned<String>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRule {
+    pattern: Option<Spanned<String>>,
+    rule: Option<Spanned<String>>,
+    reason: Option<String>,
+    tool: Option<Spanned<String>>,
+    examples: Option<RawExamples>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawExamples {
+    r#match: Option<Vec<Spanned<String>>>,
+    miss: Option<Vec<Spanned<String>>>,
+}
+
 /// # Errors
 /// On the first thing in the text that is not understood, with its line.
 pub fn parse(
-    _text: &str,
-    _file: &Path,
-    _anchors: Anchors<'_>,
-    _tier: Tier,
-    _check: &Check<'_>,
+    text: &str,
+    file: &Path,
+    anchors: Anchors<'_>,
+    tier: Tier,
+    check: &Check<'_>,
 ) -> Result<Policy, ConfigError> {
-    Ok(Policy::default())
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        no_schema: true,
+        merge_keys: MergeKeyPolicy::Error,
+        with_snippet: false,
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let raw: Option<RawFile> =
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+            let line = error.location().and_then(|place| line(&place)).unwrap_or(1);
+            ConfigError::new(file, line, said(&error.without_snippet().to_string()))
+        })?;
+    let raw = raw.ok_or_else(|| {
+        ConfigError::new(file, 1, "there is nothing in it, write rules or remove the file")
+    })?;
+    Reading { file, named: Some(file), anchors, tier, check }.policy(raw)
 }
 
 /// The same from a JSON value; `file` is what errors name.
@@ -25,13 +79,15 @@ pub fn parse(
 /// # Errors
 /// As `parse`, without lines.
 pub fn from_json(
-    _value: &Value,
-    _file: &Path,
-    _anchors: Anchors<'_>,
-    _tier: Tier,
-    _check: &Check<'_>,
+    value: &Value,
+    file: &Path,
+    anchors: Anchors<'_>,
+    tier: Tier,
+    check: &Check<'_>,
 ) -> Result<Policy, ConfigError> {
-    Ok(Policy::default())
+    let raw = RawFile::deserialize(value)
+        .map_err(|error| ConfigError::new(file, None, error.to_string()))?;
+    Reading { file, named: None, anchors, tier, check }.policy(raw)
 }
 
 /// The rules of `DEFAULT_PERMISSIONS`.
@@ -39,5 +95,176 @@ pub fn from_json(
 /// # Errors
 /// If an example in it does not hold by `check`.
 pub fn default_policy(anchors: Anchors<'_>, check: &Check<'_>) -> Result<Policy, ConfigError> {
-    parse(DEFAULT_PERMISSIONS, Path::new("permissions.yaml"), anchors, Tier::BuiltIn, check)
+    let file = Path::new("the default permissions");
+    let mut policy = parse(DEFAULT_PERMISSIONS, file, anchors, Tier::BuiltIn, check)?;
+    for rule in policy.deny.iter_mut().chain(&mut policy.ask).chain(&mut policy.allow) {
+        rule.source.file = None;
+    }
+    Ok(policy)
 }
+
+/// Without the place, which is said in front, and without hints for programmers.
+fn said(message: &str) -> String {
+    let what = message.rsplit_once(" at line ").map_or(message, |(what, _)| what);
+    what.split(", set DuplicateKeyPolicy").next().unwrap_or(what).to_owned()
+}
+
+fn line(place: &Location) -> Option<usize> {
+    usize::try_from(place.line()).ok().filter(|line| *line > 0)
+}
+
+struct Reading<'a> {
+    /// What errors name.
+    file: &'a Path,
+    /// What rules say they stand in.
+    named: Option<&'a Path>,
+    anchors: Anchors<'a>,
+    tier: Tier,
+    check: &'a Check<'a>,
+}
+
+impl Reading<'_> {
+    fn policy(&self, raw: RawFile) -> Result<Policy, ConfigError> {
+        if let Some(version) = raw.version.filter(|version| version.value != 1) {
+            let what = format!("version {} is not known, write 1", version.value);
+            return Err(self.wrong(&version.referenced, what));
+        }
+        let fallback = raw.default.map(|default| self.fallback(&default)).transpose()?;
+        let mut policy = Policy { fallback: fallback.unwrap_or_default(), ..Policy::default() };
+        policy.deny = self.list(Kind::Deny, raw.always_deny, raw.deny)?;
+        policy.ask = self.list(Kind::Ask, raw.ask_user, raw.ask)?;
+        policy.allow = self.list(Kind::Allow, raw.always_allow, raw.allow)?;
+        Ok(policy)
+    }
+
+    fn fallback(&self, default: &Spanned<String>) -> Result<Fallback, ConfigError> {
+        match default.value.as_str() {
+            "read" => Ok(Fallback::Read),
+            "ask" => Ok(Fallback::Ask),
+            "deny" => Ok(Fallback::Deny),
+            other => {
+                let what = format!("\"{other}\" is no default, write read, ask or deny");
+                Err(self.wrong(&default.referenced, what))
+            }
+        }
+    }
+
+    fn list(
+        &self,
+        kind: Kind,
+        entries: Option<Vec<Spanned<RawRule>>>,
+        texts: Option<Vec<Spanned<String>>>,
+    ) -> Result<Vec<Rule>, ConfigError> {
+        let mut rules = Vec::new();
+        for entry in entries.into_iter().flatten() {
+            rules.push(self.entry(kind, entry)?);
+            self.bound(&rules)?;
+        }
+        for text in texts.into_iter().flatten() {
+            rules.push(self.rule(&text)?);
+            self.bound(&rules)?;
+        }
+        Ok(rules)
+    }
+
+    fn bound(&self, rules: &[Rule]) -> Result<(), ConfigError> {
+        if rules.len() <= MOST_RULES {
+            return Ok(());
+        }
+        let line = rules.last().and_then(|rule| rule.source.line);
+        let what = format!("more than {MOST_RULES} rules in one list, write fewer and wider ones");
+        Err(ConfigError::new(self.file, line, what))
+    }
+
+    fn entry(&self, kind: Kind, entry: Spanned<RawRule>) -> Result<Rule, ConfigError> {
+        let Spanned { value: raw, referenced, .. } = entry;
+        let mut rule = match (raw.pattern, raw.rule, raw.tool) {
+            (Some(pattern), None, tool) => self.pattern(&pattern, tool)?,
+            (None, Some(rule), None) => self.rule(&rule)?,
+            (None, Some(_), Some(tool)) => {
+                let what = "a rule names its tool itself, leave out \"tool\"";
+                return Err(self.wrong(&tool.referenced, what));
+            }
+            (Some(_), Some(rule), _) => {
+                let what = "an entry is a pattern or a rule, write two entries";
+                return Err(self.wrong(&rule.referenced, what));
+            }
+            (None, None, _) => {
+                let what = "the entry has neither pattern nor rule, write one of them";
+                return Err(self.wrong(&referenced, what));
+            }
+        };
+        rule.reason =
+            raw.reason.map(|reason| one_line(reason.trim())).filter(|reason| !reason.is_empty());
+        self.examples(kind, &rule, raw.examples.unwrap_or_default())?;
+        Ok(rule)
+    }
+
+    fn pattern(
+        &self,
+        pattern: &Spanned<String>,
+        tool: Option<Spanned<String>>,
+    ) -> Result<Rule, ConfigError> {
+        self.readable(pattern)?;
+        if let Some(tool) = &tool {
+            let source = self.source(&tool.referenced);
+            let named = Rule::parse_at(&tool.value, self.anchors, source);
+            if !named.is_ok_and(|rule| rule.is_whole_tool(&tool.value)) {
+                let what = format!("\"{}\" is no tool, write a name such as Bash", tool.value);
+                return Err(self.wrong(&tool.referenced, what));
+            }
+        }
+        let tool = tool.map_or_else(|| "Bash".to_owned(), |tool| tool.value);
+        Rule::regex(&tool, &pattern.value, self.source(&pattern.referenced))
+            .map_err(|error| self.wrong(&pattern.referenced, error.to_string()))
+    }
+
+    fn rule(&self, text: &Spanned<String>) -> Result<Rule, ConfigError> {
+        self.readable(text)?;
+        Rule::parse_at(&text.value, self.anchors, self.source(&text.referenced))
+            .map_err(|error| self.wrong(&text.referenced, error.to_string()))
+    }
+
+    /// What a person sees of it is what it is.
+    fn readable(&self, text: &Spanned<String>) -> Result<(), ConfigError> {
+        let what = match text.value.as_str() {
+            text if text.trim().is_empty() => "the pattern is empty, write one or remove the entry",
+            text if !is_plain(text) => "there is an invisible character in it, write it as \\x..",
+            _ => return Ok(()),
+        };
+        Err(self.wrong(&text.referenced, what))
+    }
+
+    fn examples(&self, kind: Kind, rule: &Rule, raw: RawExamples) -> Result<(), ConfigError> {
+        let sorts = [(raw.r#match, true, "does not match"), (raw.miss, false, "matches")];
+        for (examples, wanted, found) in sorts {
+            for (n, example) in examples.into_iter().flatten().enumerate() {
+                if n >= MOST_EXAMPLES {
+                    let what = format!("more than {MOST_EXAMPLES} examples, keep the telling ones");
+                    return Err(self.wrong(&example.referenced, what));
+                }
+                if (self.check)(kind, rule, &example.value) != wanted {
+                    let what = format!(
+                        "the rule {} {found} its example \"{}\", mend the one or the other",
+                        rule.text(),
+                        example.value
+                    );
+                    return Err(self.wrong(&example.referenced, what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn source(&self, place: &Location) -> Source {
+        Source { tier: self.tier, file: self.named.map(Path::to_owned), line: line(place) }
+    }
+
+    fn wrong(&self, place: &Location, what: impl Into<String>) -> ConfigError {
+        ConfigError::new(self.file, line(place), what)
+    }
+}
+
+#[cfg(test)]
+#[path = "permissions_yaml_tests.rs"]
+mod tests;

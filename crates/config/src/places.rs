@@ -1,6 +1,9 @@
 //! Where the files are, as the caller says.
 
-use std::path::PathBuf;
+use crate::ConfigError;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub struct Places {
@@ -51,4 +54,29 @@ impl Sources {
         }
         Ok(sources)
     }
+}
+
+impl Places {
+    /// The project with every link resolved.
+    pub(crate) fn real_project(&self) -> Result<PathBuf, ConfigError> {
+        fs::canonicalize(&self.project).map_err(|error| {
+            let what = format!("the folder cannot be found ({error}), start in one that is there");
+            ConfigError::new(&self.project, None, what)
+        })
+    }
+
+    /// A home folder is no project: the files there are the user's own. Nor is the whole file system.
+    pub(crate) fn project_is_home(&self, real: &Path) -> bool {
+        let home = self.user_home.is_absolute().then(|| resolved(&self.user_home));
+        real.parent().is_none() || home.as_deref() == Some(real)
+    }
+}
+
+/// As far as it is there.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

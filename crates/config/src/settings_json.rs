@@ -1,7 +1,9 @@
-//! `settings.json`, as Claude Code writes it.
+//! `settings.json`, as Claude Code writes it. Lenient about what it does not use, strict about permissions.
 
 use crate::ConfigError;
-use ostler_core::permission::{Anchors, Mode, Policy, Tier};
+use crate::error::{is_plain, one_line};
+use crate::located::{Document, Located};
+use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,16 +18,297 @@ pub struct Settings {
     pub executable: bool,
     /// The same in words, one each: "has hooks".
     pub starts: Vec<String>,
+    /// The program that `apiKeyHelper` names.
+    pub key_helper: Option<String>,
     pub warnings: Vec<String>,
 }
+
+/// Keys whose value leads to programs being started, and what to call that.
+const STARTS: &[(&str, &str)] = &[
+    ("hooks", "has hooks"),
+    ("mcpServers", "starts MCP servers"),
+    ("enableAllProjectMcpServers", "starts MCP servers"),
+    ("enabledMcpjsonServers", "starts MCP servers"),
+    ("enabledPlugins", "turns on plugins"),
+    ("extraKnownMarketplaces", "adds sources of plugins"),
+    ("apiKeyHelper", "runs a program for the API key"),
+    ("statusLine", "runs a program for the status line"),
+    ("subagentStatusLine", "runs a program for the status line"),
+    ("fileSuggestion", "runs a program that suggests files"),
+    ("awsAuthRefresh", "runs a program for credentials"),
+    ("awsCredentialExport", "runs a program for credentials"),
+    ("gcpAuthRefresh", "runs a program for credentials"),
+    ("otelHeadersHelper", "runs a program for telemetry"),
+];
+
+/// Known keys that change nothing here.
+const UNUSED: &[&str] = &[
+    "$schema",
+    "advisorModel",
+    "agent",
+    "allowedHttpHookUrls",
+    "allowedMcpServers",
+    "alwaysThinkingEnabled",
+    "attribution",
+    "autoCompactEnabled",
+    "autoCompactWindow",
+    "autoMemoryEnabled",
+    "autoUpdatesChannel",
+    "availableModels",
+    "cleanupPeriodDays",
+    "companyAnnouncements",
+    "deniedMcpServers",
+    "disableAllHooks",
+    "disabledMcpjsonServers",
+    "effortLevel",
+    "fallbackModel",
+    "fastMode",
+    "feedbackSurveyState",
+    "forceLoginMethod",
+    "forceLoginOrgUUID",
+    "gitAttribution",
+    "includeCoAuthoredBy",
+    "includeGitInstructions",
+    "language",
+    "modelOverrides",
+    "outputStyle",
+    "plansDirectory",
+    "pluginConfigs",
+    "prefersReducedMotion",
+    "preferredNotifChannel",
+    "promptSuggestionEnabled",
+    "respectGitignore",
+    "sandbox",
+    "showThinkingSummaries",
+    "showTurnDuration",
+    "skillOverrides",
+    "skipDangerousModePermissionPrompt",
+    "spinnerTipsEnabled",
+    "spinnerTipsOverride",
+    "spinnerVerbs",
+    "strictKnownMarketplaces",
+    "syntaxHighlightingDisabled",
+    "teammateMode",
+    "terminalProgressBarEnabled",
+    "theme",
+    "verbose",
+    "voiceEnabled",
+];
+
+/// Rules, folders or variables in one list.
+const MOST: usize = 2000;
 
 /// # Errors
 /// On broken JSON and on anything in `permissions` that is not understood, with the line.
 pub fn parse(
-    _text: &str,
-    _file: &Path,
-    _anchors: Anchors<'_>,
-    _tier: Tier,
+    text: &str,
+    file: &Path,
+    anchors: Anchors<'_>,
+    tier: Tier,
 ) -> Result<Settings, ConfigError> {
-    Ok(Settings::default())
+    let mut reading = Reading { file, anchors, tier, settings: Settings::default() };
+    for (key, value) in Document::root(text, file)?.object("the settings file")? {
+        reading.key(&key, value)?;
+    }
+    Ok(reading.settings)
 }
+
+struct Reading<'a> {
+    file: &'a Path,
+    anchors: Anchors<'a>,
+    tier: Tier,
+    settings: Settings,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Reading<'_> {
+    fn key(&mut self, key: &str, value: Located<'_>) -> Result<(), ConfigError> {
+        match key {
+            "permissions" => return self.permissions(value),
+            "env" => return self.env(value),
+            "model" if value.is_null() => {}
+            "model" => self.settings.model = Some(value.text("model")?),
+            "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),
+            _ => {}
+        }
+        // Someone relies on these: better said than passed over.
+        if matches!(key, "allowManagedHooksOnly" | "allowManagedPermissionRulesOnly") {
+            if value.is_set() {
+                self.warn(value.line(), format!("{key} is not honoured yet"));
+            }
+            return Ok(());
+        }
+        if let Some((_, starts)) = STARTS.iter().find(|(name, _)| *name == key) {
+            if value.is_set() {
+                self.settings.executable = true;
+                let starts = (*starts).to_owned();
+                if !self.settings.starts.contains(&starts) {
+                    self.settings.starts.push(starts);
+                }
+            }
+        } else if key != "model" && !UNUSED.contains(&key) {
+            self.warn(value.line(), format!("\"{key}\" is not known, ignored"));
+        }
+        Ok(())
+    }
+
+    fn permissions(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        for (key, value) in value.object("permissions")? {
+            match key.as_str() {
+                "allow" => self.settings.policy.allow = self.rules(value, List::Allow)?,
+                "ask" => self.settings.policy.ask = self.rules(value, List::Ask)?,
+                "deny" => self.settings.policy.deny = self.rules(value, List::Deny)?,
+                "defaultMode" => self.mode(value)?,
+                "additionalDirectories" => self.dirs(value)?,
+                "disableBypassPermissionsMode" => {
+                    if value.text(&key)? != "disable" {
+                        return Err(value.wrong(format!("{key} must be \"disable\"")));
+                    }
+                    self.settings.no_bypass = true;
+                    self.settings.policy.no_bypass = true;
+                }
+                // About a mode and a question that do not exist here.
+                "disableAutoMode" | "skipDangerousModePermissionPrompt" => {}
+                _ => {
+                    return Err(value.wrong(format!(
+                        "\"{key}\" is not known in permissions, write allow, ask, deny, defaultMode, \
+                         additionalDirectories or disableBypassPermissionsMode"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rules(&mut self, value: Located<'_>, list: List) -> Result<Vec<Rule>, ConfigError> {
+        let entries = value.list("a list of rules")?;
+        if entries.len() > MOST {
+            return Err(value.wrong(format!("more than {MOST} rules, write fewer and wider ones")));
+        }
+        let mut rules = Vec::new();
+        for entry in entries {
+            let text = entry.text("a rule")?;
+            if !is_plain(&text) {
+                return Err(entry.wrong("there is an invisible character in the rule, remove it"));
+            }
+            rules.extend(self.rule(&text, entry, list)?);
+        }
+        Ok(rules)
+    }
+
+    fn rule(
+        &mut self,
+        text: &str,
+        entry: Located<'_>,
+        list: List,
+    ) -> Result<Option<Rule>, ConfigError> {
+        let line = entry.line();
+        let source = Source { tier: self.tier, file: Some(self.file.to_owned()), line: Some(line) };
+        let error = match Rule::parse_at(text, self.anchors, source.clone()) {
+            Ok(rule) => return Ok(Some(rule)),
+            Err(error) => error,
+        };
+        // A form we do not know of a tool that we may: ignored where it loosens, the whole tool where it tightens.
+        let tool = text.trim().split('(').next().unwrap_or_default();
+        match error {
+            RuleError::NoPattern(_) if list == List::Allow => {
+                self.warn(line, format!("the rule {text} is not understood, ignored"));
+                Ok(None)
+            }
+            RuleError::NoPattern(_) => {
+                let said = if list == List::Deny { "denied" } else { "asked about" };
+                self.warn(
+                    line,
+                    format!("the rule {text} is not understood, all of {tool} is {said}"),
+                );
+                let whole = Rule::parse_at(tool, self.anchors, source);
+                whole.map(Some).map_err(|error| entry.wrong(error.to_string()))
+            }
+            error => Err(entry.wrong(error.to_string())),
+        }
+    }
+
+    fn mode(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        let name = value.text("defaultMode")?;
+        match (Mode::parse(&name), name.as_str()) {
+            (Some(mode), _) => self.settings.mode = Some(mode),
+            (None, "auto" | "delegate" | "manual") => {
+                self.warn(value.line(), format!("there is no mode {name} here, ignored"));
+            }
+            (None, _) => {
+                let names: Vec<_> = Mode::ALL.into_iter().map(Mode::name).collect();
+                let known = names.join(", ");
+                return Err(value.wrong(format!("\"{name}\" is no mode, write one of {known}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn dirs(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        let entries = value.list("additionalDirectories")?;
+        if entries.len() > MOST {
+            return Err(value.wrong(format!("more than {MOST} folders, name fewer")));
+        }
+        let Anchors { cwd, home, settings } = self.anchors;
+        let base = if matches!(self.tier, Tier::Project | Tier::Local) { settings } else { cwd };
+        for entry in entries {
+            let text = entry.text("a folder")?;
+            let below_home =
+                text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            if text.trim().is_empty() || !is_plain(&text) {
+                return Err(entry.wrong("a folder must have a name, write its path"));
+            }
+            let dir = match below_home {
+                Some(_) if !home.is_absolute() => {
+                    let what = "the home folder is not known, so ~ cannot be resolved, set HOME or write the path out";
+                    return Err(entry.wrong(what));
+                }
+                Some(rest) => home.join(rest.trim_start_matches('/')),
+                None => base.join(&text),
+            };
+            self.settings.dirs.push(dir);
+        }
+        Ok(())
+    }
+
+    fn env(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let pairs = value.object("env")?;
+        if pairs.len() > MOST {
+            return Err(value.wrong(format!("more than {MOST} variables, set fewer")));
+        }
+        for (name, value) in pairs {
+            let usable = !name.is_empty() && is_plain(&name) && !name.contains('=');
+            match value.scalar().filter(|text| usable && !text.contains('\0')) {
+                Some(text) => self.settings.env.push((name, text)),
+                None => self.warn(
+                    value.line(),
+                    format!("the variable \"{name}\" cannot be set so, ignored"),
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, line: usize, what: String) {
+        let warning = format!("{}:{line}: {what}", self.file.display());
+        if self.settings.warnings.len() < MOST_WARNINGS {
+            self.settings.warnings.push(one_line(&warning));
+        }
+    }
+}
+
+/// Warnings about one file.
+const MOST_WARNINGS: usize = 20;
+
+#[cfg(test)]
+#[path = "settings_json_tests.rs"]
+mod tests;

@@ -1,27 +1,210 @@
 //! A project's files may tighten; what they loosen or start holds once the user has accepted their content.
 
+use crate::error::one_line;
+use crate::files::{read_own, update};
+use crate::located::{Document, Located};
+use crate::places::hex_sha256;
+use crate::project_files::ProjectFiles;
 use crate::{ConfigError, Places};
-use std::path::PathBuf;
+use serde_json::{Map, Value, json};
+use similar::TextDiff;
+use std::path::{Path, PathBuf};
 
 /// What a project's files want, and what they hold. Nothing of it is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untrusted {
     pub files: Vec<UntrustedFile>,
+    root: PathBuf,
+    accepted: Accepted,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntrustedFile {
     pub path: PathBuf,
-    /// "allows Bash(npm test:*)", "sets FOO for commands", "starts MCP servers".
+    /// "allows Bash(npm test:*)", "sets env FOO", "starts MCP servers". Empty: it changed, and wants nothing.
     pub wants: Vec<String>,
     /// Unified, against the content that was accepted before.
     pub difference: Option<String>,
 }
 
+/// The content of a project's files that a user accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    sha256: String,
+    /// By name; nothing where the content is too long to keep.
+    files: Vec<(String, Option<String>)>,
+}
+
+/// Bytes of the whole record.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes and lines of a file that are kept, to show a difference later.
+const MOST_KEPT: usize = 64 * 1024;
+const MOST_LINES: usize = 4000;
+/// Lines of a difference.
+const MOST_SHOWN: usize = 200;
+const TOO_LONG: &str = "the difference is too long to show";
+
 /// Accepts what was shown: exactly the content that `load` saw.
 ///
 /// # Errors
 /// If it cannot be kept.
-pub fn accept(_places: &Places, _untrusted: &Untrusted) -> Result<(), ConfigError> {
-    Ok(())
+pub fn accept(places: &Places, untrusted: &Untrusted) -> Result<(), ConfigError> {
+    let file = file(places);
+    let Some(root) = untrusted.root.to_str() else {
+        let what = "the folder's path is not UTF-8 and cannot be kept, rename it";
+        return Err(ConfigError::new(&untrusted.root, None, what));
+    };
+    update(&file, MOST_BYTES, |text| {
+        let mut all = text.map(|text| read(&text, &file)).transpose()?.unwrap_or_default();
+        all.retain(|(project, _)| project != root);
+        all.push((root.to_owned(), untrusted.accepted.clone()));
+        let mut text = written(&all);
+        if text.len() as u64 > MOST_BYTES {
+            for (_, content) in all.iter_mut().flat_map(|(_, accepted)| &mut accepted.files) {
+                *content = None;
+            }
+            text = written(&all);
+        }
+        Ok(Some(text))
+    })
 }
+
+fn file(places: &Places) -> PathBuf {
+    places.ostler_home.join("trust.json")
+}
+
+impl Accepted {
+    pub(crate) fn now(project: &ProjectFiles) -> Self {
+        let mut all = Vec::new();
+        let mut files = Vec::new();
+        for file in &project.files {
+            for part in [file.name.as_bytes(), &file.bytes] {
+                all.extend_from_slice(&(part.len() as u64).to_le_bytes());
+                all.extend_from_slice(part);
+            }
+            let text = std::str::from_utf8(&file.bytes).ok().filter(|text| is_short(text));
+            files.push((file.name.to_owned(), text.map(str::to_owned)));
+        }
+        Accepted { sha256: hex_sha256(&all), files }
+    }
+
+    fn content(&self, name: &str) -> Option<Option<&str>> {
+        let file = self.files.iter().find(|(known, _)| known == name);
+        file.map(|(_, content)| content.as_deref())
+    }
+
+    pub(crate) fn is(&self, other: &Accepted) -> bool {
+        self.sha256 == other.sha256
+    }
+}
+
+/// What the user accepted for this project.
+pub(crate) fn accepted(places: &Places, root: &Path) -> Result<Option<Accepted>, ConfigError> {
+    let file = file(places);
+    let Some(text) = read_own(&file, MOST_BYTES)? else { return Ok(None) };
+    let all = read(&text, &file)?;
+    let mine = all.into_iter().find(|(project, _)| Some(project.as_str()) == root.to_str());
+    Ok(mine.map(|(_, accepted)| accepted))
+}
+
+/// `wants`: of each file of the project that counts, by path.
+pub(crate) fn untrusted(
+    project: &ProjectFiles,
+    wants: Vec<(PathBuf, Vec<String>)>,
+    before: Option<&Accepted>,
+) -> Option<Untrusted> {
+    if wants.iter().all(|(_, wants)| wants.is_empty()) {
+        return None;
+    }
+    let now = Accepted::now(project);
+    let mut names: Vec<&str> = project.files.iter().map(|file| file.name).collect();
+    let gone = before.iter().flat_map(|before| &before.files).map(|(name, _)| name.as_str());
+    let gone: Vec<&str> = gone.filter(|name| !names.contains(name)).collect();
+    names.extend(gone);
+    let mut files = Vec::new();
+    for name in names {
+        let path = project.root.join(name);
+        let wants = wants.iter().find(|(file, _)| *file == path);
+        let wants = wants.map(|(_, wants)| wants.clone()).unwrap_or_default();
+        let difference = before.and_then(|before| difference(name, before, &now));
+        if !wants.is_empty() || difference.is_some() {
+            files.push(UntrustedFile { path, wants, difference });
+        }
+    }
+    Some(Untrusted { files, root: project.root.clone(), accepted: now })
+}
+
+fn difference(name: &str, before: &Accepted, now: &Accepted) -> Option<String> {
+    let (old, new) = (before.content(name), now.content(name));
+    if old == new && old != Some(None) {
+        return None;
+    }
+    // A file that is not there is empty; one that was not kept cannot be compared.
+    let (Some(old), Some(new)) = (old.unwrap_or(Some("")), new.unwrap_or(Some(""))) else {
+        return Some(TOO_LONG.to_owned());
+    };
+    let diff = TextDiff::from_lines(old, new);
+    let text = diff.unified_diff().context_radius(3).header("accepted", "now").to_string();
+    let mut lines: Vec<String> = text.lines().take(MOST_SHOWN).map(one_line).collect();
+    if text.lines().nth(MOST_SHOWN).is_some() {
+        lines.push("… and more".to_owned());
+    }
+    Some(lines.join("\n"))
+}
+
+fn is_short(text: &str) -> bool {
+    text.len() <= MOST_KEPT && text.lines().count() <= MOST_LINES
+}
+
+fn read(text: &str, file: &Path) -> Result<Vec<(String, Accepted)>, ConfigError> {
+    let root = Document::root(text, file)?;
+    let (mut version, mut projects) = (None, Vec::new());
+    for (key, value) in root.object("the file")? {
+        match key.as_str() {
+            "version" => version = Some(value.number("version")?),
+            "projects" => {
+                for (project, value) in value.object("projects")? {
+                    projects.push((project, read_accepted(value)?));
+                }
+            }
+            _ => return Err(value.wrong(format!("\"{key}\" is not known here, remove it"))),
+        }
+    }
+    if version != Some(1) {
+        return Err(root.wrong("the version must be 1, remove the file to begin anew"));
+    }
+    Ok(projects)
+}
+
+fn read_accepted(value: Located<'_>) -> Result<Accepted, ConfigError> {
+    let (mut sha256, mut files) = (None, Vec::new());
+    for (key, value) in value.object("a project")? {
+        match key.as_str() {
+            "sha256" => sha256 = Some(value.text("sha256")?),
+            "files" => {
+                for (name, value) in value.object("files")? {
+                    let content =
+                        if value.is_null() { None } else { Some(value.text("a content")?) };
+                    files.push((name, content.filter(|content| is_short(content))));
+                }
+            }
+            _ => return Err(value.wrong(format!("\"{key}\" is not known here, remove it"))),
+        }
+    }
+    let sha256 = sha256.ok_or_else(|| value.wrong("\"sha256\" is missing, remove the entry"))?;
+    Ok(Accepted { sha256, files })
+}
+
+fn written(all: &[(String, Accepted)]) -> String {
+    let project = |(root, accepted): &(String, Accepted)| {
+        let pair = |(name, content): &(String, Option<String>)| (name.clone(), json!(content));
+        let files: Map<String, Value> = accepted.files.iter().map(pair).collect();
+        (root.clone(), json!({ "sha256": accepted.sha256, "files": files }))
+    };
+    let projects: Map<String, Value> = all.iter().map(project).collect();
+    format!("{:#}\n", json!({ "version": 1, "projects": projects }))
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+//! What a project says about itself: the bytes of its files, read once, and what each of them wants.
+
+use crate::error::one_line;
+use crate::files::{Found, read_in, text};
+use crate::project_env::is_forbidden;
+use crate::{Check, ConfigError, Places, Settings, permissions_yaml, settings_json};
+use ostler_core::permission::{Anchors, Mode, Policy, Tier};
+use std::path::{Path, PathBuf};
+
+/// Files of a project that speak to us, from low to high.
+const FILES: [(&str, Tier, Form); 6] = [
+    (".mcp.json", Tier::Project, Form::Servers),
+    (".ostler/permissions.yaml", Tier::Project, Form::Rules),
+    (".claude/settings.json", Tier::Project, Form::Settings),
+    (".ostler/settings.json", Tier::Project, Form::Settings),
+    (".claude/settings.local.json", Tier::Local, Form::Settings),
+    (".ostler/settings.local.json", Tier::Local, Form::Settings),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Servers,
+    Rules,
+    Settings,
+}
+
+pub(crate) struct ProjectFile {
+    pub(crate) name: &'static str,
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+    tier: Tier,
+    form: Form,
+}
+
+/// All files of a project that are there, whether they count or not: trust is about all of them.
+#[derive(Default)]
+pub(crate) struct ProjectFiles {
+    pub(crate) root: PathBuf,
+    pub(crate) files: Vec<ProjectFile>,
+    pub(crate) notices: Vec<String>,
+}
+
+impl ProjectFiles {
+    /// `own`: files that were read as the user's, resolved.
+    pub(crate) fn read(places: &Places, own: &[PathBuf]) -> Result<Self, ConfigError> {
+        let root = places.real_project()?;
+        let mut found = ProjectFiles { root, ..ProjectFiles::default() };
+        let counts = places.sources.project || places.sources.local;
+        if !counts || places.project_is_home(&found.root) {
+            return Ok(found);
+        }
+        for (name, tier, form) in FILES {
+            let path = found.root.join(name);
+            if is_own(&path, places, own) {
+                continue;
+            }
+            match read_in(&found.root, &path)? {
+                Found::Nothing => {}
+                Found::Bytes(bytes) => {
+                    found.files.push(ProjectFile { name, path, bytes, tier, form });
+                }
+                Found::Stray => found.notices.push(one_line(&format!(
+                    "{} is a link that leads out of the project or nowhere; ignored",
+                    path.display()
+                ))),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// It lies in a home of ours, or is a link to a file of the user.
+fn is_own(path: &Path, places: &Places, own: &[PathBuf]) -> bool {
+    let real = crate::places::resolved(path);
+    let folder = path.parent().map(crate::places::resolved);
+    let homes = std::iter::once(&places.ostler_home).chain(&places.claude_home);
+    own.contains(&real)
+        || homes
+            .map(|home| crate::places::resolved(home))
+            .any(|home| folder.as_ref() == Some(&home))
+}
+
+impl ProjectFile {
+    pub(crate) fn counts(&self, places: &Places) -> bool {
+        match self.tier {
+            Tier::Local => places.sources.local,
+            _ => places.sources.project,
+        }
+    }
+
+    /// Without what no project may say.
+    pub(crate) fn settings(
+        &self,
+        anchors: Anchors<'_>,
+        check: &Check<'_>,
+    ) -> Result<Settings, ConfigError> {
+        match self.form {
+            Form::Servers => Ok(Settings {
+                executable: true,
+                starts: vec!["starts MCP servers".into()],
+                ..Settings::default()
+            }),
+            Form::Rules => {
+                let text = text(&self.path, self.bytes.clone())?;
+                let policy = permissions_yaml::parse(&text, &self.path, anchors, self.tier, check)?;
+                Ok(Settings { policy, ..Settings::default() })
+            }
+            Form::Settings => {
+                let text = text(&self.path, self.bytes.clone())?;
+                let settings = settings_json::parse(&text, &self.path, anchors, self.tier)?;
+                Ok(self.without_forbidden(settings))
+            }
+        }
+    }
+
+    fn without_forbidden(&self, mut settings: Settings) -> Settings {
+        let shown = self.path.display();
+        let mut warn = |what: String| settings.warnings.push(one_line(&what));
+        settings.env.retain(|(name, _)| {
+            let forbidden = is_forbidden(name);
+            if forbidden {
+                warn(format!("{shown}: a project may not set {name}, ignored"));
+            }
+            !forbidden
+        });
+        if settings.key_helper.take().is_some() {
+            warn(format!("{shown}: a project may not name an apiKeyHelper, ignored"));
+            settings.starts.retain(|starts| !starts.contains("API key"));
+            settings.executable = !settings.starts.is_empty();
+        }
+        settings
+    }
+}
+
+/// Things one file wants that are said one by one.
+const MOST_WANTS: usize = 100;
+
+/// What holds only with trust, in words. `now` is the mode without this file.
+pub(crate) fn wants(settings: &Settings, now: Option<Mode>) -> Vec<String> {
+    let mut wants: Vec<String> = Vec::new();
+    wants.extend(settings.policy.allow.iter().map(|rule| format!("allows {}", rule.text())));
+    let mode = settings.mode.filter(|mode| !tightens(*mode, now));
+    wants.extend(mode.map(|mode| format!("sets the mode {}", mode.name())));
+    wants.extend(settings.dirs.iter().map(|dir| format!("adds the folder {}", dir.display())));
+    wants.extend(settings.env.iter().map(|(name, _)| format!("sets env {name}")));
+    wants.extend(settings.model.iter().map(|model| format!("chooses the model {model}")));
+    wants.extend(settings.starts.iter().cloned());
+    let more = wants.len().saturating_sub(MOST_WANTS);
+    wants.truncate(MOST_WANTS);
+    if more > 0 {
+        wants.push(format!("wants {more} more things"));
+    }
+    wants.iter().map(|want| one_line(want)).collect()
+}
+
+/// Changing the mode so takes nothing away from the user's caution.
+pub(crate) fn tightens(mode: Mode, now: Option<Mode>) -> bool {
+    let rank = |mode: Mode| match mode {
+        Mode::BypassPermissions => 0,
+        Mode::AcceptEdits => 1,
+        Mode::Default => 2,
+        Mode::Plan | Mode::DontAsk => 3,
+    };
+    let now = now.unwrap_or_default();
+    mode == now || rank(mode) > rank(now)
+}
+
+/// The part of a file's rules that needs no trust.
+pub(crate) fn tightening(policy: Policy) -> Policy {
+    Policy { allow: Vec::new(), ..policy }
+}
