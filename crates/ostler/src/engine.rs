@@ -50,14 +50,14 @@ impl Engine {
         };
         let budget = budget(&options, &choice, model.as_ref())?;
         let executor = Executor::new(init.supervisor.clone());
-        check_tools(executor.clone(), &options, &policy, &workspace)?;
+        check_tools(executor.clone(), &options, &workspace)?;
         let opened = session::open(&options, &workspace.cwd)?;
         if let Some(home) = &options.home {
             // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
             workspace.readable.extend(spill_folder(&real(home)?, opened.loaded.log.id()));
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let tools = toolbox(executor.clone(), &options, &policy, &workspace, &session);
+        let tools = toolbox(executor.clone(), &options, &workspace, &session);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -246,22 +246,16 @@ fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
 }
 
 /// A tool that is denied as a whole is not offered at all.
-fn is_offered(name: &str, options: &Options, policy: &Policy) -> bool {
+fn is_offered(name: &str, options: &Options) -> bool {
     let named = |names: &Vec<String>| names.iter().any(|other| other == name);
-    options.tools.as_ref().is_none_or(named) && policy.offers(name)
+    options.tools.as_ref().is_none_or(named) && !named(&options.deny)
 }
 
-fn check_tools(
-    executor: Executor,
-    options: &Options,
-    policy: &Policy,
-    workspace: &Workspace,
-) -> Result<(), Error> {
+fn check_tools(executor: Executor, options: &Options, workspace: &Workspace) -> Result<(), Error> {
     if let Some(names) = &options.tools {
         let all = toolbox(
             executor,
-            &Options { tools: None, ..options.clone() },
-            &Policy::default(),
+            &Options { tools: None, deny: Vec::new(), ..options.clone() },
             workspace,
             &Session::default(),
         );
@@ -271,7 +265,7 @@ fn check_tools(
         }
     }
     // Said now and not by the first command, when work has been done already.
-    if is_offered("Bash", options, policy) {
+    if is_offered("Bash", options) {
         ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
     }
     Ok(())
@@ -280,7 +274,6 @@ fn check_tools(
 fn toolbox(
     executor: Executor,
     options: &Options,
-    policy: &Policy,
     workspace: &Workspace,
     session: &Session,
 ) -> Toolbox {
@@ -290,5 +283,5 @@ fn toolbox(
         executor,
         environment: options.environment.clone(),
     });
-    Toolbox::new(all.into_iter().filter(|tool| is_offered(&tool.spec().name, options, policy)))
+    Toolbox::new(all.into_iter().filter(|tool| is_offered(&tool.spec().name, options)))
 }
