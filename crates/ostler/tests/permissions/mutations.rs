@@ -1,8 +1,10 @@
 //! Allowed texts, written differently: quoting and spacing change nothing, and no company makes a denied command fine.
 
-use crate::{Published, named, published};
-use ostler::{Case, Decision, Verdict};
-use serde_json::json;
+use crate::{named, published};
+use ostler::{Decision, Mode, Policy, Verdict, Workspace};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What no rule set of the corpus allows.
 const STRANGERS: [&str; 3] = ["sudo id", "rm -rf /", "./evil --all"];
@@ -76,18 +78,41 @@ const WRAPS: &[&str] = &[
     "! {a}",
 ];
 
-fn judged(case: &Case, command: String) -> Decision {
-    ostler::check(&Case { input: json!({ "command": command }), ..case.clone() })
+fn workspace() -> Workspace {
+    Workspace {
+        cwd: "/ws".into(),
+        roots: vec!["/ws".into()],
+        home: "/home/dev".into(),
+        ..Workspace::default()
+    }
 }
 
-fn allowed() -> Vec<(Published, String)> {
-    let allowed = |published: Published| {
-        let command = published.case.input.get("command")?.as_str()?.to_owned();
+fn judged(policy: &Policy, command: &str) -> Decision {
+    let input = json!({ "command": command });
+    ostler::judge("Bash", &input, policy, Mode::Default, &workspace()).decision
+}
+
+struct Allowed {
+    id: String,
+    command: String,
+    policy: Arc<Policy>,
+}
+
+fn allowed() -> Vec<Allowed> {
+    let mut sets: HashMap<String, Arc<Policy>> = HashMap::new();
+    let mut found = Vec::new();
+    for published in published() {
+        let input = &published.case.input;
+        let Some(command) = input.get("command").and_then(Value::as_str) else { continue };
+        let rules = &published.case.rules;
+        let Ok(policy) = ostler::rule_set(rules, &workspace()) else { continue };
+        let policy = sets.entry(rules.to_string()).or_insert_with(|| Arc::new(policy)).clone();
         let is_bash = published.case.tool.eq_ignore_ascii_case("bash");
-        let yes = ostler::check(&published.case).verdict == Verdict::Allow;
-        (is_bash && yes).then_some((published, command))
-    };
-    published().into_iter().filter_map(allowed).collect()
+        if is_bash && judged(&policy, command).verdict == Verdict::Allow {
+            found.push(Allowed { id: published.id(), command: command.to_owned(), policy });
+        }
+    }
+    found
 }
 
 /// A comment or a here-document would swallow what follows on its line.
@@ -100,15 +125,15 @@ fn in_company_nothing_is_allowed_that_is_not_alone() {
     let cases = allowed();
     assert!(cases.len() > 100, "{} allowed cases", cases.len());
     let mut tried = 0;
-    for (published, command) in &cases {
+    for Allowed { id, command, policy } in &cases {
         if !can_be_followed(command) {
             continue;
         }
         for stranger in STRANGERS {
             for join in JOINS {
                 let text = join.replace("{a}", command.trim()).replace("{b}", stranger);
-                let found = judged(&published.case, text.clone());
-                assert_ne!(found.verdict, Verdict::Allow, "{}: {text}", published.id());
+                let found = judged(policy, &text);
+                assert_ne!(found.verdict, Verdict::Allow, "{id}: {text}");
                 tried += 1;
             }
         }
@@ -119,29 +144,24 @@ fn in_company_nothing_is_allowed_that_is_not_alone() {
 /// A deny that is reached by a plain spelling is a deny, not a question: the model must not ask for it.
 #[test]
 fn a_denied_command_stays_denied_in_company() {
-    let seed = Case {
-        id: json!("joined"),
-        tool: "bash".into(),
-        rules: json!("seed"),
-        ..serde_json::from_value(json!({"tool": "bash", "input": {}, "rules": "seed"})).unwrap()
-    };
+    let seed = ostler::rule_set(&json!("seed"), &workspace()).unwrap();
     for join in JOINS {
         let text = join.replace("{a}", "ls -la").replace("{b}", "sudo id");
-        let found = judged(&seed, text.clone());
+        let found = judged(&seed, &text);
         assert_eq!(named(found.verdict), "deny", "{text}: {}", found.why());
     }
 }
 
 #[test]
 fn wrapped_it_is_still_not_denied() {
-    for (published, command) in allowed() {
+    for Allowed { id, command, policy } in allowed() {
         if !can_be_followed(&command) {
             continue;
         }
         for wrap in WRAPS {
             let text = wrap.replace("{a}", command.trim());
-            let found = judged(&published.case, text.clone());
-            assert_ne!(found.verdict, Verdict::Deny, "{}: {text}: {}", published.id(), found.why());
+            let found = judged(&policy, &text);
+            assert_ne!(found.verdict, Verdict::Deny, "{id}: {text}: {}", found.why());
         }
     }
 }
@@ -157,7 +177,7 @@ fn quoting_and_spacing_change_nothing() {
     let ansi = |word: &str| format!("$'{}'", word.replace('\\', "\\\\").replace('\'', "\\'"));
     let split = |word: &str| word.chars().map(|c| format!("\"{c}\"")).collect::<String>();
     let mut tried = 0;
-    for (published, command) in allowed() {
+    for Allowed { id, command, policy } in allowed() {
         let plain = command.chars().all(|c| c.is_ascii_alphanumeric() || " -_./=:,+".contains(c));
         let assigns = command.split(' ').next().is_some_and(|word| word.contains('='));
         if !plain || assigns || command.split_whitespace().next().is_none() {
@@ -170,15 +190,9 @@ fn quoting_and_spacing_change_nothing() {
         for quote in [&single as &dyn Fn(&str) -> String, &double, &ansi, &split] {
             for gap in [" ", "  ", "\t", " \\\n "] {
                 let words: Vec<String> = command.split_whitespace().map(quote).collect();
-                let found = judged(&published.case, words.join(gap));
                 let text = words.join(gap);
-                assert_eq!(
-                    found.verdict,
-                    Verdict::Allow,
-                    "{}: {text}: {}",
-                    published.id(),
-                    found.why()
-                );
+                let found = judged(&policy, &text);
+                assert_eq!(found.verdict, Verdict::Allow, "{id}: {text}: {}", found.why());
                 tried += 1;
             }
         }
