@@ -237,9 +237,9 @@ impl Commands {
             let name = step.words.first().and_then(Word::literal).unwrap_or_default();
             let found = |name| BUILT_IN.contains(&name) || places.is_system_program(name);
             if !name.is_empty() && !name.contains('/') && !found(name) {
-                let why = format!("{name} is not the system's program of that name");
+                let why = format!("{name} is not a program of the system or the user");
                 step.effect = Effect::Unknown(why.clone());
-                step.cautions.push(Caution { why, word: Some(0) });
+                step.cautions.push(Caution { why, word: None });
             }
             let folder = step.folder.as_deref();
             let found = folder.and_then(|at| places.look_up(at, ".", TouchKind::Names));
@@ -297,7 +297,16 @@ impl Commands {
 
     /// Every git among them only reads.
     pub fn git_only_reads(&self) -> bool {
-        self.steps.iter().all(|step| !step.git || step.effect == Effect::Reads)
+        let is_git = |step: &Step| {
+            step.git
+                || step
+                    .words
+                    .first()
+                    .and_then(Word::literal)
+                    .is_none_or(|name| name.ends_with("git"))
+        };
+        let mut gits = self.steps.iter().filter(|step| !step.words.is_empty() && is_git(step));
+        self.doubts.is_empty() && gits.all(|step| step.effect == Effect::Reads)
     }
 
     pub fn runs_git(&self) -> bool {

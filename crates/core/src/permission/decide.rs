@@ -275,7 +275,7 @@ pub(super) fn guard(
                 } else {
                     sensitive(&start, workspace).is_some()
                 };
-                about && says && pattern.matches(path)
+                about && says && pattern.allows(path)
             }
             _ => false,
         })

@@ -19,6 +19,8 @@ pub struct Anchors<'a> {
 pub struct Pattern {
     base: PathBuf,
     parts: Vec<String>,
+    /// Written for a working folder that is the whole disk.
+    on_whole_disk: bool,
 }
 
 impl Pattern {
@@ -34,7 +36,11 @@ impl Pattern {
         } else {
             (anchors.cwd, text)
         };
-        let mut pattern = Pattern { base: base.to_owned(), parts: Vec::new() };
+        let mut pattern = Pattern {
+            base: base.to_owned(),
+            parts: Vec::new(),
+            on_whole_disk: !text.starts_with("//") && base.parent().is_none(),
+        };
         if is_bare_name(text) {
             pattern.parts.push("**".into());
         }
@@ -52,6 +58,11 @@ impl Pattern {
         if self.parts.pop().is_none() {
             self.base.pop();
         }
+    }
+
+    /// As an allow rule. Who works in `/` has not thereby said yes to the whole disk.
+    pub fn allows(&self, path: &Path) -> bool {
+        !self.on_whole_disk && self.matches(path)
     }
 
     pub fn matches(&self, path: &Path) -> bool {

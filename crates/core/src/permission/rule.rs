@@ -203,7 +203,7 @@ impl Rule {
                     return false;
                 }
                 let mut scopes = access.reads.iter().chain(&access.writes).peekable();
-                scopes.peek().is_some() && scopes.all(|scope| pattern.matches(scope.path()))
+                scopes.peek().is_some() && scopes.all(|scope| pattern.allows(scope.path()))
             }
             Matcher::Domain(domain) => {
                 self.names(tool)

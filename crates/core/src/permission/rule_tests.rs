@@ -285,3 +285,13 @@ fn a_home_that_is_not_known_matches_nothing() {
         assert!(Rule::parse("Read(./a~b)", &workspace).is_ok());
     }
 }
+
+#[test]
+fn who_works_in_the_root_has_not_allowed_the_disk() {
+    let root = Workspace { cwd: "/".into(), roots: vec!["/".into()], ..workspace() };
+    let rule = |text: &str| Rule::parse(text, &root).unwrap();
+    assert!(!rule("Edit(./**)").covers_all("Edit", &writes("/etc/x")));
+    assert!(!rule("Edit(/etc/**)").covers_all("Edit", &writes("/etc/x")));
+    assert!(rule("Edit(//etc/**)").covers_all("Edit", &writes("/etc/x")));
+    assert_eq!(rule("Edit(./etc/**)").touches("Edit", &writes("/etc/x")), Reach::Full);
+}

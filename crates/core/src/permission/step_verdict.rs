@@ -290,7 +290,7 @@ fn covered(
             scene.policy.allow.iter().any(|rule| match &rule.matcher {
                 Matcher::Files(pattern) => {
                     let about = if writing { rule.tool == "Edit" } else { rule.tool == "Read" };
-                    about && scope_reach(pattern, scope, &[]) == Reach::Full
+                    about && pattern.allows(path)
                 }
                 _ => false,
             })

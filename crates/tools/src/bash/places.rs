@@ -86,8 +86,9 @@ impl<'a> Disk<'a> {
         Some(each?.concat())
     }
 
-    fn repository(&self, at: &Path) -> Option<PathBuf> {
-        git::repository(at, self.files.workspace()).ok()?
+    /// The outer none: it is not a plain one. The inner: there is none, and git will say so.
+    fn repository(&self, at: &Path) -> Option<Option<PathBuf>> {
+        git::repository(at, self.files.workspace()).ok()
     }
 }
 
@@ -99,12 +100,12 @@ impl Places for Disk<'_> {
                 self.both(&at, &self.with_home(path)?)?
             }
             TouchKind::Glob => self.matched(&at, path)?,
-            TouchKind::Repository => vec![self.repository(&at)?],
-            TouchKind::InRepository => {
-                let top = self.repository(&at)?;
+            TouchKind::Repository => self.repository(&at)?.into_iter().collect(),
+            TouchKind::InRepository => match self.repository(&at)? {
                 // Never taken for an absolute path, nor for one in the home folder.
-                self.both(&top, Path::new(&format!("./{path}")))?
-            }
+                Some(top) => self.both(&top, Path::new(&format!("./{path}")))?,
+                None => Vec::new(),
+            },
         };
         let scope = match kind {
             TouchKind::File | TouchKind::InRepository => PathScope::File,
@@ -145,7 +146,7 @@ impl Places for Disk<'_> {
     }
 }
 
-/// It is the system's, not the project's or one that anybody could have put there.
+/// It is the system's or the user's own, not the project's or one that anybody could have put there.
 fn is_systems(program: &Path, meta: &std::fs::Metadata, files: &Files) -> bool {
     const BY_OTHERS: u32 = 0o022;
     const BY_ANYBODY: u32 = 0o002;
@@ -157,12 +158,8 @@ fn is_systems(program: &Path, meta: &std::fs::Metadata, files: &Files) -> bool {
         return false;
     };
     let is_inside = |path: &Path| workspace.contains(path) || path.starts_with(&workspace.cwd);
-    let is_of_home =
-        |path: &Path| workspace.home.parent().is_some() && path.starts_with(&workspace.home);
     let places = [real.as_path(), folder.as_path(), program];
-    let root = 0;
     !places.iter().any(|path| is_inside(path))
-        && (meta.uid() == root || !places.iter().any(|path| is_of_home(path)))
         && meta.mode() & BY_OTHERS == 0
         && of_folder.mode() & BY_ANYBODY == 0
 }

@@ -65,12 +65,11 @@ impl World {
         let cwd = opened.canonicalize().unwrap();
         let workspace =
             Workspace { roots: vec![cwd.clone()], cwd, readable: vec![], home: home.clone() };
-        let rules = workspace.clone();
         let desk = Desk::at(
             dir,
             Arc::default(),
             workspace.clone(),
-            Arc::new(move |path: &Path| policy::is_readable(path, &rules)),
+            policy::base(&workspace),
             Executor::new(SupervisorProgram::this_binary([crate::SUPERVISE])),
             environment(&home),
         );

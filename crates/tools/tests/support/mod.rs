@@ -5,13 +5,13 @@
 
 use ostler_core::ids::BlobRef;
 use ostler_core::message::ResultPart;
-use ostler_core::permission::{Access, Workspace};
+use ostler_core::permission::{Access, Policy, Rule, Workspace};
 use ostler_core::ports::{Blobs, Progress, Recorder, StoreError, Tool, ToolContext};
 use ostler_core::session::{Entry, Snapshot};
 use ostler_core::tool::{Seen, ToolOutput};
 use ostler_exec::Executor;
 use ostler_tools::workspace::Files;
-use ostler_tools::{Readable, Setup, built_in};
+use ostler_tools::{Setup, built_in};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
@@ -108,8 +108,9 @@ impl Desk {
             readable: vec![Folder(base.join("blobs")).spills()],
             home: "/home/nobody".into(),
         };
-        let readable: Readable = Arc::new(|path| !path.ends_with(".secret"));
-        Desk::at(dir, log, workspace, readable, executor, environment)
+        let ask = vec![Rule::parse("Read(.secret)", &workspace).unwrap()];
+        let policy = Policy { ask, ..Policy::default() };
+        Desk::at(dir, log, workspace, policy, executor, environment)
     }
 
     /// In a workspace of the caller's choice.
@@ -117,7 +118,7 @@ impl Desk {
         dir: Arc<tempfile::TempDir>,
         log: Arc<Log>,
         workspace: Workspace,
-        readable: Readable,
+        policy: Policy,
         executor: Executor,
         environment: Vec<(OsString, OsString)>,
     ) -> Desk {
@@ -130,7 +131,7 @@ impl Desk {
             files,
             executor: executor.clone(),
             environment: environment.clone(),
-            readable,
+            policy: Arc::new(policy),
         });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }
