@@ -3,6 +3,8 @@
 
 use super::atomic;
 use super::files::{Files, MAX_CHANGE};
+use crate::blocking::Stop;
+use crate::search::Walk;
 use ostler_core::permission::Workspace;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
@@ -240,4 +242,24 @@ fn the_careless_way_is_seen_to_escape() {
         println!("{kind:?}: escaped in round {seen:?}");
         assert!(seen.is_some(), "{kind:?}: the swaps are too rare for this test to mean anything");
     }
+}
+
+#[test]
+fn a_walk_lists_nothing_from_outside() {
+    let scene = Scene::new();
+    fs::write(scene.out.join("only outside"), "").unwrap();
+    let files = Files::new(scene.workspace(), vec![], vec![]);
+    let stop = Stop::never();
+    let walk = || Walk::new(&scene.ws, &stop).filter(|path| path.ends_with("only outside"));
+    // The walk itself is fooled at times; what it gives is looked at again.
+    let (fooled, _) = scene.swapping(|| {
+        (0..CARELESS).find(|_| {
+            let found: Vec<PathBuf> = walk().collect();
+            let escaped = found.iter().any(|path| files.is_file(path));
+            assert!(!escaped, "a name from outside is listed");
+            !found.is_empty()
+        })
+    });
+    println!("the walk was fooled in round {fooled:?}");
+    assert!(fooled.is_some(), "the swaps are too rare for this test to mean anything");
 }
