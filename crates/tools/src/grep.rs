@@ -8,7 +8,7 @@ use crate::blocking::{Stop, Stopped, blocking};
 use crate::built_in::BuiltIn;
 use crate::search::{Pattern, Walk};
 use crate::text::counted;
-use crate::workspace::Files;
+use crate::workspace::{FileError, Files};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use hits::{Found, Search};
 use ignore::types::{Types, TypesBuilder};
@@ -94,7 +94,8 @@ impl BuiltIn for Grep {
         let path = self.files.resolve(input.path.as_deref().unwrap_or("."))?;
         let is_file = self.files.is_file(&path);
         let scope = if is_file { PathScope::File(path) } else { PathScope::Tree(path) };
-        Ok(Access { filtered: true, ..Access::reading(scope) })
+        // A file that is named is shown whole or not at all; only a tree is gone through.
+        Ok(Access { filtered: !is_file, ..Access::reading(scope) })
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
@@ -207,7 +208,11 @@ fn grep(
         }
         totals.unreadable += walk.unreadable;
     } else {
-        // Whether a file that is named may be read was decided before.
+        // Whether a file that is named may be read was decided before, unless it was not there then.
+        let named = PathScope::File(root.clone());
+        if cx.judged.known && !cx.judged.reads.contains(&named) && !readable(&root) {
+            return Err(FileError::Moved(root).into());
+        }
         let found = query.search.file(files, &root, page.wanted(), stop);
         // A tree may hold anything, but a file that was named must be told about.
         if let Found::Failed(Some(error)) = found {

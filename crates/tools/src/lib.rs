@@ -2,9 +2,11 @@
 //!
 //! Invariants
 //! - **Adding a tool is one file and one line** in [`built_in`]; its description is a file under `prompts/tools/`.
-//! - **File tools reach the disk only through [`workspace::Files`]**: links are resolved before anything is judged,
-//!   pipes and devices are refused without waiting, a file is replaced whole or not at all.
-//! - **Nothing is overwritten that the model has not seen as it is now**, and what was there is kept and recorded
+//! - **File tools reach the disk only through [`workspace::Files`]**: links are resolved before anything is judged, and
+//!   what was judged is what is used: it is opened from the roots' descriptors, and a link on the way is an error.
+//!   Pipes and devices are refused without waiting, a file is replaced whole or not at all.
+//! - **Nothing is overwritten that the model has not seen as it is now**, all of it if all of it is replaced; an edit
+//!   that still fits a file changed meanwhile is made, and the other change told. What was there is kept and recorded
 //!   before it is replaced, so that every change can be undone, also after a restart.
 //! - **An output says when it is empty, cut or incomplete**, and how to get the rest. Nothing is read, searched or
 //!   waited for without a bound.

@@ -310,3 +310,22 @@ async fn what_a_tool_saw_and_its_data_are_passed_on() {
     });
     assert_eq!(recorded, Some(vec![seen]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_knows_what_it_was_judged_by() {
+    use ostler_core::ports::Tool;
+    use ostler_core::tool::ToolOutput;
+    use std::sync::{Arc, Mutex};
+    let got = Arc::new(Mutex::new(None));
+    let told = got.clone();
+    let tool = FakeTool::reading("Read").acts(move |input, cx| {
+        *told.lock().unwrap() = Some((input, cx.judged));
+        Box::pin(async { ToolOutput::text("x") })
+    });
+    let rig =
+        TestAgent::new().tools([tool]).answers([calls([("r1", "Read")]), says("done")]).build();
+    rig.turn("go").await;
+    let (input, judged) = got.lock().unwrap().take().unwrap();
+    assert!(!judged.reads.is_empty());
+    assert_eq!(judged, FakeTool::reading("Read").access(&input).unwrap());
+}

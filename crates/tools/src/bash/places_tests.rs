@@ -32,12 +32,15 @@ fn scene() -> (tempfile::TempDir, PathBuf, Files) {
     (dir, base, Files::new(workspace, vec![], vec![]))
 }
 
+/// Changes of folder, path, kind, and the places below the scene's folder, `*` for trees.
+type Row<'a> = (&'a [&'a str], &'a str, TouchKind, Option<&'a [&'a str]>);
+
 #[test]
 fn paths_lead_where_the_command_would_go() {
     let (_keep, base, files) = scene();
     let disk = Disk::new(&files, OsStr::new(DEFAULT_PATH));
     let (file, tree) = (TouchKind::File, TouchKind::Tree);
-    let table: &[(&[&str], &str, TouchKind, Option<&[&str]>)] = &[
+    let table: &[Row] = &[
         (&[], "a.md", file, Some(&["ws/a.md"])),
         (&[], "new/x", file, Some(&["ws/new/x"])),
         (&["src"], "x.rs", file, Some(&["ws/src/x.rs"])),

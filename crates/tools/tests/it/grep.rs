@@ -1,5 +1,5 @@
 use super::desk;
-use super::support::{Desk, has};
+use super::support::{Desk, has, text};
 use ostler_core::permission::{Access, PathScope};
 use serde_json::{Value, json};
 
@@ -134,9 +134,9 @@ async fn wrong_inputs_and_places() {
         has(&desk.err("Grep", input).await, expected);
     }
     let reads = |path: &str| desk.access("Grep", json!({"pattern": "x", "path": path})).unwrap();
-    let searched = |scope| Access { filtered: true, ..Access::reading(scope) };
-    assert_eq!(reads("src"), searched(PathScope::Tree(desk.root.join("src"))));
-    assert_eq!(reads("doc.md"), searched(PathScope::File(desk.root.join("doc.md"))));
+    let tree = Access::reading(PathScope::Tree(desk.root.join("src")));
+    assert_eq!(reads("src"), Access { filtered: true, ..tree });
+    assert_eq!(reads("doc.md"), Access::reading(PathScope::File(desk.root.join("doc.md"))));
 }
 
 /// The desk of these tests lets no file named `.secret` be read unasked.
@@ -158,7 +158,13 @@ async fn what_may_not_be_read_is_left_out_of_a_tree() {
     let others = desk.ok("Grep", json!({"pattern": "key", "glob": "a"})).await;
     assert_eq!(others, "a");
     // A file that is named was asked about before; and names are no content.
-    has(&desk.ok("Grep", json!({"pattern": "key", "path": ".secret"})).await, ".secret");
+    let named = json!({"pattern": "key", "path": ".secret"});
+    has(&desk.ok("Grep", named.clone()).await, ".secret");
+    // But not if there was nothing yet to ask about.
+    std::fs::remove_file(desk.root.join(".secret")).unwrap();
+    let judged = desk.access("Grep", named.clone()).unwrap();
+    desk.write(".secret", "key 1\n");
+    has(&text(&desk.run("Grep", named, judged).await), "changed while this call");
     assert_eq!(desk.ok("Glob", json!({"pattern": "*"})).await, ".secret\na\ndeep/.secret");
 }
 
