@@ -41,7 +41,9 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             if let Some(values) = values {
                 loose(walk, values, at);
             }
-            walk.bindings.enter(variable, values.as_deref());
+            if walk.bindings.enter(variable, values.as_deref()) {
+                walk.loops.push(variable.clone());
+            }
             walk.shadows.assigned(variable);
             looped(walk, |walk| walk.script(body, inner));
             walk.bindings.leave();

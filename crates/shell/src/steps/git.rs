@@ -11,8 +11,7 @@ use ostler_core::permission::{Act, Caution, Effect, TouchKind};
 pub(super) fn judge(words: &[Word]) -> Verdict {
     let mut globals = Globals::default();
     let at = globals.read(words);
-    let mut normal = vec![Word::Literal("git".into())];
-    normal.extend_from_slice(words.get(at..).unwrap_or_default());
+    let normal = without(words, at);
     let mut verdict = subcommand(&normal);
     if !globals.cautions.is_empty() {
         let why = globals.cautions.first().map(|caution| caution.why.clone()).unwrap_or_default();
@@ -25,6 +24,17 @@ pub(super) fn judge(words: &[Word]) -> Verdict {
     }
     verdict.folder = globals.folder;
     verdict
+}
+
+/// The words without the options before the subcommand.
+pub(super) fn normal(words: &[Word]) -> Vec<Word> {
+    without(words, Globals::default().read(words))
+}
+
+fn without(words: &[Word], globals: usize) -> Vec<Word> {
+    let mut normal = vec![Word::Literal("git".into())];
+    normal.extend_from_slice(words.get(globals..).unwrap_or_default());
+    normal
 }
 
 /// Only [`GIT_PRELUDE`](crate::GIT_PRELUDE) keeps it from running what the configuration names.

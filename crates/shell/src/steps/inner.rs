@@ -54,7 +54,10 @@ impl Walk {
     /// A program of a file that is not the system's.
     fn own_program(&mut self, index: usize, program: &str, words: &[Word]) {
         self.change(index, |step| {
-            step.effect = Effect::Unknown(format!("{} is a program of its own", shown(program)))
+            step.effect = Effect::Unknown(format!(
+                "{} is a program of its own",
+                shown(&options::written(program))
+            ))
         });
         self.run_file(index, program);
         self.unknown_words(index, words);
@@ -253,6 +256,12 @@ impl Walk {
         if verdict.git && !guarded && super::git::needs_guard(words) {
             verdict.git = false;
             verdict.effect = Effect::Unknown("git may run what its configuration names".into());
+        }
+        if !verdict.normal.is_empty() {
+            verdict.normal = super::git::normal(words);
+        }
+        if variants.len() > 1 && !verdict.folder.is_empty() {
+            self.change(index, |step| step.folder = None);
         }
         if let Some(why) = verdict.shadows.take() {
             self.shadows.everything(&why);

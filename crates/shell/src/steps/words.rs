@@ -71,7 +71,8 @@ impl Bindings {
         Bindings { names, held: Vec::new() }
     }
 
-    pub(super) fn enter(&mut self, variable: &str, values: Option<&[Word]>) {
+    /// True if the values are known from here on.
+    pub(super) fn enter(&mut self, variable: &str, values: Option<&[Word]>) -> bool {
         let known = |word: &Word| match word {
             Word::Literal(text) => !text.contains(HOME),
             Word::Glob(_) => true,
@@ -81,6 +82,7 @@ impl Bindings {
             values.iter().all(known) && self.names.iter().any(|name| name == variable)
         });
         self.held.push(values.map(|values| (variable.to_owned(), values.to_vec())));
+        values.is_some()
     }
 
     pub(super) fn leave(&mut self) {

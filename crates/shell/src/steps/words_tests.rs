@@ -75,6 +75,24 @@ fn a_variable_that_is_set_elsewhere_is_not_known() {
     assert_eq!(found(fine, &script).0, ["cat \"$f\" = reads a"]);
 }
 
+/// The name is hidden from the text, but not from the steps.
+#[test]
+fn a_variable_that_is_set_in_a_nested_text_is_a_doubt() {
+    let mut stages = with("eval", literal("f=/etc/x")).items;
+    stages.extend(with("cat", quoted("f")).items);
+    let script = looped("f", vec![literal("a")], Script { items: stages });
+    let commands = steps_of("for f in a; do ev''al $'\\x66=/etc/x'; cat \"$f\"; done", &script);
+    assert!(!commands.doubts.is_empty() && !commands.only_reads());
+}
+
+#[test]
+fn a_folder_that_differs_each_time() {
+    let body = simple(vec![literal("git"), literal("-C"), quoted("d"), literal("rev-parse")]);
+    let script = looped("d", vec![literal("a"), literal("b")], body);
+    let lines = found("for d in …; do git -C \"$d\" rev-parse; done", &script).0;
+    assert_eq!(lines, ["git rev-parse = reads in ?"]);
+}
+
 #[test]
 fn many_values_are_not_tried() {
     let values: Vec<Word> = (0..65).map(|n| literal(&n.to_string())).collect();
@@ -90,6 +108,7 @@ fn the_home_folder() {
     };
     let table = [
         (with("cat", home("/x")), "cat ~/x = reads ~/x"),
+        (with("git -P ls-tree HEAD", home("/x")), "git ls-tree HEAD ~/x = reads"),
         (with("cat", in_home("/x")), "cat \"$HOME/x\" = reads ~/x"),
         (with("cat", in_home("x")), "cat \"$HOMEx\" = unknown !"),
         (with("cat", bare("HOME")), "cat $HOME = unknown !"),
