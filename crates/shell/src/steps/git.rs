@@ -96,12 +96,12 @@ fn subcommand(words: &[Word]) -> Verdict {
     };
     let rest = words.get(2..).unwrap_or_default();
     let literal: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
-    let fixed = match (sub, literal.as_deref()) {
-        ("--version", Some([])) => true,
-        ("stash" | "worktree", Some(["list"])) => true,
-        ("remote", Some([] | ["-v"] | ["--verbose"] | ["get-url", _])) => true,
-        _ => false,
-    };
+    let fixed = matches!(
+        (sub, literal.as_deref()),
+        ("--version", Some([]))
+            | ("stash" | "worktree", Some(["list"]))
+            | ("remote", Some([] | ["-v"] | ["--verbose"] | ["get-url", _]))
+    );
     if fixed {
         return Verdict { git: true, ..Verdict::reads(Vec::new()) };
     }

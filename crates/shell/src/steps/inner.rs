@@ -328,7 +328,7 @@ impl ShellOptions {
         while let Some(word) = words.get(found.operand) {
             let Some(text) = word.literal() else {
                 // A word of nobody knows how many is no place to look for the text.
-                return super::words::is_single(word).then_some(found);
+                return crate::options::is_one_word(word).then_some(found);
             };
             if matches!(text, "--" | "-") {
                 found.operand += 1;

@@ -198,5 +198,5 @@ fn is_message(words: &[Word], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(literal);
     (literal(0), literal(1)) == (Some("git"), Some("commit"))
         && matches!(before, Some("-m" | "--message" | "-am"))
-        && words.get(at).is_some_and(super::words::is_single)
+        && words.get(at).is_some_and(crate::options::is_one_word)
 }

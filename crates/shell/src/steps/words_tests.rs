@@ -203,6 +203,24 @@ fn what_the_shell_evaluates_is_a_doubt() {
 }
 
 #[test]
+fn lists_of_words_are_not_one_word() {
+    let list = |source: &str, text: &str| {
+        let parts = vec![Part::Literal(text.into()), parameter("a", Form::Value, true)];
+        dynamic(source, parts)
+    };
+    for script in [
+        with("git log", list("--since=\"${a[@]}\"", "--since=")),
+        with("test -n", list("\"${a[@]}\"", "")),
+        with("git commit -m", list("\"$@\"", "")),
+    ] {
+        let commands = steps_of("x", &script);
+        assert!(!commands.steps[0].cautions.is_empty(), "{:?}", shown(&commands));
+    }
+    let script = looped("a", vec![literal("x")], with("cat", list("\"${a[1]}\"", "")));
+    assert_eq!(found("for a in x; do …; done", &script).0, ["cat \"${a[1]}\" = unknown !"]);
+}
+
+#[test]
 fn substitutions_everywhere() {
     let ls = || substitution(simple(vec![literal("ls")]), true);
     let redirect = |kind| Redirect { fd: None, kind, target: ls() };
