@@ -152,24 +152,7 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
                 named.push(pathspec(*at, word)?);
             }
         }
-        "grep" => {
-            let given = parsed.has(&["-e"]);
-            let (pattern, files) =
-                before.split_at_checked(usize::from(!given)).unwrap_or((before, &[]));
-            literals(pattern)?;
-            if !given && pattern.is_empty() {
-                return Err("it has no pattern".into());
-            }
-            for (at, word) in files.iter().chain(paths) {
-                named.push(pathspec(*at, word)?);
-            }
-            match (files.is_empty(), paths.is_empty()) {
-                (true, true) => named.push(Named { path: ".".into(), kind: TouchKind::Tree }),
-                (true, false) => {}
-                // A revision, perhaps.
-                (false, _) => named.push(repository()),
-            }
-        }
+        "grep" => named = searched(parsed, before, paths)?,
         _ => {
             objects(before, parsed.dashes, false, &mut named)?;
             for (at, word) in paths {
@@ -182,6 +165,30 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
                 named.push(repository());
             }
         }
+    }
+    Ok(named)
+}
+
+fn searched(
+    parsed: &Parsed,
+    before: &[(usize, &Word)],
+    paths: &[(usize, &Word)],
+) -> Result<Vec<Named>, Miss> {
+    let given = parsed.has(&["-e"]);
+    let (pattern, files) = before.split_at_checked(usize::from(!given)).unwrap_or((before, &[]));
+    literals(pattern)?;
+    if !given && pattern.is_empty() {
+        return Err("it has no pattern".into());
+    }
+    let mut named = Vec::new();
+    for (at, word) in files.iter().chain(paths) {
+        named.push(pathspec(*at, word)?);
+    }
+    match (files.is_empty(), paths.is_empty()) {
+        (true, true) => named.push(Named { path: ".".into(), kind: TouchKind::Tree }),
+        (true, false) => {}
+        // A revision, perhaps.
+        (false, _) => named.push(repository()),
     }
     Ok(named)
 }
