@@ -74,6 +74,7 @@ pub const CLEARED_ENV: &[&str] = &[
     "TEXTDOMAINDIR",
     "RIPGREP_CONFIG_PATH",
     "GREP_OPTIONS",
+    "TAR_OPTIONS",
     "GIT_CONFIG_PARAMETERS",
     "GIT_DIR",
     "GIT_WORK_TREE",

@@ -99,7 +99,8 @@ impl<'a> Parsed<'a> {
         let mut words = words.iter().enumerate();
         while let Some((index, word)) = words.next() {
             match word {
-                Word::Dynamic { parts, .. } if !self.dashes && self.dynamic_option(parts) => {}
+                Word::Dynamic { parts, .. }
+                    if !self.dashes && is_one_word(word) && self.dynamic_option(parts) => {}
                 Word::Dynamic { why, source, .. } => {
                     return Err(format!("{source} is {}", why.name()).into());
                 }
@@ -144,13 +145,13 @@ impl<'a> Parsed<'a> {
 
     /// `--since="$(date)"`: one word, this option, and any value will do.
     fn dynamic_option(&mut self, parts: &[Part]) -> bool {
-        let Some((Part::Literal(first), rest)) = parts.split_first() else { return false };
+        let Some(Part::Literal(first)) = parts.first() else { return false };
         let Some((name, _)) = first.strip_prefix("--").and_then(|long| long.split_once('=')) else {
             return false;
         };
         let takes_any =
             |(known, _, kind): &(&str, Takes, Value)| *known == name && *kind == Value::Any;
-        let fine = self.program.long_values.iter().any(takes_any) && rest.iter().all(is_one_word);
+        let fine = self.program.long_values.iter().any(takes_any);
         if fine {
             self.options.push(format!("--{name}"));
         }
@@ -368,13 +369,22 @@ pub(crate) fn literal(word: &Word) -> Result<&str, String> {
     }
 }
 
-/// A piece of a word that neither splits it nor matches file names.
-pub(crate) fn is_one_word(part: &Part) -> bool {
-    match part {
+/// It reaches the program as one word, whatever it says: nothing splits it or matches file names, and it holds no list
+/// of words (`"$@"`, `"${a[@]}"`).
+pub(crate) fn is_one_word(word: &Word) -> bool {
+    let whole = |part: &Part| match part {
         Part::Literal(_) | Part::Tilde(_) => true,
-        Part::Parameter { name, quoted, .. } => *quoted && name != "@",
-        Part::Command { quoted, .. } | Part::Arithmetic { quoted, .. } => *quoted,
+        Part::Parameter { quoted, .. }
+        | Part::Command { quoted, .. }
+        | Part::Arithmetic { quoted, .. } => *quoted,
         Part::Glob(_) | Part::Process(_) | Part::Other(_) => false,
+    };
+    match word {
+        Word::Literal(_) => true,
+        Word::Glob(_) => false,
+        Word::Dynamic { source, parts, .. } => {
+            !parts.is_empty() && !source.contains('@') && parts.iter().all(whole)
+        }
     }
 }
 

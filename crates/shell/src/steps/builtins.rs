@@ -85,7 +85,7 @@ fn plain(name: &str, words: &[Word]) -> Verdict {
     let fine = |word: &Word| match word {
         Word::Literal(_) => true,
         Word::Glob(_) => false,
-        Word::Dynamic { .. } => name == ":" || super::words::is_single(word),
+        Word::Dynamic { .. } => name == ":" || crate::options::is_one_word(word),
     };
     match words.iter().all(fine) && (name == ":" || words.len() <= 1) {
         true => Verdict::reads(Vec::new()),

@@ -188,7 +188,7 @@ static PROGRAMS: &[Careful] = &[
     Careful { names: &["rg"], long: &["pre", "hostname-bin"], ..PLAIN },
     Careful {
         names: &["pip", "pip3"],
-        letters: "ert",
+        letters: "t",
         long: &[
             "target",
             "prefix",
@@ -196,8 +196,6 @@ static PROGRAMS: &[Careful] = &[
             "index-url",
             "extra-index-url",
             "config-settings",
-            "editable",
-            "requirement",
             "python",
         ],
         words: &["config"],
@@ -253,6 +251,7 @@ const INTERPRETERS: &[&str] = &[
     "lua",
     "luajit",
     "deno",
+    "bun",
     "Rscript",
     "osascript",
     "tclsh",

@@ -13,21 +13,7 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
     match body {
         Compound::Group(script) => walk.script(script, at),
         Compound::Subshell(script) => walk.apart(|walk| walk.script(script, at)),
-        Compound::If { branches, otherwise } => {
-            let before = walk.folder.clone();
-            let mut moved = false;
-            for (condition, body) in branches {
-                for script in [condition, body] {
-                    walk.script(script, inner);
-                    moved |= walk.folder != before;
-                }
-                walk.folder = if moved { None } else { before.clone() };
-            }
-            if let Some(body) = otherwise {
-                walk.script(body, inner);
-            }
-            settle(walk, &before);
-        }
+        Compound::If { branches, otherwise } => branched(walk, branches, otherwise.as_ref(), inner),
         Compound::While { until, condition, body } => {
             if is_constant(condition, *until) {
                 walk.doubt("a loop has no end of its own");
@@ -41,7 +27,9 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             if let Some(values) = values {
                 loose(walk, values, at);
             }
-            walk.bindings.enter(variable, values.as_deref());
+            if walk.bindings.enter(variable, values.as_deref()) {
+                walk.loops.push(variable.clone());
+            }
             walk.shadows.assigned(variable);
             looped(walk, |walk| walk.script(body, inner));
             walk.bindings.leave();
@@ -52,17 +40,7 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
         }
         Compound::Case { value, arms } => {
             loose(walk, std::slice::from_ref(value), at);
-            let before = walk.folder.clone();
-            let mut moved = false;
-            for arm in arms {
-                loose(walk, &arm.patterns, at);
-                if let Some(body) = &arm.body {
-                    walk.script(body, inner);
-                    moved |= walk.folder != before;
-                    // An arm may fall through to the next.
-                    walk.folder = if moved { None } else { before.clone() };
-                }
-            }
+            cases(walk, arms, at, inner);
         }
         Compound::Function { name, body, redirects } => {
             walk.shadows.function(name);
@@ -85,6 +63,39 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
     }
 }
 
+fn branched(walk: &mut Walk, branches: &[(Script, Script)], otherwise: Option<&Script>, at: At) {
+    let before = walk.folder.clone();
+    let mut moved = false;
+    for (condition, body) in branches {
+        for script in [condition, body] {
+            walk.script(script, at);
+            moved |= walk.folder != before;
+        }
+        walk.folder = if moved { None } else { before.clone() };
+    }
+    if let Some(body) = otherwise {
+        walk.script(body, at);
+    }
+    // What follows a branch that changed the folder is not known to run in either.
+    if walk.folder != before {
+        walk.folder = None;
+    }
+}
+
+fn cases(walk: &mut Walk, arms: &[Arm], at: At, inner: At) {
+    let before = walk.folder.clone();
+    let mut moved = false;
+    for arm in arms {
+        loose(walk, &arm.patterns, at);
+        if let Some(body) = &arm.body {
+            walk.script(body, inner);
+            moved |= walk.folder != before;
+            // An arm may fall through to the next.
+            walk.folder = if moved { None } else { before.clone() };
+        }
+    }
+}
+
 /// `while true`, `while :`, `until false`.
 fn is_constant(condition: &Script, until: bool) -> bool {
     let [Item { first, rest, .. }] = condition.items.as_slice() else { return false };
@@ -98,13 +109,6 @@ fn is_constant(condition: &Script, until: bool) -> bool {
             Some("false") => until != first.negated,
             _ => false,
         }
-}
-
-/// What follows a branch that changed the folder is not known to run in either.
-fn settle(walk: &mut Walk, before: &Option<Vec<String>>) {
-    if walk.folder != *before {
-        walk.folder = None;
-    }
 }
 
 fn looped(walk: &mut Walk, work: impl FnOnce(&mut Walk)) {

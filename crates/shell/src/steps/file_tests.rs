@@ -1,8 +1,8 @@
 //! `test`, `[` and `[[ ]]`. Questions about strings and files only read; whatever evaluates an operand as an
 //! expression or a name is refused, for a quoted subscript in it would run.
 
-use super::words::{is_single, resolve};
-use crate::options::{self, Miss};
+use super::words::resolve;
+use crate::options::{self, Miss, is_one_word};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Act, Touch, TouchKind};
 
@@ -16,7 +16,7 @@ pub(super) fn single(words: &[Word]) -> Found {
         [Word::Literal(not), rest @ ..] if not == "!" && !rest.is_empty() => (1, rest),
         _ => (0, words),
     };
-    if let Some(at) = words.iter().position(|word| !is_single(word)) {
+    if let Some(at) = words.iter().position(|word| !is_one_word(word)) {
         return Err(Miss::at(at + before, "a word that can be several"));
     }
     let found = match words {

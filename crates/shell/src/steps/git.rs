@@ -11,8 +11,7 @@ use ostler_core::permission::{Act, Caution, Effect, TouchKind};
 pub(super) fn judge(words: &[Word]) -> Verdict {
     let mut globals = Globals::default();
     let at = globals.read(words);
-    let mut normal = vec![Word::Literal("git".into())];
-    normal.extend_from_slice(words.get(at..).unwrap_or_default());
+    let normal = without(words, at);
     let mut verdict = subcommand(&normal);
     if !globals.cautions.is_empty() {
         let why = globals.cautions.first().map(|caution| caution.why.clone()).unwrap_or_default();
@@ -25,6 +24,17 @@ pub(super) fn judge(words: &[Word]) -> Verdict {
     }
     verdict.folder = globals.folder;
     verdict
+}
+
+/// The words without the options before the subcommand.
+pub(super) fn normal(words: &[Word]) -> Vec<Word> {
+    without(words, Globals::default().read(words))
+}
+
+fn without(words: &[Word], globals: usize) -> Vec<Word> {
+    let mut normal = vec![Word::Literal("git".into())];
+    normal.extend_from_slice(words.get(globals..).unwrap_or_default());
+    normal
 }
 
 /// Only [`GIT_PRELUDE`](crate::GIT_PRELUDE) keeps it from running what the configuration names.
@@ -86,12 +96,12 @@ fn subcommand(words: &[Word]) -> Verdict {
     };
     let rest = words.get(2..).unwrap_or_default();
     let literal: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
-    let fixed = match (sub, literal.as_deref()) {
-        ("--version", Some([])) => true,
-        ("stash" | "worktree", Some(["list"])) => true,
-        ("remote", Some([] | ["-v"] | ["--verbose"] | ["get-url", _])) => true,
-        _ => false,
-    };
+    let fixed = matches!(
+        (sub, literal.as_deref()),
+        ("--version", Some([]))
+            | ("stash" | "worktree", Some(["list"]))
+            | ("remote", Some([] | ["-v"] | ["--verbose"] | ["get-url", _]))
+    );
     if fixed {
         return Verdict { git: true, ..Verdict::reads(Vec::new()) };
     }
@@ -142,24 +152,7 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
                 named.push(pathspec(*at, word)?);
             }
         }
-        "grep" => {
-            let given = parsed.has(&["-e"]);
-            let (pattern, files) =
-                before.split_at_checked(usize::from(!given)).unwrap_or((before, &[]));
-            literals(pattern)?;
-            if !given && pattern.is_empty() {
-                return Err("it has no pattern".into());
-            }
-            for (at, word) in files.iter().chain(paths) {
-                named.push(pathspec(*at, word)?);
-            }
-            match (files.is_empty(), paths.is_empty()) {
-                (true, true) => named.push(Named { path: ".".into(), kind: TouchKind::Tree }),
-                (true, false) => {}
-                // A revision, perhaps.
-                (false, _) => named.push(repository()),
-            }
-        }
+        "grep" => named = searched(parsed, before, paths)?,
         _ => {
             objects(before, parsed.dashes, false, &mut named)?;
             for (at, word) in paths {
@@ -172,6 +165,30 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
                 named.push(repository());
             }
         }
+    }
+    Ok(named)
+}
+
+fn searched(
+    parsed: &Parsed,
+    before: &[(usize, &Word)],
+    paths: &[(usize, &Word)],
+) -> Result<Vec<Named>, Miss> {
+    let given = parsed.has(&["-e"]);
+    let (pattern, files) = before.split_at_checked(usize::from(!given)).unwrap_or((before, &[]));
+    literals(pattern)?;
+    if !given && pattern.is_empty() {
+        return Err("it has no pattern".into());
+    }
+    let mut named = Vec::new();
+    for (at, word) in files.iter().chain(paths) {
+        named.push(pathspec(*at, word)?);
+    }
+    match (files.is_empty(), paths.is_empty()) {
+        (true, true) => named.push(Named { path: ".".into(), kind: TouchKind::Tree }),
+        (true, false) => {}
+        // A revision, perhaps.
+        (false, _) => named.push(repository()),
     }
     Ok(named)
 }

@@ -54,7 +54,10 @@ impl Walk {
     /// A program of a file that is not the system's.
     fn own_program(&mut self, index: usize, program: &str, words: &[Word]) {
         self.change(index, |step| {
-            step.effect = Effect::Unknown(format!("{} is a program of its own", shown(program)))
+            step.effect = Effect::Unknown(format!(
+                "{} is a program of its own",
+                shown(&options::written(program))
+            ))
         });
         self.run_file(index, program);
         self.unknown_words(index, words);
@@ -255,6 +258,12 @@ impl Walk {
             verdict.git = false;
             verdict.effect = Effect::Unknown("git may run what its configuration names".into());
         }
+        if !verdict.normal.is_empty() {
+            verdict.normal = super::git::normal(words);
+        }
+        if variants.len() > 1 && !verdict.folder.is_empty() {
+            self.change(index, |step| step.folder = None);
+        }
         if let Some(why) = verdict.shadows.take() {
             self.shadows.everything(&why);
         }
@@ -320,7 +329,7 @@ impl ShellOptions {
         while let Some(word) = words.get(found.operand) {
             let Some(text) = word.literal() else {
                 // A word of nobody knows how many is no place to look for the text.
-                return super::words::is_single(word).then_some(found);
+                return crate::options::is_one_word(word).then_some(found);
             };
             if matches!(text, "--" | "-") {
                 found.operand += 1;

@@ -6,7 +6,7 @@ use super::{builtins, careful, git, languages, ruin, sed, table_more, tape, writ
 use crate::options::{self, Miss, Named};
 use crate::table;
 use ostler_core::permission::script::Word;
-use ostler_core::permission::{Act, Caution, Effect, Step, Touch};
+use ostler_core::permission::{Act, Caution, Effect, Step, Touch, TouchKind};
 
 /// What is known of one command.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Verdict {
 
     /// Unknown, and a rule on its name does not vouch for it.
     pub(super) fn careful(why: impl Into<String>, word: Option<usize>) -> Self {
-        let why = why.into();
+        let why = why.into().replace(options::HOME, "");
         let cautions = vec![Caution { why: why.clone(), word }];
         Verdict { effect: Effect::Unknown(why), cautions, ..Verdict::default() }
     }
@@ -140,11 +140,23 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
             false => rest,
         };
         return match options::check(program, rest) {
+            Ok(named) if name == "diff" => Verdict::reads(compared(named)),
             Ok(named) => Verdict::reads(named.into_iter().map(touch(Act::Read)).collect()),
             Err(miss) => Verdict::miss(name, miss, 1),
         };
     }
     writers::judge(name, rest).unwrap_or_else(|| careful::judge(name, words))
+}
+
+/// Of two folders diff reads the files, and follows links.
+fn compared(named: Vec<Named>) -> Vec<Touch> {
+    let mut touches = Vec::new();
+    for Named { path, kind } in named {
+        let escaped = path.replace(['*', '?', '[', '\\'], "?");
+        let below = Named { path: format!("{escaped}/*"), kind: TouchKind::Glob };
+        touches.extend([Named { path, kind }, below].map(touch(Act::Read)));
+    }
+    touches
 }
 
 /// Programs without an option that writes, runs or waits. To them a file whose name looks like an option is no danger.
@@ -186,5 +198,5 @@ fn is_message(words: &[Word], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(literal);
     (literal(0), literal(1)) == (Some("git"), Some("commit"))
         && matches!(before, Some("-m" | "--message" | "-am"))
-        && words.get(at).is_some_and(super::words::is_single)
+        && words.get(at).is_some_and(crate::options::is_one_word)
 }

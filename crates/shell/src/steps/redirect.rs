@@ -62,7 +62,10 @@ impl Walk {
         }
         if writes && ruin::is_disk(path) {
             let why = format!("it writes to the disk {path} itself");
-            return self.change(index, |step| step.effect = Effect::Ruin(why));
+            return self.change(index, |step| {
+                step.transparent = false;
+                step.effect = Effect::Ruin(why);
+            });
         }
         if kind == TouchKind::Glob || options::is_special(path) && !path.starts_with(HOME) {
             self.unknown(index, format!("it redirects to {path}"), None);

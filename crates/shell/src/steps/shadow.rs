@@ -33,9 +33,16 @@ pub(super) struct Shadows {
     /// Why no name can be trusted.
     everything: Option<String>,
     variables: Vec<String>,
+    /// Every variable that is set, as often as it is.
+    set: Vec<String>,
 }
 
 impl Shadows {
+    /// By more than the loop it is known from.
+    pub(super) fn sets_again(&self, name: &str) -> bool {
+        self.set.iter().filter(|set| *set == name).count() > 1
+    }
+
     pub(super) fn function(&mut self, name: &str) {
         self.functions.push(name.to_owned());
     }
@@ -46,6 +53,7 @@ impl Shadows {
 
     /// True if it can change what runs.
     pub(super) fn assigned(&mut self, name: &str) -> bool {
+        self.set.push(name.to_owned());
         if OF_THE_SHELL.contains(&name) || name.starts_with("BASH") {
             self.everything(&format!("{name} is set"));
         } else if is_local(name) || is_harmless(name) {

@@ -51,7 +51,7 @@ pub(super) fn programs() -> impl Iterator<Item = &'static Program> {
 static PROGRAMS: &[Program] = &[
     Program {
         name: "diff",
-        short: "urqbwBiNyacspt",
+        short: "uqbwBiNyacspt",
         short_values: &[
             ('U', Always, Value::Number),
             ('C', Always, Value::Number),
@@ -60,7 +60,6 @@ static PROGRAMS: &[Program] = &[
             ('I', Always, Value::Any),
         ],
         long: &[
-            "recursive",
             "brief",
             "ignore-all-space",
             "ignore-space-change",
@@ -85,9 +84,10 @@ static PROGRAMS: &[Program] = &[
         ],
         operands: Operands::Files(TouchKind::Tree),
         most: 2,
-        matches: &["diff a b", "diff -ru a b", "diff --unified=5 a b", "diff -q a -"],
+        matches: &["diff a b", "diff -u a b", "diff --unified=5 a b", "diff -q a -"],
         misses: &[
             "diff -l a b",
+            "diff -r a b",
             "diff --to-file=x y",
             "diff -X list a b",
             "diff a b c",
@@ -298,15 +298,6 @@ static PROGRAMS: &[Program] = &[
         operands: NONE,
         matches: &["id", "id -un"],
         misses: &["id root", "id --x"],
-        ..BARE
-    },
-    Program {
-        name: "ps",
-        short: "efAaxuwl",
-        operands: Operands::Fit(Value::OneOf(&["aux", "ax", "auxf", "x", "u"])),
-        most: 1,
-        matches: &["ps", "ps aux", "ps -ef"],
-        misses: &["ps auxe", "ps e", "ps -o args", "ps $x"],
         ..BARE
     },
 ];

@@ -32,6 +32,8 @@ pub(super) struct Walk {
     /// As in [`Step::folder`], at this point of the text.
     pub(super) folder: Option<Vec<String>>,
     pub(super) bindings: Bindings,
+    /// Loop variables whose values were taken for known.
+    pub(super) loops: Vec<String>,
     level: usize,
     pub(super) wraps: usize,
     /// How many of them are programs or shells: functions of this shell do not reach what they start.
@@ -49,6 +51,7 @@ impl Walk {
             shadows: Shadows::default(),
             folder: Some(Vec::new()),
             bindings: Bindings::of(text),
+            loops: Vec::new(),
             level: 0,
             wraps: 0,
             past: 0,
@@ -65,6 +68,9 @@ impl Walk {
 
     pub(super) fn finish(mut self, text: &str) -> Commands {
         self.shadows.apply(&mut self.steps);
+        if self.loops.iter().any(|name| self.shadows.sets_again(name)) {
+            self.doubt("a loop variable is set elsewhere, too");
+        }
         let suspects =
             if self.doubts.is_empty() { Vec::new() } else { suspects::of(text, &self.steps) };
         Commands {
@@ -102,12 +108,22 @@ impl Walk {
         self.pipeline(&item.first, at);
         let after_first = self.folder.clone();
         for (index, (join, pipeline)) in item.rest.iter().enumerate() {
-            if *join == Join::Or && self.folder != before {
+            if *join == Join::And {
+                self.pipeline(pipeline, at);
+                continue;
+            }
+            let moved = self.folder != before;
+            if moved {
                 // A plain `cd` that failed has changed nothing.
                 self.folder =
                     if index == 0 && is_single(&item.first) { before.clone() } else { None };
             }
+            let start = self.folder.clone();
             self.pipeline(pipeline, at);
+            if moved || self.folder != start {
+                // What comes next follows either side.
+                self.folder = None;
+            }
         }
         self.folder = match item.rest.as_slice() {
             [(Join::Or, last)] if is_single(&item.first) && leaves(last) => after_first,
@@ -122,7 +138,12 @@ impl Walk {
             self.doubt("a pipeline has no command");
         }
         if let [stage] = pipeline.stages.as_slice() {
-            return self.stage(stage, at);
+            let before = self.folder.clone();
+            self.stage(stage, at);
+            if pipeline.negated && self.folder != before {
+                self.folder = None;
+            }
+            return;
         }
         let mut stages = Vec::new();
         for stage in &pipeline.stages {

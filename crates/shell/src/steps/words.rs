@@ -1,7 +1,7 @@
 //! Words that are not known to the letter: what they run, and what can be said of them all the same.
 
 use super::walk::{At, Walk};
-use crate::options::{HOME, is_one_word};
+use crate::options::HOME;
 use ostler_core::permission::Position;
 use ostler_core::permission::script::*;
 
@@ -71,7 +71,8 @@ impl Bindings {
         Bindings { names, held: Vec::new() }
     }
 
-    pub(super) fn enter(&mut self, variable: &str, values: Option<&[Word]>) {
+    /// True if the values are known from here on.
+    pub(super) fn enter(&mut self, variable: &str, values: Option<&[Word]>) -> bool {
         let known = |word: &Word| match word {
             Word::Literal(text) => !text.contains(HOME),
             Word::Glob(_) => true,
@@ -81,6 +82,7 @@ impl Bindings {
             values.iter().all(known) && self.names.iter().any(|name| name == variable)
         });
         self.held.push(values.map(|values| (variable.to_owned(), values.to_vec())));
+        values.is_some()
     }
 
     pub(super) fn leave(&mut self) {
@@ -127,8 +129,9 @@ impl Bindings {
 
 /// A word that is known after all: the home folder, the working directory, or a loop variable stands in it.
 pub(super) fn resolve(word: &Word, chosen: &[(&str, &Word)]) -> Word {
-    let Word::Dynamic { parts, .. } = word else { return word.clone() };
-    if parts.is_empty() {
+    let Word::Dynamic { parts, source, .. } = word else { return word.clone() };
+    // An element of an array is not the variable.
+    if parts.is_empty() || source.contains('[') {
         return word.clone();
     }
     let whole = |name: &str| chosen.iter().find(|(known, _)| *known == name).map(|(_, word)| *word);
@@ -176,15 +179,6 @@ pub(super) fn resolve(word: &Word, chosen: &[(&str, &Word)]) -> Word {
 fn is_solid(value: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "-_./,:@%+=".contains(c);
     !value.is_empty() && value.chars().all(plain)
-}
-
-/// It reaches the program as one word, whatever it says.
-pub(super) fn is_single(word: &Word) -> bool {
-    match word {
-        Word::Literal(_) => true,
-        Word::Glob(_) => false,
-        Word::Dynamic { parts, .. } => !parts.is_empty() && parts.iter().all(is_one_word),
-    }
 }
 
 impl Walk {

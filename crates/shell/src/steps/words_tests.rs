@@ -75,6 +75,24 @@ fn a_variable_that_is_set_elsewhere_is_not_known() {
     assert_eq!(found(fine, &script).0, ["cat \"$f\" = reads a"]);
 }
 
+/// The name is hidden from the text, but not from the steps.
+#[test]
+fn a_variable_that_is_set_in_a_nested_text_is_a_doubt() {
+    let mut stages = with("eval", literal("f=/etc/x")).items;
+    stages.extend(with("cat", quoted("f")).items);
+    let script = looped("f", vec![literal("a")], Script { items: stages });
+    let commands = steps_of("for f in a; do ev''al $'\\x66=/etc/x'; cat \"$f\"; done", &script);
+    assert!(!commands.doubts.is_empty() && !commands.only_reads());
+}
+
+#[test]
+fn a_folder_that_differs_each_time() {
+    let body = simple(vec![literal("git"), literal("-C"), quoted("d"), literal("rev-parse")]);
+    let script = looped("d", vec![literal("a"), literal("b")], body);
+    let lines = found("for d in …; do git -C \"$d\" rev-parse; done", &script).0;
+    assert_eq!(lines, ["git rev-parse = reads in ?"]);
+}
+
 #[test]
 fn many_values_are_not_tried() {
     let values: Vec<Word> = (0..65).map(|n| literal(&n.to_string())).collect();
@@ -90,6 +108,7 @@ fn the_home_folder() {
     };
     let table = [
         (with("cat", home("/x")), "cat ~/x = reads ~/x"),
+        (with("git -P ls-tree HEAD", home("/x")), "git ls-tree HEAD ~/x = reads"),
         (with("cat", in_home("/x")), "cat \"$HOME/x\" = reads ~/x"),
         (with("cat", in_home("x")), "cat \"$HOMEx\" = unknown !"),
         (with("cat", bare("HOME")), "cat $HOME = unknown !"),
@@ -181,6 +200,24 @@ fn what_the_shell_evaluates_is_a_doubt() {
     assert_eq!(shown(&part(nested)), ["echo ? = reads", "0> sudo id = unknown", "1> id = reads"]);
     let other = Part::Other(vec![substitution(simple(vec![literal("ls")]), false)]);
     assert_eq!(shown(&part(other))[1], "0> ls = reads ./");
+}
+
+#[test]
+fn lists_of_words_are_not_one_word() {
+    let list = |source: &str, text: &str| {
+        let parts = vec![Part::Literal(text.into()), parameter("a", Form::Value, true)];
+        dynamic(source, parts)
+    };
+    for script in [
+        with("git log", list("--since=\"${a[@]}\"", "--since=")),
+        with("test -n", list("\"${a[@]}\"", "")),
+        with("git commit -m", list("\"$@\"", "")),
+    ] {
+        let commands = steps_of("x", &script);
+        assert!(!commands.steps[0].cautions.is_empty(), "{:?}", shown(&commands));
+    }
+    let script = looped("a", vec![literal("x")], with("cat", list("\"${a[1]}\"", "")));
+    assert_eq!(found("for a in x; do …; done", &script).0, ["cat \"${a[1]}\" = unknown !"]);
 }
 
 #[test]

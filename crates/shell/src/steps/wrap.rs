@@ -228,11 +228,8 @@ fn option_length(wrapper: &Wrapper, text: &str) -> Option<usize> {
         if wrapper.values.contains(letter) {
             let last = at + letter.len_utf8() == letters.len();
             // `-i` of xargs takes its value only glued.
-            return Some(if last && letter != 'i' || last && wrapper.name != "xargs" {
-                2
-            } else {
-                1
-            });
+            let separate = last && (letter != 'i' || wrapper.name != "xargs");
+            return Some(if separate { 2 } else { 1 });
         }
         if !wrapper.flags.contains(letter) {
             return None;
