@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_ground::Ground;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 fn rule(text: &str, ground: &Ground) -> Rule {

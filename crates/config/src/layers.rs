@@ -35,6 +35,7 @@ pub struct Loaded {
 /// # Errors
 /// On a file that is there and cannot be read or understood: nothing starts with half of its rules.
 pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
+    let places = &places.resolved()?;
     let mut layers = Layers { places, check, loaded: Loaded::default(), read: Vec::new() };
     layers.user()?;
     layers.project()?;

@@ -12,6 +12,7 @@ mod places;
 mod project_env;
 mod project_files;
 pub mod settings_json;
+mod settings_keys;
 #[cfg(test)]
 mod test_ground;
 pub mod trust;
