@@ -235,3 +235,12 @@ fn the_number_of_rules_is_bounded() {
     keep(&ground, &many[..MOST]).unwrap();
     assert_eq!(approved(&ground).len(), MOST);
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_file_is_read_or_refused_with_a_line(text in crate::test_ground::jsonish()) {
+        if let Err(error) = read(&text, Path::new("approvals.json"), Path::new("/ws")) {
+            proptest::prop_assert!(error.line.is_some());
+        }
+    }
+}
