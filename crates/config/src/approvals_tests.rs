@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_ground::Ground;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 fn rule(text: &str, ground: &Ground) -> Rule {
@@ -233,4 +234,13 @@ fn the_number_of_rules_is_bounded() {
     assert!(keep(&ground, &many).unwrap_err().contains("more than 1000 rules, revoke some"));
     keep(&ground, &many[..MOST]).unwrap();
     assert_eq!(approved(&ground).len(), MOST);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_file_is_read_or_refused_with_a_line(text in crate::test_ground::jsonish()) {
+        if let Err(error) = read(&text, Path::new("approvals.json"), Path::new("/ws")) {
+            proptest::prop_assert!(error.line.is_some());
+        }
+    }
 }

@@ -281,6 +281,29 @@ fn rules_begin_where_their_file_speaks_for() {
     assert_eq!(starts, names.map(|name| ground.path(name)));
 }
 
+/// Rules are compared with paths without links, so they must begin at such.
+#[test]
+fn rules_begin_at_the_real_place() {
+    let mut ground = Ground::new();
+    let text = r#"{"permissions": {"deny": ["Read(/a)", "Read(./b)", "Read(~/c)"]}}"#;
+    ground.write("ws/.claude/settings.json", text);
+    ground.write("home/.ostler/permissions.yaml", "default: read\n");
+    let straight = ground.load().policy.deny;
+    ground.link("ws", "out/ws");
+    ground.link("home", "out/home");
+    ground.places.project = ground.path("out/ws");
+    ground.places.cwd = ground.path("out/ws");
+    ground.places.user_home = ground.path("out/home");
+    assert_eq!(ground.load().policy.deny, straight);
+    let cwd = ground.path("ws");
+    let home = ground.path("out/home");
+    let anchors = Anchors { cwd: &cwd, home: &home, settings: &cwd };
+    let rule = |text| Rule::parse_at(text, anchors, Default::default()).unwrap();
+    let approvals = FileApprovals::new(ground.places.clone());
+    approvals.keep(&[rule("Edit(./src/**)")]).unwrap();
+    assert_eq!(ground.load().policy.allow[0].matcher, rule("Edit(./src/**)").matcher);
+}
+
 #[test]
 fn a_file_with_the_other_ending_is_mentioned() {
     let ground = Ground::new();

@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_ground::{anchors, check, texts};
+use crate::{DEFAULT_PERMISSIONS, default_policy};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Policy, ConfigError> {
@@ -168,6 +169,12 @@ fn an_endless_file_is_refused() {
     let many: String = (0..2001).map(|n| format!("  - Bash(ls {n})\n")).collect();
     let wanted = "p.yaml:2002: more than 2000 rules in one list, write fewer and wider ones";
     assert_eq!(error(&format!("deny:\n{many}")), wanted);
+    let many = "  - pattern: a\n".repeat(101);
+    let text = format!("always_deny:\n{many}");
+    assert!(read(&text).is_ok());
+    let project = parse(&text, Path::new("p.yaml"), anchors(), Tier::Project, &check).unwrap_err();
+    let wanted = "p.yaml:102: more than 100 patterns, join some of them with |";
+    assert_eq!(project.to_string(), wanted);
     let many = "'a', ".repeat(51);
     let text = format!("deny: []\nalways_deny:\n  - {{pattern: a, examples: {{match: [{many}]}}}}");
     assert_eq!(error(&text), "p.yaml:3: more than 50 examples, keep the telling ones");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::test_ground::{anchors, texts};
+use crate::test_ground::{anchors, jsonish, texts};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Settings, ConfigError> {
@@ -207,40 +207,6 @@ fn an_unknown_home_is_no_folder() {
         let found = parse(&text, Path::new("s.json"), nowhere, Tier::User).unwrap_err();
         assert!(found.what.contains("home folder is not known"), "{found}");
     }
-}
-
-fn jsonish() -> impl Strategy<Value = String> {
-    let piece = prop::sample::select(vec![
-        "{",
-        "}",
-        "[",
-        "]",
-        ",",
-        ":",
-        "\"permissions\"",
-        "\"allow\"",
-        "\"deny\"",
-        "\"env\"",
-        "\"hooks\"",
-        "\"Bash(ls)\"",
-        "\"Agent(x)\"",
-        "\"~/x\"",
-        "\"\\ud800\"",
-        "\"\\u0000\"",
-        "null",
-        "5",
-        "1e999",
-        "true",
-        "\n",
-        " ",
-        "\"additionalDirectories\"",
-        "\"defaultMode\"",
-        "\u{feff}",
-        "{\"permissions\":{",
-        "\"deny\":[",
-        "\"Bash(\"",
-    ]);
-    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
 proptest! {

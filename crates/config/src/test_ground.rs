@@ -3,6 +3,7 @@
 use crate::{ConfigError, Kind, Loaded, Places, Sources, load};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Anchors, Matcher, Rule, Step};
+use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -89,4 +90,46 @@ impl Ground {
 
 pub(crate) fn texts(rules: &[Rule]) -> Vec<&str> {
     rules.iter().map(Rule::text).collect()
+}
+
+/// Pieces of JSON in any order, some of them of our files.
+pub(crate) fn jsonish() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "{\"version\": 1, \"project\": \"/ws\", \"rules\": [{",
+        "\"bound\": {",
+        "\"rule\":",
+        "\"folder\":",
+        "{\"version\": 1, \"projects\": {\"/ws\": {",
+        "\"sha256\":",
+        "\"files\": {",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"permissions\"",
+        "\"allow\"",
+        "\"deny\"",
+        "\"env\"",
+        "\"hooks\"",
+        "\"Bash(ls)\"",
+        "\"Agent(x)\"",
+        "\"~/x\"",
+        "\"\\ud800\"",
+        "\"\\u0000\"",
+        "null",
+        "5",
+        "1e999",
+        "true",
+        "\n",
+        " ",
+        "\"additionalDirectories\"",
+        "\"defaultMode\"",
+        "\u{feff}",
+        "{\"permissions\":{",
+        "\"deny\":[",
+        "\"Bash(\"",
+    ]);
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }

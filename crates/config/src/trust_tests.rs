@@ -145,6 +145,27 @@ fn taking_a_denial_away_ends_trust_in_the_other_files() {
     assert!(files[1].difference.as_deref().unwrap().ends_with("-deny: ['Bash(git push:*)']"));
 }
 
+/// Files that are left out this time are accepted with the others, so they are shown with them.
+#[test]
+fn everything_that_is_accepted_is_shown() {
+    let mut ground = Ground::new();
+    ground.write("ws/.claude/settings.json", r#"{"permissions": {"allow": ["Bash(a)"]}}"#);
+    ground.write("ws/.claude/settings.local.json", r#"{"permissions": {"allow": ["Bash(b)"]}}"#);
+    ground.write("ws/.ostler/settings.json", "broken");
+    ground.places.sources.project = false;
+    let loaded = ground.load();
+    assert_eq!(loaded.notices.len(), 1);
+    assert_eq!(texts(&loaded.ignored), ["Bash(b)"]);
+    let untrusted = loaded.untrusted.unwrap();
+    let wants: Vec<_> = untrusted.files.iter().flat_map(|file| &file.wants).collect();
+    assert_eq!(wants, ["allows Bash(a)", "is not understood", "allows Bash(b)"]);
+    accept(&ground.places, &untrusted).unwrap();
+    assert_eq!(allowed(&ground.load()), ["Bash(b)"]);
+    // Nothing is asked for the sake of a file that is left out.
+    std::fs::remove_file(ground.path("ws/.claude/settings.local.json")).unwrap();
+    assert!(ground.load().untrusted.is_none());
+}
+
 /// What is accepted is what was shown, not what has come to be there meanwhile.
 #[test]
 fn a_change_between_question_and_answer_is_not_accepted() {
@@ -300,5 +321,14 @@ fn nothing_shown_moves_the_cursor() {
         file.wants.iter().chain(&file.difference).chain(&loaded.notices).chain(&loaded.warnings);
     for text in shown {
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\r', '\u{9b}']), "{text:?}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_record_is_read_or_refused_with_a_line(text in crate::test_ground::jsonish()) {
+        if let Err(error) = read(&text, Path::new("trust.json")) {
+            proptest::prop_assert!(error.line.is_some());
+        }
     }
 }
