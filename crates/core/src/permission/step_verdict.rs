@@ -5,7 +5,7 @@ use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
 use super::mode::Mode;
 use super::policy::Fallback;
-use super::rule::{Matcher, Reach, Rule, scope_reach};
+use super::rule::{Matcher, Reach, Rule};
 use super::script::Word;
 
 /// Programs whose changes inside the workspace `acceptEdits` accepts.
