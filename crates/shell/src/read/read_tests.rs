@@ -229,6 +229,7 @@ const REFUSED: &[&str] = &[
     "echo a=(b)",
     "a[1]=(b)",
     "a=(b;c)",
+    "a=([1]={b,c})",
     "a[1 2] b",
     "a[\"x y\"] b",
     "${x",
