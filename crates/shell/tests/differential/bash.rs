@@ -28,7 +28,7 @@ done
 unset name
 command_not_found_handle() { record_call "$@"; }
 while IFS= builtin read -r -d '' text <&8; do
-  ( builtin eval "$text" ) </dev/null >/dev/null 2>&1 8<&-
+  ( builtin eval -- "$text" ) </dev/null >/dev/null 2>&1 8<&-
   ((++number))
 done
 record_call done
