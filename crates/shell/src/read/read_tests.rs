@@ -230,6 +230,7 @@ const REFUSED: &[&str] = &[
     "a[1]=(b)",
     "a=(b;c)",
     "a=([1]={b,c})",
+    "$(cat <<E\nx\nE\na; b)",
     "a[1 2] b",
     "a[\"x y\"] b",
     "${x",

@@ -42,7 +42,8 @@ fn folder() -> PathBuf {
     std::fs::remove_dir_all(&dir).ok();
     std::fs::create_dir_all(dir.join("src")).unwrap();
     for name in ["a.txt", "b.txt", "c.rs", "d e.txt"] {
-        std::fs::write(dir.join(name), "text\n").unwrap();
+        // A comment: `.` may read it.
+        std::fs::write(dir.join(name), "# text\n").unwrap();
     }
     dir
 }
