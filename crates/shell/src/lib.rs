@@ -4,9 +4,11 @@
 //! Invariants
 //! - **Unknown is not harmless.** The table lists what is known to only read, option by option. A word, option,
 //!   redirection or construct that is not in it leaves the command unproved; so does everything the parser rejects.
-//! - **Two readings must agree.** A proof needs the parser and an independent reading to split the text into the
-//!   same words. Where they differ, the text is opaque.
-//! - **Bounded in time and memory.** Length, nesting and the parser's retries are counted before it runs.
+//! - **Two readings must agree.** `read` is ours and whole; `second` asks a parser made by others whether it sees the
+//!   same commands, words, operators and nesting. Where they differ, the text is opaque to every decision.
+//! - **No substitution is skipped.** What a word, an index, an expression or a here-document runs is in the script.
+//! - **Bounded in time and memory.** Length and nesting are counted while we read, the other parser's retries before
+//!   it runs.
 //! - **Limits only tighten**: beyond one, the answer is "opaque" or "unproved", never "harmless".
 //!
 //! A proof speaks of `bash` as it starts for `bash --norc --noprofile -c`, and holds under this contract:
@@ -22,8 +24,8 @@
 //! What remains: filters of the user's own configuration run, and `git diff` may refresh the times kept in the index.
 //! So git configuration must be protected against writes, and even proved commands belong into the sandbox.
 //!
-//! Deliberately absent: rules and decisions (`core`), running anything (`exec`), and for now control flow,
-//! substitutions, wrappers, and the search for danger in texts that are not harmless.
+//! Deliberately absent: rules and decisions (`core`), running anything (`exec`), and for now proofs about control flow
+//! and substitutions, wrappers, and the search for danger in texts that are not harmless.
 
 mod harmless;
 mod options;
@@ -44,7 +46,7 @@ pub use proof::{Proof, ReadKind, ReadPath};
 pub use steps::{steps, steps_of};
 pub use table_git::{GIT_OVERRIDES, GIT_PRELUDE};
 
-/// Reads a shell text as bash would.
+/// Reads a shell text as bash would, with everything its substitutions run.
 ///
 /// # Errors
 /// When the text is no shell, or cannot be read with certainty and within bounds.

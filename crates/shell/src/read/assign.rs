@@ -3,7 +3,7 @@
 use super::arithmetic::Close;
 use super::finish::Place;
 use super::word::Kind;
-use super::{Read, Reader, ambiguous, mark};
+use super::{Read, Reader, ambiguous, brace};
 use ostler_core::permission::script::*;
 
 /// How many bytes the name takes, if one starts here.
@@ -138,9 +138,11 @@ impl Reader<'_> {
         };
         self.at += 1;
         let value = self.maybe_word(Kind::Plain)?;
-        self.frame.shape.push(mark::WORD);
-        let raw = self.raw(start, self.at);
-        self.frame.shape.push_str(&raw);
+        self.note_word(start);
+        if brace::may_expand(&value.list) {
+            // Expanded first, it is no element with a key any more.
+            return Err(ambiguous("braces behind the key of an element"));
+        }
         Ok((Some(key), self.single(value, Place::Value)))
     }
 

@@ -137,6 +137,17 @@ pub(super) fn starts_with_tag(text: &str) -> bool {
     rest.len() < tag.len() && ended
 }
 
+/// One pipeline of simple commands. Bash writes a substitution out and reads it again, and with a here-document in it
+/// the line ends and semicolons between commands may get lost.
+pub(super) fn stands_alone(script: &Script) -> bool {
+    let simple =
+        |pipeline: &Pipeline| pipeline.stages.iter().all(|stage| matches!(stage, Stage::Simple(_)));
+    match script.items.as_slice() {
+        [item] => item.rest.is_empty() && !item.background && simple(&item.first),
+        _ => false,
+    }
+}
+
 /// Puts the bodies where their numbers stand.
 pub(super) fn fill(script: &mut Script, documents: &mut [Word]) {
     for item in &mut script.items {

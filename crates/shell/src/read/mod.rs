@@ -168,6 +168,9 @@ impl<'a> Reader<'a> {
         if !waiting.is_empty() && self.slice(start, self.at).contains('\n') {
             return Err(ambiguous("a here-document around a substitution of several lines"));
         }
+        if !self.frame.documents.is_empty() && !here::stands_alone(&script) {
+            return Err(ambiguous("a here-document among the commands of a substitution"));
+        }
         let script = self.close_level(script);
         self.frame = outer;
         self.pending = waiting;

@@ -229,6 +229,8 @@ const REFUSED: &[&str] = &[
     "echo a=(b)",
     "a[1]=(b)",
     "a=(b;c)",
+    "a=([1]={b,c})",
+    "$(cat <<E\nx\nE\na; b)",
     "a[1 2] b",
     "a[\"x y\"] b",
     "${x",

@@ -26,7 +26,10 @@ pub(crate) fn agreed(text: &str) -> Result<Reading, Opaque> {
     screen::check(text)?;
     let reading = read::read(text)?;
     for level in &reading.levels {
-        check(level)?;
+        check(level).map_err(|opaque| match opaque {
+            Opaque::Syntax(_) => Opaque::Ambiguous("a second parser does not read it".into()),
+            other => other,
+        })?;
     }
     Ok(reading)
 }

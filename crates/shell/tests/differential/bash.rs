@@ -28,7 +28,7 @@ done
 unset name
 command_not_found_handle() { record_call "$@"; }
 while IFS= builtin read -r -d '' text <&8; do
-  ( builtin eval "$text" ) </dev/null >/dev/null 2>&1 8<&-
+  ( builtin eval -- "$text" ) </dev/null >/dev/null 2>&1 8<&-
   ((++number))
 done
 record_call done
@@ -42,7 +42,8 @@ fn folder() -> PathBuf {
     std::fs::remove_dir_all(&dir).ok();
     std::fs::create_dir_all(dir.join("src")).unwrap();
     for name in ["a.txt", "b.txt", "c.rs", "d e.txt"] {
-        std::fs::write(dir.join(name), "text\n").unwrap();
+        // A comment: `.` may read it.
+        std::fs::write(dir.join(name), "# text\n").unwrap();
     }
     dir
 }

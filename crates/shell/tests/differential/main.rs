@@ -8,7 +8,7 @@ mod predict;
 mod random;
 
 use ostler_core::permission::script::Opaque;
-use predict::Prediction;
+use predict::{Family, Prediction};
 use random::Random;
 use std::collections::BTreeMap;
 
@@ -19,6 +19,12 @@ const BATCH: usize = 500;
 
 /// Texts on which a reading was wrong once. NUL stands between them as a line of its own: `---`.
 const MISSES: &str = include_str!("misses.txt");
+
+/// One text a line, with `\n`, `\t` and `\\` for a line end, a tab and a backslash; nothing is escaped where `$'` is.
+const TRICKY: &str = include_str!("tricky.txt");
+
+const CLEAR: Family = Family { dynamic: true, unknown: true };
+const SOUP: Family = Family { dynamic: false, unknown: true };
 
 #[derive(Default)]
 struct Tally {
@@ -35,7 +41,11 @@ struct Tally {
 }
 
 /// What the lines of one family say about our reading.
-fn compare(texts: Vec<String>, strict: bool, run: fn(&[String]) -> Vec<Vec<Vec<String>>>) -> Tally {
+fn compare(
+    texts: Vec<String>,
+    family: Family,
+    run: fn(&[String]) -> Vec<Vec<Vec<String>>>,
+) -> Tally {
     let mut tally = Tally { lines: texts.len(), ..Tally::default() };
     let mut read = Vec::new();
     for text in texts {
@@ -54,7 +64,7 @@ fn compare(texts: Vec<String>, strict: bool, run: fn(&[String]) -> Vec<Vec<Vec<S
         let lines: Vec<String> = batch.iter().map(|(text, _)| text.clone()).collect();
         let runs = run(&lines);
         for ((text, prediction), calls) in batch.iter().zip(runs) {
-            judge(text, prediction, &calls, strict, &mut tally);
+            judge(text, prediction, &calls, family, &mut tally);
         }
     }
     tally
@@ -64,7 +74,7 @@ fn judge(
     text: &str,
     prediction: &Prediction,
     calls: &[Vec<String>],
-    strict: bool,
+    family: Family,
     tally: &mut Tally,
 ) {
     tally.calls += calls.len();
@@ -74,14 +84,14 @@ fn judge(
             return;
         }
     }
-    if prediction.must_match(calls, strict) == Some(false) {
+    if prediction.must_match(calls, family) == Some(false) {
         if bash::is_valid(text) {
             tally.misses.push(format!("{text:?} runs only {calls:?}"));
         } else {
             tally.refused_by_bash.push(text.to_owned());
         }
     }
-    tally.exact += usize::from(prediction.must_match(calls, strict).is_some());
+    tally.exact += usize::from(prediction.must_match(calls, family).is_some());
 }
 
 fn report(name: &str, tally: &Tally) {
@@ -98,7 +108,7 @@ fn report(name: &str, tally: &Tally) {
     for text in tally.refused_by_bash.iter().take(5) {
         println!("  refused by bash: {text:?}");
     }
-    for (why, count) in tally.reasons.iter().filter(|_| name.ends_with("benign")) {
+    for (why, count) in tally.reasons.iter().filter(|_| !name.ends_with("nasty")) {
         println!("  {count} opaque: {why}");
     }
     let shown: Vec<_> = tally.misses.iter().take(25).cloned().collect();
@@ -116,12 +126,27 @@ fn lines(seed: u64, count: usize, line: fn(&mut Random) -> String) -> Vec<String
 fn old_misses_stay_found() {
     let texts =
         MISSES.split("\n---\n").filter(|text| !text.is_empty()).map(str::to_owned).collect();
-    report("old misses", &compare(texts, false, bash::evaluated));
+    report("old misses", &compare(texts, SOUP, bash::evaluated));
+}
+
+#[test]
+fn what_a_hasty_reader_gets_wrong() {
+    let texts: Vec<String> = TRICKY.lines().map(unescaped).collect();
+    let tally = compare(texts, CLEAR, bash::evaluated);
+    report("tricky", &tally);
+    assert!(tally.opaque * 5 < tally.lines, "{} of {} are opaque", tally.opaque, tally.lines);
+}
+
+fn unescaped(line: &str) -> String {
+    if line.contains("$'") {
+        return line.to_owned();
+    }
+    line.replace("\\\\", "\u{1}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{1}', "\\")
 }
 
 #[test]
 fn what_agents_write() {
-    let tally = compare(lines(1, BENIGN, benign::line), true, bash::evaluated);
+    let tally = compare(lines(1, BENIGN, benign::line), CLEAR, bash::evaluated);
     report("benign", &tally);
     assert!(tally.calls > BENIGN, "bash ran only {} commands", tally.calls);
     assert!(tally.exact > BENIGN / 5, "only {} lines were compared exactly", tally.exact);
@@ -131,7 +156,7 @@ fn what_agents_write() {
 
 #[test]
 fn what_nobody_writes() {
-    let tally = compare(lines(2, NASTY, nasty::line), false, bash::evaluated);
+    let tally = compare(lines(2, NASTY, nasty::line), SOUP, bash::evaluated);
     report("nasty", &tally);
     assert!(
         tally.lines - tally.opaque > NASTY / 20,
@@ -143,8 +168,14 @@ fn what_nobody_writes() {
 
 #[test]
 fn real_programs_see_the_same() {
-    report("real, benign", &compare(lines(3, REAL, benign::line), true, bash::executed));
-    report("real, nasty", &compare(lines(4, REAL, nasty::line), false, bash::executed));
+    report(
+        "real, benign",
+        &compare(lines(3, REAL, benign::line), Family { unknown: false, ..CLEAR }, bash::executed),
+    );
+    report(
+        "real, nasty",
+        &compare(lines(4, REAL, nasty::line), Family { unknown: false, ..SOUP }, bash::executed),
+    );
 }
 
 #[test]

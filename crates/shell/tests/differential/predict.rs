@@ -7,6 +7,15 @@ use ostler_core::permission::script::*;
 const NATIVE: &[&str] =
     &["true", "false", ":", "[", "test", "export", "declare", "local", "set", "wait", "cd", "read"];
 
+/// What can be said of a family of lines.
+#[derive(Clone, Copy)]
+pub struct Family {
+    /// Words that are not known do not keep commands from running.
+    pub dynamic: bool,
+    /// Calls of programs that are not there are recorded, too.
+    pub unknown: bool,
+}
+
 pub struct Prediction {
     commands: Vec<Vec<Word>>,
     /// Every command runs, and runs once.
@@ -31,14 +40,16 @@ impl Prediction {
     }
 
     /// Whether the calls are all there must be, where that can be said.
-    pub fn must_match(&self, calls: &[Vec<String>], with_dynamic: bool) -> Option<bool> {
-        if !self.straight || (self.dynamic && !with_dynamic) {
+    pub fn must_match(&self, calls: &[Vec<String>], family: Family) -> Option<bool> {
+        if !self.straight || (self.dynamic && !family.dynamic) {
             return None;
         }
         let mut expected = Vec::new();
         for words in &self.commands {
             let name = words.first()?.literal()?;
-            if NAMES.contains(&name) {
+            // A path is run as it is, `%` is a job, `.` reads a file.
+            let unclear = name.contains('/') || name.starts_with('%') || name == ".";
+            if NAMES.contains(&name) || (family.unknown && !unclear && !NATIVE.contains(&name)) {
                 expected.push(words);
             } else if !NATIVE.contains(&name) {
                 return None;
