@@ -194,7 +194,7 @@ impl Walk {
     fn simple(&mut self, command: &Command, at: At) {
         let index = self.push(command.words.clone(), at);
         self.descend(&command.words, index);
-        self.assignments(index, &command.assignments, command.words.is_empty());
+        self.assignments(index, &command.assignments, command.words.first());
         if !command.words.is_empty() {
             self.run(index, &command.words, &command.redirects);
             self.judge_variables(index);
