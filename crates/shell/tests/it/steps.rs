@@ -219,6 +219,32 @@ proptest! {
     }
 }
 
+/// Long texts of many kinds get an answer, too.
+#[test]
+fn long_texts_are_survived() {
+    for piece in [
+        "ls a b c; ",
+        "f() { :; }; ",
+        "cd a && ",
+        "x=1; ",
+        "for f in a; do cat f; done; ",
+        "eval ls; ",
+        "nice ls | ",
+        "A=1 ",
+        "git log -1; ",
+        "sed s/a/b/ f; ",
+        "find . -exec ls {} + ; ",
+        "echo a > b; ",
+        "PATH=x; ",
+        "bash -c 'ls; ls'; ",
+    ] {
+        for bytes in [9_000, 60_000] {
+            let found = steps(&piece.repeat(bytes / piece.len()));
+            assert!(!found.steps.is_empty() || !found.doubts.is_empty());
+        }
+    }
+}
+
 /// GNU sed has a mode that refuses to write, read other files or run anything. What is called reading must pass it.
 #[test]
 fn sed_itself_agrees() {
