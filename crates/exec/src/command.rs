@@ -115,7 +115,7 @@ pub fn bash(script: &str, cwd: impl Into<PathBuf>, env: Vec<(OsString, OsString)
     let shell = if is_executable(first) || !is_executable(second) { first } else { second };
     let mut command = Command::new(shell, cwd);
     command.env = env;
-    command.args = ["--norc", "--noprofile", "-c"].map(OsString::from).to_vec();
+    command.args = ["--norc", "--noprofile", "-c", "--"].map(OsString::from).to_vec();
     if script.len() > SCRIPT_AS_ARGUMENT {
         command.args.push(LOADER.into());
         command.script = Some(script.as_bytes().to_vec());

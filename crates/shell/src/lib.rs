@@ -1,5 +1,5 @@
-//! Shell text to a small, judged form: a `Script`, or a reason why there is none; and a proof of harmlessness for a
-//! short table of programs. Pure: no process is started, no file is looked at.
+//! Shell text to a small, judged form: a `Script`, or a reason why there is none; the steps it would take; and a proof of
+//! harmlessness for a short table of programs. Pure: no process is started, no file is looked at.
 //!
 //! Invariants
 //! - **Unknown is not harmless.** The table lists what is known to only read, option by option. A word, option,
@@ -24,8 +24,12 @@
 //! What remains: filters of the user's own configuration run, and `git diff` may refresh the times kept in the index.
 //! So git configuration must be protected against writes, and even proved commands belong into the sandbox.
 //!
-//! Deliberately absent: rules and decisions (`core`), running anything (`exec`), and for now proofs about control flow
-//! and substitutions, wrappers, and the search for danger in texts that are not harmless.
+//! [`steps`] goes further than a proof: every command in every position and inside every wrapper, with what it touches.
+//! Where it says that a text only reads, the same contract holds. Besides, a step with `git: true` needs the repository
+//! that git finds from the step's folder to be one the agent may read, and a pattern must not match names that begin
+//! with `-`.
+//!
+//! Deliberately absent: rules and decisions (`core`) and running anything (`exec`).
 
 mod harmless;
 mod options;

@@ -383,7 +383,9 @@ pub(crate) fn is_one_word(word: &Word) -> bool {
         Word::Literal(_) => true,
         Word::Glob(_) => false,
         Word::Dynamic { source, parts, .. } => {
-            !parts.is_empty() && !source.contains('@') && parts.iter().all(whole)
+            let source = source.replace("\\\n", "");
+            let list = ["$@", "${@", "[@]"].iter().any(|list| source.contains(list));
+            !parts.is_empty() && !list && parts.iter().all(whole)
         }
     }
 }

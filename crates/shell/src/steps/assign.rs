@@ -6,7 +6,13 @@ use ostler_core::permission::script::{Assigned, Assignment, Word};
 use ostler_core::permission::{Effect, Position};
 
 impl Walk {
-    pub(super) fn assignments(&mut self, index: usize, assignments: &[Assignment], alone: bool) {
+    /// `before` is the command they stand before.
+    pub(super) fn assignments(
+        &mut self,
+        index: usize,
+        assignments: &[Assignment],
+        before: Option<&Word>,
+    ) {
         let at = At { inside: Some(index), position: Position::Substitution };
         for assignment in assignments {
             if let Some(expression) = &assignment.index {
@@ -24,10 +30,12 @@ impl Walk {
                     }
                 }
             }
-            let matters = if alone {
-                self.shadows.assigned(&assignment.name)
-            } else {
-                !is_harmless(&assignment.name) || names_a_file(&assignment.value)
+            let name = assignment.name.as_str();
+            let matters = match before.map(Word::literal) {
+                None => self.shadows.assigned(name),
+                // How it splits its line.
+                Some(Some("read")) if name == "IFS" => false,
+                Some(_) => !is_harmless(name) || names_a_file(&assignment.value),
             };
             if matters {
                 self.change(index, |step| step.variables.push(assignment.name.clone()));

@@ -80,12 +80,12 @@ fn change_folder(words: &[Word]) -> Verdict {
     }
 }
 
-/// Numbers at most; what only the shell knows can be no harm either.
+/// Numbers at most. They are not evaluated, so what only the shell knows can do no harm either.
 fn plain(name: &str, words: &[Word]) -> Verdict {
     let fine = |word: &Word| match word {
         Word::Literal(_) => true,
         Word::Glob(_) => false,
-        Word::Dynamic { .. } => name == ":" || crate::options::is_one_word(word),
+        Word::Dynamic { .. } => true,
     };
     match words.iter().all(fine) && (name == ":" || words.len() <= 1) {
         true => Verdict::reads(Vec::new()),
@@ -98,11 +98,14 @@ fn set(words: &[Word]) -> Verdict {
     let mut fine = true;
     while let Some(word) = words.next() {
         match word.literal() {
-            Some("-o" | "+o" | "-euo" | "-eo" | "-uo") => {
-                let option = words.next().and_then(Word::literal);
-                fine &= matches!(option, Some("pipefail" | "errexit" | "nounset"));
+            Some(text) if text.len() > 1 && text.starts_with(['-', '+']) => {
+                let letters = text.trim_start_matches(['-', '+']);
+                fine &= !letters.is_empty() && letters.chars().all(|c| "eEuo".contains(c));
+                for _ in letters.matches('o') {
+                    let option = words.next().and_then(Word::literal);
+                    fine &= matches!(option, Some("pipefail" | "errexit" | "nounset" | "errtrace"));
+                }
             }
-            Some("-e" | "-u" | "-eu" | "-ue" | "+e" | "+u") => {}
             _ => fine = false,
         }
     }

@@ -36,6 +36,9 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
         }
         Compound::ArithmeticFor { header, body } => {
             header.iter().for_each(|part| evaluated(walk, part, at));
+            if header.iter().all(|part| part.plain || part.source.trim().is_empty()) {
+                walk.doubt("a loop has no end of its own");
+            }
             looped(walk, |walk| walk.script(body, inner));
         }
         Compound::Case { value, arms } => {

@@ -136,7 +136,7 @@ fn read(words: &[Word]) -> Found<'_> {
         if PLAIN.contains(&text) {
             at += 1;
         } else if VALUED.contains(&text) {
-            if words.get(at + 1).and_then(Word::literal).is_none() {
+            if !words.get(at + 1).is_some_and(options::is_one_word) {
                 found.misses.push(Miss::at(at, format!("the value of {text} is not known")));
             }
             at += 2;

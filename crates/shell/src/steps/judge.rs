@@ -5,7 +5,7 @@ use super::words::shown;
 use super::{builtins, careful, git, languages, ruin, sed, table_more, tape, writers};
 use crate::options::{self, Miss, Named};
 use crate::table;
-use ostler_core::permission::script::Word;
+use ostler_core::permission::script::{Part, Word};
 use ostler_core::permission::{Act, Caution, Effect, Step, Touch, TouchKind};
 
 /// What is known of one command.
@@ -131,15 +131,8 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
         _ => {}
     }
     if let Some(program) = table::program(name).or_else(|| table_more::program(name)) {
-        let held;
-        let rest = match WHATEVER.contains(&name) {
-            true => {
-                held = rest.iter().map(in_its_folder).collect::<Vec<_>>();
-                held.as_slice()
-            }
-            false => rest,
-        };
-        return match options::check(program, rest) {
+        let held = operands(name, rest);
+        return match options::check(program, held.as_deref().unwrap_or(rest)) {
             Ok(named) if name == "diff" => Verdict::reads(compared(named)),
             Ok(named) => Verdict::reads(named.into_iter().map(touch(Act::Read)).collect()),
             Err(miss) => Verdict::miss(name, miss, 1),
@@ -162,14 +155,24 @@ fn compared(named: Vec<Named>) -> Vec<Touch> {
 /// Programs without an option that writes, runs or waits. To them a file whose name looks like an option is no danger.
 const WHATEVER: &[&str] = &["grep", "head", "wc", "cut", "stat", "du"];
 
-/// `*.rs` as `./*.rs`: the same files.
-fn in_its_folder(word: &Word) -> Word {
-    match word {
-        Word::Glob(pattern) if pattern.starts_with(['*', '?', '[']) => {
-            Word::Glob(format!("./{pattern}"))
+/// Programs that read a pipe like any file they are given.
+const PIPED: &[&str] = &["cat", "diff", "comm", "cmp", "head", "tail", "wc", "paste", "sort"];
+
+/// The words as an entry of the table can judge them, where they differ: `*.rs` is `./*.rs`, and a process substitution
+/// is a pipe like the standard input.
+fn operands(name: &str, words: &[Word]) -> Option<Vec<Word>> {
+    let plain = |word: &Word| match word {
+        Word::Glob(pattern) if WHATEVER.contains(&name) && pattern.starts_with(['*', '?', '[']) => {
+            Some(Word::Glob(format!("./{pattern}")))
         }
-        _ => word.clone(),
-    }
+        Word::Dynamic { parts, .. } if PIPED.contains(&name) => match parts.as_slice() {
+            [Part::Process(_)] => Some(Word::Literal("-".into())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let changes = words.iter().any(|word| plain(word).is_some());
+    changes.then(|| words.iter().map(|word| plain(word).unwrap_or_else(|| word.clone())).collect())
 }
 
 /// Words that could be any option.

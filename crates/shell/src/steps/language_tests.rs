@@ -222,6 +222,8 @@ fn tests_and_builtins() {
         "set -e",
         "true && false",
         "read -r -p 'x? ' y",
+        "IFS= read -r x",
+        "set -Eeuo pipefail",
     ] {
         assert!(reads(text), "{text}: {:?}", shown(&steps(text)));
     }

@@ -27,6 +27,8 @@ const BUILTINS: &[&str] = &[
     "exit", "return", "shift", "type", "wait", "command", "builtin", "eval", "times", "jobs",
 ];
 
+const MAX_FUNCTIONS: usize = 200;
+
 #[derive(Debug, Default)]
 pub(super) struct Shadows {
     functions: Vec<String>,
@@ -44,7 +46,10 @@ impl Shadows {
     }
 
     pub(super) fn function(&mut self, name: &str) {
-        self.functions.push(name.to_owned());
+        match self.functions.len() < MAX_FUNCTIONS {
+            true => self.functions.push(name.to_owned()),
+            false => self.everything("it defines very many functions"),
+        }
     }
 
     pub(super) fn everything(&mut self, why: &str) {

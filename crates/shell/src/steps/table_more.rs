@@ -95,7 +95,6 @@ static PROGRAMS: &[Program] = &[
             "diff --uni a b",
             "diff --paginate a b",
             "diff --exclude-from=x a b",
-            "diff <(ls) b",
         ],
         ..BARE
     },

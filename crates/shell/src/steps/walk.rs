@@ -10,6 +10,8 @@ const MAX_LEVEL: usize = 40;
 /// How often a command may start another, or hold a text that does.
 pub(super) const MAX_WRAPS: usize = 16;
 const MAX_STEPS: usize = 20_000;
+/// Changes of folder that are kept in mind.
+const MAX_FOLDERS: usize = 16;
 
 /// Where in the text a command stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -194,7 +196,7 @@ impl Walk {
     fn simple(&mut self, command: &Command, at: At) {
         let index = self.push(command.words.clone(), at);
         self.descend(&command.words, index);
-        self.assignments(index, &command.assignments, command.words.is_empty());
+        self.assignments(index, &command.assignments, command.words.first());
         if !command.words.is_empty() {
             self.run(index, &command.words, &command.redirects);
             self.judge_variables(index);
@@ -223,7 +225,7 @@ impl Walk {
     /// `cd` to this word has succeeded; none: to where is not known.
     pub(super) fn moved(&mut self, to: Option<String>) {
         match (to, &mut self.folder) {
-            (Some(to), Some(folder)) if folder.len() < 64 => folder.push(to),
+            (Some(to), Some(folder)) if folder.len() < MAX_FOLDERS => folder.push(to),
             _ => self.folder = None,
         }
     }

@@ -66,8 +66,9 @@ impl Bindings {
         if bare.iter().any(sets) || prints_into {
             return Bindings::default();
         }
-        let once = |name: &&&str| bare.iter().filter(|other| other == name).count() == 1;
-        let names = bare.iter().filter(once).map(|name| (*name).to_owned()).collect();
+        bare.sort_unstable();
+        let once = bare.chunk_by(|a, b| a == b).filter(|same| same.len() == 1);
+        let names = once.flatten().map(|name| (*name).to_owned()).collect();
         Bindings { names, held: Vec::new() }
     }
 

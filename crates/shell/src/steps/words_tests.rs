@@ -130,6 +130,7 @@ fn the_home_folder() {
 #[test]
 fn dynamic_words() {
     let sub = || substitution(simple(vec![literal("pwd")]), true);
+    let process = || dynamic("<(…)", vec![Part::Process(simple(vec![literal("pwd")]))]);
     let option = dynamic(
         "--since=…",
         vec![
@@ -159,6 +160,12 @@ fn dynamic_words() {
         (with("test -n", quoted("x")), vec!["test -n \"$x\" = reads"]),
         (with("test -n", bare("x")), vec!["test -n $x = unknown !2 !"]),
         (with("test -f", quoted("x")), vec!["test -f \"$x\" = unknown !"]),
+        (with("find . -name", quoted("x")), vec!["find . -name \"$x\" = reads ./"]),
+        (with("find . -name", bare("x")), vec!["find . -name $x = unknown ./ !2"]),
+        (with("exit", bare("?")), vec!["exit $? = reads"]),
+        (with("cat", process()), vec!["cat <(…) = reads", inner]),
+        (with("bash", process()), vec!["bash <(…) = unknown !", inner]),
+        (with("file", process()), vec!["file <(…) = unknown !", inner]),
         (with("cd", quoted("x")), vec!["cd \"$x\" = unknown !"]),
         (with("timeout", quoted("x")), vec!["timeout \"$x\" = unknown !"]),
     ];
@@ -212,10 +219,13 @@ fn lists_of_words_are_not_one_word() {
         with("git log", list("--since=\"${a[@]}\"", "--since=")),
         with("test -n", list("\"${a[@]}\"", "")),
         with("git commit -m", list("\"$@\"", "")),
+        with("git commit -m", list("\"${x-\"$\\\n@\"}\"", "")),
     ] {
         let commands = steps_of("x", &script);
         assert!(!commands.steps[0].cautions.is_empty(), "{:?}", shown(&commands));
     }
+    let message = with("git commit -m", list("\"$a me@b.example\"", ""));
+    assert!(steps_of("x", &message).steps[0].cautions.is_empty());
     let script = looped("a", vec![literal("x")], with("cat", list("\"${a[1]}\"", "")));
     assert_eq!(found("for a in x; do …; done", &script).0, ["cat \"${a[1]}\" = unknown !"]);
 }

@@ -4,6 +4,7 @@ use ostler_core::permission::{Act, Commands, Effect, Lexical, Places, Step, Touc
 use ostler_shell::steps;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::strategy::ValueTree;
 use serde_json::Value;
 
 const CASES: &str = include_str!("../../../../fixtures/corpus/permissions.jsonl");
@@ -216,6 +217,59 @@ proptest! {
             }
         }
     }
+}
+
+/// Long texts of many kinds get an answer, too.
+#[test]
+fn long_texts_are_survived() {
+    for piece in [
+        "ls a b c; ",
+        "f() { :; }; ",
+        "cd a && ",
+        "x=1; ",
+        "for f in a; do cat f; done; ",
+        "eval ls; ",
+        "nice ls | ",
+        "A=1 ",
+        "git log -1; ",
+        "sed s/a/b/ f; ",
+        "find . -exec ls {} + ; ",
+        "echo a > b; ",
+        "PATH=x; ",
+        "bash -c 'ls; ls'; ",
+    ] {
+        for bytes in [9_000, 60_000] {
+            let found = steps(&piece.repeat(bytes / piece.len()));
+            assert!(!found.steps.is_empty() || !found.doubts.is_empty());
+        }
+    }
+}
+
+/// GNU sed has a mode that refuses to write, read other files or run anything. What is called reading must pass it.
+#[test]
+fn sed_itself_agrees() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let script = "[spwWreRaicdyqbt:{};/,$!1 0-9\\\\\n#gIMe|xv=]{1,14}";
+    let edits = "(1|[$]|/a/|/a/,/b/|)(p|d|q|[{]p;|[}]|s/a/b/g?e?w?p?|y/a/b/|b|a x|w|e|r|#|:a|[|]|;|\n| ){1,3}";
+    let mut accepted = 0;
+    for pattern in [script, edits] {
+        let strategy = proptest::string::string_regex(&format!("({pattern}){{1,3}}")).unwrap();
+        for _ in 0..3_000 {
+            let script = strategy.new_tree(&mut runner).unwrap().current();
+            if !steps(&format!("sed '{script}' f")).only_reads() {
+                continue;
+            }
+            accepted += 1;
+            if accepted % 8 != 0 && accepted > 400 {
+                continue;
+            }
+            let mut sed = std::process::Command::new("sed");
+            let output = sed.args(["--sandbox", &script, "/dev/null"]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!said.contains("sandbox"), "{script:?}: {said}");
+        }
+    }
+    assert!(accepted > 100, "{accepted}");
 }
 
 /// Deep and long texts, as hostile as they come, get an answer on a small stack.
