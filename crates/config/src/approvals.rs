@@ -8,7 +8,6 @@ use crate::{ConfigError, Places};
 use ostler_core::permission::{Anchors, Bound, Rule, Source, Tier};
 use ostler_core::ports::Approvals;
 use serde_json::{Map, Value, json};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A rule that was accepted.
@@ -234,17 +233,16 @@ impl FileApprovals {
         if !paths.chain(folder).all(|path| path.is_absolute() && path.to_str().is_some()) {
             return Err(failed("a path in it cannot be written down"));
         }
-        let real = fs::canonicalize(&self.places.cwd).ok();
-        for folder in std::iter::once(self.places.cwd.clone()).chain(real) {
-            let when = self.stamp.as_ref().map(|stamp| stamp());
+        let real = self.places.resolved().ok();
+        for places in std::iter::once(&self.places).chain(&real) {
             let kept = Kept {
                 rule: rule.text().to_owned(),
-                folder,
-                when,
+                folder: places.cwd.clone(),
+                when: self.stamp.as_ref().map(|stamp| stamp()),
                 bound: rule.bound.clone(),
                 line: 0,
             };
-            let again = parsed(&kept, &self.places, file);
+            let again = parsed(&kept, places, file);
             let same = |again: Rule| again.tool == rule.tool && again.matcher == rule.matcher;
             let writable = kept.folder.is_absolute() && kept.folder.to_str().is_some();
             if writable && is_plain(&kept.rule) && again.is_ok_and(same) {

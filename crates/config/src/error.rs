@@ -50,3 +50,20 @@ pub(crate) fn is_plain(text: &str) -> bool {
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_bounded_line_that_obeys_nobody() {
+        let file = Path::new("a\nb.yaml");
+        assert_eq!(
+            ConfigError::new(file, 3, "x\u{1b}[2J\r\ny\u{202e}").to_string(),
+            "a b.yaml:3: x [2J  y "
+        );
+        assert_eq!(ConfigError::new(Path::new("f"), None, "x").to_string(), "f: x");
+        let long = ConfigError::new(Path::new("f"), 1, "é".repeat(5000)).to_string();
+        assert_eq!(long.chars().count(), "f:1: ".len() + MOST + 1);
+    }
+}

@@ -3,15 +3,13 @@
 //! From low to high: built-in rules, the user's files, the project's, its local ones, `--settings`, managed ones. Lists
 //! are merged and deny and ask rules always count; of single values the highest wins, and the stricter `default`.
 
+use crate::built_in::built_in;
 use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
 use crate::places::resolved;
-use crate::project_files::{ProjectFiles, tightening, tightens, wants};
+use crate::project_files::{ProjectFiles, Wanted, tightening, tightens, wants};
 use crate::trust::{self, Accepted, Untrusted};
-use crate::{
-    Check, ConfigError, Places, Settings, approvals, default_policy, permissions_yaml,
-    settings_json,
-};
+use crate::{Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json};
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, Tier};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +33,7 @@ pub struct Loaded {
 /// # Errors
 /// On a file that is there and cannot be read or understood: nothing starts with half of its rules.
 pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
+    let places = &places.resolved()?;
     let mut layers = Layers { places, check, loaded: Loaded::default(), read: Vec::new() };
     layers.user()?;
     layers.project()?;
@@ -68,7 +67,7 @@ impl Layers<'_> {
             own = self.rules(&home.join("permissions.yaml"), home, Tier::User)?;
         }
         if !own {
-            let policy = default_policy(self.anchors(home), self.check)?;
+            let policy = built_in(self.anchors(home), None)?;
             self.loaded.policy.add(policy);
         }
         if counts {
@@ -141,24 +140,29 @@ impl Layers<'_> {
         let before = trust::accepted(self.places, &project.root)?;
         let trusted = before.as_ref().is_some_and(|before| before.is(&Accepted::now(&project)));
         let mut wanted = Vec::new();
-        for file in project.files.iter().filter(|file| file.counts(self.places)) {
-            let settings = file.settings(self.anchors(&self.places.project), self.check)?;
-            if trusted {
-                self.add(settings);
-            } else {
-                wanted.push((file.path.clone(), wants(&settings, self.loaded.mode)));
-                self.tighten(settings);
+        for file in &project.files {
+            let settings = file.settings(self.anchors(&self.places.project), self.check);
+            match (settings, file.counts(self.places), trusted) {
+                (Ok(settings), true, true) => self.add(settings),
+                (Ok(settings), counts, false) => {
+                    wanted.push(Wanted::new(file, wants(&settings, self.loaded.mode), counts));
+                    if counts {
+                        self.tighten(settings);
+                    }
+                }
+                (Err(error), true, _) => return Err(error),
+                // Accepting is about all files, so one that is left out this time is shown, too.
+                (Err(_), false, false) => {
+                    wanted.push(Wanted::new(file, vec!["is not understood".into()], false));
+                }
+                (_, false, true) => {}
             }
         }
-        if !trusted {
-            self.loaded.untrusted = trust::untrusted(&project, wanted, before.as_ref());
+        if !trusted && wanted.iter().any(|wanted| wanted.counts && !wanted.wants.is_empty()) {
+            let counting = wanted.iter().filter(|wanted| wanted.counts && !wanted.wants.is_empty());
+            self.loaded.notices.extend(counting.map(|wanted| notice(&wanted.path, &wanted.wants)));
+            self.loaded.untrusted = Some(trust::untrusted(&project, wanted, before.as_ref()));
         }
-        let files = self.loaded.untrusted.iter().flat_map(|untrusted| &untrusted.files);
-        let notices: Vec<String> = files
-            .filter(|file| !file.wants.is_empty())
-            .map(|file| notice(&file.path, &file.wants))
-            .collect();
-        self.loaded.notices.extend(notices);
         Ok(())
     }
 
@@ -198,7 +202,7 @@ fn notice(path: &Path, wants: &[String]) -> String {
         named += &format!(" and {more} more");
     }
     one_line(&format!(
-        "{} {named}; ignored until you trust this folder: run `ostler --trust` or answer in a session",
+        "{} wants trust, it {named}; ignored until you trust this folder: run `ostler --trust` or answer in a session",
         path.display()
     ))
 }

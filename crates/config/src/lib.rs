@@ -3,6 +3,7 @@
 //! `load` reads every layer and says what is in force. The caller passes all paths: no environment is read here.
 
 pub mod approvals;
+mod built_in;
 mod error;
 mod files;
 pub mod layers;
@@ -12,12 +13,16 @@ mod places;
 mod project_env;
 mod project_files;
 pub mod settings_json;
+mod settings_keys;
+#[cfg(test)]
+mod test_ground;
 pub mod trust;
 
 pub use approvals::{FileApprovals, Kept};
+pub use built_in::{DEFAULT_PERMISSIONS, default_policy};
 pub use error::ConfigError;
 pub use layers::{Loaded, load};
-pub use permissions_yaml::{DEFAULT_PERMISSIONS, default_policy, from_json};
+pub use permissions_yaml::from_json;
 pub use places::{Places, Sources};
 pub use settings_json::Settings;
 pub use trust::{Untrusted, UntrustedFile, accept};

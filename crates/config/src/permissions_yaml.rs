@@ -9,11 +9,11 @@ use serde_saphyr::options::MergeKeyPolicy;
 use serde_saphyr::{Location, Spanned};
 use std::path::Path;
 
-/// The rules that hold while the user has no `permissions.yaml`.
-pub const DEFAULT_PERMISSIONS: &str = include_str!("default-permissions.yaml");
-
 /// Rules in a file.
 const MOST_RULES: usize = 2000;
+/// Patterns in a file, and in one of a project: a stranger's expressions are costly to build.
+const MOST_PATTERNS: usize = 1000;
+const MOST_FROM_PROJECT: usize = 100;
 /// Examples of a rule, of each sort.
 const MOST_EXAMPLES: usize = 50;
 
@@ -56,6 +56,17 @@ pub fn parse(
     tier: Tier,
     check: &Check<'_>,
 ) -> Result<Policy, ConfigError> {
+    read(text, file, anchors, tier, Some(check))
+}
+
+/// Without a check the examples are passed over.
+pub(crate) fn read(
+    text: &str,
+    file: &Path,
+    anchors: Anchors<'_>,
+    tier: Tier,
+    check: Option<&Check<'_>>,
+) -> Result<Policy, ConfigError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         no_schema: true,
@@ -86,27 +97,31 @@ pub fn from_json(
     check: &Check<'_>,
 ) -> Result<Policy, ConfigError> {
     let raw = RawFile::deserialize(value)
-        .map_err(|error| ConfigError::new(file, None, error.to_string()))?;
-    Reading { file, named: None, anchors, tier, check }.policy(raw)
+        .map_err(|error| ConfigError::new(file, None, said(&error.to_string())))?;
+    Reading { file, named: None, anchors, tier, check: Some(check) }.policy(raw)
 }
 
-/// The rules of `DEFAULT_PERMISSIONS`.
-///
-/// # Errors
-/// If an example in it does not hold by `check`.
-pub fn default_policy(anchors: Anchors<'_>, check: &Check<'_>) -> Result<Policy, ConfigError> {
-    let file = Path::new("the default permissions");
-    let mut policy = parse(DEFAULT_PERMISSIONS, file, anchors, Tier::BuiltIn, check)?;
-    for rule in policy.deny.iter_mut().chain(&mut policy.ask).chain(&mut policy.allow) {
-        rule.source.file = None;
-    }
-    Ok(policy)
-}
-
-/// Without the place, which is said in front, and without hints for programmers.
+/// The parser's words, and ours for its commonest ones. The place is said in front.
 fn said(message: &str) -> String {
     let what = message.rsplit_once(" at line ").map_or(message, |(what, _)| what);
-    what.split(", set DuplicateKeyPolicy").next().unwrap_or(what).to_owned()
+    let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
+    let plain = [
+        ("expected sequence start", "there must be a list here, write - and an entry"),
+        ("expected mapping start", "there must be keys here, write one such as pattern: \"…\""),
+        ("expected string scalar", "there must be a text here, write it in quotes"),
+        ("invalid u64", "there must be a whole number here, write 1"),
+        ("multiple YAML documents", "there must be one document in a file, remove the line ---"),
+    ];
+    if let Some((_, ours)) = plain.iter().find(|(theirs, _)| what.starts_with(theirs)) {
+        return (*ours).to_owned();
+    }
+    if let Some(key) = what.strip_prefix("duplicate mapping key: ") {
+        return format!("\"{key}\" stands there twice, keep one");
+    }
+    match what.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected ")) {
+        Some((key, known)) => format!("{key} is not known here, write {known}"),
+        None => what.to_owned(),
+    }
 }
 
 fn line(place: &Location) -> Option<usize> {
@@ -120,21 +135,38 @@ struct Reading<'a> {
     named: Option<&'a Path>,
     anchors: Anchors<'a>,
     tier: Tier,
-    check: &'a Check<'a>,
+    check: Option<&'a Check<'a>>,
 }
 
 impl Reading<'_> {
     fn policy(&self, raw: RawFile) -> Result<Policy, ConfigError> {
-        if let Some(version) = raw.version.filter(|version| version.value != 1) {
+        if let Some(version) = raw.version.as_ref().filter(|version| version.value != 1) {
             let what = format!("version {} is not known, write 1", version.value);
             return Err(self.wrong(&version.referenced, what));
         }
+        self.patterns(&raw)?;
         let fallback = raw.default.map(|default| self.fallback(&default)).transpose()?;
         let mut policy = Policy { fallback: fallback.unwrap_or_default(), ..Policy::default() };
         policy.deny = self.list(Kind::Deny, raw.always_deny, raw.deny)?;
         policy.ask = self.list(Kind::Ask, raw.ask_user, raw.ask)?;
         policy.allow = self.list(Kind::Allow, raw.always_allow, raw.allow)?;
         Ok(policy)
+    }
+
+    fn patterns(&self, raw: &RawFile) -> Result<(), ConfigError> {
+        let most = match self.tier {
+            Tier::Project | Tier::Local => MOST_FROM_PROJECT,
+            _ => MOST_PATTERNS,
+        };
+        let lists = [&raw.always_deny, &raw.always_allow, &raw.ask_user];
+        let entries = lists.into_iter().flatten().flatten();
+        match entries.filter(|entry| entry.value.pattern.is_some()).nth(most) {
+            None => Ok(()),
+            Some(entry) => {
+                let what = format!("more than {most} patterns, join some of them with |");
+                Err(self.wrong(&entry.referenced, what))
+            }
+        }
     }
 
     fn fallback(&self, default: &Spanned<String>) -> Result<Fallback, ConfigError> {
@@ -236,6 +268,7 @@ impl Reading<'_> {
     }
 
     fn examples(&self, kind: Kind, rule: &Rule, raw: RawExamples) -> Result<(), ConfigError> {
+        let Some(check) = self.check else { return Ok(()) };
         let sorts = [(raw.r#match, true, "does not match"), (raw.miss, false, "matches")];
         for (examples, wanted, found) in sorts {
             for (n, example) in examples.into_iter().flatten().enumerate() {
@@ -243,7 +276,7 @@ impl Reading<'_> {
                     let what = format!("more than {MOST_EXAMPLES} examples, keep the telling ones");
                     return Err(self.wrong(&example.referenced, what));
                 }
-                if (self.check)(kind, rule, &example.value) != wanted {
+                if check(kind, rule, &example.value) != wanted {
                     let what = format!(
                         "the rule {} {found} its example \"{}\", mend the one or the other",
                         rule.text(),

@@ -65,10 +65,18 @@ impl Places {
         })
     }
 
+    /// The same with every link resolved: rules are compared with paths that are free of them.
+    pub(crate) fn resolved(&self) -> Result<Places, ConfigError> {
+        let home = &self.user_home;
+        let user_home = if home.is_absolute() { resolved(home) } else { home.clone() };
+        let cwd = resolved(&self.cwd);
+        Ok(Places { project: self.real_project()?, cwd, user_home, ..self.clone() })
+    }
+
     /// A home folder is no project: the files there are the user's own. Nor is the whole file system.
     pub(crate) fn project_is_home(&self, real: &Path) -> bool {
-        let home = self.user_home.is_absolute().then(|| resolved(&self.user_home));
-        real.parent().is_none() || home.as_deref() == Some(real)
+        let is_home = self.user_home.is_absolute() && resolved(&self.user_home) == real;
+        real.parent().is_none() || is_home
     }
 }
 

@@ -132,6 +132,20 @@ impl ProjectFile {
     }
 }
 
+/// What one file wants that holds only with trust.
+pub(crate) struct Wanted {
+    pub(crate) path: PathBuf,
+    pub(crate) wants: Vec<String>,
+    /// The file is not left out by the user's choice of sources.
+    pub(crate) counts: bool,
+}
+
+impl Wanted {
+    pub(crate) fn new(file: &ProjectFile, wants: Vec<String>, counts: bool) -> Self {
+        Wanted { path: file.path.clone(), wants, counts }
+    }
+}
+
 /// Things one file wants that are said one by one.
 const MOST_WANTS: usize = 100;
 

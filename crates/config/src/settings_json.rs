@@ -3,6 +3,7 @@
 use crate::ConfigError;
 use crate::error::{is_plain, one_line};
 use crate::located::{Document, Located};
+use crate::settings_keys::{STARTS, UNUSED};
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier};
 use std::path::{Path, PathBuf};
 
@@ -22,78 +23,6 @@ pub struct Settings {
     pub key_helper: Option<String>,
     pub warnings: Vec<String>,
 }
-
-/// Keys whose value leads to programs being started, and what to call that.
-const STARTS: &[(&str, &str)] = &[
-    ("hooks", "has hooks"),
-    ("mcpServers", "starts MCP servers"),
-    ("enableAllProjectMcpServers", "starts MCP servers"),
-    ("enabledMcpjsonServers", "starts MCP servers"),
-    ("enabledPlugins", "turns on plugins"),
-    ("extraKnownMarketplaces", "adds sources of plugins"),
-    ("apiKeyHelper", "runs a program for the API key"),
-    ("statusLine", "runs a program for the status line"),
-    ("subagentStatusLine", "runs a program for the status line"),
-    ("fileSuggestion", "runs a program that suggests files"),
-    ("awsAuthRefresh", "runs a program for credentials"),
-    ("awsCredentialExport", "runs a program for credentials"),
-    ("gcpAuthRefresh", "runs a program for credentials"),
-    ("otelHeadersHelper", "runs a program for telemetry"),
-];
-
-/// Known keys that change nothing here.
-const UNUSED: &[&str] = &[
-    "$schema",
-    "advisorModel",
-    "agent",
-    "allowedHttpHookUrls",
-    "allowedMcpServers",
-    "alwaysThinkingEnabled",
-    "attribution",
-    "autoCompactEnabled",
-    "autoCompactWindow",
-    "autoMemoryEnabled",
-    "autoUpdatesChannel",
-    "availableModels",
-    "cleanupPeriodDays",
-    "companyAnnouncements",
-    "deniedMcpServers",
-    "disableAllHooks",
-    "disabledMcpjsonServers",
-    "effortLevel",
-    "fallbackModel",
-    "fastMode",
-    "feedbackSurveyState",
-    "forceLoginMethod",
-    "forceLoginOrgUUID",
-    "gitAttribution",
-    "includeCoAuthoredBy",
-    "includeGitInstructions",
-    "language",
-    "modelOverrides",
-    "outputStyle",
-    "plansDirectory",
-    "pluginConfigs",
-    "prefersReducedMotion",
-    "preferredNotifChannel",
-    "promptSuggestionEnabled",
-    "respectGitignore",
-    "sandbox",
-    "showThinkingSummaries",
-    "showTurnDuration",
-    "skillOverrides",
-    "skipDangerousModePermissionPrompt",
-    "spinnerTipsEnabled",
-    "spinnerTipsOverride",
-    "spinnerVerbs",
-    "strictKnownMarketplaces",
-    "syntaxHighlightingDisabled",
-    "teammateMode",
-    "terminalProgressBarEnabled",
-    "theme",
-    "verbose",
-    "voiceEnabled",
-];
 
 /// Rules, folders or variables in one list.
 const MOST: usize = 2000;

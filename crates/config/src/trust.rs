@@ -4,7 +4,7 @@ use crate::error::one_line;
 use crate::files::{read_own, update};
 use crate::located::{Document, Located};
 use crate::places::hex_sha256;
-use crate::project_files::ProjectFiles;
+use crate::project_files::{ProjectFiles, Wanted};
 use crate::{ConfigError, Places};
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
@@ -107,15 +107,11 @@ pub(crate) fn accepted(places: &Places, root: &Path) -> Result<Option<Accepted>,
     Ok(mine.map(|(_, accepted)| accepted))
 }
 
-/// `wants`: of each file of the project that counts, by path.
 pub(crate) fn untrusted(
     project: &ProjectFiles,
-    wants: Vec<(PathBuf, Vec<String>)>,
+    wanted: Vec<Wanted>,
     before: Option<&Accepted>,
-) -> Option<Untrusted> {
-    if wants.iter().all(|(_, wants)| wants.is_empty()) {
-        return None;
-    }
+) -> Untrusted {
     let now = Accepted::now(project);
     let mut names: Vec<&str> = project.files.iter().map(|file| file.name).collect();
     let gone = before.iter().flat_map(|before| &before.files).map(|(name, _)| name.as_str());
@@ -124,14 +120,14 @@ pub(crate) fn untrusted(
     let mut files = Vec::new();
     for name in names {
         let path = project.root.join(name);
-        let wants = wants.iter().find(|(file, _)| *file == path);
-        let wants = wants.map(|(_, wants)| wants.clone()).unwrap_or_default();
+        let wants = wanted.iter().find(|wanted| wanted.path == path);
+        let wants = wants.map(|wanted| wanted.wants.clone()).unwrap_or_default();
         let difference = before.and_then(|before| difference(name, before, &now));
         if !wants.is_empty() || difference.is_some() {
             files.push(UntrustedFile { path, wants, difference });
         }
     }
-    Some(Untrusted { files, root: project.root.clone(), accepted: now })
+    Untrusted { files, root: project.root.clone(), accepted: now }
 }
 
 fn difference(name: &str, before: &Accepted, now: &Accepted) -> Option<String> {

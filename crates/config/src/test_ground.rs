@@ -1,0 +1,135 @@
+//! For tests: a home, a project and a system in a private folder, and a check that knows words and pipes only.
+
+use crate::{ConfigError, Kind, Loaded, Places, Sources, load};
+use ostler_core::permission::script::Word;
+use ostler_core::permission::{Anchors, Matcher, Rule, Step};
+use proptest::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn anchors() -> Anchors<'static> {
+    let (cwd, home) = (Path::new("/ws"), Path::new("/home/dev"));
+    Anchors { cwd, home, settings: cwd }
+}
+
+/// Words parted by blanks, quotes taken off a whole word; stages parted by a bar.
+pub(crate) fn check(kind: Kind, rule: &Rule, text: &str) -> bool {
+    let stages: Vec<Step> = text
+        .split('|')
+        .map(|stage| {
+            let words = stage.split_whitespace();
+            let words = words.map(|word| Word::Literal(word.trim_matches('\'').into())).collect();
+            Step { words, ..Step::default() }
+        })
+        .collect();
+    let every: Vec<&Step> = stages.iter().collect();
+    match (&rule.matcher, kind) {
+        (Matcher::Regex(regex), Kind::Ask) => stages.iter().any(|step| regex.mentions(step)),
+        (Matcher::Regex(regex), Kind::Deny) => {
+            stages.iter().any(|step| regex.matches(step)) || regex.matches_pipe(&every)
+        }
+        (Matcher::Regex(regex), Kind::Allow) => stages.iter().all(|step| regex.matches(step)),
+        (Matcher::Command(pattern), _) => stages.iter().any(|step| pattern.matches(&step.words)),
+        (Matcher::Whole, _) => true,
+        _ => false,
+    }
+}
+
+pub(crate) struct Ground {
+    pub(crate) places: Places,
+    root: tempfile::TempDir,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(root.path()).unwrap();
+        for folder in ["home/.claude", "home/.ostler", "ws/.claude", "ws/.ostler", "etc", "out"] {
+            fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        let places = Places {
+            ostler_home: top.join("home/.ostler"),
+            claude_home: Some(top.join("home/.claude")),
+            project: top.join("ws"),
+            cwd: top.join("ws"),
+            user_home: top.join("home"),
+            managed: top.join("etc"),
+            settings_arg: None,
+            sources: Sources::default(),
+        };
+        Ground { places, root }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.root.path()).unwrap().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn link(&self, to: &str, name: &str) {
+        std::os::unix::fs::symlink(self.path(to), self.path(name)).unwrap();
+    }
+
+    pub(crate) fn try_load(&self) -> Result<Loaded, ConfigError> {
+        load(&self.places, &check)
+    }
+
+    pub(crate) fn load(&self) -> Loaded {
+        self.try_load().unwrap()
+    }
+
+    /// What goes wrong, with names below the ground.
+    pub(crate) fn error(&self) -> String {
+        let error = self.try_load().map(|_| "nothing went wrong").unwrap_err().to_string();
+        error
+            .replace(&format!("{}/", self.path("").display().to_string().trim_end_matches('/')), "")
+    }
+}
+
+pub(crate) fn texts(rules: &[Rule]) -> Vec<&str> {
+    rules.iter().map(Rule::text).collect()
+}
+
+/// Pieces of JSON in any order, some of them of our files.
+pub(crate) fn jsonish() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "{\"version\": 1, \"project\": \"/ws\", \"rules\": [{",
+        "\"bound\": {",
+        "\"rule\":",
+        "\"folder\":",
+        "{\"version\": 1, \"projects\": {\"/ws\": {",
+        "\"sha256\":",
+        "\"files\": {",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"permissions\"",
+        "\"allow\"",
+        "\"deny\"",
+        "\"env\"",
+        "\"hooks\"",
+        "\"Bash(ls)\"",
+        "\"Agent(x)\"",
+        "\"~/x\"",
+        "\"\\ud800\"",
+        "\"\\u0000\"",
+        "null",
+        "5",
+        "1e999",
+        "true",
+        "\n",
+        " ",
+        "\"additionalDirectories\"",
+        "\"defaultMode\"",
+        "\u{feff}",
+        "{\"permissions\":{",
+        "\"deny\":[",
+        "\"Bash(\"",
+    ]);
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
