@@ -6,7 +6,11 @@ use ostler_core::permission::{
 };
 use serde::Deserialize;
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::PathBuf;
+
+/// Where programs are when nobody says otherwise.
+const ORDINARY_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A call to be judged, as JSON describes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -57,8 +61,7 @@ pub fn check(case: &Case) -> Decision {
     }
 }
 
-/// The verdict on a call in a workspace. Where the workspace is on this machine its links are followed; otherwise the
-/// text of a path says where it leads.
+/// The verdict on a call in a workspace, as commands with an ordinary `PATH` would run.
 pub fn judge(
     tool: &str,
     input: &Value,
@@ -66,8 +69,32 @@ pub fn judge(
     mode: Mode,
     workspace: &Workspace,
 ) -> Judged {
+    judge_with_path(tool, input, policy, mode, workspace, OsStr::new(ORDINARY_PATH))
+}
+
+/// The verdict on a call in a workspace. Where the workspace is on this machine its links are followed and programs
+/// are looked for in the path; otherwise the text says where everything leads.
+pub fn judge_with_path(
+    tool: &str,
+    input: &Value,
+    policy: &Policy,
+    mode: Mode,
+    workspace: &Workspace,
+    _path: &OsStr,
+) -> Judged {
+    judged(tool, input, policy, mode, workspace, &Lexical { workspace })
+}
+
+fn judged(
+    tool: &str,
+    input: &Value,
+    policy: &Policy,
+    mode: Mode,
+    workspace: &Workspace,
+    places: &dyn Places,
+) -> Judged {
     let tool = declared::tool_name(tool);
-    let access = with_places(workspace, |places| declared::access(tool, input, policy, places));
+    let access = declared::access(tool, input, policy, places);
     let decide = |access: &Access| decide(tool, access, policy, mode, workspace);
     let decision = match &access {
         Ok(access) => decide(access),
@@ -83,10 +110,6 @@ pub fn judge(
 fn asks(why: String) -> Decision {
     let reasons = vec![Reason { by: By::BuiltIn, why, part: None, rule: None }];
     Decision { verdict: Verdict::Ask, reasons, offer: Vec::new() }
-}
-
-pub(crate) fn with_places<T>(workspace: &Workspace, then: impl FnOnce(&dyn Places) -> T) -> T {
-    then(&Lexical { workspace })
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ mod system;
 mod url;
 
 pub use ask::ask;
-pub use check::{Case, Judged, check, judge};
+pub use check::{Case, Judged, check, judge, judge_with_path};
 pub use command::{allowed_environment, run_command};
 pub use engine::{Engine, block_on};
 pub use error::Error;

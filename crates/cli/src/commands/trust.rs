@@ -8,16 +8,16 @@ use crate::exit::{Wrong, warn};
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use anyhow::Result;
-use ostler::config::Untrusted;
+use ostler::config::UntrustedFile;
 use std::fmt::Write;
 
 /// Lines of a difference that are shown of each file.
 const MOST: usize = 400;
 
 /// Everything they want, and what has changed since they were accepted. Nothing of it is obeyed.
-pub fn text(untrusted: &Untrusted) -> String {
+pub fn text(files: &[UntrustedFile]) -> String {
     let mut text = String::new();
-    for file in &untrusted.files {
+    for file in files {
         let _ = writeln!(text, "  {}", visible(&file.path.to_string_lossy()));
         for want in &file.wants {
             let _ = writeln!(text, "    {}", visible(want));
@@ -41,7 +41,7 @@ pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Setup, Wrong> 
     match &setup.loaded.untrusted {
         Some(untrusted) if args.trust => {
             warn("accepted from now on, until it changes:");
-            for line in text(untrusted).lines() {
+            for line in text(&untrusted.files).lines() {
                 warn(line);
             }
             setup.trust()
@@ -56,7 +56,7 @@ pub async fn ask(setup: Setup, lines: &mut Lines) -> Result<Setup> {
     lines.forget();
     write(&format!(
         "The files of this project want more than you have accepted:\n{}",
-        text(untrusted)
+        text(&untrusted.files)
     ))?;
     write("Accept this, until it changes? [t]rust / [n]o: ")?;
     let answer = lines.next().await;
@@ -75,7 +75,6 @@ pub async fn ask(setup: Setup, lines: &mut Lines) -> Result<Setup> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler::config::UntrustedFile;
 
     #[test]
     fn everything_is_shown_and_nothing_obeyed() {
@@ -89,12 +88,12 @@ mod tests {
             file("/p/a\u{1b}[2J", &["allows Bash(\n[t]rust)"], Some("-a\n+b\u{8}\n")),
         ];
         assert_eq!(
-            text(&Untrusted { files }),
+            text(&files),
             "  /p/.mcp.json\n    starts MCP servers\n  /p/a\\u{1b}[2J\n    allows Bash(\\n[t]rust)\n    changed \
              since it was accepted:\n    │ -a\n    │ +b\\u{8}\n"
         );
         let long = "+x\n".repeat(MOST + 3);
-        let shown = text(&Untrusted { files: vec![file("/p/x", &[], Some(&long))] });
+        let shown = text(&[file("/p/x", &[], Some(&long))]);
         assert!(shown.ends_with("    and 3 more lines\n"), "{shown}");
     }
 }

@@ -21,7 +21,8 @@ fn next_step(request: &Recorded) -> Reply {
     match results {
         0 => text("First the command.")
             .call("Read", json!({"file_path": "notes.txt"}))
-            .call("Bash", json!({"command": "echo once >> effects.txt"})),
+            // It touches what is read, so that their order is always the same.
+            .call("Bash", json!({"command": "echo once >> effects.txt; touch notes.txt"})),
         1 => calls([
             ("Write", json!({"file_path": "new/file.txt", "content": "fresh\n"})),
             ("Grep", json!({"pattern": "alpha"})),

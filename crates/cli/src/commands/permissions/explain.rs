@@ -16,7 +16,14 @@ pub fn run(environment: &Environment, args: &ExplainArgs) -> Result<Code> {
     let setup = Setup::load(environment, &args.config)?;
     let mode = args.permission_mode.map(Mode::from).or(setup.loaded.mode).unwrap_or_default();
     let input = input(&args.tool, &args.call)?;
-    let judged = ostler::judge(&args.tool, &input, &setup.loaded.policy, mode, &setup.workspace());
+    let (policy, workspace) = (&setup.loaded.policy, setup.workspace());
+    let commands = environment.for_commands(&setup.loaded.env);
+    let judged = match commands.iter().find(|(name, _)| name == "PATH") {
+        Some((_, path)) => {
+            ostler::judge_with_path(&args.tool, &input, policy, mode, &workspace, path)
+        }
+        None => ostler::judge(&args.tool, &input, policy, mode, &workspace),
+    };
     if args.json {
         print(&format!("{}\n", as_json(&judged, &input, mode)))?;
     } else {

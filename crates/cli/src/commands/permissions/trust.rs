@@ -16,7 +16,7 @@ pub fn run(environment: &Environment, args: &TrustArgs) -> Result<Code> {
         print("The files of this project want nothing that you have not accepted.\n")?;
         return Ok(Code::Done);
     };
-    print(&format!("The files of this project want:\n{}", text(untrusted)))?;
+    print(&format!("The files of this project want:\n{}", text(&untrusted.files)))?;
     if !args.yes && !said_yes()? {
         warn("nothing was accepted; `ostler permissions trust --yes` accepts what is shown");
         return Ok(Code::Failed);

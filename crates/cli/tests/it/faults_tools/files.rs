@@ -87,7 +87,7 @@ fn named_in(preview: &str) -> String {
 #[test]
 fn b37_without_a_person_a_question_is_a_refusal() {
     let wanted = [
-        ("Bash", json!({"command": "touch never"}), "touch never"),
+        ("Bash", json!({"command": "touch never"}), "it changes files"),
         ("Write", json!({"file_path": "never", "content": "x"}), "it would change"),
         ("Read", json!({"file_path": "/etc/hostname"}), "outside the workspace"),
     ];
