@@ -104,12 +104,8 @@ impl<'a> Parsed<'a> {
                 Word::Dynamic { why, source, .. } => {
                     return Err(format!("{source} is {}", why.name()).into());
                 }
-                // Whoever looks the pattern up sees whether it stands for a name that begins like an option.
                 Word::Glob(pattern)
-                    if self.dashes
-                        || self.program.any_option
-                        || cannot_be_option(pattern)
-                        || pattern.starts_with(['*', '?']) =>
+                    if self.dashes || self.program.any_option || cannot_be_option(pattern) =>
                 {
                     self.operands.push((index, word));
                 }

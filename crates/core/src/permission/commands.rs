@@ -251,13 +251,6 @@ impl Commands {
                     touch.content = path.and_then(|scope| places.content(scope.path()));
                 }
             }
-            // The function that guards git is the shell's: what is started by something else does not meet it.
-            let guarded = step.position != Position::Wrapped && name == "git";
-            if step.git && step.effect == Effect::Reads && !guarded {
-                let why = "git is started in a way that does not keep it from running what a repository names";
-                step.effect = Effect::Unknown(why.into());
-                step.cautions.push(Caution { why: why.into(), word: None });
-            }
             let plain = || folder.and_then(|at| places.look_up(at, "", TouchKind::Repository));
             if step.git && step.effect == Effect::Reads && plain().is_none() {
                 let why = "the repository git finds there is not a plain one in the workspace";

@@ -255,8 +255,11 @@ impl Walk {
         }
         let guarded = self.past == 0 && words.first().and_then(Word::literal) == Some("git");
         if verdict.git && !guarded && super::git::needs_guard(words) {
+            let why = "git is started in a way that does not keep it from running what a repository names";
             verdict.git = false;
-            verdict.effect = Effect::Unknown("git may run what its configuration names".into());
+            verdict.effect = Effect::Unknown(why.into());
+            // A rule on git was not meant to let a repository choose what runs.
+            verdict.cautions.push(Caution { why: why.into(), word: None });
         }
         if !verdict.normal.is_empty() {
             verdict.normal = super::git::normal(words);
