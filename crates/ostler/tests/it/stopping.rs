@@ -30,9 +30,10 @@ pub async fn dropping_in_a_command_ends_it_and_the_next_turn_tells() {
     let mark = unique_sleep();
     let script = Script::new()
         .answer(calls([
-            ("Bash", json!({"command": "echo quick"})),
+            // Each touches what the one before it touches, so they run one after the other.
+            ("Bash", json!({"command": "cat effects 2>/dev/null; echo quick"})),
             ("Bash", json!({"command": format!("echo x >> effects; sleep {mark}")})),
-            ("Bash", json!({"command": "touch never"})),
+            ("Bash", json!({"command": "touch effects never"})),
         ]))
         .answer(text("ok"));
     let world = World::new(script);
