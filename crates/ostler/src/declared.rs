@@ -95,13 +95,9 @@ pub fn access(
 
 /// What a shell text would touch.
 pub fn command(text: &str, policy: &Policy, places: &dyn Places) -> Access {
-    let mut commands = steps(text);
+    let mut commands = ostler_shell::steps(text);
     commands.look_up(places);
     commands.access(places, |tree| policy.spoken_of(tree))
-}
-
-fn steps(text: &str) -> ostler_core::permission::Commands {
-    ostler_core::permission::Commands::opaque(text, "not read yet".into(), Vec::new())
 }
 
 /// The input under the product's own names. Every field is known and those that matter are texts.

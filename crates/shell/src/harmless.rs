@@ -1,9 +1,10 @@
 //! The proof: every command of a script is in the table, with words the table knows.
 
-use crate::options;
+use crate::options::{self, Named};
 use crate::parse::{self, MAX_PLAIN_CHARS};
 use crate::proof::{Proof, ReadKind, ReadPath};
 use crate::table;
+use ostler_core::permission::TouchKind;
 use ostler_core::permission::script::*;
 
 /// Tries to prove that running `text` in bash changes nothing.
@@ -104,7 +105,14 @@ impl Found {
             ),
         };
         self.git |= name == "git";
-        self.reads.extend(options::check(program, words).map_err(|why| format!("{name}: {why}"))?);
+        for word in words {
+            if let Word::Dynamic { .. } = word {
+                options::literal(word)?;
+            }
+        }
+        let named =
+            options::check(program, words).map_err(|miss| format!("{name}: {}", miss.why))?;
+        self.reads.extend(named.into_iter().map(read_path));
         Ok(())
     }
 
@@ -134,10 +142,19 @@ impl Found {
             return Err(format!("it redirects to {target}"));
         }
         if redirect.kind == RedirectKind::Read {
-            self.reads.push(options::readable(target, ReadKind::File)?);
+            self.reads.push(read_path(options::readable(target, TouchKind::File)?));
         }
         Ok(())
     }
+}
+
+fn read_path(named: Named) -> ReadPath {
+    let kind = match named.kind {
+        TouchKind::File => ReadKind::File,
+        TouchKind::Glob => ReadKind::Glob,
+        _ => ReadKind::Tree,
+    };
+    ReadPath { path: named.path, kind }
 }
 
 fn compound_name(compound: &Compound) -> &'static str {

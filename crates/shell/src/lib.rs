@@ -1,5 +1,5 @@
-//! Shell text to a small, judged form: a `Script`, or a reason why there is none; and a proof of harmlessness for a
-//! short table of programs. Pure: no process is started, no file is looked at.
+//! Shell text to a small, judged form: a `Script`, or a reason why there is none; the steps it would take; and a proof of
+//! harmlessness for a short table of programs. Pure: no process is started, no file is looked at.
 //!
 //! Invariants
 //! - **Unknown is not harmless.** The table lists what is known to only read, option by option. A word, option,
@@ -22,8 +22,12 @@
 //! What remains: filters of the user's own configuration run, and `git diff` may refresh the times kept in the index.
 //! So git configuration must be protected against writes, and even proved commands belong into the sandbox.
 //!
-//! Deliberately absent: rules and decisions (`core`), running anything (`exec`), and for now control flow,
-//! substitutions, wrappers, and the search for danger in texts that are not harmless.
+//! [`steps`] goes further than a proof: every command in every position and inside every wrapper, with what it touches.
+//! Where it says that a text only reads, the same contract holds. Besides, a step with `git: true` needs the repository
+//! that git finds from the step's folder to be one the agent may read, and a pattern must not match names that begin
+//! with `-`.
+//!
+//! Deliberately absent: rules and decisions (`core`) and running anything (`exec`).
 
 mod harmless;
 mod lex;
@@ -31,6 +35,7 @@ mod options;
 mod parse;
 mod proof;
 mod screen;
+mod steps;
 mod table;
 mod table_basic;
 mod table_git;
@@ -40,6 +45,7 @@ mod word;
 pub use harmless::prove;
 use ostler_core::permission::script::{Opaque, Script};
 pub use proof::{Proof, ReadKind, ReadPath};
+pub use steps::{steps, steps_of};
 pub use table_git::{GIT_OVERRIDES, GIT_PRELUDE};
 
 /// Reads a shell text as bash would.
@@ -58,15 +64,20 @@ pub const CLEARED_ENV: &[&str] = &[
     "BASHOPTS",
     "POSIXLY_CORRECT",
     "GLOBIGNORE",
+    "CDPATH",
     "TEXTDOMAIN",
     "TEXTDOMAINDIR",
     "RIPGREP_CONFIG_PATH",
     "GREP_OPTIONS",
+    "TAR_OPTIONS",
     "GIT_CONFIG_PARAMETERS",
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
     "GIT_EXEC_PATH",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_EXTERNAL_DIFF",
     "GIT_DIFF_OPTS",
     "GIT_TRACE",

@@ -5,8 +5,8 @@
 //! (`sort -o`), run something (`rg --pre`), never end (`tail -f`), take names from a file (`--files0-from`) or
 //! follow links out of the tree (`grep -R`).
 
-use crate::proof::ReadKind;
 use crate::{table_basic, table_git, table_text};
+use ostler_core::permission::TouchKind;
 
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -57,7 +57,7 @@ pub(crate) enum Operands {
     /// No files; each of this shape.
     Fit(Value),
     /// With `Tree`, the working directory when there is none.
-    Files(ReadKind),
+    Files(TouchKind),
     /// A pattern, unless an option of `given_by` gave it, then files.
     PatternAndFiles {
         /// Options that make it walk directories; empty: it always does.

@@ -1,8 +1,8 @@
 //! Programs that print, wait, or look at files and folders.
 
-use crate::proof::ReadKind;
 use crate::table::{BARE, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
+use ostler_core::permission::TouchKind;
 
 const WHEN: Value = Value::OneOf(&["always", "never", "auto"]);
 
@@ -138,7 +138,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             ("ignore", Glued, Value::Any),
             ("hide", Glued, Value::Any),
         ],
-        operands: Operands::Files(ReadKind::Tree),
+        operands: Operands::Files(TouchKind::Names),
         any_option: true,
         matches: &[
             "ls",
@@ -177,7 +177,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "show-tabs",
             "show-nonprinting",
         ],
-        operands: Operands::Files(ReadKind::File),
+        operands: Operands::Files(TouchKind::File),
         any_option: true,
         matches: &[
             "cat",
@@ -205,7 +205,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         short_values: &[('c', Always, Value::Any)],
         long: &["dereference", "file-system", "terse"],
         long_values: &[("format", Glued, Value::Any), ("printf", Glued, Value::Any)],
-        operands: Operands::Files(ReadKind::File),
+        operands: Operands::Files(TouchKind::File),
         matches: &[
             "stat f",
             "stat -c %s f",
@@ -232,7 +232,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "si",
         ],
         long_values: &[("max-depth", Always, Value::Number), ("exclude", Glued, Value::Any)],
-        operands: Operands::Files(ReadKind::Tree),
+        operands: Operands::Files(TouchKind::Names),
         matches: &[
             "du",
             "du -sh target",

@@ -41,14 +41,23 @@ pub const GIT_OVERRIDES: &[(&str, &str)] = &[
     ("GIT_CONFIG_VALUE_10", "false"),
 ];
 
-/// Stands before a script whose proof says `git`: external diff and text conversion have no switch in the
-/// environment, so every git that shows differences is told on its command line. Neither has looking into submodules,
-/// for which git starts another git under the submodule's own configuration, filters included.
+/// Stands before a script that runs git: external diff and text conversion have no switch in the environment, so every
+/// git that shows differences is told on its command line. Neither has looking into submodules, for which git starts
+/// another git under the submodule's own configuration, filters included. It reaches no git that another program starts.
 pub const GIT_PRELUDE: &str = r#"git() {
+  local before=()
+  while :; do
+    case "$1" in
+      -P|--no-pager|--no-optional-locks|--literal-pathspecs) before+=("$1"); shift ;;
+      -C) before+=(-C "$2"); shift 2 || break ;;
+      *) break ;;
+    esac
+  done
   case "$1" in
-    diff|log|show) command git "$1" --no-ext-diff --no-textconv --ignore-submodules=dirty "${@:2}" ;;
-    status) command git status --ignore-submodules=dirty "${@:2}" ;;
-    *) command git "$@" ;;
+    diff|log|show) command git "${before[@]}" "$1" --no-ext-diff --no-textconv --ignore-submodules=dirty "${@:2}" ;;
+    status) command git "${before[@]}" status --ignore-submodules=dirty "${@:2}" ;;
+    blame) command git "${before[@]}" blame --no-textconv "${@:2}" ;;
+    *) command git "${before[@]}" "$@" ;;
   esac
 }
 "#;

@@ -1,8 +1,8 @@
 //! Programs that read text: the beginning, the end, what matches, sorted, counted.
 
-use crate::proof::ReadKind;
 use crate::table::{BARE, Count, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
+use ostler_core::permission::TouchKind;
 
 const WHEN: Value = Value::OneOf(&["always", "never", "auto"]);
 
@@ -14,7 +14,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         long: &["quiet", "silent", "verbose", "zero-terminated"],
         long_values: &[("lines", Always, Value::Size), ("bytes", Always, Value::Size)],
         count: Count::First,
-        operands: Operands::Files(ReadKind::File),
+        operands: Operands::Files(TouchKind::File),
         matches: &[
             "head",
             "head -20 f",
@@ -42,7 +42,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         long: &["quiet", "silent", "verbose", "zero-terminated"],
         long_values: &[("lines", Always, Value::Size), ("bytes", Always, Value::Size)],
         count: Count::First,
-        operands: Operands::Files(ReadKind::File),
+        operands: Operands::Files(TouchKind::File),
         matches: &[
             "tail",
             "tail -20",
@@ -67,7 +67,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         name: "wc",
         short: "cmlLw",
         long: &["bytes", "chars", "lines", "max-line-length", "words"],
-        operands: Operands::Files(ReadKind::File),
+        operands: Operands::Files(TouchKind::File),
         matches: &["wc -l", "wc -lwc src/lib.rs", "wc --lines a b", "wc -l src/*.rs"],
         misses: &["wc --files0-from=x", "wc --files0-from=-", "wc -x", "wc *"],
         ..BARE
@@ -286,7 +286,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "zero-terminated",
         ],
         long_values: &[("key", Always, Value::SortKey), ("field-separator", Always, Value::Any)],
-        operands: Operands::Files(ReadKind::File),
+        operands: Operands::Files(TouchKind::File),
         signs_mean: true,
         matches: &[
             "sort",
@@ -332,7 +332,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             ("skip-chars", Always, Value::Number),
             ("check-chars", Always, Value::Number),
         ],
-        operands: Operands::Files(ReadKind::File),
+        operands: Operands::Files(TouchKind::File),
         most: 1,
         signs_mean: true,
         matches: &["uniq", "uniq -c", "uniq -f 1 -d a"],
@@ -356,7 +356,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             ("delimiter", Always, Value::Any),
             ("output-delimiter", Glued, Value::Any),
         ],
-        operands: Operands::Files(ReadKind::File),
+        operands: Operands::Files(TouchKind::File),
         matches: &[
             "cut -d: -f1",
             "cut -d'|' -f2 f",

@@ -8,3 +8,4 @@ mod git;
 mod hostile;
 mod properties;
 mod samples;
+mod steps;

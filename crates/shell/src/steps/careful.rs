@@ -1,0 +1,367 @@
+//! Programs without a table of their own whose options run or redirect things: a rule on the name alone does not
+//! vouch for those.
+
+use super::hosts;
+use super::inner::caution;
+use super::judge::Verdict;
+use super::languages::is_python;
+use ostler_core::permission::script::Word;
+use ostler_core::permission::{Caution, Effect};
+
+struct Careful {
+    names: &'static [&'static str],
+    /// Letters of options, alone or in a cluster.
+    letters: &'static str,
+    /// Without dashes; beginnings of them count.
+    long: &'static [&'static str],
+    /// The first operand.
+    words: &'static [&'static str],
+    /// Operands that begin so.
+    begins: &'static [&'static str],
+}
+
+const PLAIN: Careful = Careful { names: &[], letters: "", long: &[], words: &[], begins: &[] };
+
+static PROGRAMS: &[Careful] = &[
+    Careful {
+        names: &["tar", "gtar", "bsdtar"],
+        letters: "IFKP",
+        long: &[
+            "use-compress-program",
+            "to-command",
+            "checkpoint-action",
+            "info-script",
+            "new-volume-script",
+            "rsh-command",
+            "rmt-command",
+            "absolute-names",
+        ],
+        ..PLAIN
+    },
+    Careful { names: &["zip"], letters: "T", long: &["unzip-command", "test"], ..PLAIN },
+    Careful { names: &["ssh"], letters: "oFDLRWJwSEI", ..PLAIN },
+    Careful { names: &["scp", "sftp"], letters: "oFSDJbc", ..PLAIN },
+    Careful {
+        names: &["rsync"],
+        letters: "e",
+        long: &["rsh", "rsync-path", "daemon", "config", "files-from"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["man"],
+        letters: "PHCM",
+        long: &["pager", "html", "browser", "config-file", "manpath"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["less", "more", "most"],
+        letters: "oOkLT",
+        long: &["log-file", "LOG-FILE", "lesskey-file", "lesskey-src", "lesskey-content"],
+        begins: &["+"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["vim", "vi", "nvim", "view", "ex", "gvim"],
+        letters: "cSsuUeEWwi",
+        long: &["cmd", "startuptime", "listen", "remote"],
+        begins: &["+"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["emacs", "emacsclient"],
+        letters: "flLex",
+        long: &["eval", "load", "funcall", "batch", "script", "execute", "directory"],
+        begins: &["+"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["ed", "red", "nano"],
+        letters: "pRT",
+        long: &["rcfile", "speller"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["go"],
+        long: &[
+            "vettool", "exec", "toolexec", "C", "modfile", "overlay", "ldflags", "gcflags", "o",
+        ],
+        ..PLAIN
+    },
+    Careful {
+        names: &["cargo"],
+        letters: "ZC",
+        long: &["config", "manifest-path", "target-dir", "out-dir", "artifact-dir"],
+        begins: &["+"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["pytest", "py.test"],
+        letters: "pco",
+        long: &["rootdir", "confcutdir", "config-file", "override-ini", "basetemp", "plugins"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["npm", "pnpm", "yarn", "bun"],
+        letters: "Cg",
+        long: &[
+            "prefix",
+            "script-shell",
+            "dir",
+            "cwd",
+            "userconfig",
+            "globalconfig",
+            "node-options",
+            "global",
+            "registry",
+        ],
+        words: &["exec", "x", "dlx", "explore", "config", "create", "set"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["make", "gmake"],
+        letters: "fCIE",
+        long: &["file", "makefile", "directory", "include-dir", "eval"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["docker", "podman", "nerdctl"],
+        letters: "vHu",
+        long: &[
+            "privileged",
+            "volume",
+            "mount",
+            "cap-add",
+            "device",
+            "pid",
+            "network",
+            "net",
+            "userns",
+            "security-opt",
+            "host",
+            "context",
+            "ipc",
+            "uts",
+        ],
+        ..PLAIN
+    },
+    Careful {
+        names: &["curl"],
+        letters: "oOKTxcDEJ",
+        long: &[
+            "output",
+            "remote-name",
+            "config",
+            "upload-file",
+            "proxy",
+            "cookie-jar",
+            "dump-header",
+            "trace",
+            "trace-ascii",
+            "stderr",
+            "netrc-file",
+            "preproxy",
+            "unix-socket",
+            "etag-save",
+            "hsts",
+            "libcurl",
+        ],
+        begins: &["@", "file:"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["wget"],
+        letters: "OoaiPex",
+        long: &[
+            "output-document",
+            "output-file",
+            "append-output",
+            "execute",
+            "input-file",
+            "directory-prefix",
+            "config",
+            "use-askpass",
+            "post-file",
+            "body-file",
+        ],
+        ..PLAIN
+    },
+    Careful { names: &["rg"], long: &["pre", "hostname-bin"], ..PLAIN },
+    Careful {
+        names: &["pip", "pip3"],
+        letters: "t",
+        long: &[
+            "target",
+            "prefix",
+            "root",
+            "index-url",
+            "extra-index-url",
+            "config-settings",
+            "python",
+        ],
+        words: &["config"],
+        ..PLAIN
+    },
+];
+
+/// Of git's subcommands that are not known to only read.
+static GIT: &[Careful] = &[
+    Careful { names: &["rebase"], letters: "x", long: &["exec"], ..PLAIN },
+    Careful { names: &["bisect"], words: &["run"], ..PLAIN },
+    Careful { names: &["submodule"], words: &["foreach"], ..PLAIN },
+    Careful {
+        names: &["clone", "init"],
+        letters: "cu",
+        long: &["config", "upload-pack", "template", "separate-git-dir"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["fetch", "pull", "push", "ls-remote", "archive"],
+        letters: "o",
+        long: &["upload-pack", "receive-pack", "exec", "output", "server-option"],
+        begins: &["ext:"],
+        ..PLAIN
+    },
+    Careful {
+        names: &["commit", "merge", "am", "apply"],
+        long: &["unsafe-paths", "directory", "template"],
+        letters: "t",
+        ..PLAIN
+    },
+];
+/// Subcommands that are there to run or set something.
+const GIT_RUNS: &[&str] = &[
+    "config",
+    "difftool",
+    "mergetool",
+    "filter-branch",
+    "hook",
+    "maintenance",
+    "daemon",
+    "send-email",
+    "instaweb",
+    "credential",
+];
+
+const INTERPRETERS: &[&str] = &[
+    "node",
+    "nodejs",
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "luajit",
+    "deno",
+    "bun",
+    "Rscript",
+    "osascript",
+    "tclsh",
+    "wish",
+    "expect",
+    "irb",
+    "ipython",
+    "pwsh",
+    "gdb",
+    "lldb",
+    "npx",
+    "bunx",
+    "pipx",
+    "uvx",
+    "tsx",
+    "ts-node",
+];
+
+pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
+    let mut verdict = Verdict {
+        hosts: hosts::of(name, words),
+        ..Verdict::unknown(format!("{name} is not known to only read"))
+    };
+    if INTERPRETERS.contains(&name) || is_python(name, "python") || is_python(name, "pypy") {
+        verdict.cautions = interpreted(name, words);
+        verdict.effect = Effect::Unknown(format!("{name} runs a program"));
+    }
+    if let Some(entry) = PROGRAMS.iter().find(|entry| entry.names.contains(&name)) {
+        verdict.cautions.extend(entry.cautions(words, 1, name));
+    }
+    if matches!(name, "make" | "gmake") {
+        let sets = |(at, word): (usize, &Word)| {
+            let text = word.literal()?;
+            text.contains('=').then(|| caution(at, format!("{text} sets a variable of make")))
+        };
+        verdict.cautions.extend(words.iter().enumerate().skip(1).filter_map(sets));
+    }
+    verdict
+}
+
+/// A subcommand of git without an entry in the tables; `words` begin with git.
+pub(super) fn git(words: &[Word]) -> Verdict {
+    let sub = words.get(1).and_then(Word::literal).unwrap_or_default();
+    let mut verdict = Verdict::unknown(format!("git {sub} is not known to only read"));
+    if matches!(sub, "clone" | "fetch" | "pull" | "push" | "ls-remote") {
+        verdict.hosts = hosts::of("git", words);
+    }
+    if GIT_RUNS.contains(&sub) {
+        verdict.cautions.push(caution(1, format!("git {sub} can run something")));
+    }
+    if let Some(entry) = GIT.iter().find(|entry| entry.names.contains(&sub)) {
+        verdict.cautions.extend(entry.cautions(words, 2, sub));
+    }
+    verdict
+}
+
+impl Careful {
+    fn cautions(&self, words: &[Word], from: usize, name: &str) -> Vec<Caution> {
+        let literals = words.iter().enumerate().skip(from).map_while(|(at, word)| {
+            let text = word.literal().unwrap_or_default();
+            (text != "--").then_some((at, text))
+        });
+        let first =
+            words.iter().skip(from).position(|w| w.literal().is_none_or(|w| !w.starts_with('-')));
+        let first = first.map(|at| at + from);
+        let bundled = |at: usize| matches!(name, "tar" | "gtar" | "bsdtar") && at == from;
+        literals
+            .filter(|(at, text)| {
+                self.is_careful(text, bundled(*at))
+                    || first == Some(*at) && self.words.contains(text)
+            })
+            .map(|(at, text)| {
+                caution(at, format!("{text} makes {name} do more than its name says"))
+            })
+            .collect()
+    }
+
+    fn is_careful(&self, text: &str, bundled: bool) -> bool {
+        let begins = |option: &str| {
+            let name = option.split('=').next().unwrap_or(option);
+            !name.is_empty() && self.long.iter().any(|long| long.starts_with(name))
+        };
+        match text.strip_prefix('-') {
+            Some(option) => match option.strip_prefix('-') {
+                Some(long) => begins(long),
+                None => {
+                    let single = option.split('=').next().unwrap_or(option);
+                    option.contains(|c| self.letters.contains(c)) || self.long.contains(&single)
+                }
+            },
+            None if bundled => text.contains(|c| self.letters.contains(c)),
+            None => self.begins.iter().any(|start| text.starts_with(start)),
+        }
+    }
+}
+
+/// Every word up to the script, for each of them says what runs.
+fn interpreted(name: &str, words: &[Word]) -> Vec<Caution> {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        found.push(caution(at, format!("it says what {name} runs")));
+        if word
+            .literal()
+            .is_none_or(|text| !text.starts_with('-') || matches!(text, "-c" | "-e" | "-m"))
+        {
+            return found;
+        }
+    }
+    if found.is_empty() || words.last().and_then(Word::literal) == Some("-") {
+        found.push(Caution { why: format!("{name} runs what it reads"), word: None });
+    }
+    found
+}

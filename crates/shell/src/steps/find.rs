@@ -1,0 +1,199 @@
+//! find: where it looks, and what it starts for each file.
+
+use super::judge::Verdict;
+use super::walk::Walk;
+use super::wrap::replace;
+use crate::options::{self, Miss};
+use ostler_core::permission::script::{Redirect, Word};
+use ostler_core::permission::{Act, Caution, Effect, Touch, TouchKind};
+
+/// Tests and actions without a value.
+const PLAIN: &[&str] = &[
+    "-print",
+    "-print0",
+    "-ls",
+    "-empty",
+    "-depth",
+    "-d",
+    "-xdev",
+    "-mount",
+    "-prune",
+    "-true",
+    "-false",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-nouser",
+    "-nogroup",
+    "-daystart",
+    "-noleaf",
+    "-quit",
+    "-a",
+    "-o",
+    "-and",
+    "-or",
+    "-not",
+    "!",
+    "(",
+    ")",
+    ",",
+    "-nowarn",
+    "-warn",
+];
+/// With one.
+const VALUED: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-size",
+    "-mtime",
+    "-atime",
+    "-ctime",
+    "-mmin",
+    "-amin",
+    "-cmin",
+    "-maxdepth",
+    "-mindepth",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-lname",
+    "-ilname",
+    "-fstype",
+    "-printf",
+    "-used",
+];
+/// With a file.
+const FILES: &[&str] = &["-newer", "-anewer", "-cnewer", "-samefile"];
+
+#[derive(Default)]
+struct Found<'a> {
+    touches: Vec<Touch>,
+    /// The place of `-exec`, and the command behind it.
+    starts: Vec<(usize, &'a [Word])>,
+    misses: Vec<Miss>,
+}
+
+impl Walk {
+    pub(super) fn find(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
+        // Loop variables stand for their values here as in every command.
+        let variants = self.bindings.variants(words);
+        let mut verdict = Verdict::default();
+        for variant in &variants {
+            verdict.join(judge(&read(variant)));
+        }
+        self.change(index, |step| verdict.apply(step));
+        for (at, command) in read(words).starts {
+            let mut command = command.to_vec();
+            replace(&mut command, "{}", "a file find has found");
+            let option = words.get(at).and_then(Word::literal).unwrap_or_default();
+            self.apart(|walk| {
+                if option.ends_with("dir") {
+                    walk.folder = None;
+                }
+                walk.enter(index, &command, redirects);
+            });
+        }
+    }
+}
+
+fn judge(found: &Found) -> Verdict {
+    let mut verdict = Verdict::reads(found.touches.clone());
+    let started = found.starts.iter().map(|(at, _)| Miss::at(*at, "find starts a command"));
+    for miss in found.misses.iter().cloned().chain(started) {
+        verdict.effect = Effect::Unknown(format!("find: {}", miss.why));
+        verdict.cautions.push(Caution { why: miss.why, word: miss.word });
+    }
+    verdict
+}
+
+fn read(words: &[Word]) -> Found<'_> {
+    let mut found = Found::default();
+    let mut at = 1;
+    while matches!(words.get(at).and_then(Word::literal), Some("-H" | "-P")) {
+        at += 1;
+    }
+    at = found.folders(words, at);
+    while let Some(word) = words.get(at) {
+        let Some(text) = word.literal() else {
+            let word = matches!(word, Word::Glob(_)).then_some(at);
+            found.misses.push(Miss { why: "a word of it is not known".into(), word });
+            at += 1;
+            continue;
+        };
+        if PLAIN.contains(&text) {
+            at += 1;
+        } else if VALUED.contains(&text) {
+            if !words.get(at + 1).is_some_and(options::is_one_word) {
+                found.misses.push(Miss::at(at, format!("the value of {text} is not known")));
+            }
+            at += 2;
+        } else if FILES.contains(&text) {
+            found.file(words.get(at + 1), TouchKind::File, at + 1);
+            at += 2;
+        } else if matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {
+            let end = end_of(words, at + 1);
+            found.starts.push((at, words.get(at + 1..end).unwrap_or_default()));
+            at = end + 1;
+        } else {
+            found.misses.push(Miss::at(at, format!("{text} is not known to only read")));
+            at += 1;
+        }
+    }
+    found
+}
+
+impl Found<'_> {
+    /// Where it looks. Gives the place of what follows.
+    fn folders(&mut self, words: &[Word], from: usize) -> usize {
+        let is_path = |word: &Word| match word {
+            Word::Literal(text) => {
+                !text.starts_with('-') && !matches!(text.as_str(), "(" | "!" | ")" | ",")
+            }
+            Word::Glob(pattern) => options::cannot_be_option(pattern),
+            Word::Dynamic { .. } => false,
+        };
+        let paths = words.iter().skip(from).take_while(|word| is_path(word)).count();
+        for at in from..from + paths {
+            self.file(words.get(at), TouchKind::Names, at);
+        }
+        if paths == 0 {
+            let (act, kind) = (Act::Read, TouchKind::Names);
+            self.touches.push(Touch { act, path: ".".into(), kind, scopes: None, content: None });
+        }
+        from + paths
+    }
+
+    fn file(&mut self, word: Option<&Word>, kind: TouchKind, at: usize) {
+        let named = match word {
+            Some(Word::Literal(path)) => options::readable(path, kind),
+            Some(Word::Glob(pattern)) => options::glob(pattern),
+            _ => Err("it is not known which file it means".into()),
+        };
+        match named {
+            Ok(named) => self.touches.push(super::judge::touch(Act::Read)(named)),
+            Err(why) => self.misses.push(Miss::at(at, why)),
+        }
+    }
+}
+
+/// `;`, or `+` behind `{}`, or the end.
+fn end_of(words: &[Word], from: usize) -> usize {
+    let literal = |at: usize| words.get(at).and_then(Word::literal);
+    let ends = |at: &usize| {
+        literal(*at) == Some(";") || literal(*at) == Some("+") && literal(at - 1) == Some("{}")
+    };
+    (from..words.len()).find(ends).unwrap_or(words.len())
+}

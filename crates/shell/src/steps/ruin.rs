@@ -1,0 +1,117 @@
+//! Commands that destroy a system or a home. They are refused whatever the rules say.
+
+use crate::options::{HOME, is_root};
+use ostler_core::permission::script::{Form, Part, Word};
+
+/// `words` are those behind the program.
+pub(super) fn check(name: &str, words: &[Word], folder: Option<&[String]>) -> Option<String> {
+    match name {
+        "rm" | "chmod" | "chown" | "chgrp" => {
+            if !is_recursive(words) {
+                return None;
+            }
+            let mut operands = operands(words);
+            let target = operands.find(|word| is_everything(word, folder))?;
+            let what = match name {
+                "rm" => "deletes",
+                _ => "changes the rights of",
+            };
+            Some(format!("it {what} everything below {}", shown(target)))
+        }
+        "dd" => {
+            let mut outputs = words.iter().filter_map(Word::literal);
+            let disk = outputs.find_map(|word| word.strip_prefix("of=").filter(|p| is_disk(p)))?;
+            Some(format!("it writes to the disk {disk} itself"))
+        }
+        "wipefs" | "shred" | "blkdiscard" | "mkswap" => {
+            let disk = words.iter().filter_map(Word::literal).find(|word| is_disk(word))?;
+            Some(format!("it destroys the disk {disk}"))
+        }
+        _ if name == "mkfs" || name.starts_with("mkfs.") => {
+            Some("it makes a new file system over an old one".into())
+        }
+        _ => None,
+    }
+}
+
+/// A device that holds a file system.
+pub(super) fn is_disk(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let kinds =
+        ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "md", "loop", "mapper"];
+    match parts.as_slice() {
+        ["dev", name, ..] if path.starts_with('/') => {
+            kinds.iter().any(|kind| name.starts_with(kind))
+        }
+        _ => false,
+    }
+}
+
+fn is_recursive(words: &[Word]) -> bool {
+    let options = words.iter().filter_map(Word::literal).take_while(|word| *word != "--");
+    options.filter(|word| word.starts_with('-')).any(|word| match word.strip_prefix("--") {
+        Some(long) => !long.is_empty() && "recursive".starts_with(long),
+        None => word.contains(['r', 'R']),
+    })
+}
+
+fn operands(words: &[Word]) -> impl Iterator<Item = &Word> {
+    let mut ended = false;
+    words.iter().filter(move |word| match word.literal() {
+        Some("--") if !ended => {
+            ended = true;
+            false
+        }
+        Some(text) => ended || !text.starts_with('-'),
+        None => true,
+    })
+}
+
+/// The root, the home folder, or all that is in one of them.
+fn is_everything(word: &Word, folder: Option<&[String]>) -> bool {
+    match word {
+        Word::Literal(path) => is_top(path, folder),
+        Word::Glob(pattern) => {
+            let (before, last) = pattern.rsplit_once('/').unwrap_or((".", pattern));
+            let before = if before.is_empty() { "/" } else { before };
+            matches!(last, "*" | ".*" | "?*" | "**" | ".[!.]*" | ".??*") && is_top(before, folder)
+        }
+        Word::Dynamic { parts, .. } => match parts.as_slice() {
+            [Part::Parameter { name, form: Form::Value, .. }, rest @ ..] if name == "HOME" => {
+                is_nothing_more(rest)
+            }
+            [Part::Tilde(name), rest @ ..] if name.is_empty() => is_nothing_more(rest),
+            _ => false,
+        },
+    }
+}
+
+fn is_nothing_more(rest: &[Part]) -> bool {
+    rest.iter().all(|part| match part {
+        Part::Literal(text) => text.chars().all(|c| matches!(c, '/' | '.')) && !text.contains(".."),
+        Part::Glob(text) => text.chars().all(|c| matches!(c, '/' | '.' | '*')),
+        _ => false,
+    })
+}
+
+fn is_top(path: &str, folder: Option<&[String]>) -> bool {
+    if let Some(home) = path.strip_prefix(HOME) {
+        return home.chars().all(|c| matches!(c, '~' | '/' | '.')) && !home.contains("..");
+    }
+    if path.starts_with('/') {
+        return is_root(path);
+    }
+    // Relative, after a change of folder to a place that is known.
+    let stays = path.split('/').all(|part| matches!(part, "" | "."));
+    let at = folder.and_then(|folder| folder.last());
+    let top = at.is_some_and(|at| is_root(at) || matches!(at.as_str(), "~" | "~/"));
+    stays && top && !path.is_empty()
+}
+
+fn shown(word: &Word) -> &str {
+    match word {
+        Word::Literal(text) => text.trim_start_matches(HOME),
+        Word::Glob(text) => text,
+        Word::Dynamic { source, .. } => source,
+    }
+}

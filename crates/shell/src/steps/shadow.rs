@@ -1,0 +1,135 @@
+//! What a text changes for its other commands: functions, aliases, variables. A program that may not be the one its
+//! name says is not taken for it, wherever in the text it stands: loops, traps and functions know no order.
+
+use ostler_core::permission::{Caution, Effect, Step};
+
+/// Variables of the shell itself. They change what words and builtins mean.
+const OF_THE_SHELL: &[&str] = &[
+    "IFS",
+    "PS4",
+    "CDPATH",
+    "GLOBIGNORE",
+    "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
+    "EXECIGNORE",
+    "HOME",
+    "PWD",
+    "OLDPWD",
+    "OPTIND",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "FIGNORE",
+];
+
+/// Commands that no variable makes another program of.
+const BUILTINS: &[&str] = &[
+    "echo", "printf", "pwd", "true", "false", "test", "[", "[[", "cd", ":", "break", "continue",
+    "exit", "return", "shift", "type", "wait", "command", "builtin", "eval", "times", "jobs",
+];
+
+const MAX_FUNCTIONS: usize = 200;
+
+#[derive(Debug, Default)]
+pub(super) struct Shadows {
+    functions: Vec<String>,
+    /// Why no name can be trusted.
+    everything: Option<String>,
+    variables: Vec<String>,
+    /// Every variable that is set, as often as it is.
+    set: Vec<String>,
+}
+
+impl Shadows {
+    /// By more than the loop it is known from.
+    pub(super) fn sets_again(&self, name: &str) -> bool {
+        self.set.iter().filter(|set| *set == name).count() > 1
+    }
+
+    pub(super) fn function(&mut self, name: &str) {
+        match self.functions.len() < MAX_FUNCTIONS {
+            true => self.functions.push(name.to_owned()),
+            false => self.everything("it defines very many functions"),
+        }
+    }
+
+    pub(super) fn everything(&mut self, why: &str) {
+        self.everything.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// True if it can change what runs.
+    pub(super) fn assigned(&mut self, name: &str) -> bool {
+        self.set.push(name.to_owned());
+        if OF_THE_SHELL.contains(&name) || name.starts_with("BASH") {
+            self.everything(&format!("{name} is set"));
+        } else if is_local(name) || is_harmless(name) {
+            return false;
+        }
+        if !self.variables.iter().any(|known| known == name) && self.variables.len() < 50 {
+            self.variables.push(name.to_owned());
+        }
+        true
+    }
+
+    pub(super) fn apply(&self, steps: &mut [Step]) {
+        for step in steps {
+            if !self.functions.is_empty() {
+                // A call of one may change the folder.
+                step.folder = None;
+            }
+            let Some(name) = step.compared().first().and_then(|word| word.literal()) else {
+                continue;
+            };
+            let why = if self.functions.iter().any(|function| function == name) {
+                format!("{name} is a function of this text")
+            } else if let Some(why) = &self.everything {
+                format!("{name} may not be what it is called: {why}")
+            } else if let (false, Some(variable)) =
+                (BUILTINS.contains(&name), self.variables.first())
+            {
+                format!("{variable} is set in the text, and {name} may read it")
+            } else {
+                continue;
+            };
+            for variable in &self.variables {
+                if !step.variables.contains(variable) {
+                    step.variables.push(variable.clone());
+                }
+            }
+            step.transparent = false;
+            if !matches!(step.effect, Effect::Ruin(_) | Effect::Unknown(_)) {
+                step.effect = Effect::Unknown(why.clone());
+            }
+            step.cautions.push(Caution { why, word: None });
+        }
+    }
+}
+
+/// A name that no program looks for in its environment.
+fn is_local(name: &str) -> bool {
+    name.chars().any(|c| c.is_ascii_lowercase()) && !name.contains("proxy")
+}
+
+/// Variables that change how a program shows things, not what it does.
+pub(super) fn is_harmless(name: &str) -> bool {
+    name.starts_with("LC_")
+        || matches!(
+            name,
+            "LANG"
+                | "LANGUAGE"
+                | "NO_COLOR"
+                | "TERM"
+                | "CLICOLOR"
+                | "CLICOLOR_FORCE"
+                | "FORCE_COLOR"
+                | "TZ"
+                | "COLUMNS"
+                | "LINES"
+                | "CARGO_TERM_COLOR"
+                | "RUST_LOG"
+                | "RUST_BACKTRACE"
+                | "CI"
+                | "GIT_OPTIONAL_LOCKS"
+                | "PYTHONUNBUFFERED"
+                | "NODE_ENV"
+        )
+}

@@ -1,0 +1,248 @@
+//! The walk through a script: lists, pipelines and simple commands, and the folder each of them runs in.
+
+use super::words::Bindings;
+use super::{compound, shadow::Shadows, suspects};
+use ostler_core::permission::script::*;
+use ostler_core::permission::{Caution, Commands, Effect, Position, Step};
+
+/// How deep constructs and texts may nest, all counted together.
+const MAX_LEVEL: usize = 40;
+/// How often a command may start another, or hold a text that does.
+pub(super) const MAX_WRAPS: usize = 16;
+const MAX_STEPS: usize = 20_000;
+/// Changes of folder that are kept in mind.
+const MAX_FOLDERS: usize = 16;
+
+/// Where in the text a command stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct At {
+    pub(super) inside: Option<usize>,
+    pub(super) position: Position,
+}
+
+impl At {
+    pub(super) fn position(self, position: Position) -> Self {
+        At { position, ..self }
+    }
+}
+
+pub(super) struct Walk {
+    pub(super) steps: Vec<Step>,
+    pub(super) pipes: Vec<Vec<Vec<usize>>>,
+    doubts: Vec<String>,
+    pub(super) shadows: Shadows,
+    /// As in [`Step::folder`], at this point of the text.
+    pub(super) folder: Option<Vec<String>>,
+    pub(super) bindings: Bindings,
+    /// Loop variables whose values were taken for known.
+    pub(super) loops: Vec<String>,
+    level: usize,
+    pub(super) wraps: usize,
+    /// How many of them are programs or shells: functions of this shell do not reach what they start.
+    pub(super) past: usize,
+    /// Bytes of nested texts read so far.
+    pub(super) nested: usize,
+}
+
+impl Walk {
+    pub(super) fn new(text: &str) -> Self {
+        Walk {
+            steps: Vec::new(),
+            pipes: Vec::new(),
+            doubts: Vec::new(),
+            shadows: Shadows::default(),
+            folder: Some(Vec::new()),
+            bindings: Bindings::of(text),
+            loops: Vec::new(),
+            level: 0,
+            wraps: 0,
+            past: 0,
+            nested: 0,
+        }
+    }
+
+    pub(super) fn doubt(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        if self.doubts.len() < 20 && !self.doubts.contains(&why) {
+            self.doubts.push(why);
+        }
+    }
+
+    pub(super) fn finish(mut self, text: &str) -> Commands {
+        self.shadows.apply(&mut self.steps);
+        if self.loops.iter().any(|name| self.shadows.sets_again(name)) {
+            self.doubt("a loop variable is set elsewhere, too");
+        }
+        let suspects =
+            if self.doubts.is_empty() { Vec::new() } else { suspects::of(text, &self.steps) };
+        Commands {
+            text: text.to_owned(),
+            steps: self.steps,
+            pipes: self.pipes,
+            doubts: self.doubts,
+            suspects,
+        }
+    }
+
+    pub(super) fn script(&mut self, script: &Script, at: At) {
+        for item in &script.items {
+            if item.background {
+                let position = match at.position {
+                    Position::Plain => Position::Background,
+                    other => other,
+                };
+                self.apart(|walk| walk.item(item, at.position(position)));
+            } else {
+                self.item(item, at);
+            }
+        }
+    }
+
+    /// Runs in a shell of its own: it changes folder for itself only.
+    pub(super) fn apart(&mut self, work: impl FnOnce(&mut Self)) {
+        let folder = self.folder.clone();
+        work(self);
+        self.folder = folder;
+    }
+
+    fn item(&mut self, item: &Item, at: At) {
+        let before = self.folder.clone();
+        self.pipeline(&item.first, at);
+        let after_first = self.folder.clone();
+        for (index, (join, pipeline)) in item.rest.iter().enumerate() {
+            if *join == Join::And {
+                self.pipeline(pipeline, at);
+                continue;
+            }
+            let moved = self.folder != before;
+            if moved {
+                // A plain `cd` that failed has changed nothing.
+                self.folder =
+                    if index == 0 && is_single(&item.first) { before.clone() } else { None };
+            }
+            let start = self.folder.clone();
+            self.pipeline(pipeline, at);
+            if moved || self.folder != start {
+                // What comes next follows either side.
+                self.folder = None;
+            }
+        }
+        self.folder = match item.rest.as_slice() {
+            [(Join::Or, last)] if is_single(&item.first) && leaves(last) => after_first,
+            _ if self.folder == before => before,
+            // Whatever follows runs even if the change of folder failed.
+            _ => None,
+        };
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, at: At) {
+        if pipeline.stages.is_empty() {
+            self.doubt("a pipeline has no command");
+        }
+        if let [stage] = pipeline.stages.as_slice() {
+            let before = self.folder.clone();
+            self.stage(stage, at);
+            if pipeline.negated && self.folder != before {
+                self.folder = None;
+            }
+            return;
+        }
+        let mut stages = Vec::new();
+        for stage in &pipeline.stages {
+            let start = self.steps.len();
+            self.apart(|walk| walk.stage(stage, at));
+            stages.push((start..self.steps.len()).collect());
+        }
+        self.pipes.push(stages);
+    }
+
+    pub(super) fn stage(&mut self, stage: &Stage, at: At) {
+        if self.level >= MAX_LEVEL {
+            return self.doubt("it nests deeper than is looked at");
+        }
+        if self.steps.len() > MAX_STEPS {
+            return self.doubt("it has more commands than are looked at");
+        }
+        self.level += 1;
+        match stage {
+            Stage::Simple(command) => self.simple(command, at),
+            Stage::Compound { body, redirects } => {
+                compound::walk(self, body, at);
+                self.compound_redirects(redirects, at);
+            }
+        }
+        self.level -= 1;
+    }
+
+    /// The redirections of a compound command: a step without words.
+    pub(super) fn compound_redirects(&mut self, redirects: &[Redirect], at: At) {
+        if !redirects.is_empty() {
+            let index = self.push(Vec::new(), at);
+            self.redirects(index, redirects);
+        }
+    }
+
+    pub(super) fn push(&mut self, words: Vec<Word>, at: At) -> usize {
+        self.steps.push(Step {
+            words,
+            inside: at.inside,
+            position: at.position,
+            folder: self.folder.clone(),
+            ..Step::default()
+        });
+        self.steps.len() - 1
+    }
+
+    fn simple(&mut self, command: &Command, at: At) {
+        let index = self.push(command.words.clone(), at);
+        self.descend(&command.words, index);
+        self.assignments(index, &command.assignments, command.words.first());
+        if !command.words.is_empty() {
+            self.run(index, &command.words, &command.redirects);
+            self.judge_variables(index);
+        }
+        self.redirects(index, &command.redirects);
+    }
+
+    pub(super) fn change(&mut self, index: usize, change: impl FnOnce(&mut Step)) {
+        if let Some(step) = self.steps.get_mut(index) {
+            change(step);
+        }
+    }
+
+    /// The step may do anything, and a rule on its program does not vouch for it.
+    pub(super) fn unknown(&mut self, index: usize, why: impl Into<String>, word: Option<usize>) {
+        let why = why.into();
+        self.change(index, |step| {
+            step.transparent = false;
+            step.cautions.push(Caution { why: why.clone(), word });
+            if !matches!(step.effect, Effect::Ruin(_) | Effect::Unknown(_)) {
+                step.effect = Effect::Unknown(why);
+            }
+        });
+    }
+
+    /// `cd` to this word has succeeded; none: to where is not known.
+    pub(super) fn moved(&mut self, to: Option<String>) {
+        match (to, &mut self.folder) {
+            (Some(to), Some(folder)) if folder.len() < MAX_FOLDERS => folder.push(to),
+            _ => self.folder = None,
+        }
+    }
+}
+
+/// One simple command.
+fn is_single(pipeline: &Pipeline) -> bool {
+    !pipeline.negated && matches!(pipeline.stages.as_slice(), [Stage::Simple(_)])
+}
+
+/// `exit` or `return`.
+fn leaves(pipeline: &Pipeline) -> bool {
+    match pipeline.stages.as_slice() {
+        [Stage::Simple(command)] => {
+            let name = command.words.first().and_then(Word::literal);
+            matches!(name, Some("exit" | "return")) && command.words.len() <= 2
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,321 @@
+//! Commands that start another command: the other one becomes a step inside.
+
+use super::shadow::is_harmless;
+use super::walk::{At, MAX_WRAPS, Walk};
+use super::words::resolve;
+use super::wrap_table::{WATCH, Wrapper, XARGS, wrapper};
+use ostler_core::permission::script::{Dynamic, Part, Redirect, Word};
+use ostler_core::permission::{Effect, Position};
+
+/// What stands for words that are not in the text.
+pub(super) fn from_outside(source: &str) -> Word {
+    let parts = vec![Part::Other(Vec::new())];
+    Word::Dynamic { why: Dynamic::Parameter, source: source.into(), parts }
+}
+
+impl Walk {
+    /// True if it was one of them.
+    pub(super) fn wrapping(
+        &mut self,
+        index: usize,
+        name: &str,
+        words: &[Word],
+        redirects: &[Redirect],
+    ) -> bool {
+        match name {
+            "env" => self.env(index, words, redirects),
+            "xargs" => self.xargs(index, words, redirects),
+            "watch" => {
+                if let Some(start) = self.start(index, &WATCH, words) {
+                    self.past += 1;
+                    self.joined(index, words.get(start..).unwrap_or_default());
+                    self.past -= 1;
+                }
+            }
+            "command" if looks_up(words) => {
+                let literal = words.iter().all(|word| word.literal().is_some());
+                match literal {
+                    true => self.change(index, |step| step.effect = Effect::Reads),
+                    false => self.unknown(index, "it is not known what it looks for", None),
+                }
+            }
+            "exec" => self.exec(index, words, redirects),
+            "time" if words.len() < 2 => {}
+            _ => match wrapper(name) {
+                Some(found) => {
+                    if let Some(start) = self.start(index, found, words) {
+                        self.enter(index, words.get(start..).unwrap_or_default(), redirects);
+                    }
+                }
+                None => return false,
+            },
+        }
+        true
+    }
+
+    /// The words of a step are a command that it starts.
+    pub(super) fn enter(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
+        if words.is_empty() {
+            return self.unknown(index, "it starts no command that is in the text", None);
+        }
+        if self.wraps >= MAX_WRAPS {
+            self.doubt("commands start commands deeper than is looked at");
+            return self.unknown(index, "what it starts was not looked at", None);
+        }
+        self.wraps += 1;
+        self.past += 1;
+        let at = At { inside: Some(index), position: Position::Wrapped };
+        let inner = self.push(words.to_vec(), at);
+        self.run(inner, words, redirects);
+        self.past -= 1;
+        self.wraps -= 1;
+    }
+
+    /// Where the inner command begins. Says of the step itself what there is to say.
+    fn start(&mut self, index: usize, wrapper: &Wrapper, words: &[Word]) -> Option<usize> {
+        match inner_start(wrapper, words) {
+            Ok(start) => {
+                self.change(index, |step| match wrapper.own {
+                    Some(why) => step.effect = Effect::Unknown(why.into()),
+                    None => step.transparent = true,
+                });
+                Some(start)
+            }
+            Err(at) => {
+                let what = words.get(at).and_then(Word::literal).unwrap_or("one of its words");
+                let why = format!("{}: {what} is not known", wrapper.name);
+                self.doubt(why.clone());
+                self.unknown(index, why, None);
+                None
+            }
+        }
+    }
+
+    fn exec(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
+        let mut start = 1;
+        while let Some(option) = words.get(start).and_then(Word::literal) {
+            match option {
+                "--" => {
+                    start += 1;
+                    break;
+                }
+                "-a" => start += 2,
+                _ if option.starts_with('-') => start += 1,
+                _ => break,
+            }
+        }
+        if start >= words.len() {
+            return self.unknown(index, "it changes the descriptors of the shell", None);
+        }
+        match start {
+            1 => self.change(index, |step| step.transparent = true),
+            _ => self.unknown(index, "exec with an option changes what it starts", None),
+        }
+        self.enter(index, words.get(start..).unwrap_or_default(), redirects);
+    }
+
+    fn env(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
+        let Some(found) = Env::read(words) else {
+            self.doubt("env: what it starts is not known");
+            return self.unknown(index, "env: a word of it is not known", None);
+        };
+        let changes = !found.variables.is_empty() || found.clears;
+        self.change(index, |step| {
+            step.transparent = !changes;
+            step.variables.extend(found.variables);
+            if changes {
+                step.effect = Effect::Unknown("it changes the variables of what it starts".into());
+            }
+        });
+        if found.command.is_empty() {
+            return self.unknown(index, "it shows every variable", None);
+        }
+        self.apart(|walk| {
+            if let Some(folder) = found.folder {
+                walk.moved(Some(folder));
+            }
+            walk.enter(index, &found.command, redirects);
+        });
+    }
+
+    fn xargs(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
+        let Some(start) = self.start(index, &XARGS, words) else { return };
+        let literal = |at: usize| words.get(at).and_then(Word::literal);
+        let mark = (1..start).find_map(|at| match literal(at)? {
+            "-I" => literal(at + 1).map(str::to_owned),
+            "-i" | "--replace" => Some("{}".to_owned()),
+            text => text
+                .strip_prefix("--replace=")
+                .or_else(|| text.strip_prefix("-I"))
+                .or_else(|| text.strip_prefix("-i"))
+                .map(str::to_owned),
+        });
+        let mut inner = words.get(start..).unwrap_or_default().to_vec();
+        if inner.is_empty() {
+            inner.push(Word::Literal("echo".into()));
+        }
+        match mark {
+            Some(mark) => replace(&mut inner, &mark, "a word xargs reads"),
+            None => inner.push(from_outside("the words xargs reads")),
+        }
+        self.enter(index, &inner, redirects);
+    }
+}
+
+/// Words that hold the mark are not known.
+pub(super) fn replace(words: &mut [Word], mark: &str, what: &str) {
+    for word in words {
+        if matches!(word, Word::Literal(text) | Word::Glob(text) if text.contains(mark)) {
+            *word = from_outside(what);
+        }
+    }
+}
+
+fn looks_up(words: &[Word]) -> bool {
+    let options = words.iter().skip(1).map_while(Word::literal).take_while(|w| w.starts_with('-'));
+    let known = |w: &str| w.len() > 1 && w.chars().skip(1).all(|c| matches!(c, 'v' | 'V' | 'p'));
+    let mut options = options.peekable();
+    options.peek().is_some_and(|first| known(first) && first.contains(['v', 'V']))
+}
+
+/// The place of the inner command, or of the word that is not known.
+fn inner_start(wrapper: &Wrapper, words: &[Word]) -> Result<usize, usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let text = word.literal().ok_or(at)?;
+        if text == "--" {
+            at += 1;
+            break;
+        }
+        if text == "-" || !text.starts_with('-') {
+            break;
+        }
+        at += option_length(wrapper, text).ok_or(at)?;
+    }
+    while wrapper.assigns && words.get(at).and_then(Word::literal).is_some_and(is_assignment) {
+        at += 1;
+    }
+    for _ in 0..wrapper.skip {
+        words.get(at).and_then(Word::literal).ok_or(at)?;
+        at += 1;
+    }
+    Ok(at)
+}
+
+fn is_assignment(text: &str) -> bool {
+    let name = text.split('=').next().unwrap_or_default();
+    text.contains('=') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// How many words the option takes, itself included.
+fn option_length(wrapper: &Wrapper, text: &str) -> Option<usize> {
+    if let Some(long) = text.strip_prefix("--") {
+        let (name, glued) = match long.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (long, false),
+        };
+        return match (wrapper.long.contains(&name), wrapper.long_values.contains(&name), glued) {
+            (_, true, true) | (true, _, false) => Some(1),
+            (_, true, false) => Some(2),
+            _ => None,
+        };
+    }
+    let letters = text.get(1..).unwrap_or_default();
+    if wrapper.count && letters.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+        return Some(1);
+    }
+    for (at, letter) in letters.char_indices() {
+        if wrapper.values.contains(letter) {
+            let last = at + letter.len_utf8() == letters.len();
+            // `-i` of xargs takes its value only glued.
+            let separate = last && (letter != 'i' || wrapper.name != "xargs");
+            return Some(if separate { 2 } else { 1 });
+        }
+        if !wrapper.flags.contains(letter) {
+            return None;
+        }
+    }
+    Some(1)
+}
+
+#[derive(Default)]
+struct Env {
+    variables: Vec<String>,
+    /// Variables are taken away.
+    clears: bool,
+    folder: Option<String>,
+    command: Vec<Word>,
+}
+
+impl Env {
+    fn read(words: &[Word]) -> Option<Self> {
+        let mut found = Env::default();
+        let mut at = 1;
+        while let Some(word) = words.get(at) {
+            let Word::Literal(text) = resolve(word, &[]) else { return None };
+            let next = |at: usize| words.get(at + 1).and_then(Word::literal).map(str::to_owned);
+            match text.as_str() {
+                "--" => {
+                    at += 1;
+                    break;
+                }
+                "-i" | "-" | "--ignore-environment" => found.clears = true,
+                "-u" | "--unset" => {
+                    found.variables.push(next(at)?);
+                    at += 1;
+                }
+                "-C" | "--chdir" => {
+                    found.folder = Some(next(at)?);
+                    at += 1;
+                }
+                "-S" | "--split-string" => {
+                    found.split(&next(at)?)?;
+                    at += 2;
+                    break;
+                }
+                _ if text.starts_with("--unset=") || text.starts_with("-u") => {
+                    let name = text.trim_start_matches("--unset=").trim_start_matches("-u");
+                    found.variables.push(name.to_owned());
+                }
+                _ if text.starts_with("--chdir=") => {
+                    found.folder = text.strip_prefix("--chdir=").map(str::to_owned);
+                }
+                _ if text.starts_with("-S") => {
+                    found.split(text.get(2..)?)?;
+                    at += 1;
+                    break;
+                }
+                _ if text.starts_with('-') => return None,
+                _ => break,
+            }
+            at += 1;
+        }
+        found.assignments(words.get(at..)?);
+        Some(found)
+    }
+
+    fn assignments(&mut self, words: &[Word]) {
+        let mut words = words;
+        while let Some((Word::Literal(text), rest)) = words.split_first()
+            && self.command.is_empty()
+            && let Some((name, value)) = text.split_once('=')
+        {
+            if !is_harmless(name) || value.contains('/') {
+                self.variables.push(name.to_owned());
+            }
+            words = rest;
+        }
+        self.command.extend_from_slice(words);
+    }
+
+    /// `-S 'a b'`, if it says no more than words.
+    fn split(&mut self, text: &str) -> Option<()> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || " -_./,:".contains(c);
+        if !text.chars().all(plain) || text.trim_start().starts_with('-') {
+            return None;
+        }
+        self.clears = true;
+        self.command.extend(text.split_whitespace().map(|word| Word::Literal(word.into())));
+        Some(())
+    }
+}

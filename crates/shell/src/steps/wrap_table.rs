@@ -1,0 +1,198 @@
+//! Programs that start the command behind their options, as data.
+
+#[derive(Debug)]
+pub(super) struct Wrapper {
+    pub(super) name: &'static str,
+    /// Letters that take no value.
+    pub(super) flags: &'static str,
+    /// Letters that take one, glued or as the next word.
+    pub(super) values: &'static str,
+    pub(super) long: &'static [&'static str],
+    pub(super) long_values: &'static [&'static str],
+    /// `-10`
+    pub(super) count: bool,
+    /// Operands before the command.
+    pub(super) skip: usize,
+    /// `NAME=value` may stand before the command.
+    pub(super) assigns: bool,
+    /// Why it needs a rule of its own. None: it only hands over.
+    pub(super) own: Option<&'static str>,
+}
+
+const PLAIN: Wrapper = Wrapper {
+    name: "",
+    flags: "",
+    values: "",
+    long: &[],
+    long_values: &[],
+    count: false,
+    skip: 0,
+    assigns: false,
+    own: None,
+};
+
+const AS_ANOTHER: Option<&str> = Some("it runs a command as another user");
+const ELSEWHERE: Option<&str> = Some("it runs a command in other surroundings");
+const TRACED: Option<&str> = Some("it runs a command and looks into it");
+const DETACHED: Option<&str> = Some("it takes a command out of our hands");
+
+static WRAPPERS: &[Wrapper] = &[
+    Wrapper {
+        name: "timeout",
+        flags: "v",
+        values: "ks",
+        long: &["foreground", "preserve-status", "verbose"],
+        long_values: &["kill-after", "signal"],
+        skip: 1,
+        ..PLAIN
+    },
+    Wrapper { name: "nice", values: "n", long_values: &["adjustment"], count: true, ..PLAIN },
+    Wrapper { name: "nohup", ..PLAIN },
+    Wrapper { name: "stdbuf", values: "ioe", long_values: &["input", "output", "error"], ..PLAIN },
+    Wrapper { name: "time", flags: "p", ..PLAIN },
+    Wrapper { name: "ionice", flags: "t", values: "cn", ..PLAIN },
+    Wrapper { name: "command", flags: "p", ..PLAIN },
+    Wrapper { name: "builtin", ..PLAIN },
+    Wrapper { name: "exec", ..PLAIN },
+    Wrapper {
+        name: "setsid",
+        flags: "cfw",
+        long: &["ctty", "fork", "wait"],
+        own: DETACHED,
+        ..PLAIN
+    },
+    Wrapper { name: "chrt", flags: "abdfior", skip: 1, own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "taskset", flags: "ac", skip: 1, own: ELSEWHERE, ..PLAIN },
+    Wrapper {
+        name: "sudo",
+        flags: "AbBEHnPSkK",
+        values: "CDghpRrtTuU",
+        long: &[
+            "askpass",
+            "background",
+            "bell",
+            "preserve-env",
+            "set-home",
+            "non-interactive",
+            "stdin",
+        ],
+        long_values: &[
+            "user",
+            "group",
+            "chdir",
+            "host",
+            "prompt",
+            "chroot",
+            "close-from",
+            "preserve-env",
+        ],
+        assigns: true,
+        own: AS_ANOTHER,
+        ..PLAIN
+    },
+    Wrapper { name: "doas", flags: "Lns", values: "Cu", own: AS_ANOTHER, ..PLAIN },
+    Wrapper {
+        name: "pkexec",
+        long: &["disable-internal-agent", "keep-cwd"],
+        long_values: &["user"],
+        own: AS_ANOTHER,
+        ..PLAIN
+    },
+    Wrapper {
+        name: "run0",
+        long: &["pty", "pipe"],
+        long_values: &[
+            "user",
+            "group",
+            "nice",
+            "chdir",
+            "setenv",
+            "unit",
+            "property",
+            "description",
+        ],
+        values: "ugD",
+        own: AS_ANOTHER,
+        ..PLAIN
+    },
+    Wrapper { name: "setpriv", own: AS_ANOTHER, ..PLAIN },
+    Wrapper { name: "chroot", skip: 1, own: ELSEWHERE, ..PLAIN },
+    Wrapper {
+        name: "strace",
+        flags: "cCdfFhikqrtTvVwxyYzZn",
+        values: "abeEIoOpPsSuUX",
+        own: TRACED,
+        ..PLAIN
+    },
+    Wrapper {
+        name: "ltrace",
+        flags: "bcCfhiLrStTV",
+        values: "aAeFlnopsuwxX",
+        own: TRACED,
+        ..PLAIN
+    },
+    Wrapper {
+        name: "unshare",
+        flags: "muinpUCTfrc",
+        long: &["mount", "uts", "ipc", "net", "pid", "user", "cgroup", "fork", "map-root-user"],
+        own: ELSEWHERE,
+        ..PLAIN
+    },
+    Wrapper { name: "flock", flags: "ensuxoF", values: "wE", skip: 1, own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "setarch", flags: "vR3BFILSTXZ", skip: 1, own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "prlimit", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "nsenter", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "systemd-run", own: DETACHED, ..PLAIN },
+    Wrapper { name: "firejail", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "bwrap", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "proot", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "fakeroot", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "catchsegv", own: TRACED, ..PLAIN },
+    Wrapper { name: "valgrind", own: TRACED, ..PLAIN },
+    Wrapper { name: "unbuffer", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "chronic", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "busybox", own: ELSEWHERE, ..PLAIN },
+    Wrapper { name: "toybox", own: ELSEWHERE, ..PLAIN },
+    Wrapper {
+        name: "parallel",
+        flags: "0kuvt",
+        values: "jnNLP",
+        own: Some("its words come from its input"),
+        ..PLAIN
+    },
+];
+
+pub(super) fn wrapper(name: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+}
+
+/// xargs: the same shape, but never only handing over.
+pub(super) static XARGS: Wrapper = Wrapper {
+    name: "xargs",
+    flags: "0rtxpo",
+    values: "IinLPsdaE",
+    long: &["null", "no-run-if-empty", "verbose", "exit", "interactive", "open-tty"],
+    long_values: &[
+        "max-args",
+        "max-lines",
+        "max-procs",
+        "max-chars",
+        "delimiter",
+        "replace",
+        "arg-file",
+        "eof",
+    ],
+    own: Some("the words it gives to its command come from its input"),
+    ..PLAIN
+};
+
+/// watch: its words together are the text of a shell.
+pub(super) static WATCH: Wrapper = Wrapper {
+    name: "watch",
+    flags: "bcCegprtwx",
+    values: "nd",
+    long: &["beep", "color", "no-title", "errexit", "chgexit", "precise"],
+    long_values: &["interval"],
+    own: Some("it runs a command again and again"),
+    ..PLAIN
+};

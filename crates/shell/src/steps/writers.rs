@@ -1,0 +1,196 @@
+//! Programs that change files, and only the files they name.
+
+use super::judge::{Verdict, touch};
+use crate::options::{self, Miss, Named, Parsed};
+use crate::table::{BARE, Operands, Program, Takes, Value};
+use Takes::{Always, Glued, Maybe};
+use ostler_core::permission::script::Word;
+use ostler_core::permission::{Act, Caution, Effect, Touch, TouchKind};
+
+const ANY: Operands = Operands::Fit(Value::Any);
+
+/// Their operands are files, whatever the entry says.
+pub(super) static PROGRAMS: &[Program] = &[
+    Program {
+        name: "mkdir",
+        short: "pv",
+        short_values: &[('m', Always, Value::Number)],
+        long: &["parents", "verbose"],
+        long_values: &[("mode", Glued, Value::Number)],
+        operands: ANY,
+        matches: &["mkdir -p a/b c/d", "mkdir x"],
+        misses: &["mkdir", "mkdir -Z x", "mkdir --par x", "mkdir $x", "mkdir *"],
+        ..BARE
+    },
+    Program {
+        name: "touch",
+        short: "acmf",
+        short_values: &[('d', Always, Value::Any), ('t', Always, Value::Any)],
+        long: &["no-create"],
+        long_values: &[("date", Glued, Value::Any)],
+        operands: ANY,
+        matches: &["touch x", "touch -c a b"],
+        misses: &["touch", "touch -r f x", "touch *", "touch $x"],
+        ..BARE
+    },
+    Program {
+        name: "rm",
+        short: "rRfiIvd",
+        long: &["recursive", "force", "verbose", "dir", "one-file-system", "preserve-root"],
+        long_values: &[("interactive", Maybe, Value::Any)],
+        operands: ANY,
+        matches: &["rm x", "rm -rf build", "rm -rf .", "rm -- -x", "rm src/*.o"],
+        misses: &["rm", "rm --recurs x", "rm --no-preserve-root x", "rm *", "rm $x"],
+        ..BARE
+    },
+    Program {
+        name: "rmdir",
+        short: "pv",
+        long: &["parents", "verbose", "ignore-fail-on-non-empty"],
+        operands: ANY,
+        matches: &["rmdir x"],
+        misses: &["rmdir", "rmdir --x y"],
+        ..BARE
+    },
+    Program {
+        name: "mv",
+        short: "finvuT",
+        long: &["force", "interactive", "no-clobber", "verbose", "update", "no-target-directory"],
+        operands: ANY,
+        matches: &["mv a b", "mv -f a b c/", "mv src/*.rs old/"],
+        misses: &["mv a", "mv -t d a", "mv --backup a b", "mv -S x a b", "mv $x y"],
+        ..BARE
+    },
+    Program {
+        name: "cp",
+        short: "rRafinvpudPTx",
+        long: &[
+            "recursive",
+            "archive",
+            "force",
+            "interactive",
+            "no-clobber",
+            "verbose",
+            "update",
+            "no-dereference",
+        ],
+        operands: ANY,
+        matches: &["cp a b", "cp -r a b", "cp -a src/. dst/"],
+        misses: &[
+            "cp a",
+            "cp -l a b",
+            "cp -s a b",
+            "cp -L a b",
+            "cp -t d a",
+            "cp --parents a b",
+            "cp -b a b",
+        ],
+        ..BARE
+    },
+    Program {
+        name: "ln",
+        short: "sfnvrT",
+        long: &["symbolic", "force", "no-dereference", "verbose", "relative"],
+        operands: ANY,
+        matches: &["ln -s a b"],
+        misses: &["ln a", "ln -t d a", "ln -b a b"],
+        ..BARE
+    },
+    Program {
+        name: "tee",
+        short: "aip",
+        long: &["append", "ignore-interrupts"],
+        operands: ANY,
+        matches: &["tee out.txt", "tee -a a b", "tee"],
+        misses: &["tee --output-error=x y", "tee *", "tee $x"],
+        ..BARE
+    },
+    Program {
+        name: "truncate",
+        short: "co",
+        short_values: &[('s', Always, Value::Size)],
+        long_values: &[("size", Always, Value::Size)],
+        operands: ANY,
+        matches: &["truncate -s 0 f"],
+        misses: &["truncate", "truncate -r x f", "truncate -s 0 *"],
+        ..BARE
+    },
+    Program {
+        name: "chmod",
+        short: "vfcR",
+        long: &["recursive", "verbose", "changes"],
+        operands: ANY,
+        matches: &["chmod +x run.sh", "chmod -R 755 d", "chmod 644 a b"],
+        misses: &[
+            "chmod 644",
+            "chmod 4755 x",
+            "chmod u+s x",
+            "chmod --reference=a b",
+            "chmod -x f",
+            "chmod $x f",
+        ],
+        ..BARE
+    },
+];
+
+/// `words` are those behind the program.
+pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
+    let program = PROGRAMS.iter().find(|program| program.name == name)?;
+    let found = Parsed::read(program, words).and_then(|parsed| touches(name, &parsed));
+    Some(match found {
+        Err(miss) => Verdict::miss(name, miss, 1),
+        Ok(touches) => {
+            let why = "a link makes one path lead to another".to_owned();
+            let cautions =
+                if name == "ln" { vec![Caution { why, word: None }] } else { Vec::new() };
+            let effect = if touches.is_empty() { Effect::Reads } else { Effect::Writes };
+            Verdict { effect, touches, cautions, ..Verdict::default() }
+        }
+    })
+}
+
+fn touches(name: &str, parsed: &Parsed) -> Result<Vec<Touch>, Miss> {
+    let recursive = parsed.has(&["-r", "-R", "-a", "--recursive", "--archive"]);
+    let operands = parsed.operands.as_slice();
+    let (kind, least) = match name {
+        "mv" | "cp" | "ln" => (TouchKind::Tree, 2),
+        "rm" | "chmod" if recursive => (TouchKind::Tree, 1),
+        "tee" => (TouchKind::File, 0),
+        _ => (TouchKind::File, 1),
+    };
+    let operands = match (name, operands.split_first()) {
+        ("chmod", Some(((at, mode), files))) => {
+            if !is_plain_mode(options::literal(mode)?) {
+                return Err(Miss::at(*at, "a mode that is not known"));
+            }
+            files
+        }
+        _ => operands,
+    };
+    if operands.len() < least {
+        return Err("it lacks a file".into());
+    }
+    let last = operands.len() - operands.len().min(1);
+    let mut touches = Vec::new();
+    for (place, (at, word)) in operands.iter().enumerate() {
+        let act = if matches!(name, "cp" | "ln") && place < last { Act::Read } else { Act::Write };
+        touches.push(touch(act)(named(word, kind).map_err(|why| Miss::at(*at, why))?));
+    }
+    Ok(touches)
+}
+
+fn named(word: &Word, kind: TouchKind) -> Result<Named, String> {
+    match word {
+        Word::Literal(path) => options::readable(path, kind),
+        Word::Glob(pattern) => options::glob(pattern),
+        Word::Dynamic { source, why, .. } => Err(format!("{source} is {}", why.name())),
+    }
+}
+
+/// No bits that make a program run as its owner.
+fn is_plain_mode(mode: &str) -> bool {
+    let digits = mode.len() <= 3 && mode.bytes().all(|b| (b'0'..=b'7').contains(&b));
+    let letters =
+        mode.chars().all(|c| "ugoarwxX+-=,".contains(c)) && mode.contains(['+', '-', '=']);
+    !mode.is_empty() && (digits || letters)
+}
