@@ -48,7 +48,7 @@ enum CallState {
         began: Arc<OnceLock<Instant>>,
         tail: Arc<Mutex<String>>,
     },
-    Done(Verdict),
+    Done(Box<Verdict>),
 }
 
 pub(crate) enum Happened {
@@ -130,7 +130,7 @@ impl Scheduler {
     fn answered(&mut self, id: CallId, name: String, input: Value, verdict: Verdict) {
         self.ready.push_back(self.calls.len());
         let decided = verdict.refused.clone().map(|why| (Recorded::Deny, why));
-        let (access, state) = (Access::nothing(), CallState::Done(verdict));
+        let (access, state) = (Access::nothing(), CallState::Done(Box::new(verdict)));
         self.calls.push(Call { id, name, input, access, asks: None, decided, state });
     }
 
@@ -222,7 +222,7 @@ impl Scheduler {
 
     fn done(&mut self, index: usize, verdict: Verdict) {
         if let Some(call) = self.calls.get_mut(index) {
-            call.state = CallState::Done(verdict);
+            call.state = CallState::Done(Box::new(verdict));
             self.ready.push_back(index);
         }
     }

@@ -4,6 +4,8 @@ use crate::declared;
 use ostler_core::permission::{
     Access, By, Decision, Lexical, Mode, Places, Policy, Reason, Verdict, Workspace, decide,
 };
+use ostler_tools::Disk;
+use ostler_tools::workspace::Files;
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -80,9 +82,20 @@ pub fn judge_with_path(
     policy: &Policy,
     mode: Mode,
     workspace: &Workspace,
-    _path: &OsStr,
+    path: &OsStr,
 ) -> Judged {
-    judged(tool, input, policy, mode, workspace, &Lexical { workspace })
+    let Some(real) = real(workspace) else {
+        return judged(tool, input, policy, mode, workspace, &Lexical { workspace });
+    };
+    let files = Files::new(real.clone(), Vec::new(), Vec::new());
+    judged(tool, input, policy, mode, &real, &Disk::new(&files, path))
+}
+
+/// The workspace free of links; none if any part of it is not on this machine.
+fn real(workspace: &Workspace) -> Option<Workspace> {
+    let folder = |path: &PathBuf| path.canonicalize().ok().filter(|path| path.is_dir());
+    let roots: Option<Vec<PathBuf>> = workspace.roots.iter().map(folder).collect();
+    Some(Workspace { cwd: folder(&workspace.cwd)?, roots: roots?, ..workspace.clone() })
 }
 
 fn judged(

@@ -52,3 +52,25 @@ fn folders_are_as_given() {
     assert_eq!(read("/no/a", json!(["/no"]), "/no/b"), Verdict::Allow);
     assert_eq!(read("/no/a", json!(["/no/b"]), "c"), Verdict::Ask);
 }
+
+/// Where the folder is here, what it holds counts: a link leads where it leads.
+#[test]
+fn a_folder_that_is_here_is_looked_at() {
+    let world = tempfile::tempdir().unwrap();
+    let ws = world.path().canonicalize().unwrap().join("ws");
+    std::fs::create_dir(&ws).unwrap();
+    std::fs::write(ws.join("plain"), "").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", ws.join("link")).unwrap();
+    let given = world.path().join("given");
+    std::os::unix::fs::symlink(&ws, &given).unwrap();
+    let read = |cwd: &std::path::Path, tool: &str, input: Value| {
+        let case = json!({"tool": tool, "input": input, "rules": "default", "cwd": cwd});
+        verdict(case)
+    };
+    for cwd in [&ws, &given] {
+        assert_eq!(read(cwd, "read", json!({"path": "plain"})).0, Verdict::Allow);
+        assert_eq!(read(cwd, "read", json!({"path": "link"})).0, Verdict::Ask);
+        assert_eq!(read(cwd, "bash", json!({"command": "cat plain"})).0, Verdict::Allow);
+        assert_eq!(read(cwd, "bash", json!({"command": "cat link"})).0, Verdict::Ask);
+    }
+}
