@@ -18,7 +18,7 @@ pub fn rule_set(rules: &Value, workspace: &Workspace) -> Result<Policy, String> 
     let tier = Tier::CommandLine;
     let policy = match rules.as_str() {
         Some("seed") => {
-            permissions_yaml::parse(SEED, Path::new("seed"), anchors, Tier::BuiltIn, &check)
+            permissions_yaml::parse(SEED, Path::new("seed"), anchors, Tier::User, &check)
         }
         Some("default") => default_policy(anchors, &check),
         Some(name) => return Err(format!("there is no set \"{name}\", only seed and default")),

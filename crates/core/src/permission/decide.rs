@@ -190,12 +190,11 @@ fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Ruling {
     {
         return Ruling::Deny(by_rule(rule, "deny"));
     }
-    if let Some(rule) =
-        policy.ask.iter().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
+    if let Some(rule) = policy.asks().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
     {
         return Ruling::Ask(by_rule(rule, "ask"));
     }
-    let both = || policy.deny.iter().chain(&policy.ask);
+    let both = || policy.deny.iter().chain(policy.asks());
     if let Some(rule) = both().find(|rule| speaks(rule, tool, access, scene) == Reach::Below)
         && !access.filtered
     {
@@ -216,6 +215,10 @@ fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Ruling {
         && access.writes.iter().chain(&access.reads).all(inside);
     if mode == Mode::AcceptEdits && writes_inside {
         return Ruling::Allow(reason(By::Mode, "edits inside the workspace are accepted"));
+    }
+    let shipped = |rule: &&Rule| speaks(rule, tool, access, scene) == Reach::Full;
+    if let Some(rule) = policy.shipped_asks().find(shipped) {
+        return Ruling::Open(by_rule(rule, "ask"));
     }
     match refusal_of_default(access, workspace) {
         None => Ruling::Allow(reason(By::Default, "it only reads inside the workspace")),

@@ -10,9 +10,11 @@
 use super::access::Workspace;
 use std::path::{Component, Path};
 
+const OF_GIT: (&str, &str) = (".git", "git runs programs that files there name");
+
 /// Folders that are guarded at every depth, with all that is below.
 const FOLDERS: [(&str, &str); 14] = [
-    (".git", "git runs programs that files there name"),
+    OF_GIT,
     (".ostler", "it holds our own settings and records"),
     (".claude", "settings there start programs"),
     (".vscode", "editors run what settings there name"),
@@ -93,13 +95,22 @@ const AT_HOME: [(&str, &str); 14] = [
 pub fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     let names = folded(path);
     let is = |at: usize, name: &str| names.get(at).is_some_and(|found| found == name);
-    for (at, name) in names.iter().enumerate() {
+    // Whoever works in a folder below `.claude` or the like has chosen to; nobody works below `.git`.
+    let chosen = |root: &&std::path::PathBuf| path.starts_with(root) && path != root.as_path();
+    let root = workspace.roots.iter().filter(chosen).map(|root| folded(root).len()).max();
+    let above = root.unwrap_or(0).saturating_sub(1);
+    let (above, below) = names.split_at_checked(above).unwrap_or((&[], &names));
+    let (git, why) = OF_GIT;
+    if above.iter().any(|name| name == git || is_short_for(name, git)) {
+        return Some(why);
+    }
+    for (at, name) in below.iter().enumerate() {
         let short = |plain: &str| is_short_for(name, plain);
         let guards = |folder: &str| name == folder || short(folder);
         if let Some((_, why)) = FOLDERS.iter().find(|(folder, _)| guards(folder)) {
             return Some(why);
         }
-        if guards(".github") && names.get(at + 1).is_none_or(|next| is_of_github(next)) {
+        if guards(".github") && below.get(at + 1).is_none_or(|next| is_of_github(next)) {
             return Some("it decides what the build servers run");
         }
     }

@@ -276,3 +276,17 @@ proptest! {
         let _ = (protected(path, &workspace()), sensitive(path, &workspace()));
     }
 }
+
+/// A worktree that somebody put below `.claude` is a folder to work in; a settings folder is not, even if it is the root.
+#[test]
+fn what_lies_above_the_root_was_chosen() {
+    let of = |root: &str, path: &str| {
+        let workspace = Workspace { roots: vec![root.into()], ..Workspace::default() };
+        protected(Path::new(path), &workspace).is_some()
+    };
+    assert!(!of("/p/.claude/worktrees/a", "/p/.claude/worktrees/a/src/x.rs"));
+    assert!(of("/p/.claude/worktrees/a", "/p/.claude/worktrees/a/.claude/x"));
+    assert!(of("/p/.claude/worktrees/a", "/p/.claude/settings.json"));
+    assert!(of("/p/.claude", "/p/.claude/settings.json"));
+    assert!(of("/p/.git/x", "/p/.git/x/y"));
+}

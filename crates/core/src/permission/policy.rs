@@ -42,6 +42,16 @@ impl Policy {
         !self.deny.iter().any(|rule| rule.is_whole_tool(tool))
     }
 
+    /// Ask rules that a person wrote: they beat every allow rule.
+    pub(super) fn asks(&self) -> impl Iterator<Item = &Rule> {
+        self.ask.iter().filter(|rule| rule.source.tier != Tier::BuiltIn)
+    }
+
+    /// Ask rules that ship with the program: what a person allowed, by a rule or a mode, goes before them.
+    pub(super) fn shipped_asks(&self) -> impl Iterator<Item = &Rule> {
+        self.ask.iter().filter(|rule| rule.source.tier == Tier::BuiltIn)
+    }
+
     /// Whether a search may show what this file holds without a question.
     pub fn may_show(&self, path: &Path, workspace: &Workspace) -> bool {
         let scope = PathScope::File(path.to_owned());

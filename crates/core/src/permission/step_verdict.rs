@@ -3,13 +3,10 @@
 use super::access::{Access, PathScope};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
-use super::mode::Mode;
-use super::policy::Fallback;
 use super::rule::{Matcher, Reach, Rule};
 use super::script::Word;
+use super::vouch::allowed;
 
-/// Programs whose changes inside the workspace `acceptEdits` accepts.
-const EDITORS: [&str; 7] = ["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"];
 /// Ways through a pipeline of compound stages that are compared with rules.
 const MAX_WAYS: usize = 256;
 /// Characters of a command in a reason.
@@ -109,7 +106,7 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
         .deny
         .iter()
         .map(|rule| (rule, false))
-        .chain(scene.policy.ask.iter().map(|rule| (rule, true)))
+        .chain(scene.policy.asks().map(|rule| (rule, true)))
     {
         match meets(rule, step, &files, asks) {
             Reach::Full => return Ruling::Ask(by_rule(rule, "ask")),
@@ -126,9 +123,9 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
     if let Some(why) = guard(scene, &reads, &writes, false) {
         return Ruling::Ask(why);
     }
-    match allowed(scene, step) {
+    match allowed(scene, step, &files) {
         Ok(reason) => Ruling::Allow(reason),
-        Err(why) => Ruling::Open(reason(By::Default, why)),
+        Err(reason) => Ruling::Open(reason),
     }
 }
 
@@ -149,7 +146,7 @@ fn scopes(step: &Step) -> (Vec<PathScope>, Vec<PathScope>) {
 }
 
 /// How a deny or ask rule meets a step. Any spelling counts, and a broad reading of the rule.
-fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Reach {
+pub(super) fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Reach {
     let yes = match &rule.matcher {
         Matcher::Command(pattern) => {
             rule.names("Bash")
@@ -164,151 +161,6 @@ fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Reach {
         Matcher::Whole | Matcher::Domain(_) => false,
     };
     if yes && !step.words.is_empty() { Reach::Full } else { Reach::None }
-}
-
-/// Who vouches for it, or why nobody does.
-fn allowed(scene: Scene<'_>, step: &Step) -> Result<Reason, String> {
-    let rule = scene.policy.allow.iter().find(|rule| vouches(rule, step));
-    let exact = rule.is_some_and(|rule| match &rule.matcher {
-        Matcher::Command(pattern) => pattern.is_exact(),
-        _ => false,
-    });
-    let moved = step.folder.as_ref().is_none_or(|folder| !folder.is_empty());
-    let inside = || step.place.as_ref().is_some_and(|place| scene.workspace.contains(place));
-    if rule.is_some() && !exact && moved && !inside() {
-        return Err("it runs in a folder that is not known to be in the workspace".into());
-    }
-    if let Some(name) = step.variables.first().filter(|_| !exact) {
-        return Err(format!("it sets {name}, which may change what runs"));
-    }
-    let edits = step.effect == Effect::Writes
-        && scene.mode == Mode::AcceptEdits
-        && step
-            .compared()
-            .first()
-            .and_then(Word::literal)
-            .is_some_and(|name| EDITORS.contains(&name));
-    let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
-    let by = match rule {
-        Some(rule) => by_rule(rule, "allow"),
-        None if step.words.is_empty() && proved => reason(By::Default, "it runs no program"),
-        None if step.transparent => reason(By::Default, "it only starts the commands in it"),
-        None if edits => reason(By::Mode, "edits inside the workspace are accepted"),
-        None if proved && scene.policy.fallback == Fallback::Read => {
-            reason(By::Default, "it is proved to only read")
-        }
-        None => return Err(unproved(step)),
-    };
-    for touch in &step.touches {
-        covered(scene, touch, rule.is_some(), exact, edits)?;
-    }
-    match step.hosts.first() {
-        Some(host) if rule.is_none() => Err(format!("it would contact {host}")),
-        _ => Ok(by),
-    }
-}
-
-fn unproved(step: &Step) -> String {
-    match (&step.effect, step.cautions.first()) {
-        (_, Some(caution)) => caution.why.clone(),
-        (Effect::Unknown(why), None) => why.clone(),
-        (Effect::Writes, None) => "it changes files".into(),
-        (_, None) => "no rule allows it".into(),
-    }
-}
-
-/// A rule vouches for the words it spells out, and for further ones that are known and not suspicious.
-fn vouches(rule: &Rule, step: &Step) -> bool {
-    if !rule.names("Bash") || !still_holds(rule, step) {
-        return false;
-    }
-    let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
-    let literal = proved || step.words.iter().all(is_certain);
-    match &rule.matcher {
-        Matcher::Command(pattern) => {
-            let spelled = |place: usize| {
-                let word = step.compared().get(place).and_then(Word::literal);
-                word.is_some_and(|word| pattern.words().get(place).is_some_and(|p| p == word))
-            };
-            let vouched = step.cautions.iter().all(|c| c.word.is_some_and(spelled));
-            pattern.matches(step.compared()) && literal && (vouched || pattern.is_exact())
-        }
-        Matcher::Regex(regex) => {
-            let certain = proved || regex.names_program(step);
-            regex.matches(step) && literal && certain && step.cautions.is_empty()
-        }
-        Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) => false,
-    }
-}
-
-/// Nothing of it is left to the shell; a pattern may stand for names, but not for options.
-fn is_certain(word: &Word) -> bool {
-    match word {
-        Word::Literal(_) => true,
-        Word::Glob(pattern) => !pattern.starts_with(['*', '?', '[', '-', '\\']),
-        Word::Dynamic { .. } => false,
-    }
-}
-
-/// An approval of something that runs a file ends when the file changes.
-fn still_holds(rule: &Rule, step: &Step) -> bool {
-    let Some(bound) = &rule.bound else { return true };
-    let runs = step.touches.iter().filter(|touch| touch.act == Act::Run);
-    step.folder.as_ref().is_some_and(Vec::is_empty)
-        && runs.into_iter().all(|touch| {
-            touch.content.as_ref().is_some_and(|content| {
-                let is = |path: &std::path::Path| {
-                    touch.scopes.iter().flatten().any(|scope| scope.path() == path)
-                };
-                bound.files.iter().any(|(path, hash)| is(path) && hash == content)
-            })
-        })
-}
-
-fn covered(
-    scene: Scene<'_>,
-    touch: &Touch,
-    rule: bool,
-    exact: bool,
-    edits: bool,
-) -> Result<(), String> {
-    if touch.act == Act::Run {
-        return Ok(());
-    }
-    let Some(scopes) = &touch.scopes else {
-        let known_place = exact && touch.act != Act::Redirect;
-        return if known_place {
-            Ok(())
-        } else {
-            Err(format!("where {} leads cannot be told", touch.path))
-        };
-    };
-    let workspace = scene.workspace;
-    for scope in scopes {
-        let path = scope.path();
-        let file_rule = |writing: bool| {
-            scene.policy.allow.iter().any(|rule| match &rule.matcher {
-                Matcher::Files(pattern) => {
-                    let about = if writing { rule.tool == "Edit" } else { rule.tool == "Read" };
-                    about && pattern.allows(path)
-                }
-                _ => false,
-            })
-        };
-        let inside = workspace.contains(path);
-        let accepts = scene.mode == Mode::AcceptEdits && inside;
-        let (fine, does) = match touch.act {
-            Act::Read => (workspace.may_read(path) || exact || file_rule(false), "read"),
-            Act::Write => ((inside && (rule || edits)) || exact || file_rule(true), "change"),
-            Act::Redirect => (accepts || file_rule(true), "write"),
-            Act::Run => (true, "run"),
-        };
-        if !fine {
-            let outside = if inside { "" } else { " outside the workspace" };
-            return Err(format!("it would {does} {}{outside}", workspace.shown(path)));
-        }
-    }
-    Ok(())
 }
 
 /// Rules that speak of whole pipelines.
@@ -379,7 +231,7 @@ fn judge_doubts(scene: Scene<'_>, commands: &Commands, whole: Option<&Rule>) -> 
     if commands.doubts.is_empty() {
         return Vec::new();
     }
-    let both = || scene.policy.deny.iter().chain(&scene.policy.ask);
+    let both = || scene.policy.deny.iter().chain(scene.policy.asks());
     let suspicious = commands.suspects.iter().find_map(|word| {
         let rule = both().find(|rule| match &rule.matcher {
             Matcher::Command(pattern) => pattern.words().first().is_some_and(|first| first == word),

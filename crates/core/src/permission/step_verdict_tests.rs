@@ -1,7 +1,8 @@
 //! Commands judged part by part: who vouches for what, and who must not.
 
 use super::super::decide::{Verdict, decide};
-use super::super::{Access, Bound, Caution, Fallback, Policy, Rule, Source, Workspace};
+use super::super::mode::Mode;
+use super::super::{Access, Bound, Caution, Fallback, Policy, Rule, Source, Tier, Workspace};
 use super::*;
 use proptest::prelude::*;
 
@@ -322,5 +323,44 @@ proptest! {
         let commands = Commands { text: "t".into(), steps, ..Commands::default() };
         let decision = decide("Bash", &access(commands), &policy, Mode::Default, &workspace());
         prop_assert!(!decision.why().is_empty());
+    }
+}
+
+/// What ships gives way to what a person said, by a rule or by a mode; what a person asked to be asked does not.
+#[test]
+fn shipped_asks_give_way() {
+    let shipped = |allow: &[&str], own: &[&str]| {
+        let tier = |mut rule: Rule| {
+            rule.source.tier = Tier::BuiltIn;
+            rule
+        };
+        let built_in = policy(&["Bash(ls:*)"], &["Bash(rm:*)", "Bash(ls .env)"], &[]);
+        let mut all = Policy {
+            allow: built_in.allow.into_iter().map(tier).collect(),
+            ask: built_in.ask.into_iter().map(tier).collect(),
+            ..Policy::default()
+        };
+        all.add(policy(allow, own, &[]));
+        all
+    };
+    let rm = || vec![touching(step("rm a", Effect::Writes), Act::Write, "/ws/a")];
+    let ls = || vec![reads("ls .env")];
+    let none = shipped(&[], &[]);
+    assert_eq!(judged(rm(), &none, Mode::Default), Ask);
+    assert_eq!(judged(rm(), &none, Mode::AcceptEdits), Allow);
+    assert_eq!(judged(rm(), &none, Mode::BypassPermissions), Allow);
+    assert_eq!(judged(rm(), &none, Mode::DontAsk), Deny);
+    assert_eq!(
+        judged(ls(), &none, Mode::Default),
+        Ask,
+        "a shipped allow does not beat a shipped ask"
+    );
+    assert_eq!(judged(vec![reads("ls")], &none, Mode::Default), Allow);
+    let allowed = shipped(&["Bash(rm:*)", "Bash(ls:*)"], &[]);
+    assert_eq!(judged(rm(), &allowed, Mode::Default), Allow);
+    assert_eq!(judged(ls(), &allowed, Mode::Default), Allow);
+    let asked = shipped(&["Bash(rm:*)"], &["Bash(rm:*)"]);
+    for mode in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions] {
+        assert_eq!(judged(rm(), &asked, mode), Ask, "{mode:?}");
     }
 }

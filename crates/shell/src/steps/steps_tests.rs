@@ -202,7 +202,10 @@ fn wrappers() {
         ("timeout 5 ls > out", &["timeout 5 ls = writes >:out", "0> ls = reads ./"]),
         ("su bob -c 'ls a'", &["su bob -c ls a = unknown", "0> ls a = reads a/"]),
         ("git status", &["git status = reads"]),
-        ("timeout 5 git status", &["timeout 5 git status = hands over", "0> git status = unknown !"]),
+        (
+            "timeout 5 git status",
+            &["timeout 5 git status = hands over", "0> git status = unknown !"],
+        ),
         ("/usr/bin/git diff", &["git diff = unknown (all of git) !"]),
         (
             "bash -c 'git rev-parse HEAD'",

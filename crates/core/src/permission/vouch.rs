@@ -1,0 +1,197 @@
+//! Who vouches for a command: a rule that spells it out, a proof that it only reads, or the mode.
+
+use super::access::Access;
+use super::commands::{Act, Effect, Step, Touch};
+use super::decide::{By, Reason, Scene, by_rule, reason};
+use super::mode::Mode;
+use super::policy::Fallback;
+use super::rule::{Matcher, Reach, Rule, Tier};
+use super::script::Word;
+use super::step_verdict::meets;
+
+/// Programs whose changes inside the workspace `acceptEdits` accepts.
+const EDITORS: [&str; 7] = ["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"];
+
+/// Who vouches for it, or why nobody does.
+pub(super) fn allowed(scene: Scene<'_>, step: &Step, files: &Access) -> Result<Reason, Reason> {
+    let open = |why: String| reason(By::Default, why);
+    let rule = voucher(scene, step);
+    let exact = rule.is_some_and(|rule| match &rule.matcher {
+        Matcher::Command(pattern) => pattern.is_exact(),
+        _ => false,
+    });
+    let moved = step.folder.as_ref().is_none_or(|folder| !folder.is_empty());
+    let inside = || step.place.as_ref().is_some_and(|place| scene.workspace.contains(place));
+    if rule.is_some() && !exact && moved && !inside() {
+        return Err(open("it runs in a folder that is not known to be in the workspace".into()));
+    }
+    if let Some(name) = step.variables.first().filter(|_| !exact) {
+        return Err(open(format!("it sets {name}, which may change what runs")));
+    }
+    let edits = is_accepted_edit(scene, step);
+    let by = vouched_by(scene, step, rule, edits, files)?;
+    for touch in &step.touches {
+        covered(scene, touch, rule.is_some(), exact, edits).map_err(open)?;
+    }
+    match step.hosts.first() {
+        Some(host) if rule.is_none() => Err(open(format!("it would contact {host}"))),
+        _ => Ok(by),
+    }
+}
+
+/// A person's rule before one that ships.
+fn voucher<'a>(scene: Scene<'a>, step: &Step) -> Option<&'a Rule> {
+    let of = |shipped: bool| {
+        let rules = scene.policy.allow.iter().filter(move |rule| is_shipped(rule) == shipped);
+        rules.into_iter().find(|rule| vouches(rule, step))
+    };
+    of(false).or_else(|| of(true))
+}
+
+fn is_shipped(rule: &Rule) -> bool {
+    rule.source.tier == Tier::BuiltIn
+}
+
+/// What a person said, then what ships, then the default.
+fn vouched_by(
+    scene: Scene<'_>,
+    step: &Step,
+    rule: Option<&Rule>,
+    edits: bool,
+    files: &Access,
+) -> Result<Reason, Reason> {
+    let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
+    if let Some(rule) = rule.filter(|rule| !is_shipped(rule)) {
+        return Ok(by_rule(rule, "allow"));
+    }
+    if step.words.is_empty() && proved {
+        return Ok(reason(By::Default, "it runs no program"));
+    }
+    if step.transparent {
+        return Ok(reason(By::Default, "it only starts the commands in it"));
+    }
+    if edits {
+        return Ok(reason(By::Mode, "edits inside the workspace are accepted"));
+    }
+    let asks = |rule: &&Rule| meets(rule, step, files, true) == Reach::Full;
+    if let Some(rule) = scene.policy.shipped_asks().find(asks) {
+        return Err(by_rule(rule, "ask"));
+    }
+    match rule {
+        Some(rule) => Ok(by_rule(rule, "allow")),
+        None if proved && scene.policy.fallback == Fallback::Read => {
+            Ok(reason(By::Default, "it is proved to only read"))
+        }
+        None => Err(reason(By::Default, unproved(step))),
+    }
+}
+
+fn is_accepted_edit(scene: Scene<'_>, step: &Step) -> bool {
+    let program = step.compared().first().and_then(Word::literal);
+    step.effect == Effect::Writes
+        && scene.mode == Mode::AcceptEdits
+        && program.is_some_and(|name| EDITORS.contains(&name))
+}
+
+fn unproved(step: &Step) -> String {
+    match (&step.effect, step.cautions.first()) {
+        (_, Some(caution)) => caution.why.clone(),
+        (Effect::Unknown(why), None) => why.clone(),
+        (Effect::Writes, None) => "it changes files".into(),
+        (_, None) => "no rule allows it".into(),
+    }
+}
+
+/// A rule vouches for the words it spells out, and for further ones that are known and not suspicious.
+fn vouches(rule: &Rule, step: &Step) -> bool {
+    if !rule.names("Bash") || !still_holds(rule, step) {
+        return false;
+    }
+    let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
+    let literal = proved || step.words.iter().all(is_certain);
+    match &rule.matcher {
+        Matcher::Command(pattern) => {
+            let spelled = |place: usize| {
+                let word = step.compared().get(place).and_then(Word::literal);
+                word.is_some_and(|word| pattern.words().get(place).is_some_and(|p| p == word))
+            };
+            let vouched = step.cautions.iter().all(|c| c.word.is_some_and(spelled));
+            pattern.matches(step.compared()) && literal && (vouched || pattern.is_exact())
+        }
+        Matcher::Regex(regex) => {
+            let certain = proved || regex.names_program(step);
+            regex.matches(step) && literal && certain && step.cautions.is_empty()
+        }
+        Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) => false,
+    }
+}
+
+/// Nothing of it is left to the shell; a pattern may stand for names, but not for options.
+fn is_certain(word: &Word) -> bool {
+    match word {
+        Word::Literal(_) => true,
+        Word::Glob(pattern) => !pattern.starts_with(['*', '?', '[', '-', '\\']),
+        Word::Dynamic { .. } => false,
+    }
+}
+
+/// An approval of something that runs a file ends when the file changes.
+fn still_holds(rule: &Rule, step: &Step) -> bool {
+    let Some(bound) = &rule.bound else { return true };
+    let runs = step.touches.iter().filter(|touch| touch.act == Act::Run);
+    step.folder.as_ref().is_some_and(Vec::is_empty)
+        && runs.into_iter().all(|touch| {
+            touch.content.as_ref().is_some_and(|content| {
+                let is = |path: &std::path::Path| {
+                    touch.scopes.iter().flatten().any(|scope| scope.path() == path)
+                };
+                bound.files.iter().any(|(path, hash)| is(path) && hash == content)
+            })
+        })
+}
+
+fn covered(
+    scene: Scene<'_>,
+    touch: &Touch,
+    rule: bool,
+    exact: bool,
+    edits: bool,
+) -> Result<(), String> {
+    if touch.act == Act::Run {
+        return Ok(());
+    }
+    let Some(scopes) = &touch.scopes else {
+        let known_place = exact && touch.act != Act::Redirect;
+        return if known_place {
+            Ok(())
+        } else {
+            Err(format!("where {} leads cannot be told", touch.path))
+        };
+    };
+    let workspace = scene.workspace;
+    for scope in scopes {
+        let path = scope.path();
+        let file_rule = |writing: bool| {
+            scene.policy.allow.iter().any(|rule| match &rule.matcher {
+                Matcher::Files(pattern) => {
+                    let about = if writing { rule.tool == "Edit" } else { rule.tool == "Read" };
+                    about && pattern.allows(path)
+                }
+                _ => false,
+            })
+        };
+        let inside = workspace.contains(path);
+        let accepts = scene.mode == Mode::AcceptEdits && inside;
+        let (fine, does) = match touch.act {
+            Act::Read => (workspace.may_read(path) || exact || file_rule(false), "read"),
+            Act::Write => ((inside && (rule || edits)) || exact || file_rule(true), "change"),
+            Act::Redirect => (accepts || file_rule(true), "write"),
+            Act::Run => (true, "run"),
+        };
+        if !fine {
+            let outside = if inside { "" } else { " outside the workspace" };
+            return Err(format!("it would {does} {}{outside}", workspace.shown(path)));
+        }
+    }
+    Ok(())
+}
