@@ -16,6 +16,12 @@ pub fn hex(bytes: &[u8]) -> String {
     out
 }
 
+/// How many lines end in `\r\n`, and how many in `\n` alone.
+pub fn line_ends(content: &[u8]) -> (usize, usize) {
+    let crlf = content.windows(2).filter(|pair| pair == b"\r\n").count();
+    (crlf, content.iter().filter(|byte| **byte == b'\n').count() - crlf)
+}
+
 #[cfg(test)]
 mod tests {
     use super::sha256;

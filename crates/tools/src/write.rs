@@ -2,7 +2,7 @@
 
 use crate::blocking::{Stop, blocking};
 use crate::built_in::BuiltIn;
-use crate::text::lines;
+use crate::text::{line_ends, lines};
 use crate::workspace::{Files, Needs, New};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::ToolContext;
@@ -52,9 +52,19 @@ fn write(
     let path = files.judged_for_writing(&input.file_path, cx)?;
     let name = files.name(&path);
     let size = lines(input.content.as_bytes());
-    let changed = files.change(&path, cx, stop, Needs::Whole, |_| {
-        Ok(New { bytes: input.content.into_bytes(), unseen: false })
+    // A model writes `\n`; in a file of `\r\n` it means the end of a line there.
+    let mut kept_ends = false;
+    let changed = files.change(&path, cx, stop, Needs::Whole, |old| {
+        kept_ends = old.content.is_some_and(|old| matches!(line_ends(&old.bytes), (1.., 0)))
+            && input.content.contains('\n')
+            && !input.content.contains('\r');
+        let content = match kept_ends {
+            true => input.content.replace('\n', "\r\n"),
+            false => input.content,
+        };
+        Ok(New { bytes: content.into_bytes(), unseen: false })
     })?;
+    let size = if kept_ends { format!("{size}, with CR LF at the ends as before") } else { size };
     let text = match (changed.created, changed.same) {
         (true, _) => format!("Created {name} ({size})."),
         (_, true) => format!("{name} already had this content ({size}); nothing was written."),

@@ -1,5 +1,6 @@
 //! The replacement itself, on bytes: what is not touched stays as it is, whatever its encoding and line ends.
 
+use crate::text::line_ends;
 use std::ops::Range;
 
 pub struct Wanted<'a> {
@@ -59,8 +60,7 @@ struct LineEnds {
 
 impl LineEnds {
     fn of(content: &[u8]) -> Self {
-        let crlf = content.windows(2).filter(|pair| pair == b"\r\n").count();
-        let lf = content.iter().filter(|byte| **byte == b'\n').count() - crlf;
+        let (crlf, lf) = line_ends(content);
         LineEnds { crlf, lf }
     }
 

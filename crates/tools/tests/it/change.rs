@@ -361,3 +361,20 @@ async fn a_file_too_large_to_keep_is_not_changed() {
     fs::OpenOptions::new().write(true).open(path).unwrap().set_len(20 << 20).unwrap();
     has(&desk.err("Write", json!({"file_path": "huge", "content": "x"})).await, "holds 20.0 MB");
 }
+
+#[tokio::test]
+async fn a_file_of_cr_lf_stays_one_when_it_is_written_anew() {
+    let desk = desk();
+    for (before, content, after) in [
+        ("a\r\nb\r\n", "x\ny\n", "x\r\ny\r\n"),
+        ("a\r\nb\n", "x\ny\n", "x\ny\n"),
+        ("a\nb\n", "x\ny\n", "x\ny\n"),
+        ("a\r\n", "x\ny\r\n", "x\ny\r\n"),
+    ] {
+        desk.write("f", before);
+        desk.ok("Read", json!({"file_path": "f"})).await;
+        let told = desk.ok("Write", json!({"file_path": "f", "content": content})).await;
+        assert_eq!(desk.read("f"), after, "{before:?}");
+        assert_eq!(told.contains("CR LF"), after != content, "{told}");
+    }
+}
