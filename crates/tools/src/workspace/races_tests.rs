@@ -228,7 +228,7 @@ fn nothing_escapes_through_the_door() {
             println!("{kind:?}, by hand {by_hand}: {done} done, {refused} refused, {swaps} swaps");
         }
     }
-    println!("{} rounds, 0 escapes", ROUNDS * KINDS.len() * 2);
+    println!("path races: {} rounds, 0 escapes", ROUNDS * KINDS.len() * 2);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn the_careless_way_is_seen_to_escape() {
             (0..CARELESS)
                 .find(|_| carelessly(&scene.ws, kind) == Some(true) || !scene.is_untouched())
         });
-        println!("{kind:?}: escaped in round {seen:?}");
+        println!("path races, naive {kind:?}: escaped in round {seen:?}");
         assert!(seen.is_some(), "{kind:?}: the swaps are too rare for this test to mean anything");
     }
 }
