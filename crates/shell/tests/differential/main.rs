@@ -126,14 +126,14 @@ fn lines(seed: u64, count: usize, line: fn(&mut Random) -> String) -> Vec<String
 fn old_misses_stay_found() {
     let texts =
         MISSES.split("\n---\n").filter(|text| !text.is_empty()).map(str::to_owned).collect();
-    report("old misses", &compare(texts, SOUP, bash::evaluated));
+    report("differential, old misses", &compare(texts, SOUP, bash::evaluated));
 }
 
 #[test]
 fn what_a_hasty_reader_gets_wrong() {
     let texts: Vec<String> = TRICKY.lines().map(unescaped).collect();
     let tally = compare(texts, CLEAR, bash::evaluated);
-    report("tricky", &tally);
+    report("differential, tricky", &tally);
     assert!(tally.opaque * 5 < tally.lines, "{} of {} are opaque", tally.opaque, tally.lines);
 }
 
@@ -147,7 +147,7 @@ fn unescaped(line: &str) -> String {
 #[test]
 fn what_agents_write() {
     let tally = compare(lines(1, BENIGN, benign::line), CLEAR, bash::evaluated);
-    report("benign", &tally);
+    report("differential, benign", &tally);
     assert!(tally.calls > BENIGN, "bash ran only {} commands", tally.calls);
     assert!(tally.exact > BENIGN / 5, "only {} lines were compared exactly", tally.exact);
     let unclear = tally.opaque + tally.disagreed;
@@ -157,7 +157,7 @@ fn what_agents_write() {
 #[test]
 fn what_nobody_writes() {
     let tally = compare(lines(2, NASTY, nasty::line), SOUP, bash::evaluated);
-    report("nasty", &tally);
+    report("differential, nasty", &tally);
     assert!(
         tally.lines - tally.opaque > NASTY / 20,
         "{} of {} are opaque",
