@@ -13,8 +13,6 @@ const MANAGED: &str = "/etc/ostler";
 pub struct Setup {
     pub places: Places,
     pub loaded: Loaded,
-    /// Variables for ourselves: those that no file of the project has set.
-    pub own_env: Vec<(String, String)>,
 }
 
 impl Setup {
@@ -25,12 +23,7 @@ impl Setup {
     }
 
     fn at(places: Places) -> Result<Self, Wrong> {
-        let loaded = load(&places)?;
-        // A project, trusted or not, never says where our requests go or whom we believe.
-        let mut without = places.clone();
-        (without.sources.project, without.sources.local) = (false, false);
-        let own_env = load(&without)?.env;
-        Ok(Setup { places, loaded, own_env })
+        Ok(Setup { loaded: load(&places)?, places })
     }
 
     /// Accepts what the project's files want as it was shown, and reads everything again.

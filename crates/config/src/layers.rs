@@ -20,6 +20,8 @@ pub struct Loaded {
     pub mode: Option<Mode>,
     pub dirs: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
+    /// Those that no file of the project has set, trusted or not.
+    pub own_env: Vec<(String, String)>,
     pub model: Option<String>,
     /// Things the user should know at every start, one line each.
     pub notices: Vec<String>,
@@ -96,7 +98,7 @@ impl Layers<'_> {
             (text.ok_or_else(missing)?, file)
         };
         let settings = settings_json::parse(&text, &file, self.anchors(cwd), Tier::CommandLine)?;
-        self.add(settings);
+        self.add_own(settings);
         Ok(())
     }
 
@@ -117,7 +119,7 @@ impl Layers<'_> {
         let Some(text) = read_text(file, MOST_BYTES)? else { return Ok(()) };
         let settings = settings_json::parse(&text, file, self.anchors(folder), tier)?;
         self.read.push(resolved(file));
-        self.add(settings);
+        self.add_own(settings);
         Ok(())
     }
 
@@ -175,6 +177,12 @@ impl Layers<'_> {
         self.loaded.warnings.extend(settings.warnings);
     }
 
+    /// Of a file that is not the project's.
+    fn add_own(&mut self, settings: Settings) {
+        set_all(&mut self.loaded.own_env, &settings.env);
+        self.add(settings);
+    }
+
     fn add(&mut self, settings: Settings) {
         let loaded = &mut self.loaded;
         loaded.policy.add(settings.policy);
@@ -185,11 +193,15 @@ impl Layers<'_> {
                 loaded.dirs.push(dir);
             }
         }
-        for (name, value) in settings.env {
-            loaded.env.retain(|(known, _)| *known != name);
-            loaded.env.push((name, value));
-        }
+        set_all(&mut loaded.env, &settings.env);
         loaded.warnings.extend(settings.warnings);
+    }
+}
+
+fn set_all(variables: &mut Vec<(String, String)>, new: &[(String, String)]) {
+    for (name, value) in new {
+        variables.retain(|(known, _)| known != name);
+        variables.push((name.clone(), value.clone()));
     }
 }
 

@@ -19,7 +19,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
         Ok(setup) => setup,
         Err(wrong) => return refused(args.output_format, wrong),
     };
-    let environment = &environment.with_defaults(&setup.own_env);
+    let environment = &environment.with_defaults(&setup.loaded.own_env);
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
     let source = credentials.label.clone();
     let options = wire::options(args, environment, &setup, credentials, None)?;

@@ -3,6 +3,7 @@
 mod asker;
 mod completions;
 mod demo;
+mod first_run;
 mod headless;
 mod lines;
 mod model_server;

@@ -3,7 +3,7 @@
 use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
-use super::{no_key, sessions, trust};
+use super::{first_run, no_key, sessions, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
@@ -29,7 +29,7 @@ Ctrl+C         stop the running turn; everything done is kept";
 
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
     let setup = trust::begin(environment, &args)?;
-    let environment = &environment.with_defaults(&setup.own_env);
+    let environment = &environment.with_defaults(&setup.loaded.own_env);
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
     let lines = Arc::new(Mutex::new(Lines::of_standard_input()));
     let asker = Arc::new(Asker { lines: lines.clone() });
@@ -41,7 +41,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
             tokio::select! {
                 biased;
                 caught = signals.next() => return say("").map(|()| caught),
-                setup = trust::ask(setup, &mut lines) => setup?,
+                setup = prepared(setup, &args, &mut lines) => setup?,
             }
         };
         let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
@@ -52,6 +52,12 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
         repl.engine.close().await;
         code
     })?
+}
+
+/// What only the person can say before the session begins.
+async fn prepared(setup: Setup, args: &RunArgs, lines: &mut Lines) -> Result<Setup> {
+    let setup = first_run::ask(setup, args, lines).await?;
+    trust::ask(setup, lines).await
 }
 
 struct Repl<'a> {

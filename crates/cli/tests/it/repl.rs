@@ -28,7 +28,10 @@ pub fn start(world: &World, terminal: bool, args: &[&str]) -> Talk {
     let mut command = world.command(args);
     command.env("NO_COLOR", "1");
     match terminal {
-        true => Talk::on_terminal(&command),
+        true => {
+            world.has_chosen();
+            Talk::on_terminal(&command)
+        }
         false => Talk::on_pipes(command),
     }
 }

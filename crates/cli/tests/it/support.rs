@@ -33,6 +33,12 @@ impl World {
         self.folder.path().join("project").canonicalize().unwrap()
     }
 
+    /// The first question of all was answered long ago.
+    pub fn has_chosen(&self) {
+        std::fs::create_dir_all(self.home()).unwrap();
+        std::fs::write(self.home().join("settings.json"), "{}").unwrap();
+    }
+
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }

@@ -7,6 +7,7 @@ use super::commands::Step;
 use super::rule::RuleError;
 use super::script::Word;
 use regex::Regex;
+use std::sync::OnceLock;
 
 /// Between words, where a blank could also be inside one.
 const GAP: char = '\0';
@@ -186,10 +187,32 @@ fn line(words: &[Word], gap: char) -> String {
 #[derive(Clone, Debug)]
 pub struct CommandRegex {
     source: String,
-    anywhere: Regex,
-    from_start: Regex,
-    whole_words: Regex,
+    anywhere: Lazy,
+    from_start: Lazy,
+    whole_words: Lazy,
     about_pipes: bool,
+}
+
+/// Compiled when it is first needed: a start must not pay for rules that nothing meets.
+#[derive(Clone, Debug)]
+struct Lazy {
+    text: String,
+    made: OnceLock<Option<Regex>>,
+}
+
+impl Lazy {
+    fn new(text: String) -> Self {
+        Lazy { text, made: OnceLock::new() }
+    }
+
+    fn get(&self) -> Option<&Regex> {
+        self.made.get_or_init(|| build(&self.text).ok()).as_ref()
+    }
+}
+
+fn build(text: &str) -> Result<Regex, regex::Error> {
+    let mut builder = regex::RegexBuilder::new(text);
+    builder.dot_matches_new_line(true).size_limit(1 << 20).dfa_size_limit(1 << 20).build()
 }
 
 impl PartialEq for CommandRegex {
@@ -201,25 +224,29 @@ impl Eq for CommandRegex {}
 
 impl CommandRegex {
     pub fn new(pattern: &str) -> Result<Self, RuleError> {
-        let build = |text: &str| {
-            let mut builder = regex::RegexBuilder::new(text);
-            builder.dot_matches_new_line(true).size_limit(1 << 20).dfa_size_limit(1 << 20).build()
-        };
-        let wrong = |error: regex::Error| RuleError::Regex {
-            pattern: pattern.to_owned(),
-            why: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
-        };
+        let wrong = |why: String| RuleError::Regex { pattern: pattern.to_owned(), why };
         if pattern.is_empty() || pattern.len() > MAX_PATTERN {
-            let why = format!("it must have 1 to {MAX_PATTERN} characters");
-            return Err(RuleError::Regex { pattern: pattern.to_owned(), why });
+            return Err(wrong(format!("it must have 1 to {MAX_PATTERN} characters")));
         }
-        Ok(CommandRegex {
-            anywhere: build(pattern).map_err(wrong)?,
-            from_start: build(&format!(r"\A(?:{pattern})")).map_err(wrong)?,
-            whole_words: build(&format!(r"\A(?:{pattern})(?: |\z)")).map_err(wrong)?,
+        let made = CommandRegex::unchecked(pattern);
+        // The longest of the three: if it can be made, so can the others.
+        let whole = build(&made.whole_words.text).and_then(|whole| build(pattern).map(|_| whole));
+        let whole = whole.map_err(|error| {
+            wrong(error.to_string().lines().last().unwrap_or_default().trim().to_owned())
+        })?;
+        let _ = made.whole_words.made.set(Some(whole));
+        Ok(made)
+    }
+
+    /// For patterns that are tested before they ship.
+    pub(super) fn unchecked(pattern: &str) -> Self {
+        CommandRegex {
+            anywhere: Lazy::new(pattern.to_owned()),
+            from_start: Lazy::new(format!(r"\A(?:{pattern})")),
+            whole_words: Lazy::new(format!(r"\A(?:{pattern})(?: |\z)")),
             about_pipes: pattern.contains(r"\|") || pattern.contains("[|]"),
             source: pattern.to_owned(),
-        })
+        }
     }
 
     pub fn source(&self) -> &str {
@@ -237,13 +264,14 @@ impl CommandRegex {
 
     /// Everything matches it.
     pub fn is_everything(&self) -> bool {
-        ["x", "zz -y"].iter().all(|text| self.anywhere.is_match(text))
+        ["x", "zz -y"].iter().all(|text| self.mentions_text(text))
     }
 
     /// From the program on, and up to the end of a word: words further back are data.
     fn commands(&self, line: &str) -> bool {
-        self.whole_words.is_match(line)
-            || self.from_start.find(line).is_some_and(|found| {
+        let start = || self.from_start.get().and_then(|regex| regex.find(line));
+        self.whole_words.get().is_some_and(|regex| regex.is_match(line))
+            || start().is_some_and(|found| {
                 found.end() > 0 && (found.end() == line.len() || found.as_str().ends_with(' '))
             })
     }
@@ -264,11 +292,11 @@ impl CommandRegex {
 
     /// Anywhere in the words.
     pub fn mentions(&self, step: &Step) -> bool {
-        self.anywhere.is_match(&joined(step.compared())) || self.mentions_text(&joined(&step.words))
+        self.mentions_text(&joined(step.compared())) || self.mentions_text(&joined(&step.words))
     }
 
     pub fn mentions_text(&self, text: &str) -> bool {
-        self.anywhere.is_match(text)
+        self.anywhere.get().is_some_and(|regex| regex.is_match(text))
     }
 
     /// A pipeline's stages, one step of each.

@@ -237,7 +237,7 @@ impl Commands {
             let name = step.words.first().and_then(Word::literal).unwrap_or_default();
             let found = |name| BUILT_IN.contains(&name) || places.is_system_program(name);
             if !name.is_empty() && !name.contains('/') && !found(name) {
-                let why = format!("{name} is not a program of the system or the user");
+                let why = format!("no program of the system or the user is called {name}");
                 step.effect = Effect::Unknown(why.clone());
                 step.cautions.push(Caution { why, word: None });
             }

@@ -136,7 +136,11 @@ impl Rule {
 
     /// A regular expression over the words of commands, or, with a tool's name, over what that tool is given.
     pub fn regex(tool: &str, pattern: &str, source: Source) -> Result<Rule, RuleError> {
-        let matcher = Matcher::Regex(CommandRegex::new(pattern)?);
+        let regex = match source.tier {
+            Tier::BuiltIn => CommandRegex::unchecked(pattern),
+            _ => CommandRegex::new(pattern)?,
+        };
+        let matcher = Matcher::Regex(regex);
         Ok(Rule { matcher, text: pattern.to_owned(), ..Rule::whole(tool, source) })
     }
 

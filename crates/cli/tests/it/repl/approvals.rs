@@ -157,3 +157,38 @@ fn a_rule_that_cannot_be_kept_holds_for_the_session() {
         assert!(has(world, "notes/a") && has(world, "notes/b"));
     });
 }
+
+/// At a terminal the very first session asks how much may run; it is asked once, and a pipe is never asked.
+#[test]
+fn the_first_session_asks_what_may_run() {
+    let script = || Script::new().answer(write("one")).answer(text("Done."));
+    for (answer, mode) in
+        [("c", Some("default")), ("e", Some("acceptEdits")), ("", Some("default")), ("x", None)]
+    {
+        let world = World::new(script());
+        let mut talk = crate::talk::Talk::on_terminal(&world.command(&[]));
+        let asked = talk.expect("[c/e/a]: ");
+        assert!(asked.contains("first session"), "{asked}");
+        talk.send_line(answer);
+        talk.expect("> ");
+        talk.send_line("go");
+        if mode != Some("acceptEdits") {
+            talk.expect(ASKS);
+            talk.send_line("n");
+        }
+        talk.expect("Done.");
+        assert_eq!(has(&world, "one"), mode == Some("acceptEdits"));
+        quit(&mut talk);
+        let kept = std::fs::read_to_string(world.home().join("settings.json")).ok();
+        assert_eq!(kept.is_some(), mode.is_some(), "{answer:?}");
+        assert!(kept.is_none_or(|kept| kept.contains(mode.unwrap_or_default())));
+    }
+    let world = World::new(script());
+    let mut talk = start(&world, false, &[]);
+    let begun = talk.expect("> ");
+    assert!(!begun.contains("first session"), "{begun}");
+    talk.send_line("go");
+    answer(&mut talk, &["n"]);
+    talk.expect("Done.");
+    quit(&mut talk);
+}
