@@ -13,6 +13,7 @@ pub mod policy;
 pub mod rule;
 pub mod script;
 mod step_verdict;
+mod strays;
 
 pub use access::{Access, PathScope, Workspace};
 pub use commands::{Act, Caution, Commands, Effect, Position, Step, Touch, TouchKind};
