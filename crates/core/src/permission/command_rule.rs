@@ -4,7 +4,7 @@
 //! stands for anything, also for several words. A regular expression is compared with the words joined by blanks.
 
 use super::commands::Step;
-use super::files::match_name;
+use super::files::{match_name, without_sets};
 use super::rule::RuleError;
 use super::script::Word;
 use regex::Regex;
@@ -303,7 +303,7 @@ impl CommandRegex {
         let is_git = step.compared().first().and_then(Word::literal) == Some("git");
         self.anywhere.is_match(&joined(step.compared()))
             || self.mentions_text(&joined(&step.words))
-            || step.touches.iter().any(|touch| self.mentions_text(&touch.path))
+            || step.touches.iter().any(|touch| self.mentions_text(&format!("< {}", touch.path)))
             || step.words.iter().skip(1).any(|word| self.may_expand(word, is_git))
     }
 
@@ -339,26 +339,6 @@ impl CommandRegex {
 
 /// Names that rules against the reading of secrets are about.
 const HIDDEN: [&str; 4] = [".env", ".env.local", ".env.production", ".envrc"];
-
-/// `[ab]` as `?`.
-fn without_sets(pattern: &str) -> String {
-    let mut out = String::new();
-    let mut rest = pattern;
-    while let Some((before, after)) = rest.split_once('[') {
-        out.push_str(before);
-        match after.get(1..).and_then(|more| more.split_once(']')) {
-            Some((_, behind)) => {
-                out.push('?');
-                rest = behind;
-            }
-            None => {
-                out.push('[');
-                rest = after;
-            }
-        }
-    }
-    out + rest
-}
 
 fn joined(words: &[Word]) -> String {
     line(words, ' ').replace('|', BAR.encode_utf8(&mut [0; 4]))

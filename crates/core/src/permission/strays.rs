@@ -31,6 +31,16 @@ pub(super) fn stray(
             Word::Glob(pattern) => pattern.split(['*', '?', '[']).next().unwrap_or_default(),
             Word::Dynamic { .. } => return None,
         };
+        if let Word::Glob(pattern) = word {
+            let below = format!("{pattern}/*");
+            let met = scene.policy.deny.iter().chain(&scene.policy.ask).find(|rule| {
+                matches!(&rule.matcher, Matcher::Files(files)
+                    if files.may_meet(place, pattern) || files.may_meet(place, &below))
+            });
+            if let Some(rule) = met {
+                return Some(format!("{pattern} may stand for what {} covers", rule.text()));
+            }
+        }
         let is_git = words.first().and_then(Word::literal) == Some("git");
         candidates(text).into_iter().find_map(|path| refused(scene, place, path, is_git))
     })
