@@ -211,7 +211,7 @@ fn for_step(step: &Step) -> Option<String> {
     let text = match rest.first().filter(command).filter(|word| !word.starts_with('-')) {
         Some(&"run") if named => format!("{program} run {}:*", rest.get(1).filter(|w| plain(w))?),
         Some(sub) if named => format!("{program} {sub}:*"),
-        _ if words.iter().all(|word| plain(word)) => words.join(" "),
+        _ if words.iter().all(plain) => words.join(" "),
         _ => return None,
     };
     // What is offered must be what it says.
