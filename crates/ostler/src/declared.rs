@@ -133,9 +133,11 @@ fn scope(places: &dyn Places, path: &str, kind: TouchKind) -> Result<PathScope, 
     if path.is_empty() || path.contains('\0') {
         return Err("the path is not one".into());
     }
-    // To the file tools `~` is a name like any other.
-    let path = if path.starts_with('~') { format!("./{path}") } else { path.to_owned() };
-    let scopes = places.look_up(&[], &path, kind).unwrap_or_default();
+    // To the file tools `~` is a name like any other, but hardly ever meant so.
+    if path.starts_with('~') {
+        return Err("`~` is not expanded: give the absolute path".into());
+    }
+    let scopes = places.look_up(&[], path, kind).unwrap_or_default();
     match <[PathScope; 1]>::try_from(scopes) {
         Ok([scope]) => Ok(scope),
         Err(_) => Err(format!("where {path} leads cannot be told")),
@@ -145,6 +147,9 @@ fn scope(places: &dyn Places, path: &str, kind: TouchKind) -> Result<PathScope, 
 /// The folder below which everything lies that a pattern can match.
 fn glob_folder(folder: &str, pattern: &str) -> Result<String, String> {
     const SPECIAL: [char; 6] = ['*', '?', '[', '{', '\\', '!'];
+    if pattern.starts_with('~') || ["{/", ",/", "{~", ",~"].iter().any(|at| pattern.contains(at)) {
+        return Err("where an alternative of the pattern leads cannot be told".into());
+    }
     let mut parts = pattern.split('/').peekable();
     let mut fixed = if pattern.starts_with('/') { "/".to_owned() } else { format!("{folder}/") };
     while let Some(part) = parts.next_if(|part| !part.contains(SPECIAL)) {

@@ -22,7 +22,6 @@ fn what_each_tool_touches() {
     for (tool, input, expected) in [
         ("read", json!({"path": "a/../b"}), Access::reading(file("/ws/b"))),
         ("Read", json!({"file_path": "/etc/x", "limit": 3}), Access::reading(file("/etc/x"))),
-        ("read", json!({"path": "~/x"}), Access::reading(file("/ws/~/x"))),
         ("edit", json!({"path": "a", "old": "", "new": "x"}), Access::writing(file("/ws/a"))),
         (
             "Edit",
@@ -63,6 +62,10 @@ fn what_is_not_understood_is_not_guessed() {
         ("read", json!({"path": "a", "file_path": "b"}), "file_path twice"),
         ("read", json!({"path": ""}), "the path is not one"),
         ("read", json!({"path": "a\u{0}b"}), "the path is not one"),
+        ("read", json!({"path": "~/x"}), "not expanded"),
+        ("grep", json!({"pattern": "x", "path": "~"}), "not expanded"),
+        ("glob", json!({"pattern": "~/*"}), "cannot be told"),
+        ("glob", json!({"pattern": "{/etc,a}/*"}), "cannot be told"),
         ("edit", json!({"path": "a"}), "lacks the field old_string"),
         ("grep", json!({"pattern": "x", "path": 3}), "path of its input is not a text"),
         ("glob", json!({"pattern": "*/../../etc/*"}), "climbs"),

@@ -4,6 +4,7 @@
 //! stands for anything, also for several words. A regular expression is compared with the words joined by blanks.
 
 use super::commands::Step;
+use super::files::{match_name, without_sets};
 use super::rule::RuleError;
 use super::script::Word;
 use regex::Regex;
@@ -86,7 +87,8 @@ impl CommandPattern {
         let (wanted, found) = (operands(&rest), operands(given));
         let begins = if self.open { found.starts_with(&wanted) } else { found == wanted };
         let mut options = rest.iter().filter(|word| is_option(word)).peekable();
-        options.peek().is_some() && begins && options.all(|option| has_option(option, given))
+        let alike = alike(program);
+        options.peek().is_some() && begins && options.all(|option| has_option(option, given, alike))
     }
 }
 
@@ -94,22 +96,43 @@ fn is_option(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-')
 }
 
+/// Letters and the long options that say the same, where a rule on one is meant for the other.
+type Alike = &'static [(&'static str, &'static str)];
+
+fn alike(program: &str) -> Alike {
+    match program {
+        "rm" | "cp" | "chmod" | "chown" | "chgrp" => &[("rR", "recursive"), ("f", "force")],
+        "git" => &[("f", "force")],
+        _ => &[],
+    }
+}
+
 /// A short cluster counts letter by letter, a long option also when it is abbreviated or carries a value.
-fn has_option(option: &str, given: &[&str]) -> bool {
+fn has_option(option: &str, given: &[&str], alike: Alike) -> bool {
     if given.contains(&option) {
         return true;
     }
-    if let Some(long) = option.strip_prefix("--") {
-        return given.iter().filter_map(|word| word.strip_prefix("--")).any(|word| {
+    let has_long = |long: &str| {
+        given.iter().filter_map(|word| word.strip_prefix("--")).any(|word| {
             let name = word.split('=').next().unwrap_or_default();
             !name.is_empty() && long.starts_with(name)
-        });
+        })
+    };
+    // Where letters are known to stand together, a cluster may be as long as it likes.
+    let most = if alike.is_empty() { 5 } else { usize::MAX };
+    let has_letter = |letter: char| {
+        let clusters = given.iter().filter(|w| !w.starts_with("--") && w.len() <= most);
+        clusters.into_iter().any(|word| is_option(word) && word.contains(letter))
+    };
+    if let Some(long) = option.strip_prefix("--") {
+        let letters = alike.iter().find(|(_, known)| *known == long).map(|(letters, _)| *letters);
+        return has_long(long) || letters.is_some_and(|letters| letters.chars().any(has_letter));
     }
     let letters = option.trim_start_matches('-');
-    let clusters = || given.iter().filter(|word| !word.starts_with("--") && word.len() <= 5);
     letters.len() <= 3
-        && letters.chars().all(|letter| {
-            clusters().filter(|word| is_option(word)).any(|word| word.contains(letter))
+        && letters.chars().all(|letter| match alike.iter().find(|(l, _)| l.contains(letter)) {
+            Some((same, long)) => same.chars().any(has_letter) || has_long(long),
+            None => has_letter(letter),
         })
 }
 
@@ -190,6 +213,7 @@ pub struct CommandRegex {
     anywhere: Lazy,
     from_start: Lazy,
     whole_words: Lazy,
+    with_value: Lazy,
     about_pipes: bool,
 }
 
@@ -244,6 +268,7 @@ impl CommandRegex {
             anywhere: Lazy::new(pattern.to_owned()),
             from_start: Lazy::new(format!(r"\A(?:{pattern})")),
             whole_words: Lazy::new(format!(r"\A(?:{pattern})(?: |\z)")),
+            with_value: Lazy::new(format!(r"\A(?:{pattern})=")),
             about_pipes: pattern.contains(r"\|") || pattern.contains("[|]"),
             source: pattern.to_owned(),
         }
@@ -280,19 +305,49 @@ impl CommandRegex {
         self.commands(&joined(step.compared())) || self.commands(&joined(&step.words))
     }
 
-    /// The program is spelled out: with a longer name it would not match.
-    pub fn names_program(&self, step: &Step) -> bool {
-        let mut words = step.compared().to_vec();
-        match words.first_mut() {
-            Some(Word::Literal(name)) => name.push('x'),
-            _ => return false,
-        }
-        !self.commands(&joined(&words))
+    /// The same, also for an option that carries a value: `--privileged=true`.
+    pub fn matches_loosely(&self, step: &Step) -> bool {
+        let valued = || self.with_value.get().is_some_and(|r| r.is_match(&joined(step.compared())));
+        self.matches(step) || valued()
     }
 
-    /// Anywhere in the words.
+    /// The program is spelled out: with a longer or shorter name it would not match.
+    pub fn names_program(&self, step: &Step) -> bool {
+        let named = |change: fn(&mut String)| {
+            let mut words = step.compared().to_vec();
+            match words.first_mut() {
+                Some(Word::Literal(name)) => change(name),
+                _ => return true,
+            }
+            self.commands(&joined(&words))
+        };
+        let shorter = |name: &mut String| {
+            name.pop();
+        };
+        !named(|name| name.push('x')) && !named(shorter)
+    }
+
+    /// Anywhere in the words, in what a pattern among them could stand for, or in a file it opens.
     pub fn mentions(&self, step: &Step) -> bool {
-        self.mentions_text(&joined(step.compared())) || self.mentions_text(&joined(&step.words))
+        let is_git = step.compared().first().and_then(Word::literal) == Some("git");
+        self.mentions_text(&joined(step.compared()))
+            || self.mentions_text(&joined(&step.words))
+            || step.touches.iter().any(|touch| self.mentions_text(&format!("< {}", touch.path)))
+            || step.words.iter().skip(1).any(|word| self.may_expand(word, is_git))
+    }
+
+    /// A pattern that could stand for one of the files that such rules are written for.
+    fn may_expand(&self, word: &Word, by_git: bool) -> bool {
+        let (text, hidden) = match word {
+            Word::Glob(text) => (text, false),
+            Word::Literal(text) if by_git && text.contains(['*', '?', '[']) => (text, true),
+            _ => return false,
+        };
+        let last = text.rsplit('/').next().unwrap_or_default();
+        // The shell's patterns need the dot of a hidden name spelled out.
+        let simple = without_sets(last);
+        (hidden || simple.starts_with('.'))
+            && HIDDEN.iter().any(|name| self.mentions_text(name) && match_name(&simple, name))
     }
 
     pub fn mentions_text(&self, text: &str) -> bool {
@@ -310,6 +365,9 @@ impl CommandRegex {
             .any(|from| joined.get(from..).is_some_and(|stages| self.commands(&stages.join(" | "))))
     }
 }
+
+/// Names that rules against the reading of secrets are about.
+const HIDDEN: [&str; 4] = [".env", ".env.local", ".env.production", ".envrc"];
 
 fn joined(words: &[Word]) -> String {
     line(words, ' ').replace('|', BAR.encode_utf8(&mut [0; 4]))

@@ -50,13 +50,24 @@ fn loosely() {
     let table: &[(&str, &[&str], &[&str])] = &[
         (
             "rm -rf:*",
-            &["rm -rf x", "rm -fr x", "rm -r -f x", "rm x -rf", "rm -rfv x"],
-            &["rm -r x", "rm x", "rmx -rf"],
+            &[
+                "rm -rf x",
+                "rm -fr x",
+                "rm -r -f x",
+                "rm x -rf",
+                "rm -rfv x",
+                "rm -Rf x",
+                "rm --recursive -f x",
+                "rm -r --force x",
+                "rm --recurs --forc x",
+                "rm -rrrrrrf x",
+            ],
+            &["rm -r x", "rm x", "rmx -rf", "rm --recursive x", "rm -R x"],
         ),
         ("rm -rf /", &["rm -fr /", "rm / -r -f"], &["rm -rf /tmp", "rm -rf a /"]),
         (
             "git push --force:*",
-            &["git push --force", "git push origin --force", "git push --forc"],
+            &["git push --force", "git push origin --force", "git push --forc", "git push -fu"],
             &["git push", "git pull --force", "git push --"],
         ),
         ("find -delete:*", &["find -delete", "find . -delete"], &["find . -type d -newer let"]),

@@ -96,6 +96,18 @@ impl Pattern {
         }
     }
 
+    /// A pattern of the shell could stand for something that this one matches, whatever exists now.
+    pub(super) fn may_meet(&self, place: &Path, glob: &str) -> bool {
+        let Ok(below) = place.strip_prefix(&self.base) else { return false };
+        let outside = glob.starts_with(['/', '~']) || glob.split('/').any(|part| part == "..");
+        let glob: Vec<&str> = glob.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        !outside
+            && self.compare(below, |parts, names| {
+                let all: Vec<&str> = names.iter().chain(&glob).copied().collect();
+                meet(parts, &all)
+            })
+    }
+
     fn compare(&self, below: &Path, by: impl Fn(&[&str], &[&str]) -> bool) -> bool {
         let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
         let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
@@ -133,6 +145,56 @@ fn match_parts(parts: &[&str], names: &[&str]) -> bool {
     }
 }
 
+/// Two patterns, name by name. A folder alone does not count for what is in it.
+fn meet(parts: &[&str], glob: &[&str]) -> bool {
+    match (parts.split_first(), glob.split_first()) {
+        (None, _) => true,
+        (_, None) => false,
+        (Some((&"**", rest)), _) => {
+            (0..glob.len()).any(|n| glob.get(n..).is_some_and(|glob| meet(rest, glob)))
+        }
+        (Some((part, parts)), Some((name, glob))) => names_meet(part, name) && meet(parts, glob),
+    }
+}
+
+fn names_meet(part: &str, glob: &str) -> bool {
+    let glob = without_sets(glob);
+    let wild = ['*', '?'];
+    if !part.contains(wild) {
+        // The shell's patterns need the dot of a hidden name spelled out.
+        return match_name(&glob, part) && (!part.starts_with('.') || glob.starts_with('.'));
+    }
+    if !glob.contains(wild) {
+        return match_name(part, &glob);
+    }
+    let ends = |text: &str| {
+        let first = text.split(wild).next().unwrap_or_default().to_owned();
+        (first, text.rsplit(wild).next().unwrap_or_default().to_owned())
+    };
+    let ((a, y), (b, z)) = (ends(part), ends(&glob));
+    (a.starts_with(&b) || b.starts_with(&a)) && (y.ends_with(&z) || z.ends_with(&y))
+}
+
+/// `[ab]` as `?`.
+pub(super) fn without_sets(pattern: &str) -> String {
+    let mut out = String::new();
+    let mut rest = pattern;
+    while let Some((before, after)) = rest.split_once('[') {
+        out.push_str(before);
+        match after.get(1..).and_then(|more| more.split_once(']')) {
+            Some((_, behind)) => {
+                out.push('?');
+                rest = behind;
+            }
+            None => {
+                out.push('[');
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
+
 /// `*` and `?` within one name. Linear: only the last star is ever retried.
 pub(super) fn match_name(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
@@ -159,4 +221,33 @@ pub(super) fn match_name(pattern: &str, name: &str) -> bool {
         }
     }
     pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == '*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_can_mean_the_same_file() {
+        let cwd = Path::new("/ws");
+        let anchors = Anchors { cwd, home: Path::new("/home/dev"), settings: cwd };
+        for (rule, place, glob, expected) in [
+            ("./secrets/**", "/ws", "s*/key.pem", true),
+            ("./secrets/**", "/ws", "secret?/key.pem", true),
+            ("./secrets/**", "/ws", "[s]ecrets/a", true),
+            ("./secrets/**", "/ws", "./*/key.pem", true),
+            ("./secrets/**", "/ws", "*", false),
+            ("./secrets/**", "/ws", "src/*.rs", false),
+            ("./secrets/**", "/ws/secrets", "*", true),
+            ("./secrets/**", "/ws/src", "s*/key.pem", false),
+            (".env", "/ws", ".e*", true),
+            (".env", "/ws", "a/.e*", true),
+            (".env", "/ws", "*", false),
+            ("./**/*.pem", "/ws", "src/*.rs", false),
+            ("./**/*.pem", "/ws", "src/*.p*", true),
+        ] {
+            let pattern = Pattern::new(rule, anchors);
+            assert_eq!(pattern.may_meet(Path::new(place), glob), expected, "{rule} {place} {glob}");
+        }
+    }
 }

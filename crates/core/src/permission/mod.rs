@@ -13,6 +13,7 @@ pub mod policy;
 pub mod rule;
 pub mod script;
 mod step_verdict;
+mod strays;
 mod vouch;
 
 pub use access::{Access, PathScope, Workspace};

@@ -154,10 +154,21 @@ pub(super) fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Rea
                     || pattern.matches_loosely(&step.words))
         }
         Matcher::Regex(regex) if rule.names("Bash") => {
-            regex.matches(step) || (asks && regex.mentions(step))
+            regex.matches_loosely(step) || (asks && regex.mentions(step))
         }
         Matcher::Regex(_) => false,
-        Matcher::Files(_) => return rule.touches("Bash", files),
+        Matcher::Files(pattern) => {
+            let place = step.place.as_deref().filter(|_| rule.is_about_reading());
+            let meets = |touch: &Touch| {
+                touch.kind == TouchKind::Glob
+                    && place.is_some_and(|place| pattern.may_meet(place, &touch.path))
+            };
+            let reach = rule.touches("Bash", files);
+            return match step.touches.iter().any(meets) {
+                true => reach.max(Reach::Below),
+                false => reach,
+            };
+        }
         Matcher::Whole | Matcher::Domain(_) => false,
     };
     if yes && !step.words.is_empty() { Reach::Full } else { Reach::None }

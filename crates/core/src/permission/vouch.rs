@@ -8,6 +8,7 @@ use super::policy::Fallback;
 use super::rule::{Matcher, Reach, Rule, Tier};
 use super::script::Word;
 use super::step_verdict::meets;
+use super::strays::{is_message, stray};
 
 /// Programs whose changes inside the workspace `acceptEdits` accepts.
 const EDITORS: [&str; 7] = ["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"];
@@ -22,11 +23,17 @@ pub(super) fn allowed(scene: Scene<'_>, step: &Step, files: &Access) -> Result<R
     });
     let moved = step.folder.as_ref().is_none_or(|folder| !folder.is_empty());
     let inside = || step.place.as_ref().is_some_and(|place| scene.workspace.contains(place));
-    if rule.is_some() && !exact && moved && !inside() {
+    if rule.is_some() && moved && !inside() {
         return Err(open("it runs in a folder that is not known to be in the workspace".into()));
     }
-    if let Some(name) = step.variables.first().filter(|_| !exact) {
+    // No rule spells a variable out, not even an exact one.
+    if let Some(name) = step.variables.first() {
         return Err(open(format!("it sets {name}, which may change what runs")));
+    }
+    if let Some(rule) = rule.filter(|_| !exact)
+        && let Some(why) = stray(scene, step, |place| spells(rule, step, place))
+    {
+        return Err(open(why));
     }
     let edits = is_accepted_edit(scene, step);
     let by = vouched_by(scene, step, rule, edits, files)?;
@@ -108,13 +115,13 @@ fn vouches(rule: &Rule, step: &Step) -> bool {
         return false;
     }
     let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
-    let literal = proved || step.words.iter().all(is_certain);
+    // A message that is more than one word has left a caution.
+    let words = step.compared();
+    let known = |(at, word): (usize, &Word)| is_certain(word) || is_message(words, at);
+    let literal = proved || words.iter().enumerate().all(known);
     match &rule.matcher {
         Matcher::Command(pattern) => {
-            let spelled = |place: usize| {
-                let word = step.compared().get(place).and_then(Word::literal);
-                word.is_some_and(|word| pattern.words().get(place).is_some_and(|p| p == word))
-            };
+            let spelled = |place: usize| spells(rule, step, place);
             let vouched = step.cautions.iter().all(|c| c.word.is_some_and(spelled));
             pattern.matches(step.compared()) && literal && (vouched || pattern.is_exact())
         }
@@ -124,6 +131,13 @@ fn vouches(rule: &Rule, step: &Step) -> bool {
         }
         Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) => false,
     }
+}
+
+/// The rule spells out the word at this place.
+fn spells(rule: &Rule, step: &Step, place: usize) -> bool {
+    let Matcher::Command(pattern) = &rule.matcher else { return false };
+    let word = step.compared().get(place).and_then(Word::literal);
+    word.is_some_and(|word| pattern.words().get(place).is_some_and(|spelled| spelled == word))
 }
 
 /// Nothing of it is left to the shell; a pattern may stand for names, but not for options.

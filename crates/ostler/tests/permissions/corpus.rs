@@ -1,6 +1,6 @@
-//! Every published case, with the numbers that `docs/permissions.md` states.
+//! Every published case, with the numbers that `docs/permissions.md` states, and further cases of the same families.
 
-use crate::{named, published};
+use crate::{cases, named, published};
 use ostler::Verdict;
 use std::fmt::Write;
 use std::path::Path;
@@ -49,4 +49,20 @@ fn the_permission_corpus() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/permissions.md");
     let docs = std::fs::read_to_string(docs).unwrap_or_default();
     assert!(docs.contains(&numbers.to_string()), "docs/permissions.md should say: {numbers}");
+}
+
+#[test]
+fn further_cases() {
+    let mut misses = String::new();
+    let cases = cases("more-permissions.jsonl");
+    for case in &cases {
+        let decision = ostler::check(&case.case);
+        if !case.accepts(decision.verdict) {
+            let input: String = case.case.input.to_string().chars().take(200).collect();
+            let found = named(decision.verdict);
+            let _ = writeln!(misses, "{} {found} for {input}: {}", case.id(), decision.why());
+        }
+    }
+    assert!(misses.is_empty() && cases.len() >= 400, "{misses}");
+    println!("further cases: {}, all accepted", cases.len());
 }

@@ -34,8 +34,11 @@ fn named(verdict: Verdict) -> &'static str {
 }
 
 fn published() -> Vec<Published> {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus/permissions.jsonl");
+    cases("permissions.jsonl")
+}
+
+fn cases(file: &str) -> Vec<Published> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus").join(file);
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

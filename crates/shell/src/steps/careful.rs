@@ -1,10 +1,10 @@
 //! Programs without a table of their own whose options run or redirect things: a rule on the name alone does not
 //! vouch for those.
 
-use super::hosts;
 use super::inner::caution;
 use super::judge::Verdict;
 use super::languages::is_python;
+use super::{handed, hosts};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Caution, Effect};
 
@@ -35,6 +35,7 @@ static PROGRAMS: &[Careful] = &[
             "rsh-command",
             "rmt-command",
             "absolute-names",
+            "remove-files",
         ],
         ..PLAIN
     },
@@ -49,14 +50,35 @@ static PROGRAMS: &[Careful] = &[
     },
     Careful {
         names: &["man"],
-        letters: "PHCM",
-        long: &["pager", "html", "browser", "config-file", "manpath"],
+        letters: "PHCMlpTXtmL",
+        long: &[
+            "pager",
+            "html",
+            "browser",
+            "config-file",
+            "manpath",
+            "local-file",
+            "preprocessor",
+            "troff-device",
+            "troff",
+            "gxditview",
+            "ditroff",
+            "systems",
+        ],
+        begins: &["./"],
         ..PLAIN
     },
     Careful {
         names: &["less", "more", "most"],
         letters: "oOkLT",
-        long: &["log-file", "LOG-FILE", "lesskey-file", "lesskey-src", "lesskey-content"],
+        long: &[
+            "log-file",
+            "LOG-FILE",
+            "lesskey-file",
+            "lesskey-src",
+            "lesskey-content",
+            "tag-file",
+        ],
         begins: &["+"],
         ..PLAIN
     },
@@ -83,28 +105,67 @@ static PROGRAMS: &[Careful] = &[
     Careful {
         names: &["go"],
         long: &[
-            "vettool", "exec", "toolexec", "C", "modfile", "overlay", "ldflags", "gcflags", "o",
+            "vettool",
+            "exec",
+            "toolexec",
+            "C",
+            "modfile",
+            "overlay",
+            "ldflags",
+            "gcflags",
+            "asmflags",
+            "gccgoflags",
+            "compiler",
+            "pkgdir",
+            "o",
         ],
         ..PLAIN
     },
     Careful {
         names: &["cargo"],
         letters: "ZC",
-        long: &["config", "manifest-path", "target-dir", "out-dir", "artifact-dir"],
+        long: &[
+            "config",
+            "manifest-path",
+            "target-dir",
+            "out-dir",
+            "artifact-dir",
+            "lockfile-path",
+        ],
         begins: &["+"],
         ..PLAIN
     },
     Careful {
         names: &["pytest", "py.test"],
         letters: "pco",
-        long: &["rootdir", "confcutdir", "config-file", "override-ini", "basetemp", "plugins"],
+        long: &[
+            "rootdir",
+            "confcutdir",
+            "config-file",
+            "override-ini",
+            "basetemp",
+            "plugins",
+            "pastebin",
+            "pdbcls",
+        ],
+        begins: &["@"],
         ..PLAIN
     },
     Careful {
         names: &["npm", "pnpm", "yarn", "bun"],
-        letters: "Cg",
+        letters: "Cgw",
         long: &[
             "prefix",
+            "local-prefix",
+            "workspace",
+            "shell",
+            "git",
+            "cache",
+            "logs-dir",
+            "init-module",
+            "editor",
+            "viewer",
+            "browser",
             "script-shell",
             "dir",
             "cwd",
@@ -141,6 +202,15 @@ static PROGRAMS: &[Careful] = &[
             "context",
             "ipc",
             "uts",
+            "volumes-from",
+            "env-file",
+            "label-file",
+            "cidfile",
+            "cgroup-parent",
+            "cgroupns",
+            "runtime",
+            "group-add",
+            "use-api-socket",
         ],
         ..PLAIN
     },
@@ -207,11 +277,14 @@ static PROGRAMS: &[Careful] = &[
 static GIT: &[Careful] = &[
     Careful { names: &["rebase"], letters: "x", long: &["exec"], ..PLAIN },
     Careful { names: &["bisect"], words: &["run"], ..PLAIN },
-    Careful { names: &["submodule"], words: &["foreach"], ..PLAIN },
+    Careful { names: &["submodule"], words: &["foreach", "update"], begins: &["ext:"], ..PLAIN },
+    Careful { names: &["remote"], begins: &["ext:"], ..PLAIN },
+    Careful { names: &["add"], letters: "e", long: &["edit"], ..PLAIN },
     Careful {
         names: &["clone", "init"],
         letters: "cu",
         long: &["config", "upload-pack", "template", "separate-git-dir"],
+        begins: &["ext:"],
         ..PLAIN
     },
     Careful {
@@ -241,6 +314,14 @@ const GIT_RUNS: &[&str] = &[
     "instaweb",
     "credential",
 ];
+
+/// Subcommands that are what they are called. Another one can be an alias or a program of its own, or speak to a remote.
+const GIT_KNOWN: &str = " add am apply archive bisect blame branch bundle cat-file check-attr check-ignore checkout \
+    cherry cherry-pick clean clone commit count-objects describe diff diff-files diff-index diff-tree fetch \
+    for-each-ref format-patch gc grep hash-object init log ls-files ls-remote ls-tree merge merge-base merge-file \
+    merge-tree mv name-rev notes prune pull push range-diff rebase reflog remote repack reset restore rev-list \
+    rev-parse revert rm shortlog show show-branch show-ref sparse-checkout stash status submodule switch \
+    symbolic-ref tag update-index update-ref verify-pack whatchanged worktree write-tree ";
 
 const INTERPRETERS: &[&str] = &[
     "node",
@@ -282,6 +363,11 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
     if let Some(entry) = PROGRAMS.iter().find(|entry| entry.names.contains(&name)) {
         verdict.cautions.extend(entry.cautions(words, 1, name));
     }
+    match name {
+        "tar" | "gtar" | "bsdtar" => verdict.cautions.extend(handed::fetched(words)),
+        "cargo" => verdict.cautions.extend(handed::on(words)),
+        _ => {}
+    }
     if matches!(name, "make" | "gmake") {
         let sets = |(at, word): (usize, &Word)| {
             let text = word.literal()?;
@@ -301,6 +387,9 @@ pub(super) fn git(words: &[Word]) -> Verdict {
     }
     if GIT_RUNS.contains(&sub) {
         verdict.cautions.push(caution(1, format!("git {sub} can run something")));
+    }
+    if !GIT_KNOWN.contains(&format!(" {sub} ")) {
+        verdict.cautions.push(caution(1, format!("git {sub} may be another program")));
     }
     if let Some(entry) = GIT.iter().find(|entry| entry.names.contains(&sub)) {
         verdict.cautions.extend(entry.cautions(words, 2, sub));
@@ -339,7 +428,11 @@ impl Careful {
                 Some(long) => begins(long),
                 None => {
                     let single = option.split('=').next().unwrap_or(option);
-                    option.contains(|c| self.letters.contains(c)) || self.long.contains(&single)
+                    // To npm one dash is as good as two.
+                    let alike = self.names.contains(&"npm") && single.len() > 2 && begins(single);
+                    option.contains(|c| self.letters.contains(c))
+                        || self.long.contains(&single)
+                        || alike
                 }
             },
             None if bundled => text.contains(|c| self.letters.contains(c)),

@@ -210,7 +210,7 @@ impl Walk {
                 let text = operand.and_then(Word::literal).map(str::to_owned);
                 self.shell_text(index, name, text, options.plain);
             }
-            Some(file) if !options.input => {
+            Some(file) if !options.input && !is_input(file) => {
                 self.script_file(index, Some(file), options.operand);
             }
             _ => match input(redirects) {
@@ -291,6 +291,11 @@ fn input(redirects: &[Redirect]) -> Option<(RedirectKind, &Word)> {
     redirects.iter().rev().find(reads).map(|redirect| (redirect.kind, &redirect.target))
 }
 
+/// The standard input by a name.
+fn is_input(file: &Word) -> bool {
+    matches!(file.literal(), Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"))
+}
+
 /// Dash and bash read it alike.
 fn is_same_in_sh(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " \n\t-_./,:;&|\"'*?@%+>".contains(c);
@@ -344,7 +349,12 @@ impl ShellOptions {
             found.operand += 1;
             match text {
                 "--norc" | "--noprofile" => {}
-                "--posix" | "--login" | "--restricted" | "--verbose" => found.plain = false,
+                "--posix" | "--login" | "--restricted" | "--verbose" | "--debugger"
+                | "--noediting" => found.plain = false,
+                "--rcfile" | "--init-file" => {
+                    found.plain = false;
+                    found.operand += 1;
+                }
                 _ if text.starts_with("--") => return None,
                 _ => found.letters(text, words)?,
             }

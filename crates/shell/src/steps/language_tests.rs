@@ -114,6 +114,7 @@ fn awk() {
         "awk '/\"/{print \"}\" > \"out\"}' f",
         "awk '{print \"}\" > \"out\"}' f",
         "awk '{print $1 > $2}' f",
+        "awk '{#}\nprint $1 > $2\n}' f",
         "awk --file=x f",
         "awk p -f",
     ] {

@@ -86,7 +86,7 @@ fn awk_only_prints(program: &str) -> Result<(), String> {
     if !program.contains('>') || !program.contains("print") {
         return Ok(());
     }
-    // To print, or to compare? Where nothing is quoted, the braces tell.
+    // To print, or to compare? Where nothing is quoted or commented out, the braces tell.
     let mut depth = 0_usize;
     let mut inside = false;
     for c in program.chars() {
@@ -97,7 +97,7 @@ fn awk_only_prints(program: &str) -> Result<(), String> {
             _ => {}
         }
     }
-    match inside || program.contains(['"', '/', '\\']) {
+    match inside || program.contains(['"', '/', '\\', '#']) {
         true => Err("a program of awk with > can write a file".into()),
         false => Ok(()),
     }

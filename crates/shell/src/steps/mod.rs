@@ -10,6 +10,7 @@ mod compound;
 mod file_tests;
 mod find;
 mod git;
+mod handed;
 mod hosts;
 mod inner;
 mod judge;

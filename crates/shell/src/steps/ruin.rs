@@ -72,6 +72,7 @@ fn is_everything(word: &Word, folder: Option<&[String]>) -> bool {
     match word {
         Word::Literal(path) => is_top(path, folder),
         Word::Glob(pattern) => {
+            let pattern = pattern.trim_end_matches('/');
             let (before, last) = pattern.rsplit_once('/').unwrap_or((".", pattern));
             let before = if before.is_empty() { "/" } else { before };
             matches!(last, "*" | ".*" | "?*" | "**" | ".[!.]*" | ".??*") && is_top(before, folder)

@@ -177,6 +177,18 @@ fn wrappers() {
         ("env A=1 ls", &["env A=1 ls = unknown $A", "0> ls = reads ./"]),
         ("env -u A ls", &["env -u A ls = unknown $A", "0> ls = reads ./"]),
         ("env -i ls", &["env -i ls = unknown", "0> ls = reads ./"]),
+        ("env -iu A ls", &["env -iu A ls = unknown $A", "0> ls = reads ./"]),
+        ("env -v0 ls", &["env -v0 ls = unknown", "0> ls = reads ./"]),
+        ("env --ignore-env ls", &["env --ignore-env ls = unknown", "0> ls = reads ./"]),
+        ("env -Ca ls", &["env -Ca ls = hands over", "0> ls = reads ./ in a"]),
+        ("timeout --sig=KILL 5 ls", &["timeout --sig=KILL 5 ls = hands over", "0> ls = reads ./"]),
+        ("nice --5 ls", &["nice --5 ls = hands over", "0> ls = reads ./"]),
+        ("/usr/bin/time -o f ls", &["time -o f ls = unknown", "0> ls = reads ./"]),
+        ("exec -la x ls", &["exec -la x ls = unknown !", "0> ls = reads ./"]),
+        (
+            "xargs --replace ls {}",
+            &["xargs --replace ls {} = unknown", "0> ls a word xargs reads = unknown !"],
+        ),
         ("command -v ls", &["command -v ls = reads"]),
         ("command -p ls", &["command -p ls = hands over", "0> ls = reads ./"]),
         (
@@ -216,6 +228,8 @@ fn wrappers() {
     for text in [
         "timeout --weird 5 ls",
         "env --weird ls",
+        "env --i ls",
+        "timeout --version5 5 ls",
         "nice -x ls",
         "bash --weird -c ls",
         "strace --x ls",

@@ -3,7 +3,7 @@
 use super::shadow::is_harmless;
 use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::resolve;
-use super::wrap_table::{WATCH, Wrapper, XARGS, wrapper};
+use super::wrap_table::{TIME, WATCH, Wrapper, XARGS, wrapper};
 use ostler_core::permission::script::{Dynamic, Part, Redirect, Word};
 use ostler_core::permission::{Effect, Position};
 
@@ -43,6 +43,10 @@ impl Walk {
             "time" if words.len() < 2 => {}
             _ => match wrapper(name) {
                 Some(found) => {
+                    let found = match inner_start(found, words) {
+                        Err(_) if name == "time" => &TIME,
+                        _ => found,
+                    };
                     if let Some(start) = self.start(index, found, words) {
                         self.enter(index, words.get(start..).unwrap_or_default(), redirects);
                     }
@@ -99,8 +103,11 @@ impl Walk {
                     start += 1;
                     break;
                 }
-                "-a" => start += 2,
-                _ if option.starts_with('-') => start += 1,
+                // The name may be glued to its letter.
+                _ if option.starts_with('-') => {
+                    let named = option.split_once('a').is_some_and(|(_, name)| name.is_empty());
+                    start += if named { 2 } else { 1 };
+                }
                 _ => break,
             }
         }
@@ -209,33 +216,55 @@ fn is_assignment(text: &str) -> bool {
 
 /// How many words the option takes, itself included.
 fn option_length(wrapper: &Wrapper, text: &str) -> Option<usize> {
+    let number = text.trim_start_matches('-');
+    if wrapper.count && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(1);
+    }
     if let Some(long) = text.strip_prefix("--") {
         let (name, glued) = match long.split_once('=') {
             Some((name, _)) => (name, true),
             None => (long, false),
         };
-        return match (wrapper.long.contains(&name), wrapper.long_values.contains(&name), glued) {
+        let name = completed(wrapper, name)?;
+        let is_in = |list: &[&str]| list.contains(&name);
+        return match (is_in(wrapper.long), is_in(wrapper.long_values), glued) {
             (_, true, true) | (true, _, false) => Some(1),
             (_, true, false) => Some(2),
-            _ => None,
+            _ => is_in(wrapper.long_maybe).then_some(1),
         };
     }
     let letters = text.get(1..).unwrap_or_default();
-    if wrapper.count && letters.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
-        return Some(1);
-    }
     for (at, letter) in letters.char_indices() {
         if wrapper.values.contains(letter) {
             let last = at + letter.len_utf8() == letters.len();
-            // `-i` of xargs takes its value only glued.
-            let separate = last && (letter != 'i' || wrapper.name != "xargs");
-            return Some(if separate { 2 } else { 1 });
+            return Some(if last { 2 } else { 1 });
+        }
+        if wrapper.glued.contains(letter) {
+            return Some(1);
         }
         if !wrapper.flags.contains(letter) {
             return None;
         }
     }
     Some(1)
+}
+
+/// A long option by its beginning, where only one begins so.
+fn completed(wrapper: &Wrapper, name: &str) -> Option<&'static str> {
+    let mut all = wrapper.long.iter().chain(wrapper.long_values).chain(wrapper.long_maybe);
+    if let Some(exact) = all.clone().find(|long| **long == name) {
+        return Some(exact);
+    }
+    let found = all.find(|long| long.starts_with(name) && !name.is_empty())?;
+    all.all(|long| !long.starts_with(name)).then_some(found)
+}
+
+/// How far an option of env goes.
+enum Took {
+    Itself,
+    Next,
+    /// Its value is the command.
+    Split,
 }
 
 #[derive(Default)]
@@ -253,45 +282,101 @@ impl Env {
         let mut at = 1;
         while let Some(word) = words.get(at) {
             let Word::Literal(text) = resolve(word, &[]) else { return None };
-            let next = |at: usize| words.get(at + 1).and_then(Word::literal).map(str::to_owned);
+            let next = words.get(at + 1).and_then(Word::literal);
             match text.as_str() {
                 "--" => {
                     at += 1;
                     break;
                 }
-                "-i" | "-" | "--ignore-environment" => found.clears = true,
-                "-u" | "--unset" => {
-                    found.variables.push(next(at)?);
-                    at += 1;
-                }
-                "-C" | "--chdir" => {
-                    found.folder = Some(next(at)?);
-                    at += 1;
-                }
-                "-S" | "--split-string" => {
-                    found.split(&next(at)?)?;
-                    at += 2;
-                    break;
-                }
-                _ if text.starts_with("--unset=") || text.starts_with("-u") => {
-                    let name = text.trim_start_matches("--unset=").trim_start_matches("-u");
-                    found.variables.push(name.to_owned());
-                }
-                _ if text.starts_with("--chdir=") => {
-                    found.folder = text.strip_prefix("--chdir=").map(str::to_owned);
-                }
-                _ if text.starts_with("-S") => {
-                    found.split(text.get(2..)?)?;
-                    at += 1;
-                    break;
-                }
-                _ if text.starts_with('-') => return None,
+                "-" => found.clears = true,
+                _ if text.starts_with("--") => match found.long(&text, next)? {
+                    Took::Split => {
+                        at += if text.contains('=') { 1 } else { 2 };
+                        break;
+                    }
+                    Took::Next => at += 1,
+                    Took::Itself => {}
+                },
+                _ if text.starts_with('-') => match found.letters(text.get(1..)?, next)? {
+                    Took::Split => {
+                        at += if text.ends_with('S') { 2 } else { 1 };
+                        break;
+                    }
+                    Took::Next => at += 1,
+                    Took::Itself => {}
+                },
                 _ => break,
             }
             at += 1;
         }
         found.assignments(words.get(at..)?);
         Some(found)
+    }
+
+    /// A cluster of letters behind one dash.
+    fn letters(&mut self, letters: &str, next: Option<&str>) -> Option<Took> {
+        for (at, letter) in letters.char_indices() {
+            let glued = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+            let (value, took) = match glued {
+                "" => (next, Took::Next),
+                glued => (Some(glued), Took::Itself),
+            };
+            self.clears |= letter != 'C';
+            match letter {
+                'i' | '0' | 'v' => {}
+                'u' | 'a' => {
+                    self.variables.push(value?.to_owned());
+                    return Some(took);
+                }
+                'C' => {
+                    self.folder = Some(value?.to_owned());
+                    return Some(took);
+                }
+                'S' => {
+                    self.split(value?)?;
+                    return Some(Took::Split);
+                }
+                _ => return None,
+            }
+        }
+        Some(Took::Itself)
+    }
+
+    fn long(&mut self, text: &str, next: Option<&str>) -> Option<Took> {
+        let (name, glued) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let all = [
+            "--ignore-environment",
+            "--null",
+            "--debug",
+            "--unset",
+            "--chdir",
+            "--split-string",
+            "--argv0",
+            "--block-signal",
+            "--default-signal",
+            "--ignore-signal",
+            "--list-signal-handling",
+        ];
+        let mut fit = all.iter().filter(|long| long.starts_with(name) && name.len() > 2);
+        let (long, None) = (fit.next()?, fit.next()) else { return None };
+        let (value, took) = match glued {
+            Some(value) => (Some(value), Took::Itself),
+            None => (next, Took::Next),
+        };
+        self.clears |= *long != "--chdir";
+        match *long {
+            "--unset" | "--argv0" => self.variables.push(value?.to_owned()),
+            "--chdir" => self.folder = Some(value?.to_owned()),
+            "--split-string" => {
+                self.split(value?)?;
+                return Some(Took::Split);
+            }
+            _ => return Some(Took::Itself),
+        }
+        Some(took)
     }
 
     fn assignments(&mut self, words: &[Word]) {

@@ -7,8 +7,12 @@ pub(super) struct Wrapper {
     pub(super) flags: &'static str,
     /// Letters that take one, glued or as the next word.
     pub(super) values: &'static str,
+    /// Letters that may take one, but only glued.
+    pub(super) glued: &'static str,
     pub(super) long: &'static [&'static str],
     pub(super) long_values: &'static [&'static str],
+    /// With a value or without, and if so behind `=`.
+    pub(super) long_maybe: &'static [&'static str],
     /// `-10`
     pub(super) count: bool,
     /// Operands before the command.
@@ -23,8 +27,10 @@ const PLAIN: Wrapper = Wrapper {
     name: "",
     flags: "",
     values: "",
+    glued: "",
     long: &[],
     long_values: &[],
+    long_maybe: &[],
     count: false,
     skip: 0,
     assigns: false,
@@ -39,7 +45,7 @@ const DETACHED: Option<&str> = Some("it takes a command out of our hands");
 static WRAPPERS: &[Wrapper] = &[
     Wrapper {
         name: "timeout",
-        flags: "v",
+        flags: "vfp",
         values: "ks",
         long: &["foreground", "preserve-status", "verbose"],
         long_values: &["kill-after", "signal"],
@@ -50,7 +56,14 @@ static WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "nohup", ..PLAIN },
     Wrapper { name: "stdbuf", values: "ioe", long_values: &["input", "output", "error"], ..PLAIN },
     Wrapper { name: "time", flags: "p", ..PLAIN },
-    Wrapper { name: "ionice", flags: "t", values: "cn", ..PLAIN },
+    Wrapper {
+        name: "ionice",
+        flags: "t",
+        values: "cn",
+        long: &["ignore"],
+        long_values: &["class", "classdata"],
+        ..PLAIN
+    },
     Wrapper { name: "command", flags: "p", ..PLAIN },
     Wrapper { name: "builtin", ..PLAIN },
     Wrapper { name: "exec", ..PLAIN },
@@ -170,19 +183,30 @@ pub(super) fn wrapper(name: &str) -> Option<&'static Wrapper> {
 pub(super) static XARGS: Wrapper = Wrapper {
     name: "xargs",
     flags: "0rtxpo",
-    values: "IinLPsdaE",
-    long: &["null", "no-run-if-empty", "verbose", "exit", "interactive", "open-tty"],
+    values: "InLPsdaE",
+    glued: "iel",
+    long: &["null", "no-run-if-empty", "verbose", "exit", "interactive", "open-tty", "show-limits"],
     long_values: &[
         "max-args",
-        "max-lines",
         "max-procs",
         "max-chars",
         "delimiter",
-        "replace",
         "arg-file",
-        "eof",
+        "process-slot-var",
     ],
+    long_maybe: &["replace", "eof", "max-lines"],
     own: Some("the words it gives to its command come from its input"),
+    ..PLAIN
+};
+
+/// time as a program; the word of the shell knows `-p` only.
+pub(super) static TIME: Wrapper = Wrapper {
+    name: "time",
+    flags: "apqv",
+    values: "fo",
+    long: &["append", "portability", "quiet", "verbose"],
+    long_values: &["format", "output"],
+    own: Some("with options it can write what it measures to a file"),
     ..PLAIN
 };
 
