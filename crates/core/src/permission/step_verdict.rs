@@ -191,7 +191,7 @@ fn allowed(scene: Scene<'_>, step: &Step) -> Result<Reason, String> {
     let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
     let by = match rule {
         Some(rule) => by_rule(rule, "allow"),
-        None if step.words.is_empty() && proved => reason(By::Default, "it runs no program"),
+        None if proved && is_shells_own(step) => reason(By::Default, "it runs no program"),
         None if step.transparent => reason(By::Default, "it only starts the commands in it"),
         None if edits => reason(By::Mode, "edits inside the workspace are accepted"),
         None if proved && scene.policy.fallback == Fallback::Read => {
@@ -206,6 +206,15 @@ fn allowed(scene: Scene<'_>, step: &Step) -> Result<Reason, String> {
         Some(host) if rule.is_none() => Err(format!("it would contact {host}")),
         _ => Ok(by),
     }
+}
+
+/// Words of the shell's language that are commands only by their form. What they read is judged all the same.
+const SHELLS_OWN: &[&str] =
+    &["[", "[[", "test", ":", "true", "false", "read", "set", "break", "continue", "exit"];
+
+fn is_shells_own(step: &Step) -> bool {
+    let name = step.compared().first().map(Word::literal);
+    name.is_none_or(|name| name.is_some_and(|name| SHELLS_OWN.contains(&name)))
 }
 
 fn unproved(step: &Step) -> String {

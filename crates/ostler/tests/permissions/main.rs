@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod corpus;
+mod everyday;
 mod mutations;
 
 use ostler::{Case, Verdict};
@@ -34,8 +35,11 @@ fn named(verdict: Verdict) -> &'static str {
 }
 
 fn published() -> Vec<Published> {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus/permissions.jsonl");
-    let text = std::fs::read_to_string(path).unwrap();
+    cases_of("permissions.jsonl")
+}
+
+fn cases_of(name: &str) -> Vec<Published> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus");
+    let text = std::fs::read_to_string(folder.join(name)).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -18,9 +18,12 @@ struct Careful {
     words: &'static [&'static str],
     /// Operands that begin so.
     begins: &'static [&'static str],
+    /// Options that only look like the beginning of one of `long`.
+    fine: &'static [&'static str],
 }
 
-const PLAIN: Careful = Careful { names: &[], letters: "", long: &[], words: &[], begins: &[] };
+const PLAIN: Careful =
+    Careful { names: &[], letters: "", long: &[], words: &[], begins: &[], fine: &[] };
 
 static PROGRAMS: &[Careful] = &[
     Careful {
@@ -92,6 +95,7 @@ static PROGRAMS: &[Careful] = &[
         letters: "ZC",
         long: &["config", "manifest-path", "target-dir", "out-dir", "artifact-dir"],
         begins: &["+"],
+        fine: &["target"],
         ..PLAIN
     },
     Careful {
@@ -332,7 +336,9 @@ impl Careful {
     fn is_careful(&self, text: &str, bundled: bool) -> bool {
         let begins = |option: &str| {
             let name = option.split('=').next().unwrap_or(option);
-            !name.is_empty() && self.long.iter().any(|long| long.starts_with(name))
+            !name.is_empty()
+                && !self.fine.contains(&name)
+                && self.long.iter().any(|long| long.starts_with(name))
         };
         match text.strip_prefix('-') {
             Some(option) => match option.strip_prefix('-') {
