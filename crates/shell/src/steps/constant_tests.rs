@@ -130,3 +130,29 @@ fn what_find_gives_to_a_reader_lies_below_its_folder() {
         assert!(!steps(text).only_reads(), "{text}: {:?}", lines(text));
     }
 }
+
+#[test]
+fn what_xargs_only_prints_needs_no_names() {
+    for text in [
+        "ls | xargs",
+        "ls | xargs -n1 basename",
+        "ls | xargs -I{} echo 'a {}'",
+        "ls | xargs -0 -r echo",
+    ] {
+        assert!(steps(text).only_reads(), "{text}: {:?}", shown(&steps(text)));
+    }
+    for text in [
+        "ls | xargs -a /etc/shadow echo",
+        "ls | xargs --arg-file=/etc/shadow",
+        "ls | xargs --arg-file /etc/shadow echo",
+        "ls | xargs -0a /etc/shadow echo",
+        "ls | xargs -p echo",
+        "ls | xargs cat",
+        "ls | xargs printf",
+        "ls | xargs $x",
+        "ls | xargs -I{} {} echo",
+        "ls | xargs ./echo",
+    ] {
+        assert!(!steps(text).only_reads(), "{text}: {:?}", shown(&steps(text)));
+    }
+}
