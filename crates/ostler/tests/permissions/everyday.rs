@@ -1,22 +1,34 @@
 //! What agents write all day, and how much of it needs a question.
 
 use crate::{cases_of, named};
-use ostler::Verdict;
-use std::collections::HashSet;
+use ostler::{Mode, Policy, Verdict, Workspace};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 #[test]
 fn everyday_lines() {
+    let workspace = Workspace {
+        cwd: "/ws".into(),
+        roots: vec!["/ws".into()],
+        home: "/home/dev".into(),
+        ..Workspace::default()
+    };
     let cases = cases_of("everyday.jsonl");
+    let mut sets: HashMap<String, Policy> = HashMap::new();
     let (mut unasked, mut misses) = (0, String::new());
-    let mut ids = HashSet::new();
+    let (mut ids, mut seen) = (HashSet::new(), HashSet::new());
     for published in &cases {
+        let (rules, input) = (&published.case.rules, &published.case.input);
         assert!(ids.insert(published.id()), "{} stands twice", published.id());
-        let decision = ostler::check(&published.case);
+        assert!(seen.insert((rules.to_string(), input.to_string())), "{input} stands twice");
+        let policy = sets
+            .entry(rules.to_string())
+            .or_insert_with(|| ostler::rule_set(rules, &workspace).unwrap());
+        let tool = &published.case.tool;
+        let decision = ostler::judge(tool, input, policy, Mode::Default, &workspace).decision;
         unasked += usize::from(decision.verdict == Verdict::Allow);
         if !published.accepts(decision.verdict) {
             let found = named(decision.verdict);
-            let input = &published.case.input;
             let _ = writeln!(misses, "{} {found} for {input}: {}", published.id(), decision.why());
         }
     }
