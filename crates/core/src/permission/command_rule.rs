@@ -249,7 +249,11 @@ impl CommandRegex {
     }
 
     pub fn matches(&self, step: &Step) -> bool {
-        self.commands(&joined(step.compared())) || self.commands(&joined(&step.words))
+        self.matches_lines(&Lines::of(step))
+    }
+
+    pub fn matches_lines(&self, lines: &Lines) -> bool {
+        lines.each().any(|line| self.commands(line))
     }
 
     /// The program is spelled out: with a longer name it would not match.
@@ -264,7 +268,11 @@ impl CommandRegex {
 
     /// Anywhere in the words.
     pub fn mentions(&self, step: &Step) -> bool {
-        self.anywhere.is_match(&joined(step.compared())) || self.mentions_text(&joined(&step.words))
+        self.mentions_lines(&Lines::of(step))
+    }
+
+    pub fn mentions_lines(&self, lines: &Lines) -> bool {
+        lines.each().any(|line| self.mentions_text(line))
     }
 
     pub fn mentions_text(&self, text: &str) -> bool {
@@ -276,10 +284,34 @@ impl CommandRegex {
         if !self.about_pipes {
             return false;
         }
-        let joined: Vec<String> = stages.iter().map(|step| joined(step.compared())).collect();
+        let (mut line, mut starts) = (String::new(), Vec::new());
+        for step in stages {
+            if !starts.is_empty() {
+                line.push_str(" | ");
+            }
+            starts.push(line.len());
+            line.push_str(&joined(step.compared()));
+        }
         // A pattern may begin at any stage.
-        (0..joined.len())
-            .any(|from| joined.get(from..).is_some_and(|stages| self.commands(&stages.join(" | "))))
+        starts.iter().any(|from| line.get(*from..).is_some_and(|line| self.commands(line)))
+    }
+}
+
+/// The words of a step as expressions see them, joined once for all rules.
+pub struct Lines {
+    compared: String,
+    /// None: the same.
+    words: Option<String>,
+}
+
+impl Lines {
+    pub fn of(step: &Step) -> Self {
+        let words = (!step.normal.is_empty()).then(|| joined(&step.words));
+        Lines { compared: joined(step.compared()), words }
+    }
+
+    fn each(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.compared.as_str()).chain(self.words.as_deref())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What each command of a shell text comes to. A part that nobody vouches for decides for all of them.
 
 use super::access::{Access, PathScope};
+use super::command_rule::{CommandRegex, Lines};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
 use super::mode::Mode;
@@ -98,8 +99,9 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
         absent: access.absent.clone(),
         ..Access::nothing()
     };
+    let lines = Lines::of(step);
     for rule in &scene.policy.deny {
-        match meets(rule, step, &files, false) {
+        match meets(rule, step, &lines, &files, false) {
             Reach::Full => return Ruling::Deny(by_rule(rule, "deny")),
             Reach::Below | Reach::None => {}
         }
@@ -108,10 +110,12 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
         .policy
         .deny
         .iter()
+        // Of the others it is known by now.
+        .filter(|rule| matches!(rule.matcher, Matcher::Files(_)))
         .map(|rule| (rule, false))
         .chain(scene.policy.ask.iter().map(|rule| (rule, true)))
     {
-        match meets(rule, step, &files, asks) {
+        match meets(rule, step, &lines, &files, asks) {
             Reach::Full => return Ruling::Ask(by_rule(rule, "ask")),
             Reach::Below => {
                 let why = format!(
@@ -126,7 +130,7 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
     if let Some(why) = guard(scene, &reads, &writes, false) {
         return Ruling::Ask(why);
     }
-    match allowed(scene, step) {
+    match allowed(scene, step, &lines) {
         Ok(reason) => Ruling::Allow(reason),
         Err(why) => Ruling::Open(reason(By::Default, why)),
     }
@@ -149,7 +153,7 @@ fn scopes(step: &Step) -> (Vec<PathScope>, Vec<PathScope>) {
 }
 
 /// How a deny or ask rule meets a step. Any spelling counts, and a broad reading of the rule.
-fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Reach {
+fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, asks: bool) -> Reach {
     let yes = match &rule.matcher {
         Matcher::Command(pattern) => {
             rule.names("Bash")
@@ -157,7 +161,7 @@ fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Reach {
                     || pattern.matches_loosely(&step.words))
         }
         Matcher::Regex(regex) if rule.names("Bash") => {
-            regex.matches(step) || (asks && regex.mentions(step))
+            regex.matches_lines(lines) || (asks && regex.mentions_lines(lines))
         }
         Matcher::Regex(_) => false,
         Matcher::Files(_) => return rule.touches("Bash", files),
@@ -167,8 +171,8 @@ fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Reach {
 }
 
 /// Who vouches for it, or why nobody does.
-fn allowed(scene: Scene<'_>, step: &Step) -> Result<Reason, String> {
-    let rule = scene.policy.allow.iter().find(|rule| vouches(rule, step));
+fn allowed(scene: Scene<'_>, step: &Step, lines: &Lines) -> Result<Reason, String> {
+    let rule = scene.policy.allow.iter().find(|rule| vouches(rule, step, lines));
     let exact = rule.is_some_and(|rule| match &rule.matcher {
         Matcher::Command(pattern) => pattern.is_exact(),
         _ => false,
@@ -227,7 +231,7 @@ fn unproved(step: &Step) -> String {
 }
 
 /// A rule vouches for the words it spells out, and for further ones that are known and not suspicious.
-fn vouches(rule: &Rule, step: &Step) -> bool {
+fn vouches(rule: &Rule, step: &Step, lines: &Lines) -> bool {
     if !rule.names("Bash") || !still_holds(rule, step) {
         return false;
     }
@@ -243,8 +247,10 @@ fn vouches(rule: &Rule, step: &Step) -> bool {
             pattern.matches(step.compared()) && literal && (vouched || pattern.is_exact())
         }
         Matcher::Regex(regex) => {
-            let certain = proved || regex.names_program(step);
-            regex.matches(step) && literal && certain && step.cautions.is_empty()
+            literal
+                && step.cautions.is_empty()
+                && regex.matches_lines(lines)
+                && (proved || regex.names_program(step))
         }
         Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) => false,
     }
@@ -320,21 +326,25 @@ fn covered(
     Ok(())
 }
 
+fn about_pipes(rules: &[Rule]) -> Vec<(&Rule, &CommandRegex)> {
+    let mut found = Vec::new();
+    for rule in rules {
+        if let Matcher::Regex(regex) = &rule.matcher
+            && regex.is_about_pipes()
+        {
+            found.push((rule, regex));
+        }
+    }
+    found
+}
+
 /// Rules that speak of whole pipelines.
 fn judge_pipes(scene: Scene<'_>, commands: &Commands) -> Vec<Ruling> {
-    let regexes = |rules: &'_ [Rule]| -> Vec<(Rule, super::command_rule::CommandRegex)> {
-        rules
-            .iter()
-            .filter_map(|rule| match &rule.matcher {
-                Matcher::Regex(regex) if regex.is_about_pipes() => {
-                    Some((rule.clone(), regex.clone()))
-                }
-                _ => None,
-            })
-            .collect()
-    };
-    let (deny, ask) = (regexes(&scene.policy.deny), regexes(&scene.policy.ask));
     let mut rulings = Vec::new();
+    if commands.pipes.is_empty() {
+        return rulings;
+    }
+    let (deny, ask) = (about_pipes(&scene.policy.deny), about_pipes(&scene.policy.ask));
     if deny.is_empty() && ask.is_empty() {
         return rulings;
     }
