@@ -4,6 +4,7 @@ use crate::{cases_of, named};
 use ostler::{Mode, Policy, Verdict, Workspace};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::path::Path;
 
 #[test]
 fn everyday_lines() {
@@ -32,7 +33,11 @@ fn everyday_lines() {
             let _ = writeln!(misses, "{} {found} for {input}: {}", published.id(), decision.why());
         }
     }
+    let numbers = format!("{} lines, {unasked} without a question", cases.len());
     println!("everyday lines: {}, {unasked} without a question", cases.len());
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/permissions.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    assert!(docs.contains(&numbers), "docs/permissions.md should say: {numbers}");
     assert!(cases.len() >= 300, "{} lines", cases.len());
     assert!(misses.is_empty(), "{misses}");
 }

@@ -110,6 +110,8 @@ fn what_find_gives_to_a_reader_lies_below_its_folder() {
         "find src -type l -exec cat {} +",
         "find src -name x -o -type f -exec cat {} +",
         "find src ! -type f -exec cat {} +",
+        "find src -type f -exec cat {} + -o -type l -exec cat {} +",
+        "find src -type f -exec cat {} + , -exec cat {} +",
         "find -L src -type f -exec cat {} +",
         "find src -exec cat {} + -type f",
         "find src lib -type f -exec cat {} +",

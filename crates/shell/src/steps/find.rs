@@ -197,9 +197,8 @@ fn plain_below(words: &[Word]) -> Option<String> {
     };
     let first_type = texts.iter().position(|text| *text == "-type")?;
     let first_start = texts.iter().position(|text| text.starts_with("-exec"))?;
-    let fine = typed
-        && first_type < first_start
-        && !texts.iter().take(first_start).any(|text| branches.contains(text));
+    let fine =
+        typed && first_type < first_start && !texts.iter().any(|text| branches.contains(text));
     (fine && !folder.contains(crate::options::HOME)).then(|| folder.to_owned())
 }
 

@@ -148,7 +148,7 @@ fn awk_only_prints(program: &str) -> Result<(), String> {
             _ => {}
         }
     }
-    match inside || program.contains(['/', '\\', '#']) {
+    match inside || quoted || program.contains(['/', '\\', '#']) {
         true => Err("a program of awk with > can write a file".into()),
         false => Ok(()),
     }
