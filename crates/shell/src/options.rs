@@ -280,6 +280,12 @@ impl<'a> Parsed<'a> {
                 Word::Literal(text) if self.program.signs_mean && text.starts_with(['+', '-']) => {
                     return Err(refused(format!("{text} can be more than a file")));
                 }
+                // Of the programs that come with a linker.
+                Word::Literal(text) | Word::Glob(text)
+                    if self.program.name == "strings" && text.starts_with('@') =>
+                {
+                    return Err(refused(format!("{text} is a file of options")));
+                }
                 Word::Literal(text) => reads.push(readable(text, kind).map_err(refused)?),
                 // A pattern can become any number of operands.
                 Word::Glob(_) if self.program.most != usize::MAX => {

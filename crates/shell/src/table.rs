@@ -92,6 +92,8 @@ pub(crate) enum Value {
     PrintfFormat,
     /// How git prints a commit.
     PrettyFormat,
+    /// How git prints a ref.
+    RefFormat,
 }
 
 impl Value {
@@ -129,6 +131,7 @@ impl Value {
             Value::Name => !text.is_empty() && !text.contains('/') && !text.starts_with('-'),
             Value::PrintfFormat => printf_only_prints(text),
             Value::PrettyFormat => table_git::pretty_only_prints(text),
+            Value::RefFormat => table_git::ref_only_prints(text),
         }
     }
 }

@@ -74,10 +74,52 @@ pub(crate) fn pretty_only_prints(format: &str) -> bool {
             return false;
         }
     }
+    // Nothing at all is a format that prints nothing.
     named.contains(&format)
+        || format.is_empty()
         || format.starts_with("format:")
         || format.starts_with("tformat:")
         || format.contains('%')
+}
+
+/// Fields that git takes from refs and commits themselves. `%(signature)` asks the signature program.
+pub(crate) fn ref_only_prints(format: &str) -> bool {
+    let known = [
+        "refname",
+        "objectname",
+        "objecttype",
+        "objectsize",
+        "committerdate",
+        "creatordate",
+        "authordate",
+        "taggerdate",
+        "authorname",
+        "authoremail",
+        "committername",
+        "subject",
+        "contents:subject",
+        "upstream",
+        "push",
+        "HEAD",
+        "worktreepath",
+        "color",
+        "if",
+        "then",
+        "else",
+        "end",
+        "align",
+    ];
+    let mut rest = format;
+    while let Some((_, after)) = rest.split_once("%(") {
+        let Some((field, after)) = after.split_once(')') else { return false };
+        let field = field.strip_prefix('*').unwrap_or(field);
+        let name = field.split(':').next().unwrap_or(field);
+        if !known.contains(&name) && !known.contains(&field) {
+            return false;
+        }
+        rest = after;
+    }
+    true
 }
 
 /// How differences are shown; the same for diff, log and show.
@@ -117,8 +159,8 @@ const DIFF_SHORT_VALUES: &[(char, Takes, Value)] = &[
     ('U', Glued, Value::Number),
     ('M', Maybe, Value::Number),
     ('C', Maybe, Value::Number),
-    ('S', Glued, Value::Any),
-    ('G', Glued, Value::Any),
+    ('S', Always, Value::Any),
+    ('G', Always, Value::Any),
     ('n', Always, Value::Number),
 ];
 
@@ -164,13 +206,13 @@ const LOG_LONG: &[&str] = diff_long![
 const LOG_VALUES: &[(&str, Takes, Value)] = diff_values![
     ("max-count", Glued, Value::Number),
     ("skip", Glued, Value::Number),
-    ("since", Glued, Value::Any),
-    ("after", Glued, Value::Any),
-    ("until", Glued, Value::Any),
-    ("before", Glued, Value::Any),
-    ("author", Glued, Value::Any),
-    ("committer", Glued, Value::Any),
-    ("grep", Glued, Value::Any),
+    ("since", Always, Value::Any),
+    ("after", Always, Value::Any),
+    ("until", Always, Value::Any),
+    ("before", Always, Value::Any),
+    ("author", Always, Value::Any),
+    ("committer", Always, Value::Any),
+    ("grep", Always, Value::Any),
     ("decorate", Maybe, Value::OneOf(&["short", "full", "auto", "no"])),
     ("format", Glued, Value::PrettyFormat),
     ("pretty", Maybe, Value::PrettyFormat),
@@ -223,7 +265,7 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
         name: "diff",
         short: DIFF_SHORT,
         short_values: DIFF_SHORT_VALUES,
-        long: diff_long!["cached", "staged", "merge-base"],
+        long: diff_long!["cached", "staged", "merge-base", "check"],
         long_values: diff_values![],
         operands: Operands::Revisions,
         matches: &[
@@ -284,6 +326,9 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git log --since='2 weeks ago' --author=me",
             "git log -S'foo bar' --oneline",
             "git log --date=short main..",
+            "git log -S foo --oneline",
+            "git log --author me --grep fix",
+            "git log --name-only --format= -3",
         ],
         misses: &[
             "git log --output=../x",
@@ -301,7 +346,9 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git --git-dir=x log",
             "git log --since=$x",
             "git log -- ':!x'",
-            "git log --author me",
+            "git log --author -x",
+            "git log -S -x",
+            "git log --grep $x",
             "git log --onel",
         ],
         ..BARE

@@ -145,10 +145,11 @@ fn pretty_formats() {
         "%H",
         "%h %GG".replace("%GG", "%s").as_str(),
         "format:",
+        "",
     ] {
         assert!(Value::PrettyFormat.fits(fine), "{fine}");
     }
-    for refused in ["mine", "%G?", "%h%GS", "format:%+GK", "%-G?", "% G?", "x%%G", ""] {
+    for refused in ["mine", "%G?", "%h%GS", "format:%+GK", "%-G?", "% G?", "x%%G"] {
         assert!(!Value::PrettyFormat.fits(refused), "{refused}");
     }
 }

@@ -302,13 +302,17 @@ impl CommandRegex {
     }
 
     pub fn matches(&self, step: &Step) -> bool {
-        self.commands(&joined(step.compared())) || self.commands(&joined(&step.words))
+        self.matches_lines(&Lines::of(step))
+    }
+
+    pub fn matches_lines(&self, lines: &Lines) -> bool {
+        lines.each().any(|line| self.commands(line))
     }
 
     /// The same, also for an option that carries a value: `--privileged=true`.
-    pub fn matches_loosely(&self, step: &Step) -> bool {
-        let valued = || self.with_value.get().is_some_and(|r| r.is_match(&joined(step.compared())));
-        self.matches(step) || valued()
+    pub fn matches_loosely(&self, lines: &Lines) -> bool {
+        let valued = |regex: &Regex| lines.each().any(|line| regex.is_match(line));
+        self.matches_lines(lines) || self.with_value.get().is_some_and(valued)
     }
 
     /// The program is spelled out: with a longer or shorter name it would not match.
@@ -329,9 +333,12 @@ impl CommandRegex {
 
     /// Anywhere in the words, in what a pattern among them could stand for, or in a file it opens.
     pub fn mentions(&self, step: &Step) -> bool {
+        self.mentions_lines(step, &Lines::of(step))
+    }
+
+    pub fn mentions_lines(&self, step: &Step, lines: &Lines) -> bool {
         let is_git = step.compared().first().and_then(Word::literal) == Some("git");
-        self.mentions_text(&joined(step.compared()))
-            || self.mentions_text(&joined(&step.words))
+        lines.each().any(|line| self.mentions_text(line))
             || step.touches.iter().any(|touch| self.mentions_text(&format!("< {}", touch.path)))
             || step.words.iter().skip(1).any(|word| self.may_expand(word, is_git))
     }
@@ -359,10 +366,34 @@ impl CommandRegex {
         if !self.about_pipes {
             return false;
         }
-        let joined: Vec<String> = stages.iter().map(|step| joined(step.compared())).collect();
+        let (mut line, mut starts) = (String::new(), Vec::new());
+        for step in stages {
+            if !starts.is_empty() {
+                line.push_str(" | ");
+            }
+            starts.push(line.len());
+            line.push_str(&joined(step.compared()));
+        }
         // A pattern may begin at any stage.
-        (0..joined.len())
-            .any(|from| joined.get(from..).is_some_and(|stages| self.commands(&stages.join(" | "))))
+        starts.iter().any(|from| line.get(*from..).is_some_and(|line| self.commands(line)))
+    }
+}
+
+/// The words of a step as expressions see them, joined once for all rules.
+pub struct Lines {
+    compared: String,
+    /// None: the same.
+    words: Option<String>,
+}
+
+impl Lines {
+    pub fn of(step: &Step) -> Self {
+        let words = (!step.normal.is_empty()).then(|| joined(&step.words));
+        Lines { compared: joined(step.compared()), words }
+    }
+
+    fn each(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.compared.as_str()).chain(self.words.as_deref())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What each command of a shell text comes to. A part that nobody vouches for decides for all of them.
 
 use super::access::{Access, PathScope};
+use super::command_rule::{CommandRegex, Lines};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
 use super::rule::{Matcher, Reach, Rule};
@@ -95,8 +96,9 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
         absent: access.absent.clone(),
         ..Access::nothing()
     };
+    let lines = Lines::of(step);
     for rule in &scene.policy.deny {
-        match meets(rule, step, &files, false) {
+        match meets(rule, step, &lines, &files, false) {
             Reach::Full => return Ruling::Deny(by_rule(rule, "deny")),
             Reach::Below | Reach::None => {}
         }
@@ -105,10 +107,12 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
         .policy
         .deny
         .iter()
+        // Of the others it is known by now.
+        .filter(|rule| matches!(rule.matcher, Matcher::Files(_)))
         .map(|rule| (rule, false))
         .chain(scene.policy.asks().map(|rule| (rule, true)))
     {
-        match meets(rule, step, &files, asks) {
+        match meets(rule, step, &lines, &files, asks) {
             Reach::Full => return Ruling::Ask(by_rule(rule, "ask")),
             Reach::Below => {
                 let why = format!(
@@ -123,7 +127,7 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
     if let Some(why) = guard(scene, &reads, &writes, false) {
         return Ruling::Ask(why);
     }
-    match allowed(scene, step, &files) {
+    match allowed(scene, step, &lines, &files) {
         Ok(reason) => Ruling::Allow(reason),
         Err(reason) => Ruling::Open(reason),
     }
@@ -146,7 +150,7 @@ fn scopes(step: &Step) -> (Vec<PathScope>, Vec<PathScope>) {
 }
 
 /// How a deny or ask rule meets a step. Any spelling counts, and a broad reading of the rule.
-pub(super) fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Reach {
+pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, asks: bool) -> Reach {
     let yes = match &rule.matcher {
         Matcher::Command(pattern) => {
             rule.names("Bash")
@@ -154,7 +158,7 @@ pub(super) fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Rea
                     || pattern.matches_loosely(&step.words))
         }
         Matcher::Regex(regex) if rule.names("Bash") => {
-            regex.matches_loosely(step) || (asks && regex.mentions(step))
+            regex.matches_loosely(lines) || (asks && regex.mentions_lines(step, lines))
         }
         Matcher::Regex(_) => false,
         Matcher::Files(pattern) => {
@@ -174,21 +178,25 @@ pub(super) fn meets(rule: &Rule, step: &Step, files: &Access, asks: bool) -> Rea
     if yes && !step.words.is_empty() { Reach::Full } else { Reach::None }
 }
 
+fn about_pipes(rules: &[Rule]) -> Vec<(&Rule, &CommandRegex)> {
+    let mut found = Vec::new();
+    for rule in rules {
+        if let Matcher::Regex(regex) = &rule.matcher
+            && regex.is_about_pipes()
+        {
+            found.push((rule, regex));
+        }
+    }
+    found
+}
+
 /// Rules that speak of whole pipelines.
 fn judge_pipes(scene: Scene<'_>, commands: &Commands) -> Vec<Ruling> {
-    let regexes = |rules: &'_ [Rule]| -> Vec<(Rule, super::command_rule::CommandRegex)> {
-        rules
-            .iter()
-            .filter_map(|rule| match &rule.matcher {
-                Matcher::Regex(regex) if regex.is_about_pipes() => {
-                    Some((rule.clone(), regex.clone()))
-                }
-                _ => None,
-            })
-            .collect()
-    };
-    let (deny, ask) = (regexes(&scene.policy.deny), regexes(&scene.policy.ask));
     let mut rulings = Vec::new();
+    if commands.pipes.is_empty() {
+        return rulings;
+    }
+    let (deny, ask) = (about_pipes(&scene.policy.deny), about_pipes(&scene.policy.ask));
     if deny.is_empty() && ask.is_empty() {
         return rulings;
     }

@@ -1,6 +1,7 @@
 //! Who vouches for a command: a rule that spells it out, a proof that it only reads, or the mode.
 
 use super::access::Access;
+use super::command_rule::Lines;
 use super::commands::{Act, Effect, Step, Touch};
 use super::decide::{By, Reason, Scene, by_rule, reason};
 use super::mode::Mode;
@@ -14,9 +15,14 @@ use super::strays::{is_message, stray};
 const EDITORS: [&str; 7] = ["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"];
 
 /// Who vouches for it, or why nobody does.
-pub(super) fn allowed(scene: Scene<'_>, step: &Step, files: &Access) -> Result<Reason, Reason> {
+pub(super) fn allowed(
+    scene: Scene<'_>,
+    step: &Step,
+    lines: &Lines,
+    files: &Access,
+) -> Result<Reason, Reason> {
     let open = |why: String| reason(By::Default, why);
-    let rule = voucher(scene, step);
+    let rule = voucher(scene, step, lines);
     let exact = rule.is_some_and(|rule| match &rule.matcher {
         Matcher::Command(pattern) => pattern.is_exact(),
         _ => false,
@@ -36,7 +42,7 @@ pub(super) fn allowed(scene: Scene<'_>, step: &Step, files: &Access) -> Result<R
         return Err(open(why));
     }
     let edits = is_accepted_edit(scene, step);
-    let by = vouched_by(scene, step, rule, edits, files)?;
+    let by = vouched_by(scene, step, rule, edits, |rule| meets(rule, step, lines, files, true))?;
     for touch in &step.touches {
         covered(scene, touch, rule.is_some(), exact, edits).map_err(open)?;
     }
@@ -47,10 +53,10 @@ pub(super) fn allowed(scene: Scene<'_>, step: &Step, files: &Access) -> Result<R
 }
 
 /// A person's rule before one that ships.
-fn voucher<'a>(scene: Scene<'a>, step: &Step) -> Option<&'a Rule> {
+fn voucher<'a>(scene: Scene<'a>, step: &Step, lines: &Lines) -> Option<&'a Rule> {
     let of = |shipped: bool| {
         let rules = scene.policy.allow.iter().filter(move |rule| is_shipped(rule) == shipped);
-        rules.into_iter().find(|rule| vouches(rule, step))
+        rules.into_iter().find(|rule| vouches(rule, step, lines))
     };
     of(false).or_else(|| of(true))
 }
@@ -65,13 +71,13 @@ fn vouched_by(
     step: &Step,
     rule: Option<&Rule>,
     edits: bool,
-    files: &Access,
+    meets: impl Fn(&Rule) -> Reach,
 ) -> Result<Reason, Reason> {
     let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
     if let Some(rule) = rule.filter(|rule| !is_shipped(rule)) {
         return Ok(by_rule(rule, "allow"));
     }
-    if step.words.is_empty() && proved {
+    if proved && is_shells_own(step) {
         return Ok(reason(By::Default, "it runs no program"));
     }
     if step.transparent {
@@ -80,8 +86,7 @@ fn vouched_by(
     if edits {
         return Ok(reason(By::Mode, "edits inside the workspace are accepted"));
     }
-    let asks = |rule: &&Rule| meets(rule, step, files, true) == Reach::Full;
-    if let Some(rule) = scene.policy.shipped_asks().find(asks) {
+    if let Some(rule) = scene.policy.shipped_asks().find(|rule| meets(rule) == Reach::Full) {
         return Err(by_rule(rule, "ask"));
     }
     match rule {
@@ -100,6 +105,15 @@ fn is_accepted_edit(scene: Scene<'_>, step: &Step) -> bool {
         && program.is_some_and(|name| EDITORS.contains(&name))
 }
 
+/// Words of the shell's language that are commands only by their form. What they read is judged all the same.
+const SHELLS_OWN: &[&str] =
+    &["[", "[[", "test", ":", "true", "false", "read", "set", "break", "continue", "exit"];
+
+fn is_shells_own(step: &Step) -> bool {
+    let name = step.compared().first().map(Word::literal);
+    name.is_none_or(|name| name.is_some_and(|name| SHELLS_OWN.contains(&name)))
+}
+
 fn unproved(step: &Step) -> String {
     match (&step.effect, step.cautions.first()) {
         (_, Some(caution)) => caution.why.clone(),
@@ -110,7 +124,7 @@ fn unproved(step: &Step) -> String {
 }
 
 /// A rule vouches for the words it spells out, and for further ones that are known and not suspicious.
-fn vouches(rule: &Rule, step: &Step) -> bool {
+fn vouches(rule: &Rule, step: &Step, lines: &Lines) -> bool {
     if !rule.names("Bash") || !still_holds(rule, step) {
         return false;
     }
@@ -126,8 +140,10 @@ fn vouches(rule: &Rule, step: &Step) -> bool {
             pattern.matches(step.compared()) && literal && (vouched || pattern.is_exact())
         }
         Matcher::Regex(regex) => {
-            let certain = proved || regex.names_program(step);
-            regex.matches(step) && literal && certain && step.cautions.is_empty()
+            literal
+                && step.cautions.is_empty()
+                && regex.matches_lines(lines)
+                && (proved || regex.names_program(step))
         }
         Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) => false,
     }

@@ -18,9 +18,12 @@ struct Careful {
     words: &'static [&'static str],
     /// Operands that begin so.
     begins: &'static [&'static str],
+    /// Options that only look like the beginning of one of `long`.
+    fine: &'static [&'static str],
 }
 
-const PLAIN: Careful = Careful { names: &[], letters: "", long: &[], words: &[], begins: &[] };
+const PLAIN: Careful =
+    Careful { names: &[], letters: "", long: &[], words: &[], begins: &[], fine: &[] };
 
 static PROGRAMS: &[Careful] = &[
     Careful {
@@ -133,6 +136,7 @@ static PROGRAMS: &[Careful] = &[
             "lockfile-path",
         ],
         begins: &["+"],
+        fine: &["target"],
         ..PLAIN
     },
     Careful {
@@ -421,7 +425,9 @@ impl Careful {
     fn is_careful(&self, text: &str, bundled: bool) -> bool {
         let begins = |option: &str| {
             let name = option.split('=').next().unwrap_or(option);
-            !name.is_empty() && self.long.iter().any(|long| long.starts_with(name))
+            !name.is_empty()
+                && !self.fine.contains(&name)
+                && self.long.iter().any(|long| long.starts_with(name))
         };
         match text.strip_prefix('-') {
             Some(option) => match option.strip_prefix('-') {

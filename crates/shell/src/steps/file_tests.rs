@@ -16,16 +16,26 @@ pub(super) fn single(words: &[Word]) -> Found {
         [Word::Literal(not), rest @ ..] if not == "!" && !rest.is_empty() => (1, rest),
         _ => (0, words),
     };
-    if let Some(at) = words.iter().position(|word| !is_one_word(word)) {
+    let several = |(at, word): (usize, &Word)| match word {
+        // Whatever it matches is no operator, and the question stays one about files.
+        Word::Glob(pattern) => !(at == 1 && words.len() == 2 && options::cannot_be_option(pattern)),
+        _ => !is_one_word(word),
+    };
+    if let Some(at) = words.iter().enumerate().position(several) {
         return Err(Miss::at(at + before, "a word that can be several"));
     }
     let found = match words {
         [] | [_] => Ok(Vec::new()),
         [operator, operand] => match operator.literal() {
+            Some(operator) if matches!(operand, Word::Glob(_)) && !is_file_operator(operator) => {
+                Err(Miss::at(1, "a word that can be several"))
+            }
             Some(operator) => unary(operator, operand),
             None => Err("its operator is not known".into()),
         },
         [left, operator, right] => match operator.literal() {
+            // Unlike `[[`, it takes numbers and evaluates nothing.
+            Some("-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") => Ok(Vec::new()),
             Some(operator) => binary(left, operator, right),
             None => Err("its operator is not known".into()),
         },
@@ -84,7 +94,8 @@ fn file(word: &Word) -> Result<Touch, Miss> {
                 content: None,
             })
         }
-        _ => Err("it is not known which file it asks about".into()),
+        Word::Glob(pattern) => Ok(super::judge::touch(Act::Read)(options::glob(&pattern)?)),
+        Word::Dynamic { .. } => Err("it is not known which file it asks about".into()),
     }
 }
 

@@ -84,7 +84,13 @@ struct Found<'a> {
     /// The place of `-exec`, and the command behind it.
     starts: Vec<(usize, &'a [Word])>,
     misses: Vec<Miss>,
+    /// All it finds are plain files below one folder: then the folder.
+    plain: Option<String>,
 }
+
+/// Programs that read the files they are given, and write none.
+const READERS: &[&str] =
+    &["cat", "head", "tail", "wc", "grep", "ls", "stat", "file", "md5sum", "sha256sum", "du", "nl"];
 
 impl Walk {
     pub(super) fn find(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
@@ -92,10 +98,15 @@ impl Walk {
         let variants = self.bindings.variants(words);
         let mut verdict = Verdict::default();
         for variant in &variants {
-            verdict.join(judge(&read(variant)));
+            verdict.join(judge(variant, &read(variant)));
         }
         self.change(index, |step| verdict.apply(step));
-        for (at, command) in read(words).starts {
+        let found = read(words);
+        for (at, command) in found.starts.clone() {
+            if let Some(folder) = found.shown_by(words, at, command) {
+                self.shows(index, command, folder, redirects);
+                continue;
+            }
             let mut command = command.to_vec();
             replace(&mut command, "{}", "a file find has found");
             let option = words.get(at).and_then(Word::literal).unwrap_or_default();
@@ -107,11 +118,29 @@ impl Walk {
             });
         }
     }
+
+    /// The command reads plain files below the folder, each by a name that begins with the folder's.
+    fn shows(&mut self, index: usize, command: &[Word], folder: &str, redirects: &[Redirect]) {
+        let file = |word: &Word| match word.literal() {
+            Some("{}") => Word::Literal(folder.to_owned()),
+            _ => word.clone(),
+        };
+        let command: Vec<Word> = command.iter().map(file).collect();
+        let (inner, below) = (self.steps.len(), options::written(folder));
+        self.enter(index, &command, redirects);
+        self.change(inner, |step| {
+            for touch in step.touches.iter_mut().filter(|touch| touch.path == below) {
+                touch.kind = TouchKind::Tree;
+            }
+        });
+    }
 }
 
-fn judge(found: &Found) -> Verdict {
+fn judge(words: &[Word], found: &Found) -> Verdict {
     let mut verdict = Verdict::reads(found.touches.clone());
-    let started = found.starts.iter().map(|(at, _)| Miss::at(*at, "find starts a command"));
+    let starts =
+        found.starts.iter().filter(|(at, command)| found.shown_by(words, *at, command).is_none());
+    let started = starts.map(|(at, _)| Miss::at(*at, "find starts a command"));
     for miss in found.misses.iter().cloned().chain(started) {
         verdict.effect = Effect::Unknown(format!("find: {}", miss.why));
         verdict.cautions.push(Caution { why: miss.why, word: miss.word });
@@ -120,7 +149,7 @@ fn judge(found: &Found) -> Verdict {
 }
 
 fn read(words: &[Word]) -> Found<'_> {
-    let mut found = Found::default();
+    let mut found = Found { plain: plain_below(words), ..Found::default() };
     let mut at = 1;
     while matches!(words.get(at).and_then(Word::literal), Some("-H" | "-P")) {
         at += 1;
@@ -155,7 +184,36 @@ fn read(words: &[Word]) -> Found<'_> {
     found
 }
 
+/// `find DIR -type f …` without a word that makes the test count for a part only.
+fn plain_below(words: &[Word]) -> Option<String> {
+    let texts: Vec<&str> = words.iter().map(Word::literal).collect::<Option<_>>()?;
+    let typed = texts.windows(2).any(|pair| matches!(pair, ["-type", "f"]));
+    let branches = ["-o", "-or", "-not", "!", "(", ")", ",", "-H", "-L", "-P", "-follow"];
+    let before = texts.iter().skip(1).position(|text| text.starts_with('-')).unwrap_or(0);
+    let folder = match (before, texts.get(1)) {
+        (0, _) => ".",
+        (1, Some(folder)) => folder,
+        _ => return None,
+    };
+    let first_type = texts.iter().position(|text| *text == "-type")?;
+    let first_start = texts.iter().position(|text| text.starts_with("-exec"))?;
+    let fine =
+        typed && first_type < first_start && !texts.iter().any(|text| branches.contains(text));
+    (fine && !folder.contains(crate::options::HOME)).then(|| folder.to_owned())
+}
+
 impl Found<'_> {
+    /// The folder, where the command only reads what is found below it.
+    fn shown_by(&self, words: &[Word], at: usize, command: &[Word]) -> Option<&str> {
+        let option = words.get(at).and_then(Word::literal);
+        let name = command.first().and_then(Word::literal)?;
+        let known = |word: &Word| word.literal().is_some_and(|w| w == "{}" || !w.contains("{}"));
+        let last = command.last().and_then(Word::literal) == Some("{}");
+        let once = command.iter().filter(|word| word.literal() == Some("{}")).count() == 1;
+        let fine = option == Some("-exec") && READERS.contains(&name) && last && once;
+        self.plain.as_deref().filter(|_| fine && command.iter().all(known))
+    }
+
     /// Where it looks. Gives the place of what follows.
     fn folders(&mut self, words: &[Word], from: usize) -> usize {
         let is_path = |word: &Word| match word {

@@ -2,9 +2,9 @@
 
 use super::careful;
 use super::judge::{Verdict, touch};
-use super::table_more_git;
+use super::{table_more_git, table_refs};
 use crate::options::{self, Miss, Named, Parsed};
-use crate::table;
+use crate::table::{self, Operands};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Act, Caution, Effect, TouchKind};
 
@@ -98,11 +98,9 @@ fn subcommand(words: &[Word]) -> Verdict {
     let literal: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
     let fixed = matches!(
         (sub, literal.as_deref()),
-        ("--version", Some([]))
-            | ("stash" | "worktree", Some(["list"]))
-            | ("remote", Some([] | ["-v"] | ["--verbose"] | ["get-url", _]))
+        ("--version" | "version", Some([])) | ("remote", Some(["get-url", _]))
     );
-    if fixed {
+    if fixed || is_reading_form(words.get(1..).unwrap_or_default()) {
         return Verdict { git: true, ..Verdict::reads(Vec::new()) };
     }
     let Some(program) = table::git(sub).or_else(|| table_more_git::git(sub)) else {
@@ -115,6 +113,41 @@ fn subcommand(words: &[Word]) -> Verdict {
             ..Verdict::reads(named.into_iter().map(touch(Act::Read)).collect())
         },
         Err(miss) => Verdict::miss(&format!("git {sub}"), miss, 2),
+    }
+}
+
+/// One of the forms in which a subcommand only shows something.
+fn is_reading_form(words: &[Word]) -> bool {
+    let begins = |form: &[&str]| {
+        let mut both = form.iter().enumerate();
+        both.all(|(at, word)| words.get(at).and_then(Word::literal) == Some(*word))
+    };
+    table_refs::FORMS.iter().filter(|(form, _)| begins(form)).any(|(form, program)| {
+        let rest = words.get(form.len()..).unwrap_or_default();
+        Parsed::read(program, rest).is_ok_and(|parsed| {
+            let operands = parsed.operands.as_slice();
+            let fits = |word: &Word| match program.operands {
+                Operands::Fit(value) => word.literal().is_some_and(|word| value.fits(word)),
+                _ => false,
+            };
+            let asks = match program.name {
+                "config" => is_question(&parsed),
+                _ => true,
+            };
+            asks && operands.len() <= program.most && operands.iter().all(|(_, word)| fits(word))
+        })
+    })
+}
+
+/// `git config` that only asks. A name with a dot is a name; other words are what it should do.
+fn is_question(parsed: &Parsed) -> bool {
+    let gets = parsed.has(&["--get", "--get-all", "--get-regexp"]);
+    let lists = parsed.has(&["-l", "--list"]);
+    match parsed.operands.as_slice() {
+        [] => lists,
+        [(_, Word::Literal(name))] => gets || !lists && name.contains('.'),
+        [_, _] => gets && !lists,
+        _ => false,
     }
 }
 
@@ -140,6 +173,18 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
                 return Err(Miss::at(*at, "without --list it is a name to make"));
             }
             literals(operands)?;
+        }
+        "for-each-ref" | "show-ref" | "symbolic-ref" | "name-rev" | "count-objects"
+        | "check-ignore" | "check-attr" | "diff-tree" => literals(operands)?,
+        "var" => {
+            literals(operands)?;
+            let fits = |word: &Word| match parsed.program.operands {
+                Operands::Fit(value) => word.literal().is_some_and(|word| value.fits(word)),
+                _ => false,
+            };
+            if operands.is_empty() || !operands.iter().all(|(_, word)| fits(word)) {
+                return Err("it is not known which variable it shows".into());
+            }
         }
         "status" | "ls-files" | "rev-parse" | "describe" | "shortlog" | "ls-tree"
         | "merge-base" | "rev-list" | "reflog" => literals(operands)?,

@@ -131,6 +131,9 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
         _ => {}
     }
     if let Some(program) = table::program(name).or_else(|| table_more::program(name)) {
+        if let Some(verdict) = printed(name, program, rest) {
+            return verdict;
+        }
         let held = operands(name, rest);
         return match options::check(program, held.as_deref().unwrap_or(rest)) {
             Ok(named) if name == "diff" => Verdict::reads(compared(named)),
@@ -139,6 +142,33 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
         };
     }
     writers::judge(name, rest).unwrap_or_else(|| careful::judge(name, words))
+}
+
+/// Programs that print their operands and open none of them.
+const PRINTERS: &[&str] = &["basename", "dirname", "printf"];
+
+/// Of what they print only the options must be known; a pattern tells names. None: it is judged like all the others.
+fn printed(name: &str, program: &table::Program, words: &[Word]) -> Option<Verdict> {
+    let is_open = |word: &&Word| match word {
+        Word::Literal(_) => false,
+        // A name that it matches could be an option.
+        Word::Glob(pattern) => name == "printf" || options::cannot_be_option(pattern),
+        Word::Dynamic { .. } => name != "printf" && options::is_one_word(word),
+    };
+    let from = usize::from(name == "printf");
+    let (first, rest) = words.split_at_checked(from)?;
+    if !PRINTERS.contains(&name) || !rest.iter().any(|word| is_open(&word)) {
+        return None;
+    }
+    let mut kept = first.to_vec();
+    kept.extend(rest.iter().filter(|word| !is_open(word)).cloned());
+    let mut named = options::check(program, &kept).ok()?;
+    for word in rest {
+        if let Word::Glob(pattern) = word {
+            named.push(options::glob(pattern).ok()?);
+        }
+    }
+    Some(Verdict::reads(named.into_iter().map(touch(Act::Read)).collect()))
 }
 
 /// Of two folders diff reads the files, and follows links.

@@ -7,9 +7,49 @@ use ostler_core::permission::{Act, TouchKind};
 
 /// Programs that print their version and end.
 const VERSIONED: &[&str] = &[
-    "node", "npm", "cargo", "rustc", "rustup", "ruby", "perl", "php", "deno", "bun", "gcc", "g++",
-    "clang", "make", "cmake", "docker", "kubectl", "uv", "java", "javac", "lua", "rustfmt", "jq",
-    "curl", "wget", "rsync", "tsc", "sqlite3", "psql", "ninja", "zsh", "tar", "rg", "sed", "grep",
+    "node",
+    "npm",
+    "cargo",
+    "rustc",
+    "rustup",
+    "ruby",
+    "perl",
+    "php",
+    "deno",
+    "bun",
+    "gcc",
+    "g++",
+    "clang",
+    "make",
+    "cmake",
+    "docker",
+    "kubectl",
+    "uv",
+    "java",
+    "javac",
+    "lua",
+    "rustfmt",
+    "jq",
+    "curl",
+    "wget",
+    "rsync",
+    "tsc",
+    "sqlite3",
+    "psql",
+    "ninja",
+    "zsh",
+    "tar",
+    "rg",
+    "sed",
+    "grep",
+    "gh",
+    "ruff",
+    "mypy",
+    "redis-server",
+    "redis-cli",
+    "awk",
+    "find",
+    "split",
 ];
 
 /// `python3 --version` and its like, with nothing else on the line.
@@ -17,13 +57,22 @@ pub(super) fn version(name: &str, words: &[Word]) -> Option<Verdict> {
     let [Word::Literal(only)] = words else { return None };
     let known = match name {
         "go" => only == "version",
-        "java" => matches!(only.as_str(), "--version" | "-version"),
+        "java" | "javac" => matches!(only.as_str(), "--version" | "-version"),
+        "ffmpeg" | "ffprobe" => only == "-version",
+        "cargo" | "rustc" => matches!(only.as_str(), "--version" | "-V" | "-vV"),
+        "node" | "npm" | "ruby" | "perl" | "php" => matches!(only.as_str(), "--version" | "-v"),
         _ if is_python(name, "python") || is_python(name, "pip") => {
             matches!(only.as_str(), "--version" | "-V")
         }
+        _ if is_in_a_table(name) => matches!(only.as_str(), "--version" | "--help"),
         _ => VERSIONED.contains(&name) && only == "--version",
     };
     known.then(|| Verdict::reads(Vec::new()))
+}
+
+/// Programs without an option that writes or runs; what they do not know they refuse.
+fn is_in_a_table(name: &str) -> bool {
+    crate::table::program(name).is_some() || super::table_more::program(name).is_some()
 }
 
 /// `python`, `python3`, `python3.12`.
@@ -86,18 +135,20 @@ fn awk_only_prints(program: &str) -> Result<(), String> {
     if !program.contains('>') || !program.contains("print") {
         return Ok(());
     }
-    // To print, or to compare? Where nothing is quoted or commented out, the braces tell.
+    // To print, or to compare? The braces tell, where strings are all that is quoted.
     let mut depth = 0_usize;
-    let mut inside = false;
+    let (mut inside, mut quoted) = (false, false);
     for c in program.chars() {
         match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
             '{' => depth += 1,
             '}' => depth = depth.saturating_sub(1),
             '>' => inside |= depth > 0,
             _ => {}
         }
     }
-    match inside || program.contains(['"', '/', '\\', '#']) {
+    match inside || quoted || program.contains(['/', '\\', '#']) {
         true => Err("a program of awk with > can write a file".into()),
         false => Ok(()),
     }

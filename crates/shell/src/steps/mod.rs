@@ -7,6 +7,7 @@ mod assign;
 mod builtins;
 mod careful;
 mod compound;
+mod constants;
 mod file_tests;
 mod find;
 mod git;
@@ -20,8 +21,10 @@ mod ruin;
 mod sed;
 mod shadow;
 mod suspects;
+mod table_again;
 mod table_more;
 mod table_more_git;
+mod table_refs;
 mod tape;
 mod walk;
 mod words;
@@ -74,6 +77,9 @@ pub fn steps_of(text: &str, script: &Script) -> Commands {
     walk.finish(text)
 }
 
+#[cfg(test)]
+#[path = "constant_tests.rs"]
+mod constant_tests;
 #[cfg(test)]
 #[path = "hand.rs"]
 mod hand;

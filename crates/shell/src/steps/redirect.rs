@@ -3,7 +3,7 @@
 use super::ruin;
 use super::walk::Walk;
 use crate::options::{self, HOME};
-use ostler_core::permission::script::{Redirect, RedirectKind, Word};
+use ostler_core::permission::script::{Part, Redirect, RedirectKind, Word};
 use ostler_core::permission::{Act, Effect, Touch, TouchKind};
 
 impl Walk {
@@ -11,10 +11,31 @@ impl Walk {
         for redirect in redirects {
             self.descend(std::slice::from_ref(&redirect.target), index);
             for variant in self.bindings.variants(std::slice::from_ref(&redirect.target)) {
-                if let Some(target) = variant.first() {
-                    self.redirect(index, redirect, target);
+                let Some(target) = variant.first() else { continue };
+                match (&redirect.target, target) {
+                    // A pipe from what is a step of its own.
+                    (Word::Dynamic { parts, .. }, _) if is_pipe(redirect, parts) => {}
+                    // A loop over a pattern: one file at a time.
+                    (Word::Dynamic { .. }, Word::Glob(pattern)) => {
+                        self.each(index, redirect, pattern)
+                    }
+                    _ => self.redirect(index, redirect, target),
                 }
             }
+        }
+    }
+
+    /// Reads a file that a pattern has matched.
+    fn each(&mut self, index: usize, redirect: &Redirect, pattern: &str) {
+        let own = redirect.kind == RedirectKind::Read && matches!(redirect.fd, None | Some(0));
+        match options::glob(pattern).ok().filter(|_| own) {
+            Some(named) => self.change(index, |step| {
+                step.touches.push(super::judge::touch(Act::Read)(named));
+                if step.effect == Effect::Nothing {
+                    step.effect = Effect::Reads;
+                }
+            }),
+            None => self.unknown(index, format!("it redirects to {pattern}"), None),
         }
     }
 
@@ -90,4 +111,11 @@ impl Walk {
             }
         });
     }
+}
+
+/// `< <(…)`
+fn is_pipe(redirect: &Redirect, parts: &[Part]) -> bool {
+    redirect.kind == RedirectKind::Read
+        && matches!(redirect.fd, None | Some(0))
+        && matches!(parts, [Part::Process(_)])
 }

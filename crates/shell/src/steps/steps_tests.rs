@@ -1,7 +1,7 @@
 //! Texts and the steps they become, and the examples of the tables.
 
 use super::hand::shown;
-use super::{steps, table_more, table_more_git, writers};
+use super::{steps, table_more, table_more_git, table_refs, writers};
 use crate::{table, table_git};
 use ostler_core::permission::{Effect, Position};
 
@@ -17,6 +17,10 @@ fn check(table: &[(&str, &[&str])]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+fn forms() -> impl Iterator<Item = &'static table::Program> {
+    table_refs::FORMS.iter().map(|(_, program)| program)
+}
+
 #[test]
 fn examples_hold() {
     let mut wrong = Vec::new();
@@ -26,7 +30,7 @@ fn examples_hold() {
             wrong.push(format!("{text:?} should only read: {:?}", shown(&steps(text))));
         }
     }
-    for program in table_more::programs().chain(table_more_git::SUBCOMMANDS) {
+    for program in table_more::programs().chain(table_more_git::subcommands()).chain(forms()) {
         assert!(!program.matches.is_empty() && !program.misses.is_empty(), "{}", program.name);
         for text in program.matches.iter().filter(|text| !steps(text).only_reads()) {
             wrong.push(format!("{text:?} should only read: {:?}", shown(&steps(text))));
@@ -68,6 +72,7 @@ const KNOWN_HERE: &[&str] = &[
     "cut -f1 *",
     "git -C x status",
     "git -P diff",
+    "printf '%s' *",
 ];
 
 #[test]

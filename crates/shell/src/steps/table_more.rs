@@ -45,7 +45,7 @@ static BARES: [Program; 8] = bare![
 ];
 
 pub(super) fn programs() -> impl Iterator<Item = &'static Program> {
-    PROGRAMS.iter().chain(&SUMS).chain(&BARES)
+    PROGRAMS.iter().chain(super::table_again::PROGRAMS).chain(&SUMS).chain(&BARES)
 }
 
 static PROGRAMS: &[Program] = &[

@@ -3,14 +3,40 @@
 use crate::table::{BARE, Count, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
 
-const ANY: Operands = Operands::Fit(Value::Any);
-const WHEN: Value = Value::OneOf(&["always", "never", "auto"]);
+pub(super) const ANY: Operands = Operands::Fit(Value::Any);
+pub(super) const WHEN: Value = Value::OneOf(&["always", "never", "auto"]);
 
 pub(super) fn git(name: &str) -> Option<&'static Program> {
-    SUBCOMMANDS.iter().find(|program| program.name == name)
+    subcommands().find(|program| program.name == name)
 }
 
-pub(super) static SUBCOMMANDS: &[Program] = &[
+pub(super) fn subcommands() -> impl Iterator<Item = &'static Program> {
+    SUBCOMMANDS.iter().chain(super::table_refs::SUBCOMMANDS)
+}
+
+/// What refs can be sorted by. A signature would be checked by the program that the configuration names.
+pub(super) const KEY: Value = Value::OneOf(&[
+    "refname",
+    "-refname",
+    "version:refname",
+    "-version:refname",
+    "v:refname",
+    "-v:refname",
+    "committerdate",
+    "-committerdate",
+    "creatordate",
+    "-creatordate",
+    "authordate",
+    "-authordate",
+    "taggerdate",
+    "-taggerdate",
+    "objectname",
+    "objectsize",
+    "-objectsize",
+    "authorname",
+]);
+
+static SUBCOMMANDS: &[Program] = &[
     Program {
         name: "branch",
         short: "alrvi",
@@ -30,7 +56,8 @@ pub(super) static SUBCOMMANDS: &[Program] = &[
             ("merged", Maybe, Value::Any),
             ("no-merged", Maybe, Value::Any),
             ("points-at", Always, Value::Any),
-            ("sort", Glued, Value::Any),
+            ("sort", Glued, KEY),
+            ("format", Glued, Value::RefFormat),
             ("color", Maybe, WHEN),
         ],
         operands: ANY,
@@ -42,6 +69,7 @@ pub(super) static SUBCOMMANDS: &[Program] = &[
             "git branch --show-current",
             "git branch --contains HEAD",
             "git branch --merged main",
+            "git branch --format='%(refname:short)'",
         ],
         misses: &[
             "git branch x",
@@ -52,6 +80,7 @@ pub(super) static SUBCOMMANDS: &[Program] = &[
             "git branch --edit-description",
             "git branch --format='%(signature)'",
             "git branch -f x",
+            "git branch --sort=signature",
         ],
         ..BARE
     },
@@ -64,7 +93,8 @@ pub(super) static SUBCOMMANDS: &[Program] = &[
             ("contains", Always, Value::Any),
             ("merged", Maybe, Value::Any),
             ("points-at", Always, Value::Any),
-            ("sort", Glued, Value::Any),
+            ("sort", Glued, KEY),
+            ("format", Glued, Value::RefFormat),
         ],
         operands: ANY,
         matches: &["git tag", "git tag -l 'v*'", "git tag --sort=-creatordate", "git tag -n3"],

@@ -85,17 +85,21 @@ impl Walk {
     }
 
     pub(super) fn script(&mut self, script: &Script, at: At) {
+        let held = self.bindings.count();
         for item in &script.items {
             if item.background {
                 let position = match at.position {
                     Position::Plain => Position::Background,
                     other => other,
                 };
+                let held = self.bindings.count();
                 self.apart(|walk| walk.item(item, at.position(position)));
+                self.bindings.forget(held);
             } else {
                 self.item(item, at);
             }
         }
+        self.bindings.forget(held);
     }
 
     /// Runs in a shell of its own: it changes folder for itself only.
@@ -108,6 +112,7 @@ impl Walk {
     fn item(&mut self, item: &Item, at: At) {
         let before = self.folder.clone();
         self.pipeline(&item.first, at);
+        self.keep_constant(&item.first);
         let after_first = self.folder.clone();
         for (index, (join, pipeline)) in item.rest.iter().enumerate() {
             if *join == Join::And {
@@ -194,14 +199,20 @@ impl Walk {
     }
 
     fn simple(&mut self, command: &Command, at: At) {
-        let index = self.push(command.words.clone(), at);
-        self.descend(&command.words, index);
-        self.assignments(index, &command.assignments, command.words.first());
-        if !command.words.is_empty() {
-            self.run(index, &command.words, &command.redirects);
-            self.judge_variables(index);
+        let folded = super::constants::folded(&command.words);
+        let spelled = self.spelled(&folded).filter(|_| command.assignments.is_empty());
+        for (place, words) in spelled.unwrap_or_else(|| vec![folded]).into_iter().enumerate() {
+            let index = self.push(words.clone(), at);
+            if place == 0 {
+                self.descend(&command.words, index);
+                self.assignments(index, &command.assignments, words.first());
+            }
+            if !words.is_empty() {
+                self.run(index, &words, &command.redirects);
+                self.judge_variables(index);
+            }
+            self.redirects(index, &command.redirects);
         }
-        self.redirects(index, &command.redirects);
     }
 
     pub(super) fn change(&mut self, index: usize, change: impl FnOnce(&mut Step)) {

@@ -31,7 +31,7 @@ const SETTERS: &[&str] = &[
     "command",
 ];
 
-/// Loop variables whose values are known.
+/// Variables whose values are known: those of loops, and those that one assignment sets.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     /// Names that stand once in the text but for their uses.
@@ -40,10 +40,10 @@ pub(super) struct Bindings {
 }
 
 impl Bindings {
-    /// Looks for names that are set by one `for` and by nothing else: they may stand in the text with a `$` before
+    /// Looks for names that are set once and by nothing else: they may stand in the text with a `$` before
     /// them, and once without.
     pub(super) fn of(text: &str) -> Self {
-        if !text.contains("for") || text.len() > 10_000 {
+        if !(text.contains("for") || text.contains('=')) || text.len() > 10_000 {
             return Bindings::default();
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -54,7 +54,10 @@ impl Bindings {
                 (None, true) => start = Some(at),
                 (Some(from), false) => {
                     let before = text.get(..from).unwrap_or_default();
-                    let used = before.ends_with('$') || before.ends_with("${");
+                    let after = text.get(at..).unwrap_or_default();
+                    let used = before.ends_with('$')
+                        || before.ends_with("${")
+                        || at == from + 1 && is_option(before, after);
                     bare.extend(text.get(from..at).filter(|_| !used));
                     start = None;
                 }
@@ -79,8 +82,10 @@ impl Bindings {
             Word::Glob(_) => true,
             Word::Dynamic { .. } => false,
         };
+        // `_`, `RANDOM` and their like do not keep what they are given.
+        let keeps = variable.contains(|c: char| c.is_ascii_lowercase());
         let values = values.filter(|values| {
-            values.iter().all(known) && self.names.iter().any(|name| name == variable)
+            keeps && values.iter().all(known) && self.names.iter().any(|name| name == variable)
         });
         self.held.push(values.map(|values| (variable.to_owned(), values.to_vec())));
         values.is_some()
@@ -88,6 +93,28 @@ impl Bindings {
 
     pub(super) fn leave(&mut self) {
         self.held.pop();
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.held.len()
+    }
+
+    /// What was entered since there were so many.
+    pub(super) fn forget(&mut self, count: usize) {
+        self.held.truncate(count);
+    }
+
+    /// Nothing but variables with known values keeps the word from being known.
+    pub(super) fn holds(&self, word: &Word) -> bool {
+        let known = |part: &Part| match part {
+            Part::Literal(_) => true,
+            Part::Parameter { name, form: Form::Value, .. } => self.values(name).is_some(),
+            _ => false,
+        };
+        match word {
+            Word::Dynamic { parts, .. } => parts.iter().all(known),
+            _ => true,
+        }
     }
 
     fn values(&self, name: &str) -> Option<&[Word]> {
@@ -126,6 +153,12 @@ impl Bindings {
         let variant = |choice: &Vec<_>| words.iter().map(|word| resolve(word, choice)).collect();
         chosen.iter().map(variant).collect()
     }
+}
+
+/// `-f` between blanks: no place where a variable could be set, for what evaluates names is a doubt of its own.
+fn is_option(before: &str, after: &str) -> bool {
+    let dashed = before.strip_suffix('-').is_some_and(|before| before.ends_with([' ', '\t']));
+    dashed && after.starts_with([' ', '\t'])
 }
 
 /// A word that is known after all: the home folder, the working directory, or a loop variable stands in it.

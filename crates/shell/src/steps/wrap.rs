@@ -161,12 +161,35 @@ impl Walk {
         if inner.is_empty() {
             inner.push(Word::Literal("echo".into()));
         }
+        if prints(&inner) && !words.iter().take(start).any(asks_or_reads) {
+            // Whatever the words are, they are only printed.
+            self.change(index, |step| {
+                step.effect = Effect::Nothing;
+                step.transparent = true;
+            });
+            return self.enter(index, &inner, redirects);
+        }
         match mark {
             Some(mark) => replace(&mut inner, &mark, "a word xargs reads"),
             None => inner.push(from_outside("the words xargs reads")),
         }
         self.enter(index, &inner, redirects);
     }
+}
+
+/// A program that prints its words and has no option that does more.
+fn prints(command: &[Word]) -> bool {
+    let name = command.first().and_then(Word::literal);
+    matches!(name, Some("echo" | "basename" | "dirname"))
+        && command.iter().all(|word| word.literal().is_some())
+}
+
+/// Options of xargs that name a file or talk to a terminal.
+fn asks_or_reads(word: &Word) -> bool {
+    word.literal().is_none_or(|text| match text.strip_prefix("--") {
+        Some(long) => !matches!(long, "null" | "no-run-if-empty" | "verbose"),
+        None => text.starts_with('-') && text.contains(['a', 'p', 'o']),
+    })
 }
 
 /// Words that hold the mark are not known.
