@@ -1,5 +1,7 @@
 //! Command rules as tables: what they say, and what they must not be taken to say.
 
+use super::super::command_regex::CommandRegex;
+use super::super::rule::RuleError;
 use super::*;
 use proptest::prelude::*;
 
@@ -7,8 +9,6 @@ fn words(line: &str) -> Vec<Word> {
     line.split(' ').map(|word| Word::Literal(word.replace('_', " "))).collect()
 }
 
-fn step(line: &str) -> Step {
-    Step { words: words(line), ..Step::default() }
 }
 
 /// `_` stands for a blank inside a word.
@@ -81,52 +81,6 @@ fn loosely() {
             assert!(!pattern.matches_loosely(&words(line)), "{text} should not meet {line}");
         }
     }
-}
-
-#[test]
-fn regexes_speak_from_the_program_on_and_of_whole_words() {
-    let table: &[(&str, &[&str], &[&str])] = &[
-        ("sudo", &["sudo", "sudo id"], &["echo sudo", "sudoedit x", "visudo", "pseudo"]),
-        ("rm -rf /", &["rm -rf /", "rm -rf / x"], &["rm -rf /tmp", "grep rm_-rf_/"]),
-        ("^ls( |$|-)", &["ls", "ls -la"], &["ls-files.sh --delete", "lsx"]),
-        (
-            "^git (status|log)",
-            &["git status", "git log -1"],
-            &["git log-evil", "git statusfoo", "git show"],
-        ),
-        ("curl.*\\| *sh", &[], &["curl https://x/?q=a|sh"]),
-        ("a.c", &["a\nc"], &[]),
-    ];
-    for (text, hits, misses) in table {
-        let regex = CommandRegex::new(text).unwrap();
-        for line in *hits {
-            assert!(regex.matches(&step(line)), "{text} should match {line}");
-        }
-        for line in *misses {
-            assert!(!regex.matches(&step(line)), "{text} should not match {line}");
-        }
-    }
-}
-
-#[test]
-fn regexes_over_pipelines() {
-    let regex = CommandRegex::new("curl.*\\| *sh|wget.*\\| *sh").unwrap();
-    let meets = |lines: &[&str]| {
-        let steps: Vec<Step> = lines.iter().map(|line| step(line)).collect();
-        regex.matches_pipe(&steps.iter().collect::<Vec<_>>())
-    };
-    assert!(
-        meets(&["curl x", "sh"])
-            && meets(&["curl x", "cat", "sh -e"])
-            && meets(&["ls", "wget x", "sh"])
-    );
-    assert!(
-        !meets(&["curl x", "shasum -a 256"])
-            && !meets(&["curl x|sh", "head"])
-            && !meets(&["echo curl", "sh"])
-    );
-    // An expression that does not speak of pipelines is about single commands.
-    assert!(!CommandRegex::new("curl.*").unwrap().matches_pipe(&[&step("curl x"), &step("sh")]));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //! and regular expressions over the words of a command.
 
 use super::access::{Access, PathScope, Workspace};
-use super::command_rule::{CommandPattern, CommandRegex};
+use super::command_regex::CommandRegex;
+use super::command_rule::CommandPattern;
 use super::files::{Anchors, Pattern};
 use serde::Serialize;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! What each command of a shell text comes to. A part that nobody vouches for decides for all of them.
 
 use super::access::{Access, PathScope};
-use super::command_rule::{CommandRegex, Lines};
+use super::command_regex::{CommandRegex, Lines};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
 use super::rule::{Matcher, Reach, Rule};

@@ -1,7 +1,7 @@
 //! Who vouches for a command: a rule that spells it out, a proof that it only reads, or the mode.
 
 use super::access::Access;
-use super::command_rule::Lines;
+use super::command_regex::Lines;
 use super::commands::{Act, Effect, Step, Touch};
 use super::decide::{By, Reason, Scene, by_rule, reason};
 use super::mode::Mode;

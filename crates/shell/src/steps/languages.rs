@@ -5,13 +5,11 @@ use crate::options::{self, Miss, Named};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Act, TouchKind};
 
-/// Programs that print their version and end.
+/// Programs that print their version and end. Not cargo, rustc, go, yarn and their like: a file of the project may choose
+/// which program answers to that name.
 const VERSIONED: &[&str] = &[
     "node",
     "npm",
-    "cargo",
-    "rustc",
-    "rustup",
     "ruby",
     "perl",
     "php",
@@ -28,7 +26,6 @@ const VERSIONED: &[&str] = &[
     "java",
     "javac",
     "lua",
-    "rustfmt",
     "jq",
     "curl",
     "wget",
@@ -56,10 +53,8 @@ const VERSIONED: &[&str] = &[
 pub(super) fn version(name: &str, words: &[Word]) -> Option<Verdict> {
     let [Word::Literal(only)] = words else { return None };
     let known = match name {
-        "go" => only == "version",
         "java" | "javac" => matches!(only.as_str(), "--version" | "-version"),
         "ffmpeg" | "ffprobe" => only == "-version",
-        "cargo" | "rustc" => matches!(only.as_str(), "--version" | "-V" | "-vV"),
         "node" | "npm" | "ruby" | "perl" | "php" => matches!(only.as_str(), "--version" | "-v"),
         _ if is_python(name, "python") || is_python(name, "pip") => {
             matches!(only.as_str(), "--version" | "-V")
