@@ -9,8 +9,6 @@ fn words(line: &str) -> Vec<Word> {
     line.split(' ').map(|word| Word::Literal(word.replace('_', " "))).collect()
 }
 
-}
-
 /// `_` stands for a blank inside a word.
 #[test]
 fn patterns() {
