@@ -56,7 +56,13 @@ impl Setup {
         let real = |folder: &PathBuf| cwd.join(folder).canonicalize().ok();
         let mut roots = vec![cwd.clone()];
         roots.extend(self.loaded.dirs.iter().filter_map(real));
-        Workspace { cwd: cwd.clone(), roots, home: user_home.clone(), ..Workspace::default() }
+        Workspace {
+            cwd: cwd.clone(),
+            roots,
+            home: user_home.clone(),
+            ours: self.places.ostler_home.canonicalize().into_iter().collect(),
+            ..Workspace::default()
+        }
     }
 }
 

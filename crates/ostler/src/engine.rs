@@ -54,7 +54,9 @@ impl Engine {
         let opened = session::open(&options, &workspace.cwd)?;
         if let Some(home) = &options.home {
             // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
-            workspace.readable.extend(spill_folder(&real(home)?, opened.loaded.log.id()));
+            let home = real(home)?;
+            workspace.readable.extend(spill_folder(&home, opened.loaded.log.id()));
+            workspace.ours.push(home);
         }
         let session = Session::fold(opened.loaded.entries).close();
         let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy);
@@ -167,7 +169,7 @@ fn workspace(options: &Options) -> Result<Workspace, Error> {
     for folder in &options.add_dirs {
         roots.push(real(&cwd.join(folder))?);
     }
-    Ok(Workspace { cwd, roots, readable: Vec::new(), home: options.user_home.clone() })
+    Ok(Workspace { cwd, roots, home: options.user_home.clone(), ..Workspace::default() })
 }
 
 fn real(path: &Path) -> Result<PathBuf, Error> {

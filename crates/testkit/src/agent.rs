@@ -163,8 +163,8 @@ impl TestAgent {
         let workspace = Workspace {
             cwd: ROOT.into(),
             roots: vec![ROOT.into()],
-            readable: Vec::new(),
             home: "/home/u".into(),
+            ..Workspace::default()
         };
         let policy = Policy {
             allow: rules(&self.allow, &workspace),

@@ -95,6 +95,8 @@ pub struct Workspace {
     /// Folders of our own that may be read besides: spilled outputs.
     pub readable: Vec<PathBuf>,
     pub home: PathBuf,
+    /// Where we keep sessions, settings and rules: nobody else's to write or read.
+    pub ours: Vec<PathBuf>,
 }
 
 impl Workspace {
@@ -109,6 +111,10 @@ impl Workspace {
             Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),
             _ => path.display().to_string(),
         }
+    }
+
+    pub fn is_ours(&self, path: &Path) -> bool {
+        self.ours.iter().any(|folder| path.starts_with(folder))
     }
 
     pub fn may_read(&self, path: &Path) -> bool {

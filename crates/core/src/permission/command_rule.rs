@@ -62,6 +62,38 @@ impl CommandPattern {
         glob_matches(&self.glob, &subject, self.open)
     }
 
+    /// The words of the rule may stand behind options of the program, and whether a word is such an option's value is not
+    /// known: `kubectl -n prod delete`.
+    pub fn may_stand_behind_options(&self, words: &[Word]) -> bool {
+        let Some((program, rest)) = self.words.split_first() else { return false };
+        let given: Vec<&str> = words.iter().map(shown).collect();
+        let Some((first, given)) = given.split_first() else { return false };
+        if program != first || rest.first().is_none_or(|word| is_option(word)) {
+            return false;
+        }
+        let rest: Vec<&str> =
+            rest.iter().map(String::as_str).filter(|word| !is_option(word)).collect();
+        let mut after_option = false;
+        for at in 0..given.len() {
+            let Some(behind) = given.get(at..) else { return false };
+            let operands: Vec<&str> =
+                behind.iter().copied().filter(|word| !is_option(word)).collect();
+            if at > 0
+                && behind.first().is_some_and(|word| !is_option(word))
+                && operands.starts_with(&rest)
+            {
+                return true;
+            }
+            let word = behind.first().copied().unwrap_or_default();
+            let option = is_option(word) || word.starts_with('+');
+            if !option && !after_option {
+                return false;
+            }
+            after_option = option;
+        }
+        false
+    }
+
     /// The same command written differently: options in another order, apart or together.
     pub fn matches_loosely(&self, words: &[Word]) -> bool {
         if self.matches(words) {

@@ -120,3 +120,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn behind_options_a_rule_may_be_meant() {
+    let may = |rule: &str, line: &str| {
+        CommandPattern::parse(rule).unwrap().may_stand_behind_options(&words(line))
+    };
+    for (rule, line) in [
+        ("kubectl delete:*", "kubectl -n prod delete pod x"),
+        ("kubectl delete:*", "kubectl --namespace=prod delete pod"),
+        ("terraform destroy:*", "terraform -chdir=x destroy"),
+        ("npm publish:*", "npm --prefix x publish"),
+        ("cargo publish:*", "cargo +nightly publish"),
+        ("aws s3 rm:*", "aws --profile p s3 rm x"),
+    ] {
+        assert!(may(rule, line), "{rule} {line}");
+    }
+    for (rule, line) in [
+        ("kubectl delete:*", "kubectl get delete"),
+        ("kubectl delete:*", "kubectl get -n delete"),
+        ("npm publish:*", "npm run publish"),
+        ("git push:*", "git commit -m push"),
+        ("ls:*", "ls -la"),
+        ("rm -rf:*", "rm -v -rf"),
+    ] {
+        assert!(!may(rule, line), "{rule} {line}");
+    }
+}

@@ -183,7 +183,7 @@ fn unresolved(access: &Access) -> Option<&Path> {
 }
 
 /// A call that runs no commands.
-fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Ruling {
+pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Ruling {
     let Scene { policy, mode, workspace } = scene;
     if let Some(rule) =
         policy.deny.iter().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
@@ -285,6 +285,15 @@ pub(super) fn guard(
     };
     for scope in writes {
         let path = scope.path();
+        let whole = matches!(scope, PathScope::Tree(_))
+            && workspace.roots.iter().any(|root| root.starts_with(path));
+        if whole {
+            let shown = path.display();
+            return Some(reason(
+                By::BuiltIn,
+                format!("it would change everything in {shown}, the whole workspace"),
+            ));
+        }
         if let Some(why) = protected(path, workspace).filter(|_| !spelled(path, true)) {
             let shown = workspace.shown(path);
             return Some(reason(By::BuiltIn, format!("it would change {shown}, {why}")));

@@ -10,12 +10,13 @@
 use super::access::Workspace;
 use std::path::{Component, Path};
 
+const OURS: &str = "it holds our own settings and records";
 const OF_GIT: (&str, &str) = (".git", "git runs programs that files there name");
 
 /// Folders that are guarded at every depth, with all that is below.
 const FOLDERS: [(&str, &str); 14] = [
     OF_GIT,
-    (".ostler", "it holds our own settings and records"),
+    (".ostler", OURS),
     (".claude", "settings there start programs"),
     (".vscode", "editors run what settings there name"),
     (".idea", "editors run what settings there name"),
@@ -93,6 +94,9 @@ const AT_HOME: [(&str, &str); 14] = [
 
 /// Why a write there needs an explicit yes, as the end of a sentence that names the path.
 pub fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
+    if workspace.is_ours(path) {
+        return Some(OURS);
+    }
     let names = folded(path);
     let is = |at: usize, name: &str| names.get(at).is_some_and(|found| found == name);
     // Whoever works in a folder below `.claude` or the like has chosen to; nobody works below `.git`.
@@ -178,7 +182,7 @@ const SECRETS: [(&str, &str); 46] = [
     (".var/app", "it holds the profiles of programs"),
     ("library/application support", "it holds the profiles of programs"),
     ("library/keychains", "it holds passwords"),
-    (".ostler", "it holds our own settings and records"),
+    (".ostler", OURS),
     (".claude/.credentials.json", "it holds access keys"),
     (".claude.json", "it holds access keys"),
 ];
@@ -208,6 +212,10 @@ const OF_ACCOUNTS: [&str; 5] = ["shadow", "shadow-", "gshadow", "gshadow-", "sud
 
 /// Why reading it needs an explicit yes, wherever the workspace is. As the end of a sentence that names the path.
 pub fn sensitive(path: &Path, workspace: &Workspace) -> Option<&'static str> {
+    let shown_anyway = || workspace.readable.iter().any(|folder| path.starts_with(folder));
+    if workspace.is_ours(path) && !shown_anyway() {
+        return Some(OURS);
+    }
     let names = folded(path);
     let name = names.last()?;
     if names.first().is_some_and(|first| first == "proc") && is_of_a_process(&names) {

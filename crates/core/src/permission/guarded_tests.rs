@@ -290,3 +290,20 @@ fn what_lies_above_the_root_was_chosen() {
     assert!(of("/p/.claude", "/p/.claude/settings.json"));
     assert!(of("/p/.git/x", "/p/.git/x/y"));
 }
+
+#[test]
+fn our_own_folder_is_guarded_wherever_it_is() {
+    let workspace = Workspace {
+        roots: vec!["/p".into()],
+        readable: vec!["/p/state/spills/s".into()],
+        ours: vec!["/p/state".into()],
+        ..Workspace::default()
+    };
+    let (write, read) = (
+        |path: &str| protected(Path::new(path), &workspace).is_some(),
+        |path: &str| sensitive(Path::new(path), &workspace).is_some(),
+    );
+    assert!(write("/p/state/settings.json") && read("/p/state/trust.json") && write("/p/state"));
+    assert!(!read("/p/state/spills/s/x") && write("/p/state/spills/s/x"));
+    assert!(!write("/p/states/x") && !read("/p/src/x"));
+}

@@ -4,9 +4,11 @@
 use super::access::{Access, Workspace};
 use super::command_rule::CommandPattern;
 use super::commands::{Act, Commands, Effect, Step};
-use super::decide::{Ruling, Scene};
+use super::decide::{Ruling, Scene, judge_call};
 use super::guarded::protected;
+use super::rule::Rule;
 use super::script::Word;
+use super::step_verdict::judge_step;
 use std::path::Path;
 
 /// Shells, interpreters, wrappers and programs whose operands are commands: a rule on their name is a rule on anything.
@@ -167,12 +169,31 @@ pub(super) fn offer(
         return Vec::new();
     }
     match &access.runs {
-        Some(commands) => for_commands(commands, rulings),
-        None => for_call(tool, access, scene.workspace),
+        Some(commands) => for_commands(scene, access, commands, rulings),
+        None => {
+            let rules = for_call(tool, access, scene.workspace);
+            let judged = |scene: Scene<'_>| judge_call(scene, tool, access);
+            if would_allow(scene, &rules, judged) { rules } else { Vec::new() }
+        }
     }
 }
 
-fn for_commands(commands: &Commands, rulings: &[Ruling]) -> Vec<String> {
+/// An offer that would not do what it promises is none.
+fn would_allow(scene: Scene<'_>, rules: &[String], judged: impl Fn(Scene<'_>) -> Ruling) -> bool {
+    let parsed: Result<Vec<Rule>, _> =
+        rules.iter().map(|text| Rule::parse(text, scene.workspace)).collect();
+    let Ok(parsed) = parsed else { return false };
+    let mut policy = scene.policy.clone();
+    policy.allow.extend(parsed);
+    matches!(judged(Scene { policy: &policy, ..scene }), Ruling::Allow(_))
+}
+
+fn for_commands(
+    scene: Scene<'_>,
+    access: &Access,
+    commands: &Commands,
+    rulings: &[Ruling],
+) -> Vec<String> {
     if !commands.doubts.is_empty() || rulings.len() < commands.steps.len() {
         return Vec::new();
     }
@@ -181,21 +202,33 @@ fn for_commands(commands: &Commands, rulings: &[Ruling]) -> Vec<String> {
         if matches!(ruling, Ruling::Allow(_)) {
             continue;
         }
-        match for_step(step) {
-            Some(rule) if rules.contains(&rule) => {}
-            Some(rule) => rules.push(rule),
+        let judged = |scene: Scene<'_>| judge_step(scene, access, step);
+        let files = for_redirections(step, scene.workspace);
+        let program: Vec<String> = for_step(step).into_iter().collect();
+        let both = [program.clone(), files.clone()].concat();
+        let mut sets = [files, program, both].into_iter();
+        match sets.find(|set| !set.is_empty() && would_allow(scene, set, judged)) {
+            Some(set) => rules
+                .extend(set.into_iter().filter(|rule| !rules.contains(rule)).collect::<Vec<_>>()),
             None => return Vec::new(),
         }
     }
     if rules.len() > MOST { Vec::new() } else { rules }
 }
 
+/// The files that redirections write, each by name.
+fn for_redirections(step: &Step, workspace: &Workspace) -> Vec<String> {
+    let redirected = step.touches.iter().filter(|touch| touch.act == Act::Redirect);
+    let scopes = redirected.flat_map(|touch| touch.scopes.iter().flatten());
+    let inside = scopes.map(|scope| scope.path()).filter(|path| workspace.contains(path));
+    inside.map(|path| format!("Edit({})", written(path, workspace))).collect()
+}
+
 fn for_step(step: &Step) -> Option<String> {
     let words: Option<Vec<&str>> = step.compared().iter().map(Word::literal).collect();
     let words = words?;
     let (program, rest) = words.split_first()?;
-    let outside = step.touches.iter().any(|touch| matches!(touch.act, Act::Redirect));
-    if is_runner(program) || outside || !step.variables.is_empty() || !step.hosts.is_empty() {
+    if is_runner(program) || !step.variables.is_empty() || !step.hosts.is_empty() {
         return None;
     }
     if matches!(step.effect, Effect::Ruin(_)) || !step.cautions.is_empty() {
@@ -240,11 +273,13 @@ fn for_call(tool: &str, access: &Access, workspace: &Workspace) -> Vec<String> {
     if protected(path, workspace).is_some() {
         return Vec::new();
     }
-    let rule = match path.parent().filter(|folder| !workspace.roots.iter().any(|r| r == folder)) {
-        Some(folder) if folder != Path::new("/") => {
-            format!("{name}({}/**)", written(folder, workspace))
-        }
-        _ => format!("{name}({})", written(path, workspace)),
+    // Outside the workspace it is this file and no other.
+    let folder = path.parent().filter(|folder| {
+        workspace.contains(folder) && !workspace.roots.iter().any(|root| root == folder)
+    });
+    let rule = match folder {
+        Some(folder) => format!("{name}({}/**)", written(folder, workspace)),
+        None => format!("{name}({})", written(path, workspace)),
     };
     // A name that reads as a pattern would cover more than is shown.
     if rule.matches(['*', '?', '(', ')']).count() > 4 || rule.contains(['\n', '?']) {

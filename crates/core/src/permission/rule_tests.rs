@@ -11,6 +11,7 @@ fn workspace() -> Workspace {
         roots: vec!["/ws".into()],
         readable: vec![],
         home: "/home/u".into(),
+        ..Workspace::default()
     }
 }
 

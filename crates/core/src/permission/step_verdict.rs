@@ -85,7 +85,7 @@ fn text(word: &Word) -> &str {
     }
 }
 
-fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
+pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
     if let Effect::Ruin(why) = &step.effect {
         return Ruling::Deny(reason(By::BuiltIn, why.clone()));
     }
@@ -108,17 +108,22 @@ fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
         .deny
         .iter()
         // Of the others it is known by now.
-        .filter(|rule| matches!(rule.matcher, Matcher::Files(_)))
+        .filter(|rule| matches!(rule.matcher, Matcher::Files(_) | Matcher::Command(_)))
         .map(|rule| (rule, false))
         .chain(scene.policy.asks().map(|rule| (rule, true)))
     {
         match meets(rule, step, &lines, &files, asks) {
             Reach::Full => return Ruling::Ask(by_rule(rule, "ask")),
             Reach::Below => {
-                let why = format!(
-                    "it goes through a folder in which the rule {} covers something",
-                    rule.text()
-                );
+                let why = match &rule.matcher {
+                    Matcher::Command(_) => {
+                        format!("it may be what the rule {} covers", rule.text())
+                    }
+                    _ => format!(
+                        "it goes through a folder in which the rule {} covers something",
+                        rule.text()
+                    ),
+                };
                 return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
             }
             Reach::None => {}
@@ -152,11 +157,16 @@ fn scopes(step: &Step) -> (Vec<PathScope>, Vec<PathScope>) {
 /// How a deny or ask rule meets a step. Any spelling counts, and a broad reading of the rule.
 pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, asks: bool) -> Reach {
     let yes = match &rule.matcher {
-        Matcher::Command(pattern) => {
-            rule.names("Bash")
-                && (pattern.matches_loosely(step.compared())
-                    || pattern.matches_loosely(&step.words))
+        Matcher::Command(pattern) if rule.names("Bash") => {
+            let full =
+                pattern.matches_loosely(step.compared()) || pattern.matches_loosely(&step.words);
+            // It may be the rule's command: somebody has to look.
+            if !full && pattern.may_stand_behind_options(step.compared()) {
+                return Reach::Below;
+            }
+            full
         }
+        Matcher::Command(_) => false,
         Matcher::Regex(regex) if rule.names("Bash") => {
             regex.matches_loosely(lines) || (asks && regex.mentions_lines(step, lines))
         }

@@ -12,6 +12,7 @@ fn workspace() -> Workspace {
         roots: vec!["/ws".into()],
         readable: Vec::new(),
         home: "/home/u".into(),
+        ..Workspace::default()
     }
 }
 
@@ -264,7 +265,15 @@ fn what_is_offered_is_narrow() {
         (unknown("sudo ls"), &[]),
         (unknown("rm x"), &[]),
         (cautioned(unknown("cargo test"), None), &[]),
-        (touching(unknown("cargo test"), Act::Redirect, "/ws/log"), &[]),
+        (
+            touching(unknown("cargo test"), Act::Redirect, "/ws/log"),
+            &["Bash(cargo test:*)", "Edit(./log)"],
+        ),
+        (touching(reads("echo x"), Act::Redirect, "/ws/log"), &["Edit(./log)"]),
+        (touching(unknown("cargo test"), Act::Redirect, "/etc/log"), &[]),
+        (touching(unknown("cargo test"), Act::Redirect, "/ws/.git/log"), &[]),
+        // A rule that would not help is not offered.
+        (Step { folder: Some(vec!["/x".into()]), ..unknown("git status") }, &[]),
         (Step { variables: vec!["X".into()], ..unknown("cargo test") }, &[]),
         (unknown("tool a*b"), &[]),
     ];
@@ -374,4 +383,31 @@ fn shipped_asks_give_way() {
     for mode in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions] {
         assert_eq!(judged(rm(), &asked, mode), Ask, "{mode:?}");
     }
+}
+
+/// The whole workspace is not something to be deleted along with an edit.
+#[test]
+fn the_whole_workspace_needs_a_yes() {
+    let tree = |path: &str| {
+        let mut step = touching(step("rm -r x", Effect::Writes), Act::Write, path);
+        step.touches[0].scopes = Some(vec![PathScope::Tree(path.into())]);
+        step
+    };
+    let of = |path: &str, mode| judged(vec![tree(path)], &policy(&["Bash(rm:*)"], &[], &[]), mode);
+    for mode in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions] {
+        assert_eq!(of("/ws", mode), Ask, "{mode:?}");
+        assert_eq!(of("/", mode), Ask, "{mode:?}");
+        assert_eq!(of("/ws/build", mode), Allow, "{mode:?}");
+    }
+}
+
+/// Options before the rule's words do not hide it.
+#[test]
+fn a_denied_subcommand_behind_options_asks_in_every_mode() {
+    let denied = policy(&["Bash(kubectl:*)"], &[], &["Bash(kubectl delete:*)"]);
+    let of = |line: &str, mode| judged(vec![unknown(line)], &denied, mode);
+    assert_eq!(of("kubectl delete pod", Mode::BypassPermissions), Deny);
+    assert_eq!(of("kubectl -n prod delete pod", Mode::BypassPermissions), Ask);
+    assert_eq!(of("kubectl -n prod delete pod", Mode::Default), Ask);
+    assert_eq!(of("kubectl -n prod get pod", Mode::Default), Allow);
 }

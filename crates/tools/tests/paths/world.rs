@@ -64,7 +64,7 @@ impl World {
         // As the program does before anything else.
         let cwd = opened.canonicalize().unwrap();
         let workspace =
-            Workspace { roots: vec![cwd.clone()], cwd, readable: vec![], home: home.clone() };
+            Workspace { roots: vec![cwd.clone()], cwd, home: home.clone(), ..Workspace::default() };
         let desk = Desk::at(
             dir,
             Arc::default(),

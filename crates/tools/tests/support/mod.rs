@@ -107,6 +107,7 @@ impl Desk {
             roots: vec![root],
             readable: vec![Folder(base.join("blobs")).spills()],
             home: "/home/nobody".into(),
+            ..Workspace::default()
         };
         let ask = vec![Rule::parse("Read(.secret)", &workspace).unwrap()];
         let policy = Policy { ask, ..Policy::default() };
