@@ -200,7 +200,10 @@ impl CommandRegex {
     }
 
     pub fn mentions_lines(&self, step: &Step, lines: &Lines) -> bool {
-        let is_git = step.compared().first().and_then(Word::literal) == Some("git");
+        // Git's own patterns are over files, except where they are over names of branches and tags.
+        let word = |at: usize| step.compared().get(at).and_then(Word::literal);
+        let names = ["branch", "tag", "for-each-ref", "show-ref", "describe", "remote"];
+        let is_git = word(0) == Some("git") && word(1).is_none_or(|sub| !names.contains(&sub));
         lines.each().any(|line| self.mentions_text(line))
             || step.touches.iter().any(|touch| self.mentions_text(&format!("< {}", touch.path)))
             || step.words.iter().skip(1).any(|word| self.may_expand(word, is_git))
