@@ -145,6 +145,8 @@ const WITH_SUBCOMMANDS: &[&str] = &[
 
 /// Rules offered at a time.
 const MOST: usize = 3;
+/// Steps of a text that a question may offer rules for.
+const MOST_STEPS: usize = 16;
 
 /// The rule's words name a program that runs whatever it is given, and nothing of what that is.
 pub fn runs_anything(words: &[String]) -> bool {
@@ -194,26 +196,30 @@ fn for_commands(
     commands: &Commands,
     rulings: &[Ruling],
 ) -> Vec<String> {
-    if !commands.doubts.is_empty() || rulings.len() < commands.steps.len() {
+    let many = commands.steps.len() > MOST_STEPS;
+    if many || !commands.doubts.is_empty() || rulings.len() < commands.steps.len() {
         return Vec::new();
     }
+    let open = commands.steps.iter().zip(rulings).filter(|(_, r)| !matches!(r, Ruling::Allow(_)));
     let mut rules: Vec<String> = Vec::new();
-    for (step, ruling) in commands.steps.iter().zip(rulings) {
-        if matches!(ruling, Ruling::Allow(_)) {
+    for (step, _) in open {
+        let judged = |scene: Scene<'_>| judge_step(scene, access, step);
+        if !rules.is_empty() && would_allow(scene, &rules, judged) {
             continue;
         }
-        let judged = |scene: Scene<'_>| judge_step(scene, access, step);
         let files = for_redirections(step, scene.workspace);
         let program: Vec<String> = for_step(step).into_iter().collect();
         let both = [program.clone(), files.clone()].concat();
         let mut sets = [files, program, both].into_iter();
         match sets.find(|set| !set.is_empty() && would_allow(scene, set, judged)) {
-            Some(set) => rules
-                .extend(set.into_iter().filter(|rule| !rules.contains(rule)).collect::<Vec<_>>()),
+            Some(set) => rules.extend(set),
             None => return Vec::new(),
         }
+        if rules.len() > MOST {
+            return Vec::new();
+        }
     }
-    if rules.len() > MOST { Vec::new() } else { rules }
+    rules
 }
 
 /// The files that redirections write, each by name.
