@@ -25,13 +25,19 @@ const MAX_WORK: usize = 300_000;
 pub(crate) fn agreed(text: &str) -> Result<Reading, Opaque> {
     screen::check(text)?;
     let reading = read::read(text)?;
+    confirm(&reading)?;
+    Ok(reading)
+}
+
+/// Whether the other parser reads the same.
+pub(crate) fn confirm(reading: &Reading) -> Result<(), Opaque> {
     for level in &reading.levels {
         check(level).map_err(|opaque| match opaque {
             Opaque::Syntax(_) => Opaque::Ambiguous("a second parser does not read it".into()),
             other => other,
         })?;
     }
-    Ok(reading)
+    Ok(())
 }
 
 fn check(level: &Level) -> Result<(), Opaque> {

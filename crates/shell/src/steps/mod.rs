@@ -33,33 +33,62 @@ mod wrap_table;
 mod writers;
 
 use crate::parse::MAX_PLAIN_CHARS;
+use crate::read::{self, Reading};
+use crate::{screen, second};
 use ostler_core::permission::Commands;
 use ostler_core::permission::script::{Opaque, Script};
 
-/// What the text would run, step by step.
+/// Texts longer than this are worth a thread of their own for the second opinion.
+const LONG: usize = 2000;
+
+/// What the text would run, step by step. What only one reader understands may make an answer stricter; with its doubt
+/// it allows nothing.
 pub fn steps(text: &str) -> Commands {
-    match read(text) {
-        Ok(script) => steps_of(text, &script),
-        Err(opaque) => doubtful(text, &opaque),
+    let screened = screen::check(text);
+    let reading = match &screened {
+        Err(Opaque::TooLong { .. }) => Err(Opaque::ParserFailed),
+        _ => read::read(text),
+    };
+    let (commands, opinion) = match &reading {
+        Ok(reading) => both(text, reading),
+        Err(_) => (Commands { text: text.to_owned(), ..Commands::default() }, Ok(())),
+    };
+    match screened.and(reading.map(|_| ())).and(opinion) {
+        Ok(()) => commands,
+        Err(opaque) => doubtful(commands, &opaque),
     }
 }
 
-/// What only one reader understands may make an answer stricter; with its doubt it allows nothing.
-fn doubtful(text: &str, opaque: &Opaque) -> Commands {
-    let alone = match opaque {
-        Opaque::TooLong { .. } | Opaque::TooDeep => None,
-        _ => crate::read::read(text).ok(),
-    };
-    let mut commands = alone.map_or_else(
-        || Commands { text: text.to_owned(), ..Commands::default() },
-        |reading| steps_of(text, &reading.script),
-    );
+/// The steps, and the second opinion, which nobody waits for where nothing can be allowed.
+fn both(text: &str, reading: &Reading) -> (Commands, Result<(), Opaque>) {
+    if is_too_long(text) {
+        return (steps_of(text, &reading.script), Ok(()));
+    }
+    if text.len() < LONG {
+        return (steps_of(text, &reading.script), second::confirm(reading));
+    }
+    std::thread::scope(|scope| {
+        let asked = std::thread::Builder::new().spawn_scoped(scope, || second::confirm(reading));
+        let commands = steps_of(text, &reading.script);
+        let opinion = match asked {
+            Ok(asked) => asked.join().unwrap_or(Err(Opaque::ParserFailed)),
+            Err(_) => second::confirm(reading),
+        };
+        (commands, opinion)
+    })
+}
+
+fn doubtful(mut commands: Commands, opaque: &Opaque) -> Commands {
     commands.doubts.insert(0, opaque.to_string());
-    commands.suspects = suspects::of(text, &commands.steps);
+    commands.suspects = suspects::of(&commands.text, &commands.steps);
     commands
 }
 
-/// How texts are read here, the whole and the ones nested in it.
+fn is_too_long(text: &str) -> bool {
+    text.len() > MAX_PLAIN_CHARS && text.chars().count() > MAX_PLAIN_CHARS
+}
+
+/// How the texts are read that are nested in one.
 fn read(text: &str) -> Result<Script, Opaque> {
     crate::agreed(text)
 }
@@ -71,7 +100,7 @@ pub fn steps_of(text: &str, script: &Script) -> Commands {
     if walk.steps.is_empty() {
         walk.doubt("there is no command in it");
     }
-    if text.len() > MAX_PLAIN_CHARS && text.chars().count() > MAX_PLAIN_CHARS {
+    if is_too_long(text) {
         walk.doubt("it is longer than can be allowed unseen");
     }
     walk.finish(text)
