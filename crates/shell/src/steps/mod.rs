@@ -38,9 +38,6 @@ use crate::{screen, second};
 use ostler_core::permission::Commands;
 use ostler_core::permission::script::{Opaque, Script};
 
-/// Texts longer than this are worth a thread of their own for the second opinion.
-const LONG: usize = 2000;
-
 /// What the text would run, step by step. What only one reader understands may make an answer stricter; with its doubt
 /// it allows nothing.
 pub fn steps(text: &str) -> Commands {
@@ -64,18 +61,7 @@ fn both(text: &str, reading: &Reading) -> (Commands, Result<(), Opaque>) {
     if is_too_long(text) {
         return (steps_of(text, &reading.script), Ok(()));
     }
-    if text.len() < LONG {
-        return (steps_of(text, &reading.script), second::confirm(reading));
-    }
-    std::thread::scope(|scope| {
-        let asked = std::thread::Builder::new().spawn_scoped(scope, || second::confirm(reading));
-        let commands = steps_of(text, &reading.script);
-        let opinion = match asked {
-            Ok(asked) => asked.join().unwrap_or(Err(Opaque::ParserFailed)),
-            Err(_) => second::confirm(reading),
-        };
-        (commands, opinion)
-    })
+    (steps_of(text, &reading.script), second::confirm(reading))
 }
 
 fn doubtful(mut commands: Commands, opaque: &Opaque) -> Commands {
