@@ -40,7 +40,25 @@ fn main() {
         let mut runs: Vec<Duration> = (0..9).map(|_| once(&input)).collect();
         runs.sort_unstable();
         let median = runs.get(4).copied().unwrap_or_default();
-        println!("{name}, {} characters: {:.2} ms", text.chars().count(), micros(median) / 1000.0);
+        let of = |work: &dyn Fn(&str)| {
+            let mut runs: Vec<Duration> = (0..9)
+                .map(|_| {
+                    let begin = Instant::now();
+                    work(&text);
+                    begin.elapsed()
+                })
+                .collect();
+            runs.sort_unstable();
+            micros(runs.get(4).copied().unwrap_or_default()) / 1000.0
+        };
+        println!(
+            "{name}, {} characters: {:.2} ms (reading {:.2}, read twice {:.2}, steps {:.2})",
+            text.chars().count(),
+            micros(median) / 1000.0,
+            of(&|text| drop(std::hint::black_box(ostler_shell::parse(text)))),
+            of(&|text| drop(std::hint::black_box(ostler_shell::agreed(text)))),
+            of(&|text| drop(std::hint::black_box(ostler_shell::steps(text)))),
+        );
     }
 }
 

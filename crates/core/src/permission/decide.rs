@@ -70,6 +70,8 @@ impl Decision {
     }
 }
 
+/// Reasons that are kept.
+const MOST_REASONS: usize = 100;
 /// Reasons in a line.
 const SAID: usize = 4;
 
@@ -164,7 +166,7 @@ fn settle(scene: Scene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) -> Decisio
     let verdict = answers.iter().map(|(verdict, _)| *verdict).max().unwrap_or(Verdict::Ask);
     let mut reasons: Vec<Reason> = Vec::new();
     for (_, reason) in answers.into_iter().filter(|(found, _)| *found == verdict) {
-        if !reasons.contains(&reason) {
+        if reasons.len() < MOST_REASONS && !reasons.contains(&reason) {
             reasons.push(reason);
         }
     }

@@ -10,6 +10,8 @@ use super::vouch::allowed;
 
 /// Ways through a pipeline of compound stages that are compared with rules.
 const MAX_WAYS: usize = 256;
+/// Up to so many steps each reason names its own.
+const NAMED: usize = 32;
 /// Characters of a command in a reason.
 const SHOWN: usize = 120;
 
@@ -32,6 +34,7 @@ pub(super) fn judge_commands(
         let ruling = judge_step(scene, access, step);
         rulings.push(match (ruling, whole) {
             (Ruling::Open(_), Some(rule)) => Ruling::Allow(by_rule(rule, "allow")),
+            (ruling @ Ruling::Allow(_), _) if commands.steps.len() > NAMED => ruling,
             (ruling, _) if commands.steps.len() > 1 => named(ruling, step),
             (ruling, _) => ruling,
         });
@@ -62,18 +65,24 @@ fn named(ruling: Ruling, step: &Step) -> Ruling {
 
 /// On one line, and not longer than a reason should be.
 fn shown(step: &Step) -> Option<String> {
-    let words: Vec<&str> = step.words.iter().map(text).collect();
-    let line = words.join(" ");
-    let mut out: String = line
-        .chars()
-        .take(SHOWN)
-        .flat_map(|c| match c {
-            c if c.is_control() => c.escape_default().collect::<Vec<_>>(),
-            c => vec![c],
-        })
-        .collect();
-    if line.chars().nth(SHOWN).is_some() {
-        out.push('…');
+    let mut out = String::new();
+    let mut left = SHOWN;
+    for (index, word) in step.words.iter().enumerate() {
+        let gap = if index > 0 { " " } else { "" };
+        for c in gap.chars().chain(text(word).chars()) {
+            match left.checked_sub(1) {
+                None => {
+                    out.push('…');
+                    return Some(out);
+                }
+                Some(less) => left = less,
+            }
+            if c.is_control() {
+                out.extend(c.escape_default());
+            } else {
+                out.push(c);
+            }
+        }
     }
     (!out.is_empty()).then_some(out)
 }
