@@ -8,6 +8,7 @@ use super::access::{Access, PathScope};
 use super::places::Places;
 use super::script::Word;
 use serde::Serialize;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -113,7 +114,7 @@ pub enum Act {
     Run,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TouchKind {
     /// This file.
@@ -142,6 +143,34 @@ pub struct Caution {
 impl Step {
     pub fn compared(&self) -> &[Word] {
         if self.normal.is_empty() { &self.words } else { &self.normal }
+    }
+}
+
+/// What was looked up for one text: every question is asked once, so that all its steps see the same disk.
+struct Seen<'a> {
+    places: &'a dyn Places,
+    programs: HashMap<String, bool>,
+    paths: HashMap<(Vec<String>, String, TouchKind), Option<Vec<PathScope>>>,
+}
+
+impl Seen<'_> {
+    fn is_program(&mut self, name: &str) -> bool {
+        if let Some(known) = self.programs.get(name) {
+            return *known;
+        }
+        let known = BUILT_IN.contains(&name) || self.places.is_system_program(name);
+        self.programs.insert(name.to_owned(), known);
+        known
+    }
+
+    fn look_up(&mut self, at: &[String], path: &str, kind: TouchKind) -> Option<Vec<PathScope>> {
+        let key = (at.to_vec(), path.to_owned(), kind);
+        if let Some(known) = self.paths.get(&key) {
+            return known.clone();
+        }
+        let found = self.places.look_up(at, path, kind);
+        self.paths.insert(key, found.clone());
+        found
     }
 }
 
@@ -233,26 +262,28 @@ impl Commands {
 
     /// Looks up every path. Where a program is not the system's, its step is not taken for what its table says.
     pub fn look_up(&mut self, places: &dyn Places) {
+        let mut seen = Seen { places, programs: HashMap::new(), paths: HashMap::new() };
         for step in &mut self.steps {
             let name = step.words.first().and_then(Word::literal).unwrap_or_default();
-            let found = |name| BUILT_IN.contains(&name) || places.is_system_program(name);
-            if !name.is_empty() && !name.contains('/') && !found(name) {
+            if !name.is_empty() && !name.contains('/') && !seen.is_program(name) {
                 let why = format!("no program of the system or the user is called {name}");
                 step.effect = Effect::Unknown(why.clone());
                 step.cautions.push(Caution { why, word: None });
             }
-            let folder = step.folder.as_deref();
-            let found = folder.and_then(|at| places.look_up(at, ".", TouchKind::Names));
-            step.place = found.and_then(|found| found.first().map(|scope| scope.path().to_owned()));
+            let folder = step.folder.clone();
+            let mut find =
+                |path: &str, kind| folder.as_ref().and_then(|at| seen.look_up(at, path, kind));
+            let place = find(".", TouchKind::Names);
+            step.place = place.and_then(|found| found.first().map(|scope| scope.path().to_owned()));
             for touch in &mut step.touches {
-                touch.scopes = folder.and_then(|at| places.look_up(at, &touch.path, touch.kind));
+                touch.scopes = find(&touch.path, touch.kind);
                 if touch.act == Act::Run {
                     let path = touch.scopes.as_deref().and_then(<[PathScope]>::first);
                     touch.content = path.and_then(|scope| places.content(scope.path()));
                 }
             }
-            let plain = || folder.and_then(|at| places.look_up(at, "", TouchKind::Repository));
-            if step.git && step.effect == Effect::Reads && plain().is_none() {
+            if step.git && step.effect == Effect::Reads && find("", TouchKind::Repository).is_none()
+            {
                 let why = "the repository git finds there is not a plain one in the workspace";
                 step.effect = Effect::Unknown(why.into());
                 step.cautions.push(Caution { why: why.into(), word: None });
