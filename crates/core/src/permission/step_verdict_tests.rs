@@ -201,6 +201,8 @@ fn accept_edits_accepts_edits() {
     assert_eq!(of(touching(reads("echo a"), Act::Redirect, "/ws/a")), Allow);
     assert_eq!(of(touching(reads("echo a"), Act::Redirect, "/etc/a")), Ask);
     assert_eq!(of(unknown("rm a")), Ask);
+    assert_eq!(of(cautioned(writes("cp -r a b", "/ws/b"), Some(1))), Ask);
+    assert_eq!(of(cautioned(writes("sed -i s/a/b/ a", "/ws/a"), Some(1))), Allow);
 }
 
 #[test]

@@ -100,9 +100,9 @@ fn vouched_by(
 
 fn is_accepted_edit(scene: Scene<'_>, step: &Step) -> bool {
     let program = step.compared().first().and_then(Word::literal);
-    step.effect == Effect::Writes
-        && scene.mode == Mode::AcceptEdits
-        && program.is_some_and(|name| EDITORS.contains(&name))
+    // Of sed the caution says no more than that it changes files.
+    let plain = |name: &str| EDITORS.contains(&name) && (name == "sed" || step.cautions.is_empty());
+    step.effect == Effect::Writes && scene.mode == Mode::AcceptEdits && program.is_some_and(plain)
 }
 
 /// Words of the shell's language that are commands only by their form. What they read is judged all the same.
