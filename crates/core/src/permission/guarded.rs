@@ -14,7 +14,7 @@ const OURS: &str = "it holds our own settings and records";
 const OF_GIT: (&str, &str) = (".git", "git runs programs that files there name");
 
 /// Folders that are guarded at every depth, with all that is below.
-const FOLDERS: [(&str, &str); 14] = [
+const FOLDERS: [(&str, &str); 17] = [
     OF_GIT,
     (".ostler", OURS),
     (".claude", "settings there start programs"),
@@ -25,6 +25,9 @@ const FOLDERS: [(&str, &str); 14] = [
     (".gitlab", "it decides what the build servers run"),
     (".circleci", "it decides what the build servers run"),
     (".buildkite", "it decides what the build servers run"),
+    (".cursor", "editors run what settings there name"),
+    (".zed", "editors run what settings there name"),
+    (".windsurf", "editors run what settings there name"),
     (".devcontainer", "editors run what settings there name"),
     (".cargo", "cargo runs programs that settings there name"),
     (".direnv", "shells run what stands there"),
@@ -35,7 +38,7 @@ const FOLDERS: [(&str, &str); 14] = [
 const OF_GITHUB: [&str; 2] = ["workflows", "actions"];
 
 /// Files that are guarded at every depth.
-const FILES: [(&str, &str); 36] = [
+const FILES: [(&str, &str); 43] = [
     (".mcp.json", "it names programs that are started"),
     (".gitmodules", "git fetches what it names"),
     (".gitconfig", "git runs programs that it names"),
@@ -72,6 +75,13 @@ const FILES: [(&str, &str); 36] = [
     (".wgetrc", "it changes where downloads go"),
     (".curlrc", "it changes where downloads go"),
     (".vimrc", "editors run it"),
+    (".exrc", "editors run it"),
+    (".nvimrc", "editors run it"),
+    (".nvim.lua", "editors run it"),
+    (".dir-locals.el", "editors run it"),
+    ("mise.toml", "shells run what it names"),
+    (".mise.toml", "shells run what it names"),
+    (".tool-versions", "it decides which programs run"),
 ];
 
 /// Start-up places of the home folder, with all that is below.
@@ -125,6 +135,9 @@ pub fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     }
     if name.starts_with(".yarnrc") {
         return Some("package managers run programs that it names");
+    }
+    if name.ends_with(".code-workspace") {
+        return Some("editors run what settings there name");
     }
     let in_config = last > 0 && is(last - 1, "config");
     if in_config && ["permissions.yaml", "permissions.yml"].contains(&name.as_str()) {

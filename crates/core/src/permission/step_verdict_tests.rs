@@ -202,6 +202,8 @@ fn accept_edits_accepts_edits() {
     assert_eq!(of(touching(reads("echo a"), Act::Redirect, "/ws/a")), Allow);
     assert_eq!(of(touching(reads("echo a"), Act::Redirect, "/etc/a")), Ask);
     assert_eq!(of(unknown("rm a")), Ask);
+    assert_eq!(of(cautioned(writes("cp -r a b", "/ws/b"), Some(1))), Ask);
+    assert_eq!(of(cautioned(writes("sed -i s/a/b/ a", "/ws/a"), Some(1))), Allow);
 }
 
 #[test]
@@ -344,6 +346,39 @@ proptest! {
         let decision = decide("Bash", &access(commands), &policy, Mode::Default, &workspace());
         prop_assert!(!decision.why().is_empty());
     }
+}
+
+/// As the shell crate tells of `echo a > b`: the redirection makes it a write.
+#[test]
+fn accept_edits_accepts_output() {
+    let of = |step: Step, policy: &Policy, mode| judged(vec![step], policy, mode);
+    let plain = Policy::default();
+    let output = |line: &str, path: &str| {
+        let words = if line.is_empty() { Vec::new() } else { literal(line) };
+        Step { words, ..touching(step("x", Effect::Writes), Act::Redirect, path) }
+    };
+    for (step, expected) in [
+        (output("echo a", "/ws/b"), Allow),
+        (output("", "/ws/b"), Allow),
+        (touching(output("cat a", "/ws/b"), Act::Read, "/ws/a"), Allow),
+        (touching(output("cat a", "/ws/b"), Act::Read, "/etc/a"), Ask),
+        (output("echo a", "/etc/b"), Ask),
+        (output("echo a", "/ws/.envrc"), Ask),
+        (touching(output("tee c", "/ws/b"), Act::Write, "/ws/c"), Ask),
+        (touching(output("./tool", "/ws/b"), Act::Run, "/ws/tool"), Ask),
+        (cautioned(output("echo a", "/ws/b"), None), Ask),
+        (Step { git: true, ..output("git log", "/ws/b") }, Ask),
+        (Step { hosts: vec!["h".into()], ..output("echo a", "/ws/b") }, Ask),
+        (Step { variables: vec!["PATH".into()], ..output("echo a", "/ws/b") }, Ask),
+    ] {
+        assert_eq!(of(step.clone(), &plain, Mode::AcceptEdits), expected, "{step:?}");
+        assert_eq!(of(step.clone(), &plain, Mode::Default), Ask, "{step:?}");
+    }
+    let careful = Policy { fallback: Fallback::Ask, ..Policy::default() };
+    assert_eq!(of(output("echo a", "/ws/b"), &careful, Mode::AcceptEdits), Ask);
+    assert_eq!(of(output(": a", "/ws/b"), &careful, Mode::AcceptEdits), Allow);
+    let asked = policy(&[], &["Bash(echo:*)"], &[]);
+    assert_eq!(of(output("echo a", "/ws/b"), &asked, Mode::AcceptEdits), Ask);
 }
 
 /// What ships gives way to what a person said, by a rule or by a mode; what a person asked to be asked does not.

@@ -94,15 +94,31 @@ fn vouched_by(
         None if proved && scene.policy.fallback == Fallback::Read => {
             Ok(reason(By::Default, "it is proved to only read"))
         }
+        None if is_accepted_output(scene, step) => {
+            Ok(reason(By::Mode, "edits inside the workspace are accepted"))
+        }
         None => Err(reason(By::Default, unproved(step))),
     }
 }
 
-fn is_accepted_edit(scene: Scene<'_>, step: &Step) -> bool {
-    let program = step.compared().first().and_then(Word::literal);
+/// The program itself would run unasked, and nothing but the shell writes, to files that are judged one by one. Not for
+/// git: that it only reads is looked into where it writes nothing.
+fn is_accepted_output(scene: Scene<'_>, step: &Step) -> bool {
+    let only_shell =
+        step.touches.iter().all(|touch| matches!(touch.act, Act::Read | Act::Redirect));
     step.effect == Effect::Writes
         && scene.mode == Mode::AcceptEdits
-        && program.is_some_and(|name| EDITORS.contains(&name))
+        && only_shell
+        && step.cautions.is_empty()
+        && !step.git
+        && (scene.policy.fallback == Fallback::Read || is_shells_own(step))
+}
+
+fn is_accepted_edit(scene: Scene<'_>, step: &Step) -> bool {
+    let program = step.compared().first().and_then(Word::literal);
+    // Of sed the caution says no more than that it changes files.
+    let plain = |name: &str| EDITORS.contains(&name) && (name == "sed" || step.cautions.is_empty());
+    step.effect == Effect::Writes && scene.mode == Mode::AcceptEdits && program.is_some_and(plain)
 }
 
 /// Words of the shell's language that are commands only by their form. What they read is judged all the same.

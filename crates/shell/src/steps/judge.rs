@@ -2,7 +2,7 @@
 
 use super::inner::caution;
 use super::words::shown;
-use super::{builtins, careful, git, languages, ruin, sed, table_more, tape, writers};
+use super::{builtins, careful, git, landing, languages, ruin, sed, table_more, tape, writers};
 use crate::options::{self, Miss, Named};
 use crate::table;
 use ostler_core::permission::script::{Part, Word};
@@ -141,7 +141,11 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
             Err(miss) => Verdict::miss(name, miss, 1),
         };
     }
-    writers::judge(name, rest).unwrap_or_else(|| careful::judge(name, words))
+    let mut verdict = writers::judge(name, rest).unwrap_or_else(|| careful::judge(name, words));
+    if matches!(verdict.effect, Effect::Unknown(_)) {
+        landing::guess(name, rest, &mut verdict);
+    }
+    verdict
 }
 
 /// Programs that print their operands and open none of them.

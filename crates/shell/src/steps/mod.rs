@@ -15,6 +15,7 @@ mod handed;
 mod hosts;
 mod inner;
 mod judge;
+mod landing;
 mod languages;
 mod redirect;
 mod ruin;

@@ -214,7 +214,10 @@ fn wrappers() {
         ),
         (
             "xargs -n 1 -I % mv % b",
-            &["xargs -n 1 -I % mv % b = unknown", "0> mv a word xargs reads b = unknown !"],
+            &[
+                "xargs -n 1 -I % mv % b = unknown",
+                "0> mv a word xargs reads b = unknown w:b(glob) !",
+            ],
         ),
         ("timeout 5 ls > out", &["timeout 5 ls = writes >:out", "0> ls = reads ./"]),
         ("su bob -c 'ls a'", &["su bob -c ls a = unknown", "0> ls a = reads a/"]),

@@ -1,6 +1,7 @@
 //! Programs that change files, and only the files they name.
 
 use super::judge::{Verdict, touch};
+use super::landing;
 use crate::options::{self, Miss, Named, Parsed};
 use crate::table::{BARE, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
@@ -139,10 +140,13 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
     let found = Parsed::read(program, words).and_then(|parsed| touches(name, &parsed));
     Some(match found {
         Err(miss) => Verdict::miss(name, miss, 1),
-        Ok(touches) => {
+        Ok(mut touches) => {
+            let mut landing = landing::of(name, words);
+            touches.append(&mut landing.touches);
             let why = "a link makes one path lead to another".to_owned();
-            let cautions =
+            let mut cautions =
                 if name == "ln" { vec![Caution { why, word: None }] } else { Vec::new() };
+            cautions.append(&mut landing.cautions);
             let effect = if touches.is_empty() { Effect::Reads } else { Effect::Writes };
             Verdict { effect, touches, cautions, ..Verdict::default() }
         }

@@ -4,6 +4,7 @@ use super::{git, judge};
 use crate::workspace::Files;
 use ostler_core::permission::{PathScope, Places, TouchKind};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -82,7 +83,8 @@ impl<'a> Disk<'a> {
         if bare && names.iter().any(is_option) {
             return None;
         }
-        let each: Option<Vec<_>> = names.iter().map(|name| self.both(at, name)).collect();
+        let names = names.iter().filter(|name| !is_below_a_file(name));
+        let each: Option<Vec<_>> = names.map(|name| self.both(at, name)).collect();
         Some(each?.concat())
     }
 
@@ -144,6 +146,11 @@ impl Places for Disk<'_> {
     fn content(&self, path: &Path) -> Option<String> {
         self.files.load(path, MAX_RUN).ok().flatten().map(|content| content.hash)
     }
+}
+
+/// Below what is no folder there is nothing.
+fn is_below_a_file(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotADirectory)
 }
 
 /// It is the system's or the user's own, not the project's or one that anybody could have put there.

@@ -4,11 +4,12 @@ use ostler_core::permission::Workspace;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-/// A workspace, a folder beside it and a home; links between them.
+/// A workspace, a folder beside it and a home; links between them. Around all of them, outside the workspace, a
+/// repository.
 fn scene() -> (tempfile::TempDir, PathBuf, Files) {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().canonicalize().unwrap();
-    for folder in ["ws/src/deep", "ws/repo/sub", "out/sub", "home/.ssh", "ws/bare/x"] {
+    for folder in ["ws/src/deep", "ws/repo/sub", "out/sub", "home/.ssh", "ws/bare/x", ".git"] {
         fs::create_dir_all(base.join(folder)).unwrap();
     }
     for file in ["ws/a.md", "ws/b.md", "ws/src/x.rs", "out/s", "home/f"] {
@@ -78,6 +79,14 @@ fn paths_lead_where_the_command_would_go() {
         (&[], "~/*", TouchKind::Glob, Some(&["home/.ssh*", "home/f*"])),
         (&[], "*.none", TouchKind::Glob, Some(&["ws/*.none*"])),
         (&[], "[ab].md", TouchKind::Glob, None),
+        // Below a plain file, or a link to one, there is nothing.
+        (&[], "a.md/*", TouchKind::Glob, Some(&[])),
+        (&[], "a.md/x", TouchKind::Glob, Some(&[])),
+        (&[], "s.md/*", TouchKind::Glob, Some(&[])),
+        (&[], "src/*", TouchKind::Glob, Some(&["ws/src/deep*", "ws/src/x.rs*"])),
+        (&[], "src/new", TouchKind::Glob, Some(&["ws/src/new*"])),
+        (&[], "away/x", TouchKind::Glob, Some(&["out/x*"])),
+        (&[], "nosuch/../a.md", TouchKind::Glob, None),
         (&["repo"], "", TouchKind::Repository, Some(&["ws/repo*"])),
         (&["repo", "sub"], "", TouchKind::Repository, Some(&["ws/repo*"])),
         (&[], "", TouchKind::Repository, None),
