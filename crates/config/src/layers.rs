@@ -9,7 +9,9 @@ use crate::files::{MOST_BYTES, read_text};
 use crate::places::resolved;
 use crate::project_files::{ProjectFiles, Wanted, tightening, tightens, wants};
 use crate::trust::{self, Accepted, Untrusted};
-use crate::{Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json};
+use crate::{
+    Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json, starts,
+};
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, Tier};
 use std::path::{Path, PathBuf};
 
@@ -98,7 +100,7 @@ impl Layers<'_> {
             (text.ok_or_else(missing)?, file)
         };
         let settings = settings_json::parse(&text, &file, self.anchors(cwd), Tier::CommandLine)?;
-        self.add_own(settings);
+        self.add_own(settings, &file);
         Ok(())
     }
 
@@ -119,7 +121,7 @@ impl Layers<'_> {
         let Some(text) = read_text(file, MOST_BYTES)? else { return Ok(()) };
         let settings = settings_json::parse(&text, file, self.anchors(folder), tier)?;
         self.read.push(resolved(file));
-        self.add_own(settings);
+        self.add_own(settings, file);
         Ok(())
     }
 
@@ -145,7 +147,7 @@ impl Layers<'_> {
         for file in &project.files {
             let settings = file.settings(self.anchors(&self.places.project), self.check);
             match (settings, file.counts(self.places), trusted) {
-                (Ok(settings), true, true) => self.add(settings),
+                (Ok(settings), true, true) => self.add(settings, &file.path),
                 (Ok(settings), counts, false) => {
                     wanted.push(Wanted::new(file, wants(&settings, self.loaded.mode), counts));
                     if counts {
@@ -178,13 +180,14 @@ impl Layers<'_> {
     }
 
     /// Of a file that is not the project's.
-    fn add_own(&mut self, settings: Settings) {
+    fn add_own(&mut self, settings: Settings, file: &Path) {
         set_all(&mut self.loaded.own_env, &settings.env);
-        self.add(settings);
+        self.add(settings, file);
     }
 
-    fn add(&mut self, settings: Settings) {
+    fn add(&mut self, settings: Settings, file: &Path) {
         let loaded = &mut self.loaded;
+        loaded.notices.extend(starts::not_run(file, &settings.not_run));
         loaded.policy.add(settings.policy);
         loaded.mode = settings.mode.or(loaded.mode);
         loaded.model = settings.model.or(loaded.model.take());
@@ -205,11 +208,16 @@ fn set_all(variables: &mut Vec<(String, String)>, new: &[(String, String)]) {
     }
 }
 
-/// Wants that a notice names.
+/// Wants that a notice names, and characters of each.
 const MOST_NAMED: usize = 3;
+const MOST_OF_ONE: usize = 80;
 
 fn notice(path: &Path, wants: &[String]) -> String {
-    let mut named = wants.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let short = |want: &String| match want.char_indices().nth(MOST_OF_ONE) {
+        Some((end, _)) => format!("{}…", want.get(..end).unwrap_or_default()),
+        None => want.clone(),
+    };
+    let mut named = wants.iter().take(MOST_NAMED).map(short).collect::<Vec<_>>().join(", ");
     if let Some(more) = wants.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
         named += &format!(" and {more} more");
     }

@@ -15,6 +15,7 @@ mod project_env;
 mod project_files;
 pub mod settings_json;
 mod settings_keys;
+mod starts;
 #[cfg(test)]
 mod test_ground;
 pub mod trust;

@@ -2,7 +2,9 @@
 
 use crate::error::one_line;
 use crate::files::{Found, read_in, text};
+use crate::located::Document;
 use crate::project_env::is_forbidden;
+use crate::starts::escaped;
 use crate::{Check, ConfigError, Places, Settings, permissions_yaml, settings_json};
 use ostler_core::permission::{Anchors, Mode, Policy, Tier};
 use std::path::{Path, PathBuf};
@@ -95,11 +97,7 @@ impl ProjectFile {
         check: &Check<'_>,
     ) -> Result<Settings, ConfigError> {
         match self.form {
-            Form::Servers => Ok(Settings {
-                executable: true,
-                starts: vec!["starts MCP servers".into()],
-                ..Settings::default()
-            }),
+            Form::Servers => Ok(self.servers()),
             Form::Rules => {
                 let text = text(&self.path, self.bytes.clone())?;
                 let policy = permissions_yaml::parse(&text, &self.path, anchors, self.tier, check)?;
@@ -111,6 +109,24 @@ impl ProjectFile {
                 Ok(self.without_forbidden(settings))
             }
         }
+    }
+
+    /// A file that is not understood starts something all the same.
+    fn servers(&self) -> Settings {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let root = Document::root(&text, &self.path).and_then(|root| root.object("the file"));
+        let mut settings = Settings::default();
+        for (key, value) in root.unwrap_or_default() {
+            if key == "mcpServers" && value.is_set() {
+                settings.starts(&key, SERVERS, "MCP servers", value);
+            }
+        }
+        if settings.starts.is_empty() {
+            settings.executable = true;
+            settings.starts.push(SERVERS.into());
+            settings.not_run.push("MCP servers".into());
+        }
+        settings
     }
 
     fn without_forbidden(&self, mut settings: Settings) -> Settings {
@@ -125,12 +141,16 @@ impl ProjectFile {
         });
         if settings.key_helper.take().is_some() {
             warn(format!("{shown}: a project may not name an apiKeyHelper, ignored"));
-            settings.starts.retain(|starts| !starts.contains("API key"));
+            settings.starts.retain(|starts| !starts.starts_with(KEY_HELPER));
+            settings.not_run.retain(|name| name != "apiKeyHelper");
             settings.executable = !settings.starts.is_empty();
         }
         settings
     }
 }
+
+const SERVERS: &str = "starts MCP servers";
+const KEY_HELPER: &str = "runs a program for the API key";
 
 /// What one file wants that holds only with trust.
 pub(crate) struct Wanted {
@@ -151,14 +171,15 @@ const MOST_WANTS: usize = 100;
 
 /// What holds only with trust, in words. `now` is the mode without this file.
 pub(crate) fn wants(settings: &Settings, now: Option<Mode>) -> Vec<String> {
-    let mut wants: Vec<String> = Vec::new();
+    // What starts something is said first: nothing pushes it out of sight.
+    let mut wants: Vec<String> = settings.starts.clone();
     wants.extend(settings.policy.allow.iter().map(|rule| format!("allows {}", rule.text())));
     let mode = settings.mode.filter(|mode| !tightens(*mode, now));
     wants.extend(mode.map(|mode| format!("sets the mode {}", mode.name())));
     wants.extend(settings.dirs.iter().map(|dir| format!("adds the folder {}", dir.display())));
-    wants.extend(settings.env.iter().map(|(name, _)| format!("sets env {name}")));
+    let set = |(name, value): &(String, String)| format!("sets env {name}={}", escaped(value));
+    wants.extend(settings.env.iter().map(set));
     wants.extend(settings.model.iter().map(|model| format!("chooses the model {model}")));
-    wants.extend(settings.starts.iter().cloned());
     let more = wants.len().saturating_sub(MOST_WANTS);
     wants.truncate(MOST_WANTS);
     if more > 0 {

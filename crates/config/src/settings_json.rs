@@ -1,9 +1,9 @@
 //! `settings.json`, as Claude Code writes it. Lenient about what it does not use, strict about permissions.
 
-use crate::ConfigError;
 use crate::error::{is_plain, one_line};
 use crate::located::{Document, Located};
 use crate::settings_keys::{STARTS, UNUSED};
+use crate::{ConfigError, starts};
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier};
 use std::path::{Path, PathBuf};
 
@@ -17,11 +17,28 @@ pub struct Settings {
     pub no_bypass: bool,
     /// It would start programs: hooks, MCP servers, plugins, helpers.
     pub executable: bool,
-    /// The same in words, one each: "has hooks".
+    /// The same in words, one each: "has a hook on Stop: make lint".
     pub starts: Vec<String>,
+    /// What of it would run: "hooks".
+    pub not_run: Vec<String>,
     /// The program that `apiKeyHelper` names.
     pub key_helper: Option<String>,
     pub warnings: Vec<String>,
+}
+
+impl Settings {
+    /// `key` would start something: `what` in words, and `runs` by its name.
+    pub(crate) fn starts(&mut self, key: &str, what: &str, runs: &str, value: Located<'_>) {
+        self.executable = true;
+        for line in starts::named(key, what, value) {
+            if !self.starts.contains(&line) {
+                self.starts.push(line);
+            }
+        }
+        if !self.not_run.iter().any(|known| known == runs) {
+            self.not_run.push(runs.to_owned());
+        }
+    }
 }
 
 /// Rules, folders or variables in one list.
@@ -73,13 +90,9 @@ impl Reading<'_> {
             }
             return Ok(());
         }
-        if let Some((_, starts)) = STARTS.iter().find(|(name, _)| *name == key) {
+        if let Some((_, what, runs)) = STARTS.iter().find(|(name, ..)| *name == key) {
             if value.is_set() {
-                self.settings.executable = true;
-                let starts = (*starts).to_owned();
-                if !self.settings.starts.contains(&starts) {
-                    self.settings.starts.push(starts);
-                }
+                self.settings.starts(key, what, runs, value);
             }
         } else if key != "model" && !UNUSED.contains(&key) {
             self.warn(value.line(), format!("\"{key}\" is not known, ignored"));

@@ -1,21 +1,21 @@
 //! Keys of a settings file that are known by name only.
 
-/// Keys whose value leads to programs being started, and what to call that.
-pub(crate) const STARTS: &[(&str, &str)] = &[
-    ("hooks", "has hooks"),
-    ("mcpServers", "starts MCP servers"),
-    ("enableAllProjectMcpServers", "starts MCP servers"),
-    ("enabledMcpjsonServers", "starts MCP servers"),
-    ("enabledPlugins", "turns on plugins"),
-    ("extraKnownMarketplaces", "adds sources of plugins"),
-    ("apiKeyHelper", "runs a program for the API key"),
-    ("statusLine", "runs a program for the status line"),
-    ("subagentStatusLine", "runs a program for the status line"),
-    ("fileSuggestion", "runs a program that suggests files"),
-    ("awsAuthRefresh", "runs a program for credentials"),
-    ("awsCredentialExport", "runs a program for credentials"),
-    ("gcpAuthRefresh", "runs a program for credentials"),
-    ("otelHeadersHelper", "runs a program for telemetry"),
+/// Keys whose value leads to programs being started, what to call that, and what would run.
+pub(crate) const STARTS: &[(&str, &str, &str)] = &[
+    ("hooks", "has hooks", "hooks"),
+    ("mcpServers", "starts MCP servers", "MCP servers"),
+    ("enableAllProjectMcpServers", "starts MCP servers", "MCP servers"),
+    ("enabledMcpjsonServers", "starts MCP servers", "MCP servers"),
+    ("enabledPlugins", "turns on plugins", "plugins"),
+    ("extraKnownMarketplaces", "adds sources of plugins", "plugins"),
+    ("apiKeyHelper", "runs a program for the API key", "apiKeyHelper"),
+    ("statusLine", "runs a program for the status line", "statusLine"),
+    ("subagentStatusLine", "runs a program for the status line", "subagentStatusLine"),
+    ("fileSuggestion", "runs a program that suggests files", "fileSuggestion"),
+    ("awsAuthRefresh", "runs a program for credentials", "awsAuthRefresh"),
+    ("awsCredentialExport", "runs a program for credentials", "awsCredentialExport"),
+    ("gcpAuthRefresh", "runs a program for credentials", "gcpAuthRefresh"),
+    ("otelHeadersHelper", "runs a program for telemetry", "otelHeadersHelper"),
 ];
 
 /// Known keys that change nothing here.

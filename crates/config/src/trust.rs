@@ -23,7 +23,9 @@ pub struct UntrustedFile {
     pub path: PathBuf,
     /// "allows Bash(npm test:*)", "sets env FOO", "starts MCP servers". Empty: it changed, and wants nothing.
     pub wants: Vec<String>,
-    /// Unified, against the content that was accepted before.
+    /// Nothing of this name was accepted before.
+    pub is_new: bool,
+    /// All of it if it is new; else unified, against the content that was accepted before.
     pub difference: Option<String>,
 }
 
@@ -40,9 +42,10 @@ const MOST_BYTES: u64 = 16 * 1024 * 1024;
 /// Bytes and lines of a file that are kept, to show a difference later.
 const MOST_KEPT: usize = 64 * 1024;
 const MOST_LINES: usize = 4000;
-/// Lines of a difference.
+/// Lines of a content or a difference.
 const MOST_SHOWN: usize = 200;
 const TOO_LONG: &str = "the difference is too long to show";
+const NOT_SHOWN: &str = "it is too long to show, or no text; look at it before you accept it";
 
 /// Accepts what was shown: exactly the content that `load` saw.
 ///
@@ -122,9 +125,13 @@ pub(crate) fn untrusted(
         let path = project.root.join(name);
         let wants = wanted.iter().find(|wanted| wanted.path == path);
         let wants = wants.map(|wanted| wanted.wants.clone()).unwrap_or_default();
-        let difference = before.and_then(|before| difference(name, before, &now));
+        let known = before.filter(|before| before.content(name).is_some());
+        let difference = match known {
+            Some(before) => difference(name, before, &now),
+            None => now.content(name).map(whole),
+        };
         if !wants.is_empty() || difference.is_some() {
-            files.push(UntrustedFile { path, wants, difference });
+            files.push(UntrustedFile { path, wants, is_new: known.is_none(), difference });
         }
     }
     Untrusted { files, root: project.root.clone(), accepted: now }
@@ -141,11 +148,19 @@ fn difference(name: &str, before: &Accepted, now: &Accepted) -> Option<String> {
     };
     let diff = TextDiff::from_lines(old, new);
     let text = diff.unified_diff().context_radius(3).header("accepted", "now").to_string();
+    Some(bounded(&text))
+}
+
+fn whole(content: Option<&str>) -> String {
+    content.map_or_else(|| NOT_SHOWN.to_owned(), bounded)
+}
+
+fn bounded(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().take(MOST_SHOWN).map(one_line).collect();
     if text.lines().nth(MOST_SHOWN).is_some() {
         lines.push("… and more".to_owned());
     }
-    Some(lines.join("\n"))
+    lines.join("\n")
 }
 
 fn is_short(text: &str) -> bool {

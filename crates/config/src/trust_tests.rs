@@ -40,20 +40,20 @@ fn a_hostile_project_gets_nothing_but_its_denials() {
     assert_eq!((loaded.mode, &loaded.model), (None, &None));
     assert!(loaded.env.is_empty() && loaded.dirs.is_empty());
     let settings = [
+        "has a hook on SessionStart: touch pwned",
+        "runs a program for the status line: x",
+        "starts MCP servers",
+        "turns on plugins",
         "allows Bash",
         "allows Bash(*)",
         "allows Edit(//**)",
         "sets the mode bypassPermissions",
         "adds the folder /",
-        "sets env HARMLESS",
+        "sets env HARMLESS=1",
         "chooses the model cheap",
-        "has hooks",
-        "runs a program for the status line",
-        "starts MCP servers",
-        "turns on plugins",
     ];
     let wanted = [
-        (".mcp.json".to_owned(), vec!["starts MCP servers".to_owned()]),
+        (".mcp.json".to_owned(), vec!["starts the MCP server x: evil".to_owned()]),
         ("permissions.yaml".to_owned(), vec!["allows .*".to_owned()]),
         ("settings.json".to_owned(), settings.map(str::to_owned).to_vec()),
     ];
@@ -62,8 +62,8 @@ fn a_hostile_project_gets_nothing_but_its_denials() {
     assert_eq!(
         loaded.notices[2],
         format!(
-            "{} wants trust, it allows Bash, allows Bash(*), allows Edit(//**) and 8 more; ignored until you trust this \
-             folder: run `ostler --trust` or answer in a session",
+            "{} wants trust, it has a hook on SessionStart: touch pwned, runs a program for the status line: x, starts \
+             MCP servers and 8 more; ignored until you trust this folder: run `ostler --trust` or answer in a session",
             ground.path("ws/.claude/settings.json").display()
         )
     );
@@ -77,10 +77,17 @@ fn with_trust_it_still_leads_nothing_elsewhere() {
     let loaded = ground.load();
     assert_eq!(loaded.untrusted, None);
     assert_eq!(allowed(&loaded), ["Bash", "Bash(*)", "Edit(//**)"]);
-    assert!(loaded.ignored.is_empty() && loaded.notices.is_empty());
+    assert!(loaded.ignored.is_empty());
+    let file = ground.path("ws/.claude/settings.json");
+    assert_eq!(
+        loaded.notices,
+        [format!(
+            "{}: hooks, statusLine, MCP servers and plugins are not run yet, so nothing here stops or starts a call",
+            file.display()
+        )]
+    );
     assert_eq!(loaded.mode, Some(Mode::BypassPermissions));
     assert_eq!(loaded.env, [("HARMLESS".to_owned(), "1".to_owned())]);
-    let file = ground.path("ws/.claude/settings.json");
     let warned = ["ANTHROPIC_BASE_URL", "https_proxy", "PATH"]
         .map(|name| format!("{}: a project may not set {name}, ignored", file.display()));
     assert_eq!(loaded.warnings[..3], warned);
@@ -101,7 +108,11 @@ fn trust_ends_with_any_change_and_the_change_is_shown() {
     let file = "ws/.claude/settings.json";
     ground.write(file, "{\n  \"permissions\": {\n    \"allow\": [\"Bash(a)\"]\n  }\n}\n");
     let first = ground.load().untrusted.unwrap();
-    assert_eq!(first.files[0].difference, None);
+    assert!(first.files[0].is_new);
+    assert_eq!(
+        first.files[0].difference.as_deref().unwrap(),
+        "{\n  \"permissions\": {\n    \"allow\": [\"Bash(a)\"]\n  }\n}"
+    );
     accept(&ground.places, &first).unwrap();
     assert_eq!(allowed(&ground.load()), ["Bash(a)"]);
 
@@ -112,6 +123,7 @@ fn trust_ends_with_any_change_and_the_change_is_shown() {
     let loaded = ground.load();
     assert_eq!(allowed(&loaded), Vec::<&str>::new());
     let second = loaded.untrusted.unwrap();
+    assert!(!second.files[0].is_new);
     assert_eq!(second.files[0].wants, ["allows Bash(a)", "allows Bash(b)"]);
     assert_eq!(
         second.files[0].difference.as_deref().unwrap(),
@@ -322,6 +334,34 @@ fn nothing_shown_moves_the_cursor() {
     for text in shown {
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\r', '\u{9b}']), "{text:?}");
     }
+}
+
+/// The first time all that would be accepted is shown, also of files that want nothing; later, of those that are new.
+#[test]
+fn what_was_never_accepted_is_shown_whole() {
+    let ground = Ground::new();
+    ground.write("ws/.claude/settings.json", r#"{"model": "x"}"#);
+    ground.write("ws/.ostler/permissions.yaml", "deny: ['Bash(x)']\n");
+    let long = format!("{{\n{}\"language\": \"y\"}}\n", " \n".repeat(MOST_SHOWN));
+    ground.write("ws/.ostler/settings.json", &long);
+    let shown = |untrusted: &Untrusted| -> Vec<(bool, Option<String>)> {
+        untrusted.files.iter().map(|file| (file.is_new, file.difference.clone())).collect()
+    };
+    let first = ground.load().untrusted.unwrap();
+    let bounded = format!("{{{}\n… and more", "\n ".repeat(MOST_SHOWN - 1));
+    let wanted = ["deny: ['Bash(x)']", r#"{"model": "x"}"#, &bounded];
+    assert_eq!(shown(&first), wanted.map(|text| (true, Some(text.to_owned()))));
+    accept(&ground.places, &first).unwrap();
+    ground.write("ws/.mcp.json", "\u{1b}[2J");
+    ground.write(
+        "ws/.claude/settings.local.json",
+        &format!("{{\"language\": \"{}\"}}", "y".repeat(70_000)),
+    );
+    let second = shown(&ground.load().untrusted.unwrap());
+    // The one between is as it was accepted.
+    let new = |text: &str| (true, Some(text.to_owned()));
+    let wanted = [new(" [2J"), (false, None), new(NOT_SHOWN)];
+    assert_eq!(second, wanted);
 }
 
 proptest::proptest! {

@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// Lines of a difference that are shown of each file.
 const MOST: usize = 400;
 
-/// Everything they want, and what has changed since they were accepted. Nothing of it is obeyed.
+/// Everything they want, what new ones say, and what has changed since the others were accepted. Nothing of it is obeyed.
 pub fn text(files: &[UntrustedFile]) -> String {
     let mut text = String::new();
     for file in files {
@@ -23,7 +23,8 @@ pub fn text(files: &[UntrustedFile]) -> String {
             let _ = writeln!(text, "    {}", visible(want));
         }
         let Some(difference) = &file.difference else { continue };
-        let _ = writeln!(text, "    changed since it was accepted:");
+        let what = if file.is_new { "what it says:" } else { "changed since it was accepted:" };
+        let _ = writeln!(text, "    {what}");
         for line in difference.lines().take(MOST) {
             let _ = writeln!(text, "    │ {}", visible(line));
         }
@@ -81,8 +82,14 @@ mod tests {
         let file = |path: &str, wants: &[&str], difference: Option<&str>| UntrustedFile {
             path: path.into(),
             wants: wants.iter().map(|want| (*want).to_owned()).collect(),
+            is_new: false,
             difference: difference.map(str::to_owned),
         };
+        let new = UntrustedFile { is_new: true, ..file("/p/new", &[], Some("{}\u{202e}\n\n│")) };
+        assert_eq!(
+            text(&[new]),
+            "  /p/new\n    what it says:\n    │ {}\\u{202e}\n    │ \n    │ │\n"
+        );
         let files = vec![
             file("/p/.mcp.json", &["starts MCP servers"], None),
             file("/p/a\u{1b}[2J", &["allows Bash(\n[t]rust)"], Some("-a\n+b\u{8}\n")),

@@ -90,7 +90,15 @@ fn nothing_of_it_holds_before_trust_and_some_of_it_never() {
     // Trusted, its rules hold; where requests go is still not its business.
     let ran = run(&world, &["--trust", "--permission-mode", "default"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for line in ["accepted from now on", "allows Bash", "starts MCP servers"] {
+    for line in [
+        "accepted from now on",
+        "allows Bash",
+        "starts the MCP server x: touch PWNED",
+        "has a hook on Stop: touch PWNED",
+        "what it says:",
+        ".mcp.json: MCP servers are not run yet",
+        "settings.json: hooks are not run yet, so nothing here stops or starts a call",
+    ] {
         assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
     }
     assert!(world.project().join("made-1").exists(), "{}", ran.stdout);
@@ -132,7 +140,12 @@ fn a_session_asks_once_whether_to_trust() {
         };
         let mut first = talk();
         let shown = first.expect("[t]rust / [n]o: ");
-        for want in ["allows Bash", "sets the mode bypassPermissions", "starts MCP servers"] {
+        for want in [
+            "allows Bash",
+            "sets the mode bypassPermissions",
+            "starts the MCP server x: touch PWNED",
+            "what it says:",
+        ] {
             assert!(shown.contains(want), "{want}: {shown}");
         }
         first.send_line("n");
@@ -172,7 +185,8 @@ fn a_project_may_always_forbid() {
     assert!(!names.contains(&&json!("Write")) && names.contains(&&json!("Edit")), "{names:?}");
 
     let shown = world.run(&["permissions", "trust"]);
-    assert_eq!(shown.code, Some(1), "{}", shown.stdout);
+    assert_eq!(shown.code, Some(3), "{}", shown.stdout);
+    assert!(shown.stderr.contains("ostler permissions trust --yes"), "{}", shown.stderr);
     assert!(shown.stdout.contains("allows Edit"), "{}", shown.stdout);
     let listed = world.run(&["permissions", "list"]).stdout;
     let (_, ignored) = listed.split_once("not in force").unwrap();

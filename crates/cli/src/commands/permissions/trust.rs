@@ -19,7 +19,7 @@ pub fn run(environment: &Environment, args: &TrustArgs) -> Result<Code> {
     print(&format!("The files of this project want:\n{}", text(&untrusted.files)))?;
     if !args.yes && !said_yes()? {
         warn("nothing was accepted; `ostler permissions trust --yes` accepts what is shown");
-        return Ok(Code::Failed);
+        return Ok(Code::Config);
     }
     setup.trust()?;
     print("Accepted, until it changes.\n")?;

@@ -1,0 +1,94 @@
+use super::*;
+use crate::located::Document;
+use crate::test_ground::Ground;
+
+fn said(key: &str, json: &str) -> Vec<String> {
+    named(key, "has WHAT", Document::root(json, Path::new("f")).unwrap())
+}
+
+#[test]
+fn commands_are_named_or_said_not_to_be_understood() {
+    let hooks = r#"{"Stop": [{"hooks": [{"type": "command", "command": "a\nb"}, {"type": "prompt", "prompt": "p"}]}],
+                    "PreToolUse": [{"matcher": "Bash", "hooks": [{"command": "c"}, {"x": 1}]}, {"matcher": "Edit"}]}"#;
+    let servers = r#"{"x": {"env": {"A": "1", "B": true}, "command": "npx", "args": ["-y", 3]},
+                      "y\u202e": {"type": "http", "url": "https://e.example"}, "z": 1}"#;
+    for (key, json, wanted) in [
+        (
+            "hooks",
+            hooks,
+            &[
+                "has a hook on Stop: a\\nb",
+                "has a hook on Stop: p",
+                "has a hook on PreToolUse: c",
+                "has a hook on PreToolUse: it is not understood",
+            ][..],
+        ),
+        (
+            "mcpServers",
+            servers,
+            &[
+                "starts the MCP server x: A=1 B=true npx -y 3",
+                "starts the MCP server y\\u{202e}: https://e.example",
+                "starts the MCP server z: it is not understood",
+            ],
+        ),
+        ("statusLine", r#"{"type": "command", "command": "s"}"#, &["has WHAT: s"]),
+        ("apiKeyHelper", r#""get-key""#, &["has WHAT: get-key"]),
+        ("enabledPlugins", r#"{"a": true}"#, &["has WHAT"]),
+        // Not as expected, or said twice: nothing is picked out.
+        ("hooks", r#"{"Stop": {}}"#, &["has WHAT"]),
+        ("hooks", r#"{"Stop": [{"hooks": [], "hooks": [{"command": "x"}]}]}"#, &["has WHAT"]),
+        ("mcpServers", "[1]", &["has WHAT"]),
+    ] {
+        assert_eq!(said(key, json), wanted, "{json}");
+    }
+}
+
+#[test]
+fn what_is_named_is_bounded() {
+    let server = |n: usize| format!("\"s{n}\": {{\"command\": \"{}\"}}", "é".repeat(5000));
+    let servers: Vec<String> = (0..MOST + 7).map(server).collect();
+    let lines = said("mcpServers", &format!("{{{}}}", servers.join(",")));
+    assert_eq!(lines.len(), MOST + 1);
+    assert_eq!(lines.last().unwrap(), "has WHAT: 7 more");
+    assert!(lines.iter().all(|line| line.chars().count() < MOST_SHOWN + 40));
+}
+
+/// Each file whose owner may rely on it says so at each start; one that is not trusted has said that it is ignored.
+#[test]
+fn whatever_is_not_run_is_told_once_per_file() {
+    let hooks = r#"{"hooks": {"PreToolUse": [{"hooks": [{"command": "guard"}]}], "Stop": [{"hooks": [{"command": "x"}]}]}}"#;
+    let mut ground = Ground::new();
+    ground.write("home/.claude/settings.json", hooks);
+    ground.write("home/.ostler/settings.json", r#"{"apiKeyHelper": "k"}"#);
+    ground.write(
+        "etc/managed-settings.json",
+        r#"{"enabledPlugins": {"a": true}, "statusLine": {"command": "s"}}"#,
+    );
+    ground.places.settings_arg = Some(r#"{"mcpServers": {"a": {"command": "b"}}}"#.into());
+    let told = |file: &str, what: &str| format!("{}: {what}", ground.path(file).display());
+    let wanted = [
+        told(
+            "home/.claude/settings.json",
+            "hooks are not run yet, so nothing here stops or starts a call",
+        ),
+        told("home/.ostler/settings.json", "apiKeyHelper is not run yet"),
+        "--settings: MCP servers are not run yet".to_owned(),
+        told("etc/managed-settings.json", "plugins and statusLine are not run yet"),
+    ];
+    assert_eq!(ground.load().notices, wanted);
+
+    let ground = Ground::new();
+    ground.write("ws/.mcp.json", "{}");
+    let loaded = ground.load();
+    assert!(loaded.notices.iter().all(|notice| notice.contains("wants trust")));
+    crate::accept(&ground.places, &loaded.untrusted.unwrap()).unwrap();
+    let told = format!("{}: MCP servers are not run yet", ground.path("ws/.mcp.json").display());
+    assert_eq!(ground.load().notices, [told]);
+    // What asks for nothing is not mentioned.
+    ground.write(
+        "home/.claude/settings.json",
+        r#"{"hooks": {}, "enableAllProjectMcpServers": false}"#,
+    );
+    assert_eq!(ground.load().notices.len(), 1);
+}
