@@ -28,7 +28,7 @@ pub enum Matcher {
     Files(Pattern),
     Command(CommandPattern),
     /// Over a command's words; as an ask rule also over the paths of the file tools.
-    Regex(CommandRegex),
+    Regex(Box<CommandRegex>),
     /// A host, or `*.example.org` for what lies below one.
     Domain(String),
 }
@@ -141,7 +141,7 @@ impl Rule {
             Tier::BuiltIn => CommandRegex::unchecked(pattern),
             _ => CommandRegex::new(pattern)?,
         };
-        let matcher = Matcher::Regex(regex);
+        let matcher = Matcher::Regex(Box::new(regex));
         Ok(Rule { matcher, text: pattern.to_owned(), ..Rule::whole(tool, source) })
     }
 

@@ -203,7 +203,7 @@ fn about_pipes(rules: &[Rule]) -> Vec<(&Rule, &CommandRegex)> {
         if let Matcher::Regex(regex) = &rule.matcher
             && regex.is_about_pipes()
         {
-            found.push((rule, regex));
+            found.push((rule, regex.as_ref()));
         }
     }
     found
