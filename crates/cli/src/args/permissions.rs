@@ -34,9 +34,9 @@ pub struct ExplainArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// The tool that would be called
-    #[arg(long, default_value = "Bash", value_name = "TOOL")]
-    pub tool: String,
+    /// The tool that would be called [default: Bash]
+    #[arg(long, value_name = "TOOL")]
+    pub tool: Option<String>,
     /// Judge it in this mode
     #[arg(long, value_enum, value_name = "MODE")]
     pub permission_mode: Option<PermissionMode>,
@@ -46,7 +46,8 @@ pub struct ExplainArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
-    /// Read one JSON object a line: {"id", "tool", "input", "rules", "cwd"?, "roots"?, "home"?}
+    /// Read one JSON object a line: {"id", "tool", "input", "rules", "cwd"?, "roots"?, "home"?}; rules: "default" (the
+    /// built-in rules), "seed" (those of the corpora) or an object such as {"allow": ["Bash(ls:*)"]}
     #[arg(long, required = true)]
     pub batch: bool,
     /// Read them from this file, not from standard input

@@ -13,7 +13,7 @@ const QUESTION: &str = "\
 This is the first session here. What may run without a question?
   [c]onfirm   reading runs, everything that changes something asks (the default)
   [e]dits     changes of files in the folder run, too
-  [a]uto      everything runs, except what a rule denies or asks about
+  [a]uto      everything runs, except what your own rules deny or ask about, and names that need a yes
 It is kept in settings.json and changed there or with --permission-mode. [c/e/a]: ";
 
 /// Asked once, of a person; an answer that is none of these chooses nothing, and is asked for again next time.

@@ -5,7 +5,7 @@ use super::{no_key, stdin, trust};
 use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
 use crate::exit::{self, Code, warn};
-use crate::output::{Output, frames, json::JsonOutput, stream_json::StreamJson, text::TextOutput};
+use crate::output::{Output, frames, json::JsonOutput, stream_json::StreamJson, text};
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
@@ -23,6 +23,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
     let source = credentials.label.clone();
     let options = wire::options(args, environment, &setup, credentials, None)?;
+    let denials = text::Denials::of(&options);
     ostler::block_on(async {
         let engine = match Engine::open(init, options) {
             Ok(engine) => engine,
@@ -32,7 +33,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             warn(notice);
         }
         let mut output: Box<dyn Output> = match args.output_format {
-            Format::Text => Box::new(TextOutput::new()),
+            Format::Text => Box::new(text::TextOutput::new(denials)),
             Format::Json => Box::new(JsonOutput::new(&engine, began)),
             Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
         };

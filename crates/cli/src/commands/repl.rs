@@ -25,7 +25,9 @@ const HELP: &str = "\
 /resume [ID]   go on with a session (without ID: the newest but this one)
 /fork          go on with a copy of this session
 /quit          leave (also Ctrl+D)
-Ctrl+C         stop the running turn; everything done is kept";
+Ctrl+C         stop the running turn; everything done is kept
+A question takes y (once), s (this session), p (this project) or n, or in your words why not.
+`ostler permissions` outside a session lists the rules, says why a call asks and takes approvals back.";
 
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
     let setup = trust::begin(environment, &args)?;

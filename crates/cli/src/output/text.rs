@@ -4,16 +4,49 @@ use super::screen::Screen;
 use super::{Output, usage};
 use crate::exit::warn;
 use anyhow::Result;
-use ostler::{Block, Continue, Event, Finished, Level, ResultPart, Terminal};
+use ostler::{Block, Continue, Event, Finished, Level, Options, ResultPart, Terminal};
 use std::io::{IsTerminal, Write};
 
 pub struct TextOutput {
     screen: Option<Screen>,
+    denials: Denials,
 }
 
+/// The rules that deny, each with its place.
+#[derive(Default)]
+pub struct Denials(Vec<(String, String)>);
+
+impl Denials {
+    pub fn of(options: &Options) -> Self {
+        let named = options.policy.deny.iter();
+        let named = named.map(|rule| (rule.text().to_owned(), rule.source.to_string()));
+        let flags = options.deny.iter().map(|rule| (rule.clone(), "--disallowedTools".to_owned()));
+        Denials(named.chain(flags).collect())
+    }
+
+    /// Where to look after a refusal: a rule that denies is not allowed away.
+    fn place(&self, why: &str) -> String {
+        let mut places: Vec<&str> = Vec::new();
+        for (rule, place) in &self.0 {
+            let said = why.contains(&format!("the deny rule {rule} covers it"));
+            if said && !places.contains(&place.as_str()) && places.len() < PLACES {
+                places.push(place);
+            }
+        }
+        match places.is_empty() {
+            true if why.contains("the deny rule ") => "ostler permissions list".into(),
+            true => "--allowedTools, --permission-mode".into(),
+            false => places.join(", "),
+        }
+    }
+}
+
+/// Places named after a refusal.
+const PLACES: usize = 3;
+
 impl TextOutput {
-    pub fn new() -> Self {
-        TextOutput { screen: std::io::stdout().is_terminal().then(Screen::new) }
+    pub fn new(denials: Denials) -> Self {
+        TextOutput { screen: std::io::stdout().is_terminal().then(Screen::new), denials }
     }
 }
 
@@ -27,10 +60,8 @@ impl Output for TextOutput {
             Event::Notice { level: Level::Warning | Level::Error, text } => warn(text),
             Event::Retrying(retry) => warn(&super::screen::retry_line(retry)),
             Event::CallFinished { name, denied: true, result, .. } => {
-                warn(&format!(
-                    "{name} refused: {} (see --allowedTools, --permission-mode)",
-                    why_refused(result)
-                ));
+                let why = why_refused(result);
+                warn(&format!("{name} refused: {why} (see {})", self.denials.place(&why)));
             }
             Event::Went(Continue::ModelFallback) => warn("going on with the fallback model"),
             _ => {}
@@ -86,4 +117,28 @@ pub fn failure(finished: &Finished) -> Option<String> {
     };
     let line = format!("{what}. {}", finished.terminal.next_step());
     Some(line.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_points_to_what_refused() {
+        let pair = |rule: &str, place: &str| (rule.to_owned(), place.to_owned());
+        let denials = Denials(vec![
+            pair("sudo", "/u/p.yaml:3"),
+            pair("Bash(rm:*)", "--disallowedTools"),
+            pair("sudo", "/p/p.yaml:1"),
+        ]);
+        for (why, expected) in [
+            ("the deny rule sudo covers it: No root", "/u/p.yaml:3, /p/p.yaml:1"),
+            ("rm a: the deny rule Bash(rm:*) covers it", "--disallowedTools"),
+            ("the deny rule Bash(x) covers it", "ostler permissions list"),
+            ("no rule allows it", "--allowedTools, --permission-mode"),
+            ("the ask rule sudo covers it", "--allowedTools, --permission-mode"),
+        ] {
+            assert_eq!(denials.place(why), expected, "{why}");
+        }
+    }
 }

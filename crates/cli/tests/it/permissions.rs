@@ -210,3 +210,63 @@ fn rules_on_commands_allow_them_and_settings_set_their_environment() {
         assert!(!result.contains("t0p") && !result.contains("test-key"), "{result}");
     }
 }
+
+#[test]
+fn list_says_which_rules_are_shipped_and_what_is_odd() {
+    let world = world();
+    let ran = world.run(&["permissions", "list"]);
+    let mark = "  ^rm   (built in: gives way to your allow rules and modes)  Deletes files\n";
+    assert!(ran.stdout.contains(mark), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  sudo  (the built-in rules)"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("replaces") && ran.stderr.is_empty(), "{}", ran.stderr);
+
+    // Even an empty file of the user's own takes their place.
+    user_file(&world, "permissions.yaml", "version: 1\n");
+    let settings = json!({
+        "permissions": {"allow": ["Bash"]}, "unheard": 1,
+        "hooks": {"Stop": [{"hooks": [{"command": "x"}]}]},
+    });
+    user_file(&world, "settings.json", &settings.to_string());
+    let ran = world.run(&["permissions", "list"]);
+    let file = world.home().join("permissions.yaml");
+    let replaced = format!("{} replaces the built-in rules", file.display());
+    assert!(ran.stdout.starts_with(&replaced), "{}", ran.stdout);
+    for line in ["amounts to everything", "hooks are not run yet", "\"unheard\" is not known"] {
+        assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
+    }
+    let ran = world.run(&["permissions", "list", "--json"]);
+    assert_eq!(ran.frames().len(), 1, "{}", ran.stdout);
+    assert!(ran.stderr.contains("amounts to everything"), "{}", ran.stderr);
+    // They hold again where the user's files are left out.
+    let ran = world.run(&["permissions", "list", "--setting-sources", "project"]);
+    assert!(ran.stdout.contains(mark) && !ran.stdout.contains("replaces"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_denial_says_what_to_change() {
+    let world = world();
+    user_file(&world, "permissions.yaml", "default: deny\ndeny: ['Bash(make:*)']\n");
+    let explained = |args: &[&str]| {
+        let mut all = vec!["permissions", "explain"];
+        all.extend(args);
+        world.run(&all).stdout
+    };
+    let shown = explained(&["cargo test"]);
+    assert!(shown.starts_with("denied"), "{shown}");
+    assert!(shown.contains("to allow it\n  write a rule that allows it: the default"), "{shown}");
+    let place = format!("({}:2)", world.home().join("permissions.yaml").display());
+    let shown = explained(&["make all"]);
+    assert!(shown.contains(&format!("change Bash(make:*) {place}, which denies it")), "{shown}");
+    let shown = explained(&["--json", "--tool", "Bash", "{\"command\": \"make all\"}"]);
+    let told: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(told["input"], json!({"command": "make all"}));
+
+    let call = json!({"command": "make all"});
+    let world = World::new(Script::new().answer(calls([("Bash", call)])).answer(text("Done.")));
+    user_file(&world, "permissions.yaml", "deny: ['Bash(make:*)']\n");
+    let place = format!("(see {}:1)", world.home().join("permissions.yaml").display());
+    let ran = world.run(&["-p", "go"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&place), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("--allowedTools"), "{}", ran.stderr);
+}

@@ -9,20 +9,19 @@ use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use anyhow::Result;
-use ostler::{Access, By, Decision, Judged, Mode, PathScope, Verdict};
+use ostler::{Access, By, Decision, Judged, Mode, PathScope, Reason, Verdict};
 use serde_json::{Value, json};
 
 pub fn run(environment: &Environment, args: &ExplainArgs) -> Result<Code> {
     let setup = Setup::load(environment, &args.config)?;
     let mode = args.permission_mode.map(Mode::from).or(setup.loaded.mode).unwrap_or_default();
-    let input = input(&args.tool, &args.call)?;
+    let input = input(args.tool.as_deref(), &args.call)?;
+    let tool = args.tool.as_deref().unwrap_or("Bash");
     let (policy, workspace) = (&setup.loaded.policy, setup.workspace());
     let commands = environment.for_commands(&setup.loaded.env);
     let judged = match commands.iter().find(|(name, _)| name == "PATH") {
-        Some((_, path)) => {
-            ostler::judge_with_path(&args.tool, &input, policy, mode, &workspace, path)
-        }
-        None => ostler::judge(&args.tool, &input, policy, mode, &workspace),
+        Some((_, path)) => ostler::judge_with_path(tool, &input, policy, mode, &workspace, path),
+        None => ostler::judge(tool, &input, policy, mode, &workspace),
     };
     if args.json {
         print(&format!("{}\n", as_json(&judged, &input, mode)))?;
@@ -32,11 +31,15 @@ pub fn run(environment: &Environment, args: &ExplainArgs) -> Result<Code> {
     Ok(Code::Done)
 }
 
-/// An object is the input itself; anything else is the field that matters most.
-fn input(tool: &str, call: &str) -> Result<Value, Wrong> {
-    if call.trim_start().starts_with('{') && !tool.eq_ignore_ascii_case("Bash") {
-        return serde_json::from_str(call)
-            .map_err(|error| Wrong::Usage(format!("the input is not JSON: {error}")));
+/// With a tool an object is the input itself; anything else is the field that matters most, or a command.
+fn input(tool: Option<&str>, call: &str) -> Result<Value, Wrong> {
+    let Some(tool) = tool else { return Ok(json!({ "command": call })) };
+    if call.trim_start().starts_with('{') {
+        let wrong = |error| {
+            let what = format!("with --tool a text that begins with {{ is JSON: {error}");
+            Wrong::Usage(format!("{what}. Leave --tool out for a command"))
+        };
+        return serde_json::from_str(call).map_err(wrong);
     }
     Ok(match tool.to_ascii_lowercase().as_str() {
         "bash" => json!({ "command": call }),
@@ -74,7 +77,7 @@ fn text(judged: &Judged, call: &str, mode: Mode, paint: Paint) -> String {
     lines.extend(reasons.map(|reason| format!("  {}", visible(&with_source(reason)))));
     if judged.decision.verdict != Verdict::Allow {
         lines.push(paint.dim("to allow it"));
-        lines.extend(way(judged).into_iter().map(|line| format!("  {line}")));
+        lines.extend(way(judged, mode).into_iter().map(|line| format!("  {line}")));
     }
     lines.join("\n") + "\n"
 }
@@ -117,15 +120,18 @@ fn touched(access: &Access, paint: Paint) -> Vec<String> {
 }
 
 /// The rules that would do it, or why there are none to offer.
-fn way(judged: &Judged) -> Vec<String> {
+fn way(judged: &Judged, mode: Mode) -> Vec<String> {
     let Decision { verdict, reasons, offer } = &judged.decision;
     if !offer.is_empty() {
         let mut lines: Vec<String> = offer.iter().map(|rule| visible(rule)).collect();
-        lines.push(
-            "as --allowedTools, under permissions.allow in a settings file, or by [p] when it asks"
-                .into(),
-        );
+        let all = if lines.len() > 1 { "all of them, " } else { "" };
+        lines.push(format!(
+            "{all}as --allowedTools, under permissions.allow in a settings file, or by [p] when it asks"
+        ));
         return lines;
+    }
+    if judged.access.is_some() && *verdict == Verdict::Deny {
+        return denied(reasons, mode);
     }
     let said_by = |by: By| reasons.iter().any(|reason| reason.by == by);
     let doubtful = judged
@@ -133,15 +139,13 @@ fn way(judged: &Judged) -> Vec<String> {
         .as_ref()
         .and_then(|access| access.runs.as_ref())
         .is_some_and(|runs| !runs.doubts.is_empty());
-    let why = match verdict {
+    let why = match () {
         _ if judged.access.is_none() => "correct the call: this one is not understood",
-        Verdict::Deny if said_by(By::Rule) => {
-            "change the rule that denies it; no other rule can allow it"
-        }
-        Verdict::Deny if said_by(By::Mode) => "choose another mode",
-        Verdict::Deny => "no rule can allow it",
-        _ if said_by(By::Rule) => {
+        _ if reasons.iter().any(|reason| by_rule(reason) && !is_built_in(reason)) => {
             "change the rule that asks; as long as it stands, it asks each time"
+        }
+        _ if said_by(By::Rule) && !said_by(By::BuiltIn) && !doubtful => {
+            "write an allow rule of your own, or choose a mode: the built-in ask rules give way to both"
         }
         _ if said_by(By::BuiltIn) && !doubtful => {
             "say yes when it asks: this is always asked about"
@@ -150,6 +154,44 @@ fn way(judged: &Judged) -> Vec<String> {
         _ => "say yes when it asks, or write an exact rule yourself: no narrow one covers it",
     };
     vec![why.into()]
+}
+
+fn by_rule(reason: &Reason) -> bool {
+    reason.by == By::Rule
+}
+
+/// The rule ships with the program.
+fn is_built_in(reason: &Reason) -> bool {
+    reason.rule.as_deref().is_some_and(|rule| rule.ends_with("(the built-in rules)"))
+}
+
+/// Which rule, mode or default to change.
+fn denied(reasons: &[Reason], mode: Mode) -> Vec<String> {
+    let denies = |reason: &&Reason| by_rule(reason) && reason.why.starts_with("the deny rule");
+    let mut lines: Vec<String> = Vec::new();
+    for rule in reasons.iter().filter(denies).filter_map(|reason| reason.rule.as_deref()) {
+        let line = format!("change {}, which denies it; no other rule can allow it", visible(rule));
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if !lines.is_empty() {
+        return lines;
+    }
+    let said_by = |by: By| reasons.iter().any(|reason| reason.by == by);
+    let line = match mode {
+        _ if said_by(By::Mode) => "choose another mode",
+        Mode::DontAsk if said_by(By::Rule) => "choose a mode that asks",
+        Mode::DontAsk if said_by(By::Default) => {
+            "write a rule that allows it, or choose a mode that asks"
+        }
+        Mode::DontAsk => "choose a mode that asks: no rule can allow it",
+        _ if said_by(By::BuiltIn) => "no rule can allow it",
+        _ => {
+            "write a rule that allows it: the default denies only what no rule allows (default: in permissions.yaml)"
+        }
+    };
+    vec![line.into()]
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Verdicts made by hand, as they are told.
 
 use super::*;
-use ostler::{Commands, Reason};
+use ostler::Commands;
 use std::sync::Arc;
 
 fn reason(by: By, why: &str, rule: Option<&str>) -> Reason {
@@ -38,9 +38,11 @@ fn a_question_names_its_rule_its_place_and_a_way() {
 
 #[test]
 fn every_verdict_without_an_offer_says_why() {
-    let way = |verdict, by| way(&judged(verdict, vec![reason(by, "w", None)], &[])).join(" ");
+    let way = |verdict, by| {
+        way(&judged(verdict, vec![reason(by, "w", None)], &[]), Mode::Default).join(" ")
+    };
     for (verdict, by, expected) in [
-        (Verdict::Deny, By::Rule, "the rule that denies"),
+        (Verdict::Deny, By::Default, "write a rule that allows it: the default denies only"),
         (Verdict::Deny, By::Mode, "another mode"),
         (Verdict::Deny, By::BuiltIn, "no rule can allow it"),
         (Verdict::Ask, By::Rule, "the rule that asks"),
@@ -63,15 +65,61 @@ fn every_verdict_without_an_offer_says_why() {
 }
 
 #[test]
+fn a_denial_names_what_to_change() {
+    let rule = |kind: &str| {
+        let why = format!("the {kind} rule ^rm covers it, and so on");
+        reason(By::Rule, &why, Some("^rm (/u/p.yaml:12)"))
+    };
+    let open = || reason(By::Default, "no rule allows it, and so on", None);
+    let change = "change ^rm (/u/p.yaml:12), which denies it; no other rule can allow it";
+    for (reasons, mode, expected) in [
+        (vec![rule("deny")], Mode::Default, change),
+        (vec![open(), rule("deny"), rule("deny")], Mode::DontAsk, change),
+        (vec![open()], Mode::DontAsk, "write a rule that allows it, or choose a mode that asks"),
+        // An ask rule that nobody can be asked about.
+        (vec![open(), rule("ask")], Mode::DontAsk, "choose a mode that asks"),
+        (
+            vec![reason(By::BuiltIn, "w", None)],
+            Mode::DontAsk,
+            "choose a mode that asks: no rule can allow it",
+        ),
+    ] {
+        assert_eq!(way(&judged(Verdict::Deny, reasons, &[]), mode), [expected]);
+    }
+    // Beside what no rule can allow, the default is not the one to change.
+    let both = vec![open(), reason(By::BuiltIn, "w", None)];
+    assert_eq!(way(&judged(Verdict::Deny, both, &[]), Mode::Default), ["no rule can allow it"]);
+    let shipped = reason(By::Rule, "the ask rule ^rm covers it", Some("^rm (the built-in rules)"));
+    let said = way(&judged(Verdict::Ask, vec![shipped], &[]), Mode::Default);
+    assert!(said[0].starts_with("write an allow rule of your own"), "{said:?}");
+}
+
+#[test]
+fn every_rule_that_is_needed_is_named() {
+    let offer = ["Bash(cargo test:*)", "Edit(./log.txt)"];
+    let open = judged(Verdict::Ask, vec![reason(By::Default, "w", None)], &offer);
+    let shown = told(&open, "cargo test > log.txt");
+    let wanted =
+        "to allow it\n  Bash(cargo test:*)\n  Edit(./log.txt)\n  all of them, as --allowedTools";
+    assert!(shown.contains(wanted), "{shown}");
+}
+
+#[test]
 fn a_call_is_what_its_tool_takes() {
     for (tool, call, expected) in [
-        ("Bash", "{ ls; }", json!({"command": "{ ls; }"})),
+        ("", "{ ls; }", json!({"command": "{ ls; }"})),
+        ("", "{\"command\": \"ls\"}", json!({"command": "{\"command\": \"ls\"}"})),
+        ("Bash", "ls", json!({"command": "ls"})),
+        ("bash", " {\"command\": \"ls\"}", json!({"command": "ls"})),
         ("read", "a", json!({"file_path": "a"})),
         ("Edit", "{\"file_path\": \"a\"}", json!({"file_path": "a"})),
         ("WebFetch", "https://docs.rs", json!({"url": "https://docs.rs"})),
         ("mcp__a__b", "{\"x\": 1}", json!({"x": 1})),
     ] {
-        assert_eq!(input(tool, call).unwrap(), expected, "{tool} {call}");
+        let tool = (!tool.is_empty()).then_some(tool);
+        assert_eq!(input(tool, call).unwrap(), expected, "{tool:?} {call}");
     }
-    assert!(matches!(input("Read", "{a"), Err(Wrong::Usage(_))));
+    for tool in ["Read", "Bash"] {
+        assert!(matches!(input(Some(tool), "{ ls; }"), Err(Wrong::Usage(_))), "{tool}");
+    }
 }

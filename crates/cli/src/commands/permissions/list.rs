@@ -3,28 +3,45 @@
 use super::print;
 use crate::args::permissions::ListArgs;
 use crate::environment::Environment;
-use crate::exit::{Code, Wrong};
+use crate::exit::{Code, Wrong, warn};
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use anyhow::Result;
 use ostler::config::{Kept, approvals};
 use ostler::{Bound, Fallback, Mode, Policy, Rule, Tier};
 use serde_json::{Value, json};
+use std::path::Path;
 
 pub fn run(environment: &Environment, args: &ListArgs) -> Result<Code> {
     let setup = Setup::load(environment, &args.config)?;
     let wrong = |error: ostler::config::ConfigError| Wrong::Config(error.to_string());
     let kept = approvals::list(&setup.places).map_err(wrong)?;
     let policy = &setup.loaded.policy;
+    setup.notices().iter().for_each(|notice| warn(notice));
     if args.json {
         for line in as_json(policy, &setup.loaded.ignored, &kept) {
             print(&format!("{line}\n"))?;
         }
     } else {
         let mode = setup.loaded.mode.unwrap_or_default();
+        if !has_built_in(policy) {
+            let file = setup.places.ostler_home.join("permissions.yaml");
+            print(&replaced(&file))?;
+        }
         print(&text(policy, &setup.loaded.ignored, &kept, mode))?;
     }
     Ok(Code::Done)
+}
+
+/// The user's own file takes the place of the rules that ship, whatever it holds.
+fn has_built_in(policy: &Policy) -> bool {
+    let mut rules = lists(policy).into_iter().flat_map(|(_, rules)| rules);
+    rules.any(|rule| rule.source.tier == Tier::BuiltIn)
+}
+
+fn replaced(file: &Path) -> String {
+    let file = visible(&file.to_string_lossy());
+    format!("{file} replaces the built-in rules (ostler permissions default prints them)\n")
 }
 
 /// The lists in the order in which they are asked.
@@ -40,13 +57,14 @@ fn text(policy: &Policy, ignored: &[Rule], kept: &[Kept], mode: Mode) -> String 
             rules.iter().filter(|rule| rule.source.tier != Tier::Approval).collect();
         if !rules.is_empty() {
             text += &format!("{name}\n");
-            rules.iter().for_each(|rule| text += &line(rule, ""));
+            let gives_way = |rule: &Rule| name == "ask" && rule.source.tier == Tier::BuiltIn;
+            rules.iter().for_each(|rule| text += &line(rule, "", gives_way(rule)));
         }
     }
     if !ignored.is_empty() {
         text +=
             "not in force: the files of this project are not trusted (ostler permissions trust)\n";
-        ignored.iter().for_each(|rule| text += &line(rule, "allow "));
+        ignored.iter().for_each(|rule| text += &line(rule, "allow ", false));
     }
     if !kept.is_empty() {
         text += "approvals of this project\n";
@@ -61,7 +79,7 @@ fn text(policy: &Policy, ignored: &[Rule], kept: &[Kept], mode: Mode) -> String 
     text
 }
 
-fn line(rule: &Rule, before: &str) -> String {
+fn line(rule: &Rule, before: &str, gives_way: bool) -> String {
     let tool = match rule.tool.as_str() {
         "Bash" => String::new(),
         _ if rule.text().starts_with(rule.tool.as_str()) => String::new(),
@@ -70,6 +88,7 @@ fn line(rule: &Rule, before: &str) -> String {
     let reason = rule.reason.as_deref().map(|why| format!("  {}", visible(why)));
     let tier = rule.source.tier.name();
     let place = match rule.source.file.is_some() {
+        _ if gives_way => "built in: gives way to your allow rules and modes".to_owned(),
         true => format!("{tier}, {}", rule.source),
         false => tier.to_owned(),
     };

@@ -169,6 +169,7 @@ fn the_first_session_asks_what_may_run() {
         let mut talk = crate::talk::Talk::on_terminal(&world.command(&[]));
         let asked = talk.expect("[c/e/a]: ");
         assert!(asked.contains("first session"), "{asked}");
+        assert!(asked.contains("what your own rules deny or ask about, and names"), "{asked}");
         talk.send_line(answer);
         talk.expect("> ");
         talk.send_line("go");

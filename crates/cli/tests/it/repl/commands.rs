@@ -28,6 +28,8 @@ fn help_and_mistakes() {
         let id = session(talk);
         for (line, answer) in [
             ("/help", "/resume [ID]"),
+            ("/help", "A question takes y (once), s (this session), p (this project) or n"),
+            ("/help", "`ostler permissions`"),
             ("/nonsense", "There is no command /nonsense"),
             ("/resume nonsense", "nonsense"),
             ("/resume 00000000-0000-0000-0000-000000000000", "00000000-0000"),
