@@ -107,7 +107,15 @@ fn the_default_rules_can_be_printed_and_used_as_a_file() {
     assert_eq!(printed.code, Some(0));
     let before = world.run(&["permissions", "list"]);
     assert!(before.stdout.contains("the built-in rules"), "{}", before.stdout);
+    // As its head says: shipped, its ask rules give way to modes; copied, they hold.
+    assert!(printed.stdout.contains("give way to your allow rules and modes"));
+    let bypassed = || {
+        let args = ["permissions", "explain", "npm ci", "--permission-mode", "bypassPermissions"];
+        world.run(&args).stdout
+    };
+    assert!(bypassed().starts_with("allowed"), "{}", bypassed());
     user_file(&world, "permissions.yaml", &printed.stdout);
+    assert!(bypassed().starts_with("asks"), "{}", bypassed());
     let after = world.run(&["permissions", "list", "--json"]);
     assert_eq!(after.code, Some(0), "{}", after.stderr);
     let rules = after.frames();
