@@ -1,7 +1,7 @@
 //! What a shell text would run, flat: every simple command in every position, and whatever is wrapped in one.
 //!
-//! Pure data. The `shell` crate makes it from a text and knows nothing of the disk; [`Places`](super::Places) says
-//! where its paths lead; [`decide`](super::decide()) judges it. What could not be worked out is a doubt, and a text
+//! Pure data. The `shell` crate makes it from a text and knows nothing of the disk; [`Places`] says
+//! where its paths lead; `decide` judges it. What could not be worked out is a doubt, and a text
 //! with a doubt is never allowed by a rule on commands.
 
 use super::access::{Access, PathScope};
