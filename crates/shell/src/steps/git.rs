@@ -151,6 +151,10 @@ fn is_question(parsed: &Parsed) -> bool {
     }
 }
 
+/// Options with which an operand of `branch` or `tag` is a pattern, not a name to make.
+const LISTS: [&str; 7] =
+    ["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
+
 fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
     let operands = parsed.operands.as_slice();
     let (before, paths) = operands.split_at_checked(parsed.after_dashes).unwrap_or((operands, &[]));
@@ -160,16 +164,7 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
     let mut named = Vec::new();
     match sub {
         "branch" | "tag" => {
-            let lists = [
-                "-l",
-                "--list",
-                "--contains",
-                "--no-contains",
-                "--merged",
-                "--no-merged",
-                "--points-at",
-            ];
-            if let (Some((at, _)), false) = (operands.first(), parsed.has(&lists)) {
+            if let (Some((at, _)), false) = (operands.first(), parsed.has(&LISTS)) {
                 return Err(Miss::at(*at, "without --list it is a name to make"));
             }
             literals(operands)?;

@@ -123,7 +123,7 @@ fn for_the_project_is_there_after_a_restart_until_it_is_revoked() {
 
 #[test]
 fn without_an_offer_nothing_can_be_kept() {
-    let script = || Script::new().answer(bash("echo 1 > made")).answer(text("Done."));
+    let script = || Script::new().answer(bash("echo 1 > \"$(echo made)\"")).answer(text("Done."));
     both(script, |world, talk| {
         talk.expect("> ");
         talk.send_line("go");
