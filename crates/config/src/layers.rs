@@ -8,6 +8,7 @@ use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
 use crate::places::resolved;
 use crate::project_files::{ProjectFiles, Wanted, tightening, tightens, wants};
+use crate::sandbox::Sandbox;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{
     Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json, starts,
@@ -25,6 +26,7 @@ pub struct Loaded {
     /// Those that no file of the project has set, trusted or not.
     pub own_env: Vec<(String, String)>,
     pub model: Option<String>,
+    pub sandbox: Sandbox,
     /// Things the user should know at every start, one line each.
     pub notices: Vec<String>,
     /// Mistakes in files that change nothing that matters, one line each.
@@ -176,6 +178,7 @@ impl Layers<'_> {
             self.loaded.mode = Some(mode);
         }
         self.loaded.policy.add(tightening(settings.policy));
+        self.loaded.sandbox.add(settings.sandbox.tightening());
         self.loaded.warnings.extend(settings.warnings);
     }
 
@@ -189,6 +192,7 @@ impl Layers<'_> {
         let loaded = &mut self.loaded;
         loaded.notices.extend(starts::not_run(file, &settings.not_run));
         loaded.policy.add(settings.policy);
+        loaded.sandbox.add(settings.sandbox);
         loaded.mode = settings.mode.or(loaded.mode);
         loaded.model = settings.model.or(loaded.model.take());
         for dir in settings.dirs {

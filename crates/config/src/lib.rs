@@ -13,6 +13,7 @@ pub mod permissions_yaml;
 mod places;
 mod project_env;
 mod project_files;
+mod sandbox;
 pub mod settings_json;
 mod settings_keys;
 mod starts;
@@ -27,6 +28,7 @@ pub use first::{choose_mode, is_first_run};
 pub use layers::{Loaded, load};
 pub use permissions_yaml::from_json;
 pub use places::{Places, Sources};
+pub use sandbox::Sandbox;
 pub use settings_json::Settings;
 pub use trust::{Untrusted, UntrustedFile, accept};
 

@@ -176,6 +176,7 @@ pub(crate) fn wants(settings: &Settings, now: Option<Mode>) -> Vec<String> {
     wants.extend(settings.policy.allow.iter().map(|rule| format!("allows {}", rule.text())));
     let mode = settings.mode.filter(|mode| !tightens(*mode, now));
     wants.extend(mode.map(|mode| format!("sets the mode {}", mode.name())));
+    wants.extend(settings.sandbox.wants());
     wants.extend(settings.dirs.iter().map(|dir| format!("adds the folder {}", dir.display())));
     let set = |(name, value): &(String, String)| format!("sets env {name}={}", escaped(value));
     wants.extend(settings.env.iter().map(set));

@@ -2,6 +2,7 @@
 
 use crate::error::{is_plain, one_line};
 use crate::located::{Document, Located};
+use crate::sandbox::{self, Sandbox};
 use crate::settings_keys::{STARTS, UNUSED};
 use crate::{ConfigError, starts};
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier};
@@ -15,6 +16,7 @@ pub struct Settings {
     pub env: Vec<(String, String)>,
     pub model: Option<String>,
     pub no_bypass: bool,
+    pub sandbox: Sandbox,
     /// It would start programs: hooks, MCP servers, plugins, helpers.
     pub executable: bool,
     /// The same in words, one each: "has a hook on Stop: make lint".
@@ -78,6 +80,7 @@ impl Reading<'_> {
         match key {
             "permissions" => return self.permissions(value),
             "env" => return self.env(value),
+            "sandbox" => return self.sandbox(value),
             "model" if value.is_null() => {}
             "model" => self.settings.model = Some(value.text("model")?),
             "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),
@@ -197,25 +200,35 @@ impl Reading<'_> {
         if entries.len() > MOST {
             return Err(value.wrong(format!("more than {MOST} folders, name fewer")));
         }
-        let Anchors { cwd, home, settings } = self.anchors;
-        let base = if matches!(self.tier, Tier::Project | Tier::Local) { settings } else { cwd };
         for entry in entries {
-            let text = entry.text("a folder")?;
-            let below_home =
-                text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
-            if text.trim().is_empty() || !is_plain(&text) {
-                return Err(entry.wrong("a folder must have a name, write its path"));
-            }
-            let dir = match below_home {
-                Some(_) if !home.is_absolute() => {
-                    let what = "the home folder is not known, so ~ cannot be resolved, set HOME or write the path out";
-                    return Err(entry.wrong(what));
-                }
-                Some(rest) => home.join(rest.trim_start_matches('/')),
-                None => base.join(&text),
-            };
+            let dir = self.path(entry)?;
             self.settings.dirs.push(dir);
         }
+        Ok(())
+    }
+
+    /// A path as a person writes it in this file.
+    fn path(&self, entry: Located<'_>) -> Result<PathBuf, ConfigError> {
+        let Anchors { cwd, home, settings } = self.anchors;
+        let base = if matches!(self.tier, Tier::Project | Tier::Local) { settings } else { cwd };
+        let text = entry.text("a folder")?;
+        if text.trim().is_empty() || !is_plain(&text) {
+            return Err(entry.wrong("a folder must have a name, write its path"));
+        }
+        sandbox::below(&text, home, base).ok_or_else(|| {
+            let what = "the home folder is not known, so ~ cannot be resolved, set HOME or write the path out";
+            entry.wrong(what)
+        })
+    }
+
+    fn sandbox(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let mut said = Vec::new();
+        let mut warn = |line, what| said.push((line, what));
+        self.settings.sandbox = sandbox::parse(value, &|entry| self.path(entry), &mut warn)?;
+        said.into_iter().for_each(|(line, what)| self.warn(line, what));
         Ok(())
     }
 

@@ -55,7 +55,6 @@ pub(crate) const UNUSED: &[&str] = &[
     "preferredNotifChannel",
     "promptSuggestionEnabled",
     "respectGitignore",
-    "sandbox",
     "showThinkingSummaries",
     "showTurnDuration",
     "skillOverrides",

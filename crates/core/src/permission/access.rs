@@ -19,6 +19,21 @@ pub struct Access {
     pub filtered: bool,
     /// Places that a rule speaks of, looked for below the trees above and not there.
     pub absent: Vec<PathBuf>,
+    /// How well the kernel holds what it runs.
+    pub hold: Hold,
+}
+
+/// What stands between the commands of a call and everything they were not judged by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// Everything that is promised, or all that the user asked for.
+    #[default]
+    Whole,
+    /// A layer is missing; in words, with what to do about it.
+    Weak(String),
+    /// The call asks to run outside.
+    Lifted,
 }
 
 /// A path that has been made absolute and freed of links as far as it exists.

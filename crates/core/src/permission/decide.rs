@@ -1,7 +1,7 @@
 //! May this call run? One pure function, used at run time, in tests and by the command line: built-in deny → deny →
 //! ask → allow → mode → default, the strictest answer over all parts. When in doubt, ask.
 
-use super::access::{Access, PathScope, Workspace};
+use super::access::{Access, Hold, PathScope, Workspace};
 use super::guarded::{protected, sensitive};
 use super::mode::Mode;
 use super::policy::{Fallback, Policy};
@@ -48,6 +48,7 @@ pub enum By {
     Rule,
     Mode,
     Default,
+    Sandbox,
 }
 
 impl Decision {
@@ -90,6 +91,8 @@ pub(super) enum Ruling {
     Deny(Reason),
     /// A rule or a built-in guard wants a person to say yes: holds in every mode.
     Ask(Reason),
+    /// The sandbox is weaker than what was allowed relies on: a person says yes, or has given up asking.
+    Weak(Reason),
     /// No rule speaks of it.
     Open(Reason),
     Allow(Reason),
@@ -135,7 +138,13 @@ pub fn decide(
     if mode == Mode::Plan && !access.is_harmless() {
         rulings.push(Ruling::Deny(reason(By::Mode, "plan mode changes nothing")));
     }
-    let offer = super::offer::offer(scene, tool, access, &rulings);
+    // A rule would not help where the sandbox is what is missing.
+    let held = hold(access);
+    let offer = match held {
+        None => super::offer::offer(scene, tool, access, &rulings),
+        Some(_) => Vec::new(),
+    };
+    rulings.extend(held);
     settle(scene, rulings, offer)
 }
 
@@ -148,13 +157,16 @@ fn settle(scene: Scene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) -> Decisio
         .map(|ruling| match (ruling, scene.mode) {
             (Ruling::Deny(reason), _) => (Verdict::Deny, reason),
             (Ruling::Allow(reason), _) => (Verdict::Allow, reason),
-            (Ruling::Ask(reason) | Ruling::Open(reason), Mode::DontAsk) => {
+            (Ruling::Ask(reason) | Ruling::Weak(reason) | Ruling::Open(reason), Mode::DontAsk) => {
                 (Verdict::Deny, refused(reason))
             }
             (Ruling::Ask(reason), _) => (Verdict::Ask, reason),
-            (Ruling::Open(_), Mode::BypassPermissions) if !scene.policy.no_bypass => {
+            (Ruling::Open(_) | Ruling::Weak(_), Mode::BypassPermissions)
+                if !scene.policy.no_bypass =>
+            {
                 (Verdict::Allow, reason(By::Mode, "permissions are bypassed"))
             }
+            (Ruling::Weak(reason), _) => (Verdict::Ask, reason),
             (Ruling::Open(reason), _) if scene.policy.fallback == Fallback::Deny => (
                 Verdict::Deny,
                 Reason { why: format!("{}, and the default is to deny", reason.why), ..reason },
@@ -175,6 +187,15 @@ fn settle(scene: Scene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) -> Decisio
     }
     let offer = if verdict == Verdict::Ask { offer } else { Vec::new() };
     Decision { verdict, reasons, offer }
+}
+
+/// The sandbox never loosens anything: without it, what was allowed asks.
+fn hold(access: &Access) -> Option<Ruling> {
+    match &access.hold {
+        Hold::Whole => None,
+        Hold::Weak(why) => Some(Ruling::Weak(reason(By::Sandbox, why.as_str()))),
+        Hold::Lifted => Some(Ruling::Ask(reason(By::Sandbox, "it would run outside the sandbox"))),
+    }
 }
 
 /// A path that may lead elsewhere than its text says: no rule and no root can be compared with it.

@@ -359,3 +359,34 @@ proptest! {
         }
     }
 }
+
+/// The sandbox may only raise, and only bypassing gives up the question about a layer that is missing.
+#[test]
+fn a_weak_or_lifted_sandbox_asks() {
+    let weak = || Hold::Weak("bubblewrap is missing".into());
+    for (hold, expected) in [
+        (Hold::Whole, ["allow", "allow", "allow", "allow", "allow"]),
+        (weak(), ["ask", "ask", "ask", "deny", "allow"]),
+        (Hold::Lifted, ["ask", "ask", "ask", "deny", "ask"]),
+    ] {
+        let access = Access { hold: hold.clone(), ..command("cat a", read("/ws/a")) };
+        let found = Mode::ALL.map(|mode| verdict("Bash", &access, &Policy::default(), mode));
+        assert_eq!(found, expected, "{hold:?}");
+        let decision = decide("Bash", &access, &Policy::default(), Mode::Default, &workspace());
+        assert!(hold == Hold::Whole || decision.reasons.iter().all(|r| r.by == By::Sandbox));
+        assert!(decision.offer.is_empty(), "no rule helps against {hold:?}");
+    }
+    let no_bypass = Policy { no_bypass: true, ..Policy::default() };
+    let access = Access { hold: weak(), ..command("cat a", read("/ws/a")) };
+    assert_eq!(verdict("Bash", &access, &no_bypass, Mode::BypassPermissions), "ask");
+    for (name, tool, access) in calls() {
+        for hold in [weak(), Hold::Lifted] {
+            for mode in Mode::ALL {
+                let raised = Access { hold: hold.clone(), ..access.clone() };
+                let verdict =
+                    |access| decide(tool, access, &Policy::default(), mode, &workspace()).verdict;
+                assert!(verdict(&raised) >= verdict(&access), "{name} {hold:?} {mode:?}");
+            }
+        }
+    }
+}

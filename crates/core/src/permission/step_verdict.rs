@@ -58,6 +58,7 @@ fn named(ruling: Ruling, step: &Step) -> Ruling {
     match ruling {
         Ruling::Deny(reason) => Ruling::Deny(with(reason)),
         Ruling::Ask(reason) => Ruling::Ask(with(reason)),
+        Ruling::Weak(reason) => Ruling::Weak(with(reason)),
         Ruling::Open(reason) => Ruling::Open(with(reason)),
         Ruling::Allow(reason) => Ruling::Allow(with(reason)),
     }

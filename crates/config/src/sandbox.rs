@@ -1,0 +1,253 @@
+//! The `sandbox` part of settings: what commands may reach besides the workspace, and which missing layers are accepted.
+
+use crate::ConfigError;
+use crate::located::Located;
+use std::path::{Path, PathBuf};
+
+/// What is not said is none or empty, and means the strict default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    pub enabled: Option<bool>,
+    /// Every command may use the network, not only those judged by the hosts they name.
+    pub network: Option<bool>,
+    /// A layer that is missing on this machine does not turn an allow into a question.
+    pub accept_missing: Option<bool>,
+    /// False: a call that asks to run outside the sandbox is refused.
+    pub may_lift: Option<bool>,
+    pub allow_write: Vec<PathBuf>,
+    pub allow_read: Vec<PathBuf>,
+    pub deny_read: Vec<PathBuf>,
+}
+
+impl Sandbox {
+    /// Of single values the later one counts; lists grow.
+    pub(crate) fn add(&mut self, other: Sandbox) {
+        self.enabled = other.enabled.or(self.enabled);
+        self.network = other.network.or(self.network);
+        self.accept_missing = other.accept_missing.or(self.accept_missing);
+        self.may_lift = other.may_lift.or(self.may_lift);
+        self.allow_write.extend(other.allow_write);
+        self.allow_read.extend(other.allow_read);
+        self.deny_read.extend(other.deny_read);
+    }
+
+    /// What of it holds without trust.
+    pub(crate) fn tightening(self) -> Sandbox {
+        let only = |value: Option<bool>, strict: bool| value.filter(|value| *value == strict);
+        Sandbox {
+            enabled: only(self.enabled, true),
+            network: only(self.network, false),
+            accept_missing: only(self.accept_missing, false),
+            may_lift: only(self.may_lift, false),
+            deny_read: self.deny_read,
+            ..Sandbox::default()
+        }
+    }
+
+    /// What of it needs trust, in words.
+    pub(crate) fn wants(&self) -> Vec<String> {
+        let mut wants = Vec::new();
+        let mut say = |yes: bool, what: &str| wants.extend(yes.then(|| what.to_owned()));
+        say(self.enabled == Some(false), "turns the sandbox off");
+        say(self.network == Some(true), "gives all commands the network");
+        say(self.accept_missing == Some(true), "accepts missing layers of the sandbox");
+        say(self.may_lift == Some(true), "lets calls ask to run outside the sandbox");
+        let paths = |verb: &'static str, paths: &[PathBuf]| {
+            let line = |path: &PathBuf| format!("lets commands {verb} {}", path.display());
+            paths.iter().map(line).collect::<Vec<_>>()
+        };
+        wants.extend(paths("write to", &self.allow_write));
+        wants.extend(paths("read", &self.allow_read));
+        wants
+    }
+}
+
+/// Of other programs; said, because someone relies on them.
+const NOT_HONOURED: [&str; 8] = [
+    "autoAllowBashIfSandboxed",
+    "excludedCommands",
+    "ignoreViolations",
+    "enableWeakerNestedSandbox",
+    "enableWeakerNetworkIsolation",
+    "ripgrep",
+    "bwrapPath",
+    "socatPath",
+];
+
+/// `path` makes a path of a text; `warn` takes a line and what is wrong there.
+pub(crate) fn parse(
+    value: Located<'_>,
+    path: &dyn Fn(Located<'_>) -> Result<PathBuf, ConfigError>,
+    warn: &mut dyn FnMut(usize, String),
+) -> Result<Sandbox, ConfigError> {
+    let mut found = Sandbox::default();
+    let paths = |value: Located<'_>, key: &str| {
+        value.list(key)?.into_iter().map(path).collect::<Result<Vec<_>, _>>()
+    };
+    for (key, value) in value.object("sandbox")? {
+        match key.as_str() {
+            "enabled" => found.enabled = Some(truth(value, &key)?),
+            "acceptMissingLayers" => found.accept_missing = Some(truth(value, &key)?),
+            "failIfUnavailable" => found.accept_missing = Some(!truth(value, &key)?),
+            "allowUnsandboxedCommands" => found.may_lift = Some(truth(value, &key)?),
+            "network" => found.network = network(value, warn)?.or(found.network),
+            "allowWrite" => found.allow_write.extend(paths(value, &key)?),
+            "allowRead" => found.allow_read.extend(paths(value, &key)?),
+            "denyRead" => found.deny_read.extend(paths(value, &key)?),
+            "filesystem" => {
+                for (key, value) in value.object("filesystem")? {
+                    match key.as_str() {
+                        "allowWrite" => found.allow_write.extend(paths(value, &key)?),
+                        "allowRead" => found.allow_read.extend(paths(value, &key)?),
+                        "denyRead" => found.deny_read.extend(paths(value, &key)?),
+                        _ => {
+                            warn(value.line(), format!("sandbox.filesystem.{key} is not honoured"))
+                        }
+                    }
+                }
+            }
+            key if NOT_HONOURED.contains(&key) => {
+                if value.is_set() {
+                    warn(value.line(), format!("sandbox.{key} is not honoured"));
+                }
+            }
+            _ => {
+                return Err(value.wrong(format!(
+                    "\"{key}\" is not known in sandbox, write enabled, network, allowWrite, allowRead, denyRead, \
+                     acceptMissingLayers or allowUnsandboxedCommands"
+                )));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `true`, or an object as Claude Code has it, of which only `allow` counts here.
+fn network(
+    value: Located<'_>,
+    warn: &mut dyn FnMut(usize, String),
+) -> Result<Option<bool>, ConfigError> {
+    let Ok(keys) = value.object("network") else { return truth(value, "network").map(Some) };
+    let mut found = None;
+    for (key, value) in keys {
+        match key.as_str() {
+            "allow" => found = Some(truth(value, "network.allow")?),
+            _ if value.is_set() => {
+                let what = "is not honoured: a command has the network or has it not";
+                warn(value.line(), format!("sandbox.network.{key} {what}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn truth(value: Located<'_>, name: &str) -> Result<bool, ConfigError> {
+    match value.scalar().as_deref() {
+        Some("true") => Ok(true),
+        Some("false") => Ok(false),
+        _ => Err(value.wrong(format!("{name} must be true or false"))),
+    }
+}
+
+/// `~` at the beginning is the home folder; other relative paths begin at `base`.
+pub(crate) fn below(text: &str, home: &Path, base: &Path) -> Option<PathBuf> {
+    match text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+        Some(_) if !home.is_absolute() => None,
+        Some(rest) => Some(home.join(rest.trim_start_matches('/'))),
+        None => Some(base.join(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::located::Document;
+
+    fn read(text: &str) -> Result<(Sandbox, Vec<String>), ConfigError> {
+        let file = Path::new("f.json");
+        let mut warnings = Vec::new();
+        let path = |value: Located<'_>| {
+            let text = value.text("a path")?;
+            below(&text, Path::new("/home/u"), Path::new("/ws")).ok_or_else(|| value.wrong("no"))
+        };
+        let mut warn = |line: usize, what: String| warnings.push(format!("{line}: {what}"));
+        let found = parse(Document::root(text, file)?, &path, &mut warn)?;
+        Ok((found, warnings))
+    }
+
+    #[test]
+    fn what_is_said_counts_and_what_is_not_honoured_is_said() {
+        let (found, warnings) = read(
+            r#"{"enabled": true, "network": {"allow": true, "allowedDomains": ["a.example"]},
+                "filesystem": {"allowWrite": ["~/.cache/x", "out"], "denyWrite": ["a"]},
+                "denyRead": ["/srv/secret"], "failIfUnavailable": true,
+                "allowUnsandboxedCommands": false, "excludedCommands": ["docker"]}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            found,
+            Sandbox {
+                enabled: Some(true),
+                network: Some(true),
+                accept_missing: Some(false),
+                may_lift: Some(false),
+                allow_write: vec!["/home/u/.cache/x".into(), "/ws/out".into()],
+                allow_read: vec![],
+                deny_read: vec!["/srv/secret".into()],
+            }
+        );
+        let named = [
+            "1: sandbox.network.allowedDomains",
+            "2: sandbox.filesystem.denyWrite",
+            "4: sandbox.excludedCommands",
+        ];
+        assert_eq!(warnings.len(), named.len(), "{warnings:?}");
+        assert!(
+            warnings.iter().zip(named).all(|(said, named)| said.starts_with(named)),
+            "{warnings:?}"
+        );
+    }
+
+    #[test]
+    fn mistakes_name_their_line() {
+        for (text, said) in [
+            ("{\n\"enabled\": \"yes\"}", "f.json:2: enabled must be true or false"),
+            ("{\"enable\": true}", "f.json:1: \"enable\" is not known in sandbox"),
+            ("{\"allowWrite\": \"a\"}", "f.json:1: allowWrite must be a list"),
+            ("{\"network\": 1}", "f.json:1: network must be true or false"),
+            ("[]", "f.json:1: sandbox must be an object"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn without_trust_only_the_stricter_half_holds() {
+        let loose = Sandbox {
+            enabled: Some(false),
+            network: Some(true),
+            accept_missing: Some(true),
+            may_lift: Some(true),
+            allow_write: vec!["/a".into()],
+            allow_read: vec!["/b".into()],
+            deny_read: vec!["/c".into()],
+        };
+        let kept = Sandbox { deny_read: vec!["/c".into()], ..Sandbox::default() };
+        assert_eq!(loose.wants().len(), 6);
+        assert_eq!(loose.tightening(), kept);
+        let strict = Sandbox {
+            enabled: Some(true),
+            network: Some(false),
+            accept_missing: Some(false),
+            may_lift: Some(false),
+            ..kept
+        };
+        assert!(strict.wants().is_empty());
+        assert_eq!(strict.clone().tightening(), strict);
+        let mut both = Sandbox { network: Some(true), ..Sandbox::default() };
+        both.add(strict.clone());
+        assert_eq!(both, strict);
+    }
+}
