@@ -6,6 +6,7 @@ use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
 use super::rule::{Matcher, Reach, Rule};
 use super::script::Word;
+use super::strays;
 use super::vouch::allowed;
 
 /// Ways through a pipeline of compound stages that are compared with rules.
@@ -141,6 +142,9 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
     }
     if let Some(why) = guard(scene, &reads, &writes, false) {
         return Ruling::Ask(why);
+    }
+    if let Some(ruling) = strays::named(scene, step) {
+        return ruling;
     }
     match allowed(scene, step, &lines, &files) {
         Ok(reason) => Ruling::Allow(reason),

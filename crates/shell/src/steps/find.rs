@@ -1,6 +1,7 @@
 //! find: where it looks, and what it starts for each file.
 
 use super::judge::Verdict;
+use super::ruin;
 use super::walk::Walk;
 use super::wrap::replace;
 use crate::options::{self, Miss};
@@ -98,7 +99,7 @@ impl Walk {
         let variants = self.bindings.variants(words);
         let mut verdict = Verdict::default();
         for variant in &variants {
-            verdict.join(judge(variant, &read(variant)));
+            verdict.join(judge(variant, &read(variant), self.folder.as_deref()));
         }
         self.change(index, |step| verdict.apply(step));
         let found = read(words);
@@ -136,7 +137,7 @@ impl Walk {
     }
 }
 
-fn judge(words: &[Word], found: &Found) -> Verdict {
+fn judge(words: &[Word], found: &Found, folder: Option<&[String]>) -> Verdict {
     let mut verdict = Verdict::reads(found.touches.clone());
     let starts =
         found.starts.iter().filter(|(at, command)| found.shown_by(words, *at, command).is_none());
@@ -144,6 +145,9 @@ fn judge(words: &[Word], found: &Found) -> Verdict {
     for miss in found.misses.iter().cloned().chain(started) {
         verdict.effect = Effect::Unknown(format!("find: {}", miss.why));
         verdict.cautions.push(Caution { why: miss.why, word: miss.word });
+    }
+    if let Some(why) = ruin::find(words.get(1..).unwrap_or_default(), folder) {
+        verdict.effect = Effect::Ruin(why);
     }
     verdict
 }

@@ -1,5 +1,7 @@
 //! git: its global options, the subcommands that only read, and which of its files they show.
 
+mod config;
+
 use super::careful;
 use super::judge::{Verdict, touch};
 use super::{table_more_git, table_refs};
@@ -104,7 +106,11 @@ fn subcommand(words: &[Word]) -> Verdict {
         return Verdict { git: true, ..Verdict::reads(Vec::new()) };
     }
     let Some(program) = table::git(sub).or_else(|| table_more_git::git(sub)) else {
-        return careful::git(words);
+        let mut verdict = careful::git(words);
+        if sub == "config" {
+            verdict.touches.extend(config::change(rest));
+        }
+        return verdict;
     };
     let found = Parsed::read(program, rest).and_then(|parsed| named(sub, &parsed));
     match found {
@@ -131,7 +137,7 @@ fn is_reading_form(words: &[Word]) -> bool {
                 _ => false,
             };
             let asks = match program.name {
-                "config" => is_question(&parsed),
+                "config" => is_question(&parsed, rest.len()),
                 _ => true,
             };
             asks && operands.len() <= program.most && operands.iter().all(|(_, word)| fits(word))
@@ -139,8 +145,13 @@ fn is_reading_form(words: &[Word]) -> bool {
     })
 }
 
-/// `git config` that only asks. A name with a dot is a name; other words are what it should do.
-fn is_question(parsed: &Parsed) -> bool {
+/// `git config` that only asks. A name with a dot is a name; other words are what it should do. Behind the first operand
+/// nothing is an option: `git config core.pager --get` sets it.
+fn is_question(parsed: &Parsed, words: usize) -> bool {
+    let behind = parsed.operands.first().map_or(0, |(at, _)| words.saturating_sub(*at));
+    if behind != parsed.operands.len() {
+        return false;
+    }
     let gets = parsed.has(&["--get", "--get-all", "--get-regexp"]);
     let lists = parsed.has(&["-l", "--list"]);
     match parsed.operands.as_slice() {

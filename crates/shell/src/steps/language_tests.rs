@@ -309,7 +309,7 @@ fn cautions() {
         ("ssh me@h.example ls", " = unknown @h.example"),
         ("rsync a me@h.example:b", " = unknown @h.example"),
         ("git push", " = unknown @*"),
-        ("git config x y", " = unknown !1"),
+        ("git config x y", " = unknown w:.git/config !1"),
         ("git -c a=b commit", " = unknown !"),
     ] {
         let lines = shown(&steps(text));

@@ -34,6 +34,81 @@ pub(super) fn check(name: &str, words: &[Word], folder: Option<&[String]>) -> Op
     }
 }
 
+/// Tests of find that leave nothing out, options that are no tests, and what joins them.
+const ALL: &[&str] = &[
+    "-depth", "-d", "-xdev", "-mount", "-print", "-print0", "-true", "-noleaf", "-follow", "-warn",
+    "-nowarn", "-a", "-and", "(", ")",
+];
+/// Words before a program that leave it what it is.
+const BEFORE: &[&str] = &["sudo", "doas", "env", "command", "nice", "exec"];
+
+/// find that deletes all it finds from the root or the home folder on. `words` are those behind the program.
+pub(super) fn find(words: &[Word], folder: Option<&[String]>) -> Option<String> {
+    let is_option = |word: &Word| matches!(word.literal(), Some("-H" | "-L" | "-P"));
+    let from = words.iter().take_while(|word| is_option(word)).count();
+    let words = words.get(from..).unwrap_or_default();
+    // A word that is not known could be a test.
+    let is_start = |word: &Word| match word {
+        Word::Literal(text) => {
+            !text.starts_with('-') && !matches!(text.as_str(), "(" | ")" | "!" | ",")
+        }
+        Word::Glob(_) => true,
+        Word::Dynamic { .. } => is_everything(word, folder),
+    };
+    let starts = words.iter().take_while(|word| is_start(word)).count();
+    let (starts, tests) = words.split_at_checked(starts)?;
+    let here = [Word::Literal(".".into())];
+    let starts = if starts.is_empty() { &here } else { starts };
+    let target = starts.iter().find(|word| is_everything(word, folder))?;
+    deletes_all(tests).then(|| format!("it deletes everything below {}", shown(target)))
+}
+
+/// The first action that deletes comes before any test that could leave something out.
+fn deletes_all(tests: &[Word]) -> bool {
+    let literal = |at: usize| tests.get(at).and_then(Word::literal);
+    let (mut at, mut shallow) = (0, false);
+    while let Some(test) = literal(at) {
+        let value = literal(at + 1);
+        at += match test {
+            "-delete" => return !shallow,
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let command = tests.get(at + 1..).unwrap_or_default();
+                return removes(command, shallow);
+            }
+            "-type" | "-mindepth" => 2,
+            "-name" | "-iname" | "-path" | "-ipath" | "-wholename" if value == Some("*") => 2,
+            // Whoever deletes folders goes deeper without it.
+            "-maxdepth" => {
+                shallow = true;
+                2
+            }
+            _ if ALL.contains(&test) => 1,
+            _ => return false,
+        };
+    }
+    false
+}
+
+/// `rm {}`, up to the end of the command; where only the top is found, with all that is in it.
+fn removes(command: &[Word], shallow: bool) -> bool {
+    let end = command.iter().position(|word| matches!(word.literal(), Some(";" | "+")));
+    let command = command.get(..end.unwrap_or(command.len())).unwrap_or_default();
+    let is_before = |word: &&Word| {
+        word.literal().is_some_and(|text| text.starts_with('-') || BEFORE.contains(&text))
+    };
+    let before = command.iter().take_while(is_before).count();
+    let command = command.get(before..).unwrap_or_default();
+    let Some((Word::Literal(program), rest)) = command.split_first() else { return false };
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let found = rest.iter().any(|word| word.literal() == Some("{}"));
+    found
+        && match name {
+            "rm" => !shallow || is_recursive(rest),
+            "unlink" | "shred" => !shallow,
+            _ => false,
+        }
+}
+
 /// A device that holds a file system.
 pub(super) fn is_disk(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -116,3 +191,7 @@ fn shown(word: &Word) -> &str {
         Word::Dynamic { source, .. } => source,
     }
 }
+
+#[cfg(test)]
+#[path = "ruin_tests.rs"]
+mod tests;
