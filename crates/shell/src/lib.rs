@@ -47,7 +47,7 @@ mod table_text;
 pub use harmless::prove;
 use ostler_core::permission::script::{Opaque, Script};
 pub use proof::{Proof, ReadKind, ReadPath};
-pub use steps::{steps, steps_of};
+pub use steps::{is_harmless_git_setting, steps, steps_of};
 pub use table_git::{GIT_OVERRIDES, GIT_PRELUDE};
 
 /// Reads a shell text as bash would, with everything its substitutions run.

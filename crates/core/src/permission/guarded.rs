@@ -251,6 +251,12 @@ pub fn sensitive(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     below_home(&names, workspace, &SECRETS)
 }
 
+/// Where secrets lie below a home folder, for those who hide them as a whole.
+pub fn secrets(home: &Path) -> impl Iterator<Item = std::path::PathBuf> {
+    let below = SECRETS.iter().map(|(name, _)| *name).chain(HISTORIES);
+    below.chain([".cargo/credentials", ".cargo/credentials.toml"]).map(|name| home.join(name))
+}
+
 /// `/proc/1/mem`, `/proc/self/task/1/environ`.
 fn is_of_a_process(names: &[String]) -> bool {
     let is_process = |name: &String| {

@@ -319,3 +319,10 @@ fn our_own_folder_is_guarded_wherever_it_is() {
     assert!(!read("/p/state/spills/s/x") && write("/p/state/spills/s/x"));
     assert!(!write("/p/states/x") && !read("/p/src/x"));
 }
+
+#[test]
+fn what_is_hidden_as_a_whole_is_what_asks_one_by_one() {
+    let all: Vec<_> = secrets(Path::new("/home/dev")).collect();
+    assert!(all.iter().all(|path| sensitive(path, &workspace()).is_some()));
+    assert!(all.contains(&"/home/dev/.ssh".into()) && all.contains(&"/home/dev/.ostler".into()));
+}

@@ -1,6 +1,6 @@
 //! git: its global options, the subcommands that only read, and which of its files they show.
 
-mod config;
+pub mod config;
 
 use super::careful;
 use super::judge::{Verdict, touch};

@@ -36,6 +36,7 @@ mod writers;
 use crate::parse::MAX_PLAIN_CHARS;
 use crate::read::{self, Reading};
 use crate::{screen, second};
+pub use git::config::is_harmless_setting as is_harmless_git_setting;
 use ostler_core::permission::Commands;
 use ostler_core::permission::script::{Opaque, Script};
 

@@ -205,6 +205,11 @@ fn is_name(word: &Word) -> bool {
         && options::is_one_word(word)
 }
 
+/// Whether a setting can be made without anything being run by it later.
+pub fn is_harmless_setting(key: &str, value: &str) -> bool {
+    is_harmless(key) && is_plain(key, &Word::Literal(value.into()))
+}
+
 fn is_harmless(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let (Some((section, _)), Some((_, name))) = (key.split_once('.'), key.rsplit_once('.')) else {
