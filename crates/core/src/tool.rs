@@ -22,6 +22,8 @@ pub struct ToolOutput {
     pub seen: Vec<Seen>,
     /// The same result as data, for programs that read the event stream.
     pub detail: Option<Value>,
+    /// What the person should know, one line each; the model reads only the content.
+    pub notices: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

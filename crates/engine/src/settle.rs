@@ -3,7 +3,7 @@
 use crate::run::Turn;
 use crate::scheduler::Happened;
 use crate::signals::Signal;
-use ostler_core::event::{Denial, Event};
+use ostler_core::event::{Denial, Event, Level};
 use ostler_core::session::Entry;
 use ostler_core::turn::{Outcome, ToolsEnd};
 
@@ -80,7 +80,11 @@ impl Turn {
             detail: verdict.output.detail.clone(),
             denied: verdict.denied,
         };
+        let notices = verdict.output.notices.clone();
         self.out.emit(event).await;
+        for text in notices {
+            self.notice(Level::Warning, text).await;
+        }
         Ok(())
     }
 
