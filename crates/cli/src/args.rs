@@ -68,6 +68,8 @@ pub struct RunArgs {
     /// Accept what the files of this project want, now and until they change
     #[arg(long)]
     pub trust: bool,
+    #[command(flatten)]
+    pub sandbox: SandboxFlags,
     /// A further folder to work in; may be given several times
     #[arg(long, value_name = "FOLDER")]
     pub add_dir: Vec<PathBuf>,
@@ -83,6 +85,20 @@ pub struct RunArgs {
     /// Name the new session (a UUID)
     #[arg(long, value_name = "UUID", conflicts_with = "continue_")]
     pub session_id: Option<String>,
+}
+
+/// How commands are held, where the settings say otherwise.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SandboxFlags {
+    /// Give every command the network, not only those judged by the hosts they name
+    #[arg(long)]
+    pub network: bool,
+    /// Run commands without a question although a layer of the sandbox is missing here
+    #[arg(long)]
+    pub accept_missing_layers: bool,
+    /// Run commands outside the sandbox
+    #[arg(long)]
+    pub no_sandbox: bool,
 }
 
 /// Which settings count.
@@ -106,6 +122,10 @@ pub enum Command {
     Sessions(SessionsArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
+    /// Run a command as an agent's commands are run: `ostler sandbox run -- make test`
+    Sandbox(SandboxArgs),
+    /// Check this machine: layers of the sandbox, programs, settings
+    Doctor(DoctorArgs),
     /// Print a completion script for your shell
     Completions {
         /// The shell to write it for
@@ -128,6 +148,38 @@ pub struct ModelServerArgs {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     pub port: u16,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct SandboxArgs {
+    #[command(subcommand)]
+    pub command: SandboxCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SandboxCommand {
+    /// Run a program, or one shell text, inside the sandbox of this folder
+    Run(SandboxRunArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct SandboxRunArgs {
+    /// Give it the network
+    #[arg(long)]
+    pub network: bool,
+    /// A further folder it may write to; may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    pub add_dir: Vec<PathBuf>,
+    /// The program and its arguments, or one shell text
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub words: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct DoctorArgs {
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,12 +1,12 @@
 //! Arguments, environment and settings → options.
 
-use crate::args::{RunArgs, split_list};
+use crate::args::{RunArgs, SandboxFlags, split_list};
 use crate::commands::Keeper;
 use crate::environment::Environment;
 use crate::exit::Wrong;
 use crate::setup::Setup;
-use ostler::config::FileApprovals;
-use ostler::{Approver, Credentials, Options, SessionChoice, SessionId};
+use ostler::config::{self, FileApprovals};
+use ostler::{Approver, ConfineOptions, Credentials, Options, SessionChoice, SessionId};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,6 +54,7 @@ pub fn options(
         options.approvals = Arc::new(Keeper { kept_by: Arc::new(files) });
     }
     options.environment = environment.for_commands(&loaded.env);
+    options.sandbox = sandbox(&loaded.sandbox, &args.sandbox);
     options.proxies = environment.proxies();
     options.ca_file = environment.ca_file()?;
     options.deadlines = environment.deadlines()?;
@@ -62,6 +63,21 @@ pub fn options(
     options.settings.raw_events = args.include_partial_messages;
     options.fault = environment.fault();
     Ok(options)
+}
+
+/// What settings say; the command line goes before them.
+pub fn sandbox(settings: &config::Sandbox, flags: &SandboxFlags) -> ConfineOptions {
+    let strict = ConfineOptions::default();
+    ConfineOptions {
+        enabled: !flags.no_sandbox && settings.enabled.unwrap_or(strict.enabled),
+        network: flags.network || settings.network.unwrap_or(strict.network),
+        accept_missing: flags.accept_missing_layers
+            || settings.accept_missing.unwrap_or(strict.accept_missing),
+        may_lift: settings.may_lift.unwrap_or(strict.may_lift),
+        allow_write: settings.allow_write.clone(),
+        allow_read: settings.allow_read.clone(),
+        deny_read: settings.deny_read.clone(),
+    }
 }
 
 fn session(args: &RunArgs) -> Result<SessionChoice, Wrong> {

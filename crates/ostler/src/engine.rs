@@ -36,6 +36,9 @@ pub struct Engine {
     notices: Vec<String>,
     interrupt: Mutex<CancellationToken>,
     executor: Executor,
+    confinement: Arc<Confinement>,
+    /// Looking for the layers of the sandbox has begun.
+    probing: AtomicBool,
 }
 
 impl Engine {
@@ -59,7 +62,14 @@ impl Engine {
             workspace.ours.push(home);
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy);
+        let confinement = Arc::new(Confinement::new(
+            executor.clone(),
+            options.sandbox.clone(),
+            workspace.clone(),
+            options.environment.clone(),
+        ));
+        let tools =
+            toolbox(executor.clone(), &options, &workspace, &session, &policy, &confinement);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -97,6 +107,8 @@ impl Engine {
             notices,
             interrupt: Mutex::default(),
             executor,
+            confinement,
+            probing: AtomicBool::new(false),
         })
     }
 
@@ -135,6 +147,21 @@ impl Engine {
         &self.notices
     }
 
+    pub fn confinement(&self) -> &Confinement {
+        &self.confinement
+    }
+
+    /// The layers of the sandbox are looked for while the model thinks, not when the first command waits for them.
+    fn probe_sandbox(&self) {
+        let wanted = self.confinement.options().enabled && self.agent.tools.get("Bash").is_some();
+        if wanted && !self.probing.swap(true, Ordering::Relaxed) {
+            let confinement = Arc::clone(&self.confinement);
+            std::thread::spawn(move || {
+                confinement.found();
+            });
+        }
+    }
+
     /// Starts a turn. One at a time: the log has one order.
     pub fn submit(&self, prompt: impl Into<Message>) -> TurnStream {
         let (view, _) = self.agent.journal.conversation();
@@ -148,6 +175,7 @@ impl Engine {
         let interrupt = CancellationToken::new();
         *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
             interrupt.clone();
+        self.probe_sandbox();
         run(self.agent.clone(), prompt, interrupt)
     }
 
@@ -274,6 +302,7 @@ fn toolbox(
     workspace: &Workspace,
     session: &Session,
     policy: &Arc<Policy>,
+    confinement: &Arc<Confinement>,
 ) -> Toolbox {
     let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
     let all = ostler_tools::built_in(ostler_tools::Setup {
@@ -281,6 +310,7 @@ fn toolbox(
         executor,
         environment: options.environment.clone(),
         policy: policy.clone(),
+        confinement: confinement.clone(),
     });
     let offered = |name: &str| is_offered(name, options, policy);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))

@@ -4,6 +4,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::permission::{Mode, Policy, Rule};
 use ostler_core::ports::{Approvals, Approver, BoxFuture, Question, Reply};
 use ostler_engine::Settings;
+use ostler_tools::confine::ConfineOptions;
 use ostler_models::{CaFile, CredentialKind, Credentials, Deadlines, ProxySettings, Secret};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -48,6 +49,8 @@ pub struct Options {
     pub approvals: Arc<dyn Approvals>,
     /// The environment for commands, already cut down to what they may see.
     pub environment: Vec<(OsString, OsString)>,
+    /// How commands are held.
+    pub sandbox: ConfineOptions,
     pub proxies: ProxySettings,
     /// Certificates to trust besides the system's.
     pub ca_file: Option<CaFile>,
@@ -98,6 +101,7 @@ impl Options {
             approver: Arc::new(Unattended),
             approvals: Arc::new(ForSession),
             environment: Vec::new(),
+            sandbox: ConfineOptions::default(),
             proxies: ProxySettings::default(),
             ca_file: None,
             deadlines: Deadlines::default(),

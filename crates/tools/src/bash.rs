@@ -8,6 +8,7 @@ mod readings;
 mod report;
 
 use crate::built_in::BuiltIn;
+use crate::confine::{Confinement, Terms};
 use crate::text::tail;
 use crate::workspace::Files;
 use environment::Environment;
@@ -26,6 +27,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -48,6 +50,9 @@ pub struct Bash {
     environment: Environment,
     policy: Arc<Policy>,
     readings: Readings,
+    confinement: Arc<Confinement>,
+    /// The person was told once which layers are missing.
+    announced: AtomicBool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -64,9 +69,8 @@ pub struct Input {
     description: Option<String>,
     /// Not available yet
     run_in_background: Option<bool>,
-    /// Has no effect: there is no sandbox to lift yet
+    /// Run outside the sandbox; the user is asked first. Only where the sandbox has refused what the command needs
     #[serde(rename = "dangerouslyDisableSandbox")]
-    #[expect(dead_code, reason = "accepted because models send it; it must never loosen anything")]
     disable_sandbox: Option<bool>,
 }
 
@@ -76,9 +80,22 @@ impl Bash {
         executor: Executor,
         environment: Vec<(OsString, OsString)>,
         policy: Arc<Policy>,
+        confinement: Arc<Confinement>,
     ) -> Self {
         let environment = Environment::new(environment, files.workspace());
-        Bash { files, executor, environment, policy, readings: Readings::default() }
+        let (readings, announced) = (Readings::default(), AtomicBool::new(false));
+        Bash { files, executor, environment, policy, readings, confinement, announced }
+    }
+
+    /// What the person is told: what was put back, and once what the sandbox lacks.
+    fn notices(&self, put_back: &[String]) -> Vec<String> {
+        let options = self.confinement.options();
+        let missing = (options.enabled && options.accept_missing)
+            .then(|| self.confinement.missing())
+            .flatten()
+            .filter(|_| !self.announced.swap(true, Ordering::Relaxed));
+        let missing = missing.map(|missing| format!("sandbox: {}", missing.accepted()));
+        missing.into_iter().chain(put_back.iter().cloned()).collect()
     }
 
     /// Git is kept from running what a repository names, as far as what was allowed still works.
@@ -109,10 +126,17 @@ impl BuiltIn for Bash {
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
         check(input)?;
+        if lifts(input) && !self.confinement.options().may_lift {
+            return Err(ToolOutput::misuse(
+                "The settings do not let commands run outside the sandbox. Send it without dangerouslyDisableSandbox.",
+            ));
+        }
         let mut commands = Commands::clone(&self.readings.of(&input.command));
         let places = Disk::new(&self.files, self.environment.programs(&commands));
         commands.look_up(&places);
-        Ok(commands.access(&places, |tree| self.policy.spoken_of(tree)))
+        let mut access = commands.access(&places, |tree| self.policy.spoken_of(tree));
+        access.hold = self.confinement.hold(&commands, lifts(input));
+        Ok(access)
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
@@ -120,27 +144,44 @@ impl BuiltIn for Bash {
             return misuse;
         }
         let commands = self.readings.of(&input.command);
-        let finished = match execute(&self.executor, self.command(&input, &commands), &cx).await {
+        let terms = Terms::of(&commands, &cx.judged, lifts(&input));
+        let mut held = match self.confinement.held(terms) {
+            Ok(held) => held,
+            Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
+        };
+        let mut command = self.command(&input, &commands);
+        self.confinement.confine(&mut command, &held);
+        let finished = match execute(&self.executor, command, &cx).await {
             Ok(finished) => finished,
             Err(error) => {
                 return ToolOutput::error(format!("The command could not be run: {error}."));
             }
         };
+        let mut notes = held.settle(|path| self.files.name(path));
+        let notices = self.notices(&notes);
+        notes.extend(held.denied(&finished));
         let one_is_an_answer = commands.only_reads()
             && finished.status == ExitStatus::Code(1)
             && judge::one_is_an_answer(&input.command);
         let limit = limit(&input);
-        if finished.output.total() <= MAX_CHARS as u64 {
-            return shown(&Report::of(&finished, limit, one_is_an_answer), &cx);
+        let short = finished.output.total() <= MAX_CHARS as u64;
+        let show = move || {
+            let report = Report { notes, ..Report::of(&finished, limit, one_is_an_answer) };
+            shown(&report, &cx)
+        };
+        if short {
+            return ToolOutput { notices, ..show() };
         }
         // The text may be long and the store touches the disk.
-        let shown = tokio::task::spawn_blocking(move || {
-            shown(&Report::of(&finished, limit, one_is_an_answer), &cx)
-        });
-        shown.await.unwrap_or_else(|error| {
+        let output = tokio::task::spawn_blocking(show).await.unwrap_or_else(|error| {
             ToolOutput::error(format!("The output could not be shown: {error}"))
-        })
+        });
+        ToolOutput { notices, ..output }
     }
+}
+
+fn lifts(input: &Input) -> bool {
+    input.disable_sandbox == Some(true)
 }
 
 fn check(input: &Input) -> Result<(), ToolOutput> {
@@ -193,16 +234,15 @@ async fn follow(
     std::future::pending().await
 }
 
-/// How it ended stands first, also when the rest is too long to show.
+/// How it ended stands first and what the harness has to say last, also when the rest is too long to show.
 fn shown(report: &Report, cx: &ToolContext) -> ToolOutput {
     let body = bound(ToolOutput::text(&report.body), MAX_CHARS, cx.blobs.as_ref());
-    let parts =
-        report.ending.iter().map(String::as_str).chain(body.content.iter().filter_map(|part| {
-            match part {
-                ResultPart::Text { text } => Some(text.as_str()),
-                ResultPart::Image(_) => None,
-            }
-        }));
+    let body = body.content.iter().filter_map(|part| match part {
+        ResultPart::Text { text } => Some(text.as_str()),
+        ResultPart::Image(_) => None,
+    });
+    let notes = report.notes.iter().map(String::as_str);
+    let parts = report.ending.iter().map(String::as_str).chain(body).chain(notes);
     let text = parts.collect::<Vec<_>>().join("\n");
     ToolOutput {
         is_error: report.is_error,

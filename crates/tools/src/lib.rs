@@ -24,6 +24,7 @@
 mod bash;
 mod blocking;
 mod built_in;
+pub mod confine;
 mod edit;
 mod glob;
 mod grep;
@@ -58,6 +59,8 @@ pub struct Setup {
     pub environment: Vec<(OsString, OsString)>,
     /// What a search must not show, and what commands must not be taken to read.
     pub policy: Arc<Policy>,
+    /// How commands are held.
+    pub confinement: Arc<confine::Confinement>,
 }
 
 /// The names of all built-in tools.
@@ -65,11 +68,11 @@ pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", 
 
 /// All built-in tools, sorted by name.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
-    let Setup { files, executor, environment, policy } = setup;
+    let Setup { files, executor, environment, policy, confinement } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());
     let readable: Readable = Arc::new(move |path| rules.may_show(path, &workspace));
     vec![
-        erase(bash::Bash::new(Arc::clone(&files), executor, environment, policy)),
+        erase(bash::Bash::new(Arc::clone(&files), executor, environment, policy, confinement)),
         erase(edit::Edit { files: Arc::clone(&files) }),
         erase(glob::Glob { files: Arc::clone(&files) }),
         erase(grep::Grep { files: Arc::clone(&files), readable }),

@@ -3,6 +3,7 @@
 mod asker;
 mod completions;
 mod demo;
+mod doctor;
 mod first_run;
 mod headless;
 mod lines;
@@ -11,6 +12,7 @@ mod no_key;
 mod permissions;
 mod question;
 mod repl;
+mod sandbox;
 mod sessions;
 mod signals;
 mod stdin;
@@ -30,6 +32,8 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
+        Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
+        Some(Command::Doctor(args)) => doctor::run(init, &environment, &args),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),
         None => repl::run(init, &environment, args.run),

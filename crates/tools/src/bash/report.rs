@@ -11,6 +11,8 @@ pub struct Report {
     pub body: String,
     pub is_error: bool,
     pub detail: Value,
+    /// What the harness did or refused, behind the output.
+    pub notes: Vec<String>,
 }
 
 impl Report {
@@ -46,7 +48,7 @@ impl Report {
             "bytes": finished.output.total(),
             "ms": u64::try_from(finished.wall.as_millis()).unwrap_or(u64::MAX),
         });
-        Report { ending, body, is_error, detail }
+        Report { ending, body, is_error, detail, notes: Vec::new() }
     }
 }
 

@@ -1,0 +1,39 @@
+//! `ostler sandbox run`: a command held as an agent's commands are.
+
+use crate::args::{ConfigArgs, SandboxCommand, SandboxFlags, SandboxRunArgs};
+use crate::environment::Environment;
+use crate::exit::{Code, warn};
+use crate::setup::Setup;
+use crate::wire;
+use anyhow::Result;
+use std::io::Write;
+
+pub fn run(init: &ostler::Init, environment: &Environment, command: &SandboxCommand) -> Result<Code> {
+    let SandboxCommand::Run(args) = command;
+    let code = run_one(init, environment, args)?;
+    // The command's own code, which need not be one of ours.
+    std::process::exit(code)
+}
+
+fn run_one(init: &ostler::Init, environment: &Environment, args: &SandboxRunArgs) -> Result<i32> {
+    let setup = Setup::load(environment, &ConfigArgs::default())?;
+    for notice in setup.notices() {
+        warn(&notice);
+    }
+    let flags = SandboxFlags { network: args.network, ..SandboxFlags::default() };
+    let options = wire::sandbox(&setup.loaded.sandbox, &flags);
+    let mut workspace = setup.workspace();
+    for folder in &args.add_dir {
+        workspace.roots.push(folder.canonicalize()?);
+    }
+    let variables = environment.for_commands(&setup.loaded.env);
+    let mut out = std::io::stdout();
+    let mut show = |bytes: &[u8]| {
+        // A reader that went away does not end the command.
+        let _ = out.write_all(bytes).and_then(|()| out.flush());
+    };
+    ostler::block_on(ostler::run_sandboxed(
+        init, options, workspace, variables, &args.words, &mut show,
+    ))?
+    .map_err(Into::into)
+}

@@ -1,0 +1,74 @@
+//! The sandbox without an engine: one command in it, and a test of its layers.
+
+use crate::{Confinement, Error, Init};
+use ostler_core::permission::Workspace;
+use ostler_exec::{Command, Executor, ExitStatus, bash};
+use ostler_tools::confine::{ConfineOptions, Terms};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Runs a shell text, or a program with its arguments, as commands of an agent are run, and hands its output on as it
+/// comes. Gives the exit code.
+///
+/// # Errors
+/// If it could not be started, or not be held as the options say.
+pub async fn run_sandboxed(
+    init: &Init,
+    options: ConfineOptions,
+    workspace: Workspace,
+    environment: Vec<(OsString, OsString)>,
+    words: &[String],
+    sink: impl FnMut(&[u8]),
+) -> Result<i32, Error> {
+    let executor = Executor::new(init.supervisor.clone());
+    let cwd = workspace.cwd.clone();
+    let confinement =
+        Confinement::new(executor.clone(), options, workspace, environment.clone());
+    let wrong = |why: String| Error::Exec(why);
+    let mut held = confinement.held(Terms::default()).map_err(wrong)?;
+    let mut command = match words {
+        [text] => bash(text, cwd, environment),
+        _ => {
+            let mut command = bash("\"$0\" \"$@\"", cwd, environment);
+            command.args.extend(words.iter().map(OsString::from));
+            command
+        }
+    };
+    command.output.total = u64::MAX;
+    command.output.sink = u64::MAX;
+    confinement.confine(&mut command, &held);
+    let finished = executor.run(command, sink).await.map_err(|error| wrong(error.to_string()))?;
+    for line in held.settle(|path| path.display().to_string()) {
+        return Err(wrong(line));
+    }
+    let _ = executor.shutdown().await;
+    Ok(match finished.status {
+        ExitStatus::Code(code) => code,
+        ExitStatus::Signal { number, .. } => 128 + number,
+    })
+}
+
+/// A layer, or one thing it is to refuse.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    pub name: String,
+    /// What was found, or why it is missing or does not hold.
+    pub outcome: Result<String, String>,
+}
+
+/// Looks for every layer and has it refuse something for real.
+pub async fn test_sandbox(init: &Init) -> Vec<Tested> {
+    let executor = Executor::new(init.supervisor.clone());
+    let found = executor.probe().await;
+    let layer = |name: &str, outcome: Result<String, String>| Tested { name: name.into(), outcome };
+    let mut tested = vec![
+        layer("Landlock", found.landlock.clone().map(|version| format!("version {version}"))),
+        layer("seccomp", found.seccomp.clone().map(|()| "there".into())),
+        layer("bubblewrap", found.bubblewrap.clone().map(|path: PathBuf| path.display().to_string())),
+    ];
+    for (name, outcome) in ostler_exec::self_test(&executor).await {
+        tested.push(Tested { name, outcome: outcome.map(|()| "refused, as it must be".into()) });
+    }
+    let _ = executor.shutdown().await;
+    tested
+}

@@ -1,0 +1,359 @@
+//! How commands are held: what each may reach, what is said where a layer is missing, and what is put back.
+
+mod folders;
+mod git_parts;
+mod guard;
+mod temp;
+
+use guard::{Guard, Restored, is_harmless_change};
+use ostler_core::permission::{Access, Commands, Hold, PathScope, Workspace};
+use ostler_exec::{Command, Executor, Finished, Found, Layers, Sandbox};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tempfile::TempDir;
+
+/// What a person has decided about the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfineOptions {
+    pub enabled: bool,
+    /// For every command; without it, for those that were judged by the hosts they name.
+    pub network: bool,
+    pub accept_missing: bool,
+    /// A call may ask to run outside.
+    pub may_lift: bool,
+    pub allow_write: Vec<PathBuf>,
+    pub allow_read: Vec<PathBuf>,
+    pub deny_read: Vec<PathBuf>,
+}
+
+impl Default for ConfineOptions {
+    fn default() -> Self {
+        ConfineOptions {
+            enabled: true,
+            network: false,
+            accept_missing: false,
+            may_lift: true,
+            allow_write: Vec::new(),
+            allow_read: Vec::new(),
+            deny_read: Vec::new(),
+        }
+    }
+}
+
+pub struct Confinement {
+    executor: Executor,
+    options: ConfineOptions,
+    workspace: Workspace,
+    readable: OnceLock<Vec<PathBuf>>,
+    environment: Vec<(OsString, OsString)>,
+    found: OnceLock<Found>,
+    temp: OnceLock<Result<TempDir, String>>,
+    /// The parts of repositories that make git run programs; none: to be looked for.
+    parts: Mutex<Option<Arc<[PathBuf]>>>,
+}
+
+/// What a call is run with.
+#[derive(Clone, Copy, Default)]
+pub struct Terms<'a> {
+    /// It was allowed to run outside.
+    pub lifted: bool,
+    pub network: bool,
+    /// What was judged that it writes: not frozen.
+    pub writes: &'a [PathScope],
+    /// It may change settings of git that make nothing run.
+    pub git: bool,
+    /// It changes nothing, so nothing is compared afterwards.
+    pub only_reads: bool,
+}
+
+impl<'a> Terms<'a> {
+    pub fn of(commands: &Commands, judged: &'a Access, lifted: bool) -> Self {
+        Terms {
+            lifted,
+            network: !judged.hosts.is_empty(),
+            writes: &judged.writes,
+            git: commands.runs_git() && !commands.git_only_reads(),
+            only_reads: commands.only_reads(),
+        }
+    }
+}
+
+/// How one command is held, until it is dropped.
+pub struct Held {
+    pub sandbox: Option<Arc<Sandbox>>,
+    guard: Option<Guard>,
+}
+
+impl Confinement {
+    pub fn new(
+        executor: Executor,
+        options: ConfineOptions,
+        workspace: Workspace,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
+        Confinement {
+            executor,
+            options,
+            workspace,
+            readable: OnceLock::new(),
+            environment,
+            found: OnceLock::new(),
+            temp: OnceLock::new(),
+            parts: Mutex::default(),
+        }
+    }
+
+    pub fn options(&self) -> &ConfineOptions {
+        &self.options
+    }
+
+    /// The layers of this machine. Takes some milliseconds the first time, and blocks until it is known.
+    pub fn found(&self) -> &Found {
+        self.found.get_or_init(|| {
+            let executor = self.executor.clone();
+            // A thread and a runtime of its own: the caller may be the only thread of another one.
+            let probe = move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.map(|runtime| runtime.block_on(executor.probe()))
+            };
+            let unknown = |why: String| Found {
+                landlock: Err(why.clone()),
+                seccomp: Err(why.clone()),
+                bubblewrap: Err(why),
+            };
+            match std::thread::spawn(probe).join() {
+                Ok(Ok(found)) => found,
+                Ok(Err(error)) => unknown(error.to_string()),
+                Err(_) => unknown("looking for it failed inside the harness".into()),
+            }
+        })
+    }
+
+    /// Which layers a command gets.
+    pub fn layers(&self) -> Layers {
+        if self.options.enabled { self.found().layers() } else { Layers::default() }
+    }
+
+    /// In one line, for people.
+    pub fn summary(&self) -> String {
+        if !self.options.enabled {
+            return "off, as the settings say".into();
+        }
+        let layers = self.layers();
+        let names = [
+            (layers.landlock, "Landlock"),
+            (layers.seccomp, "seccomp"),
+            (layers.bubblewrap, "bubblewrap"),
+        ];
+        let of = |there: bool| {
+            let named = names.iter().filter(|(found, _)| *found == there).map(|(_, name)| *name);
+            named.collect::<Vec<_>>().join(", ")
+        };
+        match (of(true), of(false)) {
+            (there, missing) if missing.is_empty() => there,
+            (there, missing) if there.is_empty() => format!("none ({missing} missing)"),
+            (there, missing) => format!("{there} ({missing} missing)"),
+        }
+    }
+
+    /// What is not held on this machine; none if everything is.
+    pub fn missing(&self) -> Option<Missing> {
+        let Layers { landlock, seccomp, bubblewrap } = self.layers();
+        let whole = |root: &PathBuf| root.parent().is_none();
+        match () {
+            () if self.workspace.roots.iter().any(whole) => Some(Missing::Whole),
+            () if bubblewrap && seccomp => None,
+            () if landlock && seccomp => Some(Missing::Bubblewrap),
+            () => Some(Missing::Floor),
+        }
+    }
+
+    /// How well what these commands do is held.
+    pub fn hold(&self, commands: &Commands, lifted: bool) -> Hold {
+        if !self.options.enabled {
+            return Hold::Whole;
+        }
+        if lifted {
+            return Hold::Lifted;
+        }
+        if self.options.accept_missing {
+            return Hold::Whole;
+        }
+        match self.missing() {
+            None => Hold::Whole,
+            // What is proved to only read changes no hook and no setting.
+            Some(Missing::Bubblewrap) if commands.only_reads() => Hold::Whole,
+            Some(missing) => Hold::Weak(missing.why().into()),
+        }
+    }
+
+    /// # Errors
+    /// In words, when the command cannot be held as it was judged: it must not run.
+    pub fn held(&self, terms: Terms<'_>) -> Result<Held, String> {
+        let nothing = Held { sandbox: None, guard: None };
+        if !self.options.enabled || terms.lifted {
+            return Ok(nothing);
+        }
+        let layers = self.layers();
+        if self.workspace.roots.iter().any(|root| root.parent().is_none()) {
+            return Ok(nothing);
+        }
+        let written = |part: &&PathBuf| terms.writes.iter().any(|scope| part.starts_with(scope.path()));
+        let is_setting = |part: &&PathBuf| part.file_name().is_some_and(|name| name == "config");
+        let parts: Vec<PathBuf> = {
+            let all = self.parts();
+            all.iter().filter(|part| !written(part)).cloned().collect()
+        };
+        let (open, frozen): (Vec<PathBuf>, Vec<PathBuf>) = match layers.bubblewrap {
+            true => parts.into_iter().partition(|part| terms.git && is_setting(&part)),
+            false => (parts, Vec::new()),
+        };
+        let guard = (!terms.only_reads && !open.is_empty()).then(|| Guard::take(&open));
+        if terms.git {
+            // It may make a repository or a worktree.
+            *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        if layers == Layers::default() {
+            return Ok(Held { sandbox: None, guard });
+        }
+        let network = self.options.network || terms.network;
+        let sandbox = self.sandbox(frozen, network, layers)?;
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard })
+    }
+
+    /// Nothing of the workspace's repositories may be written that makes git run programs.
+    pub fn sandbox(
+        &self,
+        frozen: Vec<PathBuf>,
+        network: bool,
+        layers: Layers,
+    ) -> Result<Sandbox, String> {
+        let Workspace { roots, home, ours, .. } = &self.workspace;
+        let options = &self.options;
+        let real = |paths: &[PathBuf]| {
+            paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>()
+        };
+        let home = home.canonicalize().unwrap_or_else(|_| home.clone());
+        let readable = self.readable.get_or_init(|| folders::readable(&home, &self.environment));
+        let mut homes: Vec<PathBuf> = ["/home", "/root"].map(PathBuf::from).to_vec();
+        if home.parent().is_some() {
+            homes.push(home.clone());
+        }
+        homes.dedup();
+        let mut hidden = folders::hidden(&home, ours);
+        hidden.extend(options.deny_read.iter().cloned());
+        let mut sandbox = Sandbox {
+            writable: [roots.clone(), real(&options.allow_write)].concat(),
+            readable: [readable.clone(), real(&options.allow_read)].concat(),
+            homes,
+            hidden,
+            frozen,
+            temp: self.temp()?.to_owned(),
+            network,
+            layers,
+        };
+        sandbox.readable.extend(self.workspace.readable.iter().cloned());
+        Ok(sandbox)
+    }
+
+    /// Puts a command into the sandbox, with its temporary files and caches in the private folder.
+    pub fn confine(&self, command: &mut Command, held: &Held) {
+        if let Some(sandbox) = &held.sandbox {
+            folders::with_temp(&mut command.env, sandbox.temp_inside());
+            command.sandbox = Some(Arc::clone(sandbox));
+        }
+    }
+
+    fn temp(&self) -> Result<&Path, String> {
+        match self.temp.get_or_init(temp::create) {
+            Ok(folder) => Ok(folder.path()),
+            Err(why) => Err(format!("no private folder for temporary files could be made in {why}")),
+        }
+    }
+
+    fn parts(&self) -> Arc<[PathBuf]> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(parts.get_or_insert_with(|| git_parts::of(&self.workspace.roots).into()))
+    }
+}
+
+/// Why a machine does not hold all that is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Files inside the workspace that make git run programs can be changed; they are put back afterwards.
+    Bubblewrap,
+    /// Commands are not held at all.
+    Floor,
+    /// The workspace is the whole disk.
+    Whole,
+}
+
+impl Missing {
+    pub fn why(self) -> &'static str {
+        match self {
+            Missing::Bubblewrap => {
+                "bubblewrap is missing, so hooks and settings of git are not protected while it runs (install \
+                 bubblewrap, or accept it with --accept-missing-layers)"
+            }
+            Missing::Floor => {
+                "this system cannot hold commands in a sandbox (`ostler doctor` says why; accept it with \
+                 --accept-missing-layers)"
+            }
+            Missing::Whole => {
+                "the workspace is the whole disk, which no sandbox can hold (work in a folder, or accept it with \
+                 --accept-missing-layers)"
+            }
+        }
+    }
+}
+
+impl Missing {
+    /// For a person who has accepted it.
+    pub fn accepted(self) -> &'static str {
+        match self {
+            Missing::Bubblewrap => {
+                "bubblewrap is missing; hooks and settings of git are put back after each command, \
+                 but are not protected while it runs"
+            }
+            Missing::Floor => "this system cannot hold commands; they run as you do",
+            Missing::Whole => "the workspace is the whole disk; commands run as you do",
+        }
+    }
+}
+
+impl Held {
+    /// What the sandbox has refused, as far as the output shows it, and how to get it granted.
+    pub fn denied(&self, finished: &Finished) -> Option<String> {
+        let sandbox = self.sandbox.as_ref()?;
+        let denied = ostler_exec::denial_hint(&finished.output.to_text(), finished.status, sandbox)?;
+        Some(format!("{} {}", texts::DENIED.replace("{what}", &denied.to_string()), ""))
+    }
+
+    /// After the command: what it changed and must not have, put back. One line each, for the model and the person.
+    pub fn settle(&mut self, shown: impl Fn(&Path) -> String) -> Vec<String> {
+        let Some(guard) = self.guard.take() else { return Vec::new() };
+        let told = |restored: Restored| match restored {
+            Restored::Done(path) => format!(
+                "{} was changed by the command and has been put back: git runs programs that it names.",
+                shown(&path)
+            ),
+            Restored::Failed(path, why) => format!(
+                "{} was changed by the command and could not be put back ({why}). Look at it before you use git.",
+                shown(&path)
+            ),
+        };
+        guard.restore(&is_harmless_change).into_iter().map(told).collect()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // The call was dropped; its command is being killed.
+        self.settle(|path| path.display().to_string());
+    }
+}
+
+#[cfg(test)]
+#[path = "mod_tests.rs"]
+mod tests;
