@@ -20,6 +20,11 @@ pub struct Command {
     /// Time between SIGTERM and SIGKILL.
     pub grace: Duration,
     pub output: OutputLimits,
+    /// What it reads from standard input, at most [`MAX_INPUT`] bytes; without it that is empty.
+    pub input: Option<Vec<u8>>,
+    /// Standard error is kept apart, in [`Finished::errors`](crate::Finished::errors); the sink and
+    /// the progress then show standard output only.
+    pub separate_errors: bool,
     /// A script that is too long for an argument; the shell reads it from a descriptor.
     pub(crate) script: Option<Vec<u8>>,
 }
@@ -35,6 +40,8 @@ impl Command {
             time_limit: None,
             grace: Duration::from_secs(2),
             output: OutputLimits::default(),
+            input: None,
+            separate_errors: false,
             script: None,
         }
     }
@@ -78,6 +85,9 @@ const SHELLS: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
 
 /// The longest script that is passed as an argument. Linux refuses single arguments of 32 pages.
 const SCRIPT_AS_ARGUMENT: usize = 120_000;
+
+/// The longest standard input.
+pub const MAX_INPUT: usize = 8 << 20;
 
 /// The longest script at all.
 pub(crate) const MAX_SCRIPT: usize = 1 << 20;

@@ -1,11 +1,11 @@
 //! The client's front door: starts the supervisor when it is needed and hands it commands.
 
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, OFlags};
+use rustix::fs::{MemfdFlags, OFlags, SealFlags};
 use rustix::pipe::PipeFlags;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -13,10 +13,10 @@ use tokio::time::timeout;
 use crate::command::Command;
 use crate::error::ExecError;
 use crate::link::{Link, SupervisorProgram};
-use crate::running::{Control, Running};
+use crate::running::{Control, Pipes, Running};
 use crate::socket;
 use crate::status::Finished;
-use crate::wire::{self, BODY_IN_FILE, INLINE_BODY, Report, WITH_SCRIPT};
+use crate::wire::{self, BODY_IN_FILE, INLINE_BODY, Report, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT};
 
 /// How often a dead supervisor is replaced in the life of an executor.
 const MAX_RESTARTS: u32 = 3;
@@ -143,7 +143,7 @@ impl Executor {
 async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Running, Refusal> {
     // Held until the supervisor has answered: bounds what lies in the socket.
     let permit = link.starts.acquire().await.map_err(|_| Refusal::Failed(ExecError::Closed))?;
-    let (control, output) = hand_over(&link, command, body)?;
+    let (control, pipes) = hand_over(&link, command, body)?;
     let first = match timeout(START_LIMIT, control.report()).await {
         Ok(first) => first,
         Err(_) => {
@@ -155,7 +155,7 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
     drop(permit);
     let error = match first {
         Ok(Some(Report::Started { pid })) => {
-            return Running::new(link, control, output, pid, command).map_err(Refusal::Failed);
+            return Running::new(link, control, pipes, pid, command).map_err(Refusal::Failed);
         }
         Ok(Some(Report::Failed(failure))) => {
             let bytes = body.len() + command.script.as_ref().map_or(0, Vec::len);
@@ -177,13 +177,16 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
 
 /// Makes the command's sockets and pipe, sends their other ends away with the request, and closes
 /// them here.
-fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, OwnedFd), Refusal> {
+fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, Pipes), Refusal> {
     let resources = |source| {
         Refusal::Failed(ExecError::Resources { doing: "open a pipe for the command", source })
     };
     let (output, theirs_output) = output_pipe().map_err(resources)?;
     let (control, theirs_control) = socket::pair().map_err(resources)?;
+    let errors = command.separate_errors.then(output_pipe).transpose().map_err(resources)?;
+    let (errors, theirs_errors) = errors.unzip();
     let script = command.script.as_deref().map(memory_file).transpose().map_err(resources)?;
+    let input = command.input.as_deref().map(memory_file).transpose().map_err(resources)?;
     let (inline, file) = if body.len() > INLINE_BODY {
         (&[][..], Some(memory_file(body).map_err(resources)?))
     } else {
@@ -191,16 +194,19 @@ fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, Ow
     };
     let mut flags = 0;
     let mut fds = vec![theirs_control.as_fd(), theirs_output.as_fd()];
-    if let Some(script) = &script {
-        flags |= WITH_SCRIPT;
-        fds.push(script.as_fd());
-    }
-    if let Some(file) = &file {
-        flags |= BODY_IN_FILE;
-        fds.push(file.as_fd());
+    for (flag, fd) in [
+        (WITH_SCRIPT, &script),
+        (WITH_INPUT, &input),
+        (WITH_ERRORS, &theirs_errors),
+        (BODY_IN_FILE, &file),
+    ] {
+        if let Some(fd) = fd {
+            flags |= flag;
+            fds.push(fd.as_fd());
+        }
     }
     match link.send(flags, inline, &fds) {
-        Ok(()) => Ok((Control::new(control).map_err(resources)?, output)),
+        Ok(()) => Ok((Control::new(control).map_err(resources)?, Pipes { output, errors })),
         Err(_) if link.is_closed() => Err(Refusal::Failed(ExecError::Closed)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => {
             Err(Refusal::NotDelivered)
@@ -220,9 +226,13 @@ fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
+/// A file in memory that nobody can change any more, to be read from its beginning.
 fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file =
-        std::fs::File::from(rustix::fs::memfd_create("ostler-exec", MemfdFlags::CLOEXEC)?);
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = std::fs::File::from(rustix::fs::memfd_create("ostler-exec", flags)?);
     file.write_all(bytes)?;
+    file.rewind()?;
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
     Ok(file.into())
 }

@@ -18,8 +18,8 @@
 //! - No descriptor leaks into a command: everything is close-on-exec from its creation.
 //!
 //! Linux only. Deliberately absent: reading our own environment (the caller passes it in), a PATH
-//! search (programs are absolute paths), interpreting terminal output, standard input for commands
-//! (always `/dev/null`), and deciding *whether* a command may run.
+//! search (programs are absolute paths), interpreting terminal output, talking to a command while it
+//! runs (its input is given beforehand), and deciding *whether* a command may run.
 //!
 //! Known limits: if client and supervisor are killed in the same moment, commands die but what
 //! they have started lives on. A process that became another user (`sudo`) cannot be killed by an
@@ -46,7 +46,7 @@ mod terminal;
 mod wire;
 
 pub use capture::{Capture, Captured};
-pub use command::{Command, OutputLimits, ProcessLimits, bash, find_bash};
+pub use command::{Command, MAX_INPUT, OutputLimits, ProcessLimits, bash, find_bash};
 pub use environment::allowed_environment;
 pub use error::ExecError;
 pub use executor::Executor;

@@ -5,7 +5,8 @@
 //! ```text
 //! channel (SEQPACKET, one per run)       supervisor → client   the greeting, once
 //!                                        client → supervisor   flags, body; descriptors:
-//!                                                              control, output, [script], [body]
+//!                                                              control, output, [script], [input],
+//!                                                              [errors], [body]
 //! control (SEQPACKET, one per command)   supervisor → client   Started | Failed, then Exited
 //!                                        client → supervisor   one byte per order; closing = kill
 //! ```
@@ -13,7 +14,7 @@
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::command::{Command, MAX_SCRIPT, ProcessLimits};
+use crate::command::{Command, MAX_INPUT, MAX_SCRIPT, ProcessLimits};
 use crate::error::ExecError;
 
 pub(crate) const GREETING: &[u8] = b"ostler-exec 1";
@@ -27,6 +28,8 @@ pub(crate) const MAX_BODY: usize = 4 * 1024 * 1024;
 /// Flags in the first byte of a request packet.
 pub(crate) const WITH_SCRIPT: u8 = 1;
 pub(crate) const BODY_IN_FILE: u8 = 2;
+pub(crate) const WITH_INPUT: u8 = 4;
+pub(crate) const WITH_ERRORS: u8 = 8;
 
 pub(crate) const ORDER_TERMINATE: u8 = b'T';
 pub(crate) const ORDER_KILL: u8 = b'K';
@@ -87,6 +90,10 @@ fn check(command: &Command) -> Result<(), ExecError> {
         .chain(command.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
     if strings.map(OsStr::as_bytes).chain(command.script.as_deref()).any(|text| text.contains(&0)) {
         return invalid("it holds a NUL byte, which no program can receive; remove it".into());
+    }
+    if let Some(input) = command.input.as_ref().filter(|input| input.len() > MAX_INPUT) {
+        let bytes = input.len();
+        return invalid(format!("its input has {bytes} bytes, more than {MAX_INPUT}; use a file"));
     }
     if !command.program.is_absolute() {
         return invalid(format!(

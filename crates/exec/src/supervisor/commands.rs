@@ -8,7 +8,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpid,
 };
 
-use super::launch::Launcher;
+use super::launch::{Launcher, Streams};
 use super::strays::Tree;
 use crate::marks::{Mark, Marks};
 use crate::socket;
@@ -53,16 +53,11 @@ impl Commands {
         }
     }
 
-    pub(super) fn launch(
-        &mut self,
-        body: &[u8],
-        output: BorrowedFd<'_>,
-        script: Option<BorrowedFd<'_>>,
-    ) -> Result<i32, Failure> {
+    pub(super) fn launch(&mut self, body: &[u8], streams: &Streams) -> Result<i32, Failure> {
         let request =
             wire::decode(body).ok_or(Failure { stage: Stage::Request, errno: libc::EPROTO })?;
         self.started = self.started.wrapping_add(1);
-        self.launcher.launch(&request, output, script, self.marks.number(self.started))
+        self.launcher.launch(&request, streams, self.marks.number(self.started))
     }
 
     /// Takes note of what [`Commands::launch`] has just started.

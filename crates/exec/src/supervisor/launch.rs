@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::command::{ProcessLimits, SCRIPT_FD};
 use crate::marks::Mark;
@@ -17,6 +17,14 @@ const STACK_SIZE: usize = 64 * 1024;
 
 /// Commands should be chosen before us and our client when memory runs out.
 const OOM_SCORE: &[u8] = b"500";
+
+/// What a command is connected to.
+pub(super) struct Streams {
+    pub output: OwnedFd,
+    pub script: Option<OwnedFd>,
+    pub input: Option<OwnedFd>,
+    pub errors: Option<OwnedFd>,
+}
 
 pub(super) struct Launcher {
     stack: Box<[u128]>,
@@ -31,6 +39,8 @@ struct Plan {
     env: *const *const c_char,
     cwd: *const c_char,
     output: c_int,
+    errors: c_int,
+    input: Option<c_int>,
     script: Option<c_int>,
     limits: ProcessLimits,
     mark: Mark,
@@ -54,8 +64,7 @@ impl Launcher {
     pub(super) fn launch(
         &mut self,
         request: &Request<'_>,
-        output: BorrowedFd<'_>,
-        script: Option<BorrowedFd<'_>>,
+        streams: &Streams,
         mark: Mark,
     ) -> Result<i32, Failure> {
         let pointers = |strings: &[&CStr]| -> Vec<*const c_char> {
@@ -67,8 +76,10 @@ impl Launcher {
             args: args.as_ptr(),
             env: env.as_ptr(),
             cwd: request.cwd.as_ptr(),
-            output: output.as_raw_fd(),
-            script: script.map(|fd| fd.as_raw_fd()),
+            output: streams.output.as_raw_fd(),
+            errors: streams.errors.as_ref().unwrap_or(&streams.output).as_raw_fd(),
+            input: streams.input.as_ref().map(|fd| fd.as_raw_fd()),
+            script: streams.script.as_ref().map(|fd| fd.as_raw_fd()),
             limits: request.limits,
             mark,
             parent: self.own_pid,
@@ -125,7 +136,10 @@ fn become_command(plan: &Plan) -> Stage {
         if libc::setpgid(0, 0) != 0 {
             return Stage::Group;
         }
-        if libc::dup2(plan.output, 1) < 0 || libc::dup2(plan.output, 2) < 0 {
+        if libc::dup2(plan.output, 1) < 0 || libc::dup2(plan.errors, 2) < 0 {
+            return Stage::Streams;
+        }
+        if plan.input.is_some_and(|fd| libc::dup2(fd, 0) < 0) {
             return Stage::Streams;
         }
         if plan.script.is_some_and(|fd| libc::dup2(fd, SCRIPT_FD) < 0) {

@@ -9,7 +9,7 @@ mod launch;
 mod strays;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
 
-use crate::wire::{self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Report, Stage, WITH_SCRIPT};
+use crate::wire::{
+    self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Report, Stage, WITH_ERRORS, WITH_INPUT,
+    WITH_SCRIPT,
+};
 use crate::{socket, sys};
 use commands::Commands;
+use launch::Streams;
 
 /// How long the end of everything may take; what is left then cannot be killed by us.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -188,17 +192,20 @@ fn start(
 ) -> Result<i32, Failure> {
     let missing = Failure { stage: Stage::Descriptors, errno: libc::EMFILE };
     let output = fds.next().ok_or(missing)?;
-    let script = if flags & WITH_SCRIPT == 0 { None } else { Some(fds.next().ok_or(missing)?) };
-    let script = script.as_ref().map(AsFd::as_fd);
-    if flags & BODY_IN_FILE == 0 {
-        return commands.launch(inline, output.as_fd(), script);
-    }
-    let file = fds.next().ok_or(missing)?;
+    let mut given = |flag: u8| match flags & flag {
+        0 => Ok(None),
+        _ => fds.next().ok_or(missing).map(Some),
+    };
+    let (script, input, errors) = (given(WITH_SCRIPT)?, given(WITH_INPUT)?, given(WITH_ERRORS)?);
+    let streams = Streams { output, script, input, errors };
+    let Some(file) = given(BODY_IN_FILE)? else {
+        return commands.launch(inline, &streams);
+    };
     let body = read_body(&file).map_err(|error| {
         let errno = error.raw_os_error().unwrap_or(libc::E2BIG);
         Failure { stage: Stage::Request, errno }
     })?;
-    commands.launch(&body, output.as_fd(), script)
+    commands.launch(&body, &streams)
 }
 
 fn read_body(file: &OwnedFd) -> io::Result<Vec<u8>> {
