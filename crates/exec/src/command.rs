@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::ExecError;
+use crate::sandbox::Sandbox;
 
 /// One command. Program and directory are absolute paths; the environment is complete.
 #[derive(Debug, Clone)]
@@ -25,6 +27,8 @@ pub struct Command {
     /// Standard error is kept apart, in [`Finished::errors`](crate::Finished::errors); the sink and
     /// the progress then show standard output only.
     pub separate_errors: bool,
+    /// What it may touch; without it, what the user may.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// A script that is too long for an argument; the shell reads it from a descriptor.
     pub(crate) script: Option<Vec<u8>>,
 }
@@ -42,6 +46,7 @@ impl Command {
             output: OutputLimits::default(),
             input: None,
             separate_errors: false,
+            sandbox: None,
             script: None,
         }
     }

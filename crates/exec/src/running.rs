@@ -20,7 +20,7 @@ use crate::readable::readable;
 use crate::socket;
 use crate::status::{ExitStatus, Finished};
 use crate::stop::{KILL, Stopper};
-use crate::wire::{Exit, ORDER_KILL, ORDER_TERMINATE, REPORT_SIZE, Report};
+use crate::wire::{Exit, MAX_WORDS, ORDER_KILL, ORDER_TERMINATE, REPORT_SIZE, Report};
 
 /// What one read takes at most: what a pipe holds by default.
 const READ_SIZE: usize = 64 * 1024;
@@ -231,11 +231,18 @@ impl Control {
 
     /// The next report; None when the supervisor has closed the socket. Safe to cancel.
     pub(crate) async fn report(&self) -> io::Result<Option<Report>> {
-        let mut bytes = [0; REPORT_SIZE];
+        Ok(self.report_with_words().await?.map(|(report, _)| report))
+    }
+
+    /// As [`Control::report`], with the words that say why something failed.
+    pub(crate) async fn report_with_words(&self) -> io::Result<Option<(Report, String)>> {
+        let mut bytes = [0; REPORT_SIZE + MAX_WORDS];
         let read =
             self.socket.async_io(Interest::READABLE, |fd| socket::receive(fd, &mut bytes)).await;
         let length = read?;
-        Ok(bytes.get(..length).and_then(Report::decode))
+        let packet = bytes.get(..length).and_then(|packet| packet.split_at_checked(REPORT_SIZE));
+        let report = packet.and_then(|(report, words)| Some((Report::decode(report)?, words)));
+        Ok(report.map(|(report, words)| (report, String::from_utf8_lossy(words).into_owned())))
     }
 
     // If it cannot be sent, the supervisor has let go of the command, and the next report says why.

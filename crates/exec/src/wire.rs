@@ -46,13 +46,15 @@ pub(crate) struct Request<'a> {
     pub args: Vec<&'a CStr>,
     pub env: Vec<&'a CStr>,
     pub limits: ProcessLimits,
+    /// Its sandbox, packed.
+    pub sandbox: Option<&'a [u8]>,
 }
 
 /// Checks a command and writes its body: limits, counts, then each string with its NUL, so that
-/// the supervisor can point the arguments into the received bytes.
-pub(crate) fn encode(command: &Command) -> Result<Vec<u8>, ExecError> {
+/// the supervisor can point the arguments into the received bytes; then its packed sandbox.
+pub(crate) fn encode(command: &Command, sandbox: &[u8]) -> Result<Vec<u8>, ExecError> {
     check(command)?;
-    let bytes = size(command);
+    let bytes = size(command) + sandbox.len();
     if bytes > MAX_BODY || command.script.as_ref().is_some_and(|script| script.len() > MAX_SCRIPT) {
         return Err(ExecError::TooLong { bytes });
     }
@@ -71,6 +73,7 @@ pub(crate) fn encode(command: &Command) -> Result<Vec<u8>, ExecError> {
     put(&[command.cwd.as_os_str()]);
     command.args.iter().for_each(|arg| put(&[arg]));
     command.env.iter().for_each(|(name, value)| put(&[name, OsStr::new("="), value]));
+    body.extend_from_slice(sandbox);
     Ok(body)
 }
 
@@ -94,6 +97,9 @@ fn check(command: &Command) -> Result<(), ExecError> {
     if let Some(input) = command.input.as_ref().filter(|input| input.len() > MAX_INPUT) {
         let bytes = input.len();
         return invalid(format!("its input has {bytes} bytes, more than {MAX_INPUT}; use a file"));
+    }
+    if let Some(what) = command.sandbox.as_ref().and_then(|sandbox| sandbox.fault()) {
+        return invalid(what);
     }
     if !command.program.is_absolute() {
         return invalid(format!(
@@ -138,7 +144,8 @@ pub(crate) fn decode(body: &[u8]) -> Option<Request<'_>> {
         open_files: limit(2)?,
         file_size: limit(3)?,
     };
-    Some(Request { program, cwd, args, env, limits })
+    let sandbox = (!strings.is_empty()).then_some(strings);
+    Some(Request { program, cwd, args, env, limits, sandbox })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,10 +186,11 @@ pub(crate) enum Stage {
     Directory,
     Limits,
     Exec,
+    Sandbox,
 }
 
 impl Stage {
-    const ALL: [Stage; 8] = [
+    const ALL: [Stage; 9] = [
         Stage::Descriptors,
         Stage::Request,
         Stage::Fork,
@@ -191,6 +199,7 @@ impl Stage {
         Stage::Directory,
         Stage::Limits,
         Stage::Exec,
+        Stage::Sandbox,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -203,11 +212,15 @@ impl Stage {
             Stage::Directory => "entering its directory",
             Stage::Limits => "setting its limits",
             Stage::Exec => "executing the program",
+            Stage::Sandbox => "putting on its sandbox",
         }
     }
 }
 
 pub(crate) const REPORT_SIZE: usize = 16;
+
+/// The words that may follow a report of failure in the same packet.
+pub(crate) const MAX_WORDS: usize = 2048;
 
 impl Report {
     pub(crate) fn encode(self) -> [u8; REPORT_SIZE] {

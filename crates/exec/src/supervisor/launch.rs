@@ -9,6 +9,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use super::floor::Floor;
 use crate::command::{ProcessLimits, SCRIPT_FD};
 use crate::marks::Mark;
 use crate::wire::{Failure, Request, Stage};
@@ -26,6 +27,18 @@ pub(super) struct Streams {
     pub errors: Option<OwnedFd>,
 }
 
+/// How a command is started, besides what it asks for itself.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub mark: Option<Mark>,
+    pub floor: Option<&'a Floor>,
+    /// Descriptors of ours that it gets under the same number.
+    pub keep: &'a [c_int],
+    /// It starts with no signal blocked. Bubblewrap does with all: what is sent to its group is
+    /// for the command inside.
+    pub unblock: bool,
+}
+
 pub(super) struct Launcher {
     stack: Box<[u128]>,
     own_pid: i32,
@@ -33,7 +46,7 @@ pub(super) struct Launcher {
 }
 
 /// All the child needs, prepared before it exists: it must not allocate.
-struct Plan {
+struct Plan<'a> {
     program: *const c_char,
     args: *const *const c_char,
     env: *const *const c_char,
@@ -43,7 +56,9 @@ struct Plan {
     input: Option<c_int>,
     script: Option<c_int>,
     limits: ProcessLimits,
-    mark: Mark,
+    setting: Setting<'a>,
+    ruleset: c_int,
+    filter: Option<libc::sock_fprog>,
     parent: i32,
     raise_oom_score: bool,
     failure: Option<Failure>,
@@ -65,7 +80,7 @@ impl Launcher {
         &mut self,
         request: &Request<'_>,
         streams: &Streams,
-        mark: Mark,
+        setting: Setting<'_>,
     ) -> Result<i32, Failure> {
         let pointers = |strings: &[&CStr]| -> Vec<*const c_char> {
             strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
@@ -81,7 +96,9 @@ impl Launcher {
             input: streams.input.as_ref().map(|fd| fd.as_raw_fd()),
             script: streams.script.as_ref().map(|fd| fd.as_raw_fd()),
             limits: request.limits,
-            mark,
+            setting,
+            ruleset: floor_rules(setting.floor),
+            filter: setting.floor.and_then(filter),
             parent: self.own_pid,
             raise_oom_score: self.raise_oom_score,
             failure: None,
@@ -109,6 +126,17 @@ impl Launcher {
     }
 }
 
+fn floor_rules(floor: Option<&Floor>) -> c_int {
+    floor.and_then(|floor| floor.ruleset.as_ref()).map_or(-1, |fd| fd.as_raw_fd())
+}
+
+/// The filter as the kernel takes it; the instructions stay where they are.
+fn filter(floor: &Floor) -> Option<libc::sock_fprog> {
+    let program = floor.filter.as_ref()?;
+    let len = libc::c_ushort::try_from(program.len()).ok()?;
+    Some(libc::sock_fprog { len, filter: program.as_ptr().cast_mut().cast() })
+}
+
 fn errno() -> i32 {
     // SAFETY: the location is valid for the life of the thread.
     unsafe { *libc::__errno_location() }
@@ -116,7 +144,7 @@ fn errno() -> i32 {
 
 extern "C" fn child(plan: *mut c_void) -> c_int {
     // SAFETY: `launch` passes a pointer to its plan and sleeps while we use it.
-    let plan = unsafe { &mut *plan.cast::<Plan>() };
+    let plan = unsafe { &mut *plan.cast::<Plan<'_>>() };
     let stage = become_command(plan);
     plan.failure = Some(Failure { stage, errno: errno() });
     // SAFETY: ends this process only, without running anything of the parent's.
@@ -124,7 +152,7 @@ extern "C" fn child(plan: *mut c_void) -> c_int {
 }
 
 /// Returns only if something failed, and what; errno says why.
-fn become_command(plan: &Plan) -> Stage {
+fn become_command(plan: &Plan<'_>) -> Stage {
     // SAFETY: system calls with pointers that `launch` keeps valid; none allocates or locks.
     unsafe {
         // If we are killed ourselves, the command dies with us; what it has started is then
@@ -142,8 +170,10 @@ fn become_command(plan: &Plan) -> Stage {
         if plan.input.is_some_and(|fd| libc::dup2(fd, 0) < 0) {
             return Stage::Streams;
         }
-        if plan.script.is_some_and(|fd| libc::dup2(fd, SCRIPT_FD) < 0) {
-            return Stage::Streams;
+        for fd in plan.setting.keep {
+            if libc::fcntl(*fd, libc::F_SETFD, 0) != 0 {
+                return Stage::Streams;
+            }
         }
         if libc::chdir(plan.cwd) != 0 {
             return Stage::Directory;
@@ -154,11 +184,42 @@ fn become_command(plan: &Plan) -> Stage {
         if !set_limits(plan) {
             return Stage::Limits;
         }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        if plan.setting.floor.is_some() && !put_on_floor(plan) {
+            return Stage::Sandbox;
+        }
+        // After the last use of a descriptor whose number it may take.
+        if plan.script.is_some_and(|fd| libc::dup2(fd, SCRIPT_FD) < 0) {
+            return Stage::Streams;
+        }
+        if plan.setting.unblock {
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        }
         libc::execve(plan.program, plan.args, plan.env);
         Stage::Exec
+    }
+}
+
+/// Rules and filter hold for this process only, not for us whose memory it shares: they belong to
+/// the task and its credentials, which `clone` has copied.
+///
+/// # Safety
+/// Only in the child.
+unsafe fn put_on_floor(plan: &Plan<'_>) -> bool {
+    // SAFETY: the filter points to instructions that `launch` keeps alive.
+    unsafe {
+        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
+            return false;
+        }
+        if plan.ruleset >= 0
+            && libc::syscall(libc::SYS_landlock_restrict_self, plan.ruleset, 0) != 0
+        {
+            return false;
+        }
+        let Some(filter) = &plan.filter else { return true };
+        let filter: *const libc::sock_fprog = filter;
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, filter) == 0
     }
 }
 
@@ -177,7 +238,7 @@ unsafe fn raise_oom_score() {
 
 /// # Safety
 /// Only in the child.
-unsafe fn set_limits(plan: &Plan) -> bool {
+unsafe fn set_limits(plan: &Plan<'_>) -> bool {
     let asked = [
         (libc::RLIMIT_AS, plan.limits.address_space),
         (libc::RLIMIT_NPROC, plan.limits.processes),
@@ -187,8 +248,10 @@ unsafe fn set_limits(plan: &Plan) -> bool {
     // SAFETY: the structures are ours; the limits concern this process only.
     unsafe {
         // Some sandboxes refuse this one; then strays are ended a little later, see `strays`.
-        let mark = libc::rlimit { rlim_cur: plan.mark.limit(), rlim_max: libc::RLIM_INFINITY };
-        libc::setrlimit(libc::RLIMIT_RTTIME, &mark);
+        if let Some(mark) = plan.setting.mark {
+            let mark = libc::rlimit { rlim_cur: mark.limit(), rlim_max: libc::RLIM_INFINITY };
+            libc::setrlimit(libc::RLIMIT_RTTIME, &mark);
+        }
         for (resource, limit) in asked {
             let Some(limit) = limit else { continue };
             let mut current = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
