@@ -44,7 +44,8 @@ impl Capture {
     }
 }
 
-/// What was kept of a command's output, standard output and standard error in one.
+/// What was kept of a command's output: standard output and standard error in one, unless they
+/// were asked for separately.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
     head: Vec<u8>,

@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::ExecError;
+use crate::sandbox::Sandbox;
 
 /// One command. Program and directory are absolute paths; the environment is complete.
 #[derive(Debug, Clone)]
@@ -20,6 +22,13 @@ pub struct Command {
     /// Time between SIGTERM and SIGKILL.
     pub grace: Duration,
     pub output: OutputLimits,
+    /// What it reads from standard input, at most [`MAX_INPUT`] bytes; without it that is empty.
+    pub input: Option<Vec<u8>>,
+    /// Standard error is kept apart, in [`Finished::errors`](crate::Finished::errors); the sink and
+    /// the progress then show standard output only.
+    pub separate_errors: bool,
+    /// What it may touch; without it, what the user may.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// A script that is too long for an argument; the shell reads it from a descriptor.
     pub(crate) script: Option<Vec<u8>>,
 }
@@ -35,6 +44,9 @@ impl Command {
             time_limit: None,
             grace: Duration::from_secs(2),
             output: OutputLimits::default(),
+            input: None,
+            separate_errors: false,
+            sandbox: None,
             script: None,
         }
     }
@@ -78,6 +90,9 @@ const SHELLS: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
 
 /// The longest script that is passed as an argument. Linux refuses single arguments of 32 pages.
 const SCRIPT_AS_ARGUMENT: usize = 120_000;
+
+/// The longest standard input.
+pub const MAX_INPUT: usize = 8 << 20;
 
 /// The longest script at all.
 pub(crate) const MAX_SCRIPT: usize = 1 << 20;

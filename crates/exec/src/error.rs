@@ -31,6 +31,9 @@ pub enum ExecError {
     #[error("{} cannot be started: {step} failed ({source})", program.display())]
     Start { program: PathBuf, step: &'static str, source: io::Error },
 
+    #[error("the sandbox cannot be set up, so the command was not run: {reason}")]
+    Sandbox { reason: String },
+
     #[error("cannot {doing} ({source}); run fewer commands at once or raise the limit")]
     Resources { doing: &'static str, source: io::Error },
 
@@ -68,6 +71,7 @@ impl ExecError {
         program: PathBuf,
         cwd: PathBuf,
         bytes: usize,
+        words: String,
     ) -> Self {
         let source = io::Error::from_raw_os_error(failure.errno);
         match (failure.stage, failure.errno) {
@@ -75,6 +79,11 @@ impl ExecError {
             (Stage::Exec, libc::ENOENT | libc::ENOTDIR) => ExecError::NotFound { program },
             (Stage::Exec, libc::EACCES | libc::ENOEXEC | libc::EISDIR | libc::EPERM) => {
                 ExecError::NotExecutable { program, source }
+            }
+            (Stage::Sandbox, errno) => {
+                let reason =
+                    if words.is_empty() && errno != 0 { source.to_string() } else { words };
+                ExecError::Sandbox { reason }
             }
             (Stage::Directory, _) => ExecError::Directory { cwd, source },
             (Stage::Descriptors, _) => {

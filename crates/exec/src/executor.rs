@@ -1,11 +1,12 @@
 //! The client's front door: starts the supervisor when it is needed and hands it commands.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, OFlags};
+use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -13,10 +14,13 @@ use tokio::time::timeout;
 use crate::command::Command;
 use crate::error::ExecError;
 use crate::link::{Link, SupervisorProgram};
-use crate::running::{Control, Running};
+use crate::memory;
+use crate::running::{Control, Pipes, Running};
+use crate::sandbox::found::{self, Found, PLACES, Probed};
+use crate::sandbox::pack::{self, Order};
 use crate::socket;
 use crate::status::Finished;
-use crate::wire::{self, BODY_IN_FILE, INLINE_BODY, Report, WITH_SCRIPT};
+use crate::wire::{self, BODY_IN_FILE, INLINE_BODY, Report, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT};
 
 /// How often a dead supervisor is replaced in the life of an executor.
 const MAX_RESTARTS: u32 = 3;
@@ -36,6 +40,7 @@ pub struct Executor {
 struct Shared {
     program: SupervisorProgram,
     state: Mutex<State>,
+    probed: OnceCell<Probed>,
 }
 
 #[derive(Debug)]
@@ -59,7 +64,9 @@ impl Executor {
     /// Starts nothing yet. Commands need a tokio runtime with I/O and time.
     pub fn new(program: SupervisorProgram) -> Self {
         let state = State { slot: Arc::default(), deaths: 0, closed: false };
-        Self { shared: Arc::new(Shared { program, state: Mutex::new(state) }) }
+        Self {
+            shared: Arc::new(Shared { program, state: Mutex::new(state), probed: OnceCell::new() }),
+        }
     }
 
     /// Starts the supervisor now instead of with the first command, to save that command the time.
@@ -69,7 +76,25 @@ impl Executor {
 
     /// Starts a command. It runs until it ends, [`Running::wait`] ends it, or it is dropped.
     pub async fn spawn(&self, command: Command) -> Result<Running, ExecError> {
-        let body = wire::encode(&command)?;
+        let Some(sandbox) = &command.sandbox else { return self.spawn_within(command, None).await };
+        let mut order = Order { sandbox: sandbox.as_ref().clone(), bubblewrap: None };
+        if sandbox.layers.bubblewrap {
+            let probed = self.probed().await;
+            if let Err(reason) = &probed.found.bubblewrap {
+                return Err(ExecError::Sandbox { reason: reason.clone() });
+            }
+            order.bubblewrap = probed.bubblewrap.clone();
+        }
+        self.spawn_within(command, Some(order)).await
+    }
+
+    pub(crate) async fn spawn_within(
+        &self,
+        command: Command,
+        order: Option<Order>,
+    ) -> Result<Running, ExecError> {
+        let sandbox = order.as_ref().map(pack::pack).unwrap_or_default();
+        let body = wire::encode(&command, &sandbox)?;
         loop {
             let (slot, link) = self.link().await?;
             match begin(link, &command, &body).await {
@@ -89,6 +114,22 @@ impl Executor {
         sink: impl FnMut(&[u8]),
     ) -> Result<Finished, ExecError> {
         self.spawn(command).await?.wait_with(sink).await
+    }
+
+    /// Which layers of the sandbox this machine has. Found out once; bubblewrap by running it.
+    pub async fn probe(&self) -> Found {
+        self.probed().await.found.clone()
+    }
+
+    /// As [`Executor::probe`] with other places to look for bubblewrap in, and not kept.
+    pub async fn probe_in(&self, places: &[&Path]) -> Found {
+        found::probe(self, places).await.found
+    }
+
+    // Boxed because to find out is to run a command, which asks what was found out.
+    async fn probed(&self) -> &Probed {
+        let places = PLACES.map(Path::new);
+        self.shared.probed.get_or_init(|| Box::pin(found::probe(self, &places))).await
     }
 
     /// Ends everything and waits until it is gone. Running commands fail with
@@ -143,8 +184,8 @@ impl Executor {
 async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Running, Refusal> {
     // Held until the supervisor has answered: bounds what lies in the socket.
     let permit = link.starts.acquire().await.map_err(|_| Refusal::Failed(ExecError::Closed))?;
-    let (control, output) = hand_over(&link, command, body)?;
-    let first = match timeout(START_LIMIT, control.report()).await {
+    let (control, pipes) = hand_over(&link, command, body)?;
+    let first = match timeout(START_LIMIT, control.report_with_words()).await {
         Ok(first) => first,
         Err(_) => {
             link.abandon();
@@ -154,12 +195,13 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
     };
     drop(permit);
     let error = match first {
-        Ok(Some(Report::Started { pid })) => {
-            return Running::new(link, control, output, pid, command).map_err(Refusal::Failed);
+        Ok(Some((Report::Started { pid }, _))) => {
+            return Running::new(link, control, pipes, pid, command).map_err(Refusal::Failed);
         }
-        Ok(Some(Report::Failed(failure))) => {
+        Ok(Some((Report::Failed(failure), words))) => {
             let bytes = body.len() + command.script.as_ref().map_or(0, Vec::len);
-            ExecError::from_failure(failure, command.program.clone(), command.cwd.clone(), bytes)
+            let (program, cwd) = (command.program.clone(), command.cwd.clone());
+            ExecError::from_failure(failure, program, cwd, bytes, words)
         }
         _ if link.is_closed() => ExecError::Closed,
         _ if link.is_lost() => {
@@ -177,30 +219,36 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
 
 /// Makes the command's sockets and pipe, sends their other ends away with the request, and closes
 /// them here.
-fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, OwnedFd), Refusal> {
+fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, Pipes), Refusal> {
     let resources = |source| {
         Refusal::Failed(ExecError::Resources { doing: "open a pipe for the command", source })
     };
     let (output, theirs_output) = output_pipe().map_err(resources)?;
     let (control, theirs_control) = socket::pair().map_err(resources)?;
-    let script = command.script.as_deref().map(memory_file).transpose().map_err(resources)?;
+    let errors = command.separate_errors.then(output_pipe).transpose().map_err(resources)?;
+    let (errors, theirs_errors) = errors.unzip();
+    let script = command.script.as_deref().map(memory::sealed).transpose().map_err(resources)?;
+    let input = command.input.as_deref().map(memory::sealed).transpose().map_err(resources)?;
     let (inline, file) = if body.len() > INLINE_BODY {
-        (&[][..], Some(memory_file(body).map_err(resources)?))
+        (&[][..], Some(memory::sealed(body).map_err(resources)?))
     } else {
         (body, None)
     };
     let mut flags = 0;
     let mut fds = vec![theirs_control.as_fd(), theirs_output.as_fd()];
-    if let Some(script) = &script {
-        flags |= WITH_SCRIPT;
-        fds.push(script.as_fd());
-    }
-    if let Some(file) = &file {
-        flags |= BODY_IN_FILE;
-        fds.push(file.as_fd());
+    for (flag, fd) in [
+        (WITH_SCRIPT, &script),
+        (WITH_INPUT, &input),
+        (WITH_ERRORS, &theirs_errors),
+        (BODY_IN_FILE, &file),
+    ] {
+        if let Some(fd) = fd {
+            flags |= flag;
+            fds.push(fd.as_fd());
+        }
     }
     match link.send(flags, inline, &fds) {
-        Ok(()) => Ok((Control::new(control).map_err(resources)?, output)),
+        Ok(()) => Ok((Control::new(control).map_err(resources)?, Pipes { output, errors })),
         Err(_) if link.is_closed() => Err(Refusal::Failed(ExecError::Closed)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => {
             Err(Refusal::NotDelivered)
@@ -218,11 +266,4 @@ fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK)?;
     Ok((read, write))
-}
-
-fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file =
-        std::fs::File::from(rustix::fs::memfd_create("ostler-exec", MemfdFlags::CLOEXEC)?);
-    file.write_all(bytes)?;
-    Ok(file.into())
 }

@@ -18,8 +18,8 @@
 //! - No descriptor leaks into a command: everything is close-on-exec from its creation.
 //!
 //! Linux only. Deliberately absent: reading our own environment (the caller passes it in), a PATH
-//! search (programs are absolute paths), interpreting terminal output, standard input for commands
-//! (always `/dev/null`), and deciding *whether* a command may run.
+//! search (programs are absolute paths), interpreting terminal output, talking to a command while it
+//! runs (its input is given beforehand), and deciding *whether* a command may run.
 //!
 //! Known limits: if client and supervisor are killed in the same moment, commands die but what
 //! they have started lives on. A process that became another user (`sudo`) cannot be killed by an
@@ -33,9 +33,11 @@ mod executor;
 mod ladder;
 mod link;
 mod marks;
+mod memory;
 mod progress;
 mod readable;
 mod running;
+mod sandbox;
 mod signals;
 mod socket;
 mod status;
@@ -46,13 +48,17 @@ mod terminal;
 mod wire;
 
 pub use capture::{Capture, Captured};
-pub use command::{Command, OutputLimits, ProcessLimits, bash, find_bash};
+pub use command::{Command, MAX_INPUT, OutputLimits, ProcessLimits, bash, find_bash};
 pub use environment::allowed_environment;
 pub use error::ExecError;
 pub use executor::Executor;
 pub use link::SupervisorProgram;
 pub use progress::Progress;
 pub use running::Running;
+pub use sandbox::denial::{Denied, Refusal, denial_hint};
+pub use sandbox::found::Found;
+pub use sandbox::self_test::self_test;
+pub use sandbox::{Layers, Sandbox};
 pub use signals::signal_name;
 pub use status::{ExitStatus, Finished};
 pub use stop::Stopper;

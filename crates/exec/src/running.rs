@@ -20,10 +20,16 @@ use crate::readable::readable;
 use crate::socket;
 use crate::status::{ExitStatus, Finished};
 use crate::stop::{KILL, Stopper};
-use crate::wire::{Exit, ORDER_KILL, ORDER_TERMINATE, REPORT_SIZE, Report};
+use crate::wire::{Exit, MAX_WORDS, ORDER_KILL, ORDER_TERMINATE, REPORT_SIZE, Report};
 
 /// What one read takes at most: what a pipe holds by default.
 const READ_SIZE: usize = 64 * 1024;
+
+/// Our ends of a command's pipes.
+pub(crate) struct Pipes {
+    pub output: OwnedFd,
+    pub errors: Option<OwnedFd>,
+}
 
 /// A running command. Nothing of it happens in the background: its output is read and its time
 /// limit kept while [`Running::wait`] is polled. Dropping it kills the command's group at once.
@@ -32,6 +38,7 @@ pub struct Running {
     link: Arc<Link>,
     control: Control,
     output: AsyncFd<OwnedFd>,
+    errors: Option<AsyncFd<OwnedFd>>,
     pid: i32,
     started: Instant,
     limits: OutputLimits,
@@ -44,19 +51,22 @@ impl Running {
     pub(crate) fn new(
         link: Arc<Link>,
         control: Control,
-        output: OwnedFd,
+        pipes: Pipes,
         pid: i32,
         command: &Command,
     ) -> Result<Self, ExecError> {
-        let output = readable(output).map_err(|source| ExecError::Resources {
-            doing: "watch the command's output",
-            source,
-        })?;
+        let watch = |pipe| {
+            let doing = "watch the command's output";
+            readable(pipe).map_err(|source| ExecError::Resources { doing, source })
+        };
+        let output = watch(pipes.output)?;
+        let errors = pipes.errors.map(watch).transpose()?;
         let started = Instant::now();
         Ok(Self {
             link,
             control,
             output,
+            errors,
             pid,
             started,
             limits: command.output,
@@ -89,7 +99,11 @@ impl Running {
     /// As [`Running::wait`]; `sink` gets the output as it comes, up to its limit.
     pub async fn wait_with(mut self, sink: impl FnMut(&[u8])) -> Result<Finished, ExecError> {
         let mut intake = Intake::new(self.limits, sink, self.progress.take());
+        intake.errors =
+            self.errors.as_ref().map(|_| Capture::new(self.limits.head, self.limits.tail));
+        let mut errors_open = self.errors.is_some();
         let mut buffer = Vec::with_capacity(READ_SIZE);
+        let mut buffer_of_errors = Vec::with_capacity(if errors_open { READ_SIZE } else { 0 });
         let mut open = true;
         let mut asked = 0;
         let timer = sleep_until(self.ladder.wake().unwrap_or(self.started));
@@ -114,6 +128,11 @@ impl Running {
                     intake.take(&buffer);
                     if intake.is_over() { self.ladder.stop(Instant::now()) } else { Step::Nothing }
                 }
+                read = read_errors(self.errors.as_ref(), &mut buffer_of_errors), if errors_open => {
+                    errors_open = read.is_ok_and(|count| count > 0);
+                    intake.take_errors(&buffer_of_errors);
+                    if intake.is_over() { self.ladder.stop(Instant::now()) } else { Step::Nothing }
+                }
             };
             match step {
                 Step::Nothing => continue,
@@ -128,6 +147,9 @@ impl Running {
         if open {
             drain(&self.output, &mut buffer, |bytes| intake.take(bytes));
         }
+        if let Some(errors) = self.errors.as_ref().filter(|_| errors_open) {
+            drain(errors, &mut buffer_of_errors, |bytes| intake.take_errors(bytes));
+        }
         Ok(self.finished(exit, intake))
     }
 
@@ -140,6 +162,7 @@ impl Running {
             killed,
             output_capped: killed && intake.is_over(),
             output: intake.capture.finish(),
+            errors: intake.errors.map(Capture::finish),
             wall: self.started.elapsed(),
         }
     }
@@ -157,13 +180,15 @@ impl Running {
 struct Intake<F> {
     limits: OutputLimits,
     capture: Capture,
+    errors: Option<Capture>,
     sink: F,
     progress: Option<watch::Sender<Progress>>,
 }
 
 impl<F: FnMut(&[u8])> Intake<F> {
     fn new(limits: OutputLimits, sink: F, progress: Option<watch::Sender<Progress>>) -> Self {
-        Self { limits, capture: Capture::new(limits.head, limits.tail), sink, progress }
+        let capture = Capture::new(limits.head, limits.tail);
+        Self { limits, capture, errors: None, sink, progress }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -181,8 +206,15 @@ impl<F: FnMut(&[u8])> Intake<F> {
         }
     }
 
+    fn take_errors(&mut self, bytes: &[u8]) {
+        if let Some(errors) = &mut self.errors {
+            errors.push(bytes);
+        }
+    }
+
     fn is_over(&self) -> bool {
-        self.capture.total() > self.limits.total
+        let errors = self.errors.as_ref().map_or(0, Capture::total);
+        self.capture.total() + errors > self.limits.total
     }
 }
 
@@ -199,11 +231,18 @@ impl Control {
 
     /// The next report; None when the supervisor has closed the socket. Safe to cancel.
     pub(crate) async fn report(&self) -> io::Result<Option<Report>> {
-        let mut bytes = [0; REPORT_SIZE];
+        Ok(self.report_with_words().await?.map(|(report, _)| report))
+    }
+
+    /// As [`Control::report`], with the words that say why something failed.
+    pub(crate) async fn report_with_words(&self) -> io::Result<Option<(Report, String)>> {
+        let mut bytes = [0; REPORT_SIZE + MAX_WORDS];
         let read =
             self.socket.async_io(Interest::READABLE, |fd| socket::receive(fd, &mut bytes)).await;
         let length = read?;
-        Ok(bytes.get(..length).and_then(Report::decode))
+        let packet = bytes.get(..length).and_then(|packet| packet.split_at_checked(REPORT_SIZE));
+        let report = packet.and_then(|(report, words)| Some((Report::decode(report)?, words)));
+        Ok(report.map(|(report, words)| (report, String::from_utf8_lossy(words).into_owned())))
     }
 
     // If it cannot be sent, the supervisor has let go of the command, and the next report says why.
@@ -225,6 +264,13 @@ async fn read_some(pipe: &AsyncFd<OwnedFd>, buffer: &mut Vec<u8>) -> io::Result<
             }
             return read;
         }
+    }
+}
+
+async fn read_errors(pipe: Option<&AsyncFd<OwnedFd>>, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    match pipe {
+        Some(pipe) => read_some(pipe, buffer).await,
+        None => std::future::pending().await,
     }
 }
 

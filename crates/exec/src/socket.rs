@@ -11,7 +11,7 @@ use rustix::net::{
 };
 
 /// The most descriptors one packet carries.
-pub(crate) const MAX_FDS: usize = 4;
+pub(crate) const MAX_FDS: usize = 6;
 
 /// Two connected packet sockets, close-on-exec and non-blocking.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {

@@ -54,6 +54,8 @@ pub struct Finished {
     /// It wrote more than [`OutputLimits::total`](crate::OutputLimits::total) and was ended for it.
     pub output_capped: bool,
     pub output: Captured,
+    /// Standard error, if it was asked for separately.
+    pub errors: Option<Captured>,
     pub wall: Duration,
 }
 

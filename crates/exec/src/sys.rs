@@ -122,3 +122,106 @@ pub(crate) fn numbers_in(directory: &str) -> Vec<i32> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
+
+/// The version of Landlock, or the error number of the question.
+pub(crate) fn landlock_version() -> Result<i32, i32> {
+    const VERSION: libc::c_long = 1;
+    // SAFETY: with this flag the kernel takes no structure and changes nothing.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, VERSION)
+    };
+    match i32::try_from(version) {
+        Ok(version) if version > 0 => Ok(version),
+        _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+    }
+}
+
+/// Asks whether filters can refuse calls with an error.
+pub(crate) fn seccomp_can_refuse() -> io::Result<()> {
+    let action: u32 = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the kernel reads one number from the pointer and changes nothing.
+    let result = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Owns a descriptor that was handed over by number. None if it is not open.
+pub(crate) fn adopt(fd: i32) -> Option<OwnedFd> {
+    // SAFETY: the number is checked to be open; it was given to this process by whoever started
+    // it, and the caller takes each one once, before anything else owns it.
+    unsafe { (libc::fcntl(fd, libc::F_GETFD) >= 0).then(|| OwnedFd::from_raw_fd(fd)) }
+}
+
+/// Marks every descriptor but the standard streams to be closed when a program is executed.
+pub(crate) fn close_all_on_exec() {
+    const CLOSE_ON_EXEC: libc::c_uint = 4;
+    // SAFETY: only flags of descriptors change.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, CLOSE_ON_EXEC) == 0 {
+            return;
+        }
+        for fd in numbers_in("/proc/self/fd").into_iter().filter(|fd| *fd > 2) {
+            libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
+    }
+}
+
+/// Puts nothing in the place of the standard streams, so that no pipe is held open, and keeps
+/// others from looking into this process.
+pub(crate) fn let_go_of_streams() {
+    // SAFETY: plain calls on the numbers of the standard streams, which nothing here owns.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        if null >= 0 {
+            for stream in 0..=2 {
+                libc::dup2(null, stream);
+            }
+            libc::close(null);
+        }
+    }
+}
+
+pub(crate) fn standard_error() -> std::os::fd::BorrowedFd<'static> {
+    // SAFETY: descriptor 2 is open for the life of every process that this crate starts.
+    unsafe { std::os::fd::BorrowedFd::borrow_raw(2) }
+}
+
+/// Blocks all signals, so that they are taken by [`next_signal`] only.
+pub(crate) fn block_signals() -> io::Result<()> {
+    // SAFETY: the set is initialised before use.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        check(libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut())).map(drop)
+    }
+}
+
+/// Waits for a signal; all are blocked.
+pub(crate) fn next_signal() -> i32 {
+    // SAFETY: the set is initialised before use; no information is asked for.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigwaitinfo(&all, std::ptr::null_mut())
+    }
+}
+
+/// Reaps a child that has ended, and says how.
+pub(crate) fn reap(pid: i32) -> Option<crate::wire::Ended> {
+    use crate::wire::Ended;
+    use rustix::process::{Pid, WaitOptions, waitpid};
+    let (_, status) = waitpid(Some(Pid::from_raw(pid)?), WaitOptions::empty()).ok().flatten()?;
+    Some(match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Ended::Code(code),
+        (None, signal) => Ended::Signal(signal.unwrap_or(0)),
+    })
+}
+
+pub(crate) fn signal_group(group: i32, signal: i32) {
+    if group > 1 {
+        // SAFETY: sends a signal to a group that this process has made.
+        unsafe { libc::kill(-group, signal) };
+    }
+}

@@ -5,7 +5,8 @@
 //! ```text
 //! channel (SEQPACKET, one per run)       supervisor → client   the greeting, once
 //!                                        client → supervisor   flags, body; descriptors:
-//!                                                              control, output, [script], [body]
+//!                                                              control, output, [script], [input],
+//!                                                              [errors], [body]
 //! control (SEQPACKET, one per command)   supervisor → client   Started | Failed, then Exited
 //!                                        client → supervisor   one byte per order; closing = kill
 //! ```
@@ -13,7 +14,7 @@
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::command::{Command, MAX_SCRIPT, ProcessLimits};
+use crate::command::{Command, MAX_INPUT, MAX_SCRIPT, ProcessLimits};
 use crate::error::ExecError;
 
 pub(crate) const GREETING: &[u8] = b"ostler-exec 1";
@@ -27,6 +28,8 @@ pub(crate) const MAX_BODY: usize = 4 * 1024 * 1024;
 /// Flags in the first byte of a request packet.
 pub(crate) const WITH_SCRIPT: u8 = 1;
 pub(crate) const BODY_IN_FILE: u8 = 2;
+pub(crate) const WITH_INPUT: u8 = 4;
+pub(crate) const WITH_ERRORS: u8 = 8;
 
 pub(crate) const ORDER_TERMINATE: u8 = b'T';
 pub(crate) const ORDER_KILL: u8 = b'K';
@@ -43,13 +46,15 @@ pub(crate) struct Request<'a> {
     pub args: Vec<&'a CStr>,
     pub env: Vec<&'a CStr>,
     pub limits: ProcessLimits,
+    /// Its sandbox, packed.
+    pub sandbox: Option<&'a [u8]>,
 }
 
 /// Checks a command and writes its body: limits, counts, then each string with its NUL, so that
-/// the supervisor can point the arguments into the received bytes.
-pub(crate) fn encode(command: &Command) -> Result<Vec<u8>, ExecError> {
+/// the supervisor can point the arguments into the received bytes; then its packed sandbox.
+pub(crate) fn encode(command: &Command, sandbox: &[u8]) -> Result<Vec<u8>, ExecError> {
     check(command)?;
-    let bytes = size(command);
+    let bytes = size(command) + sandbox.len();
     if bytes > MAX_BODY || command.script.as_ref().is_some_and(|script| script.len() > MAX_SCRIPT) {
         return Err(ExecError::TooLong { bytes });
     }
@@ -68,6 +73,7 @@ pub(crate) fn encode(command: &Command) -> Result<Vec<u8>, ExecError> {
     put(&[command.cwd.as_os_str()]);
     command.args.iter().for_each(|arg| put(&[arg]));
     command.env.iter().for_each(|(name, value)| put(&[name, OsStr::new("="), value]));
+    body.extend_from_slice(sandbox);
     Ok(body)
 }
 
@@ -87,6 +93,13 @@ fn check(command: &Command) -> Result<(), ExecError> {
         .chain(command.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
     if strings.map(OsStr::as_bytes).chain(command.script.as_deref()).any(|text| text.contains(&0)) {
         return invalid("it holds a NUL byte, which no program can receive; remove it".into());
+    }
+    if let Some(input) = command.input.as_ref().filter(|input| input.len() > MAX_INPUT) {
+        let bytes = input.len();
+        return invalid(format!("its input has {bytes} bytes, more than {MAX_INPUT}; use a file"));
+    }
+    if let Some(what) = command.sandbox.as_ref().and_then(|sandbox| sandbox.fault()) {
+        return invalid(what);
     }
     if !command.program.is_absolute() {
         return invalid(format!(
@@ -131,7 +144,8 @@ pub(crate) fn decode(body: &[u8]) -> Option<Request<'_>> {
         open_files: limit(2)?,
         file_size: limit(3)?,
     };
-    Some(Request { program, cwd, args, env, limits })
+    let sandbox = (!strings.is_empty()).then_some(strings);
+    Some(Request { program, cwd, args, env, limits, sandbox })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,10 +186,11 @@ pub(crate) enum Stage {
     Directory,
     Limits,
     Exec,
+    Sandbox,
 }
 
 impl Stage {
-    const ALL: [Stage; 8] = [
+    const ALL: [Stage; 9] = [
         Stage::Descriptors,
         Stage::Request,
         Stage::Fork,
@@ -184,6 +199,7 @@ impl Stage {
         Stage::Directory,
         Stage::Limits,
         Stage::Exec,
+        Stage::Sandbox,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -196,11 +212,15 @@ impl Stage {
             Stage::Directory => "entering its directory",
             Stage::Limits => "setting its limits",
             Stage::Exec => "executing the program",
+            Stage::Sandbox => "putting on its sandbox",
         }
     }
 }
 
 pub(crate) const REPORT_SIZE: usize = 16;
+
+/// The words that may follow a report of failure in the same packet.
+pub(crate) const MAX_WORDS: usize = 2048;
 
 impl Report {
     pub(crate) fn encode(self) -> [u8; REPORT_SIZE] {

@@ -15,22 +15,23 @@ fn a_request_arrives_as_it_was_sent() {
     let mut sent = command(&["-c", "", "é x"], &[("A", ""), ("B", "x=y")]);
     sent.limits.open_files = Some(16);
     sent.limits.file_size = Some(0);
-    let body = encode(&sent).unwrap();
+    let body = encode(&sent, b"packed").unwrap();
     let expected = Request {
         program: c"/bin/x",
         cwd: c"/dir",
         args: vec![c"/bin/x", c"-c", c"", c"é x"],
         env: vec![c"A=", c"B=x=y"],
         limits: sent.limits,
+        sandbox: Some(b"packed"),
     };
     assert_eq!(decode(&body).unwrap(), expected);
-    assert_eq!(body.len(), size(&sent), "the size is known before the body is made");
+    assert_eq!(body.len(), size(&sent) + 6, "the size is known before the body is made");
 }
 
 #[test]
 fn what_no_program_can_receive_is_refused_with_a_reason() {
     let refused = |command: &Command, reason: &str| {
-        let error = encode(command).unwrap_err();
+        let error = encode(command, &[]).unwrap_err();
         assert!(matches!(error, ExecError::Invalid { .. }), "{error}");
         assert!(error.to_string().contains(reason), "{error}");
     };
@@ -47,10 +48,10 @@ fn what_no_program_can_receive_is_refused_with_a_reason() {
 fn too_much_is_refused_before_it_is_copied() {
     let long = "x".repeat(MAX_BODY);
     assert!(
-        matches!(encode(&command(&[&long], &[])), Err(ExecError::TooLong { bytes }) if bytes > MAX_BODY)
+        matches!(encode(&command(&[&long], &[]), &[]), Err(ExecError::TooLong { bytes }) if bytes > MAX_BODY)
     );
     let script = ":;".repeat(MAX_SCRIPT);
-    assert!(matches!(encode(&crate::bash(&script, "/", vec![])), Err(ExecError::TooLong { .. })));
+    assert!(matches!(encode(&crate::bash(&script, "/", vec![]), &[]), Err(ExecError::TooLong { .. })));
 }
 
 #[test]
@@ -80,14 +81,16 @@ proptest! {
     fn any_strings_survive(
         args in prop::collection::vec(prop::collection::vec(1u8.., 0..20), 0..6),
         value in prop::collection::vec(1u8.., 0..20),
+        sandbox in prop::collection::vec(any::<u8>(), 0..20),
     ) {
         let mut sent = Command::new("/p", "/");
         sent.args = args.iter().cloned().map(OsString::from_vec).collect();
         sent.env = vec![("N".into(), OsString::from_vec(value.clone()))];
-        let body = encode(&sent).unwrap();
+        let body = encode(&sent, &sandbox).unwrap();
         let request = decode(&body).unwrap();
         let received: Vec<_> = request.args[1..].iter().map(|arg| arg.to_bytes().to_vec()).collect();
         prop_assert_eq!(received, args);
+        prop_assert_eq!(request.sandbox.unwrap_or_default(), sandbox);
         prop_assert_eq!(request.env[0].to_bytes(), [&b"N="[..], &value].concat());
     }
 }

@@ -4,13 +4,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpid,
-};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use super::launch::Launcher;
+use super::floor::Floors;
+use super::launch::{Launcher, Setting, Streams};
+use super::refused::Refused;
 use super::strays::Tree;
+use super::wrap::{Wrapped, Wrapper};
 use crate::marks::{Mark, Marks};
+use crate::sandbox::landlock::Place;
+use crate::sandbox::pack;
 use crate::socket;
 use crate::sys::{self, Children};
 use crate::wire::{self, Ended, Exit, Failure, ORDER_KILL, ORDER_TERMINATE, Report, Stage};
@@ -24,6 +27,8 @@ pub(super) struct Commands {
     marks: Marks,
     list: Vec<Entry>,
     started: u32,
+    floors: Floors,
+    wrapper: Wrapper,
 }
 
 struct Entry {
@@ -34,6 +39,8 @@ struct Entry {
     control: Option<OwnedFd>,
     signalled: i32,
     ending: Option<Ending>,
+    /// It runs inside bubblewrap.
+    wrapped: Option<Wrapped>,
 }
 
 /// The command itself has ended; what it left behind is being ended.
@@ -50,31 +57,64 @@ impl Commands {
             marks: Marks::new(own_pid.unsigned_abs()),
             list: Vec::new(),
             started: 0,
+            floors: Floors::default(),
+            wrapper: Wrapper::default(),
         }
     }
 
     pub(super) fn launch(
         &mut self,
         body: &[u8],
-        output: BorrowedFd<'_>,
-        script: Option<BorrowedFd<'_>>,
-    ) -> Result<i32, Failure> {
-        let request =
-            wire::decode(body).ok_or(Failure { stage: Stage::Request, errno: libc::EPROTO })?;
+        streams: Streams,
+    ) -> Result<(i32, Option<Wrapped>), Refused> {
+        let broken = Failure { stage: Stage::Request, errno: libc::EPROTO };
+        let request = wire::decode(body).ok_or(broken)?;
         self.started = self.started.wrapping_add(1);
-        self.launcher.launch(&request, output, script, self.marks.number(self.started))
+        let mark = self.marks.number(self.started);
+        let mut setting = Setting { mark: Some(mark), unblock: true, ..Setting::default() };
+        let Some(packed) = request.sandbox else {
+            return Ok((self.launcher.launch(&request, &streams, setting)?, None));
+        };
+        let order = pack::unpack(packed).ok_or(broken)?;
+        if order.sandbox.layers.bubblewrap {
+            let launcher = &mut self.launcher;
+            let started = self.wrapper.launch(launcher, body, &request, &order, streams, mark)?;
+            return Ok((started.0, Some(started.1)));
+        }
+        let floor = self.floors.make(&order.sandbox, Place::Bare).map_err(Refused::sandbox)?;
+        setting.floor = Some(&floor);
+        Ok((self.launcher.launch(&request, &streams, setting)?, None))
     }
 
     /// Takes note of what [`Commands::launch`] has just started.
-    pub(super) fn add(&mut self, pid: i32, control: OwnedFd) {
+    pub(super) fn add(&mut self, pid: i32, control: OwnedFd, wrapped: Option<Wrapped>) {
         let mark = self.marks.number(self.started);
-        let entry = Entry { pid, mark, control: Some(control), signalled: 0, ending: None };
-        entry.report(Report::Started { pid });
+        let control = Some(control);
+        let entry = Entry { pid, mark, control, signalled: 0, ending: None, wrapped };
+        if entry.wrapped.is_none() {
+            entry.report(Report::Started { pid });
+        }
         self.list.push(entry);
     }
 
     pub(super) fn controls(&self) -> impl Iterator<Item = (i32, BorrowedFd<'_>)> {
         self.list.iter().filter_map(|entry| Some((entry.pid, entry.control.as_ref()?.as_fd())))
+    }
+
+    /// The wrapped commands of which it is not known yet whether they have started.
+    pub(super) fn starting(&self) -> impl Iterator<Item = (i32, BorrowedFd<'_>)> {
+        let wrapped = self.list.iter().filter_map(|entry| Some((entry, entry.wrapped.as_ref()?)));
+        let starting = wrapped.filter(|(entry, wrapped)| {
+            !wrapped.started && entry.ending.is_none() && entry.control.is_some()
+        });
+        starting.map(|(entry, wrapped)| (entry.pid, wrapped.pipe.as_fd()))
+    }
+
+    /// Takes what a wrapped command tells.
+    pub(super) fn hear(&mut self, pid: i32) {
+        if let Some(entry) = self.list.iter_mut().find(|entry| entry.pid == pid) {
+            entry.hear();
+        }
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
@@ -103,10 +143,15 @@ impl Commands {
         let left = self.reap_all();
         let strays = if left { self.sweep() } else { Vec::new() };
         let now = Instant::now();
-        self.list.retain(|entry| {
+        let wrapper = &mut self.wrapper;
+        self.list.retain_mut(|entry| {
             let Some(ending) = &entry.ending else { return true };
             let gone = !left || (!strays.contains(&entry.mark) && entry.group_is_gone());
             if gone || now >= ending.deadline {
+                // Before the report: nothing of ours may be found in the roots afterwards.
+                if let Some(wrapped) = entry.wrapped.take() {
+                    wrapper.release(wrapped);
+                }
                 entry.report(Report::Exited(Exit {
                     ended: ending.ended,
                     signalled: entry.signalled,
@@ -134,13 +179,8 @@ impl Commands {
         if let Some(entry) = &entry {
             entry.signal(Signal::KILL);
         }
-        let status = Pid::from_raw(pid)
-            .and_then(|pid| waitpid(Some(pid), WaitOptions::empty()).ok().flatten());
-        if let (Some(entry), Some((_, status))) = (entry, status) {
-            let ended = match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => Ended::Code(code),
-                (None, signal) => Ended::Signal(signal.unwrap_or(0)),
-            };
+        if let (Some(entry), Some(ended)) = (entry, sys::reap(pid)) {
+            let ended = entry.last_words().unwrap_or(ended);
             entry.ending = Some(Ending { ended, deadline: Instant::now() + SETTLE_LIMIT });
         }
     }
@@ -176,12 +216,66 @@ impl Commands {
         }
     }
 
+    /// When all is gone: nothing of ours stays in the roots.
+    pub(super) fn clean_up(&mut self) {
+        let wrapped = self.list.drain(..).filter_map(|entry| entry.wrapped);
+        wrapped.for_each(|wrapped| self.wrapper.release(wrapped));
+    }
+
     pub(super) fn end_all_children(&self) {
         self.tree.end(&self.tree.direct());
     }
 }
 
+pub(super) fn report_failure(control: &OwnedFd, refused: &Refused) {
+    let report = Report::Failed(refused.failure).encode();
+    let words = refused.words.as_bytes();
+    let words = words.get(..words.len().min(wire::MAX_WORDS)).unwrap_or_default();
+    let _ = socket::send(control, &[&report, words], &[]);
+}
+
 impl Entry {
+    fn hear(&mut self) {
+        let Some(wrapped) = &mut self.wrapped else { return };
+        while let Some(report) = wrapped.next() {
+            match report {
+                Report::Started { .. } => wrapped.started = true,
+                Report::Exited(exit) => {
+                    wrapped.ended = Some(exit.ended);
+                    continue;
+                }
+                Report::Failed(failure) => {
+                    let words = if failure.stage == Stage::Sandbox {
+                        wrapped.words()
+                    } else {
+                        String::new()
+                    };
+                    if let Some(control) = self.control.take() {
+                        report_failure(&control, &Refused { failure, words });
+                    }
+                    continue;
+                }
+            }
+            if let Some(control) = &self.control {
+                let started = Report::Started { pid: self.pid };
+                let _ = socket::send(control, &[&started.encode()], &[]);
+            }
+        }
+    }
+
+    /// How a wrapped command ended, if it could still say so. If it has not even started,
+    /// bubblewrap could not do its part.
+    fn last_words(&mut self) -> Option<Ended> {
+        self.hear();
+        let wrapped = self.wrapped.as_ref()?;
+        if !wrapped.started
+            && let Some(control) = self.control.take()
+        {
+            report_failure(&control, &Refused::sandbox(wrapped.words()));
+        }
+        wrapped.ended
+    }
+
     fn terminate(&mut self) {
         if self.ending.is_none() {
             if self.signalled == 0 {

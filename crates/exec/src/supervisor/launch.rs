@@ -7,8 +7,9 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
+use super::floor::Floor;
 use crate::command::{ProcessLimits, SCRIPT_FD};
 use crate::marks::Mark;
 use crate::wire::{Failure, Request, Stage};
@@ -18,6 +19,26 @@ const STACK_SIZE: usize = 64 * 1024;
 /// Commands should be chosen before us and our client when memory runs out.
 const OOM_SCORE: &[u8] = b"500";
 
+/// What a command is connected to.
+pub(super) struct Streams {
+    pub output: OwnedFd,
+    pub script: Option<OwnedFd>,
+    pub input: Option<OwnedFd>,
+    pub errors: Option<OwnedFd>,
+}
+
+/// How a command is started, besides what it asks for itself.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub mark: Option<Mark>,
+    pub floor: Option<&'a Floor>,
+    /// Descriptors of ours that it gets under the same number.
+    pub keep: &'a [c_int],
+    /// It starts with no signal blocked. Bubblewrap does with all: what is sent to its group is
+    /// for the command inside.
+    pub unblock: bool,
+}
+
 pub(super) struct Launcher {
     stack: Box<[u128]>,
     own_pid: i32,
@@ -25,15 +46,19 @@ pub(super) struct Launcher {
 }
 
 /// All the child needs, prepared before it exists: it must not allocate.
-struct Plan {
+struct Plan<'a> {
     program: *const c_char,
     args: *const *const c_char,
     env: *const *const c_char,
     cwd: *const c_char,
     output: c_int,
+    errors: c_int,
+    input: Option<c_int>,
     script: Option<c_int>,
     limits: ProcessLimits,
-    mark: Mark,
+    setting: Setting<'a>,
+    ruleset: c_int,
+    filter: Option<libc::sock_fprog>,
     parent: i32,
     raise_oom_score: bool,
     failure: Option<Failure>,
@@ -54,9 +79,8 @@ impl Launcher {
     pub(super) fn launch(
         &mut self,
         request: &Request<'_>,
-        output: BorrowedFd<'_>,
-        script: Option<BorrowedFd<'_>>,
-        mark: Mark,
+        streams: &Streams,
+        setting: Setting<'_>,
     ) -> Result<i32, Failure> {
         let pointers = |strings: &[&CStr]| -> Vec<*const c_char> {
             strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
@@ -67,10 +91,14 @@ impl Launcher {
             args: args.as_ptr(),
             env: env.as_ptr(),
             cwd: request.cwd.as_ptr(),
-            output: output.as_raw_fd(),
-            script: script.map(|fd| fd.as_raw_fd()),
+            output: streams.output.as_raw_fd(),
+            errors: streams.errors.as_ref().unwrap_or(&streams.output).as_raw_fd(),
+            input: streams.input.as_ref().map(|fd| fd.as_raw_fd()),
+            script: streams.script.as_ref().map(|fd| fd.as_raw_fd()),
             limits: request.limits,
-            mark,
+            setting,
+            ruleset: floor_rules(setting.floor),
+            filter: setting.floor.and_then(filter),
             parent: self.own_pid,
             raise_oom_score: self.raise_oom_score,
             failure: None,
@@ -98,6 +126,17 @@ impl Launcher {
     }
 }
 
+fn floor_rules(floor: Option<&Floor>) -> c_int {
+    floor.and_then(|floor| floor.ruleset.as_ref()).map_or(-1, |fd| fd.as_raw_fd())
+}
+
+/// The filter as the kernel takes it; the instructions stay where they are.
+fn filter(floor: &Floor) -> Option<libc::sock_fprog> {
+    let program = floor.filter.as_ref()?;
+    let len = libc::c_ushort::try_from(program.len()).ok()?;
+    Some(libc::sock_fprog { len, filter: program.as_ptr().cast_mut().cast() })
+}
+
 fn errno() -> i32 {
     // SAFETY: the location is valid for the life of the thread.
     unsafe { *libc::__errno_location() }
@@ -105,7 +144,7 @@ fn errno() -> i32 {
 
 extern "C" fn child(plan: *mut c_void) -> c_int {
     // SAFETY: `launch` passes a pointer to its plan and sleeps while we use it.
-    let plan = unsafe { &mut *plan.cast::<Plan>() };
+    let plan = unsafe { &mut *plan.cast::<Plan<'_>>() };
     let stage = become_command(plan);
     plan.failure = Some(Failure { stage, errno: errno() });
     // SAFETY: ends this process only, without running anything of the parent's.
@@ -113,7 +152,7 @@ extern "C" fn child(plan: *mut c_void) -> c_int {
 }
 
 /// Returns only if something failed, and what; errno says why.
-fn become_command(plan: &Plan) -> Stage {
+fn become_command(plan: &Plan<'_>) -> Stage {
     // SAFETY: system calls with pointers that `launch` keeps valid; none allocates or locks.
     unsafe {
         // If we are killed ourselves, the command dies with us; what it has started is then
@@ -125,11 +164,16 @@ fn become_command(plan: &Plan) -> Stage {
         if libc::setpgid(0, 0) != 0 {
             return Stage::Group;
         }
-        if libc::dup2(plan.output, 1) < 0 || libc::dup2(plan.output, 2) < 0 {
+        if libc::dup2(plan.output, 1) < 0 || libc::dup2(plan.errors, 2) < 0 {
             return Stage::Streams;
         }
-        if plan.script.is_some_and(|fd| libc::dup2(fd, SCRIPT_FD) < 0) {
+        if plan.input.is_some_and(|fd| libc::dup2(fd, 0) < 0) {
             return Stage::Streams;
+        }
+        for fd in plan.setting.keep {
+            if libc::fcntl(*fd, libc::F_SETFD, 0) != 0 {
+                return Stage::Streams;
+            }
         }
         if libc::chdir(plan.cwd) != 0 {
             return Stage::Directory;
@@ -140,11 +184,42 @@ fn become_command(plan: &Plan) -> Stage {
         if !set_limits(plan) {
             return Stage::Limits;
         }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        if plan.setting.floor.is_some() && !put_on_floor(plan) {
+            return Stage::Sandbox;
+        }
+        // After the last use of a descriptor whose number it may take.
+        if plan.script.is_some_and(|fd| libc::dup2(fd, SCRIPT_FD) < 0) {
+            return Stage::Streams;
+        }
+        if plan.setting.unblock {
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        }
         libc::execve(plan.program, plan.args, plan.env);
         Stage::Exec
+    }
+}
+
+/// Rules and filter hold for this process only, not for us whose memory it shares: they belong to
+/// the task and its credentials, which `clone` has copied.
+///
+/// # Safety
+/// Only in the child.
+unsafe fn put_on_floor(plan: &Plan<'_>) -> bool {
+    // SAFETY: the filter points to instructions that `launch` keeps alive.
+    unsafe {
+        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
+            return false;
+        }
+        if plan.ruleset >= 0
+            && libc::syscall(libc::SYS_landlock_restrict_self, plan.ruleset, 0) != 0
+        {
+            return false;
+        }
+        let Some(filter) = &plan.filter else { return true };
+        let filter: *const libc::sock_fprog = filter;
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, filter) == 0
     }
 }
 
@@ -163,7 +238,7 @@ unsafe fn raise_oom_score() {
 
 /// # Safety
 /// Only in the child.
-unsafe fn set_limits(plan: &Plan) -> bool {
+unsafe fn set_limits(plan: &Plan<'_>) -> bool {
     let asked = [
         (libc::RLIMIT_AS, plan.limits.address_space),
         (libc::RLIMIT_NPROC, plan.limits.processes),
@@ -173,8 +248,10 @@ unsafe fn set_limits(plan: &Plan) -> bool {
     // SAFETY: the structures are ours; the limits concern this process only.
     unsafe {
         // Some sandboxes refuse this one; then strays are ended a little later, see `strays`.
-        let mark = libc::rlimit { rlim_cur: plan.mark.limit(), rlim_max: libc::RLIM_INFINITY };
-        libc::setrlimit(libc::RLIMIT_RTTIME, &mark);
+        if let Some(mark) = plan.setting.mark {
+            let mark = libc::rlimit { rlim_cur: mark.limit(), rlim_max: libc::RLIM_INFINITY };
+            libc::setrlimit(libc::RLIMIT_RTTIME, &mark);
+        }
         for (resource, limit) in asked {
             let Some(limit) = limit else { continue };
             let mut current = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -5,11 +5,15 @@
 //! below us is killed and we exit.
 
 mod commands;
+mod floor;
+mod inside;
 mod launch;
+mod refused;
 mod strays;
+mod wrap;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -17,9 +21,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
 
-use crate::wire::{self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Report, Stage, WITH_SCRIPT};
+use crate::wire::{
+    self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Stage, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT,
+};
 use crate::{socket, sys};
 use commands::Commands;
+use launch::Streams;
+use refused::Refused;
+use wrap::Wrapped;
 
 /// How long the end of everything may take; what is left then cannot be killed by us.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -35,6 +44,9 @@ const EXIT_FAULT: i32 = 70;
 /// exists and any file is open: it closes all descriptors but its socket, which it expects as
 /// standard input.
 pub fn supervise() -> ! {
+    if let Some(numbers) = inside::numbers() {
+        std::process::exit(inside::run(&numbers));
+    }
     let code = match Supervisor::set_up() {
         Ok(mut supervisor) => supervisor.run(),
         Err(_) => EXIT_NOT_STARTED_BY_US,
@@ -56,6 +68,8 @@ struct Ready {
     requests: bool,
     /// The commands whose control socket has something to say.
     orders: Vec<i32>,
+    /// The wrapped commands that have started, or could not.
+    starts: Vec<i32>,
 }
 
 impl Supervisor {
@@ -102,6 +116,9 @@ impl Supervisor {
             if ready.children || overdue || !ready.orders.is_empty() {
                 self.commands.collect();
             }
+            for pid in ready.starts {
+                self.commands.hear(pid);
+            }
             for pid in ready.orders {
                 self.commands.obey(pid);
             }
@@ -114,10 +131,12 @@ impl Supervisor {
     fn wait(&self) -> io::Result<Ready> {
         let channel = self.channel.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         let controls: Vec<_> = self.commands.controls().collect();
-        let mut fds = Vec::with_capacity(controls.len() + 2);
+        let starting: Vec<_> = self.commands.starting().collect();
+        let mut fds = Vec::with_capacity(controls.len() + starting.len() + 2);
         fds.push(PollFd::new(channel, PollFlags::IN));
         fds.push(PollFd::new(&self.signals, PollFlags::IN));
-        fds.extend(controls.iter().map(|(_, control)| PollFd::new(control, PollFlags::IN)));
+        let others = controls.iter().chain(&starting);
+        fds.extend(others.map(|(_, fd)| PollFd::new(fd, PollFlags::IN)));
         let timeout = self.commands.next_deadline().map(until);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -125,12 +144,15 @@ impl Supervisor {
         }
         let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let (ours, theirs) = fds.split_at(2);
-        let orders =
-            controls.iter().zip(theirs).filter(|(_, fd)| ready(fd)).map(|((pid, _), _)| *pid);
+        let (of_controls, of_starting) = theirs.split_at(controls.len());
+        let heard = |list: &[(i32, BorrowedFd<'_>)], fds: &[PollFd<'_>]| -> Vec<i32> {
+            list.iter().zip(fds).filter(|(_, fd)| ready(fd)).map(|((pid, _), _)| *pid).collect()
+        };
         Ok(Ready {
             requests: ours.first().is_some_and(ready),
             children: ours.get(1).is_some_and(ready),
-            orders: orders.collect(),
+            orders: heard(&controls, of_controls),
+            starts: heard(&starting, of_starting),
         })
     }
 
@@ -157,10 +179,8 @@ impl Supervisor {
             self.buffer.split_first().map_or((0, &[][..]), |(flags, rest)| (*flags, rest));
         let body = body.get(..packet.length - 1).unwrap_or_default();
         match start(&mut self.commands, flags, body, fds) {
-            Ok(pid) => self.commands.add(pid, control),
-            Err(failure) => {
-                let _ = socket::send(&control, &[&Report::Failed(failure).encode()], &[]);
-            }
+            Ok((pid, wrapped)) => self.commands.add(pid, control, wrapped),
+            Err(refused) => commands::report_failure(&control, &refused),
         }
         Ok(true)
     }
@@ -177,6 +197,7 @@ impl Supervisor {
             let _ = poll(&mut fds, Some(&until(Instant::now() + END_ROUND)));
             self.drain_signals();
         }
+        self.commands.clean_up();
     }
 }
 
@@ -185,20 +206,23 @@ fn start(
     flags: u8,
     inline: &[u8],
     mut fds: impl Iterator<Item = OwnedFd>,
-) -> Result<i32, Failure> {
+) -> Result<(i32, Option<Wrapped>), Refused> {
     let missing = Failure { stage: Stage::Descriptors, errno: libc::EMFILE };
     let output = fds.next().ok_or(missing)?;
-    let script = if flags & WITH_SCRIPT == 0 { None } else { Some(fds.next().ok_or(missing)?) };
-    let script = script.as_ref().map(AsFd::as_fd);
-    if flags & BODY_IN_FILE == 0 {
-        return commands.launch(inline, output.as_fd(), script);
-    }
-    let file = fds.next().ok_or(missing)?;
+    let mut given = |flag: u8| match flags & flag {
+        0 => Ok(None),
+        _ => fds.next().map(Some).ok_or(missing),
+    };
+    let (script, input, errors) = (given(WITH_SCRIPT)?, given(WITH_INPUT)?, given(WITH_ERRORS)?);
+    let streams = Streams { output, script, input, errors };
+    let Some(file) = given(BODY_IN_FILE)? else {
+        return commands.launch(inline, streams);
+    };
     let body = read_body(&file).map_err(|error| {
         let errno = error.raw_os_error().unwrap_or(libc::E2BIG);
         Failure { stage: Stage::Request, errno }
     })?;
-    commands.launch(&body, output.as_fd(), script)
+    commands.launch(&body, streams)
 }
 
 fn read_body(file: &OwnedFd) -> io::Result<Vec<u8>> {

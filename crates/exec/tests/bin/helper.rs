@@ -11,7 +11,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
-        ["supervise"] => supervise(),
+        ["supervise", ..] => supervise(),
         ["hold", script] => client(hold(script)),
         ["leak", count] => client(leak(count.parse().unwrap())),
         ["flood", script] => client(flood(script)),

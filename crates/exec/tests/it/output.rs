@@ -151,3 +151,60 @@ async fn nothing_written_before_the_exit_is_lost() {
         assert!(finished.output.tail().ends_with(b"end"));
     }
 }
+
+#[tokio::test]
+async fn input_given_beforehand_is_read_to_its_end_and_by_nobody_changed() {
+    let mut command = script("cat; echo x >/dev/fd/0 || echo sealed; exec head -c 3 /dev/fd/0");
+    command.input = Some(b"{\"a\": 1}\n\0".to_vec());
+    let text = executor().run(command, |_| {}).await.unwrap().output.to_text();
+    assert!(text.starts_with("{\"a\": 1}\n\u{2400}"), "{text}");
+    assert!(text.ends_with("sealed\n{\"a"), "{text}");
+
+    // More than a pipe holds; and a command that does not read it is not waited for.
+    for (text, expected) in [("wc -c", "8388608\n"), ("echo no", "no\n")] {
+        let mut command = script(text);
+        command.input = Some(vec![b'x'; ostler_exec::MAX_INPUT]);
+        assert_eq!(executor().run(command, |_| {}).await.unwrap().output.to_text(), expected);
+    }
+    let mut command = script("cat");
+    command.input = Some(vec![b'x'; ostler_exec::MAX_INPUT + 1]);
+    let error = executor().run(command, |_| {}).await.unwrap_err();
+    assert!(matches!(error, ostler_exec::ExecError::Invalid { .. }), "{error}");
+
+    // Together with a long script, which has a descriptor of its own, and a long environment.
+    let mut command = script(&format!("cat # {}", "x".repeat(150_000)));
+    command.env.extend((0..20).map(|n| (format!("V{n}").into(), "v".repeat(5000).into())));
+    command.input = Some(b"both".to_vec());
+    command.separate_errors = true;
+    let finished = executor().run(command, |_| {}).await.unwrap();
+    assert_eq!(finished.output.to_text(), "both");
+    assert_eq!(finished.errors.unwrap().total(), 0);
+}
+
+#[tokio::test]
+async fn errors_are_apart_only_if_asked_for_and_bounded_like_the_output() {
+    let merged = run("echo out; echo err >&2").await;
+    assert_eq!((merged.output.to_text().as_str(), merged.errors), ("out\nerr\n", None));
+
+    let mut command = script("echo out; echo err >&2; exit 3");
+    command.separate_errors = true;
+    let mut shown = Vec::new();
+    let finished = executor().run(command, |bytes| shown.extend_from_slice(bytes)).await.unwrap();
+    assert_eq!(finished.output.to_text(), "out\n");
+    assert_eq!(finished.errors.unwrap().to_text(), "err\n");
+    assert_eq!(
+        (finished.status.to_string().as_str(), shown.as_slice()),
+        ("exit code 3", &b"out\n"[..])
+    );
+
+    let mut command = script("exec 1>&-; yes >&2");
+    command.separate_errors = true;
+    command.output.head = 10;
+    command.output.tail = 20;
+    command.output.total = 1 << 20;
+    let finished = executor().run(command, |_| {}).await.unwrap();
+    assert!(finished.killed && finished.output_capped);
+    let errors = finished.errors.unwrap();
+    assert_eq!((errors.head().len(), errors.tail().len()), (10, 20));
+    assert!(errors.total() > 1 << 20);
+}

@@ -1,0 +1,245 @@
+//! The arguments of bubblewrap: a read-only view of the system in which private folders, the
+//! roots and what is frozen in them are mounted, from the top of the tree downwards.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use super::Sandbox;
+use super::found::Bubblewrap;
+use super::landlock::open_root;
+use super::stubs::{Held, Stubs};
+use super::view::{Kind, View};
+
+/// More listening sockets than this in sight are not masked one by one.
+const MAX_SOCKETS: usize = 256;
+
+/// A bubblewrap that is ready to be started.
+#[derive(Debug)]
+pub(crate) struct Bubble {
+    /// Each with a NUL at its end.
+    pub arguments: Vec<u8>,
+    /// The roots, which the arguments name by number.
+    pub roots: Vec<OwnedFd>,
+    pub held: Held,
+}
+
+/// What is mounted in one place. The order is the one of mounts in the same place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Mount {
+    Proc,
+    Dev,
+    /// Empty and read-only.
+    Empty,
+    /// A folder without anything mounted, below an empty one.
+    Folder,
+    Link(PathBuf),
+    ReadOnly,
+    /// The folder itself, so that it cannot be renamed, or another one, by its descriptor.
+    Writable,
+    WritableFd(i32),
+    /// Nothing can be done with it.
+    Masked,
+    Frozen,
+}
+
+pub(crate) fn prepare(
+    sandbox: &Sandbox,
+    bubblewrap: &Bubblewrap,
+    stubs: &mut Stubs,
+) -> Result<Bubble, String> {
+    let view = View::new(sandbox);
+    let mut plan = Plan { sandbox, view, mounts: Vec::new(), roots: Vec::new() };
+    plan.system(bubblewrap)?;
+    plan.marks(bubblewrap)?;
+    plan.sockets()?;
+    let mut held = Held::default();
+    plan.frozen(stubs, &mut held);
+    plan.mounts.sort_by_cached_key(|(path, mount)| {
+        (path.components().count(), path.clone(), mount.clone())
+    });
+    plan.mounts.dedup();
+    let arguments = plan.arguments(bubblewrap);
+    Ok(Bubble { arguments, roots: plan.roots, held })
+}
+
+struct Plan<'a> {
+    sandbox: &'a Sandbox,
+    view: View,
+    mounts: Vec<(PathBuf, Mount)>,
+    roots: Vec<OwnedFd>,
+}
+
+impl Plan<'_> {
+    fn system(&mut self, bubblewrap: &Bubblewrap) -> Result<(), String> {
+        self.mounts.push(("/proc".into(), Mount::Proc));
+        self.mounts.push(("/dev".into(), Mount::Dev));
+        let temp = self.sandbox.temp.clone();
+        self.writable("/tmp".into(), &temp, bubblewrap)?;
+        // Programs are found through this link on some systems; where it leads to is in sight.
+        let system = Path::new("/run/current-system");
+        if let Ok(target) = std::fs::read_link(system) {
+            self.mounts.push((system.into(), Mount::Link(target)));
+        }
+        Ok(())
+    }
+
+    /// Mounts a folder by its descriptor where bubblewrap can do that: it then checks that it has
+    /// mounted what we have opened.
+    fn writable(&mut self, at: PathBuf, from: &Path, found: &Bubblewrap) -> Result<(), String> {
+        let root = open_root(from)?;
+        if found.bind_fd {
+            self.mounts.push((at, Mount::WritableFd(root.as_raw_fd())));
+            self.roots.push(root);
+        } else if at == from {
+            self.mounts.push((at, Mount::Writable));
+        } else {
+            return Err("this bubblewrap is too old; 0.8 or newer is needed".into());
+        }
+        Ok(())
+    }
+
+    fn marks(&mut self, bubblewrap: &Bubblewrap) -> Result<(), String> {
+        let marks: Vec<_> =
+            self.view.marks().map(|(path, kind)| (path.to_path_buf(), kind)).collect();
+        for (path, kind) in marks {
+            let Ok(data) = std::fs::symlink_metadata(&path) else { continue };
+            let around = self.view.around(&path);
+            let is_private = path == Path::new("/tmp") || path == Path::new("/dev");
+            let mount = match kind {
+                Kind::Writable if path == self.sandbox.temp => continue,
+                Kind::Writable => {
+                    self.writable(path.clone(), &path, bubblewrap)?;
+                    continue;
+                }
+                Kind::Closed if is_private => continue,
+                // Where a link leads to has a mark of its own.
+                Kind::Closed if data.is_symlink() => continue,
+                Kind::Closed if around == Kind::Closed => {
+                    match self.sandbox.homes.contains(&path) {
+                        true => Mount::Folder,
+                        false => continue,
+                    }
+                }
+                Kind::Closed if data.is_dir() => Mount::Empty,
+                Kind::Closed => Mount::Masked,
+                Kind::Readable if around != Kind::Closed => continue,
+                Kind::Readable if data.is_symlink() => match std::fs::read_link(&path) {
+                    Ok(target) => Mount::Link(target),
+                    Err(_) => continue,
+                },
+                Kind::Readable => Mount::ReadOnly,
+            };
+            self.mounts.push((path, mount));
+        }
+        Ok(())
+    }
+
+    /// A read-only mount does not keep anybody from connecting to a socket in it, so each one
+    /// that listens in sight is masked.
+    fn sockets(&mut self) -> Result<(), String> {
+        let list = std::fs::read("/proc/net/unix").unwrap_or_default();
+        let mut count = 0;
+        for path in socket_paths(&list) {
+            let is_socket =
+                std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+            let real = std::fs::canonicalize(path).unwrap_or_default();
+            if !is_socket || self.view.of(&real) == Kind::Closed {
+                continue;
+            }
+            count += 1;
+            if count > MAX_SOCKETS {
+                return Err(format!("more than {MAX_SOCKETS} sockets would have to be masked"));
+            }
+            self.mounts.push((real, Mount::Masked));
+        }
+        Ok(())
+    }
+
+    fn frozen(&mut self, stubs: &mut Stubs, held: &mut Held) {
+        let mut all = Vec::new();
+        for path in &self.sandbox.frozen {
+            if let Some(root) = self.root_of(path) {
+                stubs.hold(&root, path, held);
+                // Through links, if it comes to that: then the place they lead to is held.
+                all.extend(std::fs::canonicalize(path).ok());
+            }
+        }
+        for path in &all {
+            let is_inner = all.iter().any(|other| path != other && path.starts_with(other));
+            let Some(root) = self.root_of(path).filter(|_| !is_inner) else { continue };
+            // What lies between must not be renamed, or another could be put in its place.
+            let between = path.ancestors().skip(1).take_while(|above| **above != *root);
+            self.mounts.extend(between.map(|above| (above.to_path_buf(), Mount::Writable)));
+            self.mounts.push((path.clone(), Mount::Frozen));
+        }
+    }
+
+    /// The root that makes a path writable, if one does.
+    fn root_of(&self, path: &Path) -> Option<PathBuf> {
+        if self.view.of(path) != Kind::Writable || self.view.bears_mark(path) {
+            return None;
+        }
+        let above = path.ancestors().skip(1).find(|above| self.view.bears_mark(above))?;
+        Some(above.to_path_buf())
+    }
+
+    fn arguments(&self, found: &Bubblewrap) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut put = |words: &[&OsStr]| {
+            for word in words {
+                out.extend_from_slice(word.as_bytes());
+                out.push(0);
+            }
+        };
+        for word in [
+            "--unshare-user",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--unshare-cgroup-try",
+            "--die-with-parent",
+            "--as-pid-1",
+        ] {
+            put(&[word.as_ref()]);
+        }
+        if !self.sandbox.network {
+            put(&["--unshare-net".as_ref()]);
+        }
+        if found.disable_userns {
+            put(&["--disable-userns".as_ref()]);
+        }
+        put(&["--ro-bind", "/", "/"].map(OsStr::new));
+        for (path, mount) in &self.mounts {
+            let at = path.as_os_str();
+            match mount {
+                Mount::Proc => put(&["--proc".as_ref(), at]),
+                Mount::Dev => put(&["--dev".as_ref(), at]),
+                Mount::Empty => put(&["--tmpfs".as_ref(), at]),
+                Mount::Folder => put(&["--dir".as_ref(), at]),
+                Mount::Link(target) => put(&["--symlink".as_ref(), target.as_os_str(), at]),
+                Mount::ReadOnly | Mount::Frozen => put(&["--ro-bind".as_ref(), at, at]),
+                Mount::Writable => put(&["--bind".as_ref(), at, at]),
+                Mount::WritableFd(fd) => {
+                    put(&["--bind-fd".as_ref(), fd.to_string().as_ref(), at]);
+                }
+                Mount::Masked => put(&["--ro-bind".as_ref(), "/dev/null".as_ref(), at]),
+            }
+        }
+        // Last, because what lies in them had to be made.
+        for (path, _) in self.mounts.iter().filter(|(_, mount)| *mount == Mount::Empty) {
+            put(&["--remount-ro".as_ref(), path.as_os_str()]);
+        }
+        out
+    }
+}
+
+/// The names in `/proc/net/unix` that are paths.
+fn socket_paths(list: &[u8]) -> impl Iterator<Item = &Path> {
+    list.split(|byte| *byte == b'\n').filter_map(|line| {
+        let start = line.iter().position(|byte| *byte == b'/')?;
+        Some(Path::new(OsStr::from_bytes(line.get(start..)?)))
+    })
+}

@@ -1,0 +1,5 @@
+pub struct Denied;
+pub enum Refusal {
+    A,
+}
+pub fn denial_hint() {}

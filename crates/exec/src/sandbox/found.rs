@@ -1,0 +1,116 @@
+//! Which layers this machine has, and in words why one is missing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::pack::Order;
+use super::{Layers, Sandbox, landlock, seccomp};
+use crate::command::Command;
+use crate::executor::Executor;
+
+/// Where bubblewrap is looked for: places that only the system's administrator can write.
+pub(crate) const PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
+
+/// The layers of this machine. An error says why one is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The version of the kernel's Landlock. Writes and reads are held from 1 on, moves between
+    /// folders from 2, truncation from 3, TCP from 4, device requests from 5, signals and abstract
+    /// sockets from 6.
+    pub landlock: Result<u32, String>,
+    pub seccomp: Result<(), String>,
+    pub bubblewrap: Result<PathBuf, String>,
+}
+
+impl Found {
+    /// All layers that are there.
+    pub fn layers(&self) -> Layers {
+        Layers {
+            landlock: self.landlock.is_ok(),
+            seccomp: self.seccomp.is_ok(),
+            bubblewrap: self.bubblewrap.is_ok(),
+        }
+    }
+}
+
+/// A bubblewrap that works here, and what it can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bubblewrap {
+    pub program: PathBuf,
+    pub disable_userns: bool,
+    pub bind_fd: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Probed {
+    pub found: Found,
+    pub bubblewrap: Option<Bubblewrap>,
+}
+
+pub(crate) async fn probe(executor: &Executor, places: &[&Path]) -> Probed {
+    let bubblewrap = try_bubblewrap(executor, places).await;
+    let found = Found {
+        landlock: landlock::version().map(|version| version.unsigned_abs()),
+        seccomp: seccomp::check(),
+        bubblewrap: bubblewrap.as_ref().map(|found| found.program.clone()).map_err(Clone::clone),
+    };
+    Probed { found, bubblewrap: bubblewrap.ok() }
+}
+
+async fn try_bubblewrap(executor: &Executor, places: &[&Path]) -> Result<Bubblewrap, String> {
+    let program = places.iter().map(|place| place.join("bwrap")).find(|path| path.is_file());
+    let program = program.ok_or_else(|| {
+        let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+        format!("bwrap is not in {}; install the package bubblewrap", places.join(" or "))
+    })?;
+    let mut help = Command::new(&program, "/");
+    help.args.push("--help".into());
+    let help = executor.run(help, |_| {}).await.map_err(|error| error.to_string())?;
+    let help = help.output.to_text();
+    let has = |option: &str| help.split_ascii_whitespace().any(|word| word == option);
+    if !has("--bind-fd") || !has("--as-pid-1") {
+        return Err(format!("{} is too old; 0.8 or newer is needed", program.display()));
+    }
+    let mut found = Bubblewrap { program, disable_userns: has("--disable-userns"), bind_fd: true };
+    let first = try_once(executor, &found).await;
+    if first.is_ok() || !found.disable_userns {
+        return first.map(|()| found);
+    }
+    // Some containers do not let the number of namespaces be set.
+    found.disable_userns = false;
+    match try_once(executor, &found).await {
+        Ok(()) => Ok(found),
+        Err(_) => first.map(|()| found),
+    }
+}
+
+/// Really runs something: that it is installed says nothing about whether namespaces are allowed.
+async fn try_once(executor: &Executor, found: &Bubblewrap) -> Result<(), String> {
+    let temp = std::fs::canonicalize("/tmp").map_err(|error| format!("/tmp: {error}"))?;
+    let sandbox = Sandbox {
+        writable: Vec::new(),
+        readable: Vec::new(),
+        homes: Vec::new(),
+        hidden: Vec::new(),
+        frozen: Vec::new(),
+        temp,
+        network: false,
+        layers: Layers { bubblewrap: true, ..Layers::default() },
+    };
+    let mut command = Command::new("/bin/sh", "/");
+    command.args = ["-c", ":"].map(Into::into).to_vec();
+    command.sandbox = Some(Arc::new(sandbox.clone()));
+    let order = Order { sandbox, bubblewrap: Some(found.clone()) };
+    let words =
+        |reason: String| format!("{} does not work here: {reason}", found.program.display());
+    let running = executor.spawn_within(command, Some(order)).await;
+    let finished = match running {
+        Ok(running) => running.wait().await.map_err(|error| words(error.to_string()))?,
+        Err(crate::ExecError::Sandbox { reason }) => return Err(words(reason)),
+        Err(error) => return Err(words(error.to_string())),
+    };
+    match finished.status.success() {
+        true => Ok(()),
+        false => Err(words(finished.status.to_string())),
+    }
+}

@@ -1,0 +1,136 @@
+//! Which part of the tree a command may see: the most specific mark on a path decides.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+
+use super::{SHARED, Sandbox, resolver_file};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Neither read nor written.
+    Closed,
+    Readable,
+    Writable,
+}
+
+/// Marks on paths; what bears none and lies below none is readable.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    marks: BTreeMap<PathBuf, Kind>,
+}
+
+impl View {
+    /// Follows links in what is closed or readable, so that the marks lie on the real places.
+    /// Roots bear no links; who opens them makes sure of it.
+    pub(crate) fn new(sandbox: &Sandbox) -> Self {
+        let mut view = Self::default();
+        let shared = SHARED.iter().map(PathBuf::from).chain([PathBuf::from("/dev")]);
+        shared.chain(sandbox.homes.iter().cloned()).for_each(|path| view.mark(path, Kind::Closed));
+        let resolver = resolver_file().filter(|_| sandbox.network);
+        let readable = sandbox.readable.iter().cloned().chain(resolver);
+        readable.for_each(|path| view.mark(path, Kind::Readable));
+        for root in sandbox.writable.iter().chain([&sandbox.temp]) {
+            view.marks.insert(root.clone(), Kind::Writable);
+        }
+        sandbox.hidden.iter().for_each(|path| view.mark(path.clone(), Kind::Closed));
+        view
+    }
+
+    /// A name that is a link is marked as well as what it leads to. A missing one is marked too:
+    /// it may come to be.
+    fn mark(&mut self, path: PathBuf, kind: Kind) {
+        if let Ok(real) = std::fs::canonicalize(&path)
+            && real != path
+        {
+            self.marks.insert(real, kind);
+        }
+        self.marks.insert(path, kind);
+    }
+
+    /// What holds for a path and what lies below it without a mark of its own.
+    pub(crate) fn of(&self, path: &Path) -> Kind {
+        path.ancestors().find_map(|above| self.marks.get(above)).copied().unwrap_or(Kind::Readable)
+    }
+
+    /// What would hold for a path if it bore no mark itself.
+    pub(crate) fn around(&self, path: &Path) -> Kind {
+        path.parent().map_or(Kind::Readable, |parent| self.of(parent))
+    }
+
+    pub(crate) fn bears_mark(&self, path: &Path) -> bool {
+        self.marks.contains_key(path)
+    }
+
+    pub(crate) fn marks(&self) -> impl Iterator<Item = (&Path, Kind)> {
+        self.marks.iter().map(|(path, kind)| (path.as_path(), *kind))
+    }
+
+    /// Whether something below a path is closed, so that the path cannot be opened as a whole.
+    pub(crate) fn has_closed_below(&self, path: &Path) -> bool {
+        // Paths are ordered by their parts, so all that lies below follows directly.
+        let after = (Bound::Excluded(path), Bound::Unbounded);
+        let below = self.marks.range::<Path, _>(after);
+        below.take_while(|(mark, _)| mark.starts_with(path)).any(|(_, kind)| *kind == Kind::Closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::Layers;
+
+    fn paths(list: &[&str]) -> Vec<PathBuf> {
+        list.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn the_most_specific_mark_decides_and_hidden_wins_a_tie() {
+        let sandbox = Sandbox {
+            writable: paths(&["/nx/u/work", "/srv/x", "/nx/u/tied"]),
+            readable: paths(&["/nx/u/.cargo", "/nx/u/work/lib"]),
+            homes: paths(&["/nx", "/nx/u"]),
+            hidden: paths(&["/nx/u/.ssh", "/nx/u/work/keys", "/nx/u/tied", "/nx/u/.cargo/cred"]),
+            frozen: Vec::new(),
+            temp: "/tmp/private".into(),
+            network: false,
+            layers: Layers::default(),
+        };
+        let view = View::new(&sandbox);
+        for (path, kind) in [
+            ("/", Kind::Readable),
+            ("/etc/passwd", Kind::Readable),
+            ("/nx", Kind::Closed),
+            ("/nx/other", Kind::Closed),
+            ("/nx/u/.bashrc", Kind::Closed),
+            ("/nx/u/.cargo/bin/x", Kind::Readable),
+            ("/nx/u/.cargo/cred", Kind::Closed),
+            ("/nx/u/work", Kind::Writable),
+            ("/nx/u/workshop", Kind::Closed),
+            ("/nx/u/work/src/a", Kind::Writable),
+            ("/nx/u/work/keys/a", Kind::Closed),
+            ("/nx/u/tied/a", Kind::Closed),
+            ("/srv", Kind::Readable),
+            ("/srv/x/y", Kind::Writable),
+            ("/tmp", Kind::Closed),
+            ("/tmp/private/a", Kind::Writable),
+            ("/run/user/1", Kind::Closed),
+            ("/dev/sda", Kind::Closed),
+        ] {
+            assert_eq!(view.of(Path::new(path)), kind, "{path}");
+        }
+        for (path, closed) in [
+            ("/", true),
+            ("/nx/u/work", true),
+            ("/nx/u/.cargo", true),
+            ("/srv/x", false),
+            ("/srv", false),
+            ("/nx/u/.ssh", false),
+            ("/var", true),
+        ] {
+            assert_eq!(view.has_closed_below(Path::new(path)), closed, "{path}");
+        }
+        assert_eq!(view.around(Path::new("/nx/u/work/keys")), Kind::Writable);
+        assert_eq!(view.around(Path::new("/nx/u/.ssh")), Kind::Closed);
+    }
+}

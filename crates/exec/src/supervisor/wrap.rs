@@ -1,0 +1,159 @@
+//! Starts a command inside bubblewrap. Bubblewrap sets up the namespaces and executes this program
+//! once more as their first process (see `inside`), which starts the command and tells over a
+//! pipe what becomes of it.
+
+use std::ffi::{CStr, CString, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pipe::PipeFlags;
+
+use super::inside::INSIDE;
+use super::launch::{Launcher, Setting, Streams};
+use super::refused::Refused;
+use crate::command::ProcessLimits;
+use crate::marks::Mark;
+use crate::memory;
+use crate::sandbox::bubble::{self, Bubble};
+use crate::sandbox::pack::Order;
+use crate::sandbox::stubs::{Held, Stubs};
+use crate::wire::{Ended, REPORT_SIZE, Report, Request};
+
+/// How much bubblewrap can say when it fails.
+const WORDS: u64 = 2048;
+
+/// What is needed to start commands inside bubblewrap.
+#[derive(Debug, Default)]
+pub(super) struct Wrapper {
+    /// This program, opened once.
+    own_program: Option<OwnedFd>,
+    stubs: Stubs,
+}
+
+/// What a wrapped command has to tell.
+#[derive(Debug)]
+pub(super) struct Wrapped {
+    pub pipe: OwnedFd,
+    /// What bubblewrap itself has said.
+    words: OwnedFd,
+    pub held: Held,
+    pub started: bool,
+    pub ended: Option<Ended>,
+}
+
+impl Wrapper {
+    pub(super) fn launch(
+        &mut self,
+        launcher: &mut Launcher,
+        body: &[u8],
+        request: &Request<'_>,
+        order: &Order,
+        streams: Streams,
+        mark: Mark,
+    ) -> Result<(i32, Wrapped), Refused> {
+        let found =
+            order.bubblewrap.as_ref().ok_or_else(|| Refused::sandbox("bwrap is unknown"))?;
+        let bubble = bubble::prepare(&order.sandbox, found, &mut self.stubs);
+        let bubble = bubble.map_err(Refused::sandbox)?;
+        let program = CString::new(found.program.as_os_str().as_bytes()).unwrap_or_default();
+        let result = self.start(launcher, body, request, &program, &bubble, streams, mark);
+        match result {
+            Ok((pid, pipe, words)) => {
+                let held = bubble.held;
+                Ok((pid, Wrapped { pipe, words, held, started: false, ended: None }))
+            }
+            Err(refused) => {
+                self.stubs.release(bubble.held);
+                Err(refused)
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn start(
+        &mut self,
+        launcher: &mut Launcher,
+        body: &[u8],
+        request: &Request<'_>,
+        program: &CStr,
+        bubble: &Bubble,
+        streams: Streams,
+        mark: Mark,
+    ) -> Result<(i32, OwnedFd, OwnedFd), Refused> {
+        let resources = |error: io::Error| Refused::sandbox(format!("out of descriptors: {error}"));
+        let own = self.own_program().map_err(resources)?;
+        let plan = memory::sealed(body).map_err(resources)?;
+        let arguments = memory::sealed(&bubble.arguments).map_err(resources)?;
+        let words = memory::notes(WORDS).map_err(resources)?;
+        let pipe = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
+        let (pipe, theirs) = pipe.map_err(|error| resources(error.into()))?;
+        let errors = streams.errors.as_ref().unwrap_or(&streams.output);
+        let script = streams.script.as_ref().map_or(-1, |fd| fd.as_raw_fd());
+        let numbers = [plan.as_raw_fd(), theirs.as_raw_fd(), errors.as_raw_fd(), script];
+        let mut keep: Vec<i32> = bubble.roots.iter().map(|root| root.as_raw_fd()).collect();
+        keep.extend([own, arguments.as_raw_fd()]);
+        keep.extend(numbers.into_iter().filter(|fd| *fd >= 0));
+        let args = command_line(program, arguments.as_raw_fd(), own, &numbers);
+        let request = Request {
+            program,
+            cwd: request.cwd,
+            args: args.iter().map(CString::as_c_str).collect(),
+            env: Vec::new(),
+            limits: ProcessLimits::default(),
+            sandbox: None,
+        };
+        let input = streams.input;
+        let outside = words.try_clone().map_err(resources)?;
+        let output = streams.output.try_clone().map_err(resources)?;
+        let outer = Streams { output, input, script: None, errors: Some(outside) };
+        let setting = Setting { mark: Some(mark), keep: &keep, ..Setting::default() };
+        let pid = launcher.launch(&request, &outer, setting)?;
+        Ok((pid, pipe, words))
+    }
+
+    pub(super) fn release(&mut self, wrapped: Wrapped) {
+        self.stubs.release(wrapped.held);
+    }
+
+    fn own_program(&mut self) -> io::Result<i32> {
+        if self.own_program.is_none() {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            self.own_program = Some(rustix::fs::open("/proc/self/exe", flags, Mode::empty())?);
+        }
+        Ok(self.own_program.as_ref().map_or(-1, |fd| fd.as_raw_fd()))
+    }
+}
+
+/// `bwrap --args N -- /proc/self/fd/N <what made us a supervisor> --inside <descriptors>`
+fn command_line(program: &CStr, arguments: i32, own: i32, numbers: &[i32]) -> Vec<CString> {
+    let numbers: Vec<_> = numbers.iter().map(i32::to_string).collect();
+    let own_words = std::env::args_os().skip(1);
+    let before = ["--args".to_owned(), arguments.to_string(), "--".into()];
+    let words = before.into_iter().chain([format!("/proc/self/fd/{own}")]).map(OsString::from);
+    let words = words.chain(own_words).chain([INSIDE.into(), numbers.join(",").into()]);
+    let words = words.map(|word| CString::new(word.into_vec()).unwrap_or_default());
+    [program.to_owned()].into_iter().chain(words).collect()
+}
+
+impl Wrapped {
+    /// The next thing it has told.
+    pub(super) fn next(&self) -> Option<Report> {
+        let mut bytes = [0; REPORT_SIZE];
+        match rustix::io::read(&self.pipe, &mut bytes) {
+            Ok(count) => Report::decode(bytes.get(..count)?),
+            Err(_) => None,
+        }
+    }
+
+    /// What bubblewrap said when it could not do it.
+    pub(super) fn words(&self) -> String {
+        let mut bytes = vec![0; WORDS as usize];
+        let count = rustix::io::pread(&self.words, &mut bytes, 0).unwrap_or(0);
+        bytes.truncate(count);
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end_matches('\0').trim();
+        if text.is_empty() { "bwrap ended without a word".into() } else { text.to_owned() }
+    }
+}
