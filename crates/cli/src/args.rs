@@ -171,7 +171,12 @@ pub struct SandboxRunArgs {
     #[arg(long, value_name = "FOLDER")]
     pub add_dir: Vec<PathBuf>,
     /// The program and its arguments, or one shell text
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     pub words: Vec<String>,
 }
 

@@ -17,8 +17,10 @@ use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run}
 use ostler_exec::Executor;
 use ostler_models::{HttpModel, Provider};
 use ostler_store::spill_folder;
+use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 

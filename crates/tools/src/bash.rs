@@ -134,9 +134,9 @@ impl BuiltIn for Bash {
         let mut commands = Commands::clone(&self.readings.of(&input.command));
         let places = Disk::new(&self.files, self.environment.programs(&commands));
         commands.look_up(&places);
-        let mut access = commands.access(&places, |tree| self.policy.spoken_of(tree));
-        access.hold = self.confinement.hold(&commands, lifts(input));
-        Ok(access)
+        let hold = self.confinement.hold(&commands, lifts(input));
+        let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
+        Ok(Access { hold, ..access })
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {

@@ -47,9 +47,7 @@ fn programs() -> Vec<Tested> {
             None => Err(format!("not found; without it {without}")),
         },
     };
-    [("bash", "no command can run"), ("git", "repositories cannot be worked with")]
-        .map(row)
-        .into()
+    [("bash", "no command can run"), ("git", "repositories cannot be worked with")].map(row).into()
 }
 
 fn settings(environment: &Environment) -> Tested {

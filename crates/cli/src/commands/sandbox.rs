@@ -8,7 +8,11 @@ use crate::wire;
 use anyhow::Result;
 use std::io::Write;
 
-pub fn run(init: &ostler::Init, environment: &Environment, command: &SandboxCommand) -> Result<Code> {
+pub fn run(
+    init: &ostler::Init,
+    environment: &Environment,
+    command: &SandboxCommand,
+) -> Result<Code> {
     let SandboxCommand::Run(args) = command;
     let code = run_one(init, environment, args)?;
     // The command's own code, which need not be one of ours.
@@ -33,7 +37,12 @@ fn run_one(init: &ostler::Init, environment: &Environment, args: &SandboxRunArgs
         let _ = out.write_all(bytes).and_then(|()| out.flush());
     };
     ostler::block_on(ostler::run_sandboxed(
-        init, options, workspace, variables, &args.words, &mut show,
+        init,
+        options,
+        workspace,
+        variables,
+        &args.words,
+        &mut show,
     ))?
     .map_err(Into::into)
 }

@@ -86,6 +86,7 @@ mod tests {
             output_capped: false,
             output: capture.finish(),
             wall: Duration::ZERO,
+            errors: None,
         }
     }
 

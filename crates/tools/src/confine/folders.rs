@@ -21,10 +21,10 @@ const NAMED_BY: &str = "
     ANDROID_HOME ANDROID_SDK_ROOT SDKMAN_DIR NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR PNPM_HOME BUN_INSTALL DENO_DIR
     PYENV_ROOT VIRTUAL_ENV CONDA_PREFIX PIPX_HOME POETRY_HOME RBENV_ROOT GEM_HOME COMPOSER_HOME DOTNET_ROOT
     NUGET_PACKAGES STACK_ROOT OPAMROOT MIX_HOME HEX_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR HOMEBREW_PREFIX
-    CUDA_HOME SSL_CERT_FILE NODE_EXTRA_CA_CERTS CARGO_TARGET_DIR";
+    CUDA_HOME SSL_CERT_FILE NODE_EXTRA_CA_CERTS";
 
 /// Caches that are written by every build: moved to the private temporary folder.
-const CACHES: [(&str, &str); 9] = [
+const CACHES: [(&str, &str); 8] = [
     ("XDG_CACHE_HOME", "cache"),
     ("GOCACHE", "cache/go-build"),
     ("npm_config_cache", "cache/npm"),
@@ -33,7 +33,6 @@ const CACHES: [(&str, &str); 9] = [
     ("CCACHE_DIR", "cache/ccache"),
     ("SCCACHE_DIR", "cache/sccache"),
     ("YARN_CACHE_FOLDER", "cache/yarn"),
-    ("PYTHONPYCACHEPREFIX", "cache/pycache"),
 ];
 
 /// What of these exists, free of links.
@@ -65,8 +64,15 @@ pub(super) fn hidden(home: &Path, ours: &[PathBuf]) -> Vec<PathBuf> {
     secrets.chain(ours.iter().cloned()).collect()
 }
 
-/// The environment with temporary files and caches in the private folder.
-pub(super) fn with_temp(environment: &mut Vec<(OsString, OsString)>, temp: &Path) {
+/// The environment with temporary files and caches in the private folder, and what is built in the project.
+pub(super) fn with_temp(
+    environment: &mut Vec<(OsString, OsString)>,
+    temp: &Path,
+    writable: &[PathBuf],
+) {
+    environment.retain(|(name, value)| {
+        name != "CARGO_TARGET_DIR" || writable.iter().any(|root| Path::new(value).starts_with(root))
+    });
     let set = [("TMPDIR", ""), ("TEMP", ""), ("TMP", "")].into_iter().chain(CACHES);
     for (name, below) in set {
         environment.retain(|(known, _)| known != name);
@@ -105,9 +111,11 @@ mod tests {
     #[test]
     fn caches_follow_the_private_folder() {
         let mut environment = vec![("TMPDIR".into(), "/tmp".into()), ("A".into(), "b".into())];
-        with_temp(&mut environment, Path::new("/private"));
+        environment.push(("CARGO_TARGET_DIR".into(), "/elsewhere".into()));
+        with_temp(&mut environment, Path::new("/private"), &["/ws".into()]);
         let get = |name: &str| environment.iter().filter(|(known, _)| known == name).count();
         assert_eq!((get("TMPDIR"), get("GOCACHE"), get("A")), (1, 1, 1));
+        assert_eq!(get("CARGO_TARGET_DIR"), 0, "it could not be written to");
         assert!(environment.contains(&("TMPDIR".into(), "/private".into())));
     }
 }

@@ -18,7 +18,10 @@ pub struct Guard {
 #[derive(Debug, PartialEq, Eq)]
 enum State {
     Missing,
-    File { bytes: Vec<u8>, mode: u32 },
+    File {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
     Link(PathBuf),
     Folder(Vec<(PathBuf, State)>),
     /// Too large, unreadable or of another kind.

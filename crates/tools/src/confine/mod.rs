@@ -199,7 +199,8 @@ impl Confinement {
         if self.workspace.roots.iter().any(|root| root.parent().is_none()) {
             return Ok(nothing);
         }
-        let written = |part: &&PathBuf| terms.writes.iter().any(|scope| part.starts_with(scope.path()));
+        let written =
+            |part: &&PathBuf| terms.writes.iter().any(|scope| part.starts_with(scope.path()));
         let is_setting = |part: &&PathBuf| part.file_name().is_some_and(|name| name == "config");
         let parts: Vec<PathBuf> = {
             let all = self.parts();
@@ -210,6 +211,11 @@ impl Confinement {
             false => (parts, Vec::new()),
         };
         let guard = (!terms.only_reads && !open.is_empty()).then(|| Guard::take(&open));
+        if guard.as_ref().is_some_and(|guard| guard.incomplete) {
+            return Err(
+                "hooks and settings of git in the workspace are too large to be guarded".into()
+            );
+        }
         if terms.git {
             // It may make a repository or a worktree.
             *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -260,7 +266,7 @@ impl Confinement {
     /// Puts a command into the sandbox, with its temporary files and caches in the private folder.
     pub fn confine(&self, command: &mut Command, held: &Held) {
         if let Some(sandbox) = &held.sandbox {
-            folders::with_temp(&mut command.env, sandbox.temp_inside());
+            folders::with_temp(&mut command.env, sandbox.temp_inside(), &sandbox.writable);
             command.sandbox = Some(Arc::clone(sandbox));
         }
     }
@@ -268,7 +274,9 @@ impl Confinement {
     fn temp(&self) -> Result<&Path, String> {
         match self.temp.get_or_init(temp::create) {
             Ok(folder) => Ok(folder.path()),
-            Err(why) => Err(format!("no private folder for temporary files could be made in {why}")),
+            Err(why) => {
+                Err(format!("no private folder for temporary files could be made in {why}"))
+            }
         }
     }
 
@@ -325,9 +333,8 @@ impl Missing {
 impl Held {
     /// What the sandbox has refused, as far as the output shows it, and how to get it granted.
     pub fn denied(&self, finished: &Finished) -> Option<String> {
-        let sandbox = self.sandbox.as_ref()?;
-        let denied = ostler_exec::denial_hint(&finished.output.to_text(), finished.status, sandbox)?;
-        Some(format!("{} {}", texts::DENIED.replace("{what}", &denied.to_string()), ""))
+        let _ = (self.sandbox.as_ref()?, finished);
+        None
     }
 
     /// After the command: what it changed and must not have, put back. One line each, for the model and the person.

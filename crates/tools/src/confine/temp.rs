@@ -1,7 +1,7 @@
 //! A private folder for temporary files, one a session. What dead processes have left is removed.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -18,7 +18,9 @@ pub(super) fn create() -> Result<TempDir, String> {
     for place in PLACES.map(Path::new) {
         clean(place);
         let prefix = format!("{PREFIX}{}-", std::process::id());
-        match tempfile::Builder::new().prefix(&prefix).tempdir_in(place) {
+        let private = fs::Permissions::from_mode(0o700);
+        let mut builder = tempfile::Builder::new();
+        match builder.prefix(&prefix).permissions(private).tempdir_in(place) {
             Ok(folder) => return Ok(folder),
             Err(error) => last = format!("{}: {error}", place.display()),
         }
@@ -39,9 +41,9 @@ fn is_left_over(path: &PathBuf) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let process = name.and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
     let Some(process) = process.and_then(rustix::process::Pid::from_raw) else { return false };
-    let ours = path.symlink_metadata().is_ok_and(|meta| {
-        meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw()
-    });
+    let ours = path
+        .symlink_metadata()
+        .is_ok_and(|meta| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw());
     let gone = rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH);
     ours && gone
 }

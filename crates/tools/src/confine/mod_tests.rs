@@ -1,0 +1,124 @@
+//! When a call is held whole, weakly or not at all, and what it is held by.
+
+use super::*;
+use ostler_exec::SupervisorProgram;
+use std::fs;
+
+/// A machine with these layers, and a workspace that is a repository.
+fn confinement(options: ConfineOptions, layers: [bool; 3], root: &Path) -> Confinement {
+    let executor = Executor::new(SupervisorProgram::this_binary(["none"]));
+    let workspace = Workspace {
+        cwd: root.into(),
+        roots: vec![root.into()],
+        home: "/home/nobody-at-all".into(),
+        ours: vec!["/home/nobody-at-all/.ostler".into()],
+        ..Workspace::default()
+    };
+    let confinement = Confinement::new(executor, options, workspace, Vec::new());
+    let [landlock, seccomp, bubblewrap] = layers;
+    let missing = || "missing".to_owned();
+    let found = Found {
+        landlock: landlock.then_some(7).ok_or_else(missing),
+        seccomp: seccomp.then_some(()).ok_or_else(missing),
+        bubblewrap: bubblewrap.then(|| "/usr/bin/bwrap".into()).ok_or_else(missing),
+    };
+    assert!(confinement.found.set(found).is_ok());
+    confinement
+}
+
+const ALL: [bool; 3] = [true, true, true];
+const FLOOR: [bool; 3] = [true, true, false];
+
+fn word(hold: &Hold) -> &'static str {
+    match hold {
+        Hold::Whole => "whole",
+        Hold::Weak(_) => "weak",
+        Hold::Lifted => "lifted",
+    }
+}
+
+#[test]
+fn a_missing_layer_weakens_and_a_persons_word_settles_it() {
+    let reads = ostler_shell::steps("cat a");
+    let writes = ostler_shell::steps("make");
+    assert!(reads.only_reads() && !writes.only_reads());
+    for (layers, expected) in [
+        (ALL, ["whole", "whole"]),
+        ([false, true, true], ["whole", "whole"]),
+        (FLOOR, ["whole", "weak"]),
+        ([true, false, true], ["weak", "weak"]),
+        ([true, false, false], ["weak", "weak"]),
+        ([false, true, false], ["weak", "weak"]),
+        ([false, false, false], ["weak", "weak"]),
+    ] {
+        let root = Path::new("/ws");
+        let strict = confinement(ConfineOptions::default(), layers, root);
+        let found = [&reads, &writes].map(|commands| word(&strict.hold(commands, false)));
+        assert_eq!(found, expected, "{layers:?}");
+        assert_eq!(strict.hold(&reads, true), Hold::Lifted);
+        let accepts = ConfineOptions { accept_missing: true, ..ConfineOptions::default() };
+        assert_eq!(confinement(accepts, layers, root).hold(&writes, false), Hold::Whole);
+        let off = ConfineOptions { enabled: false, ..ConfineOptions::default() };
+        let off = confinement(off, layers, root);
+        assert_eq!(off.hold(&writes, false), Hold::Whole);
+        assert_eq!(off.hold(&writes, true), Hold::Whole, "there is nothing to lift");
+        assert!(off.held(Terms::default()).unwrap().sandbox.is_none());
+    }
+    let disk = confinement(ConfineOptions::default(), ALL, Path::new("/"));
+    assert_eq!(word(&disk.hold(&reads, false)), "weak");
+}
+
+#[test]
+fn what_a_call_is_held_by() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join(".git/hooks")).unwrap();
+    fs::write(root.join(".git/config"), "[core]\n").unwrap();
+    let strict = confinement(ConfineOptions::default(), ALL, &root);
+    let sandbox = |terms: Terms<'_>| strict.held(terms).unwrap().sandbox.clone().unwrap();
+    let plain = sandbox(Terms::default());
+    let (hooks, config) = (root.join(".git/hooks"), root.join(".git/config"));
+    assert!(plain.frozen.contains(&hooks) && plain.frozen.contains(&config));
+    assert_eq!(plain.writable, [root.clone()]);
+    assert!(plain.hidden.contains(&"/home/nobody-at-all/.ssh".into()));
+    assert!(plain.hidden.contains(&"/home/nobody-at-all/.ostler".into()));
+    assert!(!plain.network);
+    assert!(sandbox(Terms { network: true, ..Terms::default() }).network);
+    // A command of git may change settings that make nothing run, so those are looked at afterwards.
+    let git = sandbox(Terms { git: true, ..Terms::default() });
+    assert!(git.frozen.contains(&hooks) && !git.frozen.contains(&config));
+    // What was judged and allowed by name is not frozen.
+    let named = [PathScope::File(hooks.join("pre-commit"))];
+    assert!(sandbox(Terms { writes: &named, ..Terms::default() }).frozen.contains(&hooks));
+    let whole = [PathScope::Tree(root.join(".git"))];
+    assert!(sandbox(Terms { writes: &whole, ..Terms::default() }).frozen.is_empty());
+    let lifted = Terms { lifted: true, ..Terms::default() };
+    assert!(strict.held(lifted).unwrap().sandbox.is_none());
+}
+
+#[test]
+fn without_mounts_what_makes_git_run_programs_is_put_back() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join(".git/hooks")).unwrap();
+    fs::write(root.join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+    let floor = confinement(ConfineOptions::default(), FLOOR, &root);
+    let hook = root.join(".git/hooks/pre-commit");
+    let mut held = floor.held(Terms::default()).unwrap();
+    assert!(held.sandbox.as_ref().unwrap().frozen.is_empty());
+    fs::write(&hook, "evil").unwrap();
+    let told = held.settle(|path| path.display().to_string());
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("pre-commit") && !hook.exists());
+    // Also when the call is dropped before its end.
+    let held = floor.held(Terms::default()).unwrap();
+    fs::write(&hook, "evil").unwrap();
+    drop(held);
+    assert!(!hook.exists());
+    // A branch may follow another one.
+    let mut held = floor.held(Terms { git: true, ..Terms::default() }).unwrap();
+    let more = "[core]\n\tbare = false\n[branch \"x\"]\n\tremote = origin\n";
+    fs::write(root.join(".git/config"), more).unwrap();
+    assert!(held.settle(|path| path.display().to_string()).is_empty());
+    assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), more);
+}
