@@ -152,11 +152,12 @@ impl Step {
 struct Seen<'a> {
     places: &'a dyn Places,
     programs: HashMap<String, bool>,
-    /// By folder and path.
-    paths: HashMap<Vec<String>, HashMap<String, Vec<(TouchKind, Found)>>>,
+    /// By folder, then by path as written.
+    paths: HashMap<Vec<String>, HashMap<String, Kinds>>,
 }
 
 type Found = Option<Vec<PathScope>>;
+type Kinds = Vec<(TouchKind, Found)>;
 
 impl Seen<'_> {
     fn is_program(&mut self, name: &str) -> bool {
