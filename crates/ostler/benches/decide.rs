@@ -82,10 +82,24 @@ fn long() -> Vec<(&'static str, String)> {
     let fill = |text: &str| text.repeat(10_000 / text.chars().count());
     vec![
         ("a list", fill("git status; ")),
+        ("a list without repetition", numbered(|n| format!("cat src/f{n}.rs; "))),
         ("a pipeline", format!("{}wc", fill("cat a.txt | "))),
+        ("a pipeline without repetition", numbered(|n| format!("grep -n a{n} | ")) + "wc"),
         ("one quoted word", format!("echo '{}'", fill("x y "))),
         ("substitutions", fill("echo \"$(cat a)\"; ")),
         ("loops", fill("for f in *.rs; do wc -l \"$f\"; done; ")),
         ("a here-document", format!("cat <<'E'\n{}\nE", fill("line of text\n"))),
     ]
+}
+
+/// Commands of which no two are the same.
+fn numbered(command: impl Fn(usize) -> String) -> String {
+    let mut text = String::new();
+    for next in (0..).map(command) {
+        if text.len() + next.len() > 9_990 {
+            break;
+        }
+        text.push_str(&next);
+    }
+    text
 }

@@ -1,40 +1,34 @@
-//! Shell text to a small, judged form: a `Script`, or a reason why there is none; the steps it would take; and a proof of
-//! harmlessness for a short table of programs. Pure: no process is started, no file is looked at.
+//! Shell text to a small, judged form: a `Script`, or a reason why there is none; and the steps it would take, every
+//! command in every position and inside every wrapper, with what it touches. Pure: no process is started, no file is
+//! looked at.
 //!
 //! Invariants
-//! - **Unknown is not harmless.** The table lists what is known to only read, option by option. A word, option,
-//!   redirection or construct that is not in it leaves the command unproved; so does everything the parser rejects.
+//! - **Unknown is not harmless.** The tables list what is known to only read, option by option. A word, option,
+//!   redirection or construct that is not in them leaves the step unknown; what the readers reject is a doubt of the
+//!   whole text.
 //! - **Two readings must agree.** `read` is ours and whole; `second` asks a parser made by others whether it sees the
 //!   same commands, words, operators and nesting. Where they differ, the text is opaque to every decision.
 //! - **No substitution is skipped.** What a word, an index, an expression or a here-document runs is in the script.
 //! - **Bounded in time and memory.** Length and nesting are counted while we read, the other parser's retries before
 //!   it runs.
-//! - **Limits only tighten**: beyond one, the answer is "opaque" or "unproved", never "harmless".
+//! - **Limits only tighten**: beyond one, the answer is "opaque", "unknown" or a doubt, never "it only reads".
 //!
-//! A proof speaks of `bash` as it starts for `bash --norc --noprofile -c`, and holds under this contract:
+//! That a step only reads is said of `bash` as it starts for `bash --norc --noprofile -c`, under this contract:
 //! - the text is run by that bash, with [`CLEARED_ENV`] removed from its environment, no exported functions
 //!   (`BASH_FUNC_*`), no preloaded libraries (`LD_*`) and a `PATH` whose folders the agent cannot write;
 //! - with `git: true`, [`GIT_OVERRIDES`] are set and the text runs behind [`GIT_PRELUDE`];
-//! - `reads` names files as written. Whether one is inside the workspace, a link, a pipe or a secret is for the gate
-//!   to see;
-//! - with `git: true`, the repository that git finds lies in the workspace and is plain: its configuration has no
-//!   filters (git runs them when it compares files with the index) and includes nothing. That takes looking at files,
-//!   so whoever runs the text sees to it.
+//! - `touches` names files as written. Whether one is inside the workspace, a link, a pipe or a secret is for the gate
+//!   to see. A pattern must not match names that begin with `-`;
+//! - with `git: true`, the repository that git finds from the step's folder is one the agent may read and is plain: its
+//!   configuration has no filters (git runs them when it compares files with the index) and includes nothing. That
+//!   takes looking at files, so whoever runs the text sees to it.
 //!
 //! What remains: filters of the user's own configuration run, and `git diff` may refresh the times kept in the index.
-//! So git configuration must be protected against writes, and even proved commands belong into the sandbox.
-//!
-//! [`steps`] goes further than a proof: every command in every position and inside every wrapper, with what it touches.
-//! Where it says that a text only reads, the same contract holds. Besides, a step with `git: true` needs the repository
-//! that git finds from the step's folder to be one the agent may read, and a pattern must not match names that begin
-//! with `-`.
+//! So git configuration must be protected against writes, and even commands that only read belong into the sandbox.
 //!
 //! Deliberately absent: rules and decisions (`core`) and running anything (`exec`).
 
-mod harmless;
 mod options;
-mod parse;
-mod proof;
 mod read;
 mod screen;
 mod second;
@@ -44,9 +38,7 @@ mod table_basic;
 mod table_git;
 mod table_text;
 
-pub use harmless::prove;
 use ostler_core::permission::script::{Opaque, Script};
-pub use proof::{Proof, ReadKind, ReadPath};
 pub use steps::{is_harmless_git_setting, steps, steps_of};
 pub use table_git::{GIT_OVERRIDES, GIT_PRELUDE};
 
@@ -67,7 +59,7 @@ pub fn agreed(text: &str) -> Result<Script, Opaque> {
     second::agreed(text).map(|reading| reading.script)
 }
 
-/// Variables that would change what a proved command does. They must not reach it.
+/// Variables that would change what a command does that is known to only read. They must not reach it.
 pub const CLEARED_ENV: &[&str] = &[
     "BASH_ENV",
     "ENV",

@@ -17,7 +17,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "echo src/*",
             "echo \\`x\\`",
         ],
-        misses: &["echo $x", "echo `x`", "echo a > b", "echo ~"],
+        misses: &["echo $(x)", "echo `x`", "echo a > b", "echo <(x)"],
         ..BARE
     },
     Program {
@@ -43,7 +43,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "printf '%(a' x",
             "printf $f",
             "printf *",
-            "printf '%s' *",
+            "printf * x",
         ],
         ..BARE
     },
@@ -58,7 +58,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         name: "true",
         operands: Operands::Words,
         matches: &["true", "true x"],
-        misses: &["true $x"],
+        misses: &["true $(x)"],
         ..BARE
     },
     Program {
@@ -157,10 +157,10 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "ls --recurs",
             "ls -y",
             "ls -lL",
-            "ls ~",
+            "ls $x",
             "ls $x",
             "ls /dev/pts",
-            "ls {a,b}",
+            "ls {a,$(x)}",
             "ls -R /",
         ],
         ..BARE
@@ -191,7 +191,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         misses: &[
             "cat /dev/zero",
             "cat ../../dev/zero",
-            "cat <(ls)",
+            "cat <(x)",
             "cat > x",
             "cat --out x",
             "cat < $x",
@@ -212,7 +212,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "stat --format='%n %s' a b",
             "stat --printf='%s\\n' a",
         ],
-        misses: &["stat -x f", "stat --form=x f", "stat /proc/1/mem", "stat *"],
+        misses: &["stat -x f", "stat --form=x f", "stat /proc/1/mem", "stat $x"],
         ..BARE
     },
     Program {
@@ -246,7 +246,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "du -X list x",
             "du --exclude-from=x y",
             "du /",
-            "du -sh *",
+            "du -sh $x",
         ],
         ..BARE
     },
@@ -310,7 +310,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         long: &["zero"],
         operands: Operands::Fit(Value::Any),
         matches: &["dirname src/main.rs"],
-        misses: &["dirname -x a", "dirname ~/x"],
+        misses: &["dirname -x a", "dirname $(x)"],
         ..BARE
     },
 ];

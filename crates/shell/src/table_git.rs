@@ -256,7 +256,7 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git status --porc",
             "git statusfoo",
             "git -c a=b status",
-            "git -C x status",
+            "git --exec-path=x status",
             "git 'status' $x",
         ],
         ..BARE
@@ -296,7 +296,7 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git diff -",
             "git difftool",
             "git --paginate diff",
-            "git -P diff",
+            "git -p diff",
             "git diff --submodule=log",
             "git diff --ignore-submodules=untracked",
             "git diff --color-moved",

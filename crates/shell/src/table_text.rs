@@ -31,7 +31,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "head --line=3 f",
             "head f -20",
             "head -20x f",
-            "head *",
+            "head $x",
         ],
         ..BARE
     },
@@ -69,7 +69,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         long: &["bytes", "chars", "lines", "max-line-length", "words"],
         operands: Operands::Files(TouchKind::File),
         matches: &["wc -l", "wc -lwc src/lib.rs", "wc --lines a b", "wc -l src/*.rs"],
-        misses: &["wc --files0-from=x", "wc --files0-from=-", "wc -x", "wc *"],
+        misses: &["wc --files0-from=x", "wc --files0-from=-", "wc -x", "wc $x"],
         ..BARE
     },
     Program {
@@ -145,7 +145,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "grep -R x .",
             "grep --exclude-from=x y",
             "grep foo* x",
-            "grep -rn foo *",
+            "grep -rn foo $x",
             "grep -d recurse x",
             "grep --incl=x y",
             "grep -e -x f",
@@ -364,7 +364,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
             "cut -f1,3- f",
             "cut -d ' ' -f 2",
         ],
-        misses: &["cut --f 1", "cut -x", "cut -f a", "cut -f1 *"],
+        misses: &["cut --f 1", "cut -x", "cut -f a", "cut -f1 $x"],
         ..BARE
     },
     Program {

@@ -4,11 +4,13 @@
 //! where its paths lead; `decide` judges it. What could not be worked out is a doubt, and a text
 //! with a doubt is never allowed by a rule on commands.
 
+mod distinct;
+
 use super::access::{Access, PathScope};
 use super::places::Places;
 use super::script::Word;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -150,8 +152,12 @@ impl Step {
 struct Seen<'a> {
     places: &'a dyn Places,
     programs: HashMap<String, bool>,
-    paths: HashMap<(Vec<String>, String, TouchKind), Option<Vec<PathScope>>>,
+    /// By folder, then by path as written.
+    paths: HashMap<Vec<String>, HashMap<String, Kinds>>,
 }
+
+type Found = Option<Vec<PathScope>>;
+type Kinds = Vec<(TouchKind, Found)>;
 
 impl Seen<'_> {
     fn is_program(&mut self, name: &str) -> bool {
@@ -163,13 +169,14 @@ impl Seen<'_> {
         known
     }
 
-    fn look_up(&mut self, at: &[String], path: &str, kind: TouchKind) -> Option<Vec<PathScope>> {
-        let key = (at.to_vec(), path.to_owned(), kind);
-        if let Some(known) = self.paths.get(&key) {
-            return known.clone();
+    fn look_up(&mut self, at: &[String], path: &str, kind: TouchKind) -> Found {
+        let known = self.paths.get(at).and_then(|paths| paths.get(path));
+        if let Some((_, found)) = known.into_iter().flatten().find(|(known, _)| *known == kind) {
+            return found.clone();
         }
         let found = self.places.look_up(at, path, kind);
-        self.paths.insert(key, found.clone());
+        let paths = self.paths.entry(at.to_vec()).or_default();
+        paths.entry(path.to_owned()).or_default().push((kind, found.clone()));
         found
     }
 }
@@ -240,6 +247,24 @@ const BUILT_IN: &[&str] = &[
     "wait",
 ];
 
+/// What is spoken of below the trees that are read, and is not there. Each tree is looked at once.
+fn absent(
+    reads: &[PathScope],
+    places: &dyn Places,
+    spoken_of: impl Fn(&Path) -> Vec<PathBuf>,
+) -> Vec<PathBuf> {
+    let (mut trees, mut found) = (HashSet::new(), Vec::new());
+    for scope in reads {
+        if let PathScope::Tree(tree) = scope
+            && trees.insert(tree)
+        {
+            let gone = |place: &PathBuf| !places.exists(place);
+            found.extend(spoken_of(tree).into_iter().filter(gone));
+        }
+    }
+    found
+}
+
 impl Touch {
     pub fn new(act: Act, path: impl Into<String>, kind: TouchKind) -> Self {
         Touch { act, path: path.into(), kind, scopes: None, content: None }
@@ -270,11 +295,13 @@ impl Commands {
                 step.effect = Effect::Unknown(why.clone());
                 step.cautions.push(Caution { why, word: None });
             }
-            let folder = step.folder.clone();
-            let mut find =
-                |path: &str, kind| folder.as_ref().and_then(|at| seen.look_up(at, path, kind));
+            let folder = step.folder.as_deref();
+            let mut find = |path: &str, kind| folder.and_then(|at| seen.look_up(at, path, kind));
             let place = find(".", TouchKind::Names);
-            step.place = place.and_then(|found| found.first().map(|scope| scope.path().to_owned()));
+            let path = |scope| match scope {
+                PathScope::File(path) | PathScope::Tree(path) => path,
+            };
+            step.place = place.and_then(|found| found.into_iter().next().map(path));
             for touch in &mut step.touches {
                 touch.scopes = find(&touch.path, touch.kind);
                 if touch.act == Act::Run {
@@ -308,12 +335,7 @@ impl Commands {
                 }
             }
         }
-        for scope in &access.reads {
-            if let PathScope::Tree(tree) = scope {
-                let gone = |place: &PathBuf| !places.exists(place);
-                access.absent.extend(spoken_of(tree).into_iter().filter(gone));
-            }
-        }
+        access.absent = absent(&access.reads, places, spoken_of);
         access.known &= !self.steps.is_empty();
         access.runs = Some(Arc::new(self));
         access

@@ -132,7 +132,10 @@ pub fn decide(
             let why = format!("where {} leads was not found out first", path.display());
             vec![Ruling::Deny(reason(By::BuiltIn, why))]
         }
-        (None, Some(commands)) => judge_commands(scene, tool, access, commands),
+        (None, Some(commands)) => {
+            let distinct = commands.distinct();
+            judge_commands(scene, tool, access, distinct.as_ref().unwrap_or(commands))
+        }
         (None, None) => vec![judge_call(scene, tool, access)],
     };
     if mode == Mode::Plan && !access.is_harmless() {

@@ -314,7 +314,48 @@ fn any_mode() -> impl Strategy<Value = Mode> {
     prop::sample::select(Mode::ALL.to_vec())
 }
 
+/// Few words, few files, so that steps repeat in whole and in part.
+fn any_step() -> impl Strategy<Value = Step> {
+    let words = prop::sample::select(vec!["ls", "cat a", "rm b", "npm test"]);
+    let effects = vec![Effect::Reads, Effect::Writes, Effect::Unknown("x".into())];
+    let act = prop::sample::select(vec![Act::Read, Act::Write, Act::Redirect]);
+    let touches = vec((act, any_scope()), 0..2).prop_map(|touches| {
+        let touch = |(act, scope): (Act, PathScope)| Touch {
+            scopes: Some(vec![scope.clone()]),
+            ..Touch::new(act, scope.path().display().to_string(), TouchKind::File)
+        };
+        touches.into_iter().map(touch).collect()
+    });
+    let moved = prop::sample::select(vec![None, Some(vec![]), Some(vec!["d".to_owned()])]);
+    (words, prop::sample::select(effects), touches, moved).prop_map(
+        |(words, effect, touches, folder)| Step {
+            words: words.split(' ').map(|word| Word::Literal(word.into())).collect(),
+            effect,
+            touches,
+            folder,
+            ..Step::default()
+        },
+    )
+}
+
 proptest! {
+    /// As if each of them were judged by itself.
+    #[test]
+    fn repeated_steps_come_to_the_same(
+        pool in vec(any_step(), 1..12), order in vec(any::<prop::sample::Index>(), 60..120), asks: bool, denies: bool, piped: bool, mode in any_mode(),
+    ) {
+        let mut policy = rules(&["Bash(npm test)", "Bash(rm:*)"], if denies { &["Bash(cat:*)"] } else { &[] });
+        policy.ask = parse(if asks { &["Bash(ls)", "Read(//etc/**)"] } else { &[] }).unwrap();
+        policy.deny.extend(piped.then(|| Rule::regex("Bash", r"rm b \| cat", Default::default()).unwrap()));
+        let steps: Vec<Step> = order.iter().map(|index| index.get(&pool).clone()).collect();
+        let pipes = vec![vec![vec![0], vec![steps.len() - 1]], vec![vec![steps.len() - 2], vec![1, 2]]];
+        let commands = std::sync::Arc::new(Commands { steps, pipes, ..Commands::default() });
+        let access = Access { runs: Some(commands.clone()), ..Access::nothing() };
+        let scene = Scene { policy: &policy, mode, workspace: &workspace() };
+        let each = settle(scene, judge_commands(scene, "Bash", &access, &commands), Vec::new());
+        prop_assert_eq!(decide("Bash", &access, &policy, mode, &workspace()), each);
+    }
+
     #[test]
     fn one_more_deny_rule_never_allows_more(
         tool in any_tool(), access in any_access(), rules in any_rules(), mode in any_mode(), more in prop::sample::select(RULES.to_vec()),

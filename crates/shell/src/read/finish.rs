@@ -24,11 +24,9 @@ impl Reader<'_> {
             brace::Expanded::Same => into.push(self.single(word, Place::Pattern)),
             brace::Expanded::Unclear => return Err(ambiguous("braces behind a variable")),
             brace::Expanded::Unknown => {
-                self.braces = true;
                 into.push(self.unknown_braces(word));
             }
             brace::Expanded::Words(words) => {
-                self.braces = true;
                 let source = self.slice(word.start, word.end);
                 into.extend(words.iter().map(|list| finish(list, source, Place::Pattern)));
             }
@@ -47,7 +45,12 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn single(&self, word: Pieces, place: Place) -> Word {
+    pub(super) fn single(&self, mut word: Pieces, place: Place) -> Word {
+        if let [Piece::Bare(text) | Piece::Quoted(text)] = word.list.as_mut_slice()
+            && !text.contains(['~', '*', '?', '['])
+        {
+            return Word::Literal(std::mem::take(text));
+        }
         finish(&word.list, self.slice(word.start, word.end), place)
     }
 

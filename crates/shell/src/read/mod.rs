@@ -34,8 +34,6 @@ pub(crate) struct Reading {
     pub(crate) script: Script,
     /// The text first, then every substitution in it.
     pub(crate) levels: Vec<Level>,
-    /// A brace expansion was done.
-    pub(crate) braces: bool,
 }
 
 /// One text of commands without what its substitutions run.
@@ -80,7 +78,6 @@ pub(super) struct Reader<'a> {
     pending: Vec<here::Pending>,
     frame: Frame,
     levels: Vec<Level>,
-    braces: bool,
 }
 
 /// What is known of the level being read.
@@ -111,14 +108,13 @@ impl<'a> Reader<'a> {
             pending: Vec::new(),
             frame: Frame::default(),
             levels: Vec::new(),
-            braces: false,
         }
     }
 
     fn whole(mut self) -> Read<Reading> {
         let script = self.all()?;
         self.levels.reverse();
-        Ok(Reading { script, levels: self.levels, braces: self.braces })
+        Ok(Reading { script, levels: self.levels })
     }
 
     /// Everything to the end of the text.
@@ -186,7 +182,6 @@ impl<'a> Reader<'a> {
         let mut reader = Reader::new(text, self.depth, self.limit);
         let made = work(&mut reader)?;
         self.levels.append(&mut reader.levels);
-        self.braces |= reader.braces;
         self.leave();
         Ok(made)
     }

@@ -10,6 +10,7 @@ use crate::read::{self, Level, Reading};
 use crate::screen;
 use brush_parser::{ParserOptions, Token};
 use ostler_core::permission::script::Opaque;
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Up to here nested constructs fit any ordinary stack: a level was measured to take at most 21 KB, unoptimised.
@@ -31,7 +32,12 @@ pub(crate) fn agreed(text: &str) -> Result<Reading, Opaque> {
 
 /// Whether the other parser reads the same.
 pub(crate) fn confirm(reading: &Reading) -> Result<(), Opaque> {
+    let mut confirmed = HashSet::new();
     for level in &reading.levels {
+        // A substitution that repeats another is read once.
+        if reading.levels.len() > 1 && !confirmed.insert((&level.text, &level.shape, level.trap)) {
+            continue;
+        }
         check(level).map_err(|opaque| match opaque {
             Opaque::Syntax(_) => Opaque::Ambiguous("a second parser does not read it".into()),
             other => other,

@@ -4,6 +4,7 @@
 use super::walk::Walk;
 use crate::options::HOME;
 use ostler_core::permission::script::*;
+use std::borrow::Cow;
 
 /// So many values of loops become steps of their own, so that rules see every one of them.
 const MAX_SPELLED: usize = 8;
@@ -12,8 +13,16 @@ const MAX_SPELLED: usize = 8;
 const KEPT: &[&str] = &["cd", "pushd", "popd", "source", ".", "eval", "trap", "exec", "set"];
 
 /// The words, with what `"$(cat <<'E' …)"` holds in its place.
-pub(super) fn folded(words: &[Word]) -> Vec<Word> {
-    words.iter().map(|word| fold(word).unwrap_or_else(|| word.clone())).collect()
+pub(super) fn folded(words: &[Word]) -> Cow<'_, [Word]> {
+    let mut folded = Cow::Borrowed(words);
+    for (at, word) in words.iter().enumerate() {
+        if let Some(text) = fold(word)
+            && let Some(word) = folded.to_mut().get_mut(at)
+        {
+            *word = text;
+        }
+    }
+    folded
 }
 
 fn fold(word: &Word) -> Option<Word> {

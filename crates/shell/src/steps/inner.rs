@@ -15,7 +15,7 @@ impl Walk {
     /// Judges the command of a step, and adds what it starts.
     pub(super) fn run(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
         let Some(first) = words.first() else { return };
-        if *first == Word::Glob("[".into()) {
+        if matches!(first, Word::Glob(pattern) if pattern == "[") {
             // A bracket that is never closed matches nothing but itself.
             let mut plain = words.to_vec();
             plain.iter_mut().take(1).for_each(|word| *word = Word::Literal("[".into()));
@@ -247,11 +247,14 @@ impl Walk {
 
     /// The program itself is judged, once for each value of the loops around it.
     pub(super) fn leaf(&mut self, index: usize, name: &str, words: &[Word]) {
-        let variants = self.bindings.variants(words);
-        let folder = self.steps.get(index).and_then(|step| step.folder.clone());
+        let open = words.iter().any(|word| matches!(word, Word::Dynamic { .. }));
+        let made = if open { self.bindings.variants(words) } else { Vec::new() };
+        let variants: Vec<&[Word]> =
+            if open { made.iter().map(Vec::as_slice).collect() } else { vec![words] };
+        let folder = self.steps.get(index).and_then(|step| step.folder.as_deref());
         let mut verdict = super::judge::Verdict::default();
         for variant in &variants {
-            verdict.join(super::judge::judge(name, variant, folder.as_deref()));
+            verdict.join(super::judge::judge(name, variant, folder));
         }
         let guarded = self.past == 0 && words.first().and_then(Word::literal) == Some("git");
         if verdict.git && !guarded && super::git::needs_guard(words) {

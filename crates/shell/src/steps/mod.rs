@@ -33,12 +33,14 @@ mod wrap;
 mod wrap_table;
 mod writers;
 
-use crate::parse::MAX_PLAIN_CHARS;
 use crate::read::{self, Reading};
 use crate::{screen, second};
 pub use git::config::is_harmless_setting as is_harmless_git_setting;
 use ostler_core::permission::Commands;
 use ostler_core::permission::script::{Opaque, Script};
+
+/// Longer texts are not allowed unseen.
+const MAX_PLAIN_CHARS: usize = 10_000;
 
 /// What the text would run, step by step. What only one reader understands may make an answer stricter; with its doubt
 /// it allows nothing.

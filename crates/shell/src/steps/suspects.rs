@@ -31,7 +31,8 @@ struct Found {
 impl Found {
     fn add(&mut self, word: &str) {
         let new = !word.is_empty() && self.list.len() < MAX_SUSPECTS;
-        if new && self.seen.insert(word.to_owned()) {
+        if new && !self.seen.contains(word) {
+            self.seen.insert(word.to_owned());
             self.list.push(word.to_owned());
         }
     }

@@ -200,19 +200,28 @@ impl Walk {
 
     fn simple(&mut self, command: &Command, at: At) {
         let folded = super::constants::folded(&command.words);
-        let spelled = self.spelled(&folded).filter(|_| command.assignments.is_empty());
-        for (place, words) in spelled.unwrap_or_else(|| vec![folded]).into_iter().enumerate() {
-            let index = self.push(words.clone(), at);
-            if place == 0 {
-                self.descend(&command.words, index);
-                self.assignments(index, &command.assignments, words.first());
+        match self.spelled(&folded).filter(|_| command.assignments.is_empty()) {
+            None => self.spelling(command, &folded, true, at),
+            Some(spelled) => {
+                for (place, words) in spelled.iter().enumerate() {
+                    self.spelling(command, words, place == 0, at);
+                }
             }
-            if !words.is_empty() {
-                self.run(index, &words, &command.redirects);
-                self.judge_variables(index);
-            }
-            self.redirects(index, &command.redirects);
         }
+    }
+
+    /// The command with the words in one of their spellings.
+    fn spelling(&mut self, command: &Command, words: &[Word], first: bool, at: At) {
+        let index = self.push(words.to_vec(), at);
+        if first {
+            self.descend(&command.words, index);
+            self.assignments(index, &command.assignments, words.first());
+        }
+        if !words.is_empty() {
+            self.run(index, words, &command.redirects);
+            self.judge_variables(index);
+        }
+        self.redirects(index, &command.redirects);
     }
 
     pub(super) fn change(&mut self, index: usize, change: impl FnOnce(&mut Step)) {

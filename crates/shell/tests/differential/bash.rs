@@ -1,6 +1,6 @@
 //! Running lines under bash in a throw-away folder, writing down what is called with which words.
 
-use std::io::Write;
+use crate::feed::fed;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -71,19 +71,9 @@ fn recorded(output: &[u8], lines: usize) -> Vec<Vec<Vec<String>>> {
 /// All lines by one bash, with functions for programs.
 pub fn evaluated(texts: &[String]) -> Vec<Vec<Vec<String>>> {
     let dir = folder();
-    let mut child = command(&dir, "/nonexistent")
-        .arg(RECORDER)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("bash is needed for this test");
-    let input: Vec<u8> = texts.iter().flat_map(|text| text.bytes().chain([0])).collect();
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().ok();
+    let output = fed(command(&dir, "/nonexistent").arg(RECORDER), texts);
     std::fs::remove_dir_all(&dir).ok();
-    recorded(&output.stdout, texts.len())
+    recorded(&output, texts.len())
 }
 
 /// Each line by a bash of its own, as it would be run, with files for programs.

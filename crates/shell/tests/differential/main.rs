@@ -3,6 +3,8 @@
 
 mod bash;
 mod benign;
+#[path = "../shared/feed.rs"]
+mod feed;
 mod nasty;
 mod predict;
 mod random;

@@ -1,14 +1,15 @@
 //! Our reading against the only judge that counts.
 
+use crate::feed::fed;
 use crate::properties::PIECES;
-use crate::samples::commands;
+use crate::samples::{commands, is_harmless};
+use ostler_core::permission::Position;
 use ostler_core::permission::script::{Stage, Word};
-use ostler_shell::{parse, prove};
+use ostler_shell::{parse, steps};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -21,23 +22,10 @@ fn folder(name: &str) -> PathBuf {
 
 /// Runs `script` in an empty folder with nothing on its `PATH`, and feeds it the texts, each ended by NUL.
 fn bash(dir: &Path, script: &str, texts: &[String]) -> Vec<String> {
-    let mut child = Command::new("/bin/bash")
-        .args(["--norc", "--noprofile", "-c", script])
-        .current_dir(dir)
-        .env_clear()
-        .env("PATH", "/nonexistent")
-        .env("LC_ALL", "C.UTF-8")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("bash is needed for this test");
-    let input: Vec<u8> = texts.iter().flat_map(|text| text.bytes().chain([0])).collect();
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().ok();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let mut command = Command::new("/bin/bash");
+    command.args(["--norc", "--noprofile", "-c", script]).current_dir(dir).env_clear();
+    command.env("PATH", "/nonexistent").env("LC_ALL", "C.UTF-8").stderr(Stdio::null());
+    let text = String::from_utf8(fed(&mut command, texts)).unwrap();
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
@@ -184,8 +172,16 @@ fn recorded(printed: Vec<String>) -> Vec<Vec<Vec<String>>> {
     runs
 }
 
+/// It may still run when its shell has ended, and then be written down too late.
+fn is_left_running(text: &str) -> bool {
+    let apart = |position| matches!(position, Position::Background);
+    text.contains("<(")
+        || text.contains(">(")
+        || steps(text).steps.iter().any(|step| apart(step.position))
+}
+
 #[test]
-fn what_is_proved_is_what_bash_runs() {
+fn what_only_reads_is_what_bash_runs() {
     let mut runner = TestRunner::deterministic();
     let likely = prop::collection::vec(select(LIKELY), 1..9).prop_map(|pieces| pieces.concat());
     let mixed = (
@@ -197,30 +193,28 @@ fn what_is_proved_is_what_bash_runs() {
     let mut texts: Vec<String> = Vec::new();
     for _ in 0..12_000 {
         let text = strategy.new_tree(&mut runner).unwrap().current();
-        if prove(&text).is_harmless() {
+        if is_harmless(&text) && !is_left_running(&text) {
             texts.push(text);
         }
     }
-    assert!(texts.len() > 500, "only {} texts were proved", texts.len());
+    assert!(texts.len() > 500, "only {} texts only read", texts.len());
 
     let dir = folder("bash-runs");
     let runs = recorded(bash(&dir, RECORDER, &texts));
     assert_eq!(runs.len(), texts.len());
     let mut called = 0;
     for (text, calls) in texts.iter().zip(runs) {
-        let script = parse(text).unwrap();
-        let known = commands(&script);
-        let globs =
-            known.iter().any(|command| command.words.iter().any(|word| word.literal().is_none()));
+        let known = steps(text).steps;
+        let open = known.iter().any(|step| step.words.iter().any(|word| word.literal().is_none()));
         let mut predicted: Vec<Vec<&str>> = known
             .iter()
-            .map(|command| command.words.iter().filter_map(Word::literal).collect())
+            .map(|step| step.words.iter().filter_map(Word::literal).collect())
             .collect();
         called += calls.len();
         for call in calls {
             assert_ne!(call[0], "UNKNOWN", "{text:?} runs {call:?}");
             let at = predicted.iter().position(|words| *words == call);
-            assert!(at.is_some() || globs, "{text:?} runs {call:?}, predicted {predicted:?}");
+            assert!(at.is_some() || open, "{text:?} runs {call:?}, predicted {predicted:?}");
             at.map(|at| predicted.remove(at));
         }
     }
@@ -259,7 +253,6 @@ fn near_misses() {
         "echo 'a'\\'';evil;'b'",
         "ls;#\nevil",
         "{ ls; } && { evil; }",
-        "echo a{,\";evil\"}",
         "ls $\n(evil)",
         "ls $\\\n(evil)",
         "echo \"$\\\n(evil)\"",
@@ -282,8 +275,9 @@ fn near_misses() {
         "{fd}>x ls",
     ];
     for text in texts {
-        assert!(!prove(text).is_harmless(), "{text:?}");
+        assert!(!is_harmless(text), "{text:?}");
     }
+    assert!(is_harmless("echo a{,\";evil\"}"), "words, and no command");
     let stages = |text: &str| {
         parse(text).unwrap().items[0]
             .first

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bash;
-mod corpus;
+#[path = "../shared/feed.rs"]
+mod feed;
 mod git;
 mod hostile;
 mod properties;

@@ -1,6 +1,27 @@
 //! Commands for the properties, and the commands of a script.
 
 use ostler_core::permission::script::{Command, Compound, Script, Stage};
+use ostler_core::permission::{Act, Commands, Step, Touch};
+use ostler_shell::steps;
+
+/// Understood to the last word, and nothing in it does more than read.
+pub fn is_harmless(text: &str) -> bool {
+    only_reads(&steps(text))
+}
+
+pub fn only_reads(commands: &Commands) -> bool {
+    let alone = |step: &Step| {
+        let reads = |touch: &Touch| touch.act == Act::Read;
+        step.variables.is_empty() && step.hosts.is_empty() && step.touches.iter().all(reads)
+    };
+    commands.only_reads() && commands.steps.iter().all(alone)
+}
+
+/// The files that a harmless text names.
+pub fn reads(commands: &Commands) -> Vec<&str> {
+    let touches = commands.steps.iter().flat_map(|step| &step.touches);
+    touches.map(|touch| touch.path.as_str()).collect()
+}
 
 pub const HARMLESS: &[&str] = &[
     "ls -la src",
@@ -27,18 +48,18 @@ pub const UNPROVED: &[&str] = &[
     "rm -rf x",
     "sudo id",
     "./ls",
-    "x=1",
+    "PATH=x",
     "PAGER=x git log",
-    "cd src",
+    "cd src; ./x",
     "ls > out",
     "ls >> out",
     "ls 2> err",
     "ls >& out",
     "ls &> out",
-    "ls $(id)",
-    "ls `id`",
+    "ls $(x)",
+    "ls `x`",
     "ls \"$x\"",
-    "cat <(id)",
+    "cat <(x)",
     "git push",
     "git diff --output=x",
     "git -c a=b status",
@@ -49,19 +70,19 @@ pub const UNPROVED: &[&str] = &[
     "date -s x",
     "printf -v x y",
     "printf %n x",
-    "if true; then ls; fi",
-    "for i in 1; do ls; done",
-    "while false; do ls; done",
-    "f() { ls; }",
-    "[[ -f x ]]",
-    "((1))",
-    "case a in a) ls;; esac",
-    "coproc ls",
-    "time ls",
-    "eval ls",
-    "exec ls",
+    "if true; then x; fi",
+    "for i in 1; do rm $i; done",
+    "while x; do ls; done",
+    "ls() { x; }",
+    "[[ -f $(x) ]]",
+    "((x[`y`]))",
+    "case a in a) x;; esac",
+    "coproc x",
+    "time x",
+    "eval x",
+    "exec x",
     "echo >&3",
-    "cat <<E\n$(id)\nE",
+    "cat <<E\n$(x)\nE",
 ];
 
 /// Every simple command, wherever it stands.

@@ -1,5 +1,6 @@
 //! The steps of a text: the corpus, and what does not depend on how a text is written.
 
+use crate::samples::reads;
 use ostler_core::permission::{Act, Commands, Effect, Lexical, Places, Step, TouchKind, Workspace};
 use ostler_shell::steps;
 use proptest::prelude::*;
@@ -9,19 +10,20 @@ use serde_json::Value;
 
 const CASES: &str = include_str!("../../../../fixtures/corpus/permissions.jsonl");
 
-/// Only a rule of the case refuses these: what they do is read, inside the workspace.
-const BY_A_RULE: &[(&str, &str)] = &[
-    ("ask-rules-017", "the ask rule on .env"),
-    ("ask-rules-019", "the ask rule on .env"),
-    ("ask-rules-021", "the ask rule on .env"),
-    ("ask-rules-039", "the ask rule on .env"),
-    ("ask-rules-041", "the ask rule on .env"),
-    ("ask-rules-043", "the ask rule on .env"),
-    ("ask-rules-045", "the ask rule on .env"),
-    ("claude-rules-012", "the default of a set of rules that names only pwd"),
-    ("claude-rules-034", "the default of a set of rules that asks"),
-    ("tool-options-059", "a deny rule on reading secrets"),
-    ("tool-options-061", "a deny rule on reading secrets"),
+/// Only a rule of the case refuses these: what they do is read, inside the workspace. A rule on files can do so only if
+/// the steps name the path it is about.
+const BY_A_RULE: &[(&str, Option<&str>, &str)] = &[
+    ("ask-rules-017", Some(".env"), "the ask rule on .env"),
+    ("ask-rules-019", Some(".env"), "the ask rule on .env"),
+    ("ask-rules-021", Some("config/.env.production"), "the ask rule on .env"),
+    ("ask-rules-039", Some(".env"), "the ask rule on .env"),
+    ("ask-rules-041", Some(".e*"), "the ask rule on .env"),
+    ("ask-rules-043", Some(".env"), "the ask rule on .env"),
+    ("ask-rules-045", Some(".env"), "the ask rule on .env"),
+    ("claude-rules-012", None, "the default of a set of rules that names only pwd"),
+    ("claude-rules-034", None, "the default of a set of rules that asks"),
+    ("tool-options-059", Some("./secrets/../secrets/key.pem"), "a deny rule on reading secrets"),
+    ("tool-options-061", Some("secrets/key.pem"), "a deny rule on reading secrets"),
 ];
 
 fn workspace() -> Workspace {
@@ -74,12 +76,16 @@ fn what_must_not_be_allowed_is_never_unasked() {
             continue;
         }
         checked += 1;
-        if !unasked(&steps(&text)) {
+        let commands = steps(&text);
+        if !unasked(&commands) {
             continue;
         }
-        match BY_A_RULE.iter().any(|(known, _)| *known == id) {
-            true => excepted.push(id),
-            false => wrong.push(format!("{id} {text:?} ({})", case["why"])),
+        let reads = reads(&commands);
+        match BY_A_RULE.iter().find(|(known, ..)| *known == id) {
+            Some((_, path, _)) if path.is_none_or(|path| reads.contains(&path)) => {
+                excepted.push(id)
+            }
+            _ => wrong.push(format!("{id} {text:?} reads {reads:?} ({})", case["why"])),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -126,7 +132,7 @@ fn how_many_allowed_cases_only_read() {
         }
     }
     println!("{unasked_ones} of {all} cases that expect allow only read inside the workspace");
-    assert!(unasked_ones >= 110, "only {unasked_ones} of {all}");
+    assert!(unasked_ones >= 122, "only {unasked_ones} of {all}");
 }
 
 const TEXTS: &[&str] = &[
