@@ -10,6 +10,7 @@ use ostler_core::ports::{Blobs, Progress, Recorder, StoreError, Tool, ToolContex
 use ostler_core::session::{Entry, Snapshot};
 use ostler_core::tool::{Seen, ToolOutput};
 use ostler_exec::Executor;
+use ostler_tools::confine::{ConfineOptions, Confinement};
 use ostler_tools::workspace::Files;
 use ostler_tools::{Setup, built_in};
 use serde_json::Value;
@@ -127,12 +128,19 @@ impl Desk {
         let blobs = Arc::new(Folder(dir.path().canonicalize().unwrap().join("blobs")));
         let (seen, snapshots) =
             (log.seen.lock().unwrap().clone(), log.snapshots.lock().unwrap().clone());
+        let confinement = Arc::new(Confinement::new(
+            executor.clone(),
+            ConfineOptions::default(),
+            workspace.clone(),
+            environment.clone(),
+        ));
         let files = Arc::new(Files::new(workspace, seen, snapshots));
         let tools = built_in(Setup {
             files,
             executor: executor.clone(),
             environment: environment.clone(),
             policy: Arc::new(policy),
+            confinement,
         });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }

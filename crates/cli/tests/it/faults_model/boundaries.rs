@@ -143,6 +143,8 @@ fn stopped_at(boundary: &Boundary, how: Signal) -> (World, Ran) {
         events += usize::from(line.contains("\"type\":\"stream_event\""));
         seen.push_str(&line);
     }
+    // Shown is not yet taken in: it has done with the event when it waits for the next one.
+    until("it waits", || is_waiting(child.id()));
     if boundary.is_end() {
         until("the command has begun", || effects(&world) > 0);
     }
@@ -153,6 +155,11 @@ fn stopped_at(boundary: &Boundary, how: Signal) -> (World, Ran) {
     ran.stdout.insert_str(0, &seen);
     until("the command is gone", || processes_with(&nap).is_empty());
     (world, ran)
+}
+
+fn is_waiting(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
 }
 
 /// Whatever was said up to the boundary is kept, the call is answered, and the model learns of the interrupt.
