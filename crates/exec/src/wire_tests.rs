@@ -51,7 +51,10 @@ fn too_much_is_refused_before_it_is_copied() {
         matches!(encode(&command(&[&long], &[]), &[]), Err(ExecError::TooLong { bytes }) if bytes > MAX_BODY)
     );
     let script = ":;".repeat(MAX_SCRIPT);
-    assert!(matches!(encode(&crate::bash(&script, "/", vec![]), &[]), Err(ExecError::TooLong { .. })));
+    assert!(matches!(
+        encode(&crate::bash(&script, "/", vec![]), &[]),
+        Err(ExecError::TooLong { .. })
+    ));
 }
 
 #[test]
