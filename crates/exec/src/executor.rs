@@ -29,6 +29,9 @@ const MAX_RESTARTS: u32 = 3;
 /// it does not answer for this long it hangs in the kernel (a dead network file system).
 const START_LIMIT: Duration = Duration::from_secs(30);
 
+/// How often the sandbox of a command is tried to be set up.
+const TRIES: u32 = 3;
+
 /// Runs commands through one supervisor. Clones share it; when the last clone and the last
 /// [`Running`] are gone, so is the supervisor and all it has started.
 #[derive(Debug, Clone)]
@@ -76,7 +79,9 @@ impl Executor {
 
     /// Starts a command. It runs until it ends, [`Running::wait`] ends it, or it is dropped.
     pub async fn spawn(&self, command: Command) -> Result<Running, ExecError> {
-        let Some(sandbox) = &command.sandbox else { return self.spawn_within(command, None).await };
+        let Some(sandbox) = &command.sandbox else {
+            return self.spawn_within(&command, None).await;
+        };
         let mut order = Order { sandbox: sandbox.as_ref().clone(), bubblewrap: None };
         if sandbox.layers.bubblewrap {
             let probed = self.probed().await;
@@ -85,19 +90,27 @@ impl Executor {
             }
             order.bubblewrap = probed.bubblewrap.clone();
         }
-        self.spawn_within(command, Some(order)).await
+        for _ in 1..TRIES {
+            match self.spawn_within(&command, Some(&order)).await {
+                // What it was to mount has gone meanwhile: a socket was closed, a folder removed.
+                // Nothing has been run yet.
+                Err(ExecError::Sandbox { reason }) if reason.starts_with("bwrap:") => {}
+                other => return other,
+            }
+        }
+        self.spawn_within(&command, Some(&order)).await
     }
 
     pub(crate) async fn spawn_within(
         &self,
-        command: Command,
-        order: Option<Order>,
+        command: &Command,
+        order: Option<&Order>,
     ) -> Result<Running, ExecError> {
-        let sandbox = order.as_ref().map(pack::pack).unwrap_or_default();
-        let body = wire::encode(&command, &sandbox)?;
+        let sandbox = order.map(pack::pack).unwrap_or_default();
+        let body = wire::encode(command, &sandbox)?;
         loop {
             let (slot, link) = self.link().await?;
-            match begin(link, &command, &body).await {
+            match begin(link, command, &body).await {
                 Ok(running) => return Ok(running),
                 Err(Refusal::Failed(error)) => return Err(error),
                 // Each time round is a death, and those are counted.

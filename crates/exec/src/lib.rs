@@ -55,7 +55,7 @@ pub use executor::Executor;
 pub use link::SupervisorProgram;
 pub use progress::Progress;
 pub use running::Running;
-pub use sandbox::denial::{Denied, Refusal, denial_hint};
+pub use sandbox::denial::{Denied, DeniedAct, Layer, denial_hint};
 pub use sandbox::found::Found;
 pub use sandbox::self_test::self_test;
 pub use sandbox::{Layers, Sandbox};

@@ -105,15 +105,18 @@ impl Plan<'_> {
         let marks: Vec<_> =
             self.view.marks().map(|(path, kind)| (path.to_path_buf(), kind)).collect();
         for (path, kind) in marks {
+            if kind == Kind::Writable {
+                if path != self.sandbox.temp {
+                    self.writable(path.clone(), &path, bubblewrap)?;
+                }
+                continue;
+            }
+            // What is missing has nothing to hide or to show.
             let Ok(data) = std::fs::symlink_metadata(&path) else { continue };
             let around = self.view.around(&path);
             let is_private = path == Path::new("/tmp") || path == Path::new("/dev");
             let mount = match kind {
-                Kind::Writable if path == self.sandbox.temp => continue,
-                Kind::Writable => {
-                    self.writable(path.clone(), &path, bubblewrap)?;
-                    continue;
-                }
+                Kind::Writable => continue,
                 Kind::Closed if is_private => continue,
                 // Where a link leads to has a mark of its own.
                 Kind::Closed if data.is_symlink() => continue,

@@ -24,23 +24,39 @@ impl View {
     /// Follows links in what is closed or readable, so that the marks lie on the real places.
     /// Roots bear no links; who opens them makes sure of it.
     pub(crate) fn new(sandbox: &Sandbox) -> Self {
-        let mut view = Self::default();
-        let shared = SHARED.iter().map(PathBuf::from).chain([PathBuf::from("/dev")]);
-        shared.chain(sandbox.homes.iter().cloned()).for_each(|path| view.mark(path, Kind::Closed));
         let resolver = resolver_file().filter(|_| sandbox.network);
+        Self::build(sandbox, resolver, |path| std::fs::canonicalize(path).ok())
+    }
+
+    /// By the names alone, without a look at the file system.
+    pub(crate) fn of_names(sandbox: &Sandbox) -> Self {
+        Self::build(sandbox, None, |_| None)
+    }
+
+    fn build(
+        sandbox: &Sandbox,
+        resolver: Option<PathBuf>,
+        real: impl Fn(&Path) -> Option<PathBuf>,
+    ) -> Self {
+        let mut view = Self::default();
+        let mut mark = |path: PathBuf, kind| view.mark(path, kind, &real);
+        let shared = SHARED.iter().map(PathBuf::from).chain([PathBuf::from("/dev")]);
+        shared.chain(sandbox.homes.iter().cloned()).for_each(|path| mark(path, Kind::Closed));
         let readable = sandbox.readable.iter().cloned().chain(resolver);
-        readable.for_each(|path| view.mark(path, Kind::Readable));
+        readable.for_each(|path| mark(path, Kind::Readable));
         for root in sandbox.writable.iter().chain([&sandbox.temp]) {
             view.marks.insert(root.clone(), Kind::Writable);
         }
-        sandbox.hidden.iter().for_each(|path| view.mark(path.clone(), Kind::Closed));
+        for path in &sandbox.hidden {
+            view.mark(path.clone(), Kind::Closed, &real);
+        }
         view
     }
 
     /// A name that is a link is marked as well as what it leads to. A missing one is marked too:
     /// it may come to be.
-    fn mark(&mut self, path: PathBuf, kind: Kind) {
-        if let Ok(real) = std::fs::canonicalize(&path)
+    fn mark(&mut self, path: PathBuf, kind: Kind, real: impl Fn(&Path) -> Option<PathBuf>) {
+        if let Some(real) = real(&path)
             && real != path
         {
             self.marks.insert(real, kind);

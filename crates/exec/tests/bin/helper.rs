@@ -3,16 +3,20 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, unsafe_code)]
 
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_exec::{Command, ExecError, Executor, SupervisorProgram, bash, supervise};
+use ostler_exec::{
+    Command, ExecError, Executor, Layers, Sandbox, SupervisorProgram, bash, supervise,
+};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         ["supervise", ..] => supervise(),
-        ["hold", script] => client(hold(script)),
+        ["hold", script] => client(hold(script, None)),
+        ["hold-inside", script, root, temp] => client(hold(script, Some((root, temp)))),
         ["leak", count] => client(leak(count.parse().unwrap())),
         ["flood", script] => client(flood(script)),
         ["nofile", limit] => client(starve(limit.parse().unwrap())),
@@ -44,9 +48,22 @@ fn script(text: &str) -> Command {
 }
 
 /// Starts a command, says so, and waits to be killed.
-async fn hold(text: &str) {
+async fn hold(text: &str, folders: Option<(&str, &str)>) {
     let executor = executor();
-    let running = executor.spawn(script(text)).await.unwrap();
+    let mut command = script(text);
+    command.sandbox = folders.map(|(root, temp)| {
+        Arc::new(Sandbox {
+            writable: vec![root.into()],
+            readable: Vec::new(),
+            homes: Vec::new(),
+            hidden: Vec::new(),
+            frozen: Vec::new(),
+            temp: temp.into(),
+            network: false,
+            layers: Layers { landlock: false, seccomp: true, bubblewrap: true },
+        })
+    });
+    let running = executor.spawn(command).await.unwrap();
     println!("started {} {}", running.pid(), executor.supervisor_pid().unwrap());
     let _ = running.wait().await;
     pending::<()>().await;

@@ -1,0 +1,13 @@
+//! The sandbox against the real kernel, as an ordinary user. Every action that must be refused is
+//! first shown to succeed without the sandbox.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::print_stdout, reason = "what was refused, and what this machine lacks, is shown")]
+
+mod actions;
+mod ends;
+mod git;
+mod missing;
+mod ordinary;
+mod refused;
+mod work;
+mod world;

@@ -1,0 +1,56 @@
+//! A machine that lacks a layer: it is said in words, and nothing is weakened silently.
+
+use std::path::Path;
+
+use ostler_exec::{Layers, self_test};
+
+use crate::ordinary;
+use crate::world::World;
+
+#[tokio::test]
+async fn a_missing_bubblewrap_is_said_with_what_to_do() {
+    let Some(base) = ordinary::folder("missing::a_missing_bubblewrap_is_said_with_what_to_do")
+    else {
+        return;
+    };
+    let world = World::new(&base);
+    let found = world.executor.probe_in(&[&world.outside]).await;
+    let reason = found.bubblewrap.clone().unwrap_err();
+    assert!(reason.contains(world.outside.to_str().unwrap()), "{reason}");
+    assert!(reason.contains("install"), "{reason}");
+    assert!(!found.layers().bubblewrap);
+
+    // One that is there and does not work, as where namespaces are forbidden; and one too old.
+    for (help, word) in [
+        ("--bind-fd --as-pid-1 --disable-userns", "No permissions to create a new namespace"),
+        ("--bind", "too old"),
+    ] {
+        let program = world.outside.join("bwrap");
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = --help ] && echo ' {help} ' && exit 0\n\
+             echo 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
+        );
+        std::fs::write(&program, script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let reason = world.executor.probe_in(&[&world.outside]).await.bubblewrap.unwrap_err();
+        assert!(reason.contains(word), "{reason}");
+    }
+    let twice = [world.executor.probe().await, world.executor.probe().await];
+    assert_eq!(twice[0], twice[1]);
+    assert_eq!(twice[0].bubblewrap.is_ok(), Path::new("/usr/bin/bwrap").exists());
+}
+
+#[tokio::test]
+async fn each_layer_proves_itself() {
+    let Some(base) = ordinary::folder("missing::each_layer_proves_itself") else { return };
+    let world = World::new(&base);
+    let found = world.executor.probe().await;
+    let results = self_test(&world.executor, &world.base).await;
+    let result = |name: &str| results.iter().find(|(layer, _)| *layer == name).unwrap().1.clone();
+    assert_eq!(result("Landlock").is_ok(), found.landlock.is_ok(), "{results:?}");
+    assert_eq!(result("seccomp").is_ok(), found.seccomp.is_ok(), "{results:?}");
+    assert_eq!(result("bubblewrap").is_ok(), found.bubblewrap.is_ok(), "{results:?}");
+    println!("{results:?}");
+    assert_eq!(found.layers().landlock, Layers { ..found.layers() }.landlock);
+}
