@@ -5,7 +5,7 @@ use ostler_core::permission::Workspace;
 use ostler_exec::{Executor, ExitStatus, bash};
 use ostler_tools::confine::{ConfineOptions, Terms};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Runs a shell text, or a program with its arguments, as commands of an agent are run, and hands its output on as it
 /// comes. Gives the exit code.
@@ -56,20 +56,24 @@ pub struct Tested {
     pub outcome: Result<String, String>,
 }
 
-/// Looks for every layer and has it refuse something for real.
-pub async fn test_sandbox(init: &Init) -> Vec<Tested> {
+/// Looks for every layer and has it refuse something for real. `scratch` is where it may make a folder for that.
+pub async fn test_sandbox(init: &Init, scratch: &Path) -> Vec<Tested> {
     let executor = Executor::new(init.supervisor.clone());
     let found = executor.probe().await;
-    let layer = |name: &str, outcome: Result<String, String>| Tested { name: name.into(), outcome };
-    let tested = vec![
-        layer("Landlock", found.landlock.clone().map(|version| format!("version {version}"))),
-        layer("seccomp", found.seccomp.clone().map(|()| "there".into())),
-        layer(
-            "bubblewrap",
-            found.bubblewrap.clone().map(|path: PathBuf| path.display().to_string()),
-        ),
-    ];
-    // SELFTEST
+    let mut tested = Vec::new();
+    for (name, refused) in ostler_exec::self_test(&executor, scratch).await {
+        let there = match name {
+            "Landlock" => {
+                found.landlock.as_ref().ok().map(|version| format!("version {version}, "))
+            }
+            "bubblewrap" => {
+                found.bubblewrap.as_ref().ok().map(|path| format!("{}, ", path.display()))
+            }
+            _ => None,
+        };
+        let said = format!("{}refuses what it must", there.unwrap_or_default());
+        tested.push(Tested { name: name.into(), outcome: refused.map(|()| said) });
+    }
     let _ = executor.shutdown().await;
     tested
 }

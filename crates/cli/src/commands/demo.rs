@@ -63,12 +63,16 @@ async fn story(
     options.model = "scripted-demo".into();
     options.environment = environment.for_commands(&[]);
     options.allow = vec!["Bash".into(), "Edit(./**)".into()];
+    // A machine without bubblewrap shows the demo all the same, and says so.
+    options.sandbox.accept_missing = true;
     let engine = Engine::open(init, options)?;
     let (mut screen, paint) = (Screen::new(), Paint::for_terminal());
     screen.line(&paint.dim(&format!(
         "A scripted model on {}; everything else is real. Nothing leaves this machine.",
         server.url()
     )))?;
+    let layers = engine.confinement().summary();
+    screen.line(&paint.dim(&format!("Commands run in a sandbox: {layers}.")))?;
     screen.line(&format!("{} {PROMPT}", paint.bold(">")))?;
     let finished = turn(&engine, &mut screen).await?;
     engine.close().await;

@@ -13,7 +13,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &DoctorArgs) ->
     let mut tested = programs();
     tested.push(settings(environment));
     tested.push(credential(environment));
-    tested.extend(ostler::block_on(ostler::test_sandbox(init))?);
+    tested.extend(ostler::block_on(ostler::test_sandbox(init, &std::env::temp_dir()))?);
     let mut out = std::io::stdout().lock();
     let paint = Paint::for_terminal();
     for Tested { name, outcome } in &tested {

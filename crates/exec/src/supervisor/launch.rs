@@ -196,6 +196,8 @@ fn become_command(plan: &Plan<'_>) -> Stage {
             libc::sigemptyset(&mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
         }
+        // Our own runtime ignores it, and what is ignored stays so beyond an exec.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::execve(plan.program, plan.args, plan.env);
         Stage::Exec
     }

@@ -7,11 +7,13 @@ mod temp;
 
 use guard::{Guard, Restored, is_harmless_change};
 use ostler_core::permission::{Access, Commands, Hold, PathScope, Workspace};
-use ostler_exec::{Command, Executor, Finished, Found, Layers, Sandbox};
+use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, Sandbox};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
+
+const DENIED: &str = include_str!("../../../../prompts/results/sandbox-denied.md").trim_ascii();
 
 /// What a person has decided about the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -333,8 +335,16 @@ impl Missing {
 impl Held {
     /// What the sandbox has refused, as far as the output shows it, and how to get it granted.
     pub fn denied(&self, finished: &Finished) -> Option<String> {
-        let _ = (self.sandbox.as_ref()?, finished);
-        None
+        let sandbox = self.sandbox.as_ref()?;
+        let text = finished.output.to_text();
+        let denied = ostler_exec::denial_hint(&text, finished.status, sandbox)?;
+        let grant = match &denied.act {
+            DeniedAct::Write(_) => "sandbox.allowWrite in settings.json, or --add-dir",
+            DeniedAct::Read(_) => "sandbox.allowRead in settings.json, or --add-dir",
+            DeniedAct::Network => "--network, or sandbox.network in settings.json",
+            DeniedAct::Socket | DeniedAct::Call => "only outside the sandbox",
+        };
+        Some(DENIED.replace("{what}", &denied.to_string()).replace("{grant}", grant))
     }
 
     /// After the command: what it changed and must not have, put back. One line each, for the model and the person.
