@@ -6,6 +6,7 @@ mod faults_model;
 mod faults_tools;
 mod headless;
 mod hostile;
+mod hostile_git;
 mod interrupt;
 mod loop_behaviour;
 mod permissions;
