@@ -12,6 +12,7 @@ mod loop_behaviour;
 mod permissions;
 mod prefix;
 mod repl;
+mod sandbox;
 mod sessions;
 mod support;
 mod talk;

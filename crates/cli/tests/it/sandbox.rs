@@ -1,0 +1,226 @@
+//! The sandbox from end to end: what the kernel refuses, what the model is told of it, and who may lift it.
+
+use crate::support::{Ran, World, finish};
+use ostler_model_server::{Script, calls, text};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::Command;
+
+fn bash(command: &str) -> Script {
+    called(json!({ "command": command }))
+}
+
+fn called(input: Value) -> Script {
+    Script::new().answer(calls([("Bash", input)])).answer(text("Done."))
+}
+
+/// What the model reads of its call.
+fn told(world: &World) -> String {
+    let result = world.server.requests()[1].tool_results()[0]["content"].clone();
+    result.as_str().map_or_else(|| result.to_string(), str::to_owned)
+}
+
+fn go(world: &World, more: &[&str]) -> Ran {
+    let mut args = vec!["-p", "go", "--output-format", "stream-json"];
+    args.extend(more);
+    world.run(&args)
+}
+
+const BYPASS: [&str; 2] = ["--permission-mode", "bypassPermissions"];
+
+#[test]
+fn what_is_outside_stays_as_it_was_and_the_model_learns_why() {
+    let world = World::new(bash("python3 -c \"open('../home/x', 'w').write('x')\"; echo code $?"));
+    world.has_chosen();
+    go(&world, &BYPASS);
+    assert!(!world.home().join("x").exists());
+    assert!(told(&world).contains("code 1"), "{}", told(&world));
+
+    let world = World::new(bash("echo x > /usr/local/ostler-test"));
+    go(&world, &BYPASS);
+    let told = told(&world);
+    assert!(!std::path::Path::new("/usr/local/ostler-test").exists());
+    for want in ["the sandbox", "/usr/local/ostler-test", "sandbox.allowWrite"] {
+        assert!(told.contains(want), "{want}: {told}");
+    }
+}
+
+/// Spelled so that no rule sees it: the kernel holds the line by itself.
+#[test]
+fn secrets_and_our_own_records_are_not_there() {
+    let script = "import os\nh = os.path.expanduser('~')\n\
+        for p in ['/.s' + 'sh/id', '/ho' + 'me/settings.json']:\n\
+        \ttry: print(open(h + p).read())\n\
+        \texcept OSError as e: print('refused', e.errno)\n";
+    let world = World::new(bash("python3 look.py"));
+    world.has_chosen();
+    let ssh = world.home().parent().unwrap().join(".ssh");
+    std::fs::create_dir(&ssh).unwrap();
+    std::fs::write(ssh.join("id"), "SECRET").unwrap();
+    world.file("look.py", script);
+    go(&world, &BYPASS);
+    let first = told(&world);
+    assert!(!first.contains("SECRET") && first.matches("refused").count() == 2, "{first}");
+    // The same without the sandbox reads both, so the test can fail.
+    let open = World::new(bash("python3 look.py"));
+    open.has_chosen();
+    let ssh = open.home().parent().unwrap().join(".ssh");
+    std::fs::create_dir(&ssh).unwrap();
+    std::fs::write(ssh.join("id"), "SECRET").unwrap();
+    open.file("look.py", script);
+    go(&open, &["--permission-mode", "bypassPermissions", "--no-sandbox"]);
+    assert!(told(&open).contains("SECRET") && !told(&open).contains("refused"), "{}", told(&open));
+}
+
+#[test]
+fn the_network_is_granted_by_a_flag_only() {
+    for granted in [false, true] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard = std::thread::spawn(move || {
+            listener.set_nonblocking(false).unwrap();
+            let (mut caller, _) = listener.accept().unwrap();
+            let mut text = String::new();
+            caller.read_to_string(&mut text).unwrap();
+            text
+        });
+        let world = World::new(bash(&format!("python3 call.py {port}")));
+        world.file(
+            "call.py",
+            "import socket, sys\ns = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\ns.sendall(b'hello')\n",
+        );
+        let mut args = BYPASS.to_vec();
+        args.extend(granted.then_some("--network"));
+        go(&world, &args);
+        let told = told(&world);
+        if granted {
+            assert_eq!(told, "(no output)");
+        } else {
+            assert!(told.contains("refused"), "its own loopback has no such listener: {told}");
+            // The listener is freed by a call from outside.
+            let mut caller = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+            std::io::Write::write_all(&mut caller, b"from outside").unwrap();
+        }
+        let want = if granted { "hello" } else { "from outside" };
+        assert_eq!(heard.join().unwrap(), want);
+    }
+}
+
+#[test]
+fn git_works_inside_but_its_hooks_and_settings_hold() {
+    let setup =
+        "git init -q . && git config user.name a && git config user.email a@example.invalid";
+    let world = World::new(bash(
+        "git add -A && git commit -q -m one && git branch x && git config branch.x.description d; \
+         python3 evil.py; git log --format=%s; git config branch.x.description",
+    ));
+    let outside = Command::new("bash").args(["-c", setup]).current_dir(world.project()).status();
+    assert!(outside.unwrap().success());
+    world.file(
+        "evil.py",
+        "for p, t in [('.git/hooks/pre-commit', 'evil'), ('.git/config', '[core]\\n\\tfsmonitor = evil\\n')]:\n\
+         \ttry:\n\t\topen(p, 'a').write(t)\n\t\tprint('wrote', p)\n\texcept OSError as e: print('refused', p)\n",
+    );
+    let ran = go(&world, &BYPASS);
+    let told = told(&world);
+    assert!(told.contains("one\nd"), "{told}");
+    assert!(!world.read(".git/config").contains("fsmonitor"), "{told}");
+    assert!(!world.project().join(".git/hooks/pre-commit").exists(), "{told}");
+    // A setting of another kind in the same run makes all of it go back, and that is said to both.
+    assert!(
+        told.contains(".git/config was changed by the command and has been put back"),
+        "{told}"
+    );
+    assert!(ran.stdout.contains("put back"), "{}", ran.stdout);
+}
+
+#[test]
+fn only_a_person_lifts_it() {
+    let input = json!({"command": "touch a", "dangerouslyDisableSandbox": true});
+    let world = World::new(called(input.clone()));
+    let ran = go(&world, &["--allowedTools", "Bash(touch:*)"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(!world.project().join("a").exists());
+    assert!(told(&world).contains("outside the sandbox"), "{}", told(&world));
+    // Also where nothing asks.
+    let world = World::new(called(input.clone()));
+    assert_eq!(go(&world, &BYPASS).code, Some(4));
+    let world = World::new(called(input));
+    let settings = json!({"sandbox": {"allowUnsandboxedCommands": false}}).to_string();
+    go(&world, &["--settings", &settings, "--permission-mode", "bypassPermissions"]);
+    assert!(told(&world).contains("without dangerouslyDisableSandbox"), "{}", told(&world));
+}
+
+/// Bubblewrap is taken away by a mount of this test's own, for which it must be root.
+#[test]
+fn a_missing_layer_asks_and_can_be_accepted() {
+    let hidden = |world: &World, more: &[&str]| {
+        let mut args = vec!["-p", "go", "--output-format", "stream-json"];
+        args.extend(["--allowedTools", "Bash"]);
+        args.extend(more);
+        let plain = world.command(&args);
+        let mut command = Command::new("unshare");
+        let away = "mount --bind /dev/null \"$0\" && exec \"$@\"";
+        command.args(["-m", "sh", "-c", away, "/usr/bin/bwrap"]).arg(plain.get_program());
+        command.args(plain.get_args()).env_clear().current_dir(world.project());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+        finish(command.stderr(std::process::Stdio::piped()).spawn().unwrap())
+    };
+    let probe = Command::new("unshare")
+        .args(["-m", "mount", "--bind", "/dev/null", "/usr/bin/bwrap"])
+        .status();
+    if !probe.is_ok_and(|status| status.success()) {
+        println!(
+            "SKIPPED: a machine without bubblewrap (this test may not mount, or there is none to hide)"
+        );
+        return;
+    }
+    let world = World::new(bash("touch a"));
+    let ran = hidden(&world, &[]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stdout);
+    let told_of = told(&world);
+    for want in ["bubblewrap is missing", "--accept-missing-layers"] {
+        assert!(told_of.contains(want), "{told_of}");
+    }
+    assert!(!world.project().join("a").exists());
+    // What only reads needs no mount to be harmless.
+    let world = World::new(bash("cat b"));
+    world.file("b", "read\n");
+    assert_eq!(hidden(&world, &[]).code, Some(0));
+    assert_eq!(told(&world), "read");
+
+    let world = World::new(bash("sh work.sh"));
+    world.file(
+        "work.sh",
+        "touch a; echo evil > .git/hooks/pre-commit; echo x > ../outside; echo done",
+    );
+    std::fs::create_dir_all(world.project().join(".git/hooks")).unwrap();
+    let ran = hidden(&world, &["--accept-missing-layers"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    assert!(world.project().join("a").exists() && !world.project().join("../outside").exists());
+    assert!(!world.project().join(".git/hooks/pre-commit").exists(), "{}", told(&world));
+    assert!(told(&world).contains("has been put back"), "{}", told(&world));
+    assert_eq!(ran.stdout.matches("sandbox: bubblewrap is missing").count(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn a_command_of_a_persons_own() {
+    let world = World::new(Script::new());
+    let ran = world.run(&["sandbox", "run", "--", "echo $((6 * 7)); exit 7"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(7), "42\n"), "{}", ran.stderr);
+    let ran = world.run(&["sandbox", "run", "--", "printf", "%s|", "a b", "*"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "a b|*|"));
+    let ran = world.run(&["sandbox", "run", "--", "touch", "/usr/local/ostler-test"]);
+    assert_ne!(ran.code, Some(0));
+    let ran = world.run(&["doctor", "--json"]);
+    let rows: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let named = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+    for layer in ["Landlock", "seccomp", "bubblewrap"] {
+        assert!(named(layer)["ok"].is_boolean() && named(layer)["detail"].is_string());
+    }
+    let all = rows.iter().all(|row| row["ok"] == true);
+    assert_eq!(ran.code, Some(if all { 0 } else { 1 }), "{}", ran.stdout);
+}
