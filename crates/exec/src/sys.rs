@@ -225,3 +225,10 @@ pub(crate) fn signal_group(group: i32, signal: i32) {
         unsafe { libc::kill(-group, signal) };
     }
 }
+
+/// The words this process was started with. They say nothing but which role it has.
+pub(crate) fn own_words() -> Vec<Vec<u8>> {
+    let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let line = line.strip_suffix(b"\0").unwrap_or(&line);
+    line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}

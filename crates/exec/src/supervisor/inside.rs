@@ -28,9 +28,9 @@ struct Given {
 
 /// The descriptors, if this process was started to be inside.
 pub(super) fn numbers() -> Option<String> {
-    let mut words = std::env::args_os().rev();
+    let mut words = sys::own_words().into_iter().rev();
     let (last, before) = (words.next()?, words.next()?);
-    (before == INSIDE).then(|| last.to_string_lossy().into_owned())
+    (before == INSIDE.as_bytes()).then(|| String::from_utf8_lossy(&last).into_owned())
 }
 
 pub(super) fn run(numbers: &str) -> i32 {
