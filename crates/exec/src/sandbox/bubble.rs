@@ -205,6 +205,9 @@ impl Plan<'_> {
             "--unshare-cgroup-try",
             "--die-with-parent",
             "--as-pid-1",
+            // Root would keep them, and could take off what is mounted.
+            "--cap-drop",
+            "ALL",
         ] {
             put(&[word.as_ref()]);
         }
