@@ -16,14 +16,16 @@
 //! - **Never success after a kill**: a command that we signalled is not reported as exit code 0.
 //! - **Bounded**: captured output, request size, restarts, and each wait for something foreign.
 //! - No descriptor leaks into a command: everything is close-on-exec from its creation.
+//! - **A sandbox holds or nothing runs**: a layer that is asked for and cannot be had is an error.
+//!   What each layer promises is in `docs/sandbox.md`.
 //!
 //! Linux only. Deliberately absent: reading our own environment (the caller passes it in), a PATH
 //! search (programs are absolute paths), interpreting terminal output, talking to a command while it
 //! runs (its input is given beforehand), and deciding *whether* a command may run.
 //!
 //! Known limits: if client and supervisor are killed in the same moment, commands die but what
-//! they have started lives on. A process that became another user (`sudo`) cannot be killed by an
-//! ordinary user's supervisor.
+//! they have started lives on, unless they run inside bubblewrap. A process that became another
+//! user (`sudo`) cannot be killed by an ordinary user's supervisor.
 
 mod capture;
 mod command;

@@ -153,26 +153,27 @@ pub(crate) fn adopt(fd: i32) -> Option<OwnedFd> {
     unsafe { (libc::fcntl(fd, libc::F_GETFD) >= 0).then(|| OwnedFd::from_raw_fd(fd)) }
 }
 
-/// Marks every descriptor but the standard streams to be closed when a program is executed.
-pub(crate) fn close_all_on_exec() {
-    const CLOSE_ON_EXEC: libc::c_uint = 4;
-    // SAFETY: only flags of descriptors change.
+/// Closes every descriptor but the standard streams and these, of which commands get none, and
+/// keeps others from looking into this process.
+pub(crate) fn keep_to_ourselves(kept: &[i32]) {
+    // SAFETY: the caller runs before anything in this process owns a descriptor, so none that is
+    // in use is closed; numbers that are not open are ignored.
     unsafe {
-        if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, CLOSE_ON_EXEC) == 0 {
-            return;
-        }
         for fd in numbers_in("/proc/self/fd").into_iter().filter(|fd| *fd > 2) {
-            libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
+            if kept.contains(&fd) {
+                libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
+            } else {
+                libc::close(fd);
+            }
         }
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
     }
 }
 
-/// Puts nothing in the place of the standard streams, so that no pipe is held open, and keeps
-/// others from looking into this process.
+/// Puts nothing in the place of the standard streams, so that no pipe is held open.
 pub(crate) fn let_go_of_streams() {
     // SAFETY: plain calls on the numbers of the standard streams, which nothing here owns.
     unsafe {
-        libc::prctl(libc::PR_SET_DUMPABLE, 0);
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         if null >= 0 {
             for stream in 0..=2 {
@@ -224,4 +225,11 @@ pub(crate) fn signal_group(group: i32, signal: i32) {
         // SAFETY: sends a signal to a group that this process has made.
         unsafe { libc::kill(-group, signal) };
     }
+}
+
+/// The words this process was started with. They say nothing but which role it has.
+pub(crate) fn own_words() -> Vec<Vec<u8>> {
+    let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let line = line.strip_suffix(b"\0").unwrap_or(&line);
+    line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
 }

@@ -31,7 +31,7 @@ pub(crate) struct Bubble {
 enum Mount {
     Proc,
     Dev,
-    /// Empty and read-only.
+    /// Empty, private and not to be written.
     Empty,
     /// A folder without anything mounted, below an empty one.
     Folder,
@@ -205,13 +205,17 @@ impl Plan<'_> {
             "--unshare-cgroup-try",
             "--die-with-parent",
             "--as-pid-1",
+            // Root would keep them, and could take off what is mounted.
+            "--cap-drop",
+            "ALL",
         ] {
             put(&[word.as_ref()]);
         }
         if !self.sandbox.network {
             put(&["--unshare-net".as_ref()]);
         }
-        if found.disable_userns {
+        // The filter refuses namespaces too, and at no cost.
+        if found.disable_userns && !self.sandbox.layers.seccomp {
             put(&["--disable-userns".as_ref()]);
         }
         put(&["--ro-bind", "/", "/"].map(OsStr::new));
@@ -220,7 +224,8 @@ impl Plan<'_> {
             match mount {
                 Mount::Proc => put(&["--proc".as_ref(), at]),
                 Mount::Dev => put(&["--dev".as_ref(), at]),
-                Mount::Empty => put(&["--tmpfs".as_ref(), at]),
+                // By its mode, which is much cheaper for bubblewrap than another mount.
+                Mount::Empty => put(&["--perms".as_ref(), "0555".as_ref(), "--tmpfs".as_ref(), at]),
                 Mount::Folder => put(&["--dir".as_ref(), at]),
                 Mount::Link(target) => put(&["--symlink".as_ref(), target.as_os_str(), at]),
                 Mount::ReadOnly | Mount::Frozen => put(&["--ro-bind".as_ref(), at, at]),
@@ -230,10 +235,6 @@ impl Plan<'_> {
                 }
                 Mount::Masked => put(&["--ro-bind".as_ref(), "/dev/null".as_ref(), at]),
             }
-        }
-        // Last, because what lies in them had to be made.
-        for (path, _) in self.mounts.iter().filter(|(_, mount)| *mount == Mount::Empty) {
-            put(&["--remount-ro".as_ref(), path.as_os_str()]);
         }
         out
     }

@@ -157,7 +157,7 @@ impl Judge<'_> {
         if !self.sandbox.layers.bubblewrap {
             return None;
         }
-        let path = paths_in(line).last()?;
+        let path = paths_in(line).next_back()?;
         let frozen = self.frozen(path);
         let writable = path.is_absolute() && self.is_writable(path);
         let path = match frozen {
@@ -184,7 +184,7 @@ impl Judge<'_> {
             (false, true) => Layer::Bubblewrap,
             (false, false) => return None,
         };
-        let path = paths_in(line).filter(|path| path.is_absolute()).last()?;
+        let path = paths_in(line).rfind(|path| path.is_absolute())?;
         if self.is_writable(path) {
             return None;
         }

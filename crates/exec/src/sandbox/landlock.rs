@@ -219,3 +219,42 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, String> {
         error => format!("the root {} cannot be opened: {error}", path.display()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_landlock_is_explained() {
+        for (errno, word) in [
+            (libc::ENOSYS, "5.13"),
+            (libc::EOPNOTSUPP, "lsm="),
+            (libc::EPERM, "refuses"),
+            (libc::EINVAL, "does not answer"),
+        ] {
+            assert!(explain(errno).contains(word), "{errno}");
+        }
+        assert!(!has_scopes(5) && has_scopes(6));
+    }
+
+    #[test]
+    fn a_folder_too_large_to_grant_one_by_one_is_an_error_not_a_gap() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        (0..=MAX_RULES)
+            .for_each(|n| drop(std::fs::File::create(root.join(n.to_string())).unwrap()));
+        let sandbox = Sandbox {
+            writable: vec![root.clone()],
+            readable: Vec::new(),
+            homes: Vec::new(),
+            hidden: vec![root.join("hidden")],
+            frozen: Vec::new(),
+            temp: root.join("1"),
+            network: false,
+            layers: crate::sandbox::Layers::default(),
+        };
+        if version().is_ok() {
+            assert!(rules(&sandbox, Place::Bare).unwrap_err().contains("more than"));
+        }
+    }
+}

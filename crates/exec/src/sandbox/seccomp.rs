@@ -225,3 +225,7 @@ fn is_not(index: u8, value: u64) -> Result<SeccompCondition, seccompiler::Backen
 fn one(condition: SeccompCondition) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![condition])
 }
+
+#[cfg(test)]
+#[path = "seccomp_tests.rs"]
+mod tests;

@@ -28,9 +28,9 @@ struct Given {
 
 /// The descriptors, if this process was started to be inside.
 pub(super) fn numbers() -> Option<String> {
-    let mut words = std::env::args_os().rev();
+    let mut words = sys::own_words().into_iter().rev();
     let (last, before) = (words.next()?, words.next()?);
-    (before == INSIDE).then(|| last.to_string_lossy().into_owned())
+    (before == INSIDE.as_bytes()).then(|| String::from_utf8_lossy(&last).into_owned())
 }
 
 pub(super) fn run(numbers: &str) -> i32 {
@@ -58,11 +58,13 @@ pub(super) fn run(numbers: &str) -> i32 {
 }
 
 fn take(numbers: &str) -> Option<Given> {
-    let mut numbers = numbers.split(',').map(|number| number.parse::<i32>().unwrap_or(-1));
+    let numbers: Vec<i32> = numbers.split(',').map(|n| n.parse().unwrap_or(-1)).collect();
+    // What bubblewrap has left open leads outside, past what is mounted here.
+    sys::keep_to_ourselves(&numbers);
+    let mut numbers = numbers.into_iter();
     let mut next = || sys::adopt(numbers.next()?);
     let (plan, status, errors) = (next()?, next()?, next()?);
     let script = next();
-    sys::close_all_on_exec();
     Some(Given { plan, status, errors, script })
 }
 

@@ -2,10 +2,10 @@
 //! once more as their first process (see `inside`), which starts the command and tells over a
 //! pipe what becomes of it.
 
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
@@ -19,6 +19,7 @@ use crate::memory;
 use crate::sandbox::bubble::{self, Bubble};
 use crate::sandbox::pack::Order;
 use crate::sandbox::stubs::{Held, Stubs};
+use crate::sys;
 use crate::wire::{Ended, REPORT_SIZE, Report, Request};
 
 /// How much bubblewrap can say when it fails.
@@ -129,11 +130,11 @@ impl Wrapper {
 /// `bwrap --args N -- /proc/self/fd/N <what made us a supervisor> --inside <descriptors>`
 fn command_line(program: &CStr, arguments: i32, own: i32, numbers: &[i32]) -> Vec<CString> {
     let numbers: Vec<_> = numbers.iter().map(i32::to_string).collect();
-    let own_words = std::env::args_os().skip(1);
     let before = ["--args".to_owned(), arguments.to_string(), "--".into()];
-    let words = before.into_iter().chain([format!("/proc/self/fd/{own}")]).map(OsString::from);
-    let words = words.chain(own_words).chain([INSIDE.into(), numbers.join(",").into()]);
-    let words = words.map(|word| CString::new(word.into_vec()).unwrap_or_default());
+    let words = before.into_iter().chain([format!("/proc/self/fd/{own}")]).map(String::into_bytes);
+    let words = words.chain(sys::own_words().into_iter().skip(1));
+    let words = words.chain([INSIDE.into(), numbers.join(",").into_bytes()]);
+    let words = words.map(|word| CString::new(word).unwrap_or_default());
     [program.to_owned()].into_iter().chain(words).collect()
 }
 

@@ -63,6 +63,11 @@ async fn codes_and_signals_are_what_they_were() {
         let finished = world.executor.run(command, |_| {}).await.unwrap();
         assert_eq!(finished.output.to_text(), "given5\n", "{name}");
         assert_eq!(finished.errors.unwrap().to_text(), "", "{name}");
+        // Its parent inside is ours, and what that has open might lead outside.
+        let parent = "for x in fd/1 root cwd; do readlink /proc/$PPID/$x && echo SEEN; done; ls /proc/$PPID/cwd/ && echo SEEN; \
+            cat /proc/$PPID/maps && echo SEEN; (exec 3<>/proc/$PPID/mem) && echo SEEN";
+        let text = world.run(parent, Some(&sandbox)).await.output.to_text();
+        assert!(!text.contains("SEEN"), "{name}: {text}");
         let finished = world.run("echo err >&2", Some(&sandbox)).await;
         assert_eq!(finished.output.to_text(), "err\n", "{name}");
     }

@@ -6,6 +6,7 @@
 mod actions;
 mod ends;
 mod git;
+mod hints;
 mod missing;
 mod ordinary;
 mod refused;
