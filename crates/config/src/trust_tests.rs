@@ -82,7 +82,7 @@ fn with_trust_it_still_leads_nothing_elsewhere() {
     assert_eq!(
         loaded.notices,
         [format!(
-            "{}: hooks, statusLine, MCP servers and plugins are not run yet, so nothing here stops or starts a call",
+            "{}: statusLine, MCP servers and plugins are not run yet",
             file.display()
         )]
     );

@@ -51,6 +51,7 @@ impl Accesses {
         let slot = |(kind, stage): &(Kind, Stage)| Slot {
             access: &self.0[*kind as usize].1,
             asks: *kind == Asking,
+            unheard: false,
             stage: *stage,
         };
         startable(&calls.iter().map(slot).collect::<Vec<_>>(), sealed, room)

@@ -17,4 +17,4 @@ pub use event::{EventName, HookEvent, OTHER_EVENTS};
 pub use matcher::{Matcher, MatcherError};
 pub use outcome::{Outcome, Reason, Stand, merge};
 pub use sample::canary;
-pub use spec::{Action, HookSpec, Secret};
+pub use spec::{Action, HookSpec, Secret, check_url};

@@ -106,3 +106,65 @@ fn shown(text: &str) -> String {
     }
     shown
 }
+
+/// Whether events may be sent there.
+///
+/// # Errors
+/// In words: only `https`, or `http` to this machine itself, without a user's name in it.
+pub fn check_url(url: &str) -> Result<(), &'static str> {
+    if url.len() > 2000 || !url.chars().all(|c| c.is_ascii_graphic() && c != '\\') {
+        return Err("it is no plain address");
+    }
+    let (scheme, rest) = url.split_once("://").ok_or("it is no address, write https://…")?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.is_empty() || authority.contains('@') {
+        return Err("it must name a host, and no user");
+    }
+    let host = match authority.strip_prefix('[') {
+        Some(inner) => inner.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let loopback = host == "localhost"
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    match scheme {
+        "https" => Ok(()),
+        "http" if loopback => Ok(()),
+        _ => Err("write https:// (http:// goes to this machine only)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_go_out_encrypted_or_stay_here() {
+        for (url, fine) in [
+            ("https://hooks.example/x?y=1", true),
+            ("http://127.0.0.1:8080/x", true),
+            ("http://127.9.9.9/", true),
+            ("http://localhost:1/", true),
+            ("http://[::1]:9/x", true),
+            ("http://hooks.example/", false),
+            ("http://127.0.0.1.example/", false),
+            ("http://localhost.example/", false),
+            ("http://127.0.0.1@example.com/", false),
+            ("https://user:word@example.com/", false),
+            ("http://10.0.0.1/", false),
+            ("http://0.0.0.0/", false),
+            ("ftp://127.0.0.1/", false),
+            ("https:///x", false),
+            ("https://a b/", false),
+            ("file:///etc/passwd", false),
+            ("127.0.0.1:80", false),
+            ("", false),
+        ] {
+            assert_eq!(check_url(url).is_ok(), fine, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        assert_eq!(format!("{:?}", Secret::new("hush")), "Secret(…)");
+    }
+}

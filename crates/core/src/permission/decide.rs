@@ -48,6 +48,8 @@ pub enum By {
     Rule,
     Mode,
     Default,
+    /// A hook raised it.
+    Hook,
 }
 
 impl Decision {
