@@ -3,9 +3,7 @@
 use crate::ConfigError;
 use crate::error::is_plain;
 use crate::located::Located;
-use ostler_core::hook::{
-    Action, EventName, HookSpec, Matcher, OTHER_EVENTS, Secret, check_url,
-};
+use ostler_core::hook::{Action, EventName, HookSpec, Matcher, OTHER_EVENTS, Secret, check_url};
 use ostler_core::permission::{Source, Tier};
 use std::path::Path;
 use std::time::Duration;
@@ -150,7 +148,9 @@ impl Reading<'_> {
                 fields.in_background |= truth(value, "asyncRewake")?;
                 self.warn(value, "asyncRewake wakes nobody here; the hook runs in the background");
             }
-            "if" => self.warn(value, "the condition \"if\" is not honoured, so the hook always runs"),
+            "if" => {
+                self.warn(value, "the condition \"if\" is not honoured, so the hook always runs")
+            }
             "headers" => self.warn(value, "\"headers\" are not sent; sign with secretEnv instead"),
             "shell" if value.text("shell")? == "bash" => {}
             "shell" => return Err(value.wrong("a hook runs in bash, remove \"shell\"")),
@@ -196,7 +196,8 @@ fn action(event: EventName, fields: Fields, hook: Located<'_>) -> Result<Action,
 fn bounded(value: Located<'_>, name: &str) -> Result<String, ConfigError> {
     let text = value.text(name)?;
     // A command may have lines; nothing may have a zero byte or what is not seen.
-    let seen = text.chars().all(|c| matches!(c, '\n' | '\t') || is_plain(c.encode_utf8(&mut [0; 4])));
+    let seen =
+        text.chars().all(|c| matches!(c, '\n' | '\t') || is_plain(c.encode_utf8(&mut [0; 4])));
     if text.len() > MOST_TEXT || !seen {
         return Err(value.wrong(format!("{name} is too long or has an invisible character")));
     }

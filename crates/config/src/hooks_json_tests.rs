@@ -48,7 +48,9 @@ fn a_hook_is_read_with_its_place() {
     let log = &found[1];
     assert!(log.once && log.in_background && !log.decides());
     assert_eq!(log.what(), "log a b");
-    assert!(matches!(&found[2].action, Action::Http { blocking: false, secret_env: Some(name), .. } if name == "S"));
+    assert!(
+        matches!(&found[2].action, Action::Http { blocking: false, secret_env: Some(name), .. } if name == "S")
+    );
     assert!(matches!(&found[3].action, Action::Http { blocking: false, secret: None, .. }));
     assert!(!found[2].decides());
     // Without a word on it, what can be stopped waits for the answer.
@@ -66,28 +68,64 @@ fn mistakes_are_told_with_their_line() {
         ("{\"Stop\": [{\"hooks\": [\n\n{}]}]}", 4, "\"type\" is missing"),
         (r#"{"Stop": [{"hooks": [{"type": "comand"}]}]}"#, 2, "\"comand\" is no type of hook"),
         (r#"{"Stop": [{"hooks": [{"type": "command"}]}]}"#, 2, "\"command\" is missing"),
-        (r#"{"Stop": [{"hooks": [{"type": "command", "command": " "}]}]}"#, 2, "\"command\" is missing"),
+        (
+            r#"{"Stop": [{"hooks": [{"type": "command", "command": " "}]}]}"#,
+            2,
+            "\"command\" is missing",
+        ),
         (r#"{"Stop": [{"hooks": [{"command": "a\u0000"}]}]}"#, 2, "invisible character"),
         (r#"{"Stop": [{"hooks": [{"command": "a", "timeout": 0}]}]}"#, 2, "timeout must be"),
         (r#"{"Stop": [{"hooks": [{"command": "a", "timeout": "x"}]}]}"#, 2, "timeout must be"),
-        (r#"{"Stop": [{"hooks": [{"command": "a", "async": "yes"}]}]}"#, 2, "async must be true or false"),
-        (r#"{"Stop": [{"hooks": [{"command": "a", "shell": "powershell"}]}]}"#, 2, "a hook runs in bash"),
-        (r#"{"Stop": [{"matcher": "(", "hooks": []}]}"#, 2, "the matcher \"(\" is no regular expression"),
+        (
+            r#"{"Stop": [{"hooks": [{"command": "a", "async": "yes"}]}]}"#,
+            2,
+            "async must be true or false",
+        ),
+        (
+            r#"{"Stop": [{"hooks": [{"command": "a", "shell": "powershell"}]}]}"#,
+            2,
+            "a hook runs in bash",
+        ),
+        (
+            r#"{"Stop": [{"matcher": "(", "hooks": []}]}"#,
+            2,
+            "the matcher \"(\" is no regular expression",
+        ),
         (r#"{"Stop": [{"hooks": [{"type": "http"}]}]}"#, 2, "\"url\" is missing"),
-        (r#"{"Stop": [{"hooks": [{"type": "http", "url": "http://x.example/"}]}]}"#, 2, "write https://"),
-        (r#"{"Stop": [{"hooks": [{"type": "http", "url": "https://x/", "secret": "a", "secretEnv": "B"}]}]}"#, 2, "keep one"),
+        (
+            r#"{"Stop": [{"hooks": [{"type": "http", "url": "http://x.example/"}]}]}"#,
+            2,
+            "write https://",
+        ),
+        (
+            r#"{"Stop": [{"hooks": [{"type": "http", "url": "https://x/", "secret": "a", "secretEnv": "B"}]}]}"#,
+            2,
+            "keep one",
+        ),
     ] {
         let said = wrong(text);
-        assert!(said.contains(&format!("settings.json:{line}: ")) && said.contains(what), "{text}: {said}");
+        assert!(
+            said.contains(&format!("settings.json:{line}: ")) && said.contains(what),
+            "{text}: {said}"
+        );
     }
 }
 
 #[test]
 fn what_is_not_honoured_is_told() {
     for (text, what) in [
-        (r#"{"hooks": {"TeammateIdle": [1]}}"#.to_owned(), "nothing here fires the event TeammateIdle"),
-        (one("Stop", r#"{"type": "prompt", "prompt": "p"}"#), "hooks of type prompt are not available yet"),
-        (one("PreToolUse", r#"{"type": "agent"}"#), "not available yet, so PreToolUse is refused where it applies"),
+        (
+            r#"{"hooks": {"TeammateIdle": [1]}}"#.to_owned(),
+            "nothing here fires the event TeammateIdle",
+        ),
+        (
+            one("Stop", r#"{"type": "prompt", "prompt": "p"}"#),
+            "hooks of type prompt are not available yet",
+        ),
+        (
+            one("PreToolUse", r#"{"type": "agent"}"#),
+            "not available yet, so PreToolUse is refused where it applies",
+        ),
         (one("Stop", r#"{"command": "a", "if": "Bash(git:*)"}"#), "so the hook always runs"),
         (one("Stop", r#"{"command": "a", "new": 1}"#), "\"new\" is not known in a hook"),
     ] {
@@ -135,7 +173,9 @@ fn hooks_are_switched_off_by_those_who_may() {
     assert_eq!(all("", off, ""), ["user", "managed"]);
     assert_eq!(all("", "", off), [] as [&str; 0]);
     assert_eq!(all("", "", r#""allowManagedHooksOnly": true,"#), ["managed"]);
-    let ground = user(&format!("{{{off} \"hooks\": {{\"Stop\": [{{\"hooks\": [{{\"command\": \"a\"}}]}}]}}}}"));
+    let ground = user(&format!(
+        "{{{off} \"hooks\": {{\"Stop\": [{{\"hooks\": [{{\"command\": \"a\"}}]}}]}}}}"
+    ));
     let notices = ground.load().notices;
     assert!(notices[0].contains("disableAllHooks") && notices[0].contains("1 hook"), "{notices:?}");
 }

@@ -64,7 +64,16 @@ mod tests {
         let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
         assert_eq!(
             keys,
-            ["session_id", "transcript_path", "cwd", "permission_mode", "hook_event_name", "tool_name", "tool_input", "tool_use_id"]
+            [
+                "session_id",
+                "transcript_path",
+                "cwd",
+                "permission_mode",
+                "hook_event_name",
+                "tool_name",
+                "tool_input",
+                "tool_use_id"
+            ]
         );
         assert!(about.payload(&canary(EventName::Stop, None), true).contains("\"canary\":true"));
     }

@@ -51,13 +51,16 @@ impl Registry {
         let mut hooks: Vec<Registered> = Vec::new();
         for spec in setup.specs {
             // Two of the same with different matchers are two.
-            let same = |had: &Registered| had.spec.is_twin_of(&spec) && had.spec.matcher == spec.matcher;
+            let same =
+                |had: &Registered| had.spec.is_twin_of(&spec) && had.spec.matcher == spec.matcher;
             if !hooks.iter().any(same) {
                 hooks.push(Registered { spec, heard: AtomicBool::new(false) });
             }
         }
         let queued = hooks.iter().filter_map(|hook| match &hook.spec.action {
-            Action::Http { url, secret, blocking: false, .. } => Some((url.clone(), secret.clone())),
+            Action::Http { url, secret, blocking: false, .. } => {
+                Some((url.clone(), secret.clone()))
+            }
             _ => None,
         });
         let endpoints: Vec<(String, Option<Secret>)> = queued.collect();
@@ -166,10 +169,9 @@ impl Registry {
 fn fault(spec: &HookSpec, what: &str, why: &str) -> Outcome {
     match spec.decides() {
         true => Outcome::of(Stand::Block, what, format!("it did not run, and it decides: {why}")),
-        false => Outcome::notice(format!(
-            "the hook {what} on {} did not run: {why}",
-            spec.event.name()
-        )),
+        false => {
+            Outcome::notice(format!("the hook {what} on {} did not run: {why}", spec.event.name()))
+        }
     }
 }
 
