@@ -6,7 +6,7 @@ use crate::environment::Environment;
 use crate::exit::Wrong;
 use crate::setup::Setup;
 use ostler::config::FileApprovals;
-use ostler::{Approver, Credentials, Options, SessionChoice, SessionId};
+use ostler::{Action, Approver, Credentials, HookSpec, Options, Secret, SessionChoice, SessionId};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,6 +54,8 @@ pub fn options(
         options.approvals = Arc::new(Keeper { kept_by: Arc::new(files) });
     }
     options.environment = environment.for_commands(&loaded.env);
+    options.hooks.specs = hooks(&loaded.hooks, environment)?;
+    options.hooks.project = Some(places.project.clone());
     options.proxies = environment.proxies();
     options.ca_file = environment.ca_file()?;
     options.deadlines = environment.deadlines()?;
@@ -62,6 +64,23 @@ pub fn options(
     options.settings.raw_events = args.include_partial_messages;
     options.fault = environment.fault();
     Ok(options)
+}
+
+/// Hooks with the secrets that they name.
+pub fn hooks(specs: &[HookSpec], environment: &Environment) -> Result<Vec<HookSpec>, Wrong> {
+    let mut specs = specs.to_vec();
+    for spec in &mut specs {
+        let place = spec.source.to_string();
+        if let Action::Http { secret, secret_env: Some(name), .. } = &mut spec.action {
+            let missing = || {
+                Wrong::Config(format!(
+                    "the hook at {place} signs with the variable {name}, which is not set. Set it, or remove the hook"
+                ))
+            };
+            *secret = Some(Secret::new(environment.text(name).ok_or_else(missing)?));
+        }
+    }
+    Ok(specs)
 }
 
 fn session(args: &RunArgs) -> Result<SessionChoice, Wrong> {

@@ -1,8 +1,9 @@
 //! Everything a caller decides. Each field has a sensible default except the folder and the credential.
 
+use crate::hooks::HookOptions;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Mode, Policy, Rule};
-use ostler_core::ports::{Approvals, Approver, BoxFuture, Question, Reply};
+use ostler_core::ports::{Approvals, Approver, BoxFuture, Hook, Question, Reply};
 use ostler_engine::Settings;
 use ostler_models::{CaFile, CredentialKind, Credentials, Deadlines, ProxySettings, Secret};
 use std::ffi::OsString;
@@ -48,6 +49,7 @@ pub struct Options {
     pub approvals: Arc<dyn Approvals>,
     /// The environment for commands, already cut down to what they may see.
     pub environment: Vec<(OsString, OsString)>,
+    pub hooks: HookOptions,
     pub proxies: ProxySettings,
     /// Certificates to trust besides the system's.
     pub ca_file: Option<CaFile>,
@@ -98,6 +100,7 @@ impl Options {
             approver: Arc::new(Unattended),
             approvals: Arc::new(ForSession),
             environment: Vec::new(),
+            hooks: HookOptions::default(),
             proxies: ProxySettings::default(),
             ca_file: None,
             deadlines: Deadlines::default(),
@@ -105,6 +108,13 @@ impl Options {
             settings: Settings::default(),
             fault: None,
         }
+    }
+
+    /// Adds a hook of the calling program. It is asked before those that are configured.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.inside.push(hook);
+        self
     }
 }
 

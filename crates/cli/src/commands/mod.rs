@@ -3,8 +3,10 @@
 mod asker;
 mod completions;
 mod demo;
+mod events;
 mod first_run;
 mod headless;
+mod hooks;
 mod lines;
 mod model_server;
 mod no_key;
@@ -15,6 +17,7 @@ mod sessions;
 mod signals;
 mod stdin;
 mod trust;
+mod watch;
 
 pub use asker::Keeper;
 
@@ -30,6 +33,8 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
+        Some(Command::Hooks(args)) => hooks::run(init, &environment, &args.command),
+        Some(Command::Events(args)) => events::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),
         None => repl::run(init, &environment, args.run),
