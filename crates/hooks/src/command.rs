@@ -103,7 +103,7 @@ fn answer(finished: &Finished, spec: &HookSpec, event: &HookEvent) -> Result<Out
 fn failure(status: ExitStatus, errors: &str) -> String {
     let meaning = match status {
         ExitStatus::Code(126) => " (it cannot be executed)",
-        ExitStatus::Code(127) => " (there is no such program)",
+        ExitStatus::Code(127) => " (it or its interpreter is missing)",
         _ => "",
     };
     let said: String = errors.trim().lines().last().unwrap_or_default().chars().take(200).collect();
