@@ -12,6 +12,8 @@ use std::time::Duration;
 const MOST: usize = 500;
 /// Seconds that a hook may take at most.
 const LONGEST: f64 = 3600.0;
+/// A signature tells something about the secret: a project does not choose which of yours.
+const PROJECTS_MAY_NAME: &str = "OSTLER_HOOK_";
 /// Characters of a command or a secret.
 const MOST_TEXT: usize = 100_000;
 
@@ -104,7 +106,7 @@ impl Reading<'_> {
         }
         let (time_limit, once, in_background) =
             (fields.time_limit, fields.once, fields.in_background);
-        let action = action(event, fields, hook)?;
+        let action = action(event, fields, hook, self.tier)?;
         let (file, line) = (Some(self.file.to_owned()), Some(hook.line()));
         let source = Source { tier: self.tier, file, line };
         let matcher = matcher.clone();
@@ -162,7 +164,12 @@ impl Reading<'_> {
     }
 }
 
-fn action(event: EventName, fields: Fields, hook: Located<'_>) -> Result<Action, ConfigError> {
+fn action(
+    event: EventName,
+    fields: Fields,
+    hook: Located<'_>,
+    tier: Tier,
+) -> Result<Action, ConfigError> {
     let kind = match (&fields.kind, &fields.command) {
         (Some(kind), _) => kind.clone(),
         (None, Some(_)) => "command".to_owned(),
@@ -178,11 +185,19 @@ fn action(event: EventName, fields: Fields, hook: Located<'_>) -> Result<Action,
             let missing = || hook.wrong("\"url\" is missing, write where to send it");
             let url = fields.url.ok_or_else(missing)?;
             check_url(&url).map_err(|why| hook.wrong(format!("the url cannot be used: {why}")))?;
+            let theirs = matches!(tier, Tier::Project | Tier::Local);
+            let foreign = |name: &String| theirs && !name.starts_with(PROJECTS_MAY_NAME);
+            if fields.secret_env.as_ref().is_some_and(foreign) {
+                return Err(hook.wrong(format!(
+                    "a project may sign only with a variable whose name begins with {PROJECTS_MAY_NAME}"
+                )));
+            }
             if fields.secret.is_some() && fields.secret_env.is_some() {
                 return Err(hook.wrong("there are a secret and a secretEnv, keep one"));
             }
             // Without a word on it, an event that can be stopped waits for the answer: that is the stricter reading.
-            let blocking = fields.blocking.unwrap_or_else(|| event.can_block());
+            let blocking =
+                fields.blocking.unwrap_or_else(|| event.can_block()) && !fields.in_background;
             let secret = fields.secret.filter(|secret| !secret.is_empty()).map(Secret::new);
             Ok(Action::Http { url, secret, secret_env: fields.secret_env, blocking })
         }

@@ -154,6 +154,21 @@ fn a_projects_hooks_hold_after_trust() {
     assert!(ground.load().ignored_hooks.is_empty());
 }
 
+/// A signature is made with what the variable holds, so a project does not name any of the user's.
+#[test]
+fn a_project_signs_with_its_own_variables_only() {
+    let webhook = |name: &str| {
+        one("Stop", &format!(r#"{{"type": "http", "url": "https://x/", "secretEnv": "{name}"}}"#))
+    };
+    let ground = user(&webhook("DB_PASSWORD"));
+    assert_eq!(ground.load().hooks.len(), 1);
+    ground.write("ws/.claude/settings.json", &webhook("OSTLER_HOOK_SECRET"));
+    assert_eq!(ground.load().ignored_hooks.len(), 1);
+    ground.write("ws/.claude/settings.json", &webhook("DB_PASSWORD"));
+    let error = ground.try_load().unwrap_err().to_string();
+    assert!(error.contains("begins with OSTLER_HOOK_"), "{error}");
+}
+
 #[test]
 fn hooks_are_switched_off_by_those_who_may() {
     let all = |user: &str, project: &str, managed: &str| {

@@ -201,7 +201,9 @@ impl Scheduler {
             let text = texts::HOOK_OBJECTION.replace("{tool}", &call.name);
             call.hearing.notes.push(text.replace("{why}", &outcome.why()));
         }
-        let added = outcome.context.iter().map(|text| context("PostToolUse", text));
+        let failed = verdict.output.is_error;
+        let name = if failed { EventName::PostToolUseFailure } else { EventName::PostToolUse };
+        let added = outcome.context.iter().map(|text| context(name.name(), text));
         call.hearing.notes.extend(added);
         if outcome.stand == Stand::Prevent {
             self.ended_by.get_or_insert(outcome.why());

@@ -58,6 +58,10 @@ impl HookDesk {
         self.source.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    fn put_source_back(&self, source: String) {
+        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+    }
+
     fn has_begun(&self) -> bool {
         self.source.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
@@ -112,7 +116,15 @@ impl Turn {
             && hooks.listens(EventName::SessionStart, Some(&source))
         {
             let model = self.agent.choice.primary.to_string();
-            added.extend(self.heard(HookEvent::SessionStart { source, model }).await?);
+            let event = HookEvent::SessionStart { source: source.clone(), model };
+            match self.heard(event).await {
+                Ok(texts) => added.extend(texts),
+                Err(refused) => {
+                    // It has not begun, so the next prompt asks again.
+                    hooks.put_source_back(source);
+                    return Err(refused);
+                }
+            }
         }
         if hooks.listens(EventName::UserPromptSubmit, None) {
             let event = HookEvent::UserPromptSubmit { prompt: prompt.text() };

@@ -16,11 +16,12 @@ pub struct About {
     pub permission_mode: String,
 }
 
-/// Bytes of a payload; larger ones lose their tool's response and input.
-pub(crate) const MOST: usize = 4 << 20;
+/// Bytes of a payload.
+pub(crate) const MOST: usize = 7 << 20;
 
 impl About {
-    pub(crate) fn payload(&self, event: &HookEvent, canary: bool) -> String {
+    /// None: it is about something that a hook decides on, and too large to be told whole.
+    pub(crate) fn payload(&self, event: &HookEvent, canary: bool) -> Option<String> {
         let mut fields = Map::new();
         let text = |path: &PathBuf| Value::from(path.to_string_lossy().into_owned());
         fields.insert("session_id".into(), self.session_id.as_str().into());
@@ -34,7 +35,11 @@ impl About {
             fields.insert("canary".into(), true.into());
         }
         let all = Value::Object(fields).to_string();
-        if all.len() <= MOST { all } else { self.shortened(&all) }
+        match all.len() <= MOST {
+            true => Some(all),
+            false if event.name().can_block() => None,
+            false => Some(self.shortened(&all)),
+        }
     }
 
     /// Honest about what is missing.
@@ -59,7 +64,7 @@ mod tests {
     #[test]
     fn the_fields_of_the_session_and_of_the_event() {
         let about = About { session_id: "s".into(), cwd: "/ws".into(), ..About::default() };
-        let payload = about.payload(&canary(EventName::PreToolUse, None), false);
+        let payload = about.payload(&canary(EventName::PreToolUse, None), false).unwrap();
         let value: Value = serde_json::from_str(&payload).unwrap();
         let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
         assert_eq!(
@@ -75,13 +80,19 @@ mod tests {
                 "tool_use_id"
             ]
         );
-        assert!(about.payload(&canary(EventName::Stop, None), true).contains("\"canary\":true"));
+        let payload = about.payload(&canary(EventName::Stop, None), true).unwrap();
+        assert!(payload.contains("\"canary\":true"));
     }
 
     #[test]
     fn a_payload_is_bounded() {
-        let event = HookEvent::UserPromptSubmit { prompt: "x".repeat(2 * MOST) };
-        let payload = About::default().payload(&event, false);
+        let large = "x".repeat(2 * MOST);
+        let event =
+            HookEvent::StopFailure { error: large.clone(), last_assistant_message: large.clone() };
+        let payload = About::default().payload(&event, false).unwrap();
         assert!(payload.len() < 1000 && payload.contains("\"shortened\":true"), "{payload}");
+        // Nobody decides on what was not seen.
+        let event = HookEvent::UserPromptSubmit { prompt: large };
+        assert_eq!(About::default().payload(&event, false), None);
     }
 }

@@ -207,7 +207,11 @@ impl Hooks for Registry {
             if chosen.is_empty() {
                 return merge(near.await);
             }
-            let payload = self.about.payload(&event, false);
+            let Some(payload) = self.about.payload(&event, false) else {
+                let too_large =
+                    chosen.iter().map(|spec| fault(spec, &spec.what(), "the event is too large"));
+                return merge(near.await.into_iter().chain(too_large));
+            };
             let far = join_all(chosen.iter().map(|spec| self.one(spec, &event, &payload)));
             let (near, far) = tokio::join!(near, far);
             merge(near.into_iter().chain(far))

@@ -18,7 +18,7 @@ pub struct Tried {
 /// Runs the hook's command or sends to its address. `setup` says with what; its own hooks are not run.
 pub async fn try_hook(spec: &HookSpec, setup: &Setup) -> Tried {
     let event = canary(spec.event, spec.matcher.example());
-    let payload = setup.about.payload(&event, true);
+    let payload = setup.about.payload(&event, true).unwrap_or_default();
     let began = Instant::now();
     let (exit, answer) = match &spec.action {
         Action::Command { command, args } => {

@@ -280,6 +280,18 @@ async fn hooks_add_to_the_prompt() {
     assert!(rig.agent.end_session("other").await.is_empty());
 }
 
+/// A session that was refused has not begun: the next prompt asks again.
+#[tokio::test(start_paused = true)]
+async fn a_refused_session_does_not_begin_with_the_next_prompt() {
+    let (agent, hooks) = agent(on(EventName::SessionStart, "", prevent("closed")));
+    let rig = agent.build();
+    for _ in 0..2 {
+        let events = rig.turn("go").await;
+        assert!(lines(&events, &["end hook_stopped"]).join("").contains("closed"));
+    }
+    assert_eq!(hooks.names(), ["SessionStart", "SessionStart"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stop_hook_keeps_the_turn_going_within_bounds() {
     let (agent, hooks) = agent(on(EventName::Stop, "", block("run the tests")));
