@@ -77,7 +77,7 @@ impl Delivery {
         let Some(endpoint) = endpoint else {
             return Err(QueueError::Io("nobody knows its address".into()));
         };
-        let id = uuid::Uuid::now_v7().to_string();
+        let id = endpoint.sender.given().ids.uuid();
         let record = Record { id, event: event.name().to_owned(), body: body.to_owned() };
         match endpoint.queue.add(&record) {
             // Said once; it would be said at every event.
@@ -148,12 +148,16 @@ impl Endpoint {
                 }
                 Drained::Failed(_) => {
                     self.state.send_replace(State::Failing(failures));
-                    self.pause(backoff(failures)).await;
+                    self.pause(self.backoff(failures)).await;
                 }
                 // Somebody else sends what we add.
                 Drained::Elsewhere => self.pause(BUSY_WAIT).await,
             }
         }
+    }
+
+    fn backoff(&self, failures: u32) -> Duration {
+        backoff(failures, (self.sender.given().jitter)())
     }
 
     async fn pause(&self, wait: Duration) {
@@ -216,11 +220,9 @@ enum Drained {
 }
 
 /// With up to half of it more or less, so that many senders do not come back at once.
-fn backoff(failures: u32) -> Duration {
+fn backoff(failures: u32, jitter: f64) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << failures.saturating_sub(1).min(10));
-    let random = uuid::Uuid::new_v4().as_u128() & 0xffff;
-    let part = 0.5 + random as f64 / f64::from(0xffff);
-    doubled.min(LONGEST_WAIT).mul_f64(part)
+    doubled.min(LONGEST_WAIT).mul_f64(0.5 + jitter.clamp(0.0, 1.0))
 }
 
 /// What became of one queue.
@@ -259,7 +261,7 @@ async fn delivered(endpoint: &Endpoint) -> Delivered {
             if error.is_none() {
                 break;
             }
-            tokio::time::sleep(backoff(failures.max(1))).await;
+            tokio::time::sleep(endpoint.backoff(failures.max(1))).await;
         }
     }
     let waiting = endpoint.queue.waiting();
@@ -288,9 +290,9 @@ mod tests {
     fn waits_grow_to_a_bound_and_are_spread() {
         for failures in [1, 2, 5, 100] {
             let middle = FIRST_WAIT.saturating_mul(1 << (failures - 1).min(10)).min(LONGEST_WAIT);
-            let waits: Vec<Duration> = (0..50).map(|_| backoff(failures)).collect();
-            assert!(waits.iter().all(|wait| *wait >= middle / 2 && *wait <= middle * 3 / 2));
-            assert!(waits.iter().any(|wait| *wait != waits[0]));
+            let wait = |jitter: f64| backoff(failures, jitter);
+            assert_eq!([wait(0.0), wait(0.5), wait(1.0)], [middle / 2, middle, middle * 3 / 2]);
+            assert_eq!(wait(f64::INFINITY), wait(1.0));
         }
     }
 }

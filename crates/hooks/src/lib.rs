@@ -12,6 +12,7 @@
 
 mod command;
 mod deliver;
+mod given;
 mod observe;
 mod payload;
 mod queue;
@@ -22,6 +23,7 @@ mod tried;
 
 pub use command::Prepare;
 pub use deliver::{Delivered, Delivery, deliver_all, replay};
+pub use given::Given;
 pub use observe::{EventLog, Observer, ToolStats, event_logs};
 pub use payload::About;
 pub use queue::{Queue, QueueError};

@@ -3,12 +3,14 @@
 use ostler_core::event::{Event, Finished, Level};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::message::{Block, ResultPart};
+use ostler_core::time::Clock;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes of one session's log, and the number of logs that are kept.
@@ -165,10 +167,11 @@ impl ToolStats {
 pub struct EventLog {
     file: File,
     written: u64,
+    clock: Arc<dyn Clock>,
 }
 
 impl EventLog {
-    pub fn open(folder: &Path, session: &SessionId) -> Option<Self> {
+    pub fn open(folder: &Path, session: &SessionId, clock: Arc<dyn Clock>) -> Option<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if session.as_str().is_empty() || !session.as_str().chars().all(plain) {
             return None;
@@ -180,7 +183,7 @@ impl EventLog {
         }
         let file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path).ok()?;
         let written = file.metadata().ok()?.len();
-        Some(EventLog { file, written })
+        Some(EventLog { file, written, clock })
     }
 
     fn write(&mut self, mut line: Value) {
@@ -188,7 +191,9 @@ impl EventLog {
             return;
         }
         if let Some(fields) = line.as_object_mut() {
-            let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+            let at = i64::try_from(self.clock.now().0).unwrap_or(i64::MAX);
+            let at = jiff::Timestamp::from_millisecond(at).unwrap_or_default();
+            let at = at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
             fields.insert("at".into(), at.into());
         }
         let mut text = line.to_string();

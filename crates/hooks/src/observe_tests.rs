@@ -3,6 +3,10 @@
 use super::*;
 use ostler_core::turn::Terminal;
 
+fn opened(folder: &Path, session: &str) -> Option<EventLog> {
+    EventLog::open(folder, &session.into(), Arc::new(ostler_core::time::SteppingClock::default()))
+}
+
 fn started(id: &str, name: &str, input: Value) -> Event {
     Event::CallStarted { id: id.into(), name: name.into(), input }
 }
@@ -33,7 +37,7 @@ fn finished() -> Event {
 #[test]
 fn a_line_says_what_happened_and_no_more() {
     let folder = tempfile::tempdir().unwrap();
-    let log = EventLog::open(folder.path(), &"s-1".into()).unwrap();
+    let log = opened(folder.path(), "s-1").unwrap();
     let mut observer = Observer::new(Some(log), Observer::SLOW);
     let secret = "x".repeat(5000);
     observer.event(&Event::TextDelta("not logged".into()));
@@ -101,7 +105,7 @@ fn a_slow_call_is_told_of_once() {
 #[test]
 fn logs_are_bounded_in_size_and_number() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = EventLog::open(folder.path(), &"s".into()).unwrap();
+    let mut log = opened(folder.path(), "s").unwrap();
     log.written = MOST_BYTES - 10;
     log.write(json!({"event": "last"}));
     log.write(json!({"event": "never"}));
@@ -111,10 +115,10 @@ fn logs_are_bounded_in_size_and_number() {
         "{text}"
     );
     for n in 0..MOST_LOGS + 5 {
-        EventLog::open(folder.path(), &format!("n{n}").as_str().into()).unwrap();
+        opened(folder.path(), &format!("n{n}")).unwrap();
     }
     assert_eq!(event_logs(folder.path()).len(), MOST_LOGS);
     for name in ["../x", "", "a/b", "a\nb"] {
-        assert!(EventLog::open(folder.path(), &name.into()).is_none(), "{name:?}");
+        assert!(opened(folder.path(), name).is_none(), "{name:?}");
     }
 }

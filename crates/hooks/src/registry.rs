@@ -141,7 +141,7 @@ impl Registry {
         event: &HookEvent,
         payload: &str,
     ) -> Result<Outcome, String> {
-        let id = uuid::Uuid::now_v7().to_string();
+        let id = self.sender.given().ids.uuid();
         let name = event.name().name();
         let sent = self.sender.send(url, secret, name, &id, payload.as_bytes(), spec.limit());
         let reply = sent.await?;

@@ -1,5 +1,6 @@
 //! One POST to one webhook. No redirects, no cookies, no proxy; within a time limit.
 
+use crate::given::Given;
 use crate::sign::signature;
 use ostler_core::hook::{Secret, check_url};
 use reqwest::{Certificate, Client, redirect};
@@ -11,15 +12,15 @@ const MOST: usize = 256 << 10;
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Clones share their connections.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Sender {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
     /// Certificates to trust besides the system's, as PEM.
     certificates: Vec<u8>,
+    given: Given,
     plain: OnceLock<Result<Client, String>>,
     encrypted: OnceLock<Result<Client, String>>,
 }
@@ -31,8 +32,13 @@ pub(crate) struct Reply {
 
 impl Sender {
     /// `certificates`: to trust besides the system's, as PEM; may be empty.
-    pub fn new(certificates: Vec<u8>) -> Self {
-        Sender { shared: Arc::new(Shared { certificates, ..Shared::default() }) }
+    pub fn new(certificates: Vec<u8>, given: Given) -> Self {
+        let (plain, encrypted) = (OnceLock::new(), OnceLock::new());
+        Sender { shared: Arc::new(Shared { certificates, given, plain, encrypted }) }
+    }
+
+    pub(crate) fn given(&self) -> &Given {
+        &self.shared.given
     }
 
     /// # Errors
@@ -62,7 +68,7 @@ impl Sender {
         id: &str,
         body: &[u8],
     ) -> Result<Reply, String> {
-        let timestamp = jiff::Timestamp::now().as_second().to_string();
+        let timestamp = (self.given().clock.now().0 / 1000).to_string();
         let mut request = self
             .client(url.starts_with("https://"))?
             .post(url)

@@ -32,7 +32,7 @@ pub async fn try_hook(spec: &HookSpec, setup: &Setup) -> Tried {
             (ran.exit, ran.answer)
         }
         Action::Http { url, secret, .. } => {
-            let id = format!("canary-{}", uuid::Uuid::now_v7());
+            let id = format!("canary-{}", setup.sender.given().ids.uuid());
             let (name, body) = (event.name().name(), payload.as_bytes());
             let sent = setup.sender.send(url, secret.as_ref(), name, &id, body, spec.limit());
             match sent.await {

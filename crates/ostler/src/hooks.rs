@@ -2,13 +2,15 @@
 
 use crate::init::Init;
 use crate::options::{Options, SessionChoice};
+use crate::system::{SystemClock, SystemIds, jitter};
 use ostler_core::hook::HookSpec;
+use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
 use ostler_exec::Executor;
-use ostler_hooks::{About, Prepare, Registry, Sender, Setup, Tried, try_hook};
+use ostler_hooks::{About, EventLog, Given, Prepare, Registry, Sender, Setup, Tried, try_hook};
 use ostler_store::FileStore;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Who is told of what happens, and may object.
@@ -59,8 +61,22 @@ fn setup(options: &Options, executor: Executor, about: About) -> Setup {
         prepare: hooks.prepare.clone(),
         about,
         queues: options.home.as_ref().map(|home| home.join("webhooks")),
-        sender: Sender::new(certificates.unwrap_or_default()),
+        sender: webhook_sender(certificates.unwrap_or_default()),
     }
+}
+
+fn given() -> Given {
+    Given { clock: Arc::new(SystemClock), ids: Arc::new(SystemIds), jitter }
+}
+
+/// Sends to webhooks; `certificates` are trusted besides the system's, as PEM.
+pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
+    Sender::new(certificates, given())
+}
+
+/// Where observers of a session write. None: it cannot be written.
+pub fn event_log(folder: &Path, session: &SessionId) -> Option<EventLog> {
+    EventLog::open(folder, session, Arc::new(SystemClock))
 }
 
 /// None: nobody listens.

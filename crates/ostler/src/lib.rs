@@ -60,7 +60,7 @@ pub use check::{Case, Judged, check, judge, judge_with_path};
 pub use command::{allowed_environment, run_command};
 pub use engine::{Engine, block_on};
 pub use error::Error;
-pub use hooks::{HookOptions, verify_hooks};
+pub use hooks::{HookOptions, event_log, verify_hooks, webhook_sender};
 pub use init::{Init, init};
 pub use options::{Options, SessionChoice, api_key, bearer};
 pub use ostler_config as config;

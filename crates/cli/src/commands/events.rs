@@ -118,7 +118,7 @@ impl Webhooks {
         }
         let certificates = environment.ca_file()?.map(|file| file.pem).unwrap_or_default();
         let folder = setup.places.ostler_home.join("webhooks");
-        Ok(Webhooks { folder, endpoints, sender: Sender::new(certificates) })
+        Ok(Webhooks { folder, endpoints, sender: ostler::webhook_sender(certificates) })
     }
 
     /// Queues whose webhook is not configured here, with events in them.

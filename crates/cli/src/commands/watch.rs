@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::exit::Wrong;
-use ostler::{Event, EventLog, Level, Observer, SessionId};
+use ostler::{Event, Level, Observer, SessionId};
 
 pub struct Watch {
     observer: Observer,
@@ -10,7 +10,7 @@ pub struct Watch {
 
 impl Watch {
     pub fn new(environment: &Environment, session: &SessionId) -> Result<Self, Wrong> {
-        let log = EventLog::open(&environment.home()?.join("events"), session);
+        let log = ostler::event_log(&environment.home()?.join("events"), session);
         Ok(Watch { observer: Observer::new(log, environment.slow_call()?) })
     }
 

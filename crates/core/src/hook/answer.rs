@@ -117,7 +117,7 @@ impl Reading<'_> {
         }
         match name {
             EventName::PreToolUse => self.before_call(fields),
-            EventName::PermissionRequest => self.to_question(fields),
+            EventName::PermissionRequest => self.in_question(fields),
             _ => Ok(()),
         }
     }
@@ -148,7 +148,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn to_question(&mut self, fields: &Map<String, Value>) -> Result<(), String> {
+    fn in_question(&mut self, fields: &Map<String, Value>) -> Result<(), String> {
         let Some(decision) = object(fields, "decision")? else { return Ok(()) };
         let message = text(decision, "message")?;
         let rewrites = decision.get("updatedInput").is_some_and(|input| !input.is_null());

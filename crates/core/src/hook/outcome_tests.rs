@@ -32,7 +32,9 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 }
 
 /// What decides, without the order in which things are said.
-fn substance(mut out: Outcome) -> (Stand, Vec<(Stand, String)>, Option<bool>, Vec<String>) {
+type Substance = (Stand, Vec<(Stand, String)>, Option<bool>, Vec<String>);
+
+fn substance(mut out: Outcome) -> Substance {
     let mut reasons: Vec<_> = out
         .reasons
         .into_iter()

@@ -7,37 +7,15 @@ use serde_json::json;
 pub fn canary(event: EventName, matched: Option<&str>) -> HookEvent {
     let or = |ordinary: &str| matched.unwrap_or(ordinary).to_owned();
     let id = || "canary".to_owned();
-    let tool = || or("Bash");
-    let input = || json!({ "command": "true", "description": "a canary; nothing is run" });
     match event {
         EventName::SessionStart => {
             HookEvent::SessionStart { source: or("startup"), model: "canary".into() }
         }
         EventName::UserPromptSubmit => HookEvent::UserPromptSubmit { prompt: "a canary".into() },
-        EventName::PreToolUse => {
-            HookEvent::PreToolUse { tool_name: tool(), tool_input: input(), tool_use_id: id() }
-        }
-        EventName::PermissionRequest => HookEvent::PermissionRequest {
-            tool_name: tool(),
-            tool_input: input(),
-            tool_use_id: id(),
-            permission_suggestions: Vec::new(),
-        },
-        EventName::PostToolUse => HookEvent::PostToolUse {
-            tool_name: tool(),
-            tool_input: input(),
-            tool_response: json!({ "content": "a canary", "is_error": false }),
-            tool_use_id: id(),
-            duration_ms: 1,
-        },
-        EventName::PostToolUseFailure => HookEvent::PostToolUseFailure {
-            tool_name: tool(),
-            tool_input: input(),
-            tool_use_id: id(),
-            error: "a canary".into(),
-            is_interrupt: false,
-            duration_ms: 1,
-        },
+        EventName::PreToolUse
+        | EventName::PermissionRequest
+        | EventName::PostToolUse
+        | EventName::PostToolUseFailure => about_call(event, or("Bash")),
         EventName::Stop => {
             HookEvent::Stop { stop_hook_active: false, last_assistant_message: "a canary".into() }
         }
@@ -66,5 +44,34 @@ pub fn canary(event: EventName, matched: Option<&str>) -> HookEvent {
             notification_type: or("canary"),
         },
         EventName::SessionEnd => HookEvent::SessionEnd { reason: or("other") },
+    }
+}
+
+fn about_call(event: EventName, tool_name: String) -> HookEvent {
+    let tool_use_id = "canary".to_owned();
+    let tool_input = json!({ "command": "true", "description": "a canary; nothing is run" });
+    match event {
+        EventName::PermissionRequest => HookEvent::PermissionRequest {
+            tool_name,
+            tool_input,
+            tool_use_id,
+            permission_suggestions: Vec::new(),
+        },
+        EventName::PostToolUse => HookEvent::PostToolUse {
+            tool_name,
+            tool_input,
+            tool_response: json!({ "content": "a canary", "detail": null }),
+            tool_use_id,
+            duration_ms: 1,
+        },
+        EventName::PostToolUseFailure => HookEvent::PostToolUseFailure {
+            tool_name,
+            tool_input,
+            tool_use_id,
+            error: "a canary".into(),
+            is_interrupt: false,
+            duration_ms: 1,
+        },
+        _ => HookEvent::PreToolUse { tool_name, tool_input, tool_use_id },
     }
 }

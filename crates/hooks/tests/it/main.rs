@@ -7,7 +7,7 @@ use ostler_core::hook::{Action, EventName, HookEvent, HookSpec, Matcher, Outcome
 use ostler_core::permission::Source;
 use ostler_core::ports::{BoxFuture, Hook, Hooks};
 use ostler_exec::{Executor, SupervisorProgram};
-use ostler_hooks::{About, Registry, Sender, Setup};
+use ostler_hooks::{About, Given, Registry, Sender, Setup};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn setup(folder: &Path, specs: Vec<HookSpec>) -> Setup {
         prepare: None,
         about: About { cwd: folder.into(), project: folder.into(), ..About::default() },
         queues: None,
-        sender: Sender::default(),
+        sender: Sender::new(Vec::new(), Given::counted()),
     }
 }
 

@@ -1,13 +1,13 @@
 //! What a command hook costs over the bare spawn of the same command, and what listening costs where nobody listens.
 //!
-//! `cargo bench -p ostler-hooks --bench hook`
+//! `cargo run --release -p ostler-hooks --example hook_cost`
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use ostler_core::hook::{Action, EventName, HookSpec, Matcher, canary};
 use ostler_core::permission::Source;
 use ostler_core::ports::Hooks;
 use ostler_exec::{Executor, SupervisorProgram, bash};
-use ostler_hooks::{About, Registry, Sender, Setup};
+use ostler_hooks::{About, Given, Registry, Sender, Setup};
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "__supervisor";
@@ -42,7 +42,7 @@ fn registry(
         prepare: None,
         about: About { cwd: "/".into(), project: "/".into(), ..About::default() },
         queues: None,
-        sender: Sender::default(),
+        sender: Sender::new(Vec::new(), Given::counted()),
     })
 }
 
