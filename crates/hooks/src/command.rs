@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Has the last word on a command before it starts: this is where a sandbox is put around it.
-pub type Prepare = Arc<dyn Fn(&mut Command) + Send + Sync>;
+/// Has the last word on a hook's command before it starts: this is where a sandbox is put around it.
+pub type Prepare = Arc<dyn Fn(&HookSpec, &mut Command) + Send + Sync>;
 
 /// Bytes of its output and of its errors, each. A hook that writes more is ended.
 const MOST: usize = 1 << 20;
@@ -37,7 +37,7 @@ impl Runner {
         event: &HookEvent,
         payload: &str,
     ) -> Ran {
-        let command = self.command(line, spec.limit(), about, payload);
+        let command = self.command(spec, line, about, payload);
         match self.executor.run(command, |_| {}).await {
             Ok(finished) => {
                 let exit = finished.status.to_string();
@@ -49,8 +49,8 @@ impl Runner {
 
     fn command(
         &self,
+        spec: &HookSpec,
         (line, args): (&str, Option<&[String]>),
-        limit: Duration,
         about: &About,
         payload: &str,
     ) -> Command {
@@ -70,11 +70,11 @@ impl Runner {
         };
         command.input = Some(payload.as_bytes().to_vec());
         command.separate_errors = true;
-        command.time_limit = Some(limit);
+        command.time_limit = Some(spec.limit());
         command.grace = GRACE;
         command.output = OutputLimits { head: MOST, tail: 0, sink: 0, total: MOST as u64 };
         if let Some(prepare) = &self.prepare {
-            prepare(&mut command);
+            prepare(spec, &mut command);
         }
         command
     }

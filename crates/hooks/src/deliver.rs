@@ -98,7 +98,8 @@ impl Delivery {
             let now = *state.borrow_and_update();
             endpoint.hurry.notify_one();
             let over = |state: &State| match (now, *state) {
-                (_, State::Empty) => true,
+                // Something may have come in the moment in which it was found empty.
+                (_, State::Empty) => !matches!(endpoint.queue.next(), Ok(Some(_))),
                 (State::Failing(before), State::Failing(after)) => after > before,
                 (_, State::Failing(_)) => true,
                 (_, State::Busy) => false,

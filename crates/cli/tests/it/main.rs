@@ -10,6 +10,7 @@ mod hooks;
 mod hostile;
 mod interrupt;
 mod loop_behaviour;
+mod observers;
 mod permissions;
 mod prefix;
 mod repl;

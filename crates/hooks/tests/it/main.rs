@@ -114,7 +114,7 @@ async fn whoever_prepares_a_command_has_the_last_word() {
     let other = folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     let place = other.clone();
-    let prepare: ostler_hooks::Prepare = Arc::new(move |command| {
+    let prepare: ostler_hooks::Prepare = Arc::new(move |_, command| {
         command.cwd = place.clone();
         command.env.push(("MARK".into(), "set".into()));
     });
