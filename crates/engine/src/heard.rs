@@ -78,17 +78,12 @@ impl Scheduler {
             }
             Stand::Block => self.refuse(index, Verdict::denied(&why), &why),
             Stand::Ask | Stand::Pass => {
-                match outcome.rewritten(&call.input) {
-                    Some(input) => {
-                        if !self.rewritten(index, input) {
-                            return;
-                        }
-                    }
-                    None => {
-                        if let Some((_, why)) = &mut call.decided {
-                            why.push_str(&call.hearing.record);
-                        }
-                    }
+                let rewritten = outcome.rewritten(&call.input);
+                if let Some(input) = rewritten {
+                    call.rewrite(input);
+                }
+                if !self.judged_again(index) {
+                    return;
                 }
                 if outcome.stand == Stand::Ask {
                     self.raise(index, why);
@@ -104,16 +99,11 @@ impl Scheduler {
         self.done(index, Verdict { denied: true, ..verdict });
     }
 
-    /// What will run is judged like what the model wrote. False: it will not.
-    fn rewritten(&mut self, index: usize, input: Value) -> bool {
-        let Some(call) = self.calls.get_mut(index) else { return false };
-        let shown: String = input.to_string().chars().take(MOST).collect();
-        let note = texts::HOOK_REWRITTEN.replace("{tool}", &call.name).replace("{input}", &shown);
-        call.hearing.notes.push(note);
-        call.hearing.record.push_str(&format!("; it runs as {shown}"));
-        let name = call.name.clone();
-        call.input = input.clone();
-        match self.judge(&name, &input) {
+    /// What will run is judged like what the model wrote: a hook may have changed the call, or what its names lead to.
+    /// False: it will not run.
+    fn judged_again(&mut self, index: usize) -> bool {
+        let Some(call) = self.calls.get(index) else { return false };
+        match self.judge(&call.name, &call.input) {
             Ok((access, decision)) => {
                 if let Some(call) = self.calls.get_mut(index) {
                     call.access = access;
@@ -122,8 +112,11 @@ impl Scheduler {
                 true
             }
             Err(verdict) => {
-                let why = verdict.refused.clone();
-                match why {
+                // What was decided before is void.
+                if let Some(call) = self.calls.get_mut(index) {
+                    call.decided = None;
+                }
+                match verdict.refused.clone() {
                     Some(why) => self.refuse(index, *verdict, &why),
                     None => self.done(index, *verdict),
                 }
@@ -217,6 +210,16 @@ impl Scheduler {
         let blocks = notes.map(|text| Block::Text { text: text.clone(), meta: true });
         let content: Vec<Block> = blocks.collect();
         if content.is_empty() { Vec::new() } else { vec![Message::User { content }] }
+    }
+}
+
+impl Call {
+    fn rewrite(&mut self, input: Value) {
+        let shown: String = input.to_string().chars().take(MOST).collect();
+        let note = texts::HOOK_REWRITTEN.replace("{tool}", &self.name).replace("{input}", &shown);
+        self.hearing.notes.push(note);
+        self.hearing.record.push_str(&format!("; it runs as {shown}"));
+        self.input = input;
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Setup {
     pub environment: Vec<(OsString, OsString)>,
     pub prepare: Option<Prepare>,
     pub about: About,
-    /// Where events for webhooks wait; without it webhooks that do not block are sent and forgotten.
+    /// Where events for webhooks wait; without it those that do not block are not sent, which is told.
     pub queues: Option<PathBuf>,
     pub sender: Sender,
 }

@@ -114,3 +114,24 @@ pub async fn verify_hooks(init: &Init, options: &Options) -> Vec<(HookSpec, Trie
     let _ = executor.shutdown().await;
     tried
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_are_told_how_a_session_came_about() {
+        let id = || Some("x".to_owned());
+        for (choice, empty, expected) in [
+            (SessionChoice::New, true, "startup"),
+            (SessionChoice::Named(SessionId::new("x")), true, "startup"),
+            (SessionChoice::Continue, true, "startup"),
+            (SessionChoice::Continue, false, "resume"),
+            (SessionChoice::Resume("x".into()), false, "resume"),
+            (SessionChoice::Fork(id()), false, "fork"),
+            (SessionChoice::Fork(None), false, "fork"),
+        ] {
+            assert_eq!(source(&choice, empty), expected, "{choice:?}");
+        }
+    }
+}

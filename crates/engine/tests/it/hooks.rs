@@ -135,6 +135,22 @@ async fn a_rewritten_call_is_judged_again() {
     assert!(conversation.contains("/ws/a"), "{conversation}");
 }
 
+/// A hook is a program: what the call's names lead to may be something else once it has run.
+#[tokio::test(start_paused = true)]
+async fn after_its_hooks_a_call_is_judged_by_what_is_there_then() {
+    let hooks = Arc::new(on(EventName::PreToolUse, "Write", Outcome::default()));
+    let rig = TestAgent::new()
+        .tools([FakeTool::writing("Write").moves_to("/ws/secret/key")])
+        .hooks(hooks)
+        .deny("Write(./secret/**)")
+        .answers([write("/ws/a"), says("done")])
+        .build();
+    let events = rig.turn("go").await;
+    assert_eq!(rig.timeline.began(), [] as [&str; 0]);
+    let told = lines(&events, &["finished denied"]).join("");
+    assert!(told.contains("the deny rule Write(./secret/**) covers it"), "{told}");
+}
+
 /// The place a call moves to is taken: it waits for the call that is there.
 #[tokio::test(start_paused = true)]
 async fn a_rewritten_call_runs_beside_nothing_it_conflicts_with() {
