@@ -4,11 +4,16 @@ use crate::hooks::{command, hook, last_result, program, settings, write_call};
 use crate::support::{World, processes_with, unique_sleep};
 use ostler_model_server::{Script, text};
 use serde_json::{Value, json};
+use std::net::TcpListener;
 
 /// What may go wrong with a hook: its name, the hook, and what is said of it.
 fn faults(world: &World) -> Vec<(&'static str, Value, &'static str)> {
     let interpreter = program(world, "no-interpreter", "#!/no/such/interpreter\n", 0o755);
     let plain = program(world, "plain", "#!/bin/bash\nexit 0\n", 0o644);
+    // It takes connections, as any listener does, and never says a word.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent_url = format!("http://{}/", silent.local_addr().unwrap());
+    std::mem::forget(silent);
     let hang = format!("sleep {}", unique_sleep());
     vec![
         ("crash", command("kill -SEGV $$"), "signal SEGV"),
@@ -29,6 +34,11 @@ fn faults(world: &World) -> Vec<(&'static str, Value, &'static str)> {
         ("exit 1", command("echo 'bad luck' >&2; exit 1"), "exit code 1: bad luck"),
         ("huge output", command("head -c 3000000 /dev/zero"), "it wrote more than"),
         ("another type", json!({"type": "prompt", "prompt": "ok?"}), "not available yet"),
+        (
+            "a silent host",
+            json!({"type": "http", "url": silent_url, "timeout": 0.2}),
+            "no answer within 200ms",
+        ),
         ("nobody answers", json!({"type": "http", "url": "http://127.0.0.1:9/"}), "refused"),
     ]
 }

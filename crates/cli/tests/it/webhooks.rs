@@ -245,6 +245,32 @@ fn a_later_session_delivers_what_waits() {
     assert_eq!(names(&got), [once, once].concat());
 }
 
+/// Several programs share one queue: each event arrives once, those of a session in order.
+#[test]
+fn programs_at_the_same_time_do_not_get_in_each_others_way() {
+    let script = (0..4).fold(Script::new(), |script, _| script.answer(text("hi")));
+    let world = World::new(script);
+    let receiver = Receiver::fine(Receiver::nowhere());
+    watched(&world, receiver.address);
+    let start = |_| world.command(&GO).env("S", SECRET).spawn().unwrap();
+    let children: Vec<_> = (0..4).map(start).collect();
+    for child in children {
+        assert_eq!(finish(child).code, Some(0));
+    }
+    let rest = run(&world, &["events", "deliver"]);
+    assert_eq!(rest.code, Some(0), "{}", rest.stdout);
+    let got = receiver.got();
+    let mut sessions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in &got {
+        let session = event.json()["session_id"].as_str().unwrap().to_owned();
+        sessions.entry(session).or_default().push(event.headers["x-ostler-event"].clone());
+    }
+    assert_eq!(sessions.len(), 4);
+    for names in sessions.values() {
+        assert_eq!(names, &["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]);
+    }
+}
+
 /// A receiver that fails is asked again for the same event; one that will never take it does not hold up the others.
 #[test]
 fn failures_are_repeated_in_order() {
