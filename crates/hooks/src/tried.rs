@@ -58,11 +58,14 @@ pub async fn try_hook(spec: &HookSpec, setup: &Setup) -> Tried {
 }
 
 fn words(outcome: &Outcome) -> String {
+    let furthest = outcome.reasons.iter().filter(|reason| reason.stand == outcome.stand);
+    let why: Vec<&str> = furthest.map(|reason| reason.why.as_str()).collect();
+    let why = why.join("; ");
     let mut words = match outcome.stand {
         Stand::Pass => vec!["passes".to_owned()],
-        Stand::Ask => vec![format!("asks ({})", outcome.why())],
-        Stand::Block => vec![format!("blocks ({})", outcome.why())],
-        Stand::Prevent => vec![format!("ends the turn ({})", outcome.why())],
+        Stand::Ask => vec![format!("asks ({why})")],
+        Stand::Block => vec![format!("blocks ({why})")],
+        Stand::Prevent => vec![format!("ends the turn ({why})")],
     };
     if outcome.says_yes().is_some() {
         words.push("says yes".into());
