@@ -1,5 +1,6 @@
 //! The command line. Names follow Claude Code's, so that scripts carry over.
 
+pub mod hooks;
 pub mod permissions;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -30,7 +31,7 @@ pub struct RunArgs {
     /// With stream-json: also pass the model's own events through
     #[arg(long)]
     pub include_partial_messages: bool,
-    /// Accepted for compatibility; stream-json is always complete
+    /// Show at the end what the tools did (stream-json is always complete)
     #[arg(long)]
     pub verbose: bool,
     /// The model: an alias (opus, sonnet, haiku) or a full name
@@ -126,6 +127,10 @@ pub enum Command {
     Sandbox(SandboxArgs),
     /// Check this machine: layers of the sandbox, programs, settings
     Doctor(DoctorArgs),
+    /// Who is told of what happens here: list hooks, try them out
+    Hooks(hooks::HooksArgs),
+    /// What happened in sessions, and webhooks that wait to be sent
+    Events(hooks::EventsArgs),
     /// Print a completion script for your shell
     Completions {
         /// The shell to write it for

@@ -159,6 +159,15 @@ impl Environment {
         Ok(settings)
     }
 
+    /// A call that runs longer is told of; 0 means none is.
+    pub fn slow_call(&self) -> Result<Duration, Wrong> {
+        Ok(match self.millis("OSTLER_SLOW_CALL_MS")? {
+            Some(Duration::ZERO) => Duration::from_secs(u64::from(u32::MAX)),
+            Some(limit) => limit,
+            None => ostler::Observer::SLOW,
+        })
+    }
+
     /// The first wait before a failed request is repeated.
     pub fn retry_wait(&self) -> Result<Option<Duration>, Wrong> {
         self.millis("OSTLER_RETRY_WAIT_MS")

@@ -29,7 +29,8 @@ pub fn of_turn(finished: &Finished) -> Code {
         Terminal::Completed if !finished.denials.is_empty() && finished.calls_run == 0 => {
             Code::Refused
         }
-        Terminal::Completed | Terminal::ToolDeferred => Code::Done,
+        // A hook that ended the turn did what it is for.
+        Terminal::Completed | Terminal::ToolDeferred | Terminal::HookStopped => Code::Done,
         Terminal::MaxTurns | Terminal::MaxBudget => Code::Limit,
         Terminal::AbortedStreaming | Terminal::AbortedTools => Code::Interrupted,
         Terminal::StoreFailed => Code::Store,

@@ -6,7 +6,10 @@ use crate::environment::Environment;
 use crate::exit::Wrong;
 use crate::setup::Setup;
 use ostler::config::{self, FileApprovals};
-use ostler::{Approver, ConfineOptions, Credentials, Options, SessionChoice, SessionId};
+use ostler::{
+    Action, Approver, ConfineOptions, Credentials, HookSpec, Options, Secret, SessionChoice,
+    SessionId,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,6 +58,8 @@ pub fn options(
     }
     options.environment = environment.for_commands(&loaded.env);
     options.sandbox = sandbox(&loaded.sandbox, &args.sandbox);
+    options.hooks.specs = hooks(&loaded.hooks, environment)?;
+    options.hooks.project = Some(places.project.clone());
     options.proxies = environment.proxies();
     options.ca_file = environment.ca_file()?;
     options.deadlines = environment.deadlines()?;
@@ -78,6 +83,23 @@ pub fn sandbox(settings: &config::Sandbox, flags: &SandboxFlags) -> ConfineOptio
         allow_read: settings.allow_read.clone(),
         deny_read: settings.deny_read.clone(),
     }
+}
+
+/// Hooks with the secrets that they name.
+pub fn hooks(specs: &[HookSpec], environment: &Environment) -> Result<Vec<HookSpec>, Wrong> {
+    let mut specs = specs.to_vec();
+    for spec in &mut specs {
+        let place = spec.source.to_string();
+        if let Action::Http { secret, secret_env: Some(name), .. } = &mut spec.action {
+            let missing = || {
+                Wrong::Config(format!(
+                    "the hook at {place} signs with the variable {name}, which is not set. Set it, or remove the hook"
+                ))
+            };
+            *secret = Some(Secret::new(environment.text(name).ok_or_else(missing)?));
+        }
+    }
+    Ok(specs)
 }
 
 fn session(args: &RunArgs) -> Result<SessionChoice, Wrong> {

@@ -13,7 +13,9 @@ use crate::trust::{self, Accepted, Untrusted};
 use crate::{
     Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json, starts,
 };
+use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, Tier};
+use ostler_core::text::counted;
 use std::path::{Path, PathBuf};
 
 /// What is in force.
@@ -27,6 +29,10 @@ pub struct Loaded {
     pub own_env: Vec<(String, String)>,
     pub model: Option<String>,
     pub sandbox: Sandbox,
+    /// In the order in which they are asked.
+    pub hooks: Vec<HookSpec>,
+    /// Hooks of files that are not trusted: not in force.
+    pub ignored_hooks: Vec<HookSpec>,
     /// Things the user should know at every start, one line each.
     pub notices: Vec<String>,
     /// Mistakes in files that change nothing that matters, one line each.
@@ -40,13 +46,21 @@ pub struct Loaded {
 /// On a file that is there and cannot be read or understood: nothing starts with half of its rules.
 pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
     let places = &places.resolved()?;
-    let mut layers = Layers { places, check, loaded: Loaded::default(), read: Vec::new() };
+    let mut layers = Layers {
+        places,
+        check,
+        loaded: Loaded::default(),
+        read: Vec::new(),
+        no_hooks: Vec::new(),
+        managed_hooks_only: false,
+    };
     layers.user()?;
     layers.project()?;
     if let Some(argument) = &places.settings_arg {
         layers.argument(argument)?;
     }
     layers.managed()?;
+    layers.switch_hooks_off();
     Ok(layers.loaded)
 }
 
@@ -56,6 +70,9 @@ struct Layers<'a> {
     loaded: Loaded,
     /// Files of the user that were read, resolved: none is read twice.
     read: Vec<PathBuf>,
+    /// Who wants no hooks.
+    no_hooks: Vec<Tier>,
+    managed_hooks_only: bool,
 }
 
 impl Layers<'_> {
@@ -172,8 +189,32 @@ impl Layers<'_> {
         Ok(())
     }
 
+    /// Managed hooks only end by managed files; a project switches off its own and nobody else's.
+    fn switch_hooks_off(&mut self) {
+        let (off, managed_only) = (&self.no_hooks, self.managed_hooks_only);
+        let is_projects = |tier: Tier| matches!(tier, Tier::Project | Tier::Local);
+        let stays = |hook: &HookSpec| {
+            let tier = hook.source.tier;
+            let ends = |by: &Tier| match by {
+                Tier::Managed => true,
+                by if is_projects(*by) => is_projects(tier),
+                _ => tier != Tier::Managed,
+            };
+            !off.iter().any(ends) && (!managed_only || tier == Tier::Managed)
+        };
+        let before = self.loaded.hooks.len();
+        self.loaded.hooks.retain(stays);
+        let gone = before - self.loaded.hooks.len();
+        if gone > 0 {
+            let hooks = counted(gone as u64, "hook");
+            let by = if managed_only { "allowManagedHooksOnly" } else { "disableAllHooks" };
+            self.loaded.notices.push(format!("{hooks} switched off by {by}"));
+        }
+    }
+
     fn tighten(&mut self, settings: Settings) {
         self.loaded.ignored.extend(settings.policy.allow.iter().cloned());
+        self.loaded.ignored_hooks.extend(settings.hooks);
         if let Some(mode) = settings.mode.filter(|mode| tightens(*mode, self.loaded.mode)) {
             self.loaded.mode = Some(mode);
         }
@@ -189,7 +230,10 @@ impl Layers<'_> {
     }
 
     fn add(&mut self, settings: Settings, file: &Path) {
+        self.no_hooks.extend(settings.no_hooks);
+        self.managed_hooks_only |= settings.managed_hooks_only;
         let loaded = &mut self.loaded;
+        loaded.hooks.extend(settings.hooks);
         loaded.notices.extend(starts::not_run(file, &settings.not_run));
         loaded.policy.add(settings.policy);
         loaded.sandbox.add(settings.sandbox);

@@ -7,6 +7,7 @@ mod built_in;
 mod error;
 mod files;
 mod first;
+mod hooks_json;
 pub mod layers;
 mod located;
 pub mod permissions_yaml;

@@ -4,7 +4,8 @@ use crate::error::{is_plain, one_line};
 use crate::located::{Document, Located};
 use crate::sandbox::{self, Sandbox};
 use crate::settings_keys::{STARTS, UNUSED};
-use crate::{ConfigError, starts};
+use crate::{ConfigError, hooks_json, starts};
+use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier};
 use std::path::{Path, PathBuf};
 
@@ -17,11 +18,15 @@ pub struct Settings {
     pub model: Option<String>,
     pub no_bypass: bool,
     pub sandbox: Sandbox,
+    pub hooks: Vec<HookSpec>,
+    /// Who says that hooks are not to run.
+    pub no_hooks: Option<Tier>,
+    pub managed_hooks_only: bool,
     /// It would start programs: hooks, MCP servers, plugins, helpers.
     pub executable: bool,
     /// The same in words, one each: "has a hook on Stop: make lint".
     pub starts: Vec<String>,
-    /// What of it would run: "hooks".
+    /// What of it does not run yet: "plugins".
     pub not_run: Vec<String>,
     /// The program that `apiKeyHelper` names.
     pub key_helper: Option<String>,
@@ -37,11 +42,14 @@ impl Settings {
                 self.starts.push(line);
             }
         }
-        if !self.not_run.iter().any(|known| known == runs) {
+        if !runs.is_empty() && !self.not_run.iter().any(|known| known == runs) {
             self.not_run.push(runs.to_owned());
         }
     }
 }
+
+/// Keys that are read one by one.
+const USED: [&str; 3] = ["model", "disableAllHooks", "allowManagedHooksOnly"];
 
 /// Rules, folders or variables in one list.
 const MOST: usize = 2000;
@@ -81,13 +89,18 @@ impl Reading<'_> {
             "permissions" => return self.permissions(value),
             "env" => return self.env(value),
             "sandbox" => return self.sandbox(value),
+            "hooks" => self.hooks(value)?,
+            "disableAllHooks" if value.is_set() => self.settings.no_hooks = Some(self.tier),
+            "allowManagedHooksOnly" if self.tier == Tier::Managed => {
+                self.settings.managed_hooks_only = value.is_set();
+            }
             "model" if value.is_null() => {}
             "model" => self.settings.model = Some(value.text("model")?),
             "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),
             _ => {}
         }
         // Someone relies on these: better said than passed over.
-        if matches!(key, "allowManagedHooksOnly" | "allowManagedPermissionRulesOnly") {
+        if key == "allowManagedPermissionRulesOnly" {
             if value.is_set() {
                 self.warn(value.line(), format!("{key} is not honoured yet"));
             }
@@ -97,8 +110,17 @@ impl Reading<'_> {
             if value.is_set() {
                 self.settings.starts(key, what, runs, value);
             }
-        } else if key != "model" && !UNUSED.contains(&key) {
+        } else if !USED.contains(&key) && !UNUSED.contains(&key) {
             self.warn(value.line(), format!("\"{key}\" is not known, ignored"));
+        }
+        Ok(())
+    }
+
+    fn hooks(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        let read = hooks_json::parse(value, self.file, self.tier)?;
+        self.settings.hooks = read.hooks;
+        for (line, what) in read.warnings {
+            self.warn(line, what);
         }
         Ok(())
     }

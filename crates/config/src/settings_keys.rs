@@ -1,8 +1,8 @@
 //! Keys of a settings file that are known by name only.
 
-/// Keys whose value leads to programs being started, what to call that, and what would run.
+/// Keys whose value leads to programs being started, what to call that, and what would run but does not yet.
 pub(crate) const STARTS: &[(&str, &str, &str)] = &[
-    ("hooks", "has hooks", "hooks"),
+    ("hooks", "has hooks", ""),
     ("mcpServers", "starts MCP servers", "MCP servers"),
     ("enableAllProjectMcpServers", "starts MCP servers", "MCP servers"),
     ("enabledMcpjsonServers", "starts MCP servers", "MCP servers"),
@@ -35,7 +35,6 @@ pub(crate) const UNUSED: &[&str] = &[
     "cleanupPeriodDays",
     "companyAnnouncements",
     "deniedMcpServers",
-    "disableAllHooks",
     "disabledMcpjsonServers",
     "effortLevel",
     "fallbackModel",

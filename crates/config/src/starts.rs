@@ -96,11 +96,7 @@ pub(crate) fn not_run(file: &Path, names: &[String]) -> Option<String> {
         front => format!("{} and {last}", front.join(", ")),
     };
     let verb = if front.is_empty() && !last.ends_with('s') { "is" } else { "are" };
-    let so = match names.iter().any(|name| name == "hooks") {
-        true => ", so nothing here stops or starts a call",
-        false => "",
-    };
-    Some(one_line(&format!("{}: {all} {verb} not run yet{so}", file.display())))
+    Some(one_line(&format!("{}: {all} {verb} not run yet", file.display())))
 }
 
 #[cfg(test)]

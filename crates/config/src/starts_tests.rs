@@ -57,9 +57,8 @@ fn what_is_named_is_bounded() {
 /// Each file whose owner may rely on it says so at each start; one that is not trusted has said that it is ignored.
 #[test]
 fn whatever_is_not_run_is_told_once_per_file() {
-    let hooks = r#"{"hooks": {"PreToolUse": [{"hooks": [{"command": "guard"}]}], "Stop": [{"hooks": [{"command": "x"}]}]}}"#;
     let mut ground = Ground::new();
-    ground.write("home/.claude/settings.json", hooks);
+    ground.write("home/.claude/settings.json", r#"{"fileSuggestion": {"command": "f"}}"#);
     ground.write("home/.ostler/settings.json", r#"{"apiKeyHelper": "k"}"#);
     ground.write(
         "etc/managed-settings.json",
@@ -68,10 +67,7 @@ fn whatever_is_not_run_is_told_once_per_file() {
     ground.places.settings_arg = Some(r#"{"mcpServers": {"a": {"command": "b"}}}"#.into());
     let told = |file: &str, what: &str| format!("{}: {what}", ground.path(file).display());
     let wanted = [
-        told(
-            "home/.claude/settings.json",
-            "hooks are not run yet, so nothing here stops or starts a call",
-        ),
+        told("home/.claude/settings.json", "fileSuggestion is not run yet"),
         told("home/.ostler/settings.json", "apiKeyHelper is not run yet"),
         "--settings: MCP servers are not run yet".to_owned(),
         told("etc/managed-settings.json", "plugins and statusLine are not run yet"),

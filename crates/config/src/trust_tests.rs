@@ -81,10 +81,7 @@ fn with_trust_it_still_leads_nothing_elsewhere() {
     let file = ground.path("ws/.claude/settings.json");
     assert_eq!(
         loaded.notices,
-        [format!(
-            "{}: hooks, statusLine, MCP servers and plugins are not run yet, so nothing here stops or starts a call",
-            file.display()
-        )]
+        [format!("{}: statusLine, MCP servers and plugins are not run yet", file.display())]
     );
     assert_eq!(loaded.mode, Some(Mode::BypassPermissions));
     assert_eq!(loaded.env, [("HARMLESS".to_owned(), "1".to_owned())]);

@@ -13,6 +13,7 @@
 pub mod answer;
 pub mod bound;
 pub mod event;
+pub mod hook;
 pub mod ids;
 pub mod ledger;
 pub mod message;

@@ -1,6 +1,7 @@
 //! Everything one agent is made of: the ports and the numbers.
 
 use crate::gate::Gate;
+use crate::hooks::HookDesk;
 use crate::journal::Journal;
 use crate::toolbox::Toolbox;
 use ostler_core::ids::ModelId;
@@ -18,6 +19,7 @@ pub struct Agent {
     pub system: Arc<[String]>,
     pub tools: Toolbox,
     pub gate: Gate,
+    pub hooks: HookDesk,
     pub journal: Journal,
     /// Shared by everything that spends for this agent.
     pub budget: Arc<Mutex<Budget>>,

@@ -5,6 +5,7 @@ use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
 use futures_util::FutureExt;
 use ostler_core::bound::bound;
+use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::ids::CallId;
 use ostler_core::permission::{Access, Decision, Verdict as Ruled};
 use ostler_core::ports::{Question, Reply, StoreError, Tool, ToolContext};
@@ -24,6 +25,10 @@ pub(crate) struct Job {
     pub(crate) asks: Option<Asks>,
     /// Decided without a person; to be on record before the call begins.
     pub(crate) decided: Option<(Recorded, String)>,
+    /// A hook wants a person to look: no rule answers for that.
+    pub(crate) raised: bool,
+    /// What hooks said, for the record of the decision.
+    pub(crate) record: String,
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) progress: Arc<CallProgress>,
     /// Set when the tool itself begins.
@@ -136,32 +141,87 @@ async fn ask(
     }
     // The question before this one may have settled it.
     let now = agent.gate.judge(&job.name, &job.input, &job.access);
-    let reply = if now.verdict == Ruled::Allow {
-        Reply::YesForSession
+    let said = if now.verdict == Ruled::Allow && !job.raised {
+        Ok("the user said yes for this session".to_owned())
     } else {
-        let why = decision.why();
-        signals.send(Signal::Asked(index, why.clone()));
-        let Decision { reasons, offer, .. } = decision;
-        let (call, tool) = (job.id.clone(), job.name.clone());
-        let (input, access) = (job.input.clone(), job.access.clone());
-        agent.gate.ask(Question { call, tool, input, access, why, reasons, offer }).await
-    };
-    let said = match reply {
-        Reply::Yes => Ok("the user said yes"),
-        Reply::YesForSession => Ok("the user said yes for this session"),
-        Reply::YesForProject => Ok("the user said yes for this project"),
-        Reply::No(why) => Err(why),
+        match hear(agent, job, &decision, signals).await {
+            Some(said) => said,
+            None => ask_person(agent, job, decision, index, signals).await,
+        }
     };
     let said = said.and_then(|yes| match is_still_the_same(job) {
         true => Ok(yes),
         false => Err("what it touches changed while the question was open".to_owned()),
     });
     let (verdict, why, denied) = match said {
-        Ok(yes) => (Recorded::Allow, yes.to_owned(), None),
-        Err(why) => (Recorded::Deny, why.clone(), Some(Verdict::denied(&why))),
+        Ok(yes) => (Recorded::Allow, yes + &job.record, None),
+        Err(why) => (Recorded::Deny, why.clone() + &job.record, Some(Verdict::denied(&why))),
     };
     agent.journal.write(Entry::Decided { call: job.id.clone(), verdict, why })?;
     Ok(denied)
+}
+
+async fn ask_person(
+    agent: &Agent,
+    job: &Job,
+    decision: Decision,
+    index: usize,
+    signals: &Signals,
+) -> Result<String, String> {
+    let why = decision.why();
+    signals.send(Signal::Asked(index, why.clone()));
+    tell_of_question(agent, &job.name);
+    let Decision { reasons, offer, .. } = decision;
+    let (call, tool) = (job.id.clone(), job.name.clone());
+    let (input, access) = (job.input.clone(), job.access.clone());
+    let question = Question { call, tool, input, access, why, reasons, offer };
+    match agent.gate.ask(question).await {
+        Reply::Yes => Ok("the user said yes".into()),
+        Reply::YesForSession => Ok("the user said yes for this session".into()),
+        Reply::YesForProject => Ok("the user said yes for this project".into()),
+        Reply::No(why) => Err(why),
+    }
+}
+
+/// A hook may answer in the person's place. None: the person is asked.
+async fn hear(
+    agent: &Agent,
+    job: &Job,
+    decision: &Decision,
+    signals: &Signals,
+) -> Option<Result<String, String>> {
+    if !agent.hooks.listens(EventName::PermissionRequest, Some(&job.name)) {
+        return None;
+    }
+    let event = HookEvent::PermissionRequest {
+        tool_name: job.name.clone(),
+        tool_input: job.input.clone(),
+        tool_use_id: job.id.to_string(),
+        permission_suggestions: decision.offer.clone(),
+    };
+    let heard = agent.hooks.fire(event).await;
+    for notice in &heard.notices {
+        signals.send(Signal::Notice(notice.clone()));
+    }
+    match heard.says_yes() {
+        Some(hook) => Some(Ok(format!("the hook {hook} said yes"))),
+        None if heard.stand >= Stand::Block => Some(Err(heard.why())),
+        None => None,
+    }
+}
+
+/// Somebody may want to be called to the screen. Nothing waits for that.
+fn tell_of_question(agent: &Agent, tool: &str) {
+    const TYPE: &str = "permission_prompt";
+    if !agent.hooks.listens(EventName::Notification, Some(TYPE)) {
+        return;
+    }
+    let event = HookEvent::Notification {
+        message: format!("Ostler needs your permission to use {tool}"),
+        title: None,
+        notification_type: TYPE.to_owned(),
+    };
+    agent.hooks.fire_aside(event);
 }
 
 /// A yes was given to what was shown: the same files behind the same names, and the same content in what is run.

@@ -11,6 +11,8 @@ mod agent;
 mod budget;
 mod call;
 mod gate;
+mod heard;
+mod hooks;
 mod journal;
 mod run;
 mod sample;
@@ -24,6 +26,7 @@ mod turn_stream;
 
 pub use agent::{Agent, ModelChoice, Settings};
 pub use gate::Gate;
+pub use hooks::HookDesk;
 pub use journal::Journal;
 pub use run::run;
 pub use toolbox::Toolbox;

@@ -10,7 +10,7 @@ use ostler_core::message::Message;
 use ostler_core::model::{Request, StopReason};
 use ostler_core::ports::StoreError;
 use ostler_core::session::Entry;
-use ostler_core::turn::{Advance, Fact, Outcome, State, Step, StopVerdict, advance, next};
+use ostler_core::turn::{Advance, Fact, Outcome, State, Step, advance, next};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +38,8 @@ pub(crate) struct Turn {
     /// The answer is in the log, so its results may follow.
     pub(crate) recording: bool,
     pub(crate) unrecorded: Vec<usize>,
+    /// A hook kept the turn going.
+    pub(crate) stop_hook_active: bool,
 }
 
 impl Turn {
@@ -52,6 +54,7 @@ impl Turn {
             sealing: None,
             recording: false,
             unrecorded: Vec::new(),
+            stop_hook_active: false,
         }
     }
 
@@ -62,6 +65,11 @@ impl Turn {
         let (mut view, turns) = journal.conversation();
         let session = journal.log().id().clone();
         self.out.emit(Event::TurnStarted { session, turn: turns + 1 }).await;
+        let prompt = match self.hear_prompt(prompt, &view).await {
+            Ok(prompt) => prompt,
+            Err(Ok(over)) => return over,
+            Err(Err(error)) => return self.store_failed(State::start(view), &error).await,
+        };
         view.push(prompt.clone());
         let at = journal.clock().now();
         let written = match journal.write(Entry::Prompt { message: prompt, at }) {
@@ -82,6 +90,7 @@ impl Turn {
         loop {
             let step = next(&state);
             if let Step::Finish(terminal) = step {
+                self.stop_failed(terminal).await;
                 let finished = self.tally.finished(terminal, &state);
                 return self.out.emit(Event::Finished(finished)).await;
             }
@@ -115,8 +124,7 @@ impl Turn {
             // Both come with the context pipeline; until then there is nothing to shrink.
             Step::Collapse => Outcome::Collapsed(None),
             Step::Compact => Outcome::Compacted(None),
-            // Without hooks nobody objects.
-            _ => Outcome::StopHooks(StopVerdict::Pass),
+            _ => self.stop_hooks().await,
         }
     }
 

@@ -2,8 +2,10 @@
 
 use crate::agent::Agent;
 use crate::call::{self, Asks, Job, Verdict};
+use crate::heard::{Ended, Hearing};
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
+use ostler_core::hook::EventName;
 use ostler_core::ids::CallId;
 use ostler_core::message::Block;
 use ostler_core::permission::{Access, Decision, Verdict as Ruled};
@@ -18,42 +20,52 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 pub(crate) struct Scheduler {
-    agent: Arc<Agent>,
-    calls: Vec<Call>,
-    running: JoinSet<(usize, Verdict)>,
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) running: JoinSet<(usize, Ended)>,
     signals: Arc<Signals>,
     /// Done, and not yet told.
     ready: VecDeque<usize>,
     /// Goes when the newest question is answered.
     last_question: Option<oneshot::Receiver<()>>,
     sealed: bool,
+    /// What hooks want the person to know, not yet told.
+    pub(crate) notices: VecDeque<String>,
+    /// Why a hook ended the turn: nothing more is started.
+    pub(crate) ended_by: Option<String>,
 }
 
 pub(crate) struct Call {
     pub(crate) id: CallId,
     pub(crate) name: String,
     pub(crate) input: Value,
-    access: Access,
+    pub(crate) access: Access,
     /// Why a person must say yes first, and what else the question says.
-    asks: Option<Decision>,
+    pub(crate) asks: Option<Decision>,
     /// What was decided without a person, until it is on record.
-    decided: Option<(Recorded, String)>,
-    state: CallState,
+    pub(crate) decided: Option<(Recorded, String)>,
+    pub(crate) hearing: Hearing,
+    pub(crate) state: CallState,
+    /// When the tool itself began; empty while the call still waits for an answer or for the disk.
+    began: Arc<OnceLock<Instant>>,
 }
 
-enum CallState {
+pub(crate) enum CallState {
     Waiting,
-    /// `began` is empty while the call still waits for an answer or for the disk.
+    /// Hooks that listen before the call are being asked.
+    Hearing,
     Running {
-        began: Arc<OnceLock<Instant>>,
         tail: Arc<Mutex<String>>,
     },
+    /// It ran, and hooks are being told.
+    Telling(Box<Verdict>),
     Done(Box<Verdict>),
 }
 
 pub(crate) enum Happened {
     Signal(Signal),
     Finished(usize),
+    Notice(String),
 }
 
 /// How far a call is, as far as starting others depends on it.
@@ -67,14 +79,18 @@ pub(crate) enum Stage {
 /// What the rule of starting knows of a call.
 pub(crate) struct Slot<'a> {
     pub(crate) access: &'a Access,
+    /// It does not run while its answer may be thrown away: somebody must say yes, or hooks are told of it.
     pub(crate) asks: bool,
+    /// Hooks have not said yet what it will be.
+    pub(crate) unheard: bool,
     pub(crate) stage: Stage,
 }
 
 /// Which waiting calls may start, at most `room` of them: pure, so that every order can be tested.
 ///
 /// Until the answer is sealed it may still be thrown away, so only calls that change nothing may run, and none that
-/// would ask. A call waits for every earlier one it conflicts with.
+/// would ask. A call waits for every earlier one it conflicts with, and for the hooks of all earlier ones, which may
+/// make others of them. Hooks of several calls may be asked at once.
 pub(crate) fn startable(slots: &[Slot<'_>], sealed: bool, room: usize) -> Vec<usize> {
     let mut start = Vec::new();
     for (i, slot) in slots.iter().enumerate() {
@@ -85,7 +101,8 @@ pub(crate) fn startable(slots: &[Slot<'_>], sealed: bool, room: usize) -> Vec<us
         let earlier = slots.get(..i).unwrap_or_default();
         let free =
             || earlier.iter().all(|e| e.stage == Stage::Done || !e.access.conflicts(slot.access));
-        if slot.stage == Stage::Waiting && (sealed || early) && free() {
+        let known = || slot.unheard || !earlier.iter().any(|e| e.unheard);
+        if slot.stage == Stage::Waiting && (sealed || early) && known() && free() {
             start.push(i);
         }
     }
@@ -102,6 +119,8 @@ impl Scheduler {
             ready: VecDeque::new(),
             last_question: None,
             sealed: false,
+            notices: VecDeque::new(),
+            ended_by: None,
         }
     }
 
@@ -110,12 +129,12 @@ impl Scheduler {
         let judged = self.judge(&name, &input);
         match judged {
             Ok((access, decision)) => {
-                let (asks, decided) = match decision.verdict {
-                    Ruled::Allow => (None, Some((Recorded::Allow, decision.why()))),
-                    _ => (Some(decision), None),
-                };
-                let state = CallState::Waiting;
-                self.calls.push(Call { id, name, input, access, asks, decided, state });
+                let late = self.agent.hooks.hears_of(&name);
+                let unheard = late && self.agent.hooks.listens(EventName::PreToolUse, Some(&name));
+                let mut call = Call::new(id, name, input, access, CallState::Waiting);
+                call.hearing = Hearing { unheard, late, ..Hearing::default() };
+                call.set_decision(decision);
+                self.calls.push(call);
                 self.start_what_can();
             }
             Err(verdict) => self.answered(id, name, input, *verdict),
@@ -130,11 +149,15 @@ impl Scheduler {
     fn answered(&mut self, id: CallId, name: String, input: Value, verdict: Verdict) {
         self.ready.push_back(self.calls.len());
         let decided = verdict.refused.clone().map(|why| (Recorded::Deny, why));
-        let (access, state) = (Access::nothing(), CallState::Done(Box::new(verdict)));
-        self.calls.push(Call { id, name, input, access, asks: None, decided, state });
+        let state = CallState::Done(Box::new(verdict));
+        self.calls.push(Call { decided, ..Call::new(id, name, input, Access::nothing(), state) });
     }
 
-    fn judge(&self, name: &str, input: &Value) -> Result<(Access, Decision), Box<Verdict>> {
+    pub(crate) fn judge(
+        &self,
+        name: &str,
+        input: &Value,
+    ) -> Result<(Access, Decision), Box<Verdict>> {
         let Some(tool) = self.agent.tools.get(name) else {
             let known: Vec<_> = self.agent.tools.names().collect();
             let text =
@@ -178,7 +201,7 @@ impl Scheduler {
 
     /// Something may still happen by itself.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || !self.running.is_empty()
+        !self.ready.is_empty() || !self.notices.is_empty() || !self.running.is_empty()
     }
 
     pub(crate) fn call(&self, index: usize) -> Option<&Call> {
@@ -202,8 +225,8 @@ impl Scheduler {
                 biased;
                 signal = self.signals.next() => return Happened::Signal(signal),
                 joined = self.running.join_next() => match joined {
-                    Some(Ok((index, verdict))) => {
-                        self.done(index, verdict);
+                    Some(Ok((index, ended))) => {
+                        self.ended(index, ended);
                         self.start_what_can();
                     }
                     // Panics are caught inside; only an aborted task ends like this.
@@ -217,10 +240,11 @@ impl Scheduler {
     /// What has happened and was not told yet. What a call said comes before the news that it is done.
     pub(crate) fn untold(&mut self) -> Option<Happened> {
         let signal = self.signals.take().map(Happened::Signal);
-        signal.or_else(|| self.ready.pop_front().map(Happened::Finished))
+        let notice = || self.notices.pop_front().map(Happened::Notice);
+        signal.or_else(notice).or_else(|| self.ready.pop_front().map(Happened::Finished))
     }
 
-    fn done(&mut self, index: usize, verdict: Verdict) {
+    pub(crate) fn done(&mut self, index: usize, verdict: Verdict) {
         if let Some(call) = self.calls.get_mut(index) {
             call.state = CallState::Done(Box::new(verdict));
             self.ready.push_back(index);
@@ -232,21 +256,36 @@ impl Scheduler {
         self.running.abort_all();
         while let Some(joined) = self.running.join_next().await {
             // It was over before it could be stopped: what it gave back counts.
-            if let Ok((index, verdict)) = joined {
-                self.done(index, verdict);
+            match joined {
+                Ok((index, Ended::Ran(verdict))) => self.done(index, *verdict),
+                Ok((index, ended @ Ended::Told(_))) => self.ended(index, ended),
+                Ok((_, Ended::Heard(_))) | Err(_) => {}
             }
         }
         for index in 0..self.calls.len() {
-            let verdict = match self.calls.get(index).map(|call| &call.state) {
-                None | Some(CallState::Done(_)) => continue,
-                Some(CallState::Running { began, tail }) => {
-                    began.get().map(|since| stopped_verdict(*since, tail))
+            let Some(call) = self.calls.get_mut(index) else { continue };
+            let verdict = match std::mem::replace(&mut call.state, CallState::Waiting) {
+                done @ CallState::Done(_) => {
+                    call.state = done;
+                    continue;
                 }
-                Some(CallState::Waiting) => None,
+                CallState::Telling(verdict) => Some(*verdict),
+                CallState::Running { tail } => {
+                    call.began.get().map(|since| stopped_verdict(*since, &tail))
+                }
+                CallState::Waiting | CallState::Hearing => None,
             };
-            let not_started = || Verdict::not_run(ToolOutput::error(texts::NOT_STARTED));
-            self.done(index, verdict.unwrap_or_else(not_started));
+            let verdict = verdict.unwrap_or_else(|| self.not_started());
+            self.done(index, verdict);
         }
+    }
+
+    fn not_started(&self) -> Verdict {
+        let text = match &self.ended_by {
+            Some(why) => texts::HOOK_ENDED.replace("{why}", why),
+            None => texts::NOT_STARTED.to_owned(),
+        };
+        Verdict::not_run(ToolOutput::error(text))
     }
 
     /// The results so far in call order.
@@ -256,13 +295,16 @@ impl Scheduler {
 
     fn start_what_can(&mut self) {
         let settings = &self.agent.settings;
-        if settings.after_the_answer && !self.sealed {
+        if (settings.after_the_answer && !self.sealed) || self.ended_by.is_some() {
             return;
         }
         let room = settings.max_parallel_calls.max(1).saturating_sub(self.running.len());
         let slots: Vec<_> = self.calls.iter().map(Call::slot).collect();
         for index in startable(&slots, self.sealed, room) {
-            self.start(index);
+            match self.calls.get(index) {
+                Some(call) if call.hearing.unheard => self.start_hearing(index),
+                _ => self.start(index),
+            }
         }
     }
 
@@ -271,7 +313,6 @@ impl Scheduler {
         let Some(tool) = self.agent.tools.get(&call.name) else { return };
         let tail = Arc::new(Mutex::new(String::new()));
         let progress = CallProgress { index, signals: self.signals.clone(), last: tail.clone() };
-        let began = Arc::new(OnceLock::new());
         let asks = call.asks.clone().map(|decision| {
             let (answered, next) = oneshot::channel();
             Asks { decision, before: self.last_question.replace(next), answered }
@@ -285,13 +326,18 @@ impl Scheduler {
             access: call.access.clone(),
             asks,
             decided,
+            raised: call.hearing.raised,
+            record: call.hearing.record.clone(),
             tool: tool.clone(),
             progress: Arc::new(progress),
-            began: began.clone(),
+            began: call.began.clone(),
         };
-        call.state = CallState::Running { began, tail };
+        call.state = CallState::Running { tail };
         let (agent, signals) = (self.agent.clone(), self.signals.clone());
-        self.running.spawn(async move { (index, call::perform(agent, job, index, signals).await) });
+        self.running.spawn(async move {
+            let verdict = call::perform(agent, job, index, signals).await;
+            (index, Ended::Ran(Box::new(verdict)))
+        });
     }
 }
 
@@ -304,13 +350,45 @@ fn stopped_verdict(since: Instant, tail: &Mutex<String>) -> Verdict {
 }
 
 impl Call {
+    fn new(id: CallId, name: String, input: Value, access: Access, state: CallState) -> Self {
+        Call {
+            id,
+            name,
+            input,
+            access,
+            asks: None,
+            decided: None,
+            hearing: Hearing::default(),
+            state,
+            began: Arc::default(),
+        }
+    }
+
+    /// Allowed, or to be asked about.
+    pub(crate) fn set_decision(&mut self, decision: Decision) {
+        (self.asks, self.decided) = match decision.verdict {
+            Ruled::Allow => {
+                let why = format!("{}{}", decision.why(), self.hearing.record);
+                (None, Some((Recorded::Allow, why)))
+            }
+            _ => (Some(decision), None),
+        };
+    }
+
+    pub(crate) fn ran_for(&self) -> Option<std::time::Duration> {
+        self.began.get().map(|since| since.elapsed())
+    }
+
     fn slot(&self) -> Slot<'_> {
         let stage = match self.state {
             CallState::Waiting => Stage::Waiting,
-            CallState::Running { .. } => Stage::Running,
+            CallState::Hearing | CallState::Running { .. } | CallState::Telling(_) => {
+                Stage::Running
+            }
             CallState::Done(_) => Stage::Done,
         };
-        Slot { access: &self.access, asks: self.asks.is_some(), stage }
+        let asks = self.asks.is_some() || self.hearing.late;
+        Slot { access: &self.access, asks, unheard: self.hearing.unheard, stage }
     }
 
     pub(crate) fn verdict(&self) -> Option<&Verdict> {

@@ -51,6 +51,7 @@ impl Accesses {
         let slot = |(kind, stage): &(Kind, Stage)| Slot {
             access: &self.0[*kind as usize].1,
             asks: *kind == Asking,
+            unheard: false,
             stage: *stage,
         };
         startable(&calls.iter().map(slot).collect::<Vec<_>>(), sealed, room)
@@ -261,4 +262,33 @@ fn room_is_kept_and_given_to_the_earliest() {
     assert_eq!(starts("read read read", true, 2), [0, 1]);
     assert_eq!(starts("read read", true, 0), [] as [usize; 0]);
     assert_eq!(starts(">unknown read fetch", true, 1), [] as [usize; 0]);
+}
+
+/// Readers of different files; `?` marks one whose hooks were not asked, `>?` one whose hooks are being asked.
+fn starts_with_hooks(calls: &str, sealed: bool) -> Vec<usize> {
+    let access = |n: usize| Access::reading(PathScope::File(format!("/{n}").into()));
+    let accesses: Vec<_> = (0..9).map(access).collect();
+    let slot = |(n, word): (usize, &str)| Slot {
+        access: &accesses[n],
+        asks: word.ends_with('?'),
+        unheard: word.ends_with('?'),
+        stage: match word.as_bytes()[0] {
+            b'>' => Stage::Running,
+            b'.' => Stage::Done,
+            _ => Stage::Waiting,
+        },
+    };
+    let slots: Vec<_> = calls.split_whitespace().enumerate().map(slot).collect();
+    startable(&slots, sealed, 9)
+}
+
+/// What a hook makes of a call is not known before it has spoken: later calls do not run, but their hooks may be asked.
+#[test]
+fn nothing_runs_before_the_hooks_of_earlier_calls_have_spoken() {
+    assert_eq!(starts_with_hooks("? r ?", true), [0, 2]);
+    assert_eq!(starts_with_hooks(">? r >?", true), [] as [usize; 0]);
+    assert_eq!(starts_with_hooks("r ? r", true), [0, 1]);
+    assert_eq!(starts_with_hooks("r ? r", false), [0]);
+    assert_eq!(starts_with_hooks("> r >?", true), [1]);
+    assert_eq!(starts_with_hooks(". >? r", true), [] as [usize; 0]);
 }

@@ -10,9 +10,11 @@ use ostler_core::turn::{Outcome, ToolsEnd};
 impl Turn {
     pub(crate) async fn settle(&mut self) -> Outcome {
         match self.settled().await {
-            Ok(end) => {
-                Outcome::ToolsSettled { results: self.tools.results(), extra: Vec::new(), end }
-            }
+            Ok(end) => Outcome::ToolsSettled {
+                results: self.tools.results(),
+                extra: self.tools.notes(),
+                end,
+            },
             Err(()) => Outcome::StoreFailed,
         }
     }
@@ -34,7 +36,16 @@ impl Turn {
         while let Some(happened) = self.tools.untold() {
             self.tell(happened).await?;
         }
-        Ok(if self.interrupt.is_cancelled() { ToolsEnd::Cancelled } else { ToolsEnd::Finished })
+        if self.interrupt.is_cancelled() {
+            return Ok(ToolsEnd::Cancelled);
+        }
+        match self.tools.ended_by.take() {
+            Some(why) => {
+                self.tally.hook_stopped(why);
+                Ok(ToolsEnd::HookStopped)
+            }
+            None => Ok(ToolsEnd::Finished),
+        }
     }
 
     /// Passes on what a call said or did; a result goes to the log once its answer is there.
@@ -42,19 +53,23 @@ impl Turn {
         match happened {
             Happened::Signal(signal) => self.tell_signal(signal).await,
             Happened::Finished(index) => self.tell_finished(index).await?,
+            Happened::Notice(text) => self.notice(Level::Warning, text).await,
         }
         Ok(())
     }
 
     async fn tell_signal(&self, signal: Signal) {
-        let (Signal::Started(index) | Signal::Asked(index, _) | Signal::Progress(index, _)) =
-            &signal;
-        let Some(call) = self.tools.call(*index) else { return };
+        let index = match &signal {
+            Signal::Started(index) | Signal::Asked(index, _) | Signal::Progress(index, _) => *index,
+            Signal::Notice(text) => return self.notice(Level::Warning, text.clone()).await,
+        };
+        let Some(call) = self.tools.call(index) else { return };
         let (id, name) = (call.id.clone(), call.name.clone());
         let event = match signal {
             Signal::Started(_) => Event::CallStarted { id, name, input: call.input.clone() },
             Signal::Asked(_, why) => Event::CallAsked { id, name, why },
             Signal::Progress(_, tail) => Event::CallProgress { id, tail },
+            Signal::Notice(_) => return,
         };
         self.out.emit(event).await;
     }

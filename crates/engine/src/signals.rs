@@ -10,6 +10,8 @@ pub(crate) enum Signal {
     Started(usize),
     Asked(usize, String),
     Progress(usize, String),
+    /// Something the person should know.
+    Notice(String),
 }
 
 #[derive(Default)]

@@ -18,6 +18,8 @@ pub(crate) struct Tally {
     error: Option<ModelError>,
     stop: Option<StopReason>,
     store_error: Option<String>,
+    /// Why a hook ended the turn, or kept it going.
+    hook: Option<String>,
 }
 
 impl Tally {
@@ -57,6 +59,15 @@ impl Tally {
         self.store_error.get_or_insert(error);
     }
 
+    pub(crate) fn hook_stopped(&mut self, why: String) {
+        self.hook = Some(why);
+    }
+
+    /// Of this turn's last answer.
+    pub(crate) fn last_text(&self) -> &str {
+        &self.text
+    }
+
     pub(crate) fn finished(self, terminal: Terminal, state: &State) -> Finished {
         let mut usage = Usage::default();
         let mut cost = Some(0.0);
@@ -69,6 +80,8 @@ impl Tally {
             && self.stop == Some(StopReason::PauseTurn);
         let said = self.error.as_ref().map(|error| error.message.clone());
         let said = said.or(paused.then(|| "the model paused its answer too often".to_owned()));
+        let by_hook = matches!(terminal, Terminal::HookStopped | Terminal::StopHookPrevented);
+        let said = self.hook.filter(|_| by_hook).or(said);
         let error = self.store_error.or(said);
         Finished {
             terminal,

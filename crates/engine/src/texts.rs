@@ -8,6 +8,11 @@ macro_rules! text {
 }
 
 text!(DENIED, "results/denied.md");
+text!(HOOK_CONTEXT, "hooks/context.md");
+text!(HOOK_OBJECTION, "hooks/objection.md");
+text!(HOOK_REWRITTEN, "hooks/rewritten.md");
+text!(HOOK_STOP, "hooks/stop.md");
+text!(HOOK_ENDED, "results/hook-ended.md");
 text!(STOPPED, "results/stopped.md");
 text!(NOT_STARTED, "results/not-started.md");
 text!(UNKNOWN_TOOL, "results/unknown-tool.md");

@@ -1,6 +1,7 @@
 //! An agent that lives across turns.
 
 use crate::error::Error;
+use crate::hooks;
 use crate::init::Init;
 use crate::options::Options;
 use crate::session;
@@ -13,8 +14,9 @@ use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::session::Session;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run};
+use ostler_engine::{Agent, Gate, HookDesk, Journal, ModelChoice, Toolbox, TurnStream, run};
 use ostler_exec::Executor;
+use ostler_hooks::Registry;
 use ostler_models::{HttpModel, Provider};
 use ostler_store::spill_folder;
 use ostler_tools::confine::Confinement;
@@ -22,6 +24,7 @@ use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 const SYSTEM: &str = include_str!("../../../prompts/system.md").trim_ascii();
@@ -41,7 +44,11 @@ pub struct Engine {
     confinement: Arc<Confinement>,
     /// Looking for the layers of the sandbox has begun.
     probing: AtomicBool,
+    registry: Option<Arc<Registry>>,
 }
+
+/// How long the end waits for webhooks that are on their way.
+const FLUSH: Duration = Duration::from_secs(2);
 
 impl Engine {
     pub fn open(init: &Init, options: Options) -> Result<Self, Error> {
@@ -63,6 +70,7 @@ impl Engine {
             workspace.readable.extend(spill_folder(&home, opened.loaded.log.id()));
             workspace.ours.push(home);
         }
+        let source = hooks::source(&options.session, opened.loaded.entries.is_empty());
         let session = Session::fold(opened.loaded.entries).close();
         let confinement = Arc::new(Confinement::new(
             executor.clone(),
@@ -72,6 +80,8 @@ impl Engine {
         ));
         let tools =
             toolbox(executor.clone(), &options, &workspace, &session, &policy, &confinement);
+        let id = opened.loaded.log.id().to_string();
+        let registry = hooks::registry(&options, executor.clone(), &workspace, id);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -79,12 +89,7 @@ impl Engine {
             session.view.clone(),
             session.turns,
         );
-        let limits = Limits {
-            max_iterations: options.max_turns,
-            may_escalate: options.settings.output_limit.is_none(),
-            has_fallback: choice.fallback.is_some(),
-            ..Limits::default()
-        };
+        let limits = limits(&options, &choice);
         let agent = Agent {
             model,
             choice,
@@ -97,6 +102,7 @@ impl Engine {
                 options.approver,
                 options.approvals,
             ),
+            hooks: HookDesk::new(hooks::port(registry.as_ref()), source),
             journal,
             budget: Arc::new(Mutex::new(budget)),
             limits,
@@ -111,6 +117,7 @@ impl Engine {
             executor,
             confinement,
             probing: AtomicBool::new(false),
+            registry,
         })
     }
 
@@ -182,7 +189,22 @@ impl Engine {
     }
 
     /// Ends every process that commands left and waits until it is gone. The engine runs no command after this.
+    /// Hooks are told first, for the reason `other`.
     pub async fn close(&self) {
+        self.close_because("other").await;
+    }
+
+    /// The same for another reason, such as `prompt_input_exit`. Gives back what hooks want the person to know.
+    pub async fn close_because(&self, reason: &str) -> Vec<String> {
+        let notices = self.agent.end_session(reason).await;
+        if let Some(registry) = &self.registry {
+            registry.flush(FLUSH).await;
+        }
+        self.end_commands().await;
+        notices
+    }
+
+    async fn end_commands(&self) {
         // If the supervisor does not answer, its socket closes with us, and it ends everything by itself.
         let _ = self.executor.shutdown().await;
     }
@@ -190,6 +212,15 @@ impl Engine {
     /// Ends the running turn in order: everything done is kept, every open call is answered.
     pub fn interrupt(&self) {
         self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cancel();
+    }
+}
+
+fn limits(options: &Options, choice: &ModelChoice) -> Limits {
+    Limits {
+        max_iterations: options.max_turns,
+        may_escalate: options.settings.output_limit.is_none(),
+        has_fallback: choice.fallback.is_some(),
+        ..Limits::default()
     }
 }
 

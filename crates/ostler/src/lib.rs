@@ -46,6 +46,7 @@ mod command;
 mod declared;
 mod engine;
 mod error;
+mod hooks;
 mod init;
 mod options;
 mod rule_sets;
@@ -60,10 +61,14 @@ pub use check::{Case, Judged, check, judge, judge_with_path};
 pub use command::{allowed_environment, run_command};
 pub use engine::{Engine, block_on};
 pub use error::Error;
+pub use hooks::{HookOptions, event_log, verify_hooks, webhook_sender};
 pub use init::{Init, init};
 pub use options::{Options, SessionChoice, api_key, bearer};
 pub use ostler_config as config;
 pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
+pub use ostler_core::hook::{
+    Action, EventName, HookEvent, HookSpec, Outcome, Secret, Stand, merge as merge_outcomes,
+};
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
 pub use ostler_core::ledger::{Price, Usage};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
@@ -74,11 +79,15 @@ pub use ostler_core::permission::{
     Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind, Verdict, Workspace,
 };
 pub use ostler_core::ports::{
-    Approvals, Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
+    Approvals, Approver, BoxFuture, Hook, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
 };
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
+pub use ostler_hooks::{
+    Delivered, EventLog, Observer, Prepare, Queue, Sender, ToolStats, Tried, deliver_all,
+    event_logs, replay, signature,
+};
 pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
 pub use ostler_store::Fault;
 pub use ostler_tools::confine::{ConfineOptions, Confinement, Missing};

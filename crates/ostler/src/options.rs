@@ -1,8 +1,9 @@
 //! Everything a caller decides. Each field has a sensible default except the folder and the credential.
 
+use crate::hooks::HookOptions;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Mode, Policy, Rule};
-use ostler_core::ports::{Approvals, Approver, BoxFuture, Question, Reply};
+use ostler_core::ports::{Approvals, Approver, BoxFuture, Hook, Question, Reply};
 use ostler_engine::Settings;
 use ostler_models::{CaFile, CredentialKind, Credentials, Deadlines, ProxySettings, Secret};
 use ostler_tools::confine::ConfineOptions;
@@ -51,6 +52,7 @@ pub struct Options {
     pub environment: Vec<(OsString, OsString)>,
     /// How commands are held.
     pub sandbox: ConfineOptions,
+    pub hooks: HookOptions,
     pub proxies: ProxySettings,
     /// Certificates to trust besides the system's.
     pub ca_file: Option<CaFile>,
@@ -102,6 +104,7 @@ impl Options {
             approvals: Arc::new(ForSession),
             environment: Vec::new(),
             sandbox: ConfineOptions::default(),
+            hooks: HookOptions::default(),
             proxies: ProxySettings::default(),
             ca_file: None,
             deadlines: Deadlines::default(),
@@ -109,6 +112,13 @@ impl Options {
             settings: Settings::default(),
             fault: None,
         }
+    }
+
+    /// Adds a hook of the calling program. It is asked before those that are configured.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.inside.push(hook);
+        self
     }
 }
 

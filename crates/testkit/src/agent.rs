@@ -11,10 +11,11 @@ use crate::tools::FakeTool;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Budget, Price};
 use ostler_core::permission::{Mode, Policy, Rule, Workspace};
+use ostler_core::ports::{Hooks, NoHooks};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, Journal, ModelChoice, Settings, Toolbox};
+use ostler_engine::{Agent, Gate, HookDesk, Journal, ModelChoice, Settings, Toolbox};
 use std::sync::{Arc, Mutex};
 
 /// The only root of a test's workspace. It does not exist.
@@ -40,6 +41,7 @@ pub struct TestAgent {
     fault: Option<Fault>,
     blobs: MemoryBlobs,
     resumed: Vec<Entry>,
+    hooks: Arc<dyn Hooks>,
 }
 
 impl Default for TestAgent {
@@ -66,6 +68,7 @@ impl TestAgent {
             fault: None,
             blobs: MemoryBlobs::default(),
             resumed: Vec::new(),
+            hooks: Arc::new(NoHooks),
         }
     }
 
@@ -148,6 +151,11 @@ impl TestAgent {
         self
     }
 
+    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
     pub fn build(self) -> Rig {
         let timeline = Arc::new(Timeline::default());
         for entry in &self.resumed {
@@ -178,6 +186,7 @@ impl TestAgent {
             system: Arc::from(vec!["You are under test.".to_owned()]),
             tools: Toolbox::new(tools),
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
+            hooks: HookDesk::new(self.hooks, "startup"),
             journal: Journal::new(
                 log.clone(),
                 blobs.clone(),

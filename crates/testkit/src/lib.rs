@@ -15,6 +15,7 @@
 mod agent;
 mod approver;
 mod blobs;
+mod hooks;
 mod laws;
 mod log;
 mod model;
@@ -28,6 +29,7 @@ mod trace;
 pub use agent::{PRICE, ROOT, TestAgent};
 pub use approver::FakeApprover;
 pub use blobs::MemoryBlobs;
+pub use hooks::ScriptedHooks;
 pub use log::{Fault, MemoryLog};
 pub use model::ScriptedModel;
 pub use rig::Rig;

@@ -1,6 +1,7 @@
 //! `ostler -p`: one prompt, no terminal.
 
 use super::signals::Signals;
+use super::watch::Watch;
 use super::{no_key, stdin, trust};
 use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
@@ -37,8 +38,15 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Format::Json => Box::new(JsonOutput::new(&engine, began)),
             Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
         };
-        let code = turn(&engine, prompt, output.as_mut()).await;
-        engine.close().await;
+        let mut watch = Watch::new(environment, engine.session_id())?;
+        let code = turn(&engine, prompt, output.as_mut(), &mut watch).await;
+        for notice in engine.close_because("other").await {
+            warn(&notice);
+        }
+        let stats = watch.finish();
+        if args.verbose && args.output_format == Format::Text {
+            stats.iter().for_each(|line| warn(line));
+        }
         code
     })?
 }
@@ -53,7 +61,12 @@ fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
 }
 
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
-async fn turn(engine: &Engine, prompt: String, output: &mut dyn Output) -> Result<Code> {
+async fn turn(
+    engine: &Engine,
+    prompt: String,
+    output: &mut dyn Output,
+    watch: &mut Watch,
+) -> Result<Code> {
     let mut signals = Signals::new()?;
     let mut stream = engine.submit(prompt);
     let mut stopped_by = None;
@@ -68,7 +81,8 @@ async fn turn(engine: &Engine, prompt: String, output: &mut dyn Output) -> Resul
                     engine.interrupt();
                 }
             },
-            event = stream.next() => match event {
+            notice = watch.slow() => output.event(&notice)?,
+            event = stream.next() => match watch.seen(event) {
                 Some(Event::Finished(finished)) => {
                     output.finished(&finished)?;
                     return Ok(code(&finished, stopped_by));

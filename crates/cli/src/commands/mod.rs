@@ -4,8 +4,10 @@ mod asker;
 mod completions;
 mod demo;
 mod doctor;
+mod events;
 mod first_run;
 mod headless;
+mod hooks;
 mod lines;
 mod model_server;
 mod no_key;
@@ -17,6 +19,7 @@ mod sessions;
 mod signals;
 mod stdin;
 mod trust;
+mod watch;
 
 pub use asker::Keeper;
 
@@ -34,6 +37,8 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
         Some(Command::Doctor(args)) => doctor::run(init, &environment, &args),
+        Some(Command::Hooks(args)) => hooks::run(init, &environment, &args.command),
+        Some(Command::Events(args)) => events::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),
         None => repl::run(init, &environment, args.run),

@@ -3,6 +3,7 @@
 use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
+use super::watch::Watch;
 use super::{first_run, no_key, sessions, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
@@ -48,10 +49,11 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
         };
         let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
         let engine = Engine::open(init, options.clone())?;
-        let mut repl = Repl { init, environment, options, engine, lines };
+        let watch = Watch::new(environment, engine.session_id())?;
+        let mut repl = Repl { init, environment, options, engine, lines, watch };
         repl.greet(&setup)?;
         let code = repl.talk(first, &mut signals).await;
-        repl.engine.close().await;
+        repl.end("prompt_input_exit").await?;
         code
     })?
 }
@@ -69,6 +71,7 @@ struct Repl<'a> {
     engine: Engine,
     /// Held by an open question.
     lines: Arc<Mutex<Lines>>,
+    watch: Watch,
 }
 
 enum Next {
@@ -177,17 +180,27 @@ impl Repl<'_> {
     async fn switch(&mut self, session: SessionChoice) -> Result<()> {
         let mut options = self.options.clone();
         options.session = session;
-        let old = std::mem::replace(&mut self.engine, Engine::open(self.init, options)?);
-        old.close().await;
-        // Its session is given back.
-        drop(old);
+        let new = Engine::open(self.init, options)?;
+        self.end("resume").await?;
+        self.watch = Watch::new(self.environment, new.session_id())?;
+        // The old session is given back.
+        self.engine = new;
         say(&format!("session {}", self.engine.session_id()))?;
         self.tell_notices();
         Ok(())
     }
 
+    /// Hooks are told, commands end, and the session says what its tools did.
+    async fn end(&mut self, reason: &str) -> Result<()> {
+        for notice in self.engine.close_because(reason).await {
+            warn(&notice);
+        }
+        let paint = Paint::for_terminal();
+        self.watch.finish().iter().try_for_each(|line| say(&paint.dim(&visible(line))))
+    }
+
     /// The first signal ends the turn in order, the second at once.
-    async fn turn(&self, prompt: &str, signals: &mut Signals) -> Result<Next> {
+    async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Next> {
         let mut screen = Screen::new();
         let mut stream = self.engine.submit(prompt);
         let mut stopped_by = None;
@@ -202,7 +215,8 @@ impl Repl<'_> {
                     self.stop(&mut screen)?;
                     continue;
                 }
-                event = stream.next() => event,
+                notice = self.watch.slow() => Some(notice),
+                event = stream.next() => self.watch.seen(event),
             };
             // Nothing is written into an open question. A question that is about to be withdrawn holds nothing up.
             if stopped_by.is_none() {

@@ -34,6 +34,7 @@ impl Denials {
             }
         }
         match places.is_empty() {
+            true if why.starts_with("the hook ") => "ostler hooks list".into(),
             true if why.contains("the deny rule ") => "ostler permissions list".into(),
             true => "--allowedTools, --permission-mode".into(),
             false => places.join(", "),
@@ -136,6 +137,7 @@ mod tests {
             ("rm a: the deny rule Bash(rm:*) covers it", "--disallowedTools"),
             ("the deny rule Bash(x) covers it", "ostler permissions list"),
             ("no rule allows it", "--allowedTools, --permission-mode"),
+            ("the hook x: the deny rule y", "ostler hooks list"),
             ("the ask rule sudo covers it", "--allowedTools, --permission-mode"),
         ] {
             assert_eq!(denials.place(why), expected, "{why}");

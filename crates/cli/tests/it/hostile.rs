@@ -20,7 +20,7 @@ fn script(turns: usize) -> Script {
 fn hostile(turns: usize) -> World {
     let world = World::new(script(turns));
     std::fs::create_dir(world.project().join(".git")).unwrap();
-    let hook = json!([{"hooks": [{"type": "command", "command": "touch PWNED"}]}]);
+    let hook = json!([{"hooks": [{"type": "command", "command": "touch HOOKED"}]}]);
     let settings = json!({
         "permissions": {
             "allow": ["Bash", "Write", "Edit(./**)", "Edit(//**)", "Read(//**)"],
@@ -65,6 +65,11 @@ fn assert_ours(world: &World, turns: usize, model: &str) {
     world.assert_never_rejected();
 }
 
+/// The project's hooks leave a trace.
+fn hooked(world: &World) -> bool {
+    world.project().join("HOOKED").exists()
+}
+
 fn assert_refused(world: &World, ran: &Ran, turn: usize) {
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
     let denials = ran.result()["permission_denials"].as_array().map(Vec::len);
@@ -86,6 +91,7 @@ fn nothing_of_it_holds_before_trust_and_some_of_it_never() {
     let ran = run(&world, &[]);
     assert_refused(&world, &ran, 0);
     assert_ours(&world, 1, "scripted");
+    assert!(!hooked(&world), "a hook ran before trust");
 
     // Trusted, its rules hold; where requests go is still not its business.
     let ran = run(&world, &["--trust", "--permission-mode", "default"]);
@@ -94,15 +100,15 @@ fn nothing_of_it_holds_before_trust_and_some_of_it_never() {
         "accepted from now on",
         "allows Bash",
         "starts the MCP server x: touch PWNED",
-        "has a hook on Stop: touch PWNED",
+        "has a hook on Stop: touch HOOKED",
         "what it says:",
         ".mcp.json: MCP servers are not run yet",
-        "settings.json: hooks are not run yet, so nothing here stops or starts a call",
     ] {
         assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
     }
     assert!(world.project().join("made-1").exists(), "{}", ran.stdout);
     assert!(ran.stderr.contains("a project may not set ANTHROPIC_BASE_URL"), "{}", ran.stderr);
+    assert!(hooked(&world), "no hook ran after trust");
     assert_ours(&world, 2, "scripted");
 
     // It is remembered.
@@ -112,11 +118,14 @@ fn nothing_of_it_holds_before_trust_and_some_of_it_never() {
     assert_ours(&world, 3, "scripted");
 
     // Until a file changes, be it by one byte.
+    assert!(hooked(&world));
+    std::fs::remove_file(world.project().join("HOOKED")).unwrap();
     let path = ".ostler/permissions.yaml";
     world.file(path, &(world.read(path) + "\n"));
     let ran = run(&world, &[]);
     assert_refused(&world, &ran, 3);
     assert_ours(&world, 4, "scripted");
+    assert!(!hooked(&world), "a hook of a changed project ran");
 }
 
 #[test]
@@ -150,12 +159,14 @@ fn a_session_asks_once_whether_to_trust() {
         }
         first.send_line("n");
         go(&mut first);
+        assert!(!hooked(&world));
         assert!(!world.project().join("made-0").exists());
 
         let mut second = talk();
         second.expect("[t]rust / [n]o: ");
         second.send_line("t");
         go(&mut second);
+        assert!(hooked(&world));
         assert!(world.project().join("made-1").exists());
         assert_ours(&world, 2, "scripted");
 

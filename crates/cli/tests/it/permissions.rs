@@ -232,14 +232,14 @@ fn list_says_which_rules_are_shipped_and_what_is_odd() {
     user_file(&world, "permissions.yaml", "version: 1\n");
     let settings = json!({
         "permissions": {"allow": ["Bash"]}, "unheard": 1,
-        "hooks": {"Stop": [{"hooks": [{"command": "x"}]}]},
+        "statusLine": {"command": "x"},
     });
     user_file(&world, "settings.json", &settings.to_string());
     let ran = world.run(&["permissions", "list"]);
     let file = world.home().join("permissions.yaml");
     let replaced = format!("{} replaces the built-in rules", file.display());
     assert!(ran.stdout.starts_with(&replaced), "{}", ran.stdout);
-    for line in ["amounts to everything", "hooks are not run yet", "\"unheard\" is not known"] {
+    for line in ["amounts to everything", "statusLine is not run yet", "\"unheard\" is not known"] {
         assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
     }
     let ran = world.run(&["permissions", "list", "--json"]);

@@ -49,6 +49,8 @@ pub enum By {
     Mode,
     Default,
     Sandbox,
+    /// A hook raised it.
+    Hook,
 }
 
 impl Decision {

@@ -7,6 +7,7 @@ mod dropped;
 mod durability;
 mod faults;
 mod gate;
+mod hooks;
 mod interrupt;
 mod overlap;
 mod reasons;

@@ -50,7 +50,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             what_is_wrong_is_said_and_nothing_is_left_behind
             a_budget_needs_a_price
             only_chosen_tools_are_offered
-            an_approver_of_ones_own;
+            an_approver_of_ones_own
+            a_hook_of_ones_own;
     };
     cases
 }

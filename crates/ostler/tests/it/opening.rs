@@ -2,7 +2,8 @@
 
 use crate::support::{World, finished, open};
 use ostler::{
-    Approver, BoxFuture, Engine, Error, Mode, Options, Question, Reply, SessionChoice, Terminal,
+    Approver, BoxFuture, Engine, Error, EventName, Hook, HookEvent, Mode, Options, Outcome,
+    Question, Reply, SessionChoice, Stand, Terminal,
 };
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
@@ -141,4 +142,50 @@ pub async fn an_approver_of_ones_own() {
     );
     finished(open(Options { mode: Mode::Default, ..world.options() }).submit("go")).await;
     assert!(world.told(1).contains("nobody is there to ask"), "{}", world.told(1));
+}
+
+/// Refuses what touches one name, and remembers what it heard.
+struct Guard(Mutex<Vec<HookEvent>>);
+
+impl Hook for Guard {
+    fn name(&self) -> &str {
+        "guard"
+    }
+
+    fn listens(&self, event: EventName, matched: Option<&str>) -> bool {
+        match event {
+            EventName::PreToolUse => matched == Some("Bash"),
+            event => event == EventName::SessionEnd,
+        }
+    }
+
+    fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, Outcome> {
+        self.0.lock().unwrap().push(event.clone());
+        let HookEvent::PreToolUse { tool_input, .. } = event else {
+            return Box::pin(std::future::ready(Outcome::default()));
+        };
+        let refuses = tool_input["command"].as_str().unwrap().contains("two");
+        let outcome = if refuses {
+            Outcome::of(Stand::Block, "guard", "not two")
+        } else {
+            Outcome::default()
+        };
+        Box::pin(std::future::ready(outcome))
+    }
+}
+
+pub async fn a_hook_of_ones_own() {
+    let call = |name: &str| ("Bash", json!({"command": format!("touch {name}")}));
+    let world =
+        World::new(Script::new().answer(calls([call("one"), call("two")])).answer(text("ok")));
+    let guard = Arc::new(Guard(Mutex::default()));
+    let engine = open(world.options().hook(guard.clone()));
+    let end = finished(engine.submit("go")).await;
+    engine.close().await;
+    assert_eq!(end.denials.len(), 1);
+    assert!(world.project().join("one").exists() && !world.project().join("two").exists());
+    assert!(world.told(1).contains("the hook guard: not two"), "{}", world.told(1));
+    let heard: Vec<&str> =
+        guard.0.lock().unwrap().iter().map(|event| event.name().name()).collect();
+    assert_eq!(heard, ["PreToolUse", "PreToolUse", "SessionEnd"]);
 }

@@ -52,7 +52,7 @@ const TWELVE: [(&str, &str, &[&str]); 12] = [
     ),
     (
         "A hook that says `continue: false` before a call does not keep it from running.",
-        "Open: comes with hooks.",
+        "The call is not run, and the turn ends (tests `hooks`).",
         &[],
     ),
     ("Errors of sub-agents come back as ordinary text.", "Open: comes with sub-agents.", &[]),

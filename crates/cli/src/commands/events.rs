@@ -1,0 +1,184 @@
+//! `ostler events`: what happened, and what waits to be told to webhooks.
+
+use crate::args::ConfigArgs;
+use crate::args::hooks::{EventsCommand, ReplayArgs, TailArgs};
+use crate::environment::Environment;
+use crate::exit::{Code, Wrong, warn};
+use crate::output::visible::visible;
+use crate::setup::Setup;
+use crate::wire;
+use anyhow::Result;
+use ostler::{Action, Delivered, Queue, Secret, Sender};
+use rustix::fs::inotify;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+pub fn run(environment: &Environment, command: &EventsCommand) -> Result<Code> {
+    match command {
+        EventsCommand::Tail(args) => tail(environment, args),
+        EventsCommand::Deliver(args) => deliver(&Webhooks::of(environment, &args.config)?),
+        EventsCommand::Replay(args) => replay(&Webhooks::of(environment, &args.config)?, args),
+    }
+}
+
+fn tail(environment: &Environment, args: &TailArgs) -> Result<Code> {
+    let folder = environment.home()?.join("events");
+    let path = log(&folder, args.session.as_deref())?;
+    let mut file = BufReader::new(File::open(&path)?);
+    let mut lines = Vec::new();
+    while let Some(line) = next_line(&mut file)? {
+        lines.push(line);
+    }
+    for line in lines.iter().skip(lines.len().saturating_sub(args.lines)) {
+        print(line, args.json)?;
+    }
+    if !args.follow {
+        return Ok(Code::Done);
+    }
+    let changes = inotify::init(inotify::CreateFlags::CLOEXEC)?;
+    inotify::add_watch(&changes, &path, inotify::WatchFlags::MODIFY)?;
+    let mut buffer = [0; 4096];
+    loop {
+        while let Some(line) = next_line(&mut file)? {
+            print(&line, args.json)?;
+        }
+        rustix::io::read(&changes, &mut buffer)?;
+    }
+}
+
+fn log(folder: &Path, session: Option<&str>) -> Result<PathBuf> {
+    let logs = ostler::event_logs(folder);
+    let named = |path: &&PathBuf| {
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        session.is_none_or(|session| name.starts_with(session))
+    };
+    let found = logs.iter().find(named);
+    match (found, session) {
+        (Some(path), _) => Ok(path.clone()),
+        (None, Some(session)) => {
+            Err(Wrong::Usage(format!("there are no events of a session {session}")).into())
+        }
+        (None, None) => Err(Wrong::Usage("there are no events yet".into()).into()),
+    }
+}
+
+/// A whole line, or none yet.
+fn next_line(file: &mut BufReader<File>) -> Result<Option<String>> {
+    use std::io::Seek;
+    let at = file.stream_position()?;
+    let mut line = Vec::new();
+    file.read_until(b'\n', &mut line)?;
+    if line.pop() == Some(b'\n') {
+        return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+    }
+    file.seek(std::io::SeekFrom::Start(at))?;
+    Ok(None)
+}
+
+fn print(line: &str, raw: bool) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if raw {
+        writeln!(out, "{line}")?;
+    } else if let Ok(Value::Object(fields)) = serde_json::from_str(line) {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        let rest = fields.iter().filter(|(name, value)| {
+            !matches!(name.as_str(), "at" | "event" | "id" | "session") && !value.is_null()
+        });
+        let rest: Vec<String> = rest
+            .map(|(name, value)| match value.as_str() {
+                Some(text) => format!("{name}={}", visible(text)),
+                None => format!("{name}={value}"),
+            })
+            .collect();
+        writeln!(out, "{}  {}  {}", text("at"), text("event"), rest.join("  "))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The webhooks that are configured here and have queues.
+struct Webhooks {
+    folder: PathBuf,
+    endpoints: Vec<(String, Option<Secret>)>,
+    sender: Sender,
+}
+
+impl Webhooks {
+    fn of(environment: &Environment, config: &ConfigArgs) -> Result<Self> {
+        let setup = Setup::load(environment, config)?;
+        let environment = &environment.with_defaults(&setup.loaded.own_env);
+        let mut endpoints: Vec<(String, Option<Secret>)> = Vec::new();
+        for hook in wire::hooks(&setup.loaded.hooks, environment)? {
+            if let Action::Http { url, secret, blocking: false, .. } = hook.action
+                && !endpoints.iter().any(|(known, _)| *known == url)
+            {
+                endpoints.push((url, secret));
+            }
+        }
+        let certificates = environment.ca_file()?.map(|file| file.pem).unwrap_or_default();
+        let folder = setup.places.ostler_home.join("webhooks");
+        Ok(Webhooks { folder, endpoints, sender: ostler::webhook_sender(certificates) })
+    }
+
+    /// Queues whose webhook is not configured here, with events in them.
+    fn strangers(&self) -> Vec<(String, u64)> {
+        let known = |queue: &Queue| self.endpoints.iter().any(|(url, _)| *url == queue.url);
+        let queues = Queue::all(&self.folder).into_iter().filter(|queue| !known(queue));
+        queues
+            .map(|queue| (queue.waiting(), queue.url))
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, url)| (url, n))
+            .collect()
+    }
+}
+
+fn deliver(webhooks: &Webhooks) -> Result<Code> {
+    let sending = ostler::deliver_all(&webhooks.folder, &webhooks.endpoints, &webhooks.sender);
+    let delivered = ostler::block_on(sending)?;
+    report(&delivered)?;
+    for (url, waiting) in webhooks.strangers() {
+        warn(&format!("{waiting} wait for {url}, which is not configured here"));
+    }
+    let waits = delivered.iter().any(|one| one.waiting > 0);
+    Ok(if waits { Code::Failed } else { Code::Done })
+}
+
+fn replay(webhooks: &Webhooks, args: &ReplayArgs) -> Result<Code> {
+    let wanted = |url: &String| args.endpoint.as_ref().is_none_or(|endpoint| endpoint == url);
+    let endpoints: Vec<_> =
+        webhooks.endpoints.iter().filter(|(url, _)| wanted(url)).cloned().collect();
+    if endpoints.is_empty() {
+        let what = "no such webhook is configured here; ostler hooks list shows them";
+        return Err(Wrong::Usage(what.into()).into());
+    }
+    let mut found = Vec::new();
+    for (url, secret) in endpoints {
+        match ostler::replay(&webhooks.folder, &url, args.from.as_deref()) {
+            Ok(true) => found.push((url, secret)),
+            Ok(false) => {}
+            Err(why) => return Err(anyhow::anyhow!("{url}: {why}")),
+        }
+    }
+    if found.is_empty() {
+        return Err(Wrong::Usage("no such event is kept".into()).into());
+    }
+    let sending = ostler::deliver_all(&webhooks.folder, &found, &webhooks.sender);
+    let delivered = ostler::block_on(sending)?;
+    report(&delivered)?;
+    let waits = delivered.iter().any(|one| one.waiting > 0);
+    Ok(if waits { Code::Failed } else { Code::Done })
+}
+
+fn report(delivered: &[Delivered]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if delivered.is_empty() {
+        writeln!(out, "No webhooks here.")?;
+    }
+    for Delivered { url, sent, waiting, error } in delivered {
+        let why = error.as_ref().filter(|_| *waiting > 0);
+        let why = why.map(|why| format!(" ({})", visible(why))).unwrap_or_default();
+        writeln!(out, "{}  {sent} sent, {waiting} waiting{why}", visible(url))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! `ostler hooks`: who is told of what, and whether it works.
+
+use crate::args::hooks::{HooksCommand, HooksListArgs};
+use crate::environment::Environment;
+use crate::exit::{Code, warn};
+use crate::output::paint::Paint;
+use crate::output::visible::visible;
+use crate::setup::Setup;
+use crate::wire;
+use anyhow::Result;
+use ostler::{Action, HookSpec, Options, Tried};
+use serde_json::{Value, json};
+use std::io::Write;
+
+pub fn run(init: &ostler::Init, environment: &Environment, command: &HooksCommand) -> Result<Code> {
+    match command {
+        HooksCommand::List(args) => list(environment, args),
+        HooksCommand::Verify(args) => verify(init, environment, args),
+    }
+}
+
+fn list(environment: &Environment, args: &HooksListArgs) -> Result<Code> {
+    let setup = Setup::load(environment, &args.config)?;
+    setup.notices().iter().for_each(|notice| warn(notice));
+    let loaded = &setup.loaded;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let all = loaded.hooks.iter().map(|hook| (hook, true));
+        for (hook, trusted) in all.chain(loaded.ignored_hooks.iter().map(|hook| (hook, false))) {
+            writeln!(out, "{}", as_json(hook, trusted))?;
+        }
+        return Ok(Code::Done);
+    }
+    if loaded.hooks.is_empty() && loaded.ignored_hooks.is_empty() {
+        writeln!(out, "No hooks here. docs/hooks.md shows how to write one.")?;
+    }
+    let paint = Paint::for_output();
+    for hook in &loaded.hooks {
+        writeln!(out, "{}", line(hook, paint))?;
+    }
+    if !loaded.ignored_hooks.is_empty() {
+        writeln!(
+            out,
+            "not in force: the files of this project are not trusted (ostler permissions trust)"
+        )?;
+        for hook in &loaded.ignored_hooks {
+            writeln!(out, "  {}", line(hook, paint))?;
+        }
+    }
+    Ok(Code::Done)
+}
+
+fn verify(init: &ostler::Init, environment: &Environment, args: &HooksListArgs) -> Result<Code> {
+    let setup = Setup::load(environment, &args.config)?;
+    setup.notices().iter().for_each(|notice| warn(notice));
+    let environment = &environment.with_defaults(&setup.loaded.own_env);
+    // No model is asked.
+    let mut options = Options::new(setup.places.cwd.clone(), ostler::api_key("none", ""));
+    options.hooks.specs = wire::hooks(&setup.loaded.hooks, environment)?;
+    options.hooks.project = Some(setup.places.project.clone());
+    options.environment = environment.for_commands(&setup.loaded.env);
+    options.ca_file = environment.ca_file()?;
+    options.mode = setup.loaded.mode.unwrap_or_default();
+    let tried = ostler::block_on(ostler::verify_hooks(init, &options))?;
+    let mut out = std::io::stdout().lock();
+    let paint = Paint::for_output();
+    for (hook, tried) in &tried {
+        match args.json {
+            true => writeln!(out, "{}", tried_json(hook, tried))?,
+            false => writeln!(out, "{}", tried_line(hook, tried, paint))?,
+        }
+    }
+    let skipped = setup.loaded.ignored_hooks.len();
+    if skipped > 0 {
+        warn(&format!("{skipped} not tried: the files of this project are not trusted"));
+    }
+    if tried.is_empty() && !args.json {
+        writeln!(out, "No hooks to try.")?;
+    }
+    let failed = tried.iter().any(|(_, tried)| tried.verdict.is_err());
+    Ok(if failed { Code::Failed } else { Code::Done })
+}
+
+fn line(hook: &HookSpec, paint: Paint) -> String {
+    let matcher = match hook.matcher.text() {
+        "" => "*".to_owned(),
+        text => visible(text),
+    };
+    let place = visible(&hook.source.to_string());
+    let how = [
+        (kind(&hook.action), true),
+        ("blocks if it does not run", hook.decides()),
+        ("in the background", hook.in_background),
+        ("once", hook.once),
+    ];
+    let how: Vec<&str> = how.into_iter().filter(|(_, so)| *so).map(|(word, _)| word).collect();
+    format!(
+        "{} {matcher}  {}  ({})  {}",
+        paint.bold(hook.event.name()),
+        visible(&hook.what()),
+        how.join(", "),
+        paint.dim(&place)
+    )
+}
+
+fn tried_line(hook: &HookSpec, tried: &Tried, paint: Paint) -> String {
+    let mark = if tried.verdict.is_ok() { paint.good("✓") } else { paint.bad("✗") };
+    let said = match &tried.verdict {
+        Ok(verdict) => visible(verdict),
+        Err(why) => format!("did not run: {}", visible(why)),
+    };
+    format!(
+        "{mark} {}  {}  {}, {:.1} ms  {said}",
+        paint.bold(hook.event.name()),
+        visible(&hook.what()),
+        tried.exit,
+        tried.time.as_secs_f64() * 1000.0
+    )
+}
+
+fn kind(action: &Action) -> &'static str {
+    match action {
+        Action::Command { .. } => "command",
+        Action::Http { blocking: true, .. } => "webhook that answers",
+        Action::Http { .. } => "webhook",
+        Action::Unavailable { .. } => "not available yet",
+    }
+}
+
+fn as_json(hook: &HookSpec, trusted: bool) -> Value {
+    json!({
+        "event": hook.event.name(), "matcher": hook.matcher.text(), "type": kind(&hook.action),
+        "what": hook.what(), "file": hook.source.file, "line": hook.source.line,
+        "trusted": trusted, "blocks": hook.decides(), "background": hook.in_background,
+        "once": hook.once, "timeout_s": hook.limit().as_secs_f64(),
+    })
+}
+
+fn tried_json(hook: &HookSpec, tried: &Tried) -> Value {
+    let (verdict, error) = match &tried.verdict {
+        Ok(verdict) => (Some(verdict), None),
+        Err(why) => (None, Some(why)),
+    };
+    json!({
+        "event": hook.event.name(), "what": hook.what(), "exit": tried.exit, "ran": error.is_none(),
+        "ms": tried.time.as_secs_f64() * 1000.0, "verdict": verdict, "error": error,
+    })
+}

@@ -1,0 +1,196 @@
+//! What a hook said, read strictly: by its exit code, its JSON, or its text.
+
+use super::event::{EventName, HookEvent};
+use super::outcome::{Outcome, Stand};
+use serde_json::{Map, Value};
+
+/// What came back from a hook that ran to its end.
+#[derive(Clone, Debug)]
+pub struct Said<'a> {
+    /// Exit 2: no, for the reason on standard error.
+    pub refused: bool,
+    pub output: &'a str,
+    pub errors: &'a str,
+}
+
+/// Characters of any text that a hook writes.
+const MOST: usize = 10_000;
+
+/// Cut to what a hook may write.
+pub fn cut(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// The outcome of one hook.
+///
+/// # Errors
+/// In words, if what it wrote cannot be understood: to whoever asks it did not answer.
+pub fn answered(event: &HookEvent, hook: &str, said: &Said<'_>) -> Result<Outcome, String> {
+    let output = said.output.trim();
+    if said.refused {
+        let why = if said.errors.trim().is_empty() { output } else { said.errors };
+        let why = if why.trim().is_empty() { "it gave no reason" } else { why };
+        return Ok(objection(event.name(), hook, cut(why)));
+    }
+    if output.starts_with('{') {
+        let wrong = |error: serde_json::Error| format!("its output is no JSON ({error})");
+        let fields: Map<String, Value> = serde_json::from_str(output).map_err(wrong)?;
+        return Reading { event, hook, out: Outcome::default() }.all(&fields);
+    }
+    let mut out = Outcome::default();
+    if event.name().plain_text_counts() && !output.is_empty() {
+        out.context.push(cut(output));
+    }
+    Ok(out)
+}
+
+/// What a no comes to: a block where something can be stopped, else a word to the model or to the person.
+fn objection(event: EventName, hook: &str, why: String) -> Outcome {
+    if event.can_block() || event.tells_model() {
+        return Outcome::of(Stand::Block, hook, why);
+    }
+    Outcome::notice(format!("the hook {hook}: {why}"))
+}
+
+struct Reading<'a> {
+    event: &'a HookEvent,
+    hook: &'a str,
+    out: Outcome,
+}
+
+impl Reading<'_> {
+    fn all(mut self, fields: &Map<String, Value>) -> Result<Outcome, String> {
+        let name = self.event.name();
+        let reason = text(fields, "reason")?;
+        if let Some(message) = text(fields, "systemMessage")? {
+            self.out.notices.push(message);
+        }
+        match text(fields, "decision")?.as_deref() {
+            None | Some("approve") => {}
+            Some("block") => {
+                let why = reason.unwrap_or_else(|| "it gave no reason".into());
+                self.add(objection(name, self.hook, why));
+            }
+            Some(other) => return Err(format!("its decision \"{other}\" is not known")),
+        }
+        if let Some(special) = object(fields, "hookSpecificOutput")? {
+            self.special(special)?;
+        }
+        let goes_on = match fields.get("continue") {
+            None | Some(Value::Null) => true,
+            Some(Value::Bool(goes_on)) => *goes_on,
+            Some(_) => return Err("its \"continue\" is neither true nor false".into()),
+        };
+        if !goes_on {
+            let why = text(fields, "stopReason")?.unwrap_or_else(|| "it ended the turn".into());
+            self.add(match name.can_prevent() {
+                true => Outcome::of(Stand::Prevent, self.hook, why),
+                false => Outcome::notice(format!("the hook {}: {why}", self.hook)),
+            });
+        }
+        Ok(self.out)
+    }
+
+    fn add(&mut self, part: Outcome) {
+        self.out = super::merge([std::mem::take(&mut self.out), part]);
+    }
+
+    fn special(&mut self, fields: &Map<String, Value>) -> Result<(), String> {
+        let name = self.event.name();
+        if let Some(meant) = text(fields, "hookEventName")?
+            && meant != name.name()
+        {
+            return Err(format!("it answers the event {meant}, not {}", name.name()));
+        }
+        if let Some(context) = text(fields, "additionalContext")?
+            && !context.is_empty()
+        {
+            self.out.context.push(context);
+        }
+        if fields.contains_key("updatedToolOutput") {
+            let what = format!("the hook {} cannot change a result; it stands", self.hook);
+            self.out.notices.push(what);
+        }
+        match name {
+            EventName::PreToolUse => self.before_call(fields),
+            EventName::PermissionRequest => self.in_question(fields),
+            _ => Ok(()),
+        }
+    }
+
+    fn before_call(&mut self, fields: &Map<String, Value>) -> Result<(), String> {
+        let why = text(fields, "permissionDecisionReason")?;
+        let why = why.unwrap_or_else(|| "it gave no reason".into());
+        match text(fields, "permissionDecision")?.as_deref() {
+            // A yes lifts nothing: the rules decide.
+            None | Some("allow") => {}
+            Some("ask") => self.add(Outcome::of(Stand::Ask, self.hook, why)),
+            Some("deny") => self.add(Outcome::of(Stand::Block, self.hook, why)),
+            Some(other) => {
+                return Err(format!("its permissionDecision \"{other}\" is not available"));
+            }
+        }
+        match fields.get("updatedInput") {
+            None | Some(Value::Null) => {}
+            Some(after @ Value::Object(_)) => {
+                let before = self.event.tool_input().unwrap_or(&Value::Null);
+                self.out.changes = Outcome::changes_of(before, after);
+                if !self.out.changes.is_empty() {
+                    self.out.changed_by = vec![self.hook.to_owned()];
+                }
+            }
+            Some(_) => return Err("its updatedInput is no object".into()),
+        }
+        Ok(())
+    }
+
+    fn in_question(&mut self, fields: &Map<String, Value>) -> Result<(), String> {
+        let Some(decision) = object(fields, "decision")? else { return Ok(()) };
+        let message = text(decision, "message")?;
+        let rewrites = decision.get("updatedInput").is_some_and(|input| !input.is_null());
+        match text(decision, "behavior")?.as_deref() {
+            // What would run is not what was judged: a person looks at it.
+            Some("allow") if rewrites => {
+                let what = format!(
+                    "the hook {} says yes to another input; only PreToolUse can change it, so its yes does not count",
+                    self.hook
+                );
+                self.out.notices.push(what);
+            }
+            Some("allow") => self.out.allowed_by = Some(self.hook.to_owned()),
+            Some("deny") => {
+                let why = message.unwrap_or_else(|| "it gave no reason".into());
+                self.add(Outcome::of(Stand::Block, self.hook, why));
+            }
+            _ => return Err("its decision.behavior is neither allow nor deny".into()),
+        }
+        Ok(())
+    }
+}
+
+fn text(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(cut(text))),
+        Some(_) => Err(format!("its \"{name}\" is no text")),
+    }
+}
+
+fn object<'a>(
+    fields: &'a Map<String, Value>,
+    name: &str,
+) -> Result<Option<&'a Map<String, Value>>, String> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(fields)) => Ok(Some(fields)),
+        Some(_) => Err(format!("its \"{name}\" is no object")),
+    }
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

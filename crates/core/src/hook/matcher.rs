@@ -1,0 +1,142 @@
+//! Which tools, sources or reasons a hook is for.
+
+use regex::{Regex, RegexBuilder};
+use std::sync::Arc;
+
+/// Compared by the text it was written as.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    text: String,
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    All,
+    Names(Vec<String>),
+    /// Found anywhere in it.
+    Pattern(Arc<Regex>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the matcher \"{text}\" is no regular expression ({why}), write names with | between them")]
+pub struct MatcherError {
+    pub text: String,
+    pub why: String,
+}
+
+/// Bytes of a matcher, and of what it compiles to.
+const MOST: usize = 10_000;
+const MOST_COMPILED: usize = 1 << 20;
+
+impl Matcher {
+    pub fn all() -> Self {
+        Matcher { text: String::new(), form: Form::All }
+    }
+
+    /// Empty and `*` match everything; only letters, digits, `_`, `-`, blanks, `,` and `|` are a list of names; anything
+    /// else is an unanchored regular expression, matched in linear time.
+    ///
+    /// # Errors
+    /// If it is no regular expression, or one that looks around or back.
+    pub fn parse(text: &str) -> Result<Self, MatcherError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | ',' | '|');
+        let form = if text.trim().is_empty() || text == "*" {
+            Form::All
+        } else if text.chars().all(plain) {
+            let names = text.split([',', '|']).map(str::trim).filter(|name| !name.is_empty());
+            Form::Names(names.map(str::to_owned).collect())
+        } else {
+            Form::Pattern(Arc::new(pattern(text)?))
+        };
+        Ok(Matcher { text: text.to_owned(), form })
+    }
+
+    /// `None`: the event has nothing that could be compared, so every hook on it is meant.
+    pub fn matches(&self, value: Option<&str>) -> bool {
+        match (&self.form, value) {
+            (Form::All, _) | (_, None) => true,
+            (Form::Names(names), Some(value)) => names.iter().any(|name| name == value),
+            (Form::Pattern(pattern), Some(value)) => pattern.is_match(value),
+        }
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Something it matches, if that is plain to see.
+    pub fn example(&self) -> Option<&str> {
+        match &self.form {
+            Form::Names(names) => names.first().map(String::as_str),
+            Form::All | Form::Pattern(_) => None,
+        }
+    }
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Matcher {}
+
+fn pattern(text: &str) -> Result<Regex, MatcherError> {
+    let wrong = |why: String| MatcherError { text: text.chars().take(100).collect(), why };
+    if text.len() > MOST {
+        return Err(wrong("it is too long".into()));
+    }
+    RegexBuilder::new(text).size_limit(MOST_COMPILED).build().map_err(|error| {
+        let said = error.to_string();
+        wrong(said.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_is_everything_a_list_or_a_pattern() {
+        for (text, value, expected) in [
+            ("", "Bash", true),
+            ("  ", "Bash", true),
+            ("*", "Bash", true),
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("Bash", "bash", false),
+            ("Edit|Write", "Write", true),
+            ("Edit, Write", "Edit", true),
+            ("Edit| |Write", "Edit", true),
+            ("Edit|Write", "MultiEdit", false),
+            ("mcp__a-b_c", "mcp__a-b_c", true),
+            // A pattern is found anywhere.
+            ("mcp__.*", "mcp__memory__get", true),
+            ("mcp__.*", "x_mcp__memory", true),
+            ("^Edit$", "MultiEdit", false),
+            ("Edi.", "MultiEdit", true),
+            ("Notebook.*|Edit", "Edit", true),
+            ("|", "Bash", false),
+            (".*", "Bash", true),
+        ] {
+            assert_eq!(
+                Matcher::parse(text).unwrap().matches(Some(value)),
+                expected,
+                "{text:?} {value}"
+            );
+        }
+        assert!(Matcher::parse("Nothing").unwrap().matches(None));
+        assert_eq!(Matcher::parse("A|B").unwrap().example(), Some("A"));
+    }
+
+    #[test]
+    fn what_cannot_be_matched_in_linear_time_is_refused() {
+        for text in ["(", "a(?=b)", "(a)\\1", "[", "x{99999999}"] {
+            let error = Matcher::parse(text).unwrap_err().to_string();
+            assert!(error.contains(text) && !error.contains('\n'), "{error}");
+        }
+        assert!(Matcher::parse(&"(a)".repeat(MOST)).is_err());
+    }
+}

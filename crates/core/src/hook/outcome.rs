@@ -1,0 +1,152 @@
+//! What hooks answered, and how many answers become one: `Prevent` over `Block` over `Ask` over a change over nothing.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How far a hook goes. The order is the strictness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stand {
+    #[default]
+    Pass,
+    /// A person must say yes.
+    Ask,
+    /// This does not happen.
+    Block,
+    /// This does not happen, and the turn ends.
+    Prevent,
+}
+
+/// Who said so, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reason {
+    pub stand: Stand,
+    pub hook: String,
+    pub why: String,
+}
+
+/// The answer of one hook or of many.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    pub stand: Stand,
+    /// In the order the hooks are registered in.
+    pub reasons: Vec<Reason>,
+    /// Fields of the call's input and their new values; nothing where a field is to go.
+    pub changes: BTreeMap<String, Option<Value>>,
+    /// Who changed it.
+    pub changed_by: Vec<String>,
+    /// For the model, besides what it was told anyway.
+    pub context: Vec<String>,
+    /// Who answered a question with yes.
+    pub allowed_by: Option<String>,
+    /// For the person.
+    pub notices: Vec<String>,
+    /// Which hooks were asked, whatever they said.
+    pub heard: Vec<String>,
+}
+
+impl Outcome {
+    pub fn of(stand: Stand, hook: &str, why: impl Into<String>) -> Self {
+        let reason = Reason { stand, hook: hook.to_owned(), why: why.into() };
+        Outcome { stand, reasons: vec![reason], ..Outcome::default() }
+    }
+
+    pub fn notice(text: impl Into<String>) -> Self {
+        Outcome { notices: vec![text.into()], ..Outcome::default() }
+    }
+
+    /// The rank in the lattice, a change counted between passing and asking.
+    pub fn rank(&self) -> u8 {
+        let changes = !self.changes.is_empty() || !self.context.is_empty();
+        match self.stand {
+            Stand::Pass => u8::from(changes),
+            Stand::Ask => 2,
+            Stand::Block => 3,
+            Stand::Prevent => 4,
+        }
+    }
+
+    /// A yes counts only where nobody objects.
+    pub fn says_yes(&self) -> Option<&str> {
+        self.allowed_by.as_deref().filter(|_| self.stand == Stand::Pass)
+    }
+
+    /// Why, of those who went furthest: `the hook X: …; the hook Y: …`.
+    pub fn why(&self) -> String {
+        let said = |reason: &Reason| format!("the hook {}: {}", reason.hook, reason.why);
+        let furthest = self.reasons.iter().filter(|reason| reason.stand == self.stand);
+        furthest.map(said).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The call's input with the changes; none if there are none.
+    pub fn rewritten(&self, input: &Value) -> Option<Value> {
+        if self.changes.is_empty() {
+            return None;
+        }
+        let mut fields = input.as_object().cloned().unwrap_or_default();
+        for (name, value) in &self.changes {
+            match value {
+                Some(value) => _ = fields.insert(name.clone(), value.clone()),
+                None => _ = fields.shift_remove(name),
+            }
+        }
+        Some(Value::Object(fields))
+    }
+
+    /// The fields in which a rewritten input differs.
+    pub fn changes_of(before: &Value, after: &Value) -> BTreeMap<String, Option<Value>> {
+        let empty = serde_json::Map::new();
+        let before = before.as_object().unwrap_or(&empty);
+        let after = after.as_object().unwrap_or(&empty);
+        let new = after.iter().filter(|(name, value)| before.get(*name) != Some(*value));
+        let mut changes: BTreeMap<_, _> =
+            new.map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
+        let gone = before.keys().filter(|name| !after.contains_key(*name));
+        changes.extend(gone.map(|name| (name.clone(), None)));
+        changes
+    }
+}
+
+/// One outcome of many, given in the order in which the hooks are registered.
+///
+/// The strictest stand wins. Changes of different fields are united; two hooks that want different values for one
+/// field block, because neither of the two has seen what would run.
+pub fn merge(parts: impl IntoIterator<Item = Outcome>) -> Outcome {
+    parts.into_iter().fold(Outcome::default(), join)
+}
+
+fn join(mut all: Outcome, part: Outcome) -> Outcome {
+    let mut disputed = Vec::new();
+    for (name, value) in part.changes {
+        match all.changes.get(&name) {
+            Some(other) if *other != value => disputed.push(name),
+            _ => _ = all.changes.insert(name, value),
+        }
+    }
+    all.stand = all.stand.max(part.stand);
+    add_new(&mut all.reasons, part.reasons);
+    if !disputed.is_empty() {
+        let hooks = all.changed_by.iter().chain(&part.changed_by).cloned().collect::<Vec<_>>();
+        let why = format!("hooks change the input differently ({})", disputed.join(", "));
+        let reason = Reason { stand: Stand::Block, hook: hooks.join(" and "), why };
+        add_new(&mut all.reasons, vec![reason]);
+        all.stand = all.stand.max(Stand::Block);
+    }
+    add_new(&mut all.changed_by, part.changed_by);
+    add_new(&mut all.context, part.context);
+    add_new(&mut all.notices, part.notices);
+    add_new(&mut all.heard, part.heard);
+    all.allowed_by = all.allowed_by.or(part.allowed_by);
+    all
+}
+
+fn add_new<T: PartialEq>(all: &mut Vec<T>, new: Vec<T>) {
+    for item in new {
+        if !all.contains(&item) {
+            all.push(item);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "outcome_tests.rs"]
+mod tests;

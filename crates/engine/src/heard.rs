@@ -1,0 +1,245 @@
+//! Calls and their hooks: what a hook said before a call, and what hooks are told after it.
+
+use crate::call::Verdict;
+use crate::hooks::context;
+use crate::scheduler::{Call, CallState, Scheduler};
+use crate::texts;
+use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
+use ostler_core::message::{Block, Message};
+use ostler_core::permission::{By, Decision, Mode, Reason, Verdict as Ruled};
+use ostler_core::session::Verdict as Recorded;
+use ostler_core::tool::ToolOutput;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Characters of an input that is told in a sentence.
+const MOST: usize = 2000;
+
+/// What the hooks of a call have said so far.
+#[derive(Default)]
+pub(crate) struct Hearing {
+    /// Hooks listen before this call and have not answered.
+    pub(crate) unheard: bool,
+    /// Hooks listen before or after it, so it does not run while its answer may still be thrown away.
+    pub(crate) late: bool,
+    /// A hook wants a person to look, whatever the rules say.
+    pub(crate) raised: bool,
+    /// For the record of the decision.
+    pub(crate) record: String,
+    /// For the model, after the results.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A task of the scheduler that has ended.
+pub(crate) enum Ended {
+    Heard(Box<Outcome>),
+    Ran(Box<Verdict>),
+    /// Hooks were told after the call.
+    Told(Box<Outcome>),
+}
+
+impl Scheduler {
+    /// Asks the hooks that listen before the call.
+    pub(crate) fn start_hearing(&mut self, index: usize) {
+        let Some(call) = self.calls.get_mut(index) else { return };
+        call.state = CallState::Hearing;
+        let event = HookEvent::PreToolUse {
+            tool_name: call.name.clone(),
+            tool_input: call.input.clone(),
+            tool_use_id: call.id.to_string(),
+        };
+        let agent = self.agent.clone();
+        self.running
+            .spawn(async move { (index, Ended::Heard(Box::new(agent.hooks.fire(event).await))) });
+    }
+
+    pub(crate) fn ended(&mut self, index: usize, ended: Ended) {
+        match ended {
+            Ended::Heard(outcome) => self.heard(index, *outcome),
+            Ended::Ran(verdict) => self.ran(index, *verdict),
+            Ended::Told(outcome) => self.told(index, *outcome),
+        }
+    }
+
+    fn heard(&mut self, index: usize, outcome: Outcome) {
+        self.notices.extend(outcome.notices.iter().cloned());
+        let Some(call) = self.calls.get_mut(index) else { return };
+        call.hearing.unheard = false;
+        call.state = CallState::Waiting;
+        let why = outcome.why();
+        let added = outcome.context.iter().map(|text| context("PreToolUse", text));
+        call.hearing.notes.extend(added);
+        call.hearing.record = record(&outcome);
+        match outcome.stand {
+            Stand::Prevent => {
+                let text = texts::HOOK_ENDED.replace("{why}", &why);
+                self.refuse(index, Verdict::not_run(ToolOutput::error(text)), &why);
+                self.ended_by.get_or_insert(why);
+            }
+            Stand::Block => self.refuse(index, Verdict::denied(&why), &why),
+            Stand::Ask | Stand::Pass => {
+                let rewritten = outcome.rewritten(&call.input);
+                if let Some(input) = rewritten {
+                    call.rewrite(input);
+                }
+                if !self.judged_again(index) {
+                    return;
+                }
+                if outcome.stand == Stand::Ask {
+                    self.raise(index, why);
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, index: usize, verdict: Verdict, why: &str) {
+        if let Some(call) = self.calls.get_mut(index) {
+            call.decided = Some((Recorded::Deny, format!("{why}{}", call.hearing.record)));
+        }
+        self.done(index, Verdict { denied: true, ..verdict });
+    }
+
+    /// What will run is judged like what the model wrote: a hook may have changed the call, or what its names lead to.
+    /// False: it will not run.
+    fn judged_again(&mut self, index: usize) -> bool {
+        let Some(call) = self.calls.get(index) else { return false };
+        match self.judge(&call.name, &call.input) {
+            Ok((access, decision)) => {
+                if let Some(call) = self.calls.get_mut(index) {
+                    call.access = access;
+                    call.set_decision(decision);
+                }
+                true
+            }
+            Err(verdict) => {
+                // What was decided before is void.
+                if let Some(call) = self.calls.get_mut(index) {
+                    call.decided = None;
+                }
+                match verdict.refused.clone() {
+                    Some(why) => self.refuse(index, *verdict, &why),
+                    None => self.done(index, *verdict),
+                }
+                false
+            }
+        }
+    }
+
+    fn raise(&mut self, index: usize, why: String) {
+        if self.agent.gate.mode() == Mode::DontAsk {
+            let why = format!("{why}, and nobody is to be asked");
+            return self.refuse(index, Verdict::denied(&why), &why);
+        }
+        let Some(call) = self.calls.get_mut(index) else { return };
+        let reason = Reason { by: By::Hook, why, part: None, rule: None };
+        let mut reasons = call.asks.take().map(|decision| decision.reasons).unwrap_or_default();
+        reasons.insert(0, reason);
+        // No rule answers for a hook, so none is offered.
+        call.set_decision(Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() });
+        call.hearing.raised = true;
+    }
+
+    /// A call that ran is told of, if somebody listens; until then it is not over.
+    fn ran(&mut self, index: usize, verdict: Verdict) {
+        let event = self.calls.get(index).and_then(|call| self.aftermath(call, &verdict));
+        let (Some(event), Some(call)) = (event, self.calls.get_mut(index)) else {
+            return self.done(index, verdict);
+        };
+        call.state = CallState::Telling(Box::new(verdict));
+        let agent = self.agent.clone();
+        self.running
+            .spawn(async move { (index, Ended::Told(Box::new(agent.hooks.fire(event).await))) });
+    }
+
+    fn aftermath(&self, call: &Call, verdict: &Verdict) -> Option<HookEvent> {
+        if !verdict.ran || !call.hearing.late {
+            return None;
+        }
+        let failed = verdict.output.is_error;
+        let name = if failed { EventName::PostToolUseFailure } else { EventName::PostToolUse };
+        if !self.agent.hooks.listens(name, Some(&call.name)) {
+            return None;
+        }
+        let (tool_name, tool_input) = (call.name.clone(), call.input.clone());
+        let tool_use_id = call.id.to_string();
+        let duration_ms = call.ran_for().map(millis).unwrap_or_default();
+        Some(match failed {
+            true => HookEvent::PostToolUseFailure {
+                tool_name,
+                tool_input,
+                tool_use_id,
+                error: said(verdict),
+                is_interrupt: false,
+                duration_ms,
+            },
+            false => HookEvent::PostToolUse {
+                tool_name,
+                tool_input,
+                tool_response: json!({ "content": said(verdict), "detail": verdict.output.detail }),
+                tool_use_id,
+                duration_ms,
+            },
+        })
+    }
+
+    /// It has run: an objection is heard by the model, and the turn may end.
+    fn told(&mut self, index: usize, outcome: Outcome) {
+        self.notices.extend(outcome.notices.iter().cloned());
+        let Some(call) = self.calls.get_mut(index) else { return };
+        let verdict = match std::mem::replace(&mut call.state, CallState::Waiting) {
+            CallState::Telling(verdict) => *verdict,
+            other => return call.state = other,
+        };
+        if outcome.stand >= Stand::Ask {
+            let text = texts::HOOK_OBJECTION.replace("{tool}", &call.name);
+            call.hearing.notes.push(text.replace("{why}", &outcome.why()));
+        }
+        let failed = verdict.output.is_error;
+        let name = if failed { EventName::PostToolUseFailure } else { EventName::PostToolUse };
+        let added = outcome.context.iter().map(|text| context(name.name(), text));
+        call.hearing.notes.extend(added);
+        if outcome.stand == Stand::Prevent {
+            self.ended_by.get_or_insert(outcome.why());
+        }
+        self.done(index, verdict);
+    }
+
+    /// What hooks add for the model, in the order of the calls.
+    pub(crate) fn notes(&self) -> Vec<Message> {
+        let notes = self.calls.iter().flat_map(|call| &call.hearing.notes);
+        let blocks = notes.map(|text| Block::Text { text: text.clone(), meta: true });
+        let content: Vec<Block> = blocks.collect();
+        if content.is_empty() { Vec::new() } else { vec![Message::User { content }] }
+    }
+}
+
+impl Call {
+    fn rewrite(&mut self, input: Value) {
+        let shown: String = input.to_string().chars().take(MOST).collect();
+        let note = texts::HOOK_REWRITTEN.replace("{tool}", &self.name).replace("{input}", &shown);
+        self.hearing.notes.push(note);
+        self.hearing.record.push_str(&format!("; it runs as {shown}"));
+        self.input = input;
+    }
+}
+
+/// `; heard by X and Y; changed by X`
+fn record(outcome: &Outcome) -> String {
+    let mut text = format!("; heard by {}", outcome.heard.join(" and "));
+    if !outcome.changed_by.is_empty() {
+        text.push_str(&format!("; changed by {}", outcome.changed_by.join(" and ")));
+    }
+    text
+}
+
+fn said(verdict: &Verdict) -> String {
+    let texts = verdict.output.content.iter().filter_map(|part| match part {
+        ostler_core::message::ResultPart::Text { text } => Some(text.as_str()),
+        ostler_core::message::ResultPart::Image(_) => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,208 @@
+//! Where a turn tells its hooks: at its beginning, before and after calls, at its end.
+
+use crate::agent::Agent;
+use crate::run::Turn;
+use crate::texts;
+use futures_util::FutureExt;
+use ostler_core::event::Level;
+use ostler_core::hook::{EventName, HookEvent, Outcome as Heard, Stand};
+use ostler_core::message::{Block, Message};
+use ostler_core::ports::Hooks;
+use ostler_core::turn::{Outcome, Phase, State, StopVerdict, Terminal};
+use ostler_core::view::View;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Whom a session tells, and whether it has told of its beginning.
+pub struct HookDesk {
+    hooks: Arc<dyn Hooks>,
+    source: Mutex<Option<String>>,
+}
+
+impl HookDesk {
+    /// `source` is how the session came about: `startup`, `resume` or `fork`.
+    pub fn new(hooks: Arc<dyn Hooks>, source: &str) -> Self {
+        HookDesk { hooks, source: Mutex::new(Some(source.to_owned())) }
+    }
+
+    pub(crate) fn listens(&self, event: EventName, matched: Option<&str>) -> bool {
+        self.hooks.listens(event, matched)
+    }
+
+    /// Some hook wants to hear of this call, before or after it.
+    pub(crate) fn hears_of(&self, tool: &str) -> bool {
+        let events = [EventName::PreToolUse, EventName::PostToolUse, EventName::PostToolUseFailure];
+        events.into_iter().any(|event| self.listens(event, Some(tool)))
+    }
+
+    /// A hook that panics has not run.
+    pub(crate) async fn fire(&self, event: HookEvent) -> Heard {
+        let name = event.name();
+        let fired = AssertUnwindSafe(async { self.hooks.fire(event).await }).catch_unwind().await;
+        fired.unwrap_or_else(|_| {
+            let why = "it did not run: it failed inside the harness";
+            match name.can_block() {
+                true => Heard::of(Stand::Block, name.name(), why),
+                false => Heard::notice(format!("a hook on {}: {why}", name.name())),
+            }
+        })
+    }
+
+    /// Fires without waiting; it ends with the program at the latest.
+    pub(crate) fn fire_aside(&self, event: HookEvent) {
+        let hooks = self.hooks.clone();
+        tokio::spawn(async move { hooks.fire(event).await });
+    }
+
+    fn take_source(&self) -> Option<String> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put_source_back(&self, source: String) {
+        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+impl Agent {
+    /// The session ends: hooks are told, if its beginning was.
+    pub async fn end_session(&self, reason: &str) -> Vec<String> {
+        let listens = self.hooks.listens(EventName::SessionEnd, Some(reason));
+        if !listens || !self.hooks.has_begun() {
+            return Vec::new();
+        }
+        self.hooks.fire(HookEvent::SessionEnd { reason: reason.to_owned() }).await.notices
+    }
+}
+
+/// A prompt that is not to be answered.
+enum Refused {
+    By(String),
+    Interrupted,
+}
+
+impl Turn {
+    /// Tells of the session's beginning and of the prompt. The prompt comes back with what hooks add to it, or the state
+    /// of a turn that is over: then nothing of it is in the conversation.
+    pub(crate) async fn hear_prompt(
+        &mut self,
+        prompt: Message,
+        view: &View,
+    ) -> Result<Message, Result<State, ostler_core::ports::StoreError>> {
+        let refused = match self.told_of_prompt(prompt).await {
+            Ok(prompt) => return Ok(prompt),
+            Err(refused) => refused,
+        };
+        let terminal = match refused {
+            Refused::By(why) => {
+                self.tally.hook_stopped(why);
+                Terminal::HookStopped
+            }
+            Refused::Interrupted => Terminal::AbortedStreaming,
+        };
+        let ended = self.agent.journal.end(terminal).await;
+        let state = State { phase: Phase::Done(terminal), ..State::start(view.clone()) };
+        Err(ended.map(|()| state))
+    }
+
+    async fn told_of_prompt(&mut self, prompt: Message) -> Result<Message, Refused> {
+        let hooks = self.agent.clone();
+        let hooks = &hooks.hooks;
+        let mut added = Vec::new();
+        if let Some(source) = hooks.take_source()
+            && hooks.listens(EventName::SessionStart, Some(&source))
+        {
+            let model = self.agent.choice.primary.to_string();
+            let event = HookEvent::SessionStart { source: source.clone(), model };
+            match self.heard(event).await {
+                Ok(texts) => added.extend(texts),
+                Err(refused) => {
+                    // It has not begun, so the next prompt asks again.
+                    hooks.put_source_back(source);
+                    return Err(refused);
+                }
+            }
+        }
+        if hooks.listens(EventName::UserPromptSubmit, None) {
+            let event = HookEvent::UserPromptSubmit { prompt: prompt.text() };
+            added.extend(self.heard(event).await?);
+        }
+        let mut prompt = prompt;
+        let block = |text| Block::Text { text, meta: true };
+        prompt.blocks_mut().extend(added.into_iter().map(block));
+        Ok(prompt)
+    }
+
+    /// What hooks add for the model.
+    async fn heard(&mut self, event: HookEvent) -> Result<Vec<String>, Refused> {
+        let name = event.name().name();
+        let Some(heard) = self.fire(event).await else { return Err(Refused::Interrupted) };
+        if heard.stand >= Stand::Ask {
+            return Err(Refused::By(heard.why()));
+        }
+        Ok(heard.context.iter().map(|text| context(name, text)).collect())
+    }
+
+    /// Fires and passes on what the person should know. None: the user interrupted.
+    async fn fire(&self, event: HookEvent) -> Option<Heard> {
+        let heard = tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => return None,
+            heard = self.agent.hooks.fire(event) => heard,
+        };
+        for notice in &heard.notices {
+            self.notice(Level::Warning, notice.clone()).await;
+        }
+        Some(heard)
+    }
+
+    /// The model has said all. A hook may want more, as often as the machine allows.
+    pub(crate) async fn stop_hooks(&mut self) -> Outcome {
+        if !self.agent.hooks.listens(EventName::Stop, None) {
+            return Outcome::StopHooks(StopVerdict::Pass);
+        }
+        let event = HookEvent::Stop {
+            stop_hook_active: self.stop_hook_active,
+            last_assistant_message: self.tally.last_text().to_owned(),
+        };
+        let Some(heard) = self.fire(event).await else { return Outcome::Interrupted };
+        Outcome::StopHooks(match heard.stand {
+            Stand::Prevent => {
+                self.tally.hook_stopped(heard.why());
+                StopVerdict::Prevent
+            }
+            Stand::Block | Stand::Ask => {
+                self.stop_hook_active = true;
+                self.tally.hook_stopped(heard.why());
+                StopVerdict::Block(Message::meta(texts::HOOK_STOP.replace("{why}", &heard.why())))
+            }
+            Stand::Pass => StopVerdict::Pass,
+        })
+    }
+
+    /// A turn that failed has no stop hooks; those who want to know of it are told.
+    pub(crate) async fn stop_failed(&self, terminal: Terminal) {
+        let failed = matches!(
+            terminal,
+            Terminal::ModelError(_)
+                | Terminal::ImageError
+                | Terminal::PromptTooLong
+                | Terminal::MaxOutputTokens
+        );
+        if failed && self.agent.hooks.listens(EventName::StopFailure, Some(terminal.name())) {
+            let _ = self
+                .fire(HookEvent::StopFailure {
+                    error: terminal.name().to_owned(),
+                    last_assistant_message: self.tally.last_text().to_owned(),
+                })
+                .await;
+        }
+    }
+}
+
+pub(crate) fn context(event: &str, text: &str) -> String {
+    texts::HOOK_CONTEXT.replace("{event}", event).replace("{text}", text)
+}

@@ -1,0 +1,33 @@
+//! Hooks that run: commands and webhooks behind the port of `ostler-core`, and observers of the event stream.
+//!
+//! Invariants
+//! - **A hook that was to decide and did not run decides no**, and says so: crash, time limit, missing program, garbage,
+//!   a strange exit code, no answer from a host.
+//! - **Where nobody listens nothing is paid**: no JSON is made, no process started.
+//! - **Events for a webhook are on disk before `fire` returns** and leave in order, each until it was taken.
+//! - **Observers read events**; the loop knows nothing of them.
+//! - Events go out encrypted or stay on this machine; no redirect is followed; no secret is written or shown.
+//!
+//! Deliberately absent: reading configuration or the environment, deciding what a verdict leads to (that is the engine's).
+
+mod command;
+mod deliver;
+mod given;
+mod observe;
+mod payload;
+mod queue;
+mod registry;
+mod send;
+mod sign;
+mod tried;
+
+pub use command::Prepare;
+pub use deliver::{Delivered, Delivery, deliver_all, replay};
+pub use given::Given;
+pub use observe::{EventLog, Observer, ToolStats, event_logs};
+pub use payload::About;
+pub use queue::{Queue, QueueError};
+pub use registry::{Registry, Setup};
+pub use send::Sender;
+pub use sign::{hmac_sha256, signature};
+pub use tried::{Tried, try_hook};

@@ -1,0 +1,220 @@
+//! All hooks of a session behind the port: who is told of what, all at once, and what they come to together.
+
+use crate::command::{Prepare, Runner};
+use crate::deliver::Delivery;
+use crate::payload::About;
+use crate::send::Sender;
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use ostler_core::hook::{
+    Action, EventName, HookEvent, HookSpec, Outcome, Said, Secret, Stand, answered, merge,
+};
+use ostler_core::ports::{BoxFuture, Hook, Hooks};
+use ostler_exec::Executor;
+use std::ffi::OsString;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+pub struct Setup {
+    /// In the order in which they are asked; hooks of the program itself come first.
+    pub specs: Vec<HookSpec>,
+    pub inside: Vec<Arc<dyn Hook>>,
+    pub executor: Executor,
+    /// For commands, already cut down to what they may see.
+    pub environment: Vec<(OsString, OsString)>,
+    pub prepare: Option<Prepare>,
+    pub about: About,
+    /// Where events for webhooks wait; without it those that do not block are not sent, which is told.
+    pub queues: Option<PathBuf>,
+    pub sender: Sender,
+}
+
+struct Registered {
+    spec: HookSpec,
+    heard: AtomicBool,
+}
+
+pub struct Registry {
+    hooks: Vec<Registered>,
+    inside: Vec<Arc<dyn Hook>>,
+    runner: Runner,
+    about: About,
+    sender: Sender,
+    delivery: Option<Delivery>,
+}
+
+impl Registry {
+    pub fn new(setup: Setup) -> Self {
+        let mut hooks: Vec<Registered> = Vec::new();
+        for spec in setup.specs {
+            // Two of the same with different matchers are two.
+            let same =
+                |had: &Registered| had.spec.is_twin_of(&spec) && had.spec.matcher == spec.matcher;
+            if !hooks.iter().any(same) {
+                hooks.push(Registered { spec, heard: AtomicBool::new(false) });
+            }
+        }
+        let queued = hooks.iter().filter_map(|hook| match &hook.spec.action {
+            Action::Http { url, secret, blocking: false, .. } => {
+                Some((url.clone(), secret.clone()))
+            }
+            _ => None,
+        });
+        let endpoints: Vec<(String, Option<Secret>)> = queued.collect();
+        let delivery = setup
+            .queues
+            .filter(|_| !endpoints.is_empty())
+            .map(|folder| Delivery::new(folder, endpoints, setup.sender.clone()));
+        Registry {
+            hooks,
+            inside: setup.inside,
+            runner: Runner {
+                executor: setup.executor,
+                environment: setup.environment,
+                prepare: setup.prepare,
+            },
+            about: setup.about,
+            sender: setup.sender,
+            delivery,
+        }
+    }
+
+    /// Waits a moment for events that are on their way; the rest stays queued.
+    pub async fn flush(&self, limit: Duration) {
+        if let Some(delivery) = &self.delivery {
+            let _ = tokio::time::timeout(limit, delivery.flushed()).await;
+        }
+    }
+
+    /// Each kind of hook once, and one with `once` only the first time.
+    fn chosen(&self, event: &HookEvent) -> Vec<&HookSpec> {
+        let mut chosen: Vec<&HookSpec> = Vec::new();
+        for Registered { spec, heard } in &self.hooks {
+            let meant = spec.event == event.name() && spec.matcher.matches(event.matched());
+            let twin = chosen.iter().any(|had| had.is_twin_of(spec));
+            if meant && !twin && !(heard.swap(true, Ordering::Relaxed) && spec.once) {
+                chosen.push(spec);
+            }
+        }
+        chosen
+    }
+
+    async fn one(&self, spec: &HookSpec, event: &HookEvent, payload: &str) -> Outcome {
+        let what = spec.what();
+        let answer = match &spec.action {
+            Action::Command { .. } if spec.in_background => {
+                self.aside(spec.clone(), event.clone(), payload.to_owned());
+                Ok(Outcome::default())
+            }
+            Action::Command { command, args } => {
+                let line = (command.as_str(), args.as_deref());
+                self.runner.run(spec, line, &self.about, event, payload).await.answer
+            }
+            Action::Http { url, secret, blocking: true, .. } if !spec.in_background => {
+                self.ask(spec, url, secret.as_ref(), event, payload).await
+            }
+            Action::Http { url, .. } => match &self.delivery {
+                Some(delivery) => delivery
+                    .enqueue(url, event.name(), payload)
+                    .map(|()| Outcome::default())
+                    .map_err(|error| error.to_string()),
+                None => Err("there is no place for its queue".into()),
+            },
+            Action::Unavailable { kind } if spec.decides() => {
+                Err(format!("hooks of type {kind} are not available yet"))
+            }
+            Action::Unavailable { .. } => Ok(Outcome::default()),
+        };
+        let mut outcome = answer.unwrap_or_else(|why| fault(spec, &what, &why));
+        outcome.heard = vec![what];
+        outcome
+    }
+
+    async fn ask(
+        &self,
+        spec: &HookSpec,
+        url: &str,
+        secret: Option<&Secret>,
+        event: &HookEvent,
+        payload: &str,
+    ) -> Result<Outcome, String> {
+        let id = self.sender.given().ids.uuid();
+        let name = event.name().name();
+        let sent = self.sender.send(url, secret, name, &id, payload.as_bytes(), spec.limit());
+        let reply = sent.await?;
+        if !(200..300).contains(&reply.status) {
+            return Err(format!("it answered with status {}", reply.status));
+        }
+        let output = String::from_utf8_lossy(&reply.body);
+        // What is no JSON says nothing: pages of proxies are not meant for the model.
+        let output = if output.trim_start().starts_with('{') { &output } else { "" };
+        answered(event, &spec.what(), &Said { refused: false, output, errors: "" })
+    }
+
+    fn aside(&self, spec: HookSpec, event: HookEvent, payload: String) {
+        let (runner, about) = (self.runner.clone(), self.about.clone());
+        tokio::spawn(async move {
+            if let Action::Command { command, args } = &spec.action {
+                let line = (command.as_str(), args.as_deref());
+                runner.run(&spec, line, &about, &event, &payload).await;
+            }
+        });
+    }
+}
+
+/// It did not run, or said nothing that can be understood.
+fn fault(spec: &HookSpec, what: &str, why: &str) -> Outcome {
+    match spec.decides() {
+        true => Outcome::of(Stand::Block, what, format!("it did not run, and it decides: {why}")),
+        false => {
+            Outcome::notice(format!("the hook {what} on {} did not run: {why}", spec.event.name()))
+        }
+    }
+}
+
+async fn inside(hook: &dyn Hook, event: &HookEvent) -> Outcome {
+    let called = AssertUnwindSafe(async { hook.call(event).await }).catch_unwind().await;
+    let mut outcome = called.unwrap_or_else(|_| {
+        let why = "it did not run, and it decides: it panicked";
+        match event.name().can_block() {
+            true => Outcome::of(Stand::Block, hook.name(), why),
+            false => Outcome::notice(format!("the hook {} panicked", hook.name())),
+        }
+    });
+    outcome.heard = vec![hook.name().to_owned()];
+    outcome
+}
+
+impl Hooks for Registry {
+    fn listens(&self, event: EventName, matched: Option<&str>) -> bool {
+        let meant = |hook: &Registered| {
+            hook.spec.event == event
+                && hook.spec.matcher.matches(matched)
+                && !(hook.spec.once && hook.heard.load(Ordering::Relaxed))
+        };
+        self.hooks.iter().any(meant) || self.inside.iter().any(|hook| hook.listens(event, matched))
+    }
+
+    fn fire(&self, event: HookEvent) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let (name, matched) = (event.name(), event.matched());
+            let near = self.inside.iter().filter(|hook| hook.listens(name, matched));
+            let near = join_all(near.map(|hook| inside(hook.as_ref(), &event)));
+            let chosen = self.chosen(&event);
+            if chosen.is_empty() {
+                return merge(near.await);
+            }
+            let Some(payload) = self.about.payload(&event, false) else {
+                let too_large =
+                    chosen.iter().map(|spec| fault(spec, &spec.what(), "the event is too large"));
+                return merge(near.await.into_iter().chain(too_large));
+            };
+            let far = join_all(chosen.iter().map(|spec| self.one(spec, &event, &payload)));
+            let (near, far) = tokio::join!(near, far);
+            merge(near.into_iter().chain(far))
+        })
+    }
+}

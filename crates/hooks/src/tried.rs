@@ -1,0 +1,81 @@
+//! One hook tried out through its real path, with an event that never happened.
+
+use crate::command::Runner;
+use crate::registry::Setup;
+use ostler_core::hook::{Action, HookSpec, Outcome, Said, Stand, answered, canary};
+use std::time::{Duration, Instant};
+
+/// What became of a try.
+#[derive(Debug)]
+pub struct Tried {
+    /// How it ended: an exit code, a signal, a status.
+    pub exit: String,
+    pub time: Duration,
+    /// What it said, in words; an error if it did not run.
+    pub verdict: Result<String, String>,
+}
+
+/// Runs the hook's command or sends to its address. `setup` says with what; its own hooks are not run.
+pub async fn try_hook(spec: &HookSpec, setup: &Setup) -> Tried {
+    let event = canary(spec.event, spec.matcher.example());
+    let payload = setup.about.payload(&event, true).unwrap_or_default();
+    let began = Instant::now();
+    let (exit, answer) = match &spec.action {
+        Action::Command { command, args } => {
+            let runner = Runner {
+                executor: setup.executor.clone(),
+                environment: setup.environment.clone(),
+                prepare: setup.prepare.clone(),
+            };
+            let line = (command.as_str(), args.as_deref());
+            let ran = runner.run(spec, line, &setup.about, &event, &payload).await;
+            (ran.exit, ran.answer)
+        }
+        Action::Http { url, secret, .. } => {
+            let id = format!("canary-{}", setup.sender.given().ids.uuid());
+            let (name, body) = (event.name().name(), payload.as_bytes());
+            let sent = setup.sender.send(url, secret.as_ref(), name, &id, body, spec.limit());
+            match sent.await {
+                Err(why) => ("no answer".to_owned(), Err(why)),
+                Ok(reply) if !(200..300).contains(&reply.status) => {
+                    let status = format!("status {}", reply.status);
+                    (status.clone(), Err(format!("it answered with {status}")))
+                }
+                Ok(reply) => {
+                    let output = String::from_utf8_lossy(&reply.body);
+                    let output = if output.trim_start().starts_with('{') { &output } else { "" };
+                    let said = Said { refused: false, output, errors: "" };
+                    (format!("status {}", reply.status), answered(&event, &spec.what(), &said))
+                }
+            }
+        }
+        Action::Unavailable { kind } => {
+            let why = format!("hooks of type {kind} are not available yet");
+            ("not started".to_owned(), Err(why))
+        }
+    };
+    Tried { exit, time: began.elapsed(), verdict: answer.map(|outcome| words(&outcome)) }
+}
+
+fn words(outcome: &Outcome) -> String {
+    let furthest = outcome.reasons.iter().filter(|reason| reason.stand == outcome.stand);
+    let why: Vec<&str> = furthest.map(|reason| reason.why.as_str()).collect();
+    let why = why.join("; ");
+    let mut words = match outcome.stand {
+        Stand::Pass => vec!["passes".to_owned()],
+        Stand::Ask => vec![format!("asks ({why})")],
+        Stand::Block => vec![format!("blocks ({why})")],
+        Stand::Prevent => vec![format!("ends the turn ({why})")],
+    };
+    if outcome.says_yes().is_some() {
+        words.push("says yes".into());
+    }
+    if !outcome.changes.is_empty() {
+        let fields: Vec<&str> = outcome.changes.keys().map(String::as_str).collect();
+        words.push(format!("changes {}", fields.join(", ")));
+    }
+    if !outcome.context.is_empty() {
+        words.push("adds context".into());
+    }
+    words.join(", ")
+}

@@ -1,0 +1,137 @@
+//! The hooks of a session, from options.
+
+use crate::init::Init;
+use crate::options::{Options, SessionChoice};
+use crate::system::{SystemClock, SystemIds, jitter};
+use ostler_core::hook::HookSpec;
+use ostler_core::ids::SessionId;
+use ostler_core::permission::Workspace;
+use ostler_core::ports::{Hook, Hooks, NoHooks};
+use ostler_exec::Executor;
+use ostler_hooks::{About, EventLog, Given, Prepare, Registry, Sender, Setup, Tried, try_hook};
+use ostler_store::FileStore;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Who is told of what happens, and may object.
+#[derive(Clone, Default)]
+pub struct HookOptions {
+    /// As configured, in the order in which they are asked.
+    pub specs: Vec<HookSpec>,
+    /// Hooks of the calling program.
+    pub inside: Vec<Arc<dyn Hook>>,
+    /// The top of the project, for commands; none means the working folder.
+    pub project: Option<PathBuf>,
+    /// Has the last word on each command hook before it starts.
+    pub prepare: Option<Prepare>,
+}
+
+pub(crate) fn source(session: &SessionChoice, empty: bool) -> &'static str {
+    match session {
+        SessionChoice::New | SessionChoice::Named(_) => "startup",
+        SessionChoice::Continue if empty => "startup",
+        SessionChoice::Resume(_) | SessionChoice::Continue => "resume",
+        SessionChoice::Fork(_) => "fork",
+    }
+}
+
+fn about(options: &Options, workspace: &Workspace, session_id: String) -> About {
+    let cwd = workspace.cwd.clone();
+    let transcript_path = transcript(options, &session_id).unwrap_or_default();
+    let project = options.hooks.project.clone().unwrap_or_else(|| cwd.clone());
+    let permission_mode = options.mode.name().to_owned();
+    About { session_id, transcript_path, cwd, project, permission_mode }
+}
+
+/// The session's log.
+fn transcript(options: &Options, session: &str) -> Option<PathBuf> {
+    let home = options.home.as_ref()?;
+    let found = FileStore::new(home).ok()?.find(session).ok()??;
+    Some(home.join("sessions").join(found.project).join(format!("{session}.log")))
+}
+
+fn setup(options: &Options, executor: Executor, about: About) -> Setup {
+    let hooks = &options.hooks;
+    let certificates = options.ca_file.as_ref().map(|file| file.pem.clone());
+    Setup {
+        specs: hooks.specs.clone(),
+        inside: hooks.inside.clone(),
+        executor,
+        environment: options.environment.clone(),
+        prepare: hooks.prepare.clone(),
+        about,
+        queues: options.home.as_ref().map(|home| home.join("webhooks")),
+        sender: webhook_sender(certificates.unwrap_or_default()),
+    }
+}
+
+fn given() -> Given {
+    Given { clock: Arc::new(SystemClock), ids: Arc::new(SystemIds), jitter }
+}
+
+/// Sends to webhooks; `certificates` are trusted besides the system's, as PEM.
+pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
+    Sender::new(certificates, given())
+}
+
+/// Where observers of a session write. None: it cannot be written.
+pub fn event_log(folder: &Path, session: &SessionId) -> Option<EventLog> {
+    EventLog::open(folder, session, Arc::new(SystemClock))
+}
+
+/// None: nobody listens.
+pub(crate) fn registry(
+    options: &Options,
+    executor: Executor,
+    workspace: &Workspace,
+    session: String,
+) -> Option<Arc<Registry>> {
+    if options.hooks.specs.is_empty() && options.hooks.inside.is_empty() {
+        return None;
+    }
+    let about = about(options, workspace, session);
+    Some(Arc::new(Registry::new(setup(options, executor, about))))
+}
+
+pub(crate) fn port(registry: Option<&Arc<Registry>>) -> Arc<dyn Hooks> {
+    match registry {
+        Some(registry) => registry.clone(),
+        None => Arc::new(NoHooks),
+    }
+}
+
+/// Tries each configured hook with an event that never happened, one after the other, through its real path.
+pub async fn verify_hooks(init: &Init, options: &Options) -> Vec<(HookSpec, Tried)> {
+    let executor = Executor::new(init.supervisor.clone());
+    let workspace = Workspace { cwd: options.cwd.clone(), ..Workspace::default() };
+    let about = about(options, &workspace, "canary".into());
+    let setup = setup(options, executor.clone(), about);
+    let mut tried = Vec::new();
+    for spec in &options.hooks.specs {
+        tried.push((spec.clone(), try_hook(spec, &setup).await));
+    }
+    // If it does not answer, it ends with us.
+    let _ = executor.shutdown().await;
+    tried
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_are_told_how_a_session_came_about() {
+        let id = || Some("x".to_owned());
+        for (choice, empty, expected) in [
+            (SessionChoice::New, true, "startup"),
+            (SessionChoice::Named(SessionId::new("x")), true, "startup"),
+            (SessionChoice::Continue, true, "startup"),
+            (SessionChoice::Continue, false, "resume"),
+            (SessionChoice::Resume("x".into()), false, "resume"),
+            (SessionChoice::Fork(id()), false, "fork"),
+            (SessionChoice::Fork(None), false, "fork"),
+        ] {
+            assert_eq!(source(&choice, empty), expected, "{choice:?}");
+        }
+    }
+}
