@@ -67,6 +67,7 @@ struct Fields {
     time_limit: Option<Duration>,
     once: bool,
     in_background: bool,
+    outside: bool,
 }
 
 impl Reading<'_> {
@@ -104,13 +105,14 @@ impl Reading<'_> {
         for (key, value) in hook.object("a hook")? {
             self.field(&mut fields, &key, value)?;
         }
-        let (time_limit, once, in_background) =
-            (fields.time_limit, fields.once, fields.in_background);
+        let (time_limit, once, in_background, outside) =
+            (fields.time_limit, fields.once, fields.in_background, fields.outside);
         let action = action(event, fields, hook, self.tier)?;
         let (file, line) = (Some(self.file.to_owned()), Some(hook.line()));
         let source = Source { tier: self.tier, file, line };
         let matcher = matcher.clone();
-        let spec = HookSpec { event, matcher, action, time_limit, once, in_background, source };
+        let spec =
+            HookSpec { event, matcher, action, time_limit, once, in_background, outside, source };
         if let Action::Unavailable { kind } = &spec.action {
             let so = match spec.decides() {
                 true => format!(", so {} is refused where it applies", event.name()),
@@ -145,6 +147,7 @@ impl Reading<'_> {
             "blocking" => fields.blocking = Some(truth(value, "blocking")?),
             "timeout" => fields.time_limit = Some(seconds(value)?),
             "once" => fields.once = truth(value, "once")?,
+            "sandbox" => fields.outside = !truth(value, "sandbox")?,
             "async" => fields.in_background |= truth(value, "async")?,
             "asyncRewake" => {
                 fields.in_background |= truth(value, "asyncRewake")?;

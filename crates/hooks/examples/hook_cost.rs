@@ -32,6 +32,7 @@ fn registry(
         time_limit: None,
         once: false,
         in_background: false,
+        outside: false,
         source: Source::default(),
     };
     Registry::new(Setup {

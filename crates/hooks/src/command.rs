@@ -7,8 +7,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Has the last word on a hook's command before it starts: this is where a sandbox is put around it.
-pub type Prepare = Arc<dyn Fn(&HookSpec, &mut Command) + Send + Sync>;
+/// Has the last word on a hook's command before it starts: this is where a sandbox is put around it. An error says why
+/// the hook must not run.
+pub type Prepare = Arc<dyn Fn(&HookSpec, &mut Command) -> Result<(), String> + Send + Sync>;
 
 /// Bytes of its output and of its errors, each. A hook that writes more is ended.
 const MOST: usize = 1 << 20;
@@ -37,7 +38,10 @@ impl Runner {
         event: &HookEvent,
         payload: &str,
     ) -> Ran {
-        let command = self.command(spec, line, about, payload);
+        let command = match self.command(spec, line, about, payload) {
+            Ok(command) => command,
+            Err(why) => return Ran { exit: "not started".into(), answer: Err(why) },
+        };
         match self.executor.run(command, |_| {}).await {
             Ok(finished) => {
                 let exit = finished.status.to_string();
@@ -53,7 +57,7 @@ impl Runner {
         (line, args): (&str, Option<&[String]>),
         about: &About,
         payload: &str,
-    ) -> Command {
+    ) -> Result<Command, String> {
         let mut environment = self.environment.clone();
         for name in ["CLAUDE_PROJECT_DIR", "OSTLER_PROJECT_DIR"] {
             environment.retain(|(known, _)| known != name);
@@ -74,9 +78,9 @@ impl Runner {
         command.grace = GRACE;
         command.output = OutputLimits { head: MOST, tail: 0, sink: 0, total: MOST as u64 };
         if let Some(prepare) = &self.prepare {
-            prepare(spec, &mut command);
+            prepare(spec, &mut command)?;
         }
-        command
+        Ok(command)
     }
 }
 

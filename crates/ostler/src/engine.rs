@@ -81,7 +81,7 @@ impl Engine {
         let tools =
             toolbox(executor.clone(), &options, &workspace, &session, &policy, &confinement);
         let id = opened.loaded.log.id().to_string();
-        let registry = hooks::registry(&options, executor.clone(), &workspace, id);
+        let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,

@@ -10,6 +10,7 @@ use ostler_core::ports::{Hook, Hooks, NoHooks};
 use ostler_exec::Executor;
 use ostler_hooks::{About, EventLog, Given, Prepare, Registry, Sender, Setup, Tried, try_hook};
 use ostler_store::FileStore;
+use ostler_tools::confine::{Confinement, Terms};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,7 +51,24 @@ fn transcript(options: &Options, session: &str) -> Option<PathBuf> {
     Some(home.join("sessions").join(found.project).join(format!("{session}.log")))
 }
 
-fn setup(options: &Options, executor: Executor, about: About) -> Setup {
+/// Hooks run in the sandbox unless somebody granted them more, and after that by whatever the caller wants.
+fn prepare(options: &Options, confinement: Arc<Confinement>) -> Prepare {
+    let more = options.hooks.prepare.clone();
+    Arc::new(move |spec, command| {
+        if !spec.outside {
+            let held = confinement.held(Terms { only_reads: true, ..Terms::default() })?;
+            confinement.confine(command, &held);
+        }
+        more.as_ref().map_or(Ok(()), |more| more(spec, command))
+    })
+}
+
+fn setup(
+    options: &Options,
+    executor: Executor,
+    about: About,
+    confinement: Arc<Confinement>,
+) -> Setup {
     let hooks = &options.hooks;
     let certificates = options.ca_file.as_ref().map(|file| file.pem.clone());
     Setup {
@@ -58,7 +76,7 @@ fn setup(options: &Options, executor: Executor, about: About) -> Setup {
         inside: hooks.inside.clone(),
         executor,
         environment: options.environment.clone(),
-        prepare: hooks.prepare.clone(),
+        prepare: Some(prepare(options, confinement)),
         about,
         queues: options.home.as_ref().map(|home| home.join("webhooks")),
         sender: webhook_sender(certificates.unwrap_or_default()),
@@ -85,12 +103,13 @@ pub(crate) fn registry(
     executor: Executor,
     workspace: &Workspace,
     session: String,
+    confinement: &Arc<Confinement>,
 ) -> Option<Arc<Registry>> {
     if options.hooks.specs.is_empty() && options.hooks.inside.is_empty() {
         return None;
     }
     let about = about(options, workspace, session);
-    Some(Arc::new(Registry::new(setup(options, executor, about))))
+    Some(Arc::new(Registry::new(setup(options, executor, about, confinement.clone()))))
 }
 
 pub(crate) fn port(registry: Option<&Arc<Registry>>) -> Arc<dyn Hooks> {
@@ -103,9 +122,17 @@ pub(crate) fn port(registry: Option<&Arc<Registry>>) -> Arc<dyn Hooks> {
 /// Tries each configured hook with an event that never happened, one after the other, through its real path.
 pub async fn verify_hooks(init: &Init, options: &Options) -> Vec<(HookSpec, Tried)> {
     let executor = Executor::new(init.supervisor.clone());
-    let workspace = Workspace { cwd: options.cwd.clone(), ..Workspace::default() };
+    let workspace = Workspace {
+        cwd: options.cwd.clone(),
+        roots: vec![options.cwd.clone()],
+        home: options.user_home.clone(),
+        ours: options.home.iter().cloned().collect(),
+        ..Workspace::default()
+    };
     let about = about(options, &workspace, "canary".into());
-    let setup = setup(options, executor.clone(), about);
+    let (held_by, environment) = (options.sandbox.clone(), options.environment.clone());
+    let confinement = Confinement::new(executor.clone(), held_by, workspace, environment);
+    let setup = setup(options, executor.clone(), about, Arc::new(confinement));
     let mut tried = Vec::new();
     for spec in &options.hooks.specs {
         tried.push((spec.clone(), try_hook(spec, &setup).await));

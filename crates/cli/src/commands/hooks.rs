@@ -92,6 +92,7 @@ fn line(hook: &HookSpec, paint: Paint) -> String {
         ("blocks if it does not run", hook.decides()),
         ("in the background", hook.in_background),
         ("once", hook.once),
+        ("outside the sandbox", hook.outside),
     ];
     let how: Vec<&str> = how.into_iter().filter(|(_, so)| *so).map(|(word, _)| word).collect();
     format!(
@@ -132,7 +133,7 @@ fn as_json(hook: &HookSpec, trusted: bool) -> Value {
         "event": hook.event.name(), "matcher": hook.matcher.text(), "type": kind(&hook.action),
         "what": hook.what(), "file": hook.source.file, "line": hook.source.line,
         "trusted": trusted, "blocks": hook.decides(), "background": hook.in_background,
-        "once": hook.once, "timeout_s": hook.limit().as_secs_f64(),
+        "once": hook.once, "sandbox": !hook.outside, "timeout_s": hook.limit().as_secs_f64(),
     })
 }
 

@@ -16,6 +16,8 @@ pub struct HookSpec {
     pub once: bool,
     /// Started and not waited for; what it says counts for nothing.
     pub in_background: bool,
+    /// Granted to run outside the sandbox.
+    pub outside: bool,
     pub source: Source,
 }
 

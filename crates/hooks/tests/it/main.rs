@@ -28,6 +28,7 @@ fn spec(event: EventName, command: &str) -> HookSpec {
         time_limit: None,
         once: false,
         in_background: false,
+        outside: false,
         source: Source::default(),
     }
 }
