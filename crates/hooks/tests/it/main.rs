@@ -118,6 +118,7 @@ async fn whoever_prepares_a_command_has_the_last_word() {
     let prepare: ostler_hooks::Prepare = Arc::new(move |_, command| {
         command.cwd = place.clone();
         command.env.push(("MARK".into(), "set".into()));
+        Ok(())
     });
     let specs = vec![spec(EventName::SessionStart, "echo $PWD $MARK")];
     let registry = Registry::new(Setup { prepare: Some(prepare), ..setup(folder.path(), specs) });
