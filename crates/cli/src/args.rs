@@ -1,6 +1,7 @@
 //! The command line. Names follow Claude Code's, so that scripts carry over.
 
 pub mod permissions;
+pub mod undo;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -80,6 +81,9 @@ pub struct RunArgs {
     /// With --resume or --continue: work on a copy
     #[arg(long)]
     pub fork_session: bool,
+    /// Do not keep the folders before commands: what these change cannot be undone
+    #[arg(long)]
+    pub no_undo: bool,
     /// Name the new session (a UUID)
     #[arg(long, value_name = "UUID", conflicts_with = "continue_")]
     pub session_id: Option<String>,
@@ -104,6 +108,12 @@ pub enum Command {
     ModelServer(ModelServerArgs),
     /// List the sessions of this folder
     Sessions(SessionsArgs),
+    /// Undo what the last calls changed, commands included; your own changes since stay
+    Undo(undo::UndoArgs),
+    /// Go back to before a turn: files, conversation or both
+    Rewind(undo::RewindArgs),
+    /// The kept states of this folder: list, diff, prune
+    Snapshots(undo::SnapshotsArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
     /// Print a completion script for your shell

@@ -6,6 +6,7 @@ use crate::options::Options;
 use crate::session;
 use crate::surroundings::with_surroundings;
 use crate::system::{SystemClock, jitter, today};
+use crate::undo;
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
@@ -17,6 +18,7 @@ use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run}
 use ostler_exec::Executor;
 use ostler_models::{HttpModel, Provider};
 use ostler_store::spill_folder;
+use ostler_tools::Keeping;
 use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -59,7 +61,8 @@ impl Engine {
             workspace.ours.push(home);
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy);
+        let keeping = undo::keeping(&options, &workspace, &session);
+        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, keeping);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -274,13 +277,22 @@ fn toolbox(
     workspace: &Workspace,
     session: &Session,
     policy: &Arc<Policy>,
+    keeping: Keeping,
 ) -> Toolbox {
-    let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
+    let snapshots = match &keeping {
+        Keeping::By { snapshots, .. } => undo::levels(session, snapshots),
+        _ => session.snapshots.clone(),
+    };
+    let files = Files::new(workspace.clone(), session.seen.clone(), snapshots);
+    if let Keeping::By { snapshots, .. } = &keeping {
+        files.remember_contents(snapshots);
+    }
     let all = ostler_tools::built_in(ostler_tools::Setup {
-        files: Arc::new(Files::new(workspace.clone(), seen, snapshots)),
+        files: Arc::new(files),
         executor,
         environment: options.environment.clone(),
         policy: policy.clone(),
+        keeping,
     });
     let offered = |name: &str| is_offered(name, options, policy);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))

@@ -52,6 +52,7 @@ mod rule_sets;
 mod session;
 mod surroundings;
 mod system;
+mod undo;
 mod url;
 
 pub use ask::ask;
@@ -82,4 +83,9 @@ pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
 pub use ostler_store::Fault;
 pub use rule_sets::{rule_matches, rule_set};
 pub use session::list_sessions;
+pub use ostler_snapshots::{Fate, Outcome, Pruned};
 pub use system::{is_uuid, new_uuid, now_ms, now_text};
+pub use undo::{
+    ChangingCall, Rewinding, SnapshotChange, SnapshotLine, UndoChoice, Undone, diff_snapshots,
+    list_snapshots, prune_snapshots, redo, rewind, undo,
+};

@@ -24,6 +24,7 @@
 
 mod apply;
 mod codec;
+mod diff;
 mod disk;
 mod door;
 mod error;

@@ -21,6 +21,9 @@ impl Default for Rule {
     }
 }
 
+/// In milliseconds.
+const DAY: u64 = 86_400_000;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     pub snapshots: usize,
@@ -35,7 +38,7 @@ impl Snapshots {
         let (mut state, _lock) = self.enter()?;
         let (records, ..) = self.read_journal()?;
         let now = (self.config.now)() / 1_000_000;
-        let oldest = now.saturating_sub(rule.days.saturating_mul(86_400_000));
+        let oldest = now.saturating_sub(rule.days.saturating_mul(DAY));
         let newest = records.iter().filter(|record| is_snapshot(record)).count();
         let mut skipped = newest.saturating_sub(rule.newest.max(1));
         let mut first = 0;
@@ -84,6 +87,19 @@ impl Snapshots {
             }
         }
         Ok(pruned)
+    }
+
+    /// Prunes if that was not done for a day.
+    pub fn prune_if_due(&self, rule: Rule) -> Result<Option<Pruned>, Error> {
+        let now = (self.config.now)() / 1_000_000;
+        let last = std::fs::read_to_string(self.disk.path("pruned")).ok();
+        let last = last.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
+        if now.saturating_sub(last) < DAY && last <= now {
+            return Ok(None);
+        }
+        let pruned = self.prune(rule, false)?;
+        self.disk.replace("pruned", now.to_string().as_bytes())?;
+        Ok(Some(pruned))
     }
 
     fn size_of(&self, hash: &Hash) -> u64 {

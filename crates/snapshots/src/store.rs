@@ -7,10 +7,9 @@ use crate::error::Error;
 use crate::index::Index;
 use crate::item::{Hash, Item, Stamp, What, Why, mode};
 use crate::objects::Objects;
-use crate::record::{Body, Change, Record, scan};
+use crate::record::{Body, Record, scan};
 use crate::walk::{Found, Walk};
 use rustix::fs::{AtFlags, CWD, statat};
-use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -59,8 +58,9 @@ pub(crate) struct State {
 #[derive(Clone, Debug)]
 pub struct Taken {
     pub id: u64,
-    /// The state right before the moment given to [`Snapshots::take_since`].
-    pub before: u64,
+    /// The snapshot that holds what was changed before the moment given to [`Snapshots::take_since`], if anything
+    /// was.
+    pub older: Option<u64>,
     pub changed: usize,
     pub bytes_kept: u64,
     pub files: u64,
@@ -139,7 +139,7 @@ impl Snapshots {
         let (roots, items) = self.open_roots();
         let found = Walk::new(index, &objects, &roots, &self.config.hidden).run()?;
         let closed = found.closed.clone();
-        let (before, changed, files) = if is_base {
+        let (older, changed, files) = if is_base {
             self.begin(&mut state, found, items, reason)?
         } else {
             self.go_on(&mut state, found, items, reason, since)?
@@ -149,7 +149,7 @@ impl Snapshots {
         left_out.extend(closed.into_iter().map(|path| (path, Why::Unreadable)));
         let bytes_kept = objects.kept.into_inner();
         let (id, took) = (state.seq, begin.elapsed());
-        Ok(Taken { id, before, changed, bytes_kept, files, took, left_out })
+        Ok(Taken { id, older, changed, bytes_kept, files, took, left_out })
     }
 
     fn begin(
@@ -158,7 +158,7 @@ impl Snapshots {
         found: Found,
         roots: Vec<(PathBuf, Item)>,
         reason: &str,
-    ) -> Result<(u64, usize, u64), Error> {
+    ) -> Result<(Option<u64>, usize, u64), Error> {
         let mut index = Index::default();
         let files = found.files;
         apply(&mut index, found, roots);
@@ -167,7 +167,7 @@ impl Snapshots {
         state.seq = index.seq;
         self.disk.replace(INDEX, &index.encode())?;
         (state.unsaved, state.index) = (0, Some(index));
-        Ok((state.seq, 0, files))
+        Ok((None, 0, files))
     }
 
     fn go_on(
@@ -177,7 +177,7 @@ impl Snapshots {
         roots: Vec<(PathBuf, Item)>,
         reason: &str,
         since: u64,
-    ) -> Result<(u64, usize, u64), Error> {
+    ) -> Result<(Option<u64>, usize, u64), Error> {
         let files = found.files;
         // Until everything is on disk the memory is not trusted: an error leaves none.
         let mut index = state.index.take().unwrap_or_default();
@@ -186,11 +186,13 @@ impl Snapshots {
         let since = i64::try_from(since).unwrap_or(i64::MAX).saturating_sub(CLOCK);
         let (older, newer): (Vec<_>, Vec<_>) =
             applied.changes.into_iter().partition(|change| is_older(&index, change, since));
+        let mut before = None;
         if !older.is_empty() {
             self.append(state.seq + 1, "changed before a command", Body::Delta(older))?;
             state.seq += 1;
+            before = Some(state.seq);
         }
-        let (before, changed) = (state.seq, newer.len());
+        let changed = newer.len();
         if changed > 0 {
             self.append(state.seq + 1, reason, Body::Delta(newer))?;
             state.seq += 1;
@@ -302,48 +304,6 @@ impl Snapshots {
         };
         let items = roots.iter().filter_map(item).collect();
         (roots, items)
-    }
-
-    /// What differs between two snapshots, by path.
-    pub fn diff(&self, a: u64, b: u64) -> Result<Vec<Change>, Error> {
-        if a > b {
-            let turned = |change: Change| Change {
-                path: change.path,
-                before: change.after,
-                after: change.before,
-            };
-            return Ok(self.diff(b, a)?.into_iter().map(turned).collect());
-        }
-        let (records, ..) = self.read_journal()?;
-        let ids = || records.iter().filter(|record| !matches!(record.body, Body::Note(_)));
-        let oldest = ids().map(|record| record.seq).min().unwrap_or(0);
-        let newest = ids().map(|record| record.seq).max().unwrap_or(0);
-        for id in [a, b] {
-            // The state before the oldest record is known, too, by what that record says was before.
-            if id > newest || id + 1 < oldest || id == 0 {
-                return Err(Error::Unknown(id));
-            }
-        }
-        let mut all: BTreeMap<PathBuf, (Option<Item>, Option<Item>)> = BTreeMap::new();
-        for record in ids().filter(|record| record.seq > a && record.seq <= b) {
-            let Body::Delta(changes) = &record.body else { return Err(Error::Broken(a, b)) };
-            for change in changes {
-                let entry = all
-                    .entry(change.path.clone())
-                    .or_insert_with(|| (change.before.clone(), None));
-                entry.1.clone_from(&change.after);
-            }
-        }
-        let same = |(before, after): &(Option<Item>, Option<Item>)| match (before, after) {
-            (Some(before), Some(after)) => before.is_same(after),
-            (None, None) => true,
-            _ => false,
-        };
-        all.retain(|_, sides| !same(sides));
-        Ok(all
-            .into_iter()
-            .map(|(path, (before, after))| Change { path, before, after })
-            .collect())
     }
 
     /// All that can be gone back to, oldest first.

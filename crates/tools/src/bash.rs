@@ -6,6 +6,7 @@ mod judge;
 mod places;
 mod readings;
 mod report;
+mod undo;
 
 use crate::built_in::BuiltIn;
 use crate::text::tail;
@@ -28,6 +29,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+pub use undo::Keeping;
+use undo::Undo;
 
 const DEFAULT_LIMIT: u64 = 120_000;
 const MAX_LIMIT: u64 = 600_000;
@@ -48,6 +51,7 @@ pub struct Bash {
     environment: Environment,
     policy: Arc<Policy>,
     readings: Readings,
+    undo: Undo,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -76,9 +80,11 @@ impl Bash {
         executor: Executor,
         environment: Vec<(OsString, OsString)>,
         policy: Arc<Policy>,
+        keeping: Keeping,
     ) -> Self {
         let environment = Environment::new(environment, files.workspace());
-        Bash { files, executor, environment, policy, readings: Readings::default() }
+        let (readings, undo) = (Readings::default(), Undo::new(keeping, Arc::clone(&files)));
+        Bash { files, executor, environment, policy, readings, undo }
     }
 
     /// Git is kept from running what a repository names, as far as what was allowed still works.
@@ -112,7 +118,9 @@ impl BuiltIn for Bash {
         let mut commands = Commands::clone(&self.readings.of(&input.command));
         let places = Disk::new(&self.files, self.environment.programs(&commands));
         commands.look_up(&places);
-        Ok(commands.access(&places, |tree| self.policy.spoken_of(tree)))
+        let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
+        self.undo.expect(&access);
+        Ok(access)
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
@@ -120,7 +128,13 @@ impl BuiltIn for Bash {
             return misuse;
         }
         let commands = self.readings.of(&input.command);
-        let finished = match execute(&self.executor, self.command(&input, &commands), &cx).await {
+        let kept = match self.undo.begin(commands.only_reads(), &cx).await {
+            Ok(kept) => kept,
+            Err(refused) => return refused,
+        };
+        let finished = execute(&self.executor, self.command(&input, &commands), &cx).await;
+        let kept = kept.end(&cx).await;
+        let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {
                 return ToolOutput::error(format!("The command could not be run: {error}."));
@@ -131,15 +145,15 @@ impl BuiltIn for Bash {
             && judge::one_is_an_answer(&input.command);
         let limit = limit(&input);
         if finished.output.total() <= MAX_CHARS as u64 {
-            return shown(&Report::of(&finished, limit, one_is_an_answer), &cx);
+            return kept.told(shown(&Report::of(&finished, limit, one_is_an_answer), &cx));
         }
         // The text may be long and the store touches the disk.
         let shown = tokio::task::spawn_blocking(move || {
             shown(&Report::of(&finished, limit, one_is_an_answer), &cx)
         });
-        shown.await.unwrap_or_else(|error| {
+        kept.told(shown.await.unwrap_or_else(|error| {
             ToolOutput::error(format!("The output could not be shown: {error}"))
-        })
+        }))
     }
 }
 

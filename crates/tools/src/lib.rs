@@ -36,7 +36,7 @@ mod text;
 pub mod workspace;
 mod write;
 
-pub use bash::Disk;
+pub use bash::{Disk, Keeping};
 pub use built_in::{BuiltIn, erase};
 use ostler_core::permission::Policy;
 use ostler_core::ports::Tool;
@@ -58,6 +58,8 @@ pub struct Setup {
     pub environment: Vec<(OsString, OsString)>,
     /// What a search must not show, and what commands must not be taken to read.
     pub policy: Arc<Policy>,
+    /// How the folders are kept before a command may change them.
+    pub keeping: Keeping,
 }
 
 /// The names of all built-in tools.
@@ -65,11 +67,11 @@ pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", 
 
 /// All built-in tools, sorted by name.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
-    let Setup { files, executor, environment, policy } = setup;
+    let Setup { files, executor, environment, policy, keeping } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());
     let readable: Readable = Arc::new(move |path| rules.may_show(path, &workspace));
     vec![
-        erase(bash::Bash::new(Arc::clone(&files), executor, environment, policy)),
+        erase(bash::Bash::new(Arc::clone(&files), executor, environment, policy, keeping)),
         erase(edit::Edit { files: Arc::clone(&files) }),
         erase(glob::Glob { files: Arc::clone(&files) }),
         erase(grep::Grep { files: Arc::clone(&files), readable }),

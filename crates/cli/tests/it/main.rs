@@ -15,3 +15,4 @@ mod sessions;
 mod support;
 mod talk;
 mod terminal;
+mod undo;

@@ -98,11 +98,11 @@ fn what_was_changed_before_a_moment_is_not_the_commands() {
     // Far enough for any clock: the person's change is older by a second.
     let start = now() + 1_000_000_000;
     let taken = snapshots.take_since("after", start).unwrap();
-    assert_eq!((taken.changed, taken.before), (0, first.id + 1));
+    assert_eq!((taken.changed, taken.older), (0, Some(first.id + 1)));
     let start = now() - 1_000_000_000;
     world.put("b", "by the command");
     let taken = snapshots.take_since("after", start).unwrap();
-    assert_eq!((taken.changed, taken.before, taken.id), (1, first.id + 1, first.id + 2));
+    assert_eq!((taken.changed, taken.older, taken.id), (1, None, first.id + 2));
 }
 
 #[test]

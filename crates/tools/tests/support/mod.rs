@@ -133,6 +133,7 @@ impl Desk {
             executor: executor.clone(),
             environment: environment.clone(),
             policy: Arc::new(policy),
+            keeping: ostler_tools::Keeping::Off,
         });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }
