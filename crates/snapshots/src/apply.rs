@@ -5,6 +5,7 @@ use crate::item::{Item, What, Why};
 use crate::record::Change;
 use crate::walk::Found;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ pub(crate) struct Applied {
     pub stamps: usize,
     /// Something is known now that no record tells.
     pub revealed: bool,
+    /// Folders that are others than before, although they look the same.
+    pub replaced: HashSet<PathBuf>,
 }
 
 /// `roots` are the folders that were walked, as they stand now.
@@ -90,6 +93,9 @@ fn changed(
         && before.is_same(after)
     {
         applied.stamps += usize::from(before != after);
+        if before.what == What::Folder && before.stamp.ino != after.stamp.ino {
+            applied.replaced.insert(path);
+        }
         return;
     }
     let is = |item: Option<&Item>, what: &What| item.is_some_and(|item| item.what == *what);
@@ -107,15 +113,29 @@ fn changed(
     applied.changes.push(Change { path, before: before.cloned(), after: after.cloned() });
 }
 
-/// Whether a change was made before this moment, in nanoseconds. When it cannot be told, it was not.
-pub(crate) fn is_older(index: &Index, change: &Change, than: i64) -> bool {
+/// Parts the changes into those made before a moment, in nanoseconds, and the others. When it cannot be told, a change
+/// belongs to the others.
+pub(crate) fn part(index: &Index, applied: Applied, since: i64) -> (Vec<Change>, Vec<Change>) {
+    let Applied { changes, replaced, .. } = applied;
     let folder = |path: &Path| index.dirs.get(path).map(|dir| dir.stamp);
-    let at = match &change.after {
-        Some(item) if matches!(item.what, What::Folder | What::LeftOut(Why::Build)) => {
-            folder(&change.path).map(|stamp| stamp.ctime)
-        }
-        Some(item) => Some(item.changed_at()),
-        None => change.path.ancestors().skip(1).find_map(folder).map(|stamp| stamp.mtime),
+    let is_folder = |item: &Item| matches!(item.what, What::Folder | What::LeftOut(Why::Build));
+    let is_older = |change: &Change| {
+        let at = match &change.after {
+            Some(item) if is_folder(item) => folder(&change.path).map(|stamp| stamp.ctime),
+            Some(item) => Some(item.changed_at()),
+            None => change.path.ancestors().skip(1).find_map(folder).map(|stamp| stamp.mtime),
+        };
+        at.is_some_and(|at| at < since)
     };
-    at.is_some_and(|at| at < than)
+    // What is moved along with a folder keeps its own times.
+    let mut moved: HashSet<PathBuf> = replaced;
+    moved.retain(|path| folder(path).is_none_or(|stamp| stamp.ctime >= since));
+    let made = |change: &&Change| {
+        change.before.is_none() && change.after.as_ref().is_some_and(is_folder) && !is_older(change)
+    };
+    moved.extend(changes.iter().filter(made).map(|change| change.path.clone()));
+    let along = |change: &Change| {
+        !moved.is_empty() && change.path.ancestors().skip(1).any(|above| moved.contains(above))
+    };
+    changes.into_iter().partition(|change| is_older(change) && !along(change))
 }

@@ -210,7 +210,7 @@ impl Planner<'_> {
         let area = Area::of(path);
         if now.is_same(after) || self.is_same_index(path, &now, after)? {
             // Objects of git harm nobody, and something made since may need them.
-            let object = matches!(after, State::Pinned { .. });
+            let object = matches!(area, Area::Objects | Area::Fixed);
             if matches!(before, State::Absent) && object {
                 return Ok(());
             }
@@ -252,7 +252,10 @@ impl Planner<'_> {
             return Ok(false);
         }
         let meaning = |state: &State| {
-            let bytes = self.snapshots.bytes(state)?;
+            let bytes = match self.snapshots.bytes(state) {
+                Err(Error::Lost(_)) => None,
+                other => other?,
+            };
             Ok::<_, Error>(bytes.and_then(|bytes| git_index::meaning(&bytes)))
         };
         let (now, after) = (meaning(now)?, meaning(after)?);
@@ -266,13 +269,21 @@ impl Planner<'_> {
         after: &State,
         before: &State,
     ) -> Result<(), Error> {
-        let bytes = |state: &State| Ok::<_, Error>(self.snapshots.bytes(state)?.unwrap_or_default());
+        let bytes = |state: &State| match self.snapshots.bytes(state) {
+            Ok(bytes) => Ok(bytes),
+            Err(Error::Lost(_)) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let Some(old) = bytes(before)? else {
+            self.say(path, Fate::Lost("its content is no longer kept"));
+            return Ok(());
+        };
         let mode = |state: &State| match state {
             State::File { mode, .. } => *mode,
             _ => 0,
         };
-        let merged = merge::lines(&bytes(after)?, &bytes(now)?, &bytes(before)?);
-        let Some(merged) = merged else {
+        let versions = bytes(after)?.zip(bytes(now)?);
+        let Some(merged) = versions.and_then(|(base, mine)| merge::lines(&base, &mine, &old)) else {
             self.beside(path, before);
             return Ok(());
         };

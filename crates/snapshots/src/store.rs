@@ -1,6 +1,6 @@
 //! The store of one project: takes snapshots, compares them, lists them, drops old ones.
 
-use crate::apply::{apply, is_older};
+use crate::apply::{apply, part};
 use crate::disk::Disk;
 use crate::door::Root;
 use crate::error::Error;
@@ -124,6 +124,12 @@ impl Snapshots {
         self.objects().read(hash)
     }
 
+    /// Keeps a content that somebody is about to write, so that later changes of it can be told. It stays until the next
+    /// pruning.
+    pub fn keep(&self, bytes: &[u8]) -> Result<Hash, Error> {
+        self.objects().put(bytes)
+    }
+
     /// Keeps the state of the roots as it is now.
     pub fn take(&self, reason: &str) -> Result<Taken, Error> {
         self.take_since(reason, 0)
@@ -184,8 +190,8 @@ impl Snapshots {
         let applied = apply(&mut index, found, roots);
         state.unsaved += applied.stamps + applied.changes.len();
         let since = i64::try_from(since).unwrap_or(i64::MAX).saturating_sub(CLOCK);
-        let (older, newer): (Vec<_>, Vec<_>) =
-            applied.changes.into_iter().partition(|change| is_older(&index, change, since));
+        let revealed = applied.revealed;
+        let (older, newer) = part(&index, applied, since);
         let mut before = None;
         if !older.is_empty() {
             self.append(state.seq + 1, "changed before a command", Body::Delta(older))?;
@@ -198,7 +204,7 @@ impl Snapshots {
             state.seq += 1;
         }
         index.seq = state.seq;
-        if state.unsaved > UNSAVED || applied.revealed {
+        if state.unsaved > UNSAVED || revealed {
             self.disk.replace(INDEX, &index.encode())?;
             state.unsaved = 0;
         }

@@ -105,6 +105,26 @@ fn what_was_changed_before_a_moment_is_not_the_commands() {
     assert_eq!((taken.changed, taken.older, taken.id), (1, None, first.id + 2));
 }
 
+/// Files in a folder that is moved keep their times; they are moved all the same.
+#[test]
+fn what_is_moved_with_its_folder_is_the_commands() {
+    let world = World::new();
+    world.put("a/deep/old", "1");
+    world.put("b/deep/old", "2");
+    let before = world.tree();
+    let snapshots = world.open();
+    let first = snapshots.take("before").unwrap();
+    // Everything in the folders is older than the start of the command.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let start = now();
+    fs::rename(world.root.join("a"), world.root.join("c")).unwrap();
+    fs::rename(world.root.join("b"), world.root.join("a")).unwrap();
+    let taken = snapshots.take_since("after", start).unwrap();
+    assert_eq!(taken.older, None);
+    undo(&snapshots, first.id, taken.id);
+    assert_eq!(world.tree(), before);
+}
+
 #[test]
 fn large_build_folders_are_left_out_and_known() {
     let world = World::new();

@@ -83,6 +83,13 @@ impl Snapshots {
         self.stacks().entry(snapshot.path.clone()).or_default().apply(snapshot);
     }
 
+    /// Lets an undo tell a person's later change from this one. Without it the two are not merged, but nothing is lost.
+    pub fn will_hold(&self, bytes: &[u8]) {
+        if let Some(store) = self.store.get() {
+            let _ = store.keep(bytes);
+        }
+    }
+
     fn levels(&self, path: &Path) -> Vec<Level> {
         self.stacks().get(path).map(|stack| stack.levels.clone()).unwrap_or_default()
     }
