@@ -121,7 +121,8 @@ impl View {
     pub fn truncate(&mut self, items: usize) {
         if items < self.items.len() {
             self.items.truncate(items);
-            self.open = self.items.last().iter().flat_map(|item| item.message().calls()).cloned().collect();
+            self.open =
+                self.items.last().iter().flat_map(|item| item.message().calls()).cloned().collect();
         }
     }
 

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 pub enum Error {
     #[error("{path} is not a folder that can be worked in: {why}")]
     Workspace { path: PathBuf, why: String },
-    #[error("there is nothing to undo: no call of the session changed a file, or all of it is undone")]
+    #[error(
+        "there is nothing to undo: no call of the session changed a file, or all of it is undone"
+    )]
     NothingToUndo,
     #[error("nothing was undone, so there is nothing to redo")]
     NothingToRedo,

@@ -80,10 +80,10 @@ pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
 pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
+pub use ostler_snapshots::{Fate, Outcome, Pruned};
 pub use ostler_store::Fault;
 pub use rule_sets::{rule_matches, rule_set};
 pub use session::list_sessions;
-pub use ostler_snapshots::{Fate, Outcome, Pruned};
 pub use system::{is_uuid, new_uuid, now_ms, now_text};
 pub use undo::{
     ChangingCall, Rewinding, SnapshotChange, SnapshotLine, UndoChoice, Undone, diff_snapshots,

@@ -45,6 +45,8 @@ fn main() {
     git(&root, &["init", "-q"]);
     git(&root, &["config", "user.name", "x"]);
     git(&root, &["config", "user.email", "x@example.org"]);
+    git(&root, &["config", "gc.auto", "0"]);
+    git(&root, &["config", "maintenance.auto", "false"]);
     git(&root, &["add", "-A"]);
     git(&root, &["commit", "-qm", "all"]);
     git(&root, &["gc", "-q"]);
@@ -75,7 +77,12 @@ fn main() {
     }
     let (take, status, ten) = (median(takes), median(statuses), median(changed));
     let ms = |time: Duration| time.as_secs_f64() * 1_000.0;
-    println!("unchanged: {:.1} ms; git status: {:.1} ms; ratio {:.2}", ms(take), ms(status), ms(take) / ms(status));
+    println!(
+        "unchanged: {:.1} ms; git status: {:.1} ms; ratio {:.2}",
+        ms(take),
+        ms(status),
+        ms(take) / ms(status)
+    );
     println!("10 changed files: {:.1} ms, {:.1} ms more", ms(ten), ms(ten) - ms(take));
     drop(snapshots);
     let begin = Instant::now();

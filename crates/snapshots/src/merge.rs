@@ -88,7 +88,11 @@ mod tests {
             ("a\0", "a\0", "b", None),
         ];
         for (base, mine, theirs, expected) in table {
-            assert_eq!(merged(base, mine, theirs).as_deref(), expected, "{base:?} {mine:?} {theirs:?}");
+            assert_eq!(
+                merged(base, mine, theirs).as_deref(),
+                expected,
+                "{base:?} {mine:?} {theirs:?}"
+            );
         }
     }
 }

@@ -34,7 +34,11 @@ pub(crate) struct Objects<'a> {
 
 /// What became of a file.
 pub(crate) enum Kept {
-    Is { hash: Hash, stamp: Stamp, racy: bool },
+    Is {
+        hash: Hash,
+        stamp: Stamp,
+        racy: bool,
+    },
     LeftOut(Why),
     /// It is not there any more, or is something else by now.
     Gone,

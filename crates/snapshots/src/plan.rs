@@ -56,10 +56,9 @@ impl State {
         match (self, other) {
             (State::Absent, State::Absent) => true,
             (State::Folder { mode: a }, State::Folder { mode: b }) => a == b,
-            (
-                State::File { hash: a, mode: in_a, .. },
-                State::File { hash: b, mode: in_b, .. },
-            ) => (a, in_a) == (b, in_b),
+            (State::File { hash: a, mode: in_a, .. }, State::File { hash: b, mode: in_b, .. }) => {
+                (a, in_a) == (b, in_b)
+            }
             (State::Pinned { hash: a, .. }, State::Pinned { hash: b, .. }) => a == b,
             (State::Link(a), State::Link(b)) => a == b,
             _ => false,
@@ -158,8 +157,7 @@ impl Snapshots {
             (!from.is_same(&to)).then_some(Action { path, from, to })
         };
         let actions = then.into_iter().filter_map(action).collect();
-        let outcomes =
-            outcomes.into_iter().map(|(path, fate)| Outcome { path, fate }).collect();
+        let outcomes = outcomes.into_iter().map(|(path, fate)| Outcome { path, fate }).collect();
         Ok(Plan { actions, outcomes })
     }
 
@@ -283,7 +281,8 @@ impl Planner<'_> {
             _ => 0,
         };
         let versions = bytes(after)?.zip(bytes(now)?);
-        let Some(merged) = versions.and_then(|(base, mine)| merge::lines(&base, &mine, &old)) else {
+        let Some(merged) = versions.and_then(|(base, mine)| merge::lines(&base, &mine, &old))
+        else {
             self.beside(path, before);
             return Ok(());
         };

@@ -108,9 +108,8 @@ impl Snapshots {
 
     fn all_objects(&self) -> Vec<PathBuf> {
         let folders = std::fs::read_dir(self.disk.path("objects")).into_iter().flatten().flatten();
-        let files = folders.flat_map(|folder| {
-            std::fs::read_dir(folder.path()).into_iter().flatten().flatten()
-        });
+        let files = folders
+            .flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
         files.map(|file| file.path()).collect()
     }
 }

@@ -21,7 +21,9 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Nothing is known of what was before.
-    Base { files: u64 },
+    Base {
+        files: u64,
+    },
     Delta(Vec<Change>),
     /// An undo, in the words of whoever did it.
     Note(String),

@@ -34,8 +34,8 @@ impl Snapshots {
         work.open_up(&plan.actions);
         let mut left = Vec::new();
         for action in plan.actions.iter().rev() {
-            let goes = !matches!(action.from, State::Absent)
-                && action.from.kind() != action.to.kind();
+            let goes =
+                !matches!(action.from, State::Absent) && action.from.kind() != action.to.kind();
             if goes && let Err(error) = work.remove(action) {
                 work.failed(&action.path, error)?;
                 left.push(&action.path);
@@ -238,10 +238,9 @@ impl Restorer<'_> {
                 let place = objects.pinned(hash).map_err(Failed::Store)?;
                 match fs::linkat(CWD, &place, folder, name, AtFlags::empty()) {
                     Ok(()) => {}
-                    Err(_) => drop(std::io::copy(
-                        &mut File::open(&place)?,
-                        &mut create(folder, name)?,
-                    )?),
+                    Err(_) => {
+                        drop(std::io::copy(&mut File::open(&place)?, &mut create(folder, name)?)?)
+                    }
                 }
                 Ok(fs::chmodat(folder, name, Mode::from_raw_mode(*mode), AtFlags::empty())?)
             }

@@ -32,7 +32,11 @@ pub fn run(environment: &Environment, args: &RewindArgs) -> Result<Code> {
     }
     if what.conversation {
         let verb = if dry_run { "would go on" } else { "goes on" };
-        writeln!(out, "The conversation {verb} as before turn {}: ostler --resume {session}", args.to)?;
+        writeln!(
+            out,
+            "The conversation {verb} as before turn {}: ostler --resume {session}",
+            args.to
+        )?;
     }
     Ok(undone.as_ref().map_or(Code::Done, code))
 }

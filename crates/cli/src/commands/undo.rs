@@ -44,9 +44,7 @@ pub fn code(undone: &Undone) -> Code {
 
 pub fn as_json(undone: &Undone, dry_run: bool) -> Value {
     let path = |path: &Path| path.to_string_lossy().into_owned();
-    let call = |call: &ChangingCall| {
-        json!({"id": call.id.as_str(), "tool": call.tool, "what": call.what, "turn": call.turn})
-    };
+    let call = |call: &ChangingCall| json!({"id": call.id.as_str(), "tool": call.tool, "what": call.what, "turn": call.turn});
     let outcome = |outcome: &Outcome| {
         let (fate, why, beside) = match &outcome.fate {
             Fate::Restored => ("restored", None, None),

@@ -40,10 +40,7 @@ pub(crate) fn keeping(options: &Options, workspace: &Workspace, session: &Sessio
 }
 
 /// What commands changed in files, as levels that Revert can go back, in the order of the log.
-pub(crate) fn levels(
-    session: &Session,
-    store: &Arc<Snapshots>,
-) -> Vec<Snapshot> {
+pub(crate) fn levels(session: &Session, store: &Arc<Snapshots>) -> Vec<Snapshot> {
     const NEWEST: usize = 200;
     let skipped = session.checkpoints.len().saturating_sub(NEWEST);
     let ended = || session.checkpoints.iter().skip(skipped).filter(|point| point.after.is_some());

@@ -199,9 +199,9 @@ impl Desk {
             }
             Did::Files(files) => {
                 let blobs = self.store.blobs();
-                let wanted = files.iter().map(|(path, change)| {
-                    Ok(self.wanted(path, change, blobs.as_ref())?)
-                });
+                let wanted = files
+                    .iter()
+                    .map(|(path, change)| Ok(self.wanted(path, change, blobs.as_ref())?));
                 Ok(Unit { wanted: wanted.collect::<Result<_, Error>>()? })
             }
         }

@@ -114,8 +114,11 @@ fn what_is_moved_with_its_folder_is_the_commands() {
     let before = world.tree();
     let snapshots = world.open();
     let first = snapshots.take("before").unwrap();
-    // Everything in the folders is older than the start of the command.
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    // Everything in the folders is older than the start of the command, by more than the clocks differ.
+    let made = now();
+    while now() < made + 50_000_000 {
+        snapshots.take("meanwhile").unwrap();
+    }
     let start = now();
     fs::rename(world.root.join("a"), world.root.join("c")).unwrap();
     fs::rename(world.root.join("b"), world.root.join("a")).unwrap();

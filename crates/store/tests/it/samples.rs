@@ -138,12 +138,7 @@ fn ends() -> Vec<Entry> {
         Entry::Spent { model: ModelId::new("m"), usage, cost: Some(0.1 + 0.2) },
         Entry::Spent { model: ModelId::new("m"), usage: Usage::default(), cost: None },
         Entry::End { terminal: Terminal::Completed, at: Timestamp(u64::MAX) },
-        Entry::Checkpoint {
-            call: call(1),
-            before: 1,
-            after: None,
-            cost: SnapshotCost::default(),
-        },
+        Entry::Checkpoint { call: call(1), before: 1, after: None, cost: SnapshotCost::default() },
         Entry::Checkpoint {
             call: call(1),
             before: 1,

@@ -10,8 +10,8 @@ use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
 use ostler_snapshots::{Snapshots, Taken};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
@@ -156,7 +156,11 @@ impl Told {
     }
 }
 
-async fn take(snapshots: &Arc<Snapshots>, reason: &'static str, since: u64) -> Result<Taken, String> {
+async fn take(
+    snapshots: &Arc<Snapshots>,
+    reason: &'static str,
+    since: u64,
+) -> Result<Taken, String> {
     let snapshots = Arc::clone(snapshots);
     let taken = tokio::task::spawn_blocking(move || snapshots.take_since(reason, since)).await;
     match taken {

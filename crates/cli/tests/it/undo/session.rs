@@ -125,10 +125,8 @@ fn what_cannot_be_kept_is_not_run() {
 fn a_command_without_an_end_is_undone() {
     let world = running(&["echo begun > begun; sleep 86399"]);
     world.file("old", "x");
-    let mut child = world
-        .command(&["-p", "go", "--permission-mode", "bypassPermissions"])
-        .spawn()
-        .unwrap();
+    let mut child =
+        world.command(&["-p", "go", "--permission-mode", "bypassPermissions"]).spawn().unwrap();
     crate::support::until("it has begun", || world.read("begun") == "begun\n");
     child.kill().unwrap();
     child.wait().unwrap();
