@@ -9,7 +9,7 @@ pub enum Error {
     Io { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("there are more than {0} files in the folders")]
     TooMany(u64),
-    #[error("more than {} GB would have to be kept at once", .0 >> 30)]
+    #[error("more than {} GB would have to be read at once", .0 >> 30)]
     TooMuch(u64),
     #[error("another process has been using the snapshots in {} for too long", .0.display())]
     Busy(PathBuf),

@@ -20,14 +20,15 @@ const SMALL: u64 = 1 << 20;
 pub const LARGE: u64 = 256 << 20;
 /// The largest object of git that is kept by copying it, where it cannot be linked.
 const LARGE_PINNED: u64 = 64 << 20;
-/// The most that one snapshot may add.
-const AT_ONCE: u64 = 16 << 30;
+/// The most that one snapshot may read, so that a folder that is far too large is not copied for minutes.
+const AT_ONCE: u64 = 4 << 30;
 /// How often a file is read again that changes while it is read.
 const TRIES: usize = 3;
 
 pub(crate) struct Objects<'a> {
     pub disk: &'a Disk,
     pub kept: AtomicU64,
+    pub read: AtomicU64,
     /// Nanoseconds since 1970.
     pub now: fn() -> u64,
 }
@@ -55,8 +56,8 @@ impl Objects<'_> {
         Error::io("write to", &self.disk.dir, error)
     }
 
-    fn count(&self, bytes: u64) -> Result<(), Error> {
-        match self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes > AT_ONCE {
+    fn may_read(&self, bytes: u64) -> Result<(), Error> {
+        match self.read.fetch_add(bytes, Ordering::Relaxed) + bytes > AT_ONCE {
             true => Err(Error::TooMuch(AT_ONCE)),
             false => Ok(()),
         }
@@ -105,12 +106,13 @@ impl Objects<'_> {
     }
 
     pub(crate) fn put(&self, bytes: &[u8]) -> Result<Hash, Error> {
+        self.may_read(bytes.len() as u64)?;
         let hash = Hash::of(bytes);
         let place = self.place(&hash);
         if fs::symlink_metadata(&place).is_ok_and(|meta| meta.len() == bytes.len() as u64) {
             return Ok(hash);
         }
-        self.count(bytes.len() as u64)?;
+        self.kept.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let (mut file, path) = self.disk.temporary().map_err(|e| self.fail(e))?;
         let written = self.disk.write(&mut file, bytes).and_then(|()| self.settle(&path, &place));
         written.map(|()| hash).map_err(|error| {
@@ -122,6 +124,7 @@ impl Objects<'_> {
     /// Shares the blocks where the file system can, else copies up to a bound.
     fn large(&self, file: &File, size: u64) -> Result<Option<Hash>, Error> {
         let fail = |error| self.fail(error);
+        self.may_read(size)?;
         let (mut copy, path) = self.disk.temporary().map_err(fail)?;
         let cloned = rustix::fs::ioctl_ficlone(&copy, file).is_ok();
         if !cloned && size > LARGE {
@@ -141,7 +144,7 @@ impl Objects<'_> {
             let _ = self.disk.remove(&path);
             fail(error)
         })?;
-        self.count(if cloned { 0 } else { size })?;
+        self.kept.fetch_add(if cloned { 0 } else { size }, Ordering::Relaxed);
         Ok(Some(hash))
     }
 
@@ -222,7 +225,8 @@ impl Objects<'_> {
         let Ok(file) = openat(folder.as_fd(), name, flags, Mode::empty()).map(File::from) else {
             return Ok(Kept::LeftOut(Why::Unreadable));
         };
-        self.count(stamp.size)?;
+        self.may_read(stamp.size)?;
+        self.kept.fetch_add(stamp.size, Ordering::Relaxed);
         let (mut copy, path) = self.disk.temporary().map_err(|e| self.fail(e))?;
         let copied = self.hash_into(&file, Some(&mut copy));
         copied.and_then(|_| self.settle(&path, place)).map_err(|e| self.fail(e))?;

@@ -137,3 +137,52 @@ impl Area {
         ours || git || object
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inside_of_git_is_known() {
+        let table = [
+            ("/w/src", Area::Plain, "lib.rs", false),
+            ("/w/.git", Area::Git, "index", false),
+            ("/w/.git/refs/heads", Area::Git, "main", false),
+            ("/w/.git/objects", Area::Objects, "x", false),
+            ("/w/.git/objects/ab", Area::Fixed, "0123456789abcdef0123456789abcdef012345", true),
+            ("/w/.git/objects/ab", Area::Fixed, "tmp_obj_x", false),
+            ("/w/.git/objects/pack", Area::Fixed, "pack-12.pack", true),
+            ("/w/.git/objects/pack", Area::Fixed, "multi-pack-index", false),
+            ("/w/.git/objects/info", Area::Git, "packs", false),
+            ("/w/.git/modules/m/objects/00", Area::Fixed, "pack-12.keep", false),
+            ("/w/objects/ab", Area::Plain, "0123456789abcdef0123456789abcdef012345", false),
+        ];
+        for (path, area, name, fixed) in table {
+            let found = Area::of(Path::new(path));
+            assert_eq!((found, found.is_fixed(name.as_bytes())), (area, fixed), "{path} {name}");
+        }
+    }
+
+    #[test]
+    fn what_passes_is_not_kept() {
+        for (area, name, passing) in [
+            (Area::Git, "index.lock", true),
+            (Area::Git, "index", false),
+            (Area::Plain, "Cargo.lock", false),
+            (Area::Plain, ".ostler-1.tmp", true),
+            (Area::Fixed, "tmp_obj_x", true),
+        ] {
+            assert_eq!(area.is_passing(name.as_bytes()), passing, "{name}");
+        }
+    }
+
+    #[test]
+    fn build_folders_go_by_their_names() {
+        let is = |path: &str| {
+            let path = Path::new(path);
+            is_build(path.parent().unwrap(), path.file_name().unwrap().as_bytes())
+        };
+        assert!(is("/w/target") && is("/w/a/node_modules") && is("/w/vendor/bundle"));
+        assert!(!is("/w/src") && !is("/w/bundle") && !is("/w/vendor"));
+    }
+}

@@ -59,9 +59,22 @@ impl State {
             (State::File { hash: a, mode: in_a, .. }, State::File { hash: b, mode: in_b, .. }) => {
                 (a, in_a) == (b, in_b)
             }
-            (State::Pinned { hash: a, .. }, State::Pinned { hash: b, .. }) => a == b,
+            (State::Pinned { hash: a, mode: in_a }, State::Pinned { hash: b, mode: in_b }) => {
+                (a, in_a) == (b, in_b)
+            }
             (State::Link(a), State::Link(b)) => a == b,
             _ => false,
+        }
+    }
+
+    /// The mode to set, where nothing else differs.
+    pub(crate) fn only_mode(&self, to: &State) -> Option<u32> {
+        match (self, to) {
+            (State::File { hash: a, .. }, State::File { hash: b, mode, .. })
+            | (State::Pinned { hash: a, .. }, State::Pinned { hash: b, mode }) => {
+                (a == b).then_some(*mode)
+            }
+            _ => None,
         }
     }
 

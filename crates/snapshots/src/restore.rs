@@ -199,6 +199,10 @@ impl Restorer<'_> {
                 Err(errno) => Err(errno.into()),
             };
         }
+        if let Some(mode) = action.from.only_mode(&action.to) {
+            let bits = Mode::from_raw_mode(mode);
+            return Ok(fs::chmodat(&folder, name, bits, AtFlags::empty())?);
+        }
         self.names += 1;
         let temporary = format!(".ostler-{}-{}.tmp", std::process::id(), self.names);
         let written = self.write(&folder, &temporary, &action.to).and_then(|()| {

@@ -116,7 +116,8 @@ impl Snapshots {
     }
 
     pub(crate) fn objects(&self) -> Objects<'_> {
-        Objects { disk: &self.disk, kept: AtomicU64::new(0), now: self.config.now }
+        let (kept, read) = (AtomicU64::new(0), AtomicU64::new(0));
+        Objects { disk: &self.disk, kept, read, now: self.config.now }
     }
 
     /// The content of a file by its hash.

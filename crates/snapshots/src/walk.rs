@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// More is not walked: a snapshot of it would cost too much before every command.
-const MOST: u64 = 1_000_000;
+const MOST: u64 = 500_000;
 const THREADS: usize = 2;
 
 pub(crate) struct Walk<'a> {
