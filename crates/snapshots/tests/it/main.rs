@@ -5,3 +5,5 @@ mod basics;
 mod crash;
 mod random;
 mod support;
+#[path = "../world/mod.rs"]
+mod world;

@@ -1,15 +1,11 @@
 //! A folder, a store beside it, and what a folder holds as a value.
 
+pub use crate::world::now;
 use ostler_snapshots::{Config, Outcome, Snapshots, Unit};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-pub fn now() -> u64 {
-    u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos()).unwrap()
-}
 
 pub struct World {
     folder: tempfile::TempDir,

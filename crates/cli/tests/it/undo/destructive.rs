@@ -87,7 +87,10 @@ git worktree list --porcelain | grep -v '^worktree'; git -C wt status -s
 true";
 
 fn everything(world: &World) -> Everything {
-    Everything { tree: tree(world), git: sh(world, LOOK).lines().map(str::to_owned).collect() }
+    let place = world.project().display().to_string();
+    let plain = |text: &str| text.replace(&place, "HERE");
+    let tree = tree(world).into_iter().map(|(path, line)| (path, plain(&line))).collect();
+    Everything { tree, git: sh(world, LOOK).lines().map(plain).collect() }
 }
 
 /// One repository for all: made once, copied for each command.
