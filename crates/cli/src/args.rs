@@ -2,6 +2,7 @@
 
 pub mod hooks;
 pub mod permissions;
+pub mod undo;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -83,6 +84,9 @@ pub struct RunArgs {
     /// With --resume or --continue: work on a copy
     #[arg(long)]
     pub fork_session: bool,
+    /// Do not keep the folders before commands: what these change cannot be undone
+    #[arg(long)]
+    pub no_undo: bool,
     /// Name the new session (a UUID)
     #[arg(long, value_name = "UUID", conflicts_with = "continue_")]
     pub session_id: Option<String>,
@@ -121,6 +125,12 @@ pub enum Command {
     ModelServer(ModelServerArgs),
     /// List the sessions of this folder
     Sessions(SessionsArgs),
+    /// Undo what the last calls changed, commands included; your own changes since stay
+    Undo(undo::UndoArgs),
+    /// Go back to before a turn: files, conversation or both
+    Rewind(undo::RewindArgs),
+    /// The kept states of this folder: list, diff, prune
+    Snapshots(undo::SnapshotsArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
     /// Run a command as an agent's commands are run: `ostler sandbox run -- make test`

@@ -77,7 +77,11 @@ fn code_of(error: &anyhow::Error) -> Code {
         Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => {
             Code::Failed
         }
-        Some(Error::Find(_) | Error::NothingToFork) => Code::Failed,
+        Some(
+            Error::Find(_) | Error::NothingToFork | Error::NothingToUndo | Error::NothingToRedo,
+        ) => Code::Failed,
+        Some(Error::NoSuchTurn { .. }) => Code::Usage,
+        Some(Error::Snapshots(_)) => Code::Store,
         Some(Error::Store(_)) => Code::Store,
         Some(Error::Runtime(_)) => Code::Internal,
         None => Code::Failed,

@@ -66,6 +66,7 @@ pub fn options(
     options.retry_wait = environment.retry_wait()?;
     options.settings = environment.settings()?;
     options.settings.raw_events = args.include_partial_messages;
+    options.undo = !args.no_undo;
     options.fault = environment.fault();
     Ok(options)
 }

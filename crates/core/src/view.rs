@@ -117,6 +117,15 @@ impl View {
         }
     }
 
+    /// Forgets what came after so many messages. Calls of the last one left wait for their results again.
+    pub fn truncate(&mut self, items: usize) {
+        if items < self.items.len() {
+            self.items.truncate(items);
+            self.open =
+                self.items.last().iter().flat_map(|item| item.message().calls()).cloned().collect();
+        }
+    }
+
     /// Answers every open call with the same words, so that the history is valid again.
     pub fn close_open_calls(&mut self, why: &str) -> Option<Arc<Item>> {
         if self.open.is_empty() {

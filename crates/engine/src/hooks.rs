@@ -13,6 +13,9 @@ use ostler_core::view::View;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// How often stop hooks may keep one turn going.
+const MOST_STOPS: u32 = 8;
+
 /// Whom a session tells, and whether it has told of its beginning.
 pub struct HookDesk {
     hooks: Arc<dyn Hooks>,
@@ -165,17 +168,22 @@ impl Turn {
             return Outcome::StopHooks(StopVerdict::Pass);
         }
         let event = HookEvent::Stop {
-            stop_hook_active: self.stop_hook_active,
+            stop_hook_active: self.stop_blocks > 0,
             last_assistant_message: self.tally.last_text().to_owned(),
         };
         let Some(heard) = self.fire(event).await else { return Outcome::Interrupted };
-        Outcome::StopHooks(match heard.stand {
+        // The machine bounds them between two answers with calls; this bounds them in a turn.
+        let stand = match heard.stand {
+            Stand::Block | Stand::Ask if self.stop_blocks >= MOST_STOPS => Stand::Prevent,
+            stand => stand,
+        };
+        Outcome::StopHooks(match stand {
             Stand::Prevent => {
                 self.tally.hook_stopped(heard.why());
                 StopVerdict::Prevent
             }
             Stand::Block | Stand::Ask => {
-                self.stop_hook_active = true;
+                self.stop_blocks += 1;
                 self.tally.hook_stopped(heard.why());
                 StopVerdict::Block(Message::meta(texts::HOOK_STOP.replace("{why}", &heard.why())))
             }

@@ -38,8 +38,8 @@ pub(crate) struct Turn {
     /// The answer is in the log, so its results may follow.
     pub(crate) recording: bool,
     pub(crate) unrecorded: Vec<usize>,
-    /// A hook kept the turn going.
-    pub(crate) stop_hook_active: bool,
+    /// How often hooks kept the turn going.
+    pub(crate) stop_blocks: u32,
 }
 
 impl Turn {
@@ -54,7 +54,7 @@ impl Turn {
             sealing: None,
             recording: false,
             unrecorded: Vec::new(),
-            stop_hook_active: false,
+            stop_blocks: 0,
         }
     }
 

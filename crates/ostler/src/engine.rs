@@ -7,6 +7,7 @@ use crate::options::Options;
 use crate::session;
 use crate::surroundings::with_surroundings;
 use crate::system::{SystemClock, jitter, today};
+use crate::undo;
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
@@ -19,6 +20,7 @@ use ostler_exec::Executor;
 use ostler_hooks::Registry;
 use ostler_models::{HttpModel, Provider};
 use ostler_store::spill_folder;
+use ostler_tools::Keeping;
 use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
@@ -78,8 +80,9 @@ impl Engine {
             workspace.clone(),
             options.environment.clone(),
         ));
-        let tools =
-            toolbox(executor.clone(), &options, &workspace, &session, &policy, &confinement);
+        let keeping = undo::keeping(&options, &workspace, &session);
+        let setup = ToolSetup { keeping, confinement: &confinement };
+        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, setup);
         let id = opened.loaded.log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
         let journal = Journal::new(
@@ -329,21 +332,35 @@ fn check_tools(options: &Options, policy: &Policy) -> Result<(), Error> {
     Ok(())
 }
 
+/// How commands are held and undone.
+struct ToolSetup<'a> {
+    keeping: Keeping,
+    confinement: &'a Arc<Confinement>,
+}
+
 fn toolbox(
     executor: Executor,
     options: &Options,
     workspace: &Workspace,
     session: &Session,
     policy: &Arc<Policy>,
-    confinement: &Arc<Confinement>,
+    ToolSetup { keeping, confinement }: ToolSetup<'_>,
 ) -> Toolbox {
-    let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
+    let snapshots = match &keeping {
+        Keeping::By { snapshots, .. } => undo::levels(session, snapshots),
+        _ => session.snapshots.clone(),
+    };
+    let files = Files::new(workspace.clone(), session.seen.clone(), snapshots);
+    if let Keeping::By { snapshots, .. } = &keeping {
+        files.remember_contents(snapshots);
+    }
     let all = ostler_tools::built_in(ostler_tools::Setup {
-        files: Arc::new(Files::new(workspace.clone(), seen, snapshots)),
+        files: Arc::new(files),
         executor,
         environment: options.environment.clone(),
         policy: policy.clone(),
         confinement: confinement.clone(),
+        keeping,
     });
     let offered = |name: &str| is_offered(name, options, policy);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))

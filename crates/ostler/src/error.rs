@@ -9,6 +9,16 @@ use std::path::PathBuf;
 pub enum Error {
     #[error("{path} is not a folder that can be worked in: {why}")]
     Workspace { path: PathBuf, why: String },
+    #[error(
+        "there is nothing to undo: no call of the session changed a file, or all of it is undone"
+    )]
+    NothingToUndo,
+    #[error("nothing was undone, so there is nothing to redo")]
+    NothingToRedo,
+    #[error("there is no turn {turn}: the session has {turns}")]
+    NoSuchTurn { turn: u32, turns: u32 },
+    #[error("{0}")]
+    Snapshots(String),
     #[error(transparent)]
     Rule(#[from] RuleError),
     #[error("\"{rule}\": the tool is spelled {name}")]
@@ -35,4 +45,10 @@ pub enum Error {
     Exec(String),
     #[error("the async runtime cannot start: {0}")]
     Runtime(String),
+}
+
+impl From<ostler_snapshots::Error> for Error {
+    fn from(error: ostler_snapshots::Error) -> Self {
+        Error::Snapshots(error.to_string())
+    }
 }

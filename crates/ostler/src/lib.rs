@@ -54,6 +54,7 @@ mod sandbox;
 mod session;
 mod surroundings;
 mod system;
+mod undo;
 mod url;
 
 pub use ask::ask;
@@ -89,9 +90,14 @@ pub use ostler_hooks::{
     event_logs, replay, signature,
 };
 pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
+pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
 pub use ostler_store::Fault;
 pub use ostler_tools::confine::{ConfineOptions, Confinement, Missing};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Tested, run_sandboxed, test_sandbox};
 pub use session::list_sessions;
 pub use system::{is_uuid, new_uuid, now_ms, now_text};
+pub use undo::{
+    ChangingCall, Rewinding, SnapshotChange, SnapshotLine, UndoChoice, Undone, diff_snapshots,
+    list_snapshots, prune_snapshots, redo, rewind, undo,
+};

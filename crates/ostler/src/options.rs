@@ -25,6 +25,8 @@ pub struct Options {
     pub user_home: PathBuf,
     /// Where sessions and blobs live; none keeps them in memory.
     pub home: Option<PathBuf>,
+    /// Keep the folders before a command may change them, so that it can be undone. Needs `home`.
+    pub undo: bool,
     pub credentials: Credentials,
     pub base_url: Option<String>,
     pub model: String,
@@ -85,6 +87,7 @@ impl Options {
             add_dirs: Vec::new(),
             user_home: PathBuf::new(),
             home: None,
+            undo: true,
             credentials,
             base_url: None,
             model: DEFAULT_MODEL.into(),

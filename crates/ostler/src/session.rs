@@ -59,7 +59,7 @@ fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
 }
 
 /// A whole id, or enough of its beginning.
-fn find(store: &FileStore, id: &str) -> Result<SessionId, Error> {
+pub(crate) fn find(store: &FileStore, id: &str) -> Result<SessionId, Error> {
     match store.find(id)? {
         Some(found) => Ok(found.id),
         None => Err(StoreError::NotFound(SessionId::new(id)).into()),

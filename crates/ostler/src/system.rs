@@ -45,6 +45,11 @@ pub fn now_ms() -> u64 {
     SystemClock.now().0
 }
 
+/// Nanoseconds since 1970, as file systems count.
+pub fn now_ns() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(0)
+}
+
 /// Now, as machines write it.
 pub fn now_text() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()

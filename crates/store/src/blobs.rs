@@ -1,7 +1,7 @@
 //! Content by its hash: a file is whole under its name, or it is not there.
 
 use crate::files::{self, Refused, io_error};
-use crate::layout::{hex, is_file_name};
+use crate::layout::{hex, is_file_name, project_name};
 use ostler_core::ids::{BlobRef, SessionId};
 use ostler_core::ports::{Blobs, StoreError};
 use rustix::fs::OFlags;
@@ -26,6 +26,11 @@ pub struct FileBlobs {
 /// Where a session's long outputs stand, made by the first of them; none for a name that cannot be a file's.
 pub fn spill_folder(home: &Path, session: &SessionId) -> Option<PathBuf> {
     is_file_name(session).then(|| home.join("spills").join(session.as_str()))
+}
+
+/// Where the snapshots of a workspace stand.
+pub fn snapshot_folder(home: &Path, workspace: &Path) -> PathBuf {
+    home.join("snapshots").join(project_name(workspace))
 }
 
 impl FileBlobs {

@@ -35,7 +35,7 @@ mod repair;
 mod scan;
 mod sessions;
 
-pub use blobs::{FileBlobs, spill_folder};
+pub use blobs::{FileBlobs, snapshot_folder, spill_folder};
 pub use fault::Fault;
 pub use find::{FindError, Found};
 pub use memory::{MemoryBlobs, MemoryStore};

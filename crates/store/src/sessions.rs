@@ -48,6 +48,14 @@ impl FileStore {
         Arc::new(self.blobs.spilling(session))
     }
 
+    /// What a session's log holds now, without becoming its writer.
+    pub fn read(&self, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
+        let path = self.layout.locate(id)?.ok_or_else(|| StoreError::NotFound(id.clone()))?;
+        let file = files::open_file(&path, OFlags::RDONLY)
+            .map_err(|refused| refusal(refused, id, &path))?;
+        Ok(read_log(&file, id, &path)?.entries)
+    }
+
     fn log(&self, id: &SessionId, place: Place, lock: Lock) -> FileLog {
         FileLog::new(id.clone(), place, lock, Arc::clone(&self.blobs), self.fault.clone())
     }

@@ -97,6 +97,11 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
             format!("decided {call} {verdict}: {why}")
         }
         Entry::Snapshot { call, path, .. } => format!("snapshot {call} {}", path.display()),
+        Entry::Checkpoint { call, before, after, .. } => match after {
+            Some(after) => format!("checkpoint {call} {before}..{after}"),
+            None => format!("checkpoint {call} {before}.."),
+        },
+        Entry::Rewound { turn, .. } => format!("rewound {turn}"),
         Entry::Spent { model, usage: used, .. } => format!("spent {model} {}", usage(used)),
         Entry::End { terminal: end, .. } => format!("end {}", terminal(*end)),
     }

@@ -6,6 +6,7 @@ mod judge;
 mod places;
 mod readings;
 mod report;
+mod undo;
 
 use crate::built_in::BuiltIn;
 use crate::confine::{Confinement, Terms};
@@ -30,6 +31,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
+pub use undo::Keeping;
+use undo::Undo;
 
 const DEFAULT_LIMIT: u64 = 120_000;
 const MAX_LIMIT: u64 = 600_000;
@@ -53,6 +56,7 @@ pub struct Bash {
     confinement: Arc<Confinement>,
     /// The person was told once which layers are missing.
     announced: AtomicBool,
+    undo: Undo,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -81,10 +85,12 @@ impl Bash {
         environment: Vec<(OsString, OsString)>,
         policy: Arc<Policy>,
         confinement: Arc<Confinement>,
+        keeping: Keeping,
     ) -> Self {
         let environment = Environment::new(environment, files.workspace());
         let (readings, announced) = (Readings::default(), AtomicBool::new(false));
-        Bash { files, executor, environment, policy, readings, confinement, announced }
+        let undo = Undo::new(keeping, Arc::clone(&files));
+        Bash { files, executor, environment, policy, readings, confinement, announced, undo }
     }
 
     /// What the person is told: what was put back, and once what the sandbox lacks.
@@ -136,6 +142,7 @@ impl BuiltIn for Bash {
         commands.look_up(&places);
         let hold = self.confinement.hold(&commands, lifts(input));
         let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
+        self.undo.expect(&access);
         Ok(Access { hold, ..access })
     }
 
@@ -144,6 +151,10 @@ impl BuiltIn for Bash {
             return misuse;
         }
         let commands = self.readings.of(&input.command);
+        let kept = match self.undo.begin(commands.only_reads(), &cx).await {
+            Ok(kept) => kept,
+            Err(refused) => return refused,
+        };
         let terms = Terms::of(&commands, &cx.judged, lifts(&input));
         let mut held = match self.confinement.held(terms) {
             Ok(held) => held,
@@ -151,13 +162,15 @@ impl BuiltIn for Bash {
         };
         let mut command = self.command(&input, &commands);
         self.confinement.confine(&mut command, &held);
-        let finished = match execute(&self.executor, command, &cx).await {
+        let finished = execute(&self.executor, command, &cx).await;
+        let mut notes = held.settle(|path| self.files.name(path));
+        let kept = kept.end(&cx).await;
+        let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {
                 return ToolOutput::error(format!("The command could not be run: {error}."));
             }
         };
-        let mut notes = held.settle(|path| self.files.name(path));
         let notices = self.notices(&notes);
         notes.extend(held.denied(&finished));
         let one_is_an_answer = commands.only_reads()
@@ -170,13 +183,13 @@ impl BuiltIn for Bash {
             shown(&report, &cx)
         };
         if short {
-            return ToolOutput { notices, ..show() };
+            return ToolOutput { notices, ..kept.told(show()) };
         }
         // The text may be long and the store touches the disk.
         let output = tokio::task::spawn_blocking(show).await.unwrap_or_else(|error| {
             ToolOutput::error(format!("The output could not be shown: {error}"))
         });
-        ToolOutput { notices, ..output }
+        ToolOutput { notices, ..kept.told(output) }
     }
 }
 

@@ -37,7 +37,7 @@ mod text;
 pub mod workspace;
 mod write;
 
-pub use bash::Disk;
+pub use bash::{Disk, Keeping};
 pub use built_in::{BuiltIn, erase};
 use ostler_core::permission::Policy;
 use ostler_core::ports::Tool;
@@ -61,6 +61,8 @@ pub struct Setup {
     pub policy: Arc<Policy>,
     /// How commands are held.
     pub confinement: Arc<confine::Confinement>,
+    /// How the folders are kept before a command may change them.
+    pub keeping: Keeping,
 }
 
 /// The names of all built-in tools.
@@ -68,11 +70,12 @@ pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", 
 
 /// All built-in tools, sorted by name.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
-    let Setup { files, executor, environment, policy, confinement } = setup;
+    let Setup { files, executor, environment, policy, confinement, keeping } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());
     let readable: Readable = Arc::new(move |path| rules.may_show(path, &workspace));
+    let at = Arc::clone(&files);
     vec![
-        erase(bash::Bash::new(Arc::clone(&files), executor, environment, policy, confinement)),
+        erase(bash::Bash::new(at, executor, environment, policy, confinement, keeping)),
         erase(edit::Edit { files: Arc::clone(&files) }),
         erase(glob::Glob { files: Arc::clone(&files) }),
         erase(grep::Grep { files: Arc::clone(&files), readable }),

@@ -14,11 +14,14 @@ mod no_key;
 mod permissions;
 mod question;
 mod repl;
+mod rewind;
 mod sandbox;
 mod sessions;
 mod signals;
+mod snapshots;
 mod stdin;
 mod trust;
+mod undo;
 mod watch;
 
 pub use asker::Keeper;
@@ -34,6 +37,9 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Undo(args)) => undo::run(&environment, &args),
+        Some(Command::Rewind(args)) => rewind::run(&environment, &args),
+        Some(Command::Snapshots(args)) => snapshots::run(&environment, &args.command),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
         Some(Command::Doctor(args)) => doctor::run(init, &environment, &args),

@@ -44,7 +44,7 @@ fn as_json(session: &SessionInfo) -> serde_json::Value {
     })
 }
 
-fn age(millis: u64) -> String {
+pub fn age(millis: u64) -> String {
     match millis / 1000 {
         s @ 0..60 => format!("{s} s"),
         s @ 60..3600 => format!("{} min", s / 60),

@@ -20,4 +20,5 @@ mod sessions;
 mod support;
 mod talk;
 mod terminal;
+mod undo;
 mod webhooks;

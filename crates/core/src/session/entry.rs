@@ -65,6 +65,22 @@ pub enum Entry {
         /// Hash of what the call wrote; none if it removed the file.
         after: Option<String>,
     },
+    /// The state of the folders before and after a command, by the numbers of their snapshots. Written before it
+    /// starts, and again when it has ended.
+    Checkpoint {
+        call: CallId,
+        before: u64,
+        /// None: it has not ended, or nobody saw it end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<u64>,
+        #[serde(default)]
+        cost: SnapshotCost,
+    },
+    /// The conversation goes on as it was before the prompt of this number, counted from 1.
+    Rewound {
+        turn: u32,
+        at: Timestamp,
+    },
     Spent {
         model: ModelId,
         usage: Usage,
@@ -75,6 +91,16 @@ pub enum Entry {
         terminal: Terminal,
         at: Timestamp,
     },
+}
+
+/// What looking at the folders took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotCost {
+    pub ms: u64,
+    /// How many files were looked at.
+    pub files: u64,
+    /// How much had to be kept anew.
+    pub bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

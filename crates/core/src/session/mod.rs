@@ -3,5 +3,5 @@
 mod entry;
 mod project;
 
-pub use entry::{Entry, FORMAT, Fork, Verdict};
-pub use project::{Pending, Session, Snapshot, Spend};
+pub use entry::{Entry, FORMAT, Fork, SnapshotCost, Verdict};
+pub use project::{Checkpoint, Pending, Session, Snapshot, Spend};

@@ -20,12 +20,33 @@ pub struct Session {
     pub turns: u32,
     pub seen: Vec<Seen>,
     pub snapshots: Vec<Snapshot>,
+    /// Commands that may have changed something, in the order in which they ended or, if they did not, began.
+    pub checkpoints: Vec<Checkpoint>,
     pub spent: Vec<Spend>,
     /// How the last turn ended; none while it is open or when the process died in it.
     pub ended: Option<Terminal>,
     /// The first prompt's text, for listings.
     pub title: String,
     pending: Pending,
+    /// Where each turn began.
+    begun: Vec<Begun>,
+}
+
+/// How long the lists were when a turn began.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    items: usize,
+    seen: usize,
+}
+
+/// What a command may have changed, by the numbers of the snapshots around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    pub call: CallId,
+    pub before: u64,
+    pub after: Option<u64>,
+    /// How many changes of the file tools were recorded before it.
+    pub snapshots: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +130,8 @@ impl Session {
             Entry::Snapshot { call, path, before, mode, after } => {
                 self.snapshots.push(Snapshot { call, path, before, mode, after });
             }
+            Entry::Checkpoint { call, before, after, .. } => self.checkpoint(call, before, after),
+            Entry::Rewound { turn, .. } => self.rewind(turn),
             Entry::Spent { model, usage, cost } => self.spent.push(Spend { model, usage, cost }),
             Entry::End { terminal, .. } => {
                 self.settle();
@@ -130,7 +153,27 @@ impl Session {
         }
         self.turns += 1;
         self.ended = None;
+        self.begun.push(Begun { items: self.view.items().len(), seen: self.seen.len() });
         self.view.push(message);
+    }
+
+    fn checkpoint(&mut self, call: CallId, before: u64, after: Option<u64>) {
+        self.checkpoints.retain(|other| other.call != call || other.after.is_some());
+        let snapshots = self.snapshots.len();
+        self.checkpoints.push(Checkpoint { call, before, after, snapshots });
+    }
+
+    /// What came after is forgotten, also what the model saw of files; what was done to them is not.
+    fn rewind(&mut self, turn: u32) {
+        let Some(at) = usize::try_from(turn).ok().and_then(|turn| turn.checked_sub(1)) else {
+            return;
+        };
+        let Some(begun) = self.begun.get(at).copied() else { return };
+        self.pending = Pending::default();
+        self.view.truncate(begun.items);
+        self.seen.truncate(begun.seen);
+        self.begun.truncate(at);
+        self.turns = turn - 1;
     }
 
     fn went(&mut self, why: Continue) {

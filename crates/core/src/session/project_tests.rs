@@ -3,7 +3,7 @@
 use super::*;
 use crate::message::{Image, ResultPart};
 use crate::model::ModelErrorKind;
-use crate::session::Verdict;
+use crate::session::{SnapshotCost, Verdict};
 use crate::time::Timestamp;
 use crate::turn::*;
 use proptest::collection::vec;
@@ -45,8 +45,14 @@ fn note(content: Vec<Block>) -> Entry {
 fn went(why: Continue) -> Entry {
     Entry::Went { why }
 }
+fn rewound(turn: u32) -> Entry {
+    Entry::Rewound { turn, at: AT }
+}
 fn end() -> Entry {
     Entry::End { terminal: Terminal::Completed, at: AT }
+}
+fn checkpoint(call: &str, after: Option<u64>) -> Entry {
+    Entry::Checkpoint { call: call.into(), before: 1, after, cost: SnapshotCost::default() }
 }
 fn image() -> Block {
     Block::Image(Image { media: "image/png".into(), data: "AA==".into(), blob: None })
@@ -236,12 +242,61 @@ fn the_rest_of_the_log_is_kept_in_order() {
     assert_eq!((session.title.as_str(), session.turns, session.ended), ("first", 2, None));
 }
 
+#[test]
+fn a_rewound_conversation_goes_on_as_it_was() {
+    let turn = |n: usize| {
+        let (text, id) = (format!("p{n}"), format!("c{n}"));
+        vec![
+            prompt(&text),
+            calls(&[&id]),
+            started(&id),
+            finished(&id),
+            went(Continue::NextTurn),
+            answer(vec![Block::text(text)]),
+            end(),
+        ]
+    };
+    let log: Vec<Entry> = (1..=3).flat_map(turn).collect();
+    let shown = |to: u32| {
+        let mut session = Session::fold([log.clone(), vec![rewound(to)]].concat());
+        let turns = session.turns;
+        session.apply(prompt("on"));
+        (show(&session.view), turns)
+    };
+    let before = |turns: usize| show(&Session::fold(log[..7 * turns].to_vec()).close().view);
+    for to in 2..=3u32 {
+        let turns = to as usize - 1;
+        assert_eq!(shown(to), (format!("{} | user on", before(turns)), to - 1), "{to}");
+    }
+    assert_eq!(shown(1), ("user on".to_owned(), 0));
+    for nowhere in [0, 4, 99] {
+        assert_eq!(shown(nowhere).1, 3, "{nowhere}: there is no such turn");
+    }
+    // Twice, and what is gone is not counted any more.
+    let twice = [log.clone(), vec![rewound(3), rewound(2), prompt("on"), rewound(2)]].concat();
+    assert_eq!(reopened(twice), before(1));
+}
+
+#[test]
+fn checkpoints_are_remembered_once_and_change_no_history() {
+    let log = vec![prompt("go"), calls(&["a", "b"]), checkpoint("a", None), started("a")];
+    let more = vec![checkpoint("a", Some(2)), finished("a"), checkpoint("b", None)];
+    let session = Session::fold([log.clone(), more].concat());
+    let ended: Vec<_> = session.checkpoints.iter().map(|c| (c.call.as_str(), c.after)).collect();
+    assert_eq!(ended, [("a", Some(2)), ("b", None)]);
+    assert_eq!(show(&session.view), "user go | answer a? b?");
+}
+
 fn is_paired(view: &View) -> Vec<String> {
     pairing::check(&view.messages().collect::<Vec<_>>())
 }
 
 fn leaves_something_out(entry: &Entry) -> bool {
-    matches!(entry, Entry::Went { why: Continue::ImageDropRetry | Continue::ThinkingDropRetry })
+    matches!(
+        entry,
+        Entry::Went { why: Continue::ImageDropRetry | Continue::ThinkingDropRetry }
+            | Entry::Rewound { .. }
+    )
 }
 
 /// Any entry at all: logs that no turn has written, as after damage.
@@ -265,6 +320,8 @@ fn any_entry() -> impl Strategy<Value = Entry> {
         id().prop_map(started),
         id().prop_map(finished),
         Just(end()),
+        (0..4u32).prop_map(rewound),
+        Just(checkpoint("a", None)),
     ]
 }
 
@@ -329,6 +386,27 @@ proptest! {
         prop_assert_eq!(is_paired(&session.view), Vec::<String>::new(), "{}", show(&session.view));
         let again = session.clone().close();
         prop_assert_eq!(session.view, again.view);
+    }
+
+    /// Whatever came in between: going back to a turn is as if it had not happened.
+    #[test]
+    fn rewinding_forgets_exactly_what_came_after(bytes in vec(any::<u8>(), 1..150)) {
+        let entries = Live::play(bytes).entries;
+        let mut turn = 0;
+        for (at, entry) in entries.iter().enumerate() {
+            if !matches!(entry, Entry::Prompt { .. }) {
+                continue;
+            }
+            turn += 1;
+            let before = Session::fold(entries[..at].to_vec()).close();
+            let after = Session::fold([entries.clone(), vec![rewound(turn)]].concat()).close();
+            prop_assert_eq!(after.turns, before.turns);
+            prop_assert_eq!(&after.seen, &before.seen);
+            // Images and thinking that were left out later stay out.
+            let shape = |session: &Session| session.view.messages().count();
+            prop_assert_eq!(shape(&after), shape(&before));
+            prop_assert_eq!(is_paired(&after.view), Vec::<String>::new());
+        }
     }
 
     /// The prefix that was sent stays, byte for byte and rendering included.

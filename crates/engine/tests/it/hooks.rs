@@ -325,6 +325,17 @@ async fn a_stop_hook_keeps_the_turn_going_within_bounds() {
     assert!(rig.conversation().contains("Stop hook feedback:"), "{}", rig.conversation());
 }
 
+/// Calls in between start the machine's own count afresh; the turn ends all the same.
+#[tokio::test(start_paused = true)]
+async fn work_between_the_objections_does_not_make_them_endless() {
+    let (agent, _) = agent(on(EventName::Stop, "", block("more")));
+    let round = |n: usize| [calls([(format!("c{n}").as_str(), "Read")]), says("done")];
+    let rig = agent.tools([FakeTool::reading("Read")]).answers((0..9).flat_map(round)).build();
+    let events = rig.turn("go").await;
+    assert_eq!(lines(&events, &["went stop_hook_blocking"]).len(), 8);
+    assert!(lines(&events, &["end"]).join("").starts_with("end stop_hook_prevented"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failing_turn_has_no_stop_hooks() {
     let hooks =

@@ -4,7 +4,7 @@ use ostler_core::ids::{CallId, ModelId, SessionId};
 use ostler_core::ledger::Usage;
 use ostler_core::message::{Block, Image, Message, ResultPart};
 use ostler_core::model::{ModelErrorKind, StopReason};
-use ostler_core::session::{Entry, FORMAT, Verdict};
+use ostler_core::session::{Entry, FORMAT, SnapshotCost, Verdict};
 use ostler_core::time::Timestamp;
 use ostler_core::tool::Seen;
 use ostler_core::turn::{Continue, Terminal};
@@ -138,6 +138,14 @@ fn ends() -> Vec<Entry> {
         Entry::Spent { model: ModelId::new("m"), usage, cost: Some(0.1 + 0.2) },
         Entry::Spent { model: ModelId::new("m"), usage: Usage::default(), cost: None },
         Entry::End { terminal: Terminal::Completed, at: Timestamp(u64::MAX) },
+        Entry::Checkpoint { call: call(1), before: 1, after: None, cost: SnapshotCost::default() },
+        Entry::Checkpoint {
+            call: call(1),
+            before: 1,
+            after: Some(u64::MAX),
+            cost: SnapshotCost { ms: 1, files: 2, bytes: 3 },
+        },
+        Entry::Rewound { turn: 3, at: Timestamp(7) },
         Entry::End {
             terminal: Terminal::ModelError(ModelErrorKind::RateLimited),
             at: Timestamp(0),
@@ -159,13 +167,15 @@ fn kind(entry: &Entry) -> usize {
         Entry::Snapshot { .. } => 8,
         Entry::Spent { .. } => 9,
         Entry::End { .. } => 10,
+        Entry::Checkpoint { .. } => 11,
+        Entry::Rewound { .. } => 12,
     }
 }
 
 #[test]
 fn the_samples_hold_every_kind() {
     let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
-    assert_eq!(kinds, (0..=10).collect());
+    assert_eq!(kinds, (0..=12).collect());
 }
 
 /// The one file below the home whose name ends so.

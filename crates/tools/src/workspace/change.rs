@@ -103,6 +103,7 @@ impl Files {
             after: Some(hash.clone()),
         };
         self.record(cx, snapshot)?;
+        self.snapshots.will_hold(&new.bytes);
         let (mode, over) = (old.as_ref().map(|old| old.mode), old.as_ref().map(|old| old.stamp));
         atomic::replace(&self.door, path, &new.bytes, mode, over)?;
         Ok(Changed { created: old.is_none(), same: false, seen: self.saw(path, Some(hash), part) })

@@ -15,7 +15,7 @@ pub(crate) use change::{Needs, New, Old};
 pub use error::{FileError, Kind};
 pub use files::{Content, Files, MAX_CHANGE};
 pub(crate) use kept::MAX_ONE;
-pub use snapshots::Reverted;
+pub use snapshots::{Reverted, level};
 
 #[cfg(test)]
 #[path = "races_tests.rs"]

@@ -17,12 +17,16 @@ use ostler_core::ids::{BlobRef, CallId};
 use ostler_core::ports::ToolContext;
 use ostler_core::session::Snapshot;
 use ostler_core::tool::{Seen, ToolOutput};
+use ostler_snapshots::{Change, Hash, Item, Snapshots as Store, What};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Levels kept of one file; older ones can no longer be reached by steps.
 const MAX_LEVELS: usize = 1_000;
+
+/// Begins the name of a content that is kept with the snapshots of the folders.
+const KEPT: &str = "snapshot:";
 
 #[derive(Clone, Debug, PartialEq)]
 struct Level {
@@ -61,6 +65,8 @@ impl Stack {
 #[derive(Default)]
 pub struct Snapshots {
     stacks: Mutex<HashMap<PathBuf, Stack>>,
+    /// Where the contents are that commands replaced.
+    store: OnceLock<Arc<Store>>,
 }
 
 impl Snapshots {
@@ -75,6 +81,13 @@ impl Snapshots {
 
     pub fn apply(&self, snapshot: Snapshot) {
         self.stacks().entry(snapshot.path.clone()).or_default().apply(snapshot);
+    }
+
+    /// Lets an undo tell a person's later change from this one. Without it the two are not merged, but nothing is lost.
+    pub fn will_hold(&self, bytes: &[u8]) {
+        if let Some(store) = self.store.get() {
+            let _ = store.keep(bytes);
+        }
     }
 
     fn levels(&self, path: &Path) -> Vec<Level> {
@@ -133,9 +146,7 @@ impl Files {
             )));
         }
         let current = self.load(path, MAX_CHANGE)?;
-        let plan = plan(&levels, current.as_ref(), steps, |blob| {
-            cx.blobs.get(blob).map_err(|e| unrecorded(&e))
-        })?;
+        let plan = plan(&levels, current.as_ref(), steps, |blob| self.old_content(blob, cx))?;
         let (Some(last), true) = (plan.steps.last(), plan.undone > 0) else {
             return Err(ToolOutput::error(match plan.blocked {
                 true => format!(
@@ -166,6 +177,38 @@ impl Files {
         Ok(Reverted { undone: plan.undone, now: plan.content, left, blocked: plan.blocked, seen })
     }
 
+    /// A command changed files: each of these changes can be gone back from, too.
+    pub(crate) fn command_changed(&self, call: &CallId, store: &Arc<Store>, from: u64, to: u64) {
+        self.remember_contents(store);
+        for change in store.diff(from, to).unwrap_or_default().into_iter().take(MAX_LEVELS) {
+            if let Some(snapshot) = level(call, &change) {
+                self.snapshots.apply(snapshot);
+            }
+        }
+    }
+
+    /// Where the contents are that commands of this session replaced.
+    pub fn remember_contents(&self, store: &Arc<Store>) {
+        self.snapshots.store.get_or_init(|| Arc::clone(store));
+    }
+
+    fn old_content(&self, blob: &BlobRef, cx: &ToolContext) -> Result<Vec<u8>, ToolOutput> {
+        let Some(hash) = blob.as_str().strip_prefix(KEPT) else {
+            return cx.blobs.get(blob).map_err(|error| unrecorded(&error));
+        };
+        let found = Hash::from_hex(hash).zip(self.snapshots.store.get());
+        let (hash, store) = found.ok_or_else(|| unrecorded(&"there are no snapshots"))?;
+        store.content(&hash).map_err(|error| unrecorded(&error))
+    }
+
+    /// Snapshots are pruned some day; what the log names is not.
+    fn lasting(&self, blob: &BlobRef, cx: &ToolContext) -> Result<BlobRef, ToolOutput> {
+        match blob.as_str().starts_with(KEPT) {
+            true => keep(cx, &self.old_content(blob, cx)?),
+            false => Ok(blob.clone()),
+        }
+    }
+
     fn record_steps(
         &self,
         path: &Path,
@@ -184,11 +227,24 @@ impl Files {
         for step in steps {
             at.after = step.hash.clone();
             self.record(cx, at.clone())?;
-            at.before = step.blob.clone();
+            at.before = step.blob.as_ref().map(|blob| self.lasting(blob, cx)).transpose()?;
             at.mode = step.mode;
         }
         Ok(())
     }
+}
+
+/// What a command did to a file, as if a file tool had done it. None for anything but files.
+pub fn level(call: &CallId, change: &Change) -> Option<Snapshot> {
+    let file = |side: &Option<Item>| match side {
+        None => Some(None),
+        Some(Item { what: What::File(hash), .. }) => Some(Some(hash.hex())),
+        Some(_) => None,
+    };
+    let (before, after) = (file(&change.before)?, file(&change.after)?);
+    let mode = change.before.as_ref().map(|item| item.mode);
+    let before = before.map(|hash| BlobRef::new(format!("{KEPT}{hash}")));
+    Some(Snapshot { call: call.clone(), path: change.path.clone(), before, mode, after })
 }
 
 fn plan(

@@ -141,6 +141,7 @@ impl Desk {
             environment: environment.clone(),
             policy: Arc::new(policy),
             confinement,
+            keeping: ostler_tools::Keeping::Off,
         });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }

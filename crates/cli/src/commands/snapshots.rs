@@ -1,0 +1,86 @@
+//! `ostler snapshots`: the kept states of this folder.
+
+use super::sessions::age;
+use crate::args::undo::SnapshotsCommand;
+use crate::environment::Environment;
+use crate::exit::Code;
+use crate::output::visible::visible;
+use anyhow::Result;
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+
+pub fn run(environment: &Environment, command: &SnapshotsCommand) -> Result<Code> {
+    let home = environment.home()?;
+    let cwd = std::env::current_dir()?.canonicalize()?;
+    match command {
+        SnapshotsCommand::List { json } => list(&home, &cwd, *json),
+        SnapshotsCommand::Diff { a, b, json } => diff(&home, &cwd, (*a, *b), *json),
+        SnapshotsCommand::Prune { dry_run, json } => prune(&home, &cwd, *dry_run, *json),
+    }
+}
+
+fn list(home: &Path, cwd: &Path, json: bool) -> Result<Code> {
+    let lines = ostler::list_snapshots(home, cwd)?;
+    let mut out = std::io::stdout().lock();
+    if lines.is_empty() && !json {
+        writeln!(out, "No snapshots of this folder yet.")?;
+    }
+    let now = ostler::now_ms();
+    for line in lines {
+        if json {
+            let line = json!({
+                "id": line.id, "at_ms": line.at, "reason": line.reason,
+                "changed": line.changed, "base": line.base,
+            });
+            writeln!(out, "{line}")?;
+            continue;
+        }
+        let what = if line.base { "files, the first" } else { "changed" };
+        let age = age(now.saturating_sub(line.at));
+        let reason = visible(&line.reason);
+        writeln!(out, "{:>6}  {age:>8}  {:>7} {what:<16}  {reason}", line.id, line.changed)?;
+    }
+    Ok(Code::Done)
+}
+
+fn diff(home: &Path, cwd: &Path, ids: (Option<u64>, Option<u64>), json: bool) -> Result<Code> {
+    let (from, to, changes) = ostler::diff_snapshots(home, cwd, ids.0, ids.1)?;
+    let mut out = std::io::stdout().lock();
+    if changes.is_empty() && !json {
+        writeln!(out, "Nothing differs between {from} and {to}.")?;
+    }
+    for change in changes {
+        let path = change.path.strip_prefix(cwd).unwrap_or(&change.path).to_string_lossy();
+        if json {
+            let line = json!({"from": from, "to": to, "kind": change.kind, "path": path});
+            writeln!(out, "{line}")?;
+        } else {
+            writeln!(out, "{:<8}  {}", change.kind, visible(&path))?;
+        }
+    }
+    Ok(Code::Done)
+}
+
+fn prune(home: &Path, cwd: &Path, dry_run: bool, json: bool) -> Result<Code> {
+    let pruned = ostler::prune_snapshots(home, cwd, dry_run)?;
+    let mut out = std::io::stdout().lock();
+    if json {
+        let line = json!({
+            "dry_run": dry_run, "snapshots": pruned.snapshots, "objects": pruned.objects,
+            "bytes": pruned.bytes, "kept": pruned.kept,
+        });
+        writeln!(out, "{line}")?;
+        return Ok(Code::Done);
+    }
+    let verb = if dry_run { "Would drop" } else { "Dropped" };
+    writeln!(
+        out,
+        "{verb} {} snapshots and {} contents ({} KB). {} snapshots stay.",
+        pruned.snapshots,
+        pruned.objects,
+        pruned.bytes / 1024,
+        pruned.kept
+    )?;
+    Ok(Code::Done)
+}

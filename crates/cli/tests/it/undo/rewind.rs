@@ -1,0 +1,94 @@
+//! Back to before a turn: files, conversation, both.
+
+use super::tree;
+use crate::support::World;
+use ostler_model_server::{Recorded, Reply, Script, calls, text};
+use serde_json::json;
+
+/// Each prompt appends a line to a file by a command, and is then answered.
+fn appending() -> World {
+    World::new(
+        Script::new()
+            .by(|request: &Recorded| -> Reply {
+                let messages = request.messages();
+                let last = messages.last().unwrap();
+                match last["content"].to_string().contains("tool_result") {
+                    true => text("ok"),
+                    false => calls([("Bash", json!({"command": "echo line >> log.txt"}))]),
+                }
+            })
+            .forever(),
+    )
+}
+
+fn three_turns(world: &World) {
+    for (n, prompt) in ["first", "second", "third"].into_iter().enumerate() {
+        let mut args = vec!["-p", prompt, "--permission-mode", "bypassPermissions"];
+        if n > 0 {
+            args.push("--continue");
+        }
+        assert_eq!(world.run(&args).code, Some(0));
+    }
+    assert_eq!(world.read("log.txt"), "line\nline\nline\n");
+}
+
+/// What the model is told next.
+fn told(world: &World) -> String {
+    let ran = world.run(&["-p", "fourth", "--continue", "--permission-mode", "bypassPermissions"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    world.assert_never_rejected();
+    let requests = world.server.requests();
+    requests[requests.len() - 2].json()["messages"].to_string()
+}
+
+#[test]
+fn both_go_back() {
+    let world = appending();
+    three_turns(&world);
+    let ran = world.run(&["rewind", "--to", "2"]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.stdout, ran.stderr);
+    assert_eq!(world.read("log.txt"), "line\n");
+    let told = told(&world);
+    assert!(told.contains("first") && told.contains("fourth"), "{told}");
+    assert!(!told.contains("second") && !told.contains("third"), "{told}");
+    assert_eq!(world.read("log.txt"), "line\nline\n");
+    // The turn that was taken back and its successor have the same number: only the newest goes.
+    assert_eq!(world.run(&["rewind", "--to", "2", "--files"]).code, Some(0));
+    assert_eq!(world.read("log.txt"), "line\n");
+    assert_eq!(world.run(&["rewind", "--to", "1"]).code, Some(0));
+    assert!(tree(&world).is_empty());
+}
+
+#[test]
+fn files_alone_go_back() {
+    let world = appending();
+    three_turns(&world);
+    assert_eq!(world.run(&["rewind", "--to", "3", "--files"]).code, Some(0));
+    assert_eq!(world.read("log.txt"), "line\nline\n");
+    assert!(told(&world).contains("third"));
+}
+
+#[test]
+fn the_conversation_alone_goes_back() {
+    let world = appending();
+    three_turns(&world);
+    let lines = world.entries().len();
+    let dry = world.run(&["rewind", "--to", "1", "--dry-run", "--json"]);
+    assert_eq!((dry.code, world.entries().len()), (Some(0), lines), "{}", dry.stderr);
+    assert_eq!(world.run(&["rewind", "--to", "1", "--conversation"]).code, Some(0));
+    assert_eq!(world.entries().len(), lines + 1, "appended, nothing rewritten");
+    assert_eq!(world.read("log.txt"), "line\nline\nline\n");
+    let told = told(&world);
+    assert!(!told.contains("first") && told.contains("fourth"), "{told}");
+}
+
+#[test]
+fn there_must_be_such_a_turn() {
+    let world = appending();
+    three_turns(&world);
+    for turn in ["0", "4", "x"] {
+        assert_eq!(world.run(&["rewind", "--to", turn]).code, Some(2), "{turn}");
+    }
+    assert_eq!(world.read("log.txt"), "line\nline\nline\n");
+    assert_eq!(world.run(&["rewind", "--to", "1", "--session", "12345678"]).code, Some(1));
+}

@@ -1,0 +1,128 @@
+//! Which calls of a session changed files, and between which states.
+
+use ostler_core::ids::{BlobRef, CallId};
+use ostler_core::message::Block;
+use ostler_core::session::Entry;
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+/// A call that may have changed files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangingCall {
+    pub id: CallId,
+    /// The turn in which it was made, counted from 1.
+    pub turn: u32,
+    pub tool: String,
+    /// The command, or the file.
+    pub what: String,
+    pub(crate) did: Did,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Did {
+    Command {
+        before: u64,
+        /// None: nobody saw it end.
+        after: Option<u64>,
+        /// Files that the file tools changed while it ran.
+        others: HashSet<PathBuf>,
+    },
+    Files(BTreeMap<PathBuf, FileChange>),
+}
+
+/// What a file tool did to one file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FileChange {
+    pub before: Option<BlobRef>,
+    pub mode: Option<u32>,
+    pub after: Option<String>,
+}
+
+#[derive(Default)]
+struct Reader {
+    calls: Vec<ChangingCall>,
+    /// What the answers asked for: tool and subject.
+    asked: BTreeMap<CallId, (String, String)>,
+    turn: u32,
+    /// Commands that have begun and not ended.
+    running: HashSet<CallId>,
+}
+
+/// In the order in which they began. What was copied from another session belongs to that one.
+pub(crate) fn changing(entries: &[Entry]) -> Vec<ChangingCall> {
+    let mut reader = Reader::default();
+    let mut copied = 0;
+    for (at, entry) in entries.iter().enumerate() {
+        if let Entry::Opened { forked_from: Some(fork), .. } = entry {
+            copied = usize::try_from(fork.entries).unwrap_or(usize::MAX);
+        }
+        reader.read(entry, at > copied);
+    }
+    reader.calls
+}
+
+impl Reader {
+    fn read(&mut self, entry: &Entry, ours: bool) {
+        match entry {
+            Entry::Prompt { .. } => self.turn += 1,
+            Entry::Rewound { turn, .. } => self.turn = turn.saturating_sub(1),
+            Entry::Answer { message, .. } => {
+                for block in message.blocks() {
+                    if let Block::ToolUse { id, name, input } = block {
+                        let text = |key: &str| input.get(key).and_then(|value| value.as_str());
+                        let subject = text("command").or_else(|| text("file_path"));
+                        let subject = subject.unwrap_or_default().to_owned();
+                        self.asked.insert(id.clone(), (name.clone(), subject));
+                    }
+                }
+            }
+            Entry::Checkpoint { call, before, after, .. } if ours => {
+                self.checkpoint(call, *before, *after);
+            }
+            Entry::Snapshot { call, path, before, mode, after } if ours => {
+                let change =
+                    FileChange { before: before.clone(), mode: *mode, after: after.clone() };
+                self.file(call, path.clone(), change);
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, id: &CallId, did: Did) -> usize {
+        let (tool, what) = self.asked.get(id).cloned().unwrap_or_default();
+        self.calls.push(ChangingCall { id: id.clone(), turn: self.turn, tool, what, did });
+        self.calls.len() - 1
+    }
+
+    fn checkpoint(&mut self, id: &CallId, from: u64, to: Option<u64>) {
+        let known = self.calls.iter_mut().rev().find(|call| call.id == *id);
+        match known.map(|call| &mut call.did) {
+            Some(Did::Command { before, after, .. }) => (*before, *after) = (from, to),
+            _ => {
+                let others = HashSet::new();
+                self.call(id, Did::Command { before: from, after: to, others });
+            }
+        }
+        match to {
+            Some(_) => self.running.remove(id),
+            None => self.running.insert(id.clone()),
+        };
+    }
+
+    fn file(&mut self, id: &CallId, path: PathBuf, change: FileChange) {
+        for call in &mut self.calls {
+            if let Did::Command { others, .. } = &mut call.did
+                && self.running.contains(&call.id)
+            {
+                others.insert(path.clone());
+            }
+        }
+        let at = self.calls.iter().rposition(|call| call.id == *id);
+        let at = at.unwrap_or_else(|| self.call(id, Did::Files(BTreeMap::new())));
+        if let Some(ChangingCall { did: Did::Files(files), .. }) = self.calls.get_mut(at) {
+            // Several of one call are steps: from the first one's before to the last one's after.
+            let after = change.after.clone();
+            files.entry(path).or_insert(change).after = after;
+        }
+    }
+}

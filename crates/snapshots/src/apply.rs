@@ -1,0 +1,141 @@
+//! What a walk found → the index, and the list of changes.
+
+use crate::index::{Dir, Index};
+use crate::item::{Item, What, Why};
+use crate::record::Change;
+use crate::walk::Found;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What taking over a walk did.
+#[derive(Default)]
+pub(crate) struct Applied {
+    pub changes: Vec<Change>,
+    /// Entries whose stamps are new although their state is not.
+    pub stamps: usize,
+    /// Something is known now that no record tells.
+    pub revealed: bool,
+    /// Folders that are others than before, although they look the same.
+    pub replaced: HashSet<PathBuf>,
+}
+
+/// `roots` are the folders that were walked, as they stand now.
+pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>) -> Applied {
+    let mut applied = Applied::default();
+    // What is seen for the first time was not made by whoever ran last.
+    let mut revealed = Vec::new();
+    for (path, dir) in found.dirs {
+        let old = index.dirs.remove(&path).unwrap_or_default();
+        compare(index, &path, &old, &dir, &mut applied, &mut revealed);
+        index.dirs.insert(path, dir);
+    }
+    for (path, item) in roots {
+        match index.roots.iter_mut().find(|(root, _)| *root == path) {
+            Some((_, known)) => {
+                if !known.is_same(&item) {
+                    let before = Some(std::mem::replace(known, item.clone()));
+                    applied.changes.push(Change { path, before, after: Some(item) });
+                }
+            }
+            None => {
+                revealed.push(path.clone());
+                index.roots.push((path, item));
+            }
+        }
+    }
+    let is_new = |change: &Change| {
+        revealed.iter().any(|root| change.path != *root && change.path.starts_with(root))
+    };
+    applied.changes.retain(|change| !is_new(change));
+    applied.revealed = !revealed.is_empty();
+    applied.changes.sort_by(|a, b| a.path.cmp(&b.path));
+    index.files = found.files;
+    applied
+}
+
+fn compare(
+    index: &mut Index,
+    path: &Path,
+    old: &Dir,
+    new: &Dir,
+    applied: &mut Applied,
+    revealed: &mut Vec<PathBuf>,
+) {
+    let (mut had, mut has) = (old.entries.iter().peekable(), new.entries.iter().peekable());
+    loop {
+        let order = match (had.peek(), has.peek()) {
+            (None, None) => return,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+        };
+        let before = if order.is_le() { had.next() } else { None };
+        let after = if order.is_ge() { has.next() } else { None };
+        let Some((name, _)) = before.or(after) else { return };
+        let path = path.join(OsStr::from_bytes(name));
+        let (before, after) = (before.map(|(_, item)| item), after.map(|(_, item)| item));
+        changed(index, path, before, after, applied, revealed);
+    }
+}
+
+fn changed(
+    index: &mut Index,
+    path: PathBuf,
+    before: Option<&Item>,
+    after: Option<&Item>,
+    applied: &mut Applied,
+    revealed: &mut Vec<PathBuf>,
+) {
+    if let (Some(before), Some(after)) = (before, after)
+        && before.is_same(after)
+    {
+        applied.stamps += usize::from(before != after);
+        if before.what == What::Folder && before.stamp.ino != after.stamp.ino {
+            applied.replaced.insert(path);
+        }
+        return;
+    }
+    let is = |item: Option<&Item>, what: &What| item.is_some_and(|item| item.what == *what);
+    if is(before, &What::Folder) && !is(after, &What::Folder) {
+        let mut gone = Vec::new();
+        index.remove_tree(&path, &mut gone);
+        // A folder that has grown too large is still there, only not followed any more.
+        if !is(after, &What::LeftOut(Why::Build)) {
+            applied.changes.append(&mut gone);
+        }
+    }
+    if matches!(before.map(|item| &item.what), Some(What::LeftOut(_))) && after.is_some() {
+        revealed.push(path.clone());
+    }
+    applied.changes.push(Change { path, before: before.cloned(), after: after.cloned() });
+}
+
+/// Parts the changes into those made before a moment, in nanoseconds, and the others. When it cannot be told, a change
+/// belongs to the others.
+pub(crate) fn part(index: &Index, applied: Applied, since: i64) -> (Vec<Change>, Vec<Change>) {
+    let Applied { changes, replaced, .. } = applied;
+    let folder = |path: &Path| index.dirs.get(path).map(|dir| dir.stamp);
+    let is_folder = |item: &Item| matches!(item.what, What::Folder | What::LeftOut(Why::Build));
+    let is_older = |change: &Change| {
+        let at = match &change.after {
+            Some(item) if is_folder(item) => folder(&change.path).map(|stamp| stamp.ctime),
+            Some(item) => Some(item.changed_at()),
+            None => change.path.ancestors().skip(1).find_map(folder).map(|stamp| stamp.mtime),
+        };
+        at.is_some_and(|at| at < since)
+    };
+    // What is moved along with a folder keeps its own times.
+    let mut moved: HashSet<PathBuf> = replaced;
+    moved.retain(|path| folder(path).is_none_or(|stamp| stamp.ctime >= since));
+    let made = |change: &&Change| {
+        change.before.is_none() && change.after.as_ref().is_some_and(is_folder) && !is_older(change)
+    };
+    moved.extend(changes.iter().filter(made).map(|change| change.path.clone()));
+    let along = |change: &Change| {
+        !moved.is_empty() && change.path.ancestors().skip(1).any(|above| moved.contains(above))
+    };
+    changes.into_iter().partition(|change| is_older(change) && !along(change))
+}

@@ -1,0 +1,59 @@
+//! What differs between two snapshots: told by the records between them.
+
+use crate::error::Error;
+use crate::item::Item;
+use crate::record::{Body, Change, Record};
+use crate::store::Snapshots;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+impl Snapshots {
+    /// What differs between two snapshots, by path.
+    pub fn diff(&self, a: u64, b: u64) -> Result<Vec<Change>, Error> {
+        let mut all = self.diffs(&[(a, b)])?;
+        all.pop().unwrap_or(Err(Error::Unknown(a)))
+    }
+
+    /// The same for several pairs, read once.
+    pub fn diffs(&self, pairs: &[(u64, u64)]) -> Result<Vec<Result<Vec<Change>, Error>>, Error> {
+        let (mut records, ..) = self.read_journal()?;
+        records.retain(|record| !matches!(record.body, Body::Note(_)));
+        Ok(pairs.iter().map(|(a, b)| between(&records, *a, *b)).collect())
+    }
+}
+
+fn between(records: &[Record], a: u64, b: u64) -> Result<Vec<Change>, Error> {
+    if a > b {
+        let turned = |change: Change| Change {
+            path: change.path,
+            before: change.after,
+            after: change.before,
+        };
+        return Ok(between(records, b, a)?.into_iter().map(turned).collect());
+    }
+    let oldest = records.iter().map(|record| record.seq).min().unwrap_or(0);
+    let newest = records.iter().map(|record| record.seq).max().unwrap_or(0);
+    for id in [a, b] {
+        // The state before the oldest record is known, too, by what that record says was before.
+        if id > newest || id + 1 < oldest || id == 0 {
+            return Err(Error::Unknown(id));
+        }
+    }
+    let mut all: BTreeMap<PathBuf, (Option<Item>, Option<Item>)> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.seq > a && record.seq <= b) {
+        let Body::Delta(changes) = &record.body else { return Err(Error::Broken(a, b)) };
+        for change in changes {
+            let entry =
+                all.entry(change.path.clone()).or_insert_with(|| (change.before.clone(), None));
+            entry.1.clone_from(&change.after);
+        }
+    }
+    let same = |(before, after): &(Option<Item>, Option<Item>)| match (before, after) {
+        (Some(before), Some(after)) => before.is_same(after),
+        (None, None) => true,
+        _ => false,
+    };
+    all.retain(|_, sides| !same(sides));
+    let change = |(path, (before, after))| Change { path, before, after };
+    Ok(all.into_iter().map(change).collect())
+}

@@ -1,0 +1,143 @@
+//! Every write to the store goes through here, so that a test can stop it at each of them.
+
+use crate::error::Error;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long another process may hold the store before we give up.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(2);
+
+pub(crate) struct Disk {
+    pub dir: PathBuf,
+    /// Writes left until all of them fail, as if the process were gone. Only for tests.
+    left: AtomicU64,
+    names: AtomicU64,
+}
+
+impl Disk {
+    pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join("objects"));
+        made.map_err(|error| Error::io("create", dir, error))?;
+        Ok(Disk { dir: dir.into(), left: AtomicU64::new(u64::MAX), names: AtomicU64::new(0) })
+    }
+
+    pub(crate) fn stop_after(&self, writes: u64) {
+        self.left.store(writes, Ordering::SeqCst);
+    }
+
+    /// Called before each write.
+    pub(crate) fn point(&self) -> io::Result<()> {
+        let left = self.left.load(Ordering::SeqCst);
+        match left {
+            u64::MAX => Ok(()),
+            0 => Err(io::Error::other("stopped for a test")),
+            _ => {
+                self.left.store(left - 1, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// A new file of a name that nobody uses.
+    pub(crate) fn temporary(&self) -> io::Result<(File, PathBuf)> {
+        self.point()?;
+        loop {
+            let n = self.names.fetch_add(1, Ordering::Relaxed);
+            let path = self.path(&format!("tmp-{}-{n}", std::process::id()));
+            let mut new = OpenOptions::new();
+            match new.read(true).write(true).create_new(true).mode(0o600).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                other => return Ok((other?, path)),
+            }
+        }
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.point()?;
+        fs::rename(from, to)
+    }
+
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        self.point()?;
+        fs::remove_file(path)
+    }
+
+    /// A file in one piece, or not at all.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let to = self.path(name);
+        let fail = |error| Error::io("write", &to, error);
+        let (mut file, path) = self.temporary().map_err(fail)?;
+        let written = self.write(&mut file, bytes).and_then(|()| self.rename(&path, &to));
+        written.map_err(|error| {
+            let _ = self.remove(&path);
+            fail(error)
+        })
+    }
+
+    /// In two halves, so that a torn write can be tried.
+    pub(crate) fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        let torn = self.left.load(Ordering::SeqCst) != u64::MAX;
+        let (head, tail) = bytes.split_at(if torn { bytes.len() / 2 } else { 0 });
+        self.point()?;
+        file.write_all(head)?;
+        if torn {
+            self.point()?;
+        }
+        file.write_all(tail)
+    }
+
+    pub(crate) fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.path(name);
+        let open = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+        let appended = open.and_then(|mut file| {
+            let before = file.metadata()?.len();
+            self.write(&mut file, bytes).inspect_err(|_| {
+                // Half a record is cut off at once where that is possible, else by the next reader.
+                if self.point().is_ok() {
+                    let _ = file.set_len(before);
+                }
+            })
+        });
+        appended.map_err(|error| Error::io("write", &path, error))
+    }
+
+    /// One process at a time. Released when the file is dropped, however the process ends.
+    pub(crate) fn lock(&self) -> Result<File, Error> {
+        let path = self.path("lock");
+        let mut new = OpenOptions::new();
+        let open = new.write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = open.map_err(|error| Error::io("open", &path, error))?;
+        let since = Instant::now();
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR)
+                    if since.elapsed() < PATIENCE =>
+                {
+                    std::thread::sleep(PAUSE);
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy(self.dir.clone())),
+                Err(errno) => return Err(Error::io("lock", &path, errno)),
+            }
+        }
+    }
+
+    /// What a process that died left half written. Only while the lock is held.
+    pub(crate) fn sweep(&self) {
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with("tmp-")) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Incremental snapshots of folders, and the way back.
+//!
+//! ```text
+//! <dir>/index            the last known state of every folder, in one piece
+//! <dir>/journal          one record a snapshot: what differs from the one before, with both sides of it
+//! <dir>/objects/<2>/<62> contents by hash; objects of git by a further name of the same file
+//! <dir>/lock             one process at a time
+//! ```
+//!
+//! Invariants
+//! - **What is unchanged is looked at, not read**: stamps are compared; a file that changed too shortly before it was
+//!   read is read again.
+//! - **A process that dies at any point leaves a readable store.** Files are replaced whole, records are appended with
+//!   a checksum, and the index is at most older than the journal. Nothing is synced: after a power cut a content may
+//!   be damaged, which is found by its hash before it is used.
+//! - **Nothing is restored over what a person changed since**: see [`merge`].
+//! - **Links are never followed**; folders are opened from their root's descriptor.
+//! - **What was not seen before was not made by a command**: a folder that becomes readable, small enough or a root is
+//!   taken over as it is.
+//! - **What is not kept is known**: [`Snapshots::left_out`].
+//!
+//! Deliberately absent: owners, times and extended attributes of files, the clock (it is passed in), async, starting
+//! git.
+
+mod apply;
+mod codec;
+mod diff;
+mod disk;
+mod door;
+mod error;
+mod git_index;
+mod index;
+mod item;
+pub mod merge;
+mod objects;
+mod places;
+mod plan;
+mod prune;
+mod record;
+mod restore;
+mod store;
+mod walk;
+
+pub use error::Error;
+pub use item::{Hash, Item, What, Why};
+pub use objects::LARGE;
+pub use places::{BUILD_BYTES, BUILD_FILES};
+pub use plan::{Action, Fate, Outcome, Plan, State, Unit, Wanted};
+pub use prune::{Pruned, Rule};
+pub use record::Change;
+pub use store::{Config, Listed, Snapshots, Taken};

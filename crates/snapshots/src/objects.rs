@@ -1,0 +1,268 @@
+//! Contents by their hash, one file each. Not synced: a process that dies loses nothing, a power cut may; so
+//! every content is checked by its hash before it is used.
+
+use crate::disk::Disk;
+use crate::error::Error;
+use crate::item::{Hash, Stamp, Why};
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, linkat, openat};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Read whole; larger ones are copied in pieces.
+const SMALL: u64 = 1 << 20;
+/// The largest file that is kept by copying it.
+pub const LARGE: u64 = 256 << 20;
+/// The largest object of git that is kept by copying it, where it cannot be linked.
+const LARGE_PINNED: u64 = 64 << 20;
+/// The most that one snapshot may read, so that a folder that is far too large is not copied for minutes.
+const AT_ONCE: u64 = 4 << 30;
+/// How often a file is read again that changes while it is read.
+const TRIES: usize = 3;
+
+pub(crate) struct Objects<'a> {
+    pub disk: &'a Disk,
+    pub kept: AtomicU64,
+    pub read: AtomicU64,
+    /// Nanoseconds since 1970.
+    pub now: fn() -> u64,
+}
+
+/// What became of a file.
+pub(crate) enum Kept {
+    Is {
+        hash: Hash,
+        stamp: Stamp,
+        racy: bool,
+    },
+    LeftOut(Why),
+    /// It is not there any more, or is something else by now.
+    Gone,
+}
+
+impl Objects<'_> {
+    pub(crate) fn place(&self, hash: &Hash) -> PathBuf {
+        let hex = hash.hex();
+        let (folder, name) = hex.split_at(2);
+        self.disk.dir.join("objects").join(folder).join(name)
+    }
+
+    fn fail(&self, error: io::Error) -> Error {
+        Error::io("write to", &self.disk.dir, error)
+    }
+
+    fn may_read(&self, bytes: u64) -> Result<(), Error> {
+        match self.read.fetch_add(bytes, Ordering::Relaxed) + bytes > AT_ONCE {
+            true => Err(Error::TooMuch(AT_ONCE)),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps the content of the file of this name.
+    pub(crate) fn keep(&self, folder: impl AsFd, name: &[u8]) -> Result<Kept, Error> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut last = Kept::Gone;
+        for _ in 0..TRIES {
+            let file = match openat(folder.as_fd(), name, flags, Mode::empty()) {
+                Ok(fd) => File::from(fd),
+                Err(Errno::ACCESS | Errno::PERM) => return Ok(Kept::LeftOut(Why::Unreadable)),
+                Err(_) => return Ok(Kept::Gone),
+            };
+            let Ok(before) = fstat(&file) else { return Ok(Kept::Gone) };
+            if !crate::item::kind(&before).is_file() {
+                return Ok(Kept::Gone);
+            }
+            let before = Stamp::of(&before);
+            let hash = match before.size <= SMALL {
+                true => self.small(&file),
+                false => self.large(&file, before.size),
+            };
+            let hash = match hash? {
+                Some(hash) => hash,
+                None => return Ok(Kept::LeftOut(Why::Large)),
+            };
+            let now = i64::try_from((self.now)()).unwrap_or(i64::MAX);
+            let Ok(after) = fstat(&file) else { return Ok(Kept::Gone) };
+            let stamp = Stamp::of(&after);
+            last = Kept::Is { hash, stamp, racy: stamp != before || stamp.is_racy(now) };
+            if stamp == before {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    fn small(&self, file: &File) -> Result<Option<Hash>, Error> {
+        let mut bytes = Vec::new();
+        // It may grow meanwhile; then it is read again.
+        let read = file.take(2 * SMALL).read_to_end(&mut bytes);
+        read.map_err(|error| Error::io("read for", &self.disk.dir, error))?;
+        self.put(&bytes).map(Some)
+    }
+
+    pub(crate) fn put(&self, bytes: &[u8]) -> Result<Hash, Error> {
+        self.may_read(bytes.len() as u64)?;
+        let hash = Hash::of(bytes);
+        let place = self.place(&hash);
+        if fs::symlink_metadata(&place).is_ok_and(|meta| meta.len() == bytes.len() as u64) {
+            return Ok(hash);
+        }
+        self.kept.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let (mut file, path) = self.disk.temporary().map_err(|e| self.fail(e))?;
+        let written = self.disk.write(&mut file, bytes).and_then(|()| self.settle(&path, &place));
+        written.map(|()| hash).map_err(|error| {
+            let _ = self.disk.remove(&path);
+            self.fail(error)
+        })
+    }
+
+    /// Shares the blocks where the file system can, else copies up to a bound.
+    fn large(&self, file: &File, size: u64) -> Result<Option<Hash>, Error> {
+        let fail = |error| self.fail(error);
+        self.may_read(size)?;
+        let (mut copy, path) = self.disk.temporary().map_err(fail)?;
+        let cloned = rustix::fs::ioctl_ficlone(&copy, file).is_ok();
+        if !cloned && size > LARGE {
+            let _ = self.disk.remove(&path);
+            return Ok(None);
+        }
+        let hashed = self.hash_into(file, (!cloned).then_some(&mut copy));
+        let settled = hashed.and_then(|hash| {
+            let place = self.place(&hash);
+            match fs::symlink_metadata(&place).is_ok_and(|meta| meta.len() == size) {
+                true => self.disk.remove(&path)?,
+                false => self.settle(&path, &place)?,
+            }
+            Ok(hash)
+        });
+        let hash = settled.map_err(|error| {
+            let _ = self.disk.remove(&path);
+            fail(error)
+        })?;
+        self.kept.fetch_add(if cloned { 0 } else { size }, Ordering::Relaxed);
+        Ok(Some(hash))
+    }
+
+    fn hash_into(&self, mut file: &File, mut copy: Option<&mut File>) -> io::Result<Hash> {
+        self.disk.point()?;
+        file.rewind()?;
+        let (mut digest, mut buffer, mut total) = (Sha256::new(), vec![0; 256 << 10], 0u64);
+        loop {
+            let length = file.read(&mut buffer)?;
+            let piece = buffer.get(..length).unwrap_or_default();
+            if length == 0 || total > 2 * LARGE && copy.is_some() {
+                return Ok(Hash(digest.finalize().into()));
+            }
+            total += length as u64;
+            digest.update(piece);
+            if let Some(copy) = &mut copy {
+                copy.write_all(piece)?;
+            }
+        }
+    }
+
+    fn settle(&self, from: &Path, place: &Path) -> io::Result<()> {
+        match self.disk.rename(from, place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.make_folder(place)?;
+                self.disk.rename(from, place)
+            }
+            other => other,
+        }
+    }
+
+    fn make_folder(&self, place: &Path) -> io::Result<()> {
+        let folder = place.parent().unwrap_or(place);
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    }
+
+    /// A further name for a file that never changes.
+    pub(crate) fn pin(
+        &self,
+        folder: impl AsFd,
+        name: &[u8],
+        inner: &[u8],
+        stamp: Stamp,
+    ) -> Result<Kept, Error> {
+        let mut digest = Sha256::new();
+        digest.update(b"git object ");
+        digest.update(inner);
+        digest.update(stamp.size.to_le_bytes());
+        let hash = Hash(digest.finalize().into());
+        let place = self.place(&hash);
+        let is = Ok(Kept::Is { hash, stamp, racy: false });
+        if fs::symlink_metadata(&place).is_ok_and(|meta| meta.len() == stamp.size) {
+            return is;
+        }
+        let link = || linkat(folder.as_fd(), name, CWD, &place, AtFlags::empty());
+        self.disk.point().map_err(|e| self.fail(e))?;
+        let linked = match link() {
+            Err(Errno::NOENT) if self.make_folder(&place).is_ok() => link(),
+            other => other,
+        };
+        match linked {
+            Ok(()) | Err(Errno::EXIST) => is,
+            Err(Errno::NOENT) => Ok(Kept::Gone),
+            Err(_) if stamp.size > LARGE_PINNED => Ok(Kept::LeftOut(Why::Large)),
+            Err(_) => self.pin_by_copy(folder, name, &place, hash, stamp),
+        }
+    }
+
+    fn pin_by_copy(
+        &self,
+        folder: impl AsFd,
+        name: &[u8],
+        place: &Path,
+        hash: Hash,
+        stamp: Stamp,
+    ) -> Result<Kept, Error> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(file) = openat(folder.as_fd(), name, flags, Mode::empty()).map(File::from) else {
+            return Ok(Kept::LeftOut(Why::Unreadable));
+        };
+        self.may_read(stamp.size)?;
+        self.kept.fetch_add(stamp.size, Ordering::Relaxed);
+        let (mut copy, path) = self.disk.temporary().map_err(|e| self.fail(e))?;
+        let copied = self.hash_into(&file, Some(&mut copy));
+        copied.and_then(|_| self.settle(&path, place)).map_err(|e| self.fail(e))?;
+        Ok(Kept::Is { hash, stamp, racy: false })
+    }
+
+    /// The content, if it is what it is called.
+    pub(crate) fn read(&self, hash: &Hash) -> Result<Vec<u8>, Error> {
+        let lost = || Error::Lost(hash.hex());
+        let bytes = fs::read(self.place(hash)).map_err(|_| lost())?;
+        if Hash::of(&bytes) == *hash { Ok(bytes) } else { Err(lost()) }
+    }
+
+    /// Copies the content into an open file, sharing blocks where possible.
+    pub(crate) fn copy_to(&self, hash: &Hash, to: &mut File) -> Result<(), Error> {
+        let lost = || Error::Lost(hash.hex());
+        let object = File::open(self.place(hash)).map_err(|_| lost())?;
+        if rustix::fs::ioctl_ficlone(&*to, &object).is_ok() {
+            let found = self.hash_into(&object, None).map_err(|_| lost())?;
+            return if found == *hash { Ok(()) } else { Err(lost()) };
+        }
+        let found = self.hash_into(&object, Some(to)).map_err(|e| self.fail(e))?;
+        if found == *hash { Ok(()) } else { Err(lost()) }
+    }
+
+    pub(crate) fn has(&self, hash: &Hash) -> bool {
+        fs::symlink_metadata(self.place(hash)).is_ok()
+    }
+
+    /// The pinned file, readable again if somebody closed it meanwhile.
+    pub(crate) fn pinned(&self, hash: &Hash) -> Result<PathBuf, Error> {
+        let place = self.place(hash);
+        let meta = fs::symlink_metadata(&place).map_err(|_| Error::Lost(hash.hex()))?;
+        if meta.permissions().mode() & 0o400 == 0 {
+            let _ = fs::set_permissions(&place, fs::Permissions::from_mode(0o444));
+        }
+        Ok(place)
+    }
+}

@@ -1,0 +1,376 @@
+//! The store of one project: takes snapshots, compares them, lists them, drops old ones.
+
+use crate::apply::{apply, part};
+use crate::disk::Disk;
+use crate::door::Root;
+use crate::error::Error;
+use crate::index::Index;
+use crate::item::{Hash, Item, Stamp, What, Why, mode};
+use crate::objects::Objects;
+use crate::record::{Body, Record, scan};
+use crate::walk::{Found, Walk};
+use rustix::fs::{AtFlags, CWD, statat};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const INDEX: &str = "index";
+const JOURNAL: &str = "journal";
+
+/// So many entries of the index may be newer than the file it was read from.
+const UNSAVED: usize = 2_000;
+/// When the store is closed, fewer are not worth writing.
+const UNSAVED_AT_END: usize = 32;
+/// The clock of files may be behind ours by this much, in nanoseconds.
+const CLOCK: i64 = 20_000_000;
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where snapshots are kept; made if it is missing, closed to others.
+    pub dir: PathBuf,
+    /// The folders that are kept; absolute and free of links.
+    pub roots: Vec<PathBuf>,
+    /// Folders inside them that are never looked at: our own.
+    pub hidden: Vec<PathBuf>,
+    /// Nanoseconds since 1970.
+    pub now: fn() -> u64,
+}
+
+pub struct Snapshots {
+    pub(crate) disk: Disk,
+    pub(crate) config: Config,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub index: Option<Index>,
+    seq: u64,
+    unsaved: usize,
+    /// The files as this state knows them.
+    seen: [Option<(u64, u64, i64)>; 2],
+}
+
+/// A snapshot that was taken, or the one before if nothing has changed.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    pub id: u64,
+    /// The snapshot that holds what was changed before the moment given to [`Snapshots::take_since`], if anything
+    /// was.
+    pub older: Option<u64>,
+    pub changed: usize,
+    pub bytes_kept: u64,
+    pub files: u64,
+    pub took: Duration,
+    pub left_out: Vec<(PathBuf, Why)>,
+}
+
+/// A line of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub id: u64,
+    /// Milliseconds since 1970.
+    pub at: u64,
+    pub reason: String,
+    pub changed: usize,
+    /// The first after a gap: nothing older can be compared with it.
+    pub base: bool,
+}
+
+impl Snapshots {
+    /// Opens the store; the folders are looked at when the first snapshot is taken.
+    pub fn open(mut config: Config) -> Result<Self, Error> {
+        config.roots.sort();
+        let roots = std::mem::take(&mut config.roots);
+        for root in roots {
+            if root.parent().is_none() {
+                return Err(Error::WholeDisk);
+            }
+            if !config.roots.iter().any(|other| root.starts_with(other)) {
+                config.roots.push(root);
+            }
+        }
+        let disk = Disk::open(&config.dir)?;
+        Ok(Snapshots { disk, config, state: Mutex::default() })
+    }
+
+    /// Adds the folders that earlier sessions of the project worked in.
+    pub fn with_known_roots(self) -> Result<Self, Error> {
+        let mut config = self.config.clone();
+        let (state, _lock) = self.enter()?;
+        let known = state.index.iter().flat_map(|index| &index.roots);
+        config.roots.extend(known.map(|(root, _)| root.clone()));
+        Snapshots::open(config)
+    }
+
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.config.roots
+    }
+
+    /// Makes every write after so many fail, as if the process had been killed there. For tests.
+    pub fn stop_after(&self, writes: u64) {
+        self.disk.stop_after(writes);
+    }
+
+    pub(crate) fn objects(&self) -> Objects<'_> {
+        let (kept, read) = (AtomicU64::new(0), AtomicU64::new(0));
+        Objects { disk: &self.disk, kept, read, now: self.config.now }
+    }
+
+    /// The content of a file by its hash.
+    pub fn content(&self, hash: &Hash) -> Result<Vec<u8>, Error> {
+        self.objects().read(hash)
+    }
+
+    /// Keeps a content that somebody is about to write, so that later changes of it can be told. It stays until the next
+    /// pruning.
+    pub fn keep(&self, bytes: &[u8]) -> Result<Hash, Error> {
+        self.objects().put(bytes)
+    }
+
+    /// Keeps the state of the roots as it is now.
+    pub fn take(&self, reason: &str) -> Result<Taken, Error> {
+        self.take_since(reason, 0)
+    }
+
+    /// The same; what was changed before `since` (nanoseconds since 1970) becomes a snapshot of its own.
+    pub fn take_since(&self, reason: &str, since: u64) -> Result<Taken, Error> {
+        let begin = Instant::now();
+        let (mut state, _lock) = self.enter()?;
+        let index = state.index.get_or_insert_default();
+        let is_base = index.seq == 0;
+        let objects = self.objects();
+        let (roots, items) = self.open_roots();
+        let found = Walk::new(index, &objects, &roots, &self.config.hidden).run()?;
+        let closed = found.closed.clone();
+        let (older, changed, files) = if is_base {
+            self.begin(&mut state, found, items, reason)?
+        } else {
+            self.go_on(&mut state, found, items, reason, since)?
+        };
+        self.remember(&mut state);
+        let mut left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
+        left_out.extend(closed.into_iter().map(|path| (path, Why::Unreadable)));
+        let bytes_kept = objects.kept.into_inner();
+        let (id, took) = (state.seq, begin.elapsed());
+        Ok(Taken { id, older, changed, bytes_kept, files, took, left_out })
+    }
+
+    fn begin(
+        &self,
+        state: &mut State,
+        found: Found,
+        roots: Vec<(PathBuf, Item)>,
+        reason: &str,
+    ) -> Result<(Option<u64>, usize, u64), Error> {
+        let mut index = Index::default();
+        let files = found.files;
+        apply(&mut index, found, roots);
+        index.seq = state.seq + 1;
+        self.append(index.seq, reason, Body::Base { files })?;
+        state.seq = index.seq;
+        self.disk.replace(INDEX, &index.encode())?;
+        (state.unsaved, state.index) = (0, Some(index));
+        Ok((None, 0, files))
+    }
+
+    fn go_on(
+        &self,
+        state: &mut State,
+        found: Found,
+        roots: Vec<(PathBuf, Item)>,
+        reason: &str,
+        since: u64,
+    ) -> Result<(Option<u64>, usize, u64), Error> {
+        let files = found.files;
+        // Until everything is on disk the memory is not trusted: an error leaves none.
+        let mut index = state.index.take().unwrap_or_default();
+        let applied = apply(&mut index, found, roots);
+        state.unsaved += applied.stamps + applied.changes.len();
+        let since = i64::try_from(since).unwrap_or(i64::MAX).saturating_sub(CLOCK);
+        let revealed = applied.revealed;
+        let (older, newer) = part(&index, applied, since);
+        let mut before = None;
+        if !older.is_empty() {
+            self.append(state.seq + 1, "changed before a command", Body::Delta(older))?;
+            state.seq += 1;
+            before = Some(state.seq);
+        }
+        let changed = newer.len();
+        if changed > 0 {
+            self.append(state.seq + 1, reason, Body::Delta(newer))?;
+            state.seq += 1;
+        }
+        index.seq = state.seq;
+        if state.unsaved > UNSAVED || revealed {
+            self.disk.replace(INDEX, &index.encode())?;
+            state.unsaved = 0;
+        }
+        state.index = Some(index);
+        Ok((before, changed, files))
+    }
+
+    fn append(&self, seq: u64, reason: &str, body: Body) -> Result<(), Error> {
+        let at = (self.config.now)() / 1_000_000;
+        let record = Record { seq, at, reason: reason.to_owned(), body };
+        self.disk.append(JOURNAL, &record.encode())
+    }
+
+    /// Alone in the store, with the newest state.
+    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, State>, std::fs::File), Error> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = self.disk.lock()?;
+        let seen = self.files_now();
+        if state.index.is_none() || state.seen != seen {
+            self.load(&mut state)?;
+        }
+        Ok((state, lock))
+    }
+
+    fn files_now(&self) -> [Option<(u64, u64, i64)>; 2] {
+        [INDEX, JOURNAL].map(|name| {
+            let meta = std::fs::metadata(self.disk.path(name)).ok()?;
+            Some((meta.ino(), meta.len(), meta.mtime() * 1_000_000_000 + meta.mtime_nsec()))
+        })
+    }
+
+    pub(crate) fn remember(&self, state: &mut State) {
+        state.seen = self.files_now();
+    }
+
+    fn load(&self, state: &mut State) -> Result<(), Error> {
+        self.disk.sweep();
+        let (records, good, length) = self.read_journal()?;
+        if good < length {
+            // A record that was being written when its process died.
+            let path = self.disk.path(JOURNAL);
+            let file = std::fs::OpenOptions::new().write(true).open(&path);
+            let cut = file.and_then(|file| file.set_len(good as u64));
+            cut.map_err(|error| Error::io("repair", &path, error))?;
+        }
+        let bytes = std::fs::read(self.disk.path(INDEX)).unwrap_or_default();
+        let mut index = Index::decode(&bytes).unwrap_or_default();
+        state.seq = records.iter().map(|record| record.seq).max().unwrap_or(0).max(index.seq);
+        state.unsaved = 0;
+        for record in &records {
+            if record.seq <= index.seq {
+                continue;
+            }
+            match &record.body {
+                Body::Delta(changes) if index.seq > 0 => {
+                    changes.iter().for_each(|change| index.apply(change));
+                    index.seq = record.seq;
+                    state.unsaved += changes.len();
+                }
+                Body::Note(_) => {}
+                // The state that this base described is lost.
+                Body::Base { .. } | Body::Delta(_) => index = Index::default(),
+            }
+        }
+        state.index = Some(index);
+        self.remember(state);
+        Ok(())
+    }
+
+    pub(crate) fn read_journal(&self) -> Result<(Vec<Record>, usize, usize), Error> {
+        let path = self.disk.path(JOURNAL);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(Error::io("read", &path, error)),
+        };
+        let (records, good) = scan(&bytes);
+        Ok((records, good, bytes.len()))
+    }
+
+    /// Replaces the journal, with the index up to date first.
+    pub(crate) fn rewrite(&self, state: &mut State, records: &[Record]) -> Result<(), Error> {
+        if let Some(index) = &state.index {
+            self.disk.replace(INDEX, &index.encode())?;
+            state.unsaved = 0;
+        }
+        let bytes: Vec<u8> = records.iter().flat_map(Record::encode).collect();
+        self.disk.replace(JOURNAL, &bytes)?;
+        self.remember(state);
+        Ok(())
+    }
+
+    fn open_roots(&self) -> (Vec<Root>, Vec<(PathBuf, Item)>) {
+        let roots: Vec<Root> =
+            self.config.roots.iter().filter_map(|path| Root::open(path)).collect();
+        let item = |root: &Root| {
+            let stat = statat(CWD, &root.path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            let stamp = Stamp::default();
+            Some((
+                root.path.clone(),
+                Item { what: What::Folder, mode: mode(&stat), stamp, racy: false },
+            ))
+        };
+        let items = roots.iter().filter_map(item).collect();
+        (roots, items)
+    }
+
+    /// All that can be gone back to, oldest first.
+    pub fn list(&self) -> Result<Vec<Listed>, Error> {
+        let (records, ..) = self.read_journal()?;
+        let line = |record: Record| {
+            let (changed, base) = match record.body {
+                Body::Base { files } => (usize::try_from(files).unwrap_or(usize::MAX), true),
+                Body::Delta(changes) => (changes.len(), false),
+                Body::Note(_) => return None,
+            };
+            let Record { seq: id, at, reason, .. } = record;
+            Some(Listed { id, at, reason, changed, base })
+        };
+        Ok(records.into_iter().filter_map(line).collect())
+    }
+
+    /// Writes down what was undone, beside the snapshots.
+    pub fn note(&self, text: &str) -> Result<(), Error> {
+        let (mut state, _lock) = self.enter()?;
+        self.append(state.seq, "", Body::Note(text.to_owned()))?;
+        self.remember(&mut state);
+        Ok(())
+    }
+
+    pub fn notes(&self) -> Result<Vec<String>, Error> {
+        let (records, ..) = self.read_journal()?;
+        let text = |record| match record {
+            Record { body: Body::Note(text), .. } => Some(text),
+            _ => None,
+        };
+        Ok(records.into_iter().filter_map(text).collect())
+    }
+
+    /// What the last snapshot does not hold, without a walk.
+    pub fn left_out(&self) -> Vec<PathBuf> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.index.is_none() && self.load(&mut state).is_err() {
+            return Vec::new();
+        }
+        let left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
+        left_out.into_iter().map(|(path, _)| path).collect()
+    }
+
+    /// What the last snapshot holds at a path.
+    pub fn known(&self, path: &Path) -> Option<Item> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.index.as_ref()?.get(path).cloned()
+    }
+}
+
+impl Drop for Snapshots {
+    fn drop(&mut self) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(index), true) = (&state.index, state.unsaved > UNSAVED_AT_END) else { return };
+        // Only what nobody else has gone on from; without it the next start reads some files again.
+        if let Ok(_lock) = self.disk.lock()
+            && self.files_now() == state.seen
+        {
+            let _ = self.disk.replace(INDEX, &index.encode());
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Looks at every folder of the roots, on two threads, and tells what differs from the index.
+//!
+//! A folder whose stamp is unchanged is not listed again, only its known entries are looked at; where git keeps
+//! files that never change, not even those.
+
+use crate::door::{Root, root_of};
+use crate::error::Error;
+use crate::index::{Dir, Index, Name};
+use crate::item::{Item, Stamp, What, Why, kind, mode};
+use crate::objects::{Kept, Objects};
+use crate::places::{self, Area};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, FileType, RawDir, Stat, fstat, readlinkat, statat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// More is not walked: a snapshot of it would cost too much before every command.
+const MOST: u64 = 500_000;
+const THREADS: usize = 2;
+
+pub(crate) struct Walk<'a> {
+    pub index: &'a Index,
+    pub objects: &'a Objects<'a>,
+    pub roots: &'a [Root],
+    /// Folders of our own.
+    pub hidden: &'a [PathBuf],
+    files: AtomicU64,
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<(PathBuf, Area)>,
+    busy: usize,
+    failed: Option<Error>,
+}
+
+/// What one thread found.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Folders that are not as the index has them.
+    pub dirs: Vec<(PathBuf, Dir)>,
+    /// Folders that cannot be read; what is known of them stays.
+    pub closed: Vec<PathBuf>,
+    pub files: u64,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(
+        index: &'a Index,
+        objects: &'a Objects<'a>,
+        roots: &'a [Root],
+        hidden: &'a [PathBuf],
+    ) -> Self {
+        let waiting = roots.iter().map(|root| (root.path.clone(), Area::of(&root.path))).collect();
+        let queue = Mutex::new(Queue { waiting, ..Queue::default() });
+        let (files, more) = (AtomicU64::new(0), Condvar::new());
+        Walk { index, objects, roots, hidden, files, queue, more }
+    }
+
+    pub(crate) fn run(self) -> Result<Found, Error> {
+        let mut all = Found::default();
+        std::thread::scope(|scope| {
+            let others: Vec<_> =
+                (1..THREADS).map(|_| scope.spawn(|| self.work(Found::default()))).collect();
+            all = self.work(Found::default());
+            for other in others {
+                // A thread that panicked has not said what it found: that is a failure below.
+                match other.join() {
+                    Ok(found) => {
+                        all.dirs.extend(found.dirs);
+                        all.closed.extend(found.closed);
+                    }
+                    Err(_) => self.fail(Error::Lost("of a walk".into())),
+                }
+            }
+        });
+        all.files = self.files.load(Ordering::Relaxed);
+        match self.lock().failed.take() {
+            Some(error) => Err(error),
+            None => Ok(all),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, error: Error) {
+        let mut queue = self.lock();
+        queue.waiting.clear();
+        queue.failed.get_or_insert(error);
+        self.more.notify_all();
+    }
+
+    fn work(&self, mut found: Found) -> Found {
+        let mut buffer = Vec::with_capacity(32 << 10);
+        let mut below = Vec::new();
+        loop {
+            let mut queue = self.lock();
+            let job = loop {
+                if queue.failed.is_some() {
+                    return found;
+                }
+                if let Some(job) = queue.waiting.pop() {
+                    break job;
+                }
+                if queue.busy == 0 {
+                    self.more.notify_all();
+                    return found;
+                }
+                queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            };
+            queue.busy += 1;
+            drop(queue);
+            let visited = self.visit(&job.0, job.1, &mut found, &mut below, &mut buffer);
+            let mut queue = self.lock();
+            queue.busy -= 1;
+            queue.waiting.append(&mut below);
+            if !queue.waiting.is_empty() || queue.busy == 0 {
+                self.more.notify_all();
+            }
+            drop(queue);
+            if let Err(error) = visited {
+                self.fail(error);
+            }
+        }
+    }
+
+    fn visit(
+        &self,
+        path: &Path,
+        area: Area,
+        found: &mut Found,
+        below: &mut Vec<(PathBuf, Area)>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let Some(root) = root_of(self.roots, path) else { return Ok(()) };
+        let folder = match root.folder(path) {
+            Ok(folder) => folder,
+            Err(Errno::ACCESS | Errno::PERM) => {
+                found.closed.push(path.to_path_buf());
+                return Ok(());
+            }
+            // Gone meanwhile; the next look will tell.
+            Err(_) => return Ok(()),
+        };
+        let Ok(stat) = fstat(&folder) else { return Ok(()) };
+        let stamp = Stamp::of(&stat);
+        let old = self.index.dirs.get(path);
+        let listed = old.filter(|old| old.stamp == stamp && !old.racy);
+        let count = listed.map_or(0, |old| old.entries.len());
+        if let Some(old) = listed {
+            if area == Area::Fixed {
+                return self.count(count as u64);
+            }
+            if self.is_as_known(&folder, path, area, old, below) {
+                return self.count(count as u64);
+            }
+            below.clear();
+        }
+        let racy = stamp.is_racy(self.now());
+        let names = match listed {
+            Some(old) => old.entries.iter().map(|(name, _)| name.clone()).collect(),
+            None => list(&folder, buffer),
+        };
+        let mut dir = Dir { stamp, racy, entries: Vec::with_capacity(names.len()) };
+        self.count(names.len() as u64)?;
+        for name in names {
+            if area.is_passing(&name) {
+                continue;
+            }
+            let before = old.and_then(|old| old.get(&name));
+            let place = Place { folder: folder.as_fd(), path, area, name: &name };
+            if let Some(item) = self.item(&place, before)? {
+                if item.what == What::Folder {
+                    below.push((path.join(OsStr::from_bytes(&name)), area.below(&name)));
+                }
+                dir.entries.push((name, item));
+            }
+        }
+        if old != Some(&dir) {
+            found.dirs.push((path.to_path_buf(), dir));
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> i64 {
+        i64::try_from((self.objects.now)()).unwrap_or(i64::MAX)
+    }
+
+    fn count(&self, files: u64) -> Result<(), Error> {
+        match self.files.fetch_add(files, Ordering::Relaxed) + files > MOST {
+            true => Err(Error::TooMany(MOST)),
+            false => Ok(()),
+        }
+    }
+
+    /// The common case, without making anything anew.
+    fn is_as_known(
+        &self,
+        folder: impl AsFd,
+        path: &Path,
+        area: Area,
+        old: &Dir,
+        below: &mut Vec<(PathBuf, Area)>,
+    ) -> bool {
+        for (name, item) in &old.entries {
+            let Ok(stat) = statat(folder.as_fd(), &**name, AtFlags::SYMLINK_NOFOLLOW) else {
+                return false;
+            };
+            if !is_unchanged(item, &stat) {
+                return false;
+            }
+            if item.what == What::Folder {
+                if area == Area::Plain
+                    && places::is_build(path, name)
+                    && places::is_over(folder.as_fd(), name)
+                {
+                    return false;
+                }
+                below.push((path.join(OsStr::from_bytes(name)), area.below(name)));
+            }
+        }
+        true
+    }
+
+    /// What stands at a name now. None if nothing does, or nothing that counts.
+    fn item(&self, place: &Place<'_>, before: Option<&Item>) -> Result<Option<Item>, Error> {
+        let Ok(stat) = statat(place.folder, place.name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return Ok(None);
+        };
+        let (stamp, mode) = (Stamp::of(&stat), mode(&stat));
+        if kind(&stat) == FileType::Directory {
+            return Ok(self.folder(place, before, stamp, mode));
+        }
+        if let Some(before) = before.filter(|before| is_unchanged(before, &stat)) {
+            return Ok(Some(before.clone()));
+        }
+        let plain = |what| Ok(Some(Item { what, mode, stamp, racy: false }));
+        let kept = match kind(&stat) {
+            FileType::Symlink => {
+                return match readlinkat(place.folder, place.name, Vec::new()) {
+                    Ok(target) => plain(What::Link(target.into_bytes())),
+                    Err(_) => Ok(None),
+                };
+            }
+            FileType::RegularFile if place.area.is_fixed(place.name) => {
+                self.objects.pin(place.folder, place.name, &place.inner(), stamp)?
+            }
+            FileType::RegularFile => self.objects.keep(place.folder, place.name)?,
+            _ => return plain(What::LeftOut(Why::Special)),
+        };
+        Ok(match kept {
+            Kept::Is { hash, stamp, racy } => {
+                let fixed = place.area.is_fixed(place.name);
+                let what = if fixed { What::Pinned(hash) } else { What::File(hash) };
+                Some(Item { what, mode, stamp, racy })
+            }
+            // Closed, but not changed: only its mode is new.
+            Kept::LeftOut(why) => Some(match before {
+                Some(old) if old.hash().is_some() && is_same_content(old, &stamp) => {
+                    Item { mode, stamp, racy: true, ..old.clone() }
+                }
+                _ => Item { what: What::LeftOut(why), mode, stamp, racy: false },
+            }),
+            Kept::Gone => None,
+        })
+    }
+
+    fn folder(
+        &self,
+        place: &Place<'_>,
+        before: Option<&Item>,
+        stamp: Stamp,
+        mode: u32,
+    ) -> Option<Item> {
+        let path = place.path.join(OsStr::from_bytes(place.name));
+        if self.hidden.contains(&path) {
+            return None;
+        }
+        // The stamp of a folder is kept with its entries; here only which folder it is.
+        let stamp = Stamp { ino: stamp.ino, ..Stamp::default() };
+        let is_left_out = |item: &Item| item.what == What::LeftOut(Why::Build);
+        let build = place.area == Area::Plain && places::is_build(place.path, place.name);
+        let known = before.is_some_and(|item| is_left_out(item) && item.stamp.ino == stamp.ino);
+        let what = match build && (known || places::is_over(place.folder, place.name)) {
+            true => What::LeftOut(Why::Build),
+            false => What::Folder,
+        };
+        Some(Item { what, mode, stamp, racy: false })
+    }
+}
+
+struct Place<'a> {
+    folder: BorrowedFd<'a>,
+    path: &'a Path,
+    area: Area,
+    name: &'a [u8],
+}
+
+impl Place<'_> {
+    /// The name within git's objects, by which an object is known.
+    fn inner(&self) -> Vec<u8> {
+        let folder = self.path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        [folder, b"/", self.name].concat()
+    }
+}
+
+fn is_unchanged(item: &Item, stat: &Stat) -> bool {
+    let stamp = Stamp::of(stat);
+    if item.mode != mode(stat) || item.racy {
+        return false;
+    }
+    match (&item.what, kind(stat)) {
+        (What::Folder | What::LeftOut(Why::Build), FileType::Directory) => {
+            item.stamp.ino == stamp.ino
+        }
+        // A further name of it changes its stamp.
+        (What::Pinned(_), FileType::RegularFile) => is_same_content(item, &stamp),
+        (What::File(_) | What::LeftOut(Why::Large | Why::Unreadable), FileType::RegularFile)
+        | (What::Link(_), FileType::Symlink) => item.stamp == stamp,
+        (What::LeftOut(Why::Special), kind) => {
+            !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory)
+        }
+        _ => false,
+    }
+}
+
+fn is_same_content(item: &Item, stamp: &Stamp) -> bool {
+    let of = |stamp: &Stamp| (stamp.ino, stamp.size, stamp.mtime);
+    of(&item.stamp) == of(stamp)
+}
+
+/// The names in a folder, sorted.
+fn list(folder: impl AsFd, buffer: &mut Vec<u8>) -> Vec<Name> {
+    let mut names: Vec<Name> = Vec::new();
+    let mut dir = RawDir::new(folder, buffer.spare_capacity_mut());
+    while let Some(Ok(entry)) = dir.next() {
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(name.into());
+        }
+    }
+    names.sort_unstable();
+    names
+}

@@ -1,0 +1,9 @@
+//! Snapshots of real folders: what is kept, what comes back, what survives a kill.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod basics;
+mod crash;
+mod random;
+mod support;
+#[path = "../world/mod.rs"]
+mod world;

@@ -1,0 +1,188 @@
+//! The folders are kept before a command may change them, and after it, so that what it did can be undone.
+//!
+//! The look at the folders begins when the call arrives, while the model may still talk. It is used if the command
+//! starts shortly after; what is changed in between by somebody else is told from the command's work by its time.
+
+use crate::workspace::Files;
+use ostler_core::permission::Access;
+use ostler_core::ports::ToolContext;
+use ostler_core::session::{Entry, SnapshotCost};
+use ostler_core::tool::ToolOutput;
+use ostler_snapshots::{Snapshots, Taken};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+
+/// A look at the folders that is older is not used.
+const FRESH: Duration = Duration::from_secs(3);
+
+/// Whether and where the folders are kept.
+#[derive(Clone, Default)]
+pub enum Keeping {
+    /// Nobody wants to undo.
+    #[default]
+    Off,
+    By {
+        snapshots: Arc<Snapshots>,
+        /// Nanoseconds since 1970.
+        now: fn() -> u64,
+    },
+    /// It is wanted and cannot be done: commands that may change something do not run.
+    Impossible(String),
+}
+
+pub struct Undo {
+    keeping: Keeping,
+    files: Arc<Files>,
+    /// Held from the look before a command to the look after it: their changes are not mixed.
+    turn: Arc<Turn<Early>>,
+    looking: Arc<AtomicBool>,
+}
+
+/// The look that began when a call arrived.
+type Early = Option<(Instant, Taken)>;
+
+/// A command that runs.
+#[derive(Default)]
+pub struct Kept(Option<Running>);
+
+struct Running {
+    snapshots: Arc<Snapshots>,
+    files: Arc<Files>,
+    _turn: OwnedMutexGuard<Early>,
+    before: Taken,
+    started: u64,
+}
+
+/// A command that has ended.
+#[derive(Default)]
+pub struct Told {
+    detail: Option<Value>,
+    failed: Option<String>,
+}
+
+impl Undo {
+    pub fn new(keeping: Keeping, files: Arc<Files>) -> Self {
+        Undo { keeping, files, turn: Arc::default(), looking: Arc::default() }
+    }
+
+    /// A call has arrived that may come to run.
+    pub fn expect(&self, access: &Access) {
+        let Keeping::By { snapshots, .. } = &self.keeping else { return };
+        if access.is_harmless() || self.looking.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (snapshots, looking) = (Arc::clone(snapshots), Arc::clone(&self.looking));
+        // While a command runs there is nothing to be seen that would be of use.
+        let Ok(mut early) = Arc::clone(&self.turn).try_lock_owned() else {
+            looking.store(false, Ordering::SeqCst);
+            return;
+        };
+        let look = move || {
+            let at = Instant::now();
+            *early = snapshots.take("before a command").ok().map(|taken| (at, taken));
+            looking.store(false, Ordering::SeqCst);
+        };
+        // Without a thread the look is made when the command starts.
+        if std::thread::Builder::new().name("look".into()).spawn(look).is_err() {
+            self.looking.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Keeps the folders, unless the command is proved to change nothing.
+    pub async fn begin(&self, only_reads: bool, cx: &ToolContext) -> Result<Kept, ToolOutput> {
+        if only_reads && cx.judged.is_harmless() {
+            return Ok(Kept::default());
+        }
+        let (snapshots, now) = match &self.keeping {
+            Keeping::Off => return Ok(Kept::default()),
+            Keeping::By { snapshots, now } => (Arc::clone(snapshots), *now),
+            Keeping::Impossible(why) => return Err(refused(why)),
+        };
+        let mut turn = Arc::clone(&self.turn).lock_owned().await;
+        let before = match turn.take() {
+            Some((at, taken)) if at.elapsed() < FRESH => taken,
+            _ => take(&snapshots, "before a command", 0).await.map_err(|why| refused(&why))?,
+        };
+        let started = now();
+        record(cx, before.id, None, &before).map_err(|why| refused(&why))?;
+        let files = Arc::clone(&self.files);
+        Ok(Kept(Some(Running { snapshots, files, _turn: turn, before, started })))
+    }
+}
+
+impl Kept {
+    /// The command has ended: what it changed is what differs now.
+    pub async fn end(self, cx: &ToolContext) -> Told {
+        let Some(Running { snapshots, files, _turn, before, started }) = self.0 else {
+            return Told::default();
+        };
+        let after = match take(&snapshots, "after a command", started).await {
+            Ok(after) => after,
+            Err(why) => return Told { detail: None, failed: Some(why) },
+        };
+        // Somebody else's look in between leaves it open whose change it was: then all of it counts.
+        let from = after.older.filter(|older| *older == before.id + 1).unwrap_or(before.id);
+        let cost = Taken {
+            took: before.took + after.took,
+            bytes_kept: before.bytes_kept + after.bytes_kept,
+            ..after.clone()
+        };
+        let failed = record(cx, from, Some(after.id), &cost).err();
+        if after.id > from {
+            files.command_changed(&cx.call, &snapshots, from, after.id);
+        }
+        let detail = json!({
+            "before": from, "after": after.id, "changed": after.changed, "files": after.files,
+            "ms": millis(cost.took), "bytes": cost.bytes_kept, "left_out": cost.left_out.len(),
+        });
+        Told { detail: Some(detail), failed }
+    }
+}
+
+impl Told {
+    /// The cost goes to whoever reads the events; the model learns only what went wrong.
+    pub fn told(self, mut output: ToolOutput) -> ToolOutput {
+        if let (Some(undo), Some(Value::Object(detail))) = (self.detail, &mut output.detail) {
+            detail.insert("undo".into(), undo);
+        }
+        if let Some(why) = self.failed {
+            let text = format!("[The state after this command could not be kept: {why}]");
+            output.content.push(ostler_core::message::ResultPart::text(text));
+        }
+        output
+    }
+}
+
+async fn take(
+    snapshots: &Arc<Snapshots>,
+    reason: &'static str,
+    since: u64,
+) -> Result<Taken, String> {
+    let snapshots = Arc::clone(snapshots);
+    let taken = tokio::task::spawn_blocking(move || snapshots.take_since(reason, since)).await;
+    match taken {
+        Ok(Ok(taken)) => Ok(taken),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn record(cx: &ToolContext, before: u64, after: Option<u64>, cost: &Taken) -> Result<(), String> {
+    let cost = SnapshotCost { ms: millis(cost.took), files: cost.files, bytes: cost.bytes_kept };
+    let entry = Entry::Checkpoint { call: cx.call.clone(), before, after, cost };
+    cx.recorder.record(entry).map_err(|error| error.to_string())
+}
+
+fn refused(why: &str) -> ToolOutput {
+    ToolOutput::error(format!(
+        "Not run: the state before the command could not be kept, so it could not be undone: {why}. Tell the user: \
+         make room or mend what is named, or start with --no-undo to run commands that cannot be undone."
+    ))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
