@@ -61,8 +61,7 @@ impl Engine {
             workspace.ours.push(home);
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let keeping = undo::keeping(&options, &workspace, &session);
-        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, keeping);
+        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -277,8 +276,8 @@ fn toolbox(
     workspace: &Workspace,
     session: &Session,
     policy: &Arc<Policy>,
-    keeping: Keeping,
 ) -> Toolbox {
+    let keeping = undo::keeping(options, workspace, session);
     let snapshots = match &keeping {
         Keeping::By { snapshots, .. } => undo::levels(session, snapshots),
         _ => session.snapshots.clone(),
