@@ -80,9 +80,8 @@ impl Engine {
             workspace.clone(),
             options.environment.clone(),
         ));
-        let keeping = undo::keeping(&options, &workspace, &session);
-        let setup = ToolSetup { keeping, confinement: &confinement };
-        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, setup);
+        let at = (&workspace, &confinement);
+        let tools = toolbox(executor.clone(), &options, at, &session, &policy);
         let id = opened.loaded.log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
         let journal = Journal::new(
@@ -332,20 +331,14 @@ fn check_tools(options: &Options, policy: &Policy) -> Result<(), Error> {
     Ok(())
 }
 
-/// How commands are held and undone.
-struct ToolSetup<'a> {
-    keeping: Keeping,
-    confinement: &'a Arc<Confinement>,
-}
-
 fn toolbox(
     executor: Executor,
     options: &Options,
-    workspace: &Workspace,
+    (workspace, confinement): (&Workspace, &Arc<Confinement>),
     session: &Session,
     policy: &Arc<Policy>,
-    ToolSetup { keeping, confinement }: ToolSetup<'_>,
 ) -> Toolbox {
+    let keeping = undo::keeping(options, workspace, session);
     let snapshots = match &keeping {
         Keeping::By { snapshots, .. } => undo::levels(session, snapshots),
         _ => session.snapshots.clone(),

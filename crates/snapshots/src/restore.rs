@@ -240,11 +240,8 @@ impl Restorer<'_> {
             State::Link(target) => Ok(fs::symlinkat(target.as_slice(), folder.as_fd(), name)?),
             State::Pinned { hash, mode } => {
                 let place = objects.pinned(hash).map_err(Failed::Store)?;
-                match fs::linkat(CWD, &place, folder, name, AtFlags::empty()) {
-                    Ok(()) => {}
-                    Err(_) => {
-                        std::io::copy(&mut File::open(&place)?, &mut create(folder, name)?)?;
-                    }
+                if fs::linkat(CWD, &place, folder, name, AtFlags::empty()).is_err() {
+                    std::io::copy(&mut File::open(&place)?, &mut create(folder, name)?)?;
                 }
                 Ok(fs::chmodat(folder, name, Mode::from_raw_mode(*mode), AtFlags::empty())?)
             }
