@@ -142,8 +142,9 @@ impl BuiltIn for Bash {
         commands.look_up(&places);
         let hold = self.confinement.hold(&commands, lifts(input));
         let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
+        let unkept = self.undo.unkept(&access);
         self.undo.expect(&access);
-        Ok(Access { hold, ..access })
+        Ok(Access { hold, unkept, ..access })
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {

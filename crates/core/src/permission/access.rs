@@ -21,6 +21,8 @@ pub struct Access {
     pub absent: Vec<PathBuf>,
     /// How well the kernel holds what it runs.
     pub hold: Hold,
+    /// Something it would remove and that could not be brought back.
+    pub unkept: Option<PathBuf>,
 }
 
 /// What stands between the commands of a call and everything they were not judged by.

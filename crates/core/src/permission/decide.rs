@@ -194,10 +194,13 @@ fn settle(scene: Scene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) -> Decisio
     Decision { verdict, reasons, offer }
 }
 
-/// The sandbox never loosens anything: without it, what was allowed asks.
+/// What stands behind an allow, the sandbox and undo, never loosens anything: without it, what was allowed asks.
 fn hold(access: &Access) -> Option<Ruling> {
     match &access.hold {
-        Hold::Whole => None,
+        Hold::Whole => access.unkept.as_ref().map(|path| {
+            let why = format!("it would remove {}, which undo does not keep", path.display());
+            Ruling::Weak(reason(By::BuiltIn, why))
+        }),
         Hold::Weak(why) => Some(Ruling::Weak(reason(By::Sandbox, why.as_str()))),
         Hold::Lifted => Some(Ruling::Ask(reason(By::Sandbox, "it would run outside the sandbox"))),
     }

@@ -417,6 +417,9 @@ fn a_weak_or_lifted_sandbox_asks() {
         assert!(hold == Hold::Whole || decision.reasons.iter().all(|r| r.by == By::Sandbox));
         assert!(decision.offer.is_empty(), "no rule helps against {hold:?}");
     }
+    let lost = Access { unkept: Some("/ws/target".into()), ..command("cat a", read("/ws/a")) };
+    let found = Mode::ALL.map(|mode| verdict("Bash", &lost, &Policy::default(), mode));
+    assert_eq!(found, ["ask", "ask", "ask", "deny", "allow"], "what undo does not keep");
     let no_bypass = Policy { no_bypass: true, ..Policy::default() };
     let access = Access { hold: weak(), ..command("cat a", read("/ws/a")) };
     assert_eq!(verdict("Bash", &access, &no_bypass, Mode::BypassPermissions), "ask");

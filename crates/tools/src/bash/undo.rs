@@ -4,12 +4,14 @@
 //! starts shortly after; what is changed in between by somebody else is told from the command's work by its time.
 
 use crate::workspace::Files;
-use ostler_core::permission::Access;
+use ostler_core::permission::script::Word;
+use ostler_core::permission::{Access, PathScope, Step};
 use ostler_core::ports::ToolContext;
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
 use ostler_snapshots::{Snapshots, Taken};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -68,6 +70,23 @@ impl Undo {
         Undo { keeping, files, turn: Arc::default(), looking: Arc::default() }
     }
 
+    /// Something that its commands would remove and that is too large to be kept.
+    pub fn unkept(&self, access: &Access) -> Option<PathBuf> {
+        let Keeping::By { snapshots, .. } = &self.keeping else { return None };
+        if access.is_harmless() {
+            return None;
+        }
+        let cleans = access.runs.iter().flat_map(|runs| &runs.steps).any(is_clean);
+        let removes = |path: &PathBuf| {
+            let covers = |scope: &PathScope| match scope {
+                PathScope::Tree(tree) => path.starts_with(tree),
+                PathScope::File(_) => false,
+            };
+            cleans || access.writes.iter().any(covers)
+        };
+        snapshots.left_out().into_iter().find(removes)
+    }
+
     /// A call has arrived that may come to run.
     pub fn expect(&self, access: &Access) {
         let Keeping::By { snapshots, .. } = &self.keeping else { return };
@@ -111,6 +130,15 @@ impl Undo {
         let files = Arc::clone(&self.files);
         Ok(Kept(Some(Running { snapshots, files, _turn: turn, before, started })))
     }
+}
+
+/// `git clean` that removes ignored files, build folders among them.
+fn is_clean(step: &Step) -> bool {
+    let word = |at: usize| step.words.get(at).and_then(Word::literal);
+    let ignored = |text: &str| text.starts_with('-') && text.contains(['x', 'X']);
+    word(0) == Some("git")
+        && step.words.iter().any(|word| word.literal() == Some("clean"))
+        && step.words.iter().filter_map(Word::literal).any(ignored)
 }
 
 impl Kept {
