@@ -8,6 +8,7 @@
 //! Deliberately absent: providers, tools, files, terminals, teams. They come in through ports.
 
 mod agent;
+mod aside;
 mod budget;
 mod call;
 mod gate;
@@ -23,6 +24,7 @@ mod toolbox;
 mod turn_stream;
 
 pub use agent::{Agent, ModelChoice, Settings};
+pub use aside::aside;
 pub use gate::Gate;
 pub use journal::Journal;
 pub use run::run;

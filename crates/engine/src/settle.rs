@@ -4,14 +4,22 @@ use crate::run::Turn;
 use crate::scheduler::Happened;
 use crate::signals::Signal;
 use ostler_core::event::{Denial, Event};
+use ostler_core::ports::Recorder;
 use ostler_core::session::Entry;
+use ostler_core::todo;
 use ostler_core::turn::{Outcome, ToolsEnd};
+use ostler_core::view::View;
+use std::sync::Arc;
 
 impl Turn {
-    pub(crate) async fn settle(&mut self) -> Outcome {
+    /// `view` ends with the answer whose calls these are.
+    pub(crate) async fn settle(&mut self, view: &View) -> Outcome {
         match self.settled().await {
             Ok(end) => {
-                Outcome::ToolsSettled { results: self.tools.results(), extra: Vec::new(), end }
+                let going_on = end == ToolsEnd::Finished;
+                let plan = self.agent.journal.plan();
+                let extra = todo::reminder(&plan, view).filter(|_| going_on).into_iter().collect();
+                Outcome::ToolsSettled { results: self.tools.results(), extra, end }
             }
             Err(()) => Outcome::StoreFailed,
         }
@@ -81,7 +89,16 @@ impl Turn {
             denied: verdict.denied,
         };
         self.out.emit(event).await;
+        self.tell_plan().await;
         Ok(())
+    }
+
+    async fn tell_plan(&mut self) {
+        let plan = self.agent.journal.plan();
+        if !Arc::ptr_eq(&plan, &self.plan) {
+            self.plan = plan.clone();
+            self.out.emit(Event::Plan(plan)).await;
+        }
     }
 
     fn record_result(&mut self, index: usize) -> Result<(), ()> {

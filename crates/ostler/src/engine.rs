@@ -4,18 +4,21 @@ use crate::error::Error;
 use crate::init::Init;
 use crate::options::Options;
 use crate::session;
+use crate::skills::{self, AgentHost, with_skills};
 use crate::surroundings::with_surroundings;
 use crate::system::{SystemClock, jitter, today};
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
 use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
-use ostler_core::ports::Model;
+use ostler_core::ports::{Model, Recorder};
 use ostler_core::session::Session;
+use ostler_core::todo::Plan;
 use ostler_core::turn::Limits;
 use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run};
 use ostler_exec::Executor;
 use ostler_models::{HttpModel, Provider};
+use ostler_skills::Skills;
 use ostler_store::spill_folder;
 use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
@@ -31,7 +34,8 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Error> {
 }
 
 pub struct Engine {
-    agent: Arc<Agent>,
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) skills: Arc<Skills>,
     workspace: Workspace,
     notices: Vec<String>,
     interrupt: Mutex<CancellationToken>,
@@ -52,21 +56,26 @@ impl Engine {
         let executor = Executor::new(init.supervisor.clone());
         check_tools(&options, &policy)?;
         let opened = session::open(&options, &workspace.cwd)?;
-        if let Some(home) = &options.home {
+        let ours = options.home.as_deref().map(real).transpose()?;
+        let session_id = opened.loaded.log.id().as_str();
+        let skills = skills::open(&options.skills, ours.as_deref(), session_id, &workspace);
+        workspace.readable.extend(skills::readable(&options.skills, ours.as_deref(), &skills));
+        if let Some(home) = ours {
             // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
-            let home = real(home)?;
             workspace.readable.extend(spill_folder(&home, opened.loaded.log.id()));
             workspace.ours.push(home);
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy);
+        let skills = Arc::new(skills);
+        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, &skills);
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
             Arc::new(SystemClock),
             session.view.clone(),
             session.turns,
-        );
+        )
+        .with_plan(session.plan.clone());
         let limits = Limits {
             max_iterations: options.max_turns,
             may_escalate: options.settings.output_limit.is_none(),
@@ -90,14 +99,11 @@ impl Engine {
             limits,
             settings: options.settings,
         };
-        let notices = opened.loaded.notices;
-        Ok(Engine {
-            agent: Arc::new(agent),
-            workspace,
-            notices,
-            interrupt: Mutex::default(),
-            executor,
-        })
+        let mut notices = opened.loaded.notices;
+        notices.extend(skills.news().iter().map(ToString::to_string));
+        let agent = Arc::new(agent);
+        skills.serve(AgentHost::new(&agent));
+        Ok(Engine { agent, skills, workspace, notices, interrupt: Mutex::default(), executor })
     }
 
     pub fn session_id(&self) -> &SessionId {
@@ -135,11 +141,26 @@ impl Engine {
         &self.notices
     }
 
+    /// The plan as it stands.
+    pub fn plan(&self) -> Arc<Plan> {
+        self.agent.journal.plan()
+    }
+
     /// Starts a turn. One at a time: the log has one order.
     pub fn submit(&self, prompt: impl Into<Message>) -> TurnStream {
+        self.agent.gate.begin_turn();
+        self.skills.catalog().refresh();
+        self.submit_prepared(prompt.into())
+    }
+
+    /// Starts a turn with what [`Engine::prepare`] gave.
+    pub fn submit_prepared(&self, prompt: Message) -> TurnStream {
         let (view, _) = self.agent.journal.conversation();
+        let window = self.model_info(self.model()).window;
+        let offered = self.agent.tools.get("Skill").is_some();
+        let told = if offered { self.skills.told(Some(window)) } else { None };
         let prompt = with_surroundings(
-            prompt.into(),
+            with_skills(prompt, &view, told),
             &view,
             &self.workspace,
             self.agent.gate.mode(),
@@ -274,14 +295,16 @@ fn toolbox(
     workspace: &Workspace,
     session: &Session,
     policy: &Arc<Policy>,
+    skills: &Arc<Skills>,
 ) -> Toolbox {
     let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
-    let all = ostler_tools::built_in(ostler_tools::Setup {
+    let mut all = ostler_tools::built_in(ostler_tools::Setup {
         files: Arc::new(Files::new(workspace.clone(), seen, snapshots)),
         executor,
         environment: options.environment.clone(),
         policy: policy.clone(),
     });
+    all.push(ostler_tools::skill_tool(skills.clone()));
     let offered = |name: &str| is_offered(name, options, policy);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
 }

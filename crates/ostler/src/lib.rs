@@ -50,6 +50,7 @@ mod init;
 mod options;
 mod rule_sets;
 mod session;
+mod skills;
 mod surroundings;
 mod system;
 mod url;
@@ -60,7 +61,7 @@ pub use command::{allowed_environment, run_command};
 pub use engine::{Engine, block_on};
 pub use error::Error;
 pub use init::{Init, init};
-pub use options::{Options, SessionChoice, api_key, bearer};
+pub use options::{Options, SessionChoice, SkillFolders, api_key, bearer};
 pub use ostler_config as config;
 pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
@@ -75,11 +76,14 @@ pub use ostler_core::permission::{
 pub use ostler_core::ports::{
     Approvals, Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
 };
+pub use ostler_core::todo::{Plan, Status, Task};
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
 pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
+pub use ostler_skills::{Catalog, Origin, Problem, Skill, one_line};
 pub use ostler_store::Fault;
 pub use rule_sets::{rule_matches, rule_set};
 pub use session::list_sessions;
+pub use skills::{Prepared, skill_catalog};
 pub use system::{is_uuid, new_uuid, now_ms, now_text};

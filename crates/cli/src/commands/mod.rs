@@ -13,6 +13,7 @@ mod question;
 mod repl;
 mod sessions;
 mod signals;
+mod skills;
 mod stdin;
 mod trust;
 
@@ -29,6 +30,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Skills(args)) => skills::run(&environment, &args.command),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),

@@ -5,6 +5,7 @@ use crate::ledger::Usage;
 use crate::message::{Block, Message};
 use crate::model::StopReason;
 use crate::time::Timestamp;
+use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::turn::{Continue, Terminal};
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,10 @@ pub enum Entry {
         mode: Option<u32>,
         /// Hash of what the call wrote; none if it removed the file.
         after: Option<String>,
+    },
+    /// The whole plan as a call left it.
+    Planned {
+        plan: Plan,
     },
     Spent {
         model: ModelId,

@@ -6,10 +6,12 @@ use crate::ledger::Usage;
 use crate::message::{Block, Message};
 use crate::pairing;
 use crate::texts;
+use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::turn::{Continue, Terminal};
 use crate::view::View;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a log says, folded.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +23,7 @@ pub struct Session {
     pub seen: Vec<Seen>,
     pub snapshots: Vec<Snapshot>,
     pub spent: Vec<Spend>,
+    pub plan: Arc<Plan>,
     /// How the last turn ended; none while it is open or when the process died in it.
     pub ended: Option<Terminal>,
     /// The first prompt's text, for listings.
@@ -109,6 +112,7 @@ impl Session {
             Entry::Snapshot { call, path, before, mode, after } => {
                 self.snapshots.push(Snapshot { call, path, before, mode, after });
             }
+            Entry::Planned { plan } => self.plan = Arc::new(plan),
             Entry::Spent { model, usage, cost } => self.spent.push(Spend { model, usage, cost }),
             Entry::End { terminal, .. } => {
                 self.settle();
