@@ -57,16 +57,14 @@ impl Engine {
         check_tools(&options, &policy)?;
         let opened = session::open(&options, &workspace.cwd)?;
         let ours = options.home.as_deref().map(real).transpose()?;
-        let session_id = opened.loaded.log.id().as_str();
-        let skills = skills::open(&options.skills, ours.as_deref(), session_id, &workspace);
-        workspace.readable.extend(skills::readable(&options.skills, ours.as_deref(), &skills));
+        let id = opened.loaded.log.id().clone();
+        let skills = skills::open(&options.skills, ours.as_deref(), &id, &mut workspace);
         if let Some(home) = ours {
             // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
-            workspace.readable.extend(spill_folder(&home, opened.loaded.log.id()));
+            workspace.readable.extend(spill_folder(&home, &id));
             workspace.ours.push(home);
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let skills = Arc::new(skills);
         let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, &skills);
         let journal = Journal::new(
             opened.loaded.log,

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::options::SkillFolders;
-use ostler_core::ids::CallId;
+use ostler_core::ids::{CallId, SessionId};
 use ostler_core::message::{Block, Message, ResultPart};
 use ostler_core::permission::{Source, Tier, Workspace};
 use ostler_core::ports::BoxFuture;
@@ -37,23 +37,23 @@ pub fn skill_catalog(choice: &SkillFolders, home: Option<&Path>) -> Catalog {
     Catalog::new(choice.folders.clone(), shipped, choice.accepted.iter().cloned())
 }
 
+/// What belongs to skills may be read from here on.
 pub(crate) fn open(
     choice: &SkillFolders,
     home: Option<&Path>,
-    session: &str,
-    workspace: &Workspace,
-) -> Skills {
+    session: &SessionId,
+    workspace: &mut Workspace,
+) -> Arc<Skills> {
     let project = choice.project.clone().unwrap_or_else(|| workspace.cwd.clone());
-    Skills::new(skill_catalog(choice, home), session, project, shipped_at(home))
+    let catalog = skill_catalog(choice, home);
+    let skills = Skills::new(catalog, session.as_str(), project, shipped_at(home));
+    workspace.readable.extend(readable(choice, home, &skills));
+    Arc::new(skills)
 }
 
 /// Folders whose files may be read because skills are there: those of the user and of the project, and the folders
 /// that links of the user lead to.
-pub(crate) fn readable(
-    choice: &SkillFolders,
-    home: Option<&Path>,
-    skills: &Skills,
-) -> Vec<PathBuf> {
+fn readable(choice: &SkillFolders, home: Option<&Path>, skills: &Skills) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = shipped_at(home).into_iter().collect();
     let whole = choice.folders.iter().filter_map(|folder| match folder.path.canonicalize() {
         Ok(real) => {

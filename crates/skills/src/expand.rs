@@ -217,4 +217,4 @@ fn name(text: &str) -> &str {
 
 #[cfg(test)]
 #[path = "expand_tests.rs"]
-mod tests;
+pub(crate) mod tests;

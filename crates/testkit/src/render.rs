@@ -97,6 +97,7 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
             format!("decided {call} {verdict}: {why}")
         }
         Entry::Snapshot { call, path, .. } => format!("snapshot {call} {}", path.display()),
+        Entry::Planned { plan } => format!("planned {}", short(&plan.lines())),
         Entry::Spent { model, usage: used, .. } => format!("spent {model} {}", usage(used)),
         Entry::End { terminal: end, .. } => format!("end {}", terminal(*end)),
     }

@@ -124,7 +124,7 @@ fn a_refusal_lists_every_problem_and_ends_with_what_is_expected() {
     let output = parse::<Input>(&spec, &json!({"path": "a", "limit": []})).unwrap_err();
     let expected = "The input of Read is not valid: there is no property `path`; `limit` must be a whole number, but an \
                     array came; the required property `file_path` is missing. Expected: file_path (string), limit? \
-                    (integer), all? (boolean), mode? (one of \"a\", \"b\").";
+                    (integer), all? (boolean), mode? (one of \"a\", \"b\"), any? (object), list? (array).";
     assert_eq!(output, ToolOutput::misuse(expected));
     assert!(output.is_error);
 }

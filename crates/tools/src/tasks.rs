@@ -43,8 +43,11 @@ pub struct List {}
 pub struct Change {
     /// The task's id
     task_id: String,
+    /// New words for it
     subject: Option<String>,
+    /// A new description
     description: Option<String>,
+    /// New words while it is being done
     active_form: Option<String>,
     /// "deleted" takes the task out of the plan
     status: Option<NewStatus>,

@@ -23,6 +23,7 @@ pub struct Input {
 struct Todo {
     /// What is to be done, as an order: "Run the tests"
     content: String,
+    /// How far it is
     status: Status,
     /// The same while it is being done: "Running the tests"
     active_form: Option<String>,
