@@ -76,7 +76,7 @@ impl Catalog {
         self.state().skills.clone()
     }
 
-    /// A file that changed since is read again.
+    /// As it was when the folders were looked at last.
     pub fn find(&self, name: &str) -> Option<Arc<Skill>> {
         self.all().iter().find(|skill| skill.name == name).cloned()
     }

@@ -27,6 +27,7 @@ fn pdf(pages: &[&str]) -> Vec<u8> {
     out.into_bytes()
 }
 
+#[allow(clippy::print_stderr, reason = "a test that could not be made says so")]
 fn run(folder: &Path, args: &[&str]) -> Option<Output> {
     let ran = Command::new("python3").arg(SCRIPT).args(args).current_dir(folder).output();
     if ran.is_err() {

@@ -361,7 +361,7 @@ fn the_last_plan_counts_wherever_the_process_died() {
     let (one, _) = Plan::default().with(new("a")).unwrap();
     let (two, _) = one.with(new("b")).unwrap();
     let planned = |plan: &Plan| Entry::Planned { plan: plan.clone() };
-    let entries = vec![
+    let entries = [
         prompt("go"),
         calls(&["c1", "c2"]),
         planned(&one),
