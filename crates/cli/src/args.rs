@@ -131,6 +131,8 @@ pub enum Command {
     Rewind(undo::RewindArgs),
     /// The kept states of this folder: list, diff, prune
     Snapshots(undo::SnapshotsArgs),
+    /// The skills that count here: list them, show one
+    Skills(SkillsArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
     /// Run a command as an agent's commands are run: `ostler sandbox run -- make test`
@@ -207,6 +209,35 @@ pub struct SessionsArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// Written instructions for certain kinds of work. Example: ostler skills show code-review
+#[derive(Debug, clap::Args)]
+pub struct SkillsArgs {
+    #[command(subcommand)]
+    pub command: SkillsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SkillsCommand {
+    /// One line a skill, and what is wrong with any
+    List {
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+    /// Everything about one skill, and its text
+    Show {
+        /// The skill's name
+        name: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ use crate::setup::Setup;
 use ostler::config::{self, FileApprovals};
 use ostler::{
     Action, Approver, ConfineOptions, Credentials, HookSpec, Options, Secret, SessionChoice,
-    SessionId,
+    SessionId, SkillFolders,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +29,11 @@ pub fn options(
     let exists = |folder: &&PathBuf| places.cwd.join(folder).is_dir();
     options.add_dirs.extend(loaded.dirs.iter().filter(exists).cloned());
     options.policy = loaded.policy.clone();
+    options.skills = SkillFolders {
+        folders: ostler::config::skill_folders(places),
+        accepted: loaded.skills.clone(),
+        project: Some(places.project.clone()),
+    };
     options.base_url = environment.text("ANTHROPIC_BASE_URL");
     let chosen = args.model.clone().or_else(|| environment.text("ANTHROPIC_MODEL"));
     if let Some(model) = chosen.or_else(|| loaded.model.clone()) {

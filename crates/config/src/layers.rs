@@ -38,6 +38,8 @@ pub struct Loaded {
     /// Mistakes in files that change nothing that matters, one line each.
     pub warnings: Vec<String>,
     pub untrusted: Option<Untrusted>,
+    /// Contents of the project's skills that the user accepted, by hash: what they run and allow counts.
+    pub skills: Vec<String>,
     /// Allow rules of files that are not trusted: not in force.
     pub ignored: Vec<Rule>,
 }
@@ -166,7 +168,10 @@ impl Layers<'_> {
         for file in &project.files {
             let settings = file.settings(self.anchors(&self.places.project), self.check);
             match (settings, file.counts(self.places), trusted) {
-                (Ok(settings), true, true) => self.add(settings, &file.path),
+                (Ok(settings), true, true) => {
+                    self.loaded.skills.extend(file.skill());
+                    self.add(settings, &file.path);
+                }
                 (Ok(settings), counts, false) => {
                     wanted.push(Wanted::new(file, wants(&settings, self.loaded.mode), counts));
                     if counts {

@@ -17,6 +17,7 @@ mod project_files;
 mod sandbox;
 pub mod settings_json;
 mod settings_keys;
+mod skill_folders;
 mod starts;
 #[cfg(test)]
 mod test_ground;
@@ -31,6 +32,7 @@ pub use permissions_yaml::from_json;
 pub use places::{Places, Sources};
 pub use sandbox::Sandbox;
 pub use settings_json::Settings;
+pub use skill_folders::skill_folders;
 pub use trust::{Untrusted, UntrustedFile, accept};
 
 use ostler_core::permission::Rule;

@@ -24,14 +24,18 @@ enum Form {
     Servers,
     Rules,
     Settings,
+    Skill,
 }
 
 pub(crate) struct ProjectFile {
-    pub(crate) name: &'static str,
+    /// Below the project's folder.
+    pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) bytes: Vec<u8>,
     tier: Tier,
     form: Form,
+    /// What a skill would run and allow.
+    skill_wants: Vec<String>,
 }
 
 /// All files of a project that are there, whether they count or not: trust is about all of them.
@@ -59,7 +63,8 @@ impl ProjectFiles {
             match read_in(&found.root, &path)? {
                 Found::Nothing => {}
                 Found::Bytes(bytes) => {
-                    found.files.push(ProjectFile { name, path, bytes, tier, form });
+                    let (name, skill_wants) = (name.to_owned(), Vec::new());
+                    found.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
                 }
                 Found::Stray => found.notices.push(one_line(&format!(
                     "{} is a link that leads out of the project or nowhere; ignored",
@@ -67,7 +72,19 @@ impl ProjectFiles {
                 ))),
             }
         }
+        found.skills(&places.cwd);
         Ok(found)
+    }
+
+    /// Skills only say something, as a rule; those that run or allow something are files like the others.
+    fn skills(&mut self, cwd: &Path) {
+        for (path, bytes, skill_wants) in ostler_skills::project_files(&self.root, cwd) {
+            let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str).map(str::to_owned);
+            // A name that cannot be kept cannot be accepted.
+            let Some(name) = name else { continue };
+            let (tier, form) = (Tier::Project, Form::Skill);
+            self.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
+        }
     }
 }
 
@@ -90,6 +107,11 @@ impl ProjectFile {
         }
     }
 
+    /// The content of a skill, by hash.
+    pub(crate) fn skill(&self) -> Option<String> {
+        (self.form == Form::Skill).then(|| ostler_skills::hash(&self.bytes))
+    }
+
     /// Without what no project may say.
     pub(crate) fn settings(
         &self,
@@ -98,6 +120,7 @@ impl ProjectFile {
     ) -> Result<Settings, ConfigError> {
         match self.form {
             Form::Servers => Ok(self.servers()),
+            Form::Skill => Ok(Settings { starts: self.skill_wants.clone(), ..Settings::default() }),
             Form::Rules => {
                 let text = text(&self.path, self.bytes.clone())?;
                 let policy = permissions_yaml::parse(&text, &self.path, anchors, self.tier, check)?;

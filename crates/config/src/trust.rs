@@ -86,7 +86,7 @@ impl Accepted {
                 all.extend_from_slice(part);
             }
             let text = std::str::from_utf8(&file.bytes).ok().filter(|text| is_short(text));
-            files.push((file.name.to_owned(), text.map(str::to_owned)));
+            files.push((file.name.clone(), text.map(str::to_owned)));
         }
         Accepted { sha256: hex_sha256(&all), files }
     }
@@ -116,7 +116,7 @@ pub(crate) fn untrusted(
     before: Option<&Accepted>,
 ) -> Untrusted {
     let now = Accepted::now(project);
-    let mut names: Vec<&str> = project.files.iter().map(|file| file.name).collect();
+    let mut names: Vec<&str> = project.files.iter().map(|file| file.name.as_str()).collect();
     let gone = before.iter().flat_map(|before| &before.files).map(|(name, _)| name.as_str());
     let gone: Vec<&str> = gone.filter(|name| !names.contains(name)).collect();
     names.extend(gone);

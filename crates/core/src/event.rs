@@ -4,9 +4,11 @@ use crate::ids::{CallId, ModelId, SessionId};
 use crate::ledger::Usage;
 use crate::message::Block;
 use crate::model::{Retry, StopReason};
+use crate::todo::Plan;
 use crate::turn::{Continue, Terminal};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -64,6 +66,8 @@ pub enum Event {
         detail: Option<Value>,
         denied: bool,
     },
+    /// The plan changed: all of it, as it is now.
+    Plan(Arc<Plan>),
     /// The provider's own event, for readers that asked for it.
     Raw(Box<RawValue>),
     Notice {

@@ -25,6 +25,7 @@ pub mod session;
 pub mod text;
 pub mod texts;
 pub mod time;
+pub mod todo;
 pub mod tool;
 pub mod turn;
 pub mod view;

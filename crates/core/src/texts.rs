@@ -15,4 +15,5 @@ text!(TURN_ENDED, "results/turn-ended.md");
 text!(LOST_EFFECT, "results/lost-effect.md");
 text!(LOST_HARMLESS, "results/lost-harmless.md");
 text!(IMAGE_GONE, "results/image-gone.md");
+text!(PLAN_REMINDER, "reminders/plan.md");
 text!(CUT_CALL, "results/cut-call.md");

@@ -1,8 +1,8 @@
 //! Where a call is allowed, asked about or denied.
 
 use ostler_core::permission::{
-    Access, Act, Bound, By, Decision, Mode, Policy, Reason, Rule, Source, Tier, Verdict, Workspace,
-    decide,
+    Access, Act, Anchors, Bound, By, Decision, Mode, Policy, Reason, Rule, Source, Tier, Verdict,
+    Workspace, decide,
 };
 use ostler_core::ports::{Approvals, Approver, Question, Reply};
 use serde_json::Value;
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Calls a user can allow for a session one by one.
 const MAX_EXACT: usize = 1000;
+const MAX_FOR_TURN: usize = 500;
 
 pub struct Gate {
     /// Grows when the user accepts a rule.
@@ -20,6 +21,8 @@ pub struct Gate {
     approvals: Arc<dyn Approvals>,
     /// Calls the user allowed until the session ends, each with what it touched then.
     exact: Mutex<Vec<(String, Value, Access)>>,
+    /// Rules of the policy that go with the turn.
+    for_turn: Mutex<Vec<Rule>>,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
 }
@@ -39,6 +42,7 @@ impl Gate {
             approver,
             approvals,
             exact: Mutex::default(),
+            for_turn: Mutex::default(),
             asking: tokio::sync::Mutex::new(()),
         }
     }
@@ -77,6 +81,36 @@ impl Gate {
             Reply::Yes | Reply::No(_) => {}
         }
         reply
+    }
+
+    /// A turn begins: rules that were added for the one before are gone.
+    pub fn begin_turn(&self) {
+        let mut added = self.for_turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if !added.is_empty() {
+            let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+            policy.allow.retain(|rule| !added.contains(rule));
+            added.clear();
+        }
+    }
+
+    /// Rules that hold until the next turn begins. Like every allow rule they give way to denials, to what a person
+    /// wants to be asked about and to guarded names. What is no rule is passed over.
+    pub fn allow_for_turn(&self, rules: &[String], source: &Source) {
+        let anchors = Anchors {
+            cwd: &self.workspace.cwd,
+            home: &self.workspace.home,
+            settings: &self.workspace.cwd,
+        };
+        let parse = |text: &String| Rule::parse_at(text, anchors, source.clone()).ok();
+        let mut added = self.for_turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        for rule in rules.iter().filter_map(parse) {
+            // One that stood there before must not go with the turn.
+            if added.len() < MAX_FOR_TURN && !policy.allow.contains(&rule) {
+                policy.allow.push(rule.clone());
+                added.push(rule);
+            }
+        }
     }
 
     /// The user said yes to this very call, and nothing of what it touches or runs has changed since.

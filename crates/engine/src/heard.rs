@@ -1,10 +1,12 @@
 //! Calls and their hooks: what a hook said before a call, and what hooks are told after it.
 
+use crate::agent::Agent;
 use crate::call::Verdict;
 use crate::hooks::context;
 use crate::scheduler::{Call, CallState, Scheduler};
 use crate::texts;
 use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
+use ostler_core::ids::CallId;
 use ostler_core::message::{Block, Message};
 use ostler_core::permission::{By, Decision, Mode, Reason, Verdict as Ruled};
 use ostler_core::session::Verdict as Recorded;
@@ -131,17 +133,20 @@ impl Scheduler {
             return self.refuse(index, Verdict::denied(&why), &why);
         }
         let Some(call) = self.calls.get_mut(index) else { return };
-        let reason = Reason { by: By::Hook, why, part: None, rule: None };
-        let mut reasons = call.asks.take().map(|decision| decision.reasons).unwrap_or_default();
-        reasons.insert(0, reason);
-        // No rule answers for a hook, so none is offered.
-        call.set_decision(Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() });
+        let reasons = call.asks.take().map(|decision| decision.reasons).unwrap_or_default();
+        let before = Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() };
+        call.set_decision(raised(before, why));
         call.hearing.raised = true;
     }
 
     /// A call that ran is told of, if somebody listens; until then it is not over.
     fn ran(&mut self, index: usize, verdict: Verdict) {
-        let event = self.calls.get(index).and_then(|call| self.aftermath(call, &verdict));
+        let event = self.calls.get(index).and_then(|call| {
+            let told = verdict.ran && call.hearing.late;
+            let took = call.ran_for().unwrap_or_default();
+            let of = (&call.id, call.name.as_str(), &call.input);
+            told.then(|| aftermath(&self.agent, of, took, &verdict.output)).flatten()
+        });
         let (Some(event), Some(call)) = (event, self.calls.get_mut(index)) else {
             return self.done(index, verdict);
         };
@@ -149,37 +154,6 @@ impl Scheduler {
         let agent = self.agent.clone();
         self.running
             .spawn(async move { (index, Ended::Told(Box::new(agent.hooks.fire(event).await))) });
-    }
-
-    fn aftermath(&self, call: &Call, verdict: &Verdict) -> Option<HookEvent> {
-        if !verdict.ran || !call.hearing.late {
-            return None;
-        }
-        let failed = verdict.output.is_error;
-        let name = if failed { EventName::PostToolUseFailure } else { EventName::PostToolUse };
-        if !self.agent.hooks.listens(name, Some(&call.name)) {
-            return None;
-        }
-        let (tool_name, tool_input) = (call.name.clone(), call.input.clone());
-        let tool_use_id = call.id.to_string();
-        let duration_ms = call.ran_for().map(millis).unwrap_or_default();
-        Some(match failed {
-            true => HookEvent::PostToolUseFailure {
-                tool_name,
-                tool_input,
-                tool_use_id,
-                error: said(verdict),
-                is_interrupt: false,
-                duration_ms,
-            },
-            false => HookEvent::PostToolUse {
-                tool_name,
-                tool_input,
-                tool_response: json!({ "content": said(verdict), "detail": verdict.output.detail }),
-                tool_use_id,
-                duration_ms,
-            },
-        })
     }
 
     /// It has run: an objection is heard by the model, and the turn may end.
@@ -191,8 +165,7 @@ impl Scheduler {
             other => return call.state = other,
         };
         if outcome.stand >= Stand::Ask {
-            let text = texts::HOOK_OBJECTION.replace("{tool}", &call.name);
-            call.hearing.notes.push(text.replace("{why}", &outcome.why()));
+            call.hearing.notes.push(objection(&call.name, &outcome));
         }
         let failed = verdict.output.is_error;
         let name = if failed { EventName::PostToolUseFailure } else { EventName::PostToolUse };
@@ -223,8 +196,55 @@ impl Call {
     }
 }
 
+/// What hooks are told after a call, if any listens.
+pub(crate) fn aftermath(
+    agent: &Agent,
+    (id, name, input): (&CallId, &str, &Value),
+    took: Duration,
+    output: &ToolOutput,
+) -> Option<HookEvent> {
+    let failed = output.is_error;
+    let event = if failed { EventName::PostToolUseFailure } else { EventName::PostToolUse };
+    if !agent.hooks.listens(event, Some(name)) {
+        return None;
+    }
+    let (tool_name, tool_input) = (name.to_owned(), input.clone());
+    let (tool_use_id, duration_ms) = (id.to_string(), millis(took));
+    Some(match failed {
+        true => HookEvent::PostToolUseFailure {
+            tool_name,
+            tool_input,
+            tool_use_id,
+            error: said(output),
+            is_interrupt: false,
+            duration_ms,
+        },
+        false => HookEvent::PostToolUse {
+            tool_name,
+            tool_input,
+            tool_response: json!({ "content": said(output), "detail": output.detail }),
+            tool_use_id,
+            duration_ms,
+        },
+    })
+}
+
+/// A question of a hook, whatever the rules say. No rule answers for a hook, so none is offered.
+pub(crate) fn raised(decision: Decision, why: String) -> Decision {
+    let mut reasons = match decision.verdict {
+        Ruled::Ask => decision.reasons,
+        _ => Vec::new(),
+    };
+    reasons.insert(0, Reason { by: By::Hook, why, part: None, rule: None });
+    Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() }
+}
+
+pub(crate) fn objection(tool: &str, outcome: &Outcome) -> String {
+    texts::HOOK_OBJECTION.replace("{tool}", tool).replace("{why}", &outcome.why())
+}
+
 /// `; heard by X and Y; changed by X`
-fn record(outcome: &Outcome) -> String {
+pub(crate) fn record(outcome: &Outcome) -> String {
     let mut text = format!("; heard by {}", outcome.heard.join(" and "));
     if !outcome.changed_by.is_empty() {
         text.push_str(&format!("; changed by {}", outcome.changed_by.join(" and ")));
@@ -232,8 +252,8 @@ fn record(outcome: &Outcome) -> String {
     text
 }
 
-fn said(verdict: &Verdict) -> String {
-    let texts = verdict.output.content.iter().filter_map(|part| match part {
+pub(crate) fn said(output: &ToolOutput) -> String {
+    let texts = output.content.iter().filter_map(|part| match part {
         ostler_core::message::ResultPart::Text { text } => Some(text.as_str()),
         ostler_core::message::ResultPart::Image(_) => None,
     });

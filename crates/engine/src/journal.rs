@@ -7,6 +7,7 @@ use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::Clock;
+use ostler_core::todo::Plan;
 use ostler_core::turn::Terminal;
 use ostler_core::view::View;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +45,13 @@ impl Journal {
         session.turns = turns;
         let mirror = Mirror { session, broken: None, written: 0 };
         Journal { log, blobs, clock, mirror: Arc::new(Mutex::new(mirror)), synced: Arc::default() }
+    }
+
+    /// The plan that the log already holds.
+    #[must_use]
+    pub fn with_plan(self, plan: Arc<Plan>) -> Self {
+        self.mirror().session.plan = plan;
+        self
     }
 
     pub fn blobs(&self) -> Arc<dyn Blobs> {
@@ -139,5 +147,9 @@ impl Journal {
 impl Recorder for Journal {
     fn record(&self, entry: Entry) -> Result<(), StoreError> {
         self.write(entry)
+    }
+
+    fn plan(&self) -> Arc<Plan> {
+        self.mirror().session.plan.clone()
     }
 }

@@ -8,8 +8,9 @@ use ostler_core::event::{Event, Level};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
 use ostler_core::model::{Request, StopReason};
-use ostler_core::ports::StoreError;
+use ostler_core::ports::{Recorder, StoreError};
 use ostler_core::session::Entry;
+use ostler_core::todo::Plan;
 use ostler_core::turn::{Advance, Fact, Outcome, State, Step, advance, next};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -40,11 +41,14 @@ pub(crate) struct Turn {
     pub(crate) unrecorded: Vec<usize>,
     /// How often hooks kept the turn going.
     pub(crate) stop_blocks: u32,
+    /// The plan as the reader knows it.
+    pub(crate) plan: Arc<Plan>,
 }
 
 impl Turn {
     fn new(agent: Arc<Agent>, interrupt: CancellationToken, out: Emitter) -> Self {
         Turn {
+            plan: agent.journal.plan(),
             tools: Scheduler::new(agent.clone()),
             agent,
             interrupt,
@@ -115,7 +119,7 @@ impl Turn {
             Step::Sample { fallback, stream_retry, .. } => {
                 return self.sample(state, fallback, stream_retry).await;
             }
-            Step::SettleTools => return self.settle().await,
+            Step::SettleTools => return self.settle(&state.view).await,
             _ if self.interrupt.is_cancelled() => return Outcome::Interrupted,
             _ => {}
         }

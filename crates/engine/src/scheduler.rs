@@ -97,7 +97,7 @@ pub(crate) fn startable(slots: &[Slot<'_>], sealed: bool, room: usize) -> Vec<us
         if start.len() == room {
             break;
         }
-        let early = slot.access.is_harmless() && !slot.asks;
+        let early = slot.access.may_begin_early() && !slot.asks;
         let earlier = slots.get(..i).unwrap_or_default();
         let free =
             || earlier.iter().all(|e| e.stage == Stage::Done || !e.access.conflicts(slot.access));

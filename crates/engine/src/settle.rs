@@ -4,17 +4,25 @@ use crate::run::Turn;
 use crate::scheduler::Happened;
 use crate::signals::Signal;
 use ostler_core::event::{Denial, Event, Level};
+use ostler_core::ports::Recorder;
 use ostler_core::session::Entry;
+use ostler_core::todo;
 use ostler_core::turn::{Outcome, ToolsEnd};
+use ostler_core::view::View;
+use std::sync::Arc;
 
 impl Turn {
-    pub(crate) async fn settle(&mut self) -> Outcome {
+    /// `view` ends with the answer whose calls these are.
+    pub(crate) async fn settle(&mut self, view: &View) -> Outcome {
         match self.settled().await {
-            Ok(end) => Outcome::ToolsSettled {
-                results: self.tools.results(),
-                extra: self.tools.notes(),
-                end,
-            },
+            Ok(end) => {
+                let plan = self.agent.journal.plan();
+                let mut extra = self.tools.notes();
+                if end == ToolsEnd::Finished {
+                    extra.extend(todo::reminder(&plan, view));
+                }
+                Outcome::ToolsSettled { results: self.tools.results(), extra, end }
+            }
             Err(()) => Outcome::StoreFailed,
         }
     }
@@ -100,7 +108,16 @@ impl Turn {
         for text in notices {
             self.notice(Level::Warning, text).await;
         }
+        self.tell_plan().await;
         Ok(())
+    }
+
+    async fn tell_plan(&mut self) {
+        let plan = self.agent.journal.plan();
+        if !Arc::ptr_eq(&plan, &self.plan) {
+            self.plan = plan.clone();
+            self.out.emit(Event::Plan(plan)).await;
+        }
     }
 
     fn record_result(&mut self, index: usize) -> Result<(), ()> {

@@ -1,7 +1,7 @@
 //! What a call would touch, from its tool and input alone: for judging calls that nobody is going to run.
 
 use crate::url;
-use ostler_core::permission::{Access, PathScope, Places, Policy, TouchKind};
+use ostler_core::permission::{Access, Inward, PathScope, Places, Policy, TouchKind};
 use serde_json::{Map, Value};
 
 /// A tool's name and what its input may hold. The first list must be there.
@@ -41,6 +41,29 @@ const SHAPES: &[Shape] = &[
             "multiline",
         ],
     },
+    Shape { tool: "Skill", must: &["skill"], may: &["args"] },
+    Shape { tool: "TodoWrite", must: &[], may: &["todos"] },
+    Shape {
+        tool: "TaskCreate",
+        must: &["subject", "description"],
+        may: &["activeForm", "metadata"],
+    },
+    Shape { tool: "TaskGet", must: &["taskId"], may: &[] },
+    Shape { tool: "TaskList", must: &[], may: &[] },
+    Shape {
+        tool: "TaskUpdate",
+        must: &["taskId"],
+        may: &[
+            "subject",
+            "description",
+            "activeForm",
+            "status",
+            "addBlocks",
+            "addBlockedBy",
+            "owner",
+            "metadata",
+        ],
+    },
     Shape { tool: "WebFetch", must: &["url"], may: &["prompt"] },
 ];
 
@@ -71,6 +94,14 @@ pub fn access(
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let file = || scope(places, text("file_path"), TouchKind::File);
     match tool {
+        "TodoWrite" | "TaskCreate" | "TaskGet" | "TaskList" | "TaskUpdate" => {
+            Ok(Access::inward(Inward::default()))
+        }
+        // What it would allow stands in its file, which is not looked at here.
+        "Skill" => {
+            let skill = Some(text("skill").to_owned());
+            Ok(Access::inward(Inward { skill, loosens: vec!["what its file names".into()] }))
+        }
         "Bash" => Ok(command(text("command"), policy, places)),
         "Read" => Ok(Access::reading(file()?)),
         "Edit" | "Write" | "Revert" => Ok(Access::writing(file()?)),

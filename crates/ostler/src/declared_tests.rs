@@ -30,6 +30,16 @@ fn what_each_tool_touches() {
         ),
         ("write", json!({"path": "a", "content": ""}), Access::writing(file("/ws/a"))),
         ("revert", json!({"path": "a"}), Access::writing(file("/ws/a"))),
+        ("todowrite", json!({"todos": []}), Access::inward(Inward::default())),
+        ("TaskGet", json!({"taskId": "1"}), Access::inward(Inward::default())),
+        (
+            "Skill",
+            json!({"skill": "x"}),
+            Access::inward(Inward {
+                skill: Some("x".into()),
+                loosens: vec!["what its file names".into()],
+            }),
+        ),
         ("grep", json!({"pattern": "x"}), tree("/ws")),
         ("GREP", json!({"pattern": "x", "path": "/"}), tree("/")),
         ("glob", json!({"pattern": "**/*.rs"}), tree("/ws")),

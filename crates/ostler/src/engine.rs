@@ -5,6 +5,7 @@ use crate::hooks;
 use crate::init::Init;
 use crate::options::Options;
 use crate::session;
+use crate::skills::{self, AgentHost, with_skills};
 use crate::surroundings::with_surroundings;
 use crate::system::{SystemClock, jitter, today};
 use crate::undo;
@@ -12,13 +13,15 @@ use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
 use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
-use ostler_core::ports::Model;
+use ostler_core::ports::{Model, Recorder};
 use ostler_core::session::Session;
+use ostler_core::todo::Plan;
 use ostler_core::turn::Limits;
 use ostler_engine::{Agent, Gate, HookDesk, Journal, ModelChoice, Toolbox, TurnStream, run};
 use ostler_exec::Executor;
 use ostler_hooks::Registry;
 use ostler_models::{HttpModel, Provider};
+use ostler_skills::Skills;
 use ostler_store::spill_folder;
 use ostler_tools::Keeping;
 use ostler_tools::confine::Confinement;
@@ -38,7 +41,8 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Error> {
 }
 
 pub struct Engine {
-    agent: Arc<Agent>,
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) skills: Arc<Skills>,
     workspace: Workspace,
     notices: Vec<String>,
     interrupt: Mutex<CancellationToken>,
@@ -66,10 +70,12 @@ impl Engine {
         let executor = Executor::new(init.supervisor.clone());
         check_tools(&options, &policy)?;
         let opened = session::open(&options, &workspace.cwd)?;
-        if let Some(home) = &options.home {
+        let ours = options.home.as_deref().map(real).transpose()?;
+        let id = opened.loaded.log.id().clone();
+        let skills = skills::open(&options.skills, ours.as_deref(), &id, &mut workspace);
+        if let Some(home) = ours {
             // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
-            let home = real(home)?;
-            workspace.readable.extend(spill_folder(&home, opened.loaded.log.id()));
+            workspace.readable.extend(spill_folder(&home, &id));
             workspace.ours.push(home);
         }
         let source = hooks::source(&options.session, opened.loaded.entries.is_empty());
@@ -81,7 +87,7 @@ impl Engine {
             options.environment.clone(),
         ));
         let at = (&workspace, &confinement);
-        let tools = toolbox(executor.clone(), &options, at, &session, &policy);
+        let tools = toolbox(executor.clone(), &options, at, &session, &policy, &skills);
         let id = opened.loaded.log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
         let journal = Journal::new(
@@ -90,7 +96,8 @@ impl Engine {
             Arc::new(SystemClock),
             session.view.clone(),
             session.turns,
-        );
+        )
+        .with_plan(session.plan.clone());
         let limits = limits(&options, &choice);
         let agent = Agent {
             model,
@@ -110,9 +117,13 @@ impl Engine {
             limits,
             settings: options.settings,
         };
-        let notices = opened.loaded.notices;
+        let mut notices = opened.loaded.notices;
+        notices.extend(skills.news().iter().map(ToString::to_string));
+        let agent = Arc::new(agent);
+        skills.serve(AgentHost::new(&agent));
         Ok(Engine {
-            agent: Arc::new(agent),
+            agent,
+            skills,
             workspace,
             notices,
             interrupt: Mutex::default(),
@@ -173,11 +184,26 @@ impl Engine {
         }
     }
 
+    /// The plan as it stands.
+    pub fn plan(&self) -> Arc<Plan> {
+        self.agent.journal.plan()
+    }
+
     /// Starts a turn. One at a time: the log has one order.
     pub fn submit(&self, prompt: impl Into<Message>) -> TurnStream {
+        self.agent.gate.begin_turn();
+        self.skills.catalog().refresh();
+        self.submit_prepared(prompt.into())
+    }
+
+    /// Starts a turn with what [`Engine::prepare`] gave.
+    pub fn submit_prepared(&self, prompt: Message) -> TurnStream {
         let (view, _) = self.agent.journal.conversation();
+        let window = self.model_info(self.model()).window;
+        let offered = self.agent.tools.get("Skill").is_some();
+        let told = if offered { self.skills.told(Some(window)) } else { None };
         let prompt = with_surroundings(
-            prompt.into(),
+            with_skills(prompt, &view, told),
             &view,
             &self.workspace,
             self.agent.gate.mode(),
@@ -337,6 +363,7 @@ fn toolbox(
     (workspace, confinement): (&Workspace, &Arc<Confinement>),
     session: &Session,
     policy: &Arc<Policy>,
+    skills: &Arc<Skills>,
 ) -> Toolbox {
     let keeping = undo::keeping(options, workspace, session);
     let snapshots = match &keeping {
@@ -347,7 +374,7 @@ fn toolbox(
     if let Keeping::By { snapshots, .. } = &keeping {
         files.remember_contents(snapshots);
     }
-    let all = ostler_tools::built_in(ostler_tools::Setup {
+    let mut all = ostler_tools::built_in(ostler_tools::Setup {
         files: Arc::new(files),
         executor,
         environment: options.environment.clone(),
@@ -355,6 +382,7 @@ fn toolbox(
         confinement: confinement.clone(),
         keeping,
     });
+    all.push(ostler_tools::skill_tool(skills.clone()));
     let offered = |name: &str| is_offered(name, options, policy);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
 }

@@ -52,6 +52,7 @@ mod options;
 mod rule_sets;
 mod sandbox;
 mod session;
+mod skills;
 mod surroundings;
 mod system;
 mod undo;
@@ -64,7 +65,7 @@ pub use engine::{Engine, block_on};
 pub use error::Error;
 pub use hooks::{HookOptions, event_log, verify_hooks, webhook_sender};
 pub use init::{Init, init};
-pub use options::{Options, SessionChoice, api_key, bearer};
+pub use options::{Options, SessionChoice, SkillFolders, api_key, bearer};
 pub use ostler_config as config;
 pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
 pub use ostler_core::hook::{
@@ -82,6 +83,7 @@ pub use ostler_core::permission::{
 pub use ostler_core::ports::{
     Approvals, Approver, BoxFuture, Hook, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
 };
+pub use ostler_core::todo::{Plan, Status, Task};
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
@@ -90,12 +92,14 @@ pub use ostler_hooks::{
     event_logs, replay, signature,
 };
 pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
+pub use ostler_skills::{Catalog, Origin, Problem, Skill, one_line};
 pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
 pub use ostler_store::Fault;
 pub use ostler_tools::confine::{ConfineOptions, Confinement, Missing};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Tested, run_sandboxed, test_sandbox};
 pub use session::list_sessions;
+pub use skills::{Prepared, skill_catalog};
 pub use system::{is_uuid, new_uuid, now_ms, now_text};
 pub use undo::{
     ChangingCall, Rewinding, SnapshotChange, SnapshotLine, UndoChoice, Undone, diff_snapshots,

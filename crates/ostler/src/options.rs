@@ -45,6 +45,8 @@ pub struct Options {
     pub deny: Vec<String>,
     /// The tools on offer; none means all of them.
     pub tools: Option<Vec<String>>,
+    /// Where skills are looked for besides those that ship with the program.
+    pub skills: SkillFolders,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub approver: Arc<dyn Approver>,
@@ -64,6 +66,16 @@ pub struct Options {
     pub settings: Settings,
     /// Stops the process at a chosen write of the log: for crash tests only.
     pub fault: Option<ostler_store::Fault>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkillFolders {
+    /// In the order in which they count.
+    pub folders: Vec<ostler_skills::Folder>,
+    /// Contents of the project's skills that the user accepted, by hash: what they run and allow counts.
+    pub accepted: Vec<String>,
+    /// The project's folder; none: the working folder.
+    pub project: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,6 +113,7 @@ impl Options {
             ask: Vec::new(),
             deny: Vec::new(),
             tools: None,
+            skills: SkillFolders::default(),
             max_turns: None,
             max_budget_usd: None,
             approver: Arc::new(Unattended),

@@ -103,6 +103,7 @@ fn event_line(event: &Event) -> String {
             let denied = if *denied { " denied" } else { "" };
             format!("finished{denied} {}", block(result))
         }
+        Event::Plan(plan) => format!("plan {}", short(&plan.lines())),
         Event::Raw(raw) => format!("raw {}", short(raw.get())),
         Event::Notice { level, text } => format!("notice {level:?} {}", short(text)),
         Event::Finished(finished) => finished_line(finished),

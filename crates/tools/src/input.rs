@@ -63,6 +63,8 @@ fn coerce(property: &Value, value: &Value) -> Result<Value, String> {
             Value::String(text) => Value::Bool(text.trim().parse().map_err(|_| wrong())?),
             _ => return Err(wrong()),
         },
+        "array" => Value::Array(items(property, &unpacked(value)).unwrap_or_else(|| Err(wrong()))?),
+        "object" => fields(property, &unpacked(value)).unwrap_or_else(|| Err(wrong()))?,
         _ => value.clone(),
     };
     if let Some(minimum) = property.get("minimum").and_then(Value::as_i64)
@@ -75,6 +77,34 @@ fn coerce(property: &Value, value: &Value) -> Result<Value, String> {
             Err(format!("must be one of {}, but {} came", list(allowed), describe(value)))
         }
         _ => Ok(coerced),
+    }
+}
+
+/// A list or an object that came as the text of one.
+fn unpacked(value: &Value) -> Value {
+    let text = value.as_str().map(str::trim).filter(|text| text.starts_with(['[', '{']));
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| value.clone())
+}
+
+/// None: no list came.
+fn items(property: &Value, value: &Value) -> Option<Result<Vec<Value>, String>> {
+    let given = value.as_array()?;
+    let Some(schema) = property.get("items") else { return Some(Ok(given.clone())) };
+    let one = |(at, item): (usize, &Value)| {
+        coerce(schema, item).map_err(|problem| format!("[{at}] {problem}"))
+    };
+    Some(given.iter().enumerate().map(one).collect())
+}
+
+/// None: no object came.
+fn fields(property: &Value, value: &Value) -> Option<Result<Value, String>> {
+    value.as_object()?;
+    match property.get("properties") {
+        Some(_) => {
+            let wrong = |problems: Vec<String>| format!("is not valid: {}", problems.join("; "));
+            Some(accept(property, value).map_err(wrong))
+        }
+        None => Some(Ok(value.clone())),
     }
 }
 
@@ -118,6 +148,7 @@ fn list(values: &[Value]) -> String {
 fn article(kind: &str) -> String {
     match kind {
         "integer" => "a whole number".into(),
+        "array" | "object" => format!("an {kind}"),
         other => format!("a {other}"),
     }
 }

@@ -9,6 +9,12 @@ fn schema() -> Value {
             "limit": {"type": "integer", "minimum": 0},
             "all": {"type": "boolean"},
             "mode": {"type": "string", "enum": ["a", "b"]},
+            "any": {"type": "object"},
+            "list": {"type": "array", "items": {
+                "type": "object",
+                "properties": {"n": {"type": "integer"}, "s": {"type": "string", "enum": ["a"]}},
+                "required": ["n"],
+            }},
         },
         "required": ["file_path"],
         "additionalProperties": false,
@@ -29,6 +35,14 @@ fn accepted_inputs() {
         (json!({"file_path": "a", "all": "false"}), json!({"file_path": "a", "all": false})),
         (json!({"file_path": "a", "limit": null, "all": null}), json!({"file_path": "a"})),
         (json!({"file_path": "a", "mode": "b"}), json!({"file_path": "a", "mode": "b"})),
+        (
+            json!({"file_path": "a", "list": [{"n": "5", "s": null}, {"n": 1, "s": "a"}]}),
+            json!({"file_path": "a", "list": [{"n": 5}, {"n": 1, "s": "a"}]}),
+        ),
+        (
+            json!({"file_path": "a", "list": "[{\"n\": 1}]", "any": "{\"x\": []}"}),
+            json!({"file_path": "a", "list": [{"n": 1}], "any": {"x": []}}),
+        ),
     ];
     for (input, expected) in cases {
         assert_eq!(accept(&schema(), &input), Ok(expected), "{input}");
@@ -42,6 +56,15 @@ fn refused_inputs_name_the_property_the_type_and_what_came() {
         (json!([1]), "it must be an object, but an array came"),
         (json!("x"), "it must be an object, but the string \"x\" came"),
         (json!({}), "the required property `file_path` is missing"),
+        (
+            json!({"file_path": "a", "list": "x"}),
+            "`list` must be an array, but the string \"x\" came",
+        ),
+        (json!({"file_path": "a", "any": [1]}), "`any` must be an object, but an array came"),
+        (
+            json!({"file_path": "a", "list": [{"n": 1}, {"s": "b", "x": 1}]}),
+            "`list` [1] is not valid: `s` must be one of \"a\", but the string \"b\" came; there is no property `x`; the required property `n` is missing",
+        ),
         (json!({"file_path": null}), "`file_path` must be a string, but null came"),
         (json!({"file_path": 42}), "`file_path` must be a string, but the number 42 came"),
         (json!({"file_path": true}), "`file_path` must be a string, but the boolean true came"),
@@ -101,7 +124,7 @@ fn a_refusal_lists_every_problem_and_ends_with_what_is_expected() {
     let output = parse::<Input>(&spec, &json!({"path": "a", "limit": []})).unwrap_err();
     let expected = "The input of Read is not valid: there is no property `path`; `limit` must be a whole number, but an \
                     array came; the required property `file_path` is missing. Expected: file_path (string), limit? \
-                    (integer), all? (boolean), mode? (one of \"a\", \"b\").";
+                    (integer), all? (boolean), mode? (one of \"a\", \"b\"), any? (object), list? (array).";
     assert_eq!(output, ToolOutput::misuse(expected));
     assert!(output.is_error);
 }

@@ -33,7 +33,10 @@ mod read;
 mod revert;
 mod schema;
 mod search;
+mod skill;
+mod tasks;
 mod text;
+mod todo;
 pub mod workspace;
 mod write;
 
@@ -42,6 +45,7 @@ pub use built_in::{BuiltIn, erase};
 use ostler_core::permission::Policy;
 use ostler_core::ports::Tool;
 use ostler_exec::Executor;
+pub use skill::skill_tool;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
@@ -66,9 +70,23 @@ pub struct Setup {
 }
 
 /// The names of all built-in tools.
-pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"];
+pub const NAMES: [&str; 13] = [
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "Read",
+    "Revert",
+    "Skill",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "TodoWrite",
+    "Write",
+];
 
-/// All built-in tools, sorted by name.
+/// All built-in tools that need nothing else, sorted by name; [`skill_tool`] is made apart.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
     let Setup { files, executor, environment, policy, confinement, keeping } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());
@@ -81,6 +99,11 @@ pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
         erase(grep::Grep { files: Arc::clone(&files), readable }),
         erase(read::Read { files: Arc::clone(&files) }),
         erase(revert::Revert { files: Arc::clone(&files) }),
+        erase(tasks::TaskCreate),
+        erase(tasks::TaskGet),
+        erase(tasks::TaskList),
+        erase(tasks::TaskUpdate),
+        erase(todo::TodoWrite),
         erase(write::Write { files }),
     ]
 }

@@ -11,12 +11,21 @@ pub fn of<T: JsonSchema>() -> Value {
         settings.meta_schema = None;
     });
     let raw = settings.for_deserialize().into_generator().into_root_schema_for::<T>().to_value();
+    Value::Object(object(&raw))
+}
+
+fn object(raw: &Value) -> Map<String, Value> {
     let mut properties = Map::new();
     for (name, property) in raw.get("properties").and_then(Value::as_object).into_iter().flatten() {
         properties.insert(name.clone(), clean(property));
     }
     let required = raw.get("required").cloned().unwrap_or_else(|| json!([]));
-    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    Map::from_iter([
+        ("type".into(), json!("object")),
+        ("properties".into(), Value::Object(properties)),
+        ("required".into(), required),
+        ("additionalProperties".into(), json!(false)),
+    ])
 }
 
 /// Only the words a model reads. "Or null" goes: an optional property is simply left out.
@@ -25,7 +34,12 @@ fn clean(property: &Value) -> Value {
     let alternatives = property.get("anyOf").and_then(Value::as_array);
     let inner =
         alternatives.and_then(|any| any.iter().find(|schema| !is_null(schema))).unwrap_or(property);
-    let mut out = Map::new();
+    let has_fields = inner.get("properties").is_some();
+    let mut out = if has_fields { object(inner) } else { Map::new() };
+    if let Some(items) = inner.get("items") {
+        out.insert("type".into(), json!("array"));
+        out.insert("items".into(), clean(items));
+    }
     if let Some(kind) = inner.get("type") {
         let first = kind
             .as_array()
@@ -61,6 +75,15 @@ mod tests {
         /// How.
         mode: Option<Mode>,
         apple: bool,
+        list: Option<Vec<Part>>,
+    }
+
+    #[derive(schemars::JsonSchema)]
+    #[allow(dead_code)]
+    struct Part {
+        /// What.
+        name: String,
+        much: Option<serde_json::Map<String, Value>>,
     }
 
     #[derive(schemars::JsonSchema)]
@@ -73,7 +96,7 @@ mod tests {
 
     #[test]
     fn schemas_are_clean_and_in_order() {
-        let expected = r#"{"type":"object","properties":{"zebra":{"type":"string","description":"Which one."},"-n":{"type":"integer","minimum":0},"mode":{"type":"string","enum":["fast_one","slow"],"description":"How."},"apple":{"type":"boolean"}},"required":["zebra","apple"],"additionalProperties":false}"#;
+        let expected = r#"{"type":"object","properties":{"zebra":{"type":"string","description":"Which one."},"-n":{"type":"integer","minimum":0},"mode":{"type":"string","enum":["fast_one","slow"],"description":"How."},"apple":{"type":"boolean"},"list":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","description":"What."},"much":{"type":"object"}},"required":["name"],"additionalProperties":false}}},"required":["zebra","apple"],"additionalProperties":false}"#;
         assert_eq!(of::<Input>().to_string(), expected);
     }
 }

@@ -10,7 +10,7 @@ use crate::output::{Output, frames, json::JsonOutput, stream_json::StreamJson, t
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Engine, Event, Finished};
+use ostler::{Engine, Event, Finished, Prepared};
 use std::time::Instant;
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
@@ -39,7 +39,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
         };
         let mut watch = Watch::new(environment, engine.session_id())?;
-        let code = turn(&engine, prompt, output.as_mut(), &mut watch).await;
+        let code = turn(&engine, &prompt, output.as_mut(), &mut watch).await;
         for notice in engine.close_because("other").await {
             warn(&notice);
         }
@@ -63,12 +63,24 @@ fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
 async fn turn(
     engine: &Engine,
-    prompt: String,
+    prompt: &str,
     output: &mut dyn Output,
     watch: &mut Watch,
 ) -> Result<Code> {
     let mut signals = Signals::new()?;
-    let mut stream = engine.submit(prompt);
+    let prepared = tokio::select! {
+        biased;
+        caught = signals.next() => return Ok(caught),
+        prepared = engine.prepare(prompt) => prepared,
+    };
+    let prompt = match prepared {
+        Prepared::Prompt(prompt) => prompt,
+        Prepared::Unknown(why) => {
+            output.local(&why)?;
+            return Ok(Code::Done);
+        }
+    };
+    let mut stream = engine.submit_prepared(prompt);
     let mut stopped_by = None;
     loop {
         tokio::select! {

@@ -18,6 +18,7 @@ mod rewind;
 mod sandbox;
 mod sessions;
 mod signals;
+mod skills;
 mod snapshots;
 mod stdin;
 mod trust;
@@ -40,6 +41,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Undo(args)) => undo::run(&environment, &args),
         Some(Command::Rewind(args)) => rewind::run(&environment, &args),
         Some(Command::Snapshots(args)) => snapshots::run(&environment, &args.command),
+        Some(Command::Skills(args)) => skills::run(&environment, &args.command),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
         Some(Command::Doctor(args)) => doctor::run(init, &environment, &args),

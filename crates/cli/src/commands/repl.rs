@@ -4,7 +4,7 @@ use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
 use super::watch::Watch;
-use super::{first_run, no_key, sessions, trust};
+use super::{first_run, no_key, sessions, skills, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
@@ -16,7 +16,7 @@ use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Engine, Event, SessionChoice};
+use ostler::{Engine, Event, Prepared, SessionChoice};
 use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -24,6 +24,8 @@ use tokio::sync::Mutex;
 const HELP: &str = "\
 /sessions      list the sessions of this folder
 /resume [ID]   go on with a session (without ID: the newest but this one)
+/skills        list the skills
+/NAME [ARGS]   use a skill
 /fork          go on with a copy of this session
 /quit          leave (also Ctrl+D)
 Ctrl+C         stop the running turn; everything done is kept
@@ -88,6 +90,7 @@ impl Repl<'_> {
             say(&paint.dim(&visible(&notice)))?;
         }
         self.tell_notices();
+        self.tell_plan()?;
         say("Type what to do, /help for commands.")
     }
 
@@ -95,6 +98,12 @@ impl Repl<'_> {
         for notice in self.engine.notices() {
             warn(notice);
         }
+    }
+
+    /// What a resumed session was about to do.
+    fn tell_plan(&self) -> Result<()> {
+        let plan = self.engine.plan();
+        if plan.is_open() { Screen::new().plan(&plan) } else { Ok(()) }
     }
 
     async fn talk(&mut self, first: Option<String>, signals: &mut Signals) -> Result<Code> {
@@ -137,14 +146,13 @@ impl Repl<'_> {
             "/quit" | "/exit" => return Ok(Next::Leave(Code::Done)),
             "/help" => say(HELP)?,
             "/sessions" => self.list()?,
+            "/skills" => {
+                skills::table(&self.engine.skills()).iter().try_for_each(|line| say(line))?
+            }
             "/resume" => self.resume(rest.trim()).await?,
             "/fork" => {
                 let this = self.engine.session_id().to_string();
                 self.switch(SessionChoice::Fork(Some(this))).await?;
-            }
-            // A path is no command.
-            _ if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
-                say(&format!("There is no command {}; /help lists them.", visible(command)))?
             }
             _ => return self.turn(line, signals).await,
         }
@@ -187,7 +195,7 @@ impl Repl<'_> {
         self.engine = new;
         say(&format!("session {}", self.engine.session_id()))?;
         self.tell_notices();
-        Ok(())
+        self.tell_plan()
     }
 
     /// Hooks are told, commands end, and the session says what its tools did.
@@ -202,7 +210,25 @@ impl Repl<'_> {
     /// The first signal ends the turn in order, the second at once.
     async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Next> {
         let mut screen = Screen::new();
-        let mut stream = self.engine.submit(prompt);
+        self.engine.skill_news().iter().for_each(|line| warn(line));
+        let prepared = tokio::select! {
+            biased;
+            caught = signals.next() => return after(Some(caught)),
+            prepared = self.engine.prepare(prompt) => prepared,
+        };
+        let prompt = match prepared {
+            Prepared::Prompt(prompt) => prompt,
+            Prepared::Unknown(why) => {
+                let command = prompt.split_whitespace().next().unwrap_or_default();
+                say(&format!(
+                    "There is no command {}; /help lists them. {}",
+                    visible(command),
+                    visible(&why)
+                ))?;
+                return Ok(Next::Go);
+            }
+        };
+        let mut stream = self.engine.submit_prepared(prompt);
         let mut stopped_by = None;
         loop {
             let event = tokio::select! {

@@ -72,6 +72,16 @@ impl Frames {
         self.line(frame)
     }
 
+    /// The result of a prompt that was answered without the model.
+    pub fn local(&self, text: &str) -> Value {
+        self.line(json!({
+            "type": "result", "subtype": "success", "is_error": false, "num_turns": 0, "result": text,
+            "duration_ms": u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "duration_api_ms": 0, "total_cost_usd": 0.0, "usage": usage(&Usage::default()), "modelUsage": {},
+            "permission_denials": [], "stop_reason": null,
+        }))
+    }
+
     fn outcome(&self, finished: &Finished, fields: &mut Map<String, Value>) {
         let words = failure(finished);
         if subtype(finished.terminal) == "success" {

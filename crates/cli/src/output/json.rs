@@ -25,4 +25,8 @@ impl Output for JsonOutput {
     fn finished(&mut self, finished: &Finished) -> Result<()> {
         frames::print(&self.frames.result(finished))
     }
+
+    fn local(&mut self, text: &str) -> Result<()> {
+        frames::print(&self.frames.local(text))
+    }
 }

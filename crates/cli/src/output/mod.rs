@@ -16,4 +16,6 @@ use ostler::{Event, Finished};
 pub trait Output {
     fn event(&mut self, event: &Event) -> Result<()>;
     fn finished(&mut self, finished: &Finished) -> Result<()>;
+    /// What we answer by ourselves, without a turn.
+    fn local(&mut self, text: &str) -> Result<()>;
 }

@@ -3,7 +3,7 @@
 use super::paint::Paint;
 use super::visible::visible;
 use anyhow::Result;
-use ostler::{Block, Event, ResultPart, Retry, strip_terminal};
+use ostler::{Block, Event, Plan, ResultPart, Retry, Status, strip_terminal};
 use serde_json::Value;
 use std::io::Write;
 
@@ -38,6 +38,7 @@ impl Screen {
             Event::CallFinished { name, result, denied, .. } => {
                 self.result(name, result, *denied)?
             }
+            Event::Plan(plan) => self.plan(plan)?,
             Event::Notice { text, .. } => self.line(&self.paint.dim(&strip_terminal(text)))?,
             _ => {}
         }
@@ -78,6 +79,18 @@ impl Screen {
         Ok(())
     }
 
+    /// The plan as a short list: what is done, what is being done, what comes.
+    pub fn plan(&mut self, plan: &Plan) -> Result<()> {
+        for line in plan_lines(plan) {
+            let line = match line {
+                PlanLine::Active(line) => self.paint.bold(&line),
+                PlanLine::Other(line) => self.paint.dim(&line),
+            };
+            self.line(&line)?;
+        }
+        Ok(())
+    }
+
     fn call_line(&self, name: &str, input: &Value) -> String {
         let mark = self.paint.tool("●");
         format!("{mark} {} {}", self.paint.bold(&visible(name)), summary(input))
@@ -104,9 +117,44 @@ impl Screen {
     }
 }
 
+/// Lines of a plan that are shown.
+const PLAN_LINES: usize = 12;
+
+#[derive(Debug, PartialEq)]
+enum PlanLine {
+    Active(String),
+    Other(String),
+}
+
+/// All of a short plan; of a long one what is around the work that is being done.
+fn plan_lines(plan: &Plan) -> Vec<PlanLine> {
+    let active = plan.tasks.iter().position(|task| task.status != Status::Completed).unwrap_or(0);
+    let first = active.saturating_sub(2).min(plan.tasks.len().saturating_sub(PLAN_LINES));
+    let mut lines: Vec<PlanLine> = Vec::new();
+    if first > 0 {
+        lines.push(PlanLine::Other(format!("  … {first} before")));
+    }
+    for task in plan.tasks.iter().skip(first).take(PLAN_LINES) {
+        let form = task.active_form.as_ref().unwrap_or(&task.subject);
+        lines.push(match task.status {
+            Status::Completed => PlanLine::Other(format!("  ☒ {}", visible(&task.subject))),
+            Status::InProgress => PlanLine::Active(format!("  ▶ {}", visible(form))),
+            Status::Pending => PlanLine::Other(format!("  ☐ {}", visible(&task.subject))),
+        });
+    }
+    let more = plan.tasks.len().saturating_sub(first + PLAN_LINES);
+    if more > 0 {
+        lines.push(PlanLine::Other(format!("  … {more} more")));
+    }
+    lines
+}
+
 /// The one thing that tells calls of a tool apart.
 fn summary(input: &Value) -> String {
-    let first = ["command", "file_path", "pattern", "path", "url"]
+    if let Some(todos) = input.get("todos").and_then(Value::as_array) {
+        return format!("{} tasks", todos.len());
+    }
+    let first = ["command", "file_path", "pattern", "path", "url", "skill", "subject", "taskId"]
         .iter()
         .find_map(|key| input.get(key)?.as_str());
     let text = match first {

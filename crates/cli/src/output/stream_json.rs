@@ -29,13 +29,18 @@ struct Answering {
 
 impl StreamJson {
     pub fn new(engine: &Engine, args: &RunArgs, key_source: &str, began: Instant) -> Self {
+        let skills = engine.skills();
+        let named = |may: fn(&ostler::Skill) -> bool| {
+            let skills = skills.iter().filter(|skill| may(skill));
+            skills.map(|skill| skill.name.clone()).collect::<Vec<_>>()
+        };
         let init = json!({
             "type": "system", "subtype": "init",
             "cwd": engine.workspace().cwd,
             "tools": engine.tool_names().collect::<Vec<_>>(),
             "mcp_servers": [], "model": engine.model().as_str(), "permissionMode": engine.mode().name(),
-            "slash_commands": [], "apiKeySource": key_source, "output_style": "default",
-            "agents": [], "skills": [], "plugins": [],
+            "slash_commands": named(|skill| skill.for_user), "apiKeySource": key_source, "output_style": "default",
+            "agents": [], "skills": named(|skill| skill.for_model), "plugins": [],
             "claude_code_version": SPEAKS, "ostler_version": env!("CARGO_PKG_VERSION"),
         });
         let mut models = engine.models().into_iter();
@@ -129,11 +134,18 @@ impl Output for StreamJson {
             | Event::CallAsked { .. }
             | Event::CallStarted { .. }
             | Event::CallProgress { .. }
+            // Readers of this format know the plan by the calls that change it.
+            | Event::Plan(_)
             | Event::Finished(_) => Ok(()),
         }
     }
 
     fn finished(&mut self, finished: &Finished) -> Result<()> {
         frames::print(&self.frames.result(finished))
+    }
+
+    fn local(&mut self, text: &str) -> Result<()> {
+        self.write(self.init.clone())?;
+        frames::print(&self.frames.local(text))
     }
 }

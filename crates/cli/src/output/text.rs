@@ -83,6 +83,10 @@ impl Output for TextOutput {
         warn(&usage::line(finished));
         Ok(())
     }
+
+    fn local(&mut self, text: &str) -> Result<()> {
+        print_answer(text)
+    }
 }
 
 /// The reason in the result that the model got.

@@ -31,7 +31,7 @@ fn the_prompt_may_come_from_standard_input_or_both() {
         child.stdin.take().unwrap().write_all(piped.as_bytes()).unwrap();
         assert_eq!(finish(child).code, Some(0));
         let request = &world.server.requests()[0];
-        assert_eq!(request.messages()[0]["content"][1]["text"], want);
+        assert_eq!(request.messages()[0]["content"][2]["text"], want);
     }
     let world = World::new(Script::new());
     let ran = world.run(&["-p"]);
@@ -95,8 +95,24 @@ fn stream_json_tells_everything_in_order() {
     assert!(frames.iter().all(|f| f["session_id"] == *session && f["uuid"].is_string()));
     assert_eq!(
         frames[0]["tools"],
-        json!(["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"])
+        json!([
+            "Bash",
+            "Edit",
+            "Glob",
+            "Grep",
+            "Read",
+            "Revert",
+            "Skill",
+            "TaskCreate",
+            "TaskGet",
+            "TaskList",
+            "TaskUpdate",
+            "TodoWrite",
+            "Write",
+        ])
     );
+    let shipped = json!(["agent-building", "code-review", "debugging", "pdf"]);
+    assert_eq!((&frames[0]["skills"], &frames[0]["slash_commands"]), (&shipped, &shipped));
     assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
 }
 
@@ -281,7 +297,11 @@ fn tools_can_be_chosen() {
     assert_eq!(names(&["--tools", "Read,Grep"]).unwrap(), ["Grep", "Read"]);
     assert_eq!(names(&["--tools", ""]).unwrap(), Vec::<String>::new());
     assert_eq!(
-        names(&["--disallowedTools", "Bash,Write,Edit"]).unwrap(),
+        names(&[
+            "--disallowedTools",
+            "Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
+        ])
+        .unwrap(),
         ["Glob", "Grep", "Read", "Revert"]
     );
     let (code, said) = names(&["--tools", "Nope"]).unwrap_err();

@@ -23,6 +23,21 @@ pub struct Access {
     pub hold: Hold,
     /// Something it would remove and that could not be brought back.
     pub unkept: Option<PathBuf>,
+    /// What it changes of the session itself. Nothing in the world, but it waits for the seal, for its like and for
+    /// every changing call before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inward: Option<Inward>,
+}
+
+/// A change of the session itself: of its plan, or of the rules of the turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Inward {
+    /// The skill it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// Rules it would add until the turn ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loosens: Vec<String>,
 }
 
 /// What stands between the commands of a call and everything they were not judged by.
@@ -74,6 +89,11 @@ impl Access {
         Access { known: true, ..Access::default() }
     }
 
+    /// Touches nothing but the session itself.
+    pub fn inward(inward: Inward) -> Self {
+        Access { inward: Some(inward), ..Access::nothing() }
+    }
+
     pub fn reading(scope: PathScope) -> Self {
         Access { reads: vec![scope], ..Access::nothing() }
     }
@@ -87,8 +107,19 @@ impl Access {
         self.known && self.writes.is_empty() && self.hosts.is_empty()
     }
 
+    /// May begin before the answer is sealed, as far as its effects go: dropping the answer leaves no trace.
+    pub fn may_begin_early(&self) -> bool {
+        self.is_harmless() && self.inward.is_none()
+    }
+
     /// Running both at once could give another result than one after the other.
     pub fn conflicts(&self, other: &Access) -> bool {
+        match (&self.inward, &other.inward) {
+            (Some(_), Some(_)) => return true,
+            (Some(_), None) => return !other.is_harmless(),
+            (None, Some(_)) => return !self.is_harmless(),
+            (None, None) => {}
+        }
         if self.is_harmless() && other.is_harmless() {
             return false;
         }
@@ -169,6 +200,10 @@ mod tests {
             (Access::unknown(), Access::unknown(), true),
             (Access::nothing(), Access::unknown(), true),
             (Access::nothing(), write("/a"), false),
+            (Access::inward(Inward::default()), Access::inward(Inward::default()), true),
+            (Access::inward(Inward::default()), write("/a"), true),
+            (Access::inward(Inward::default()), Access::unknown(), true),
+            (Access::inward(Inward::default()), read("/a"), false),
         ];
         for (a, b, expected) in cases {
             assert_eq!(a.conflicts(&b), expected, "{a:?} {b:?}");
@@ -195,5 +230,8 @@ mod tests {
         assert!(!Access::unknown().is_harmless());
         assert!(!Access { hosts: vec!["h".into()], ..Access::nothing() }.is_harmless());
         assert!(read("/a").is_harmless());
+        assert!(read("/a").may_begin_early());
+        let inward = Access::inward(Inward::default());
+        assert!(inward.is_harmless() && !inward.may_begin_early());
     }
 }

@@ -283,6 +283,7 @@ fn speaks(rule: &Rule, tool: &str, access: &Access, scene: Scene<'_>) -> Reach {
                         .any(|scope| regex.mentions_text(&scene.workspace.shown(scope.path()))),
             )
         }
+        Matcher::Skill(_) => full(rule.is_about_skill(tool, access)),
         Matcher::Command(_) => Reach::None,
     }
 }
@@ -356,6 +357,9 @@ fn refusal_of_default(access: &Access, workspace: &Workspace) -> Option<String> 
     }
     if let Some(host) = access.hosts.first() {
         return Some(format!("it would contact {host}"));
+    }
+    if let Some(inward) = access.inward.as_ref().filter(|inward| !inward.loosens.is_empty()) {
+        return Some(format!("it would allow {} for this turn", inward.loosens.join(", ")));
     }
     let outside = access.reads.iter().find(|scope| !workspace.may_read(scope.path()));
     outside.map(|scope| format!("it would read {} outside the workspace", scope.path().display()))

@@ -434,3 +434,34 @@ fn a_weak_or_lifted_sandbox_asks() {
         }
     }
 }
+
+/// A call that changes the session itself touches nothing; one that would loosen its rules needs a yes.
+#[test]
+fn loosening_asks() {
+    use crate::permission::Inward;
+    let plan = Access::inward(Inward::default());
+    let skill = |loosens: &[&str]| {
+        let loosens = loosens.iter().map(|rule| (*rule).to_owned()).collect();
+        Access::inward(Inward { skill: Some("x".into()), loosens })
+    };
+    let none = rules(&[], &[]);
+    for (access, policy, mode, expected) in [
+        (&plan, &none, Mode::Default, Verdict::Allow),
+        (&plan, &none, Mode::Plan, Verdict::Allow),
+        (&plan, &none, Mode::DontAsk, Verdict::Allow),
+        (&skill(&[]), &none, Mode::Default, Verdict::Allow),
+        (&skill(&["Bash"]), &none, Mode::Default, Verdict::Ask),
+        (&skill(&["Bash"]), &none, Mode::AcceptEdits, Verdict::Ask),
+        (&skill(&["Bash"]), &none, Mode::Plan, Verdict::Ask),
+        (&skill(&["Bash"]), &none, Mode::DontAsk, Verdict::Deny),
+        (&skill(&["Bash"]), &none, Mode::BypassPermissions, Verdict::Allow),
+        (&skill(&["Bash"]), &rules(&["Skill(x)"], &[]), Mode::Default, Verdict::Allow),
+        (&skill(&["Bash"]), &rules(&["Skill(y)"], &[]), Mode::Default, Verdict::Ask),
+        (&skill(&[]), &rules(&["Skill"], &["Skill(x *)"]), Mode::Default, Verdict::Deny),
+        (&skill(&[]), &rules(&[], &["Skill(y)"]), Mode::Default, Verdict::Allow),
+    ] {
+        let decision = decide("Skill", access, policy, mode, &workspace());
+        assert_eq!(decision.verdict, expected, "{access:?} {mode:?} {}", decision.why());
+        assert_eq!(decision.offer, Vec::<String>::new(), "only this very call can be allowed");
+    }
+}

@@ -17,7 +17,7 @@ mod step_verdict;
 mod strays;
 mod vouch;
 
-pub use access::{Access, Hold, PathScope, Workspace};
+pub use access::{Access, Hold, Inward, PathScope, Workspace};
 pub use commands::{Act, Caution, Commands, Effect, Position, Step, Touch, TouchKind};
 pub use decide::{By, Decision, Reason, Verdict, decide};
 pub use files::Anchors;

@@ -92,7 +92,7 @@ impl Policy {
             }
             Matcher::Regex(regex) => regex.is_everything(),
             Matcher::Files(pattern) => rule.is_about_writing() && pattern.start() == Path::new("/"),
-            Matcher::Domain(_) => false,
+            Matcher::Domain(_) | Matcher::Skill(_) => false,
         };
         let said = |rule: &Rule| {
             format!("the allow rule {} ({}) amounts to everything", rule.text(), rule.source)

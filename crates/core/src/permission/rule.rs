@@ -31,6 +31,8 @@ pub enum Matcher {
     Regex(Box<CommandRegex>),
     /// A host, or `*.example.org` for what lies below one.
     Domain(String),
+    /// A skill by its name, whatever its arguments.
+    Skill(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +97,7 @@ pub enum RuleError {
     )]
     Malformed(String),
     #[error(
-        "\"{0}\": only Bash, Read, Edit, Write, Glob, Grep and WebFetch(domain:…) take a pattern"
+        "\"{0}\": only Bash, Read, Edit, Write, Glob, Grep, Skill and WebFetch(domain:…) take a pattern"
     )]
     NoPattern(String),
     #[error(
@@ -218,7 +220,17 @@ impl Rule {
                     && !access.hosts.is_empty()
                     && access.hosts.iter().all(|host| host_matches(domain, host))
             }
+            Matcher::Skill(_) => self.is_about_skill(tool, access),
             Matcher::Command(_) | Matcher::Regex(_) => false,
+        }
+    }
+
+    /// The call uses the skill that the rule names.
+    pub(super) fn is_about_skill(&self, tool: &str, access: &Access) -> bool {
+        let used = access.inward.as_ref().and_then(|inward| inward.skill.as_deref());
+        match &self.matcher {
+            Matcher::Skill(name) => self.names(tool) && used == Some(name),
+            _ => false,
         }
     }
 
@@ -290,8 +302,19 @@ fn specific(
             Some(domain) if is_domain(domain) => Ok(Matcher::Domain(domain.to_ascii_lowercase())),
             _ => Err(RuleError::Domain(text.to_owned())),
         },
+        "Skill" => match skill_name(pattern) {
+            Some(name) => Ok(Matcher::Skill(name.to_owned())),
+            None => Err(RuleError::NoPattern(text.to_owned())),
+        },
         _ => Err(RuleError::NoPattern(text.to_owned())),
     }
+}
+
+/// `name`, `name *` or `name:*`.
+fn skill_name(pattern: &str) -> Option<&str> {
+    let name = pattern.strip_suffix(" *").or(pattern.strip_suffix(":*")).unwrap_or(pattern);
+    let legal = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    (!name.is_empty() && name.chars().all(legal)).then_some(name)
 }
 
 fn is_domain(domain: &str) -> bool {

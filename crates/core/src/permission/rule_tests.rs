@@ -104,6 +104,9 @@ fn what_is_not_a_rule_is_refused() {
         ("WebFetch(domain:)", domain("WebFetch(domain:)")),
         ("WebFetch(domain:a b)", domain("WebFetch(domain:a b)")),
         ("Revert(./x)", no_pattern("Revert(./x)")),
+        ("Skill(a b)", no_pattern("Skill(a b)")),
+        ("Skill(a*)", no_pattern("Skill(a*)")),
+        ("Skill(./x)", no_pattern("Skill(./x)")),
         ("Bash( :*)", command("Bash( :*)")),
         ("Bash('ls)", command("Bash('ls)")),
     ];
@@ -295,4 +298,25 @@ fn who_works_in_the_root_has_not_allowed_the_disk() {
     assert!(!rule("Edit(/etc/**)").covers_all("Edit", &writes("/etc/x")));
     assert!(rule("Edit(//etc/**)").covers_all("Edit", &writes("/etc/x")));
     assert_eq!(rule("Edit(./etc/**)").touches("Edit", &writes("/etc/x")), Reach::Full);
+}
+
+#[test]
+fn a_rule_on_a_skill_is_one_on_its_name() {
+    let uses = |name: &str| {
+        let skill = Some(name.to_owned());
+        Access::inward(crate::permission::Inward { skill, loosens: vec!["Bash".into()] })
+    };
+    for (text, name, expected) in [
+        ("Skill", "review", true),
+        ("Skill(*)", "review", true),
+        ("Skill(review)", "review", true),
+        ("Skill(review *)", "review", true),
+        ("Skill(review:*)", "review", true),
+        ("Skill(review)", "reviews", false),
+        ("Skill(a:b)", "a:b", true),
+    ] {
+        assert_eq!(rule(text).covers_all("Skill", &uses(name)), expected, "{text} {name}");
+        assert!(!rule(text).covers_all("Bash", &uses(name)), "{text}");
+    }
+    assert!(!rule("Skill(review)").covers_all("Skill", &Access::nothing()));
 }

@@ -48,7 +48,7 @@ pub(super) fn judge_commands(
 fn is_everything(rule: &Rule, tool: &str) -> bool {
     let every = match &rule.matcher {
         Matcher::Command(pattern) => pattern.is_everything() && !pattern.is_exact(),
-        Matcher::Regex(_) | Matcher::Files(_) | Matcher::Domain(_) => false,
+        Matcher::Regex(_) | Matcher::Files(_) | Matcher::Domain(_) | Matcher::Skill(_) => false,
         Matcher::Whole => true,
     };
     every && rule.names(tool)
@@ -197,7 +197,7 @@ pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, ask
                 false => reach,
             };
         }
-        Matcher::Whole | Matcher::Domain(_) => false,
+        Matcher::Whole | Matcher::Domain(_) | Matcher::Skill(_) => false,
     };
     if yes && !step.words.is_empty() { Reach::Full } else { Reach::None }
 }

@@ -161,7 +161,7 @@ fn vouches(rule: &Rule, step: &Step, lines: &Lines) -> bool {
                 && regex.matches_lines(lines)
                 && (proved || regex.names_program(step))
         }
-        Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) => false,
+        Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) | Matcher::Skill(_) => false,
     }
 }
 

@@ -5,6 +5,7 @@ use super::{Blobs, BoxFuture};
 use crate::ids::CallId;
 use crate::permission::Access;
 use crate::session::Entry;
+use crate::todo::Plan;
 use crate::tool::{Seen, ToolOutput, ToolSpec};
 use serde_json::Value;
 use std::sync::Arc;
@@ -47,4 +48,9 @@ pub trait Progress: Send + Sync {
 /// Writes a fact to the session's log before the tool acts on it.
 pub trait Recorder: Send + Sync {
     fn record(&self, entry: Entry) -> Result<(), StoreError>;
+
+    /// The session's plan as the log has it.
+    fn plan(&self) -> Arc<Plan> {
+        Arc::default()
+    }
 }

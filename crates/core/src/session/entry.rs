@@ -5,6 +5,7 @@ use crate::ledger::Usage;
 use crate::message::{Block, Message};
 use crate::model::StopReason;
 use crate::time::Timestamp;
+use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::turn::{Continue, Terminal};
 use serde::{Deserialize, Serialize};
@@ -80,6 +81,10 @@ pub enum Entry {
     Rewound {
         turn: u32,
         at: Timestamp,
+    },
+    /// The whole plan as a call left it.
+    Planned {
+        plan: Plan,
     },
     Spent {
         model: ModelId,

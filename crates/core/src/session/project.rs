@@ -6,10 +6,12 @@ use crate::ledger::Usage;
 use crate::message::{Block, Message};
 use crate::pairing;
 use crate::texts;
+use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::turn::{Continue, Terminal};
 use crate::view::View;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a log says, folded.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,7 @@ pub struct Session {
     /// Commands that may have changed something, in the order in which they ended or, if they did not, began.
     pub checkpoints: Vec<Checkpoint>,
     pub spent: Vec<Spend>,
+    pub plan: Arc<Plan>,
     /// How the last turn ended; none while it is open or when the process died in it.
     pub ended: Option<Terminal>,
     /// The first prompt's text, for listings.
@@ -132,6 +135,7 @@ impl Session {
             }
             Entry::Checkpoint { call, before, after, .. } => self.checkpoint(call, before, after),
             Entry::Rewound { turn, .. } => self.rewind(turn),
+            Entry::Planned { plan } => self.plan = Arc::new(plan),
             Entry::Spent { model, usage, cost } => self.spent.push(Spend { model, usage, cost }),
             Entry::End { terminal, .. } => {
                 self.settle();

@@ -431,3 +431,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_last_plan_counts_wherever_the_process_died() {
+    use crate::todo::{NewTask, Plan};
+    let new = |subject: &str| NewTask { subject: subject.into(), ..NewTask::default() };
+    let (one, _) = Plan::default().with(new("a")).unwrap();
+    let (two, _) = one.with(new("b")).unwrap();
+    let planned = |plan: &Plan| Entry::Planned { plan: plan.clone() };
+    let entries = [
+        prompt("go"),
+        calls(&["c1", "c2"]),
+        planned(&one),
+        finished("c1"),
+        planned(&two),
+        finished("c2"),
+        end(),
+    ];
+    for (kept, expected) in [(2, 0), (3, 1), (4, 1), (5, 2), (7, 2)] {
+        let session = Session::fold(entries[..kept].to_vec()).close();
+        assert_eq!(session.plan.tasks.len(), expected, "{kept}");
+    }
+}

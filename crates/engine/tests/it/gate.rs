@@ -298,3 +298,45 @@ async fn what_changes_while_the_question_is_open_does_not_run() {
     assert!(rig.timeline.began().is_empty(), "{}", rig.timeline.render());
     insta::assert_snapshot!(decided(&rig).join("\n"), @"decided w1 deny: what it touches changed while the question was open");
 }
+
+/// Rules for a turn go with it; what the user has accepted meanwhile stays, and so does what was there before.
+#[tokio::test(start_paused = true)]
+async fn rules_for_a_turn_go_with_it() {
+    use ostler_core::permission::Source;
+    let write = |id: &str| Script::new().call_on(id, "Write", "/ws/a").end_calls();
+    let rig = TestAgent::new()
+        .tools(tools())
+        .deny("Fetch")
+        .approver(FakeApprover::scripted([Reply::No("no".into())]))
+        .answers([
+            Script::new().call_on("w1", "Write", "/ws/a").call("f1", "Fetch").end_calls(),
+            says("done"),
+            write("w2"),
+            says("done"),
+        ])
+        .build();
+    let rules: Vec<String> =
+        ["Write", "Fetch", "no rule at all("].iter().map(|rule| (*rule).to_owned()).collect();
+    rig.agent.gate.allow_for_turn(&rules, &Source::default());
+    let first = rig.turn("go").await;
+    assert_eq!(rig.timeline.began(), ["w1"], "a deny holds: {}", trace(&first));
+    assert!(rig.approver.asked().is_empty());
+    rig.agent.gate.begin_turn();
+    rig.turn("again").await;
+    assert_eq!(rig.timeline.began(), ["w1"], "it is asked about again, and refused");
+    assert_eq!(rig.approver.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_was_there_before_does_not_go_with_the_turn() {
+    use ostler_core::permission::Source;
+    let rig = TestAgent::new()
+        .tools(tools())
+        .allow("Write")
+        .answers([Script::new().call_on("w1", "Write", "/ws/a").end_calls(), says("done")])
+        .build();
+    rig.agent.gate.allow_for_turn(&["Write".to_owned()], &Source::default());
+    rig.agent.gate.begin_turn();
+    rig.turn("go").await;
+    assert_eq!(rig.timeline.began(), ["w1"]);
+}

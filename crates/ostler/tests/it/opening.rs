@@ -92,12 +92,15 @@ pub async fn only_chosen_tools_are_offered() {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    assert_eq!(offered(|_| {}).await, "Bash Edit Glob Grep Read Revert Write");
+    assert_eq!(
+        offered(|_| {}).await,
+        "Bash Edit Glob Grep Read Revert Skill TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
+    );
     assert_eq!(offered(|o| o.tools = Some(vec!["Read".into(), "Bash".into()])).await, "Bash Read");
     assert_eq!(offered(|o| o.tools = Some(Vec::new())).await, "");
     assert_eq!(
         offered(|o| o.deny = vec!["Bash".into(), "Write".into()]).await,
-        "Edit Glob Grep Read Revert"
+        "Edit Glob Grep Read Revert Skill TaskCreate TaskGet TaskList TaskUpdate TodoWrite"
     );
     world.assert_never_rejected();
 }

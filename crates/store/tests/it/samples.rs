@@ -6,6 +6,7 @@ use ostler_core::message::{Block, Image, Message, ResultPart};
 use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::session::{Entry, FORMAT, SnapshotCost, Verdict};
 use ostler_core::time::Timestamp;
+use ostler_core::todo::{NewTask, Plan, Status, Update};
 use ostler_core::tool::Seen;
 use ostler_core::turn::{Continue, Terminal};
 use ostler_store::FileStore;
@@ -137,6 +138,8 @@ fn ends() -> Vec<Entry> {
     vec![
         Entry::Spent { model: ModelId::new("m"), usage, cost: Some(0.1 + 0.2) },
         Entry::Spent { model: ModelId::new("m"), usage: Usage::default(), cost: None },
+        Entry::Planned { plan: plan() },
+        Entry::Planned { plan: Plan::default() },
         Entry::End { terminal: Terminal::Completed, at: Timestamp(u64::MAX) },
         Entry::Checkpoint { call: call(1), before: 1, after: None, cost: SnapshotCost::default() },
         Entry::Checkpoint {
@@ -151,6 +154,22 @@ fn ends() -> Vec<Entry> {
             at: Timestamp(0),
         },
     ]
+}
+
+fn plan() -> Plan {
+    let new = |subject: &str| NewTask { subject: subject.into(), ..NewTask::default() };
+    let (plan, first) = Plan::default().with(new("Look \u{1f9f9}\n\"there\"")).unwrap();
+    let (plan, second) = plan.with(new("Mend")).unwrap();
+    let update = Update {
+        description: Some("all of it".into()),
+        active_form: Some("Mending".into()),
+        status: Some(Status::InProgress),
+        owner: Some("ann".into()),
+        add_blocked_by: vec![first],
+        metadata: serde_json::Map::from_iter([("k".to_owned(), serde_json::json!([1, null]))]),
+        ..Update::default()
+    };
+    plan.updated(&second, update).unwrap()
 }
 
 /// Does not compile when a kind is added: then it belongs into `every_entry` too.
@@ -169,13 +188,14 @@ fn kind(entry: &Entry) -> usize {
         Entry::End { .. } => 10,
         Entry::Checkpoint { .. } => 11,
         Entry::Rewound { .. } => 12,
+        Entry::Planned { .. } => 13,
     }
 }
 
 #[test]
 fn the_samples_hold_every_kind() {
     let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
-    assert_eq!(kinds, (0..=12).collect());
+    assert_eq!(kinds, (0..=13).collect());
 }
 
 /// The one file below the home whose name ends so.

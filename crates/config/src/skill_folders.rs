@@ -1,0 +1,31 @@
+//! Where skills are looked for: the user's folders, then the project's.
+
+use crate::Places;
+use crate::places::resolved;
+use ostler_skills::{Folder, Layout, Origin, project_folders};
+use std::path::Path;
+
+/// In the order in which they count.
+pub fn skill_folders(places: &Places) -> Vec<Folder> {
+    let mut folders = Vec::new();
+    let mut own = |home: &Path, name: &str, layout: Layout| {
+        let path = home.join(name);
+        folders.push(Folder { path, layout, origin: Origin::User, within: None });
+    };
+    if places.sources.user {
+        own(&places.ostler_home, "skills", Layout::Skills);
+        if let Some(home) = &places.claude_home {
+            own(home, "skills", Layout::Skills);
+            own(home, "commands", Layout::Commands);
+        }
+    }
+    if let Ok(project) = places.real_project()
+        && places.sources.project
+        && !places.project_is_home(&project)
+    {
+        let mine: Vec<_> = folders.iter().map(|folder| resolved(&folder.path)).collect();
+        let of_project = project_folders(&project, &resolved(&places.cwd));
+        folders.extend(of_project.into_iter().filter(|it| !mine.contains(&resolved(&it.path))));
+    }
+    folders
+}

@@ -1,0 +1,166 @@
+//! Skills in a session: told of before a prompt where something is new, used by `/name` and by the tool.
+
+use crate::engine::Engine;
+use crate::options::SkillFolders;
+use ostler_core::ids::{CallId, SessionId};
+use ostler_core::message::{Block, Message, ResultPart};
+use ostler_core::permission::{Source, Tier, Workspace};
+use ostler_core::ports::BoxFuture;
+use ostler_core::view::View;
+use ostler_engine::{Agent, own_call};
+use ostler_skills::{Catalog, Host, Origin, Skill, Skills, shipped, slash};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Milliseconds that a command of a skill may take.
+const COMMAND_MS: u64 = 60_000;
+
+/// A prompt, looked at.
+#[derive(Clone, Debug)]
+pub enum Prepared {
+    /// Whatever it is, it is for the model.
+    Prompt(Message),
+    /// It wants a skill that is not there: what to say. Nothing needs to be sent.
+    Unknown(String),
+}
+
+/// Where files of shipped skills go.
+fn shipped_at(home: Option<&Path>) -> Option<PathBuf> {
+    home.map(|home| home.join("shipped"))
+}
+
+/// All skills, as an engine with this home would find them.
+pub fn skill_catalog(choice: &SkillFolders, home: Option<&Path>) -> Catalog {
+    let shipped = shipped(shipped_at(home).as_deref());
+    Catalog::new(choice.folders.clone(), shipped, choice.accepted.iter().cloned())
+}
+
+/// What belongs to skills may be read from here on.
+pub(crate) fn open(
+    choice: &SkillFolders,
+    home: Option<&Path>,
+    session: &SessionId,
+    workspace: &mut Workspace,
+) -> Arc<Skills> {
+    let project = choice.project.clone().unwrap_or_else(|| workspace.cwd.clone());
+    let catalog = skill_catalog(choice, home);
+    let skills = Skills::new(catalog, session.as_str(), project, shipped_at(home));
+    workspace.readable.extend(readable(choice, home, &skills));
+    Arc::new(skills)
+}
+
+/// Folders whose files may be read because skills are there: those of the user and of the project, and the folders
+/// that links of the user lead to.
+fn readable(choice: &SkillFolders, home: Option<&Path>, skills: &Skills) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = shipped_at(home).into_iter().collect();
+    let whole = choice.folders.iter().filter_map(|folder| match folder.path.canonicalize() {
+        Ok(real) => {
+            let strays = folder.within.as_ref().is_some_and(|within| !real.starts_with(within));
+            (!strays).then_some(real)
+        }
+        // It may be made while we run.
+        Err(_) => Some(folder.path.clone()),
+    });
+    folders.extend(whole);
+    for skill in skills.catalog().all().iter().filter(|skill| skill.origin != Origin::Shipped) {
+        if !folders.iter().any(|folder| skill.folder.starts_with(folder)) {
+            folders.push(skill.folder.clone());
+        }
+    }
+    folders
+}
+
+/// Puts the list before a prompt where it is not what was told last. Nothing is ever edited in.
+pub(crate) fn with_skills(prompt: Message, view: &View, told: Option<String>) -> Message {
+    let before =
+        view.items().iter().rev().flat_map(|item| item.message().blocks()).find_map(|block| {
+            match block {
+                Block::Text { text, meta: true } if Skills::is_listing(text) => Some(text),
+                _ => None,
+            }
+        });
+    match (prompt, told) {
+        (Message::User { content: rest }, Some(told)) if before != Some(&told) => {
+            let mut content = vec![Block::Text { text: told, meta: true }];
+            content.extend(rest);
+            Message::User { content }
+        }
+        (prompt, _) => prompt,
+    }
+}
+
+impl Engine {
+    /// What becomes of a text that a person typed: `/name arguments` uses a skill. Its rules hold for the turn that
+    /// [`Engine::submit_prepared`] starts, and its commands run now.
+    pub async fn prepare(&self, text: &str) -> Prepared {
+        self.agent.gate.begin_turn();
+        self.skills.catalog().refresh();
+        let Some((name, arguments)) = slash(text) else {
+            return Prepared::Prompt(Message::user(text));
+        };
+        match self.skills.for_user(name) {
+            Ok(skill) => {
+                let used = self.skills.used(&skill, arguments).await;
+                let text = Block::text(text.trim());
+                let content = vec![text, Block::Text { text: used, meta: true }];
+                Prepared::Prompt(Message::User { content })
+            }
+            Err(why) => Prepared::Unknown(why),
+        }
+    }
+
+    /// All skills, as they are now.
+    pub fn skills(&self) -> Arc<[Arc<Skill>]> {
+        self.skills.catalog().refresh();
+        self.skills.catalog().all()
+    }
+
+    /// What was found wrong with skills since this was asked before, one line each.
+    pub fn skill_news(&self) -> Vec<String> {
+        self.skills.news().iter().map(ToString::to_string).collect()
+    }
+}
+
+/// The agent, as skills see it.
+pub(crate) struct AgentHost {
+    agent: Weak<Agent>,
+    commands: AtomicU64,
+}
+
+impl AgentHost {
+    pub(crate) fn new(agent: &Arc<Agent>) -> Arc<Self> {
+        Arc::new(AgentHost { agent: Arc::downgrade(agent), commands: AtomicU64::new(0) })
+    }
+}
+
+impl Host for AgentHost {
+    fn command(&self, command: String) -> BoxFuture<'static, Result<String, String>> {
+        let agent = self.agent.upgrade();
+        let nth = self.commands.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            let agent = agent.ok_or("the session is over")?;
+            let id = CallId::new(format!("skill_command_{nth}"));
+            let input = json!({"command": command, "timeout": COMMAND_MS});
+            let output = own_call(&agent, id, "Bash", input).await?;
+            let text = |part: &ResultPart| match part {
+                ResultPart::Text { text } => Some(text.clone()),
+                ResultPart::Image(_) => None,
+            };
+            Ok(output.content.iter().filter_map(text).collect::<Vec<_>>().join("\n"))
+        })
+    }
+
+    fn allow(&self, rules: &[String], skill: &Skill) {
+        let tier = match skill.origin {
+            Origin::User => Tier::User,
+            Origin::Project => Tier::Project,
+            Origin::Shipped => Tier::BuiltIn,
+        };
+        if let Some(agent) = self.agent.upgrade() {
+            let source = Source { tier, file: Some(skill.file.clone()), line: None };
+            agent.gate.allow_for_turn(rules, &source);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! All skills there are. Looked at again when somebody asks; only files that changed are read again.
+
+use crate::found::{self, Source, Stamp, hash};
+use crate::skill::{Origin, Problem, Skill};
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Entries of a folder that are looked at, by name.
+const MOST_IN_FOLDER: usize = 500;
+/// Problems that are kept.
+const MOST_PROBLEMS: usize = 100;
+
+/// Where skills are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    pub path: PathBuf,
+    pub layout: Layout,
+    pub origin: Origin,
+    /// The project's folder, free of links: what leads out of it is left out.
+    pub within: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `<name>/SKILL.md`
+    Skills,
+    /// `<name>.md`
+    Commands,
+}
+
+/// What one file came to.
+struct Entry {
+    stamp: Stamp,
+    skill: Option<Arc<Skill>>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Default)]
+struct State {
+    read: BTreeMap<PathBuf, Entry>,
+    skills: Arc<[Arc<Skill>]>,
+    problems: Vec<Problem>,
+    told: HashSet<String>,
+}
+
+pub struct Catalog {
+    /// The first goes before the others.
+    folders: Vec<Folder>,
+    shipped: Vec<Arc<Skill>>,
+    /// Contents of project files whose effects the user accepted, by hash.
+    accepted: HashSet<String>,
+    state: Mutex<State>,
+}
+
+impl Catalog {
+    /// `folders` in the order in which they count; `shipped` come last.
+    pub fn new(
+        folders: Vec<Folder>,
+        shipped: Vec<Skill>,
+        accepted: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let catalog = Catalog {
+            folders,
+            shipped: shipped.into_iter().map(Arc::new).collect(),
+            accepted: accepted.into_iter().collect(),
+            state: Mutex::default(),
+        };
+        catalog.refresh();
+        catalog
+    }
+
+    /// The user's own first, then the project's, then what ships; each by name.
+    pub fn all(&self) -> Arc<[Arc<Skill>]> {
+        self.state().skills.clone()
+    }
+
+    /// As it was when the folders were looked at last.
+    pub fn find(&self, name: &str) -> Option<Arc<Skill>> {
+        self.all().iter().find(|skill| skill.name == name).cloned()
+    }
+
+    pub fn problems(&self) -> Vec<Problem> {
+        self.state().problems.clone()
+    }
+
+    /// Problems that were not given by this function before.
+    pub fn new_problems(&self) -> Vec<Problem> {
+        let mut state = self.state();
+        let State { problems, told, .. } = &mut *state;
+        problems.iter().filter(|problem| told.insert(problem.to_string())).cloned().collect()
+    }
+
+    /// Looks at all folders: new files, changed ones, those that are gone.
+    pub fn refresh(&self) {
+        let mut state = self.state();
+        let mut before = std::mem::take(&mut state.read);
+        let mut files = Vec::new();
+        for folder in &self.folders {
+            for file in listed(folder) {
+                let Some(stamp) = Stamp::of(&file) else { continue };
+                let known = before.remove(&file).filter(|entry| entry.stamp == stamp);
+                let entry = known.unwrap_or_else(|| self.read(&file, folder, stamp));
+                files.push(file.clone());
+                state.read.insert(file, entry);
+            }
+        }
+        self.gather(&mut state, &files);
+    }
+
+    fn read(&self, file: &Path, folder: &Folder, stamp: Stamp) -> Entry {
+        let (real, bytes) = match found::load(file, folder.within.as_deref()) {
+            Ok(loaded) => loaded,
+            Err(what) => {
+                let problems = vec![Problem { file: file.to_owned(), line: 1, what }];
+                return Entry { stamp, skill: None, problems };
+            }
+        };
+        let trusted = folder.origin != Origin::Project || self.accepted.contains(&hash(&bytes));
+        let (layout, origin) = (folder.layout, folder.origin);
+        let (skill, problems) =
+            found::skill(&bytes, &Source { file: &real, layout, origin, trusted });
+        Entry { stamp, skill: skill.map(Arc::new), problems }
+    }
+
+    /// The first of a name counts; the others are said, unless the other is only shipped.
+    fn gather(&self, state: &mut State, files: &[PathBuf]) {
+        let mut skills: Vec<Arc<Skill>> = Vec::new();
+        let mut problems = Vec::new();
+        for entry in files.iter().filter_map(|file| state.read.get(file)) {
+            problems.extend(entry.problems.iter().cloned());
+            let Some(skill) = &entry.skill else { continue };
+            match skills.iter().find(|other| other.name == skill.name) {
+                // The same file, found on two ways.
+                Some(other) if other.file == skill.file => {}
+                Some(other) => problems.push(Problem {
+                    file: skill.file.clone(),
+                    line: 1,
+                    what: format!(
+                        "the skill {} of {} goes before this one",
+                        skill.name,
+                        other.file.display()
+                    ),
+                }),
+                None => skills.push(skill.clone()),
+            }
+        }
+        for skill in &self.shipped {
+            if !skills.iter().any(|other| other.name == skill.name) {
+                skills.push(skill.clone());
+            }
+        }
+        skills.sort_by(|a, b| (a.origin, &a.name).cmp(&(b.origin, &b.name)));
+        problems.truncate(MOST_PROBLEMS);
+        state.skills = skills.into();
+        state.problems = problems;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The files of a folder that may hold skills, by name.
+pub(crate) fn listed(folder: &Folder) -> Vec<PathBuf> {
+    let entries = fs::read_dir(&folder.path).into_iter().flatten().flatten();
+    let file = |entry: fs::DirEntry| match folder.layout {
+        Layout::Skills => Some(entry.path().join("SKILL.md")),
+        Layout::Commands => {
+            Some(entry.path()).filter(|path| path.extension().is_some_and(|end| end == "md"))
+        }
+    };
+    let mut files: Vec<PathBuf> = entries.take(10 * MOST_IN_FOLDER).filter_map(file).collect();
+    files.sort();
+    files.truncate(MOST_IN_FOLDER);
+    files
+}
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;
