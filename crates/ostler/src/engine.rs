@@ -80,12 +80,7 @@ impl Engine {
         }
         let source = hooks::source(&options.session, opened.loaded.entries.is_empty());
         let session = Session::fold(opened.loaded.entries).close();
-        let confinement = Arc::new(Confinement::new(
-            executor.clone(),
-            options.sandbox.clone(),
-            workspace.clone(),
-            options.environment.clone(),
-        ));
+        let confinement = confinement(&executor, &options, &workspace);
         let at = (&workspace, &confinement);
         let tools = toolbox(executor.clone(), &options, at, &session, &policy, &skills);
         let id = opened.loaded.log.id().to_string();
@@ -104,13 +99,7 @@ impl Engine {
             choice,
             system: system(&options),
             tools,
-            gate: Gate::new(
-                Policy::clone(&policy),
-                options.mode,
-                workspace.clone(),
-                options.approver,
-                options.approvals,
-            ),
+            gate: gate(&options, &policy, &workspace),
             hooks: HookDesk::new(hooks::port(registry.as_ref()), source),
             journal,
             budget: Arc::new(Mutex::new(budget)),
@@ -250,6 +239,16 @@ fn limits(options: &Options, choice: &ModelChoice) -> Limits {
         has_fallback: choice.fallback.is_some(),
         ..Limits::default()
     }
+}
+
+fn confinement(executor: &Executor, options: &Options, workspace: &Workspace) -> Arc<Confinement> {
+    let (held_by, environment) = (options.sandbox.clone(), options.environment.clone());
+    Arc::new(Confinement::new(executor.clone(), held_by, workspace.clone(), environment))
+}
+
+fn gate(options: &Options, policy: &Policy, workspace: &Workspace) -> Gate {
+    let (approver, approvals) = (options.approver.clone(), options.approvals.clone());
+    Gate::new(policy.clone(), options.mode, workspace.clone(), approver, approvals)
 }
 
 fn workspace(options: &Options) -> Result<Workspace, Error> {

@@ -3,7 +3,7 @@
 use crate::init::Init;
 use crate::options::{Options, SessionChoice};
 use crate::system::{SystemClock, SystemIds, jitter};
-use ostler_core::hook::HookSpec;
+use ostler_core::hook::{Action, HookSpec};
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
@@ -51,12 +51,28 @@ fn transcript(options: &Options, session: &str) -> Option<PathBuf> {
     Some(home.join("sessions").join(found.project).join(format!("{session}.log")))
 }
 
+/// A hook reads itself wherever it lies: the files that its line names, and the folders where hooks are kept.
+fn own_files(spec: &HookSpec, home: &Path) -> Vec<PathBuf> {
+    let Action::Command { command, args } = &spec.action else { return Vec::new() };
+    let words = command.split_whitespace().chain(args.iter().flatten().map(String::as_str));
+    let path = |word: &str| {
+        let word = word.trim_matches(['"', '\'', ';']);
+        let below = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
+        below.map_or_else(|| PathBuf::from(word), |below| home.join(below))
+    };
+    let named = words.map(path).filter(|path| path.is_absolute() && path.is_file());
+    let kept = [".claude/hooks", ".ostler/hooks"].map(|folder| home.join(folder)).into_iter();
+    named.chain(kept).filter_map(|path| path.canonicalize().ok()).collect()
+}
+
 /// Hooks run in the sandbox unless somebody granted them more, and after that by whatever the caller wants.
 fn prepare(options: &Options, confinement: Arc<Confinement>) -> Prepare {
     let more = options.hooks.prepare.clone();
+    let home = options.user_home.clone();
     Arc::new(move |spec, command| {
         if !spec.outside {
-            let held = confinement.held(Terms { only_reads: true, ..Terms::default() })?;
+            let mut held = confinement.held(Terms { only_reads: true, ..Terms::default() })?;
+            held.also_readable(own_files(spec, &home));
             confinement.confine(command, &held);
         }
         more.as_ref().map_or(Ok(()), |more| more(spec, command))

@@ -355,6 +355,15 @@ impl Snapshots {
         left_out.into_iter().map(|(path, _)| path).collect()
     }
 
+    /// Nothing was ever looked at.
+    pub fn is_new(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.index.is_none() {
+            let _ = self.load(&mut state);
+        }
+        state.index.as_ref().is_none_or(|index| index.seq == 0)
+    }
+
     /// What the last snapshot holds at a path.
     pub fn known(&self, path: &Path) -> Option<Item> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,7 @@ fn faults(world: &World) -> Vec<(&'static str, Value, &'static str)> {
         ("crash", command("kill -SEGV $$"), "signal SEGV"),
         (
             "hang",
-            json!({"type": "command", "command": hang, "timeout": 0.2}),
+            json!({"type": "command", "sandbox": false, "command": hang, "timeout": 0.2}),
             "it took longer than 200ms",
         ),
         ("garbage", command("echo '{\"decision\": oops'"), "its output is no JSON"),
@@ -106,7 +106,8 @@ fn where_nothing_can_be_stopped_it_is_a_notice() {
 #[test]
 fn what_cannot_decide_does_not() {
     let world = World::new(write_call("made"));
-    let background = json!({"type": "command", "command": "exit 2", "async": true});
+    let background =
+        json!({"type": "command", "sandbox": false, "command": "exit 2", "async": true});
     settings(&world, &json!({ "hooks": hook("PreToolUse", "", background) }));
     assert_eq!((world.go().code, world.read("made").as_str()), (Some(0), "x"));
 
@@ -125,10 +126,11 @@ fn what_cannot_decide_does_not() {
 fn twins_once_and_together() {
     let world = World::new(write_call("made"));
     let count = command("echo x >> ../count");
-    let once = json!({"type": "command", "command": "echo x >> ../once", "once": true});
+    let once =
+        json!({"type": "command", "sandbox": false, "command": "echo x >> ../once", "once": true});
     // Each waits for the other: one after the other they would never end.
     let meet = |mine: &str, other: &str| {
-        json!({"type": "command", "timeout": 20,
+        json!({"type": "command", "sandbox": false, "timeout": 20,
                "command": format!("mkfifo ../{mine} 2>/dev/null; mkfifo ../{other} 2>/dev/null; echo x > ../{mine} & read < ../{other}; wait")})
     };
     settings(

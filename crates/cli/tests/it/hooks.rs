@@ -18,7 +18,7 @@ pub fn hook(event: &str, matcher: &str, hook: Value) -> Value {
 }
 
 pub fn command(line: &str) -> Value {
-    json!({ "type": "command", "command": line })
+    json!({ "type": "command", "sandbox": false, "command": line })
 }
 
 /// A program beside the project.
@@ -293,7 +293,7 @@ fn lists_and_tries_what_is_configured() {
         &world,
         &json!({"hooks": {
             "PreToolUse": [{"matcher": "Edit|Write", "hooks": [command(canary)]}],
-            "Stop": [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2", "timeout": 5}]}],
+            "Stop": [{"hooks": [{"type": "command", "sandbox": false, "command": "echo no >&2; exit 2", "timeout": 5}]}],
         }}),
     );
     let theirs = json!({"hooks": hook("SessionStart", "", command("touch RAN"))});
@@ -379,4 +379,22 @@ fn what_happened_can_be_looked_up() {
     assert_eq!(shown.lines().count(), 2, "{shown}");
     assert!(shown.contains("turn_finished  reason=completed"), "{shown}");
     assert_eq!(world.run(&["events", "tail", "--session", "nothing"]).code, Some(2));
+}
+
+/// Unless it is granted more, a hook is held as commands are; it can read itself, wherever it lies.
+#[test]
+fn a_hook_runs_in_the_sandbox() {
+    for granted in [false, true] {
+        let world = World::new(write_call("made"));
+        let text = "#!/bin/bash\necho inside > hook-was-here\necho outside > \"${0%/*}/escaped\"\nexit 0\n";
+        let hook = program(&world, "hook", text, 0o755);
+        let line = hook.to_str().unwrap();
+        let entry = json!({"type": "command", "command": line, "sandbox": !granted});
+        settings(&world, &json!({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}));
+        let ran = world.go();
+        assert_eq!(world.read("made"), "x", "{}", ran.stdout);
+        assert_eq!(world.read("hook-was-here"), "inside\n");
+        let escaped = world.project().parent().unwrap().join("escaped");
+        assert_eq!(escaped.exists(), granted, "granted {granted}");
+    }
 }

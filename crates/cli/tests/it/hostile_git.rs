@@ -188,6 +188,7 @@ fn nothing_of_a_hostile_repository_runs_before_trust() {
 }
 
 /// The run, and every program that was executed in it where strace works.
+#[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
 fn traced(world: &World, args: &[&str]) -> (Ran, BTreeSet<PathBuf>) {
     let strace = Path::new("/usr/bin/strace");
     let works = Command::new(strace).args(["-qq", "-f", "-o", "/dev/null", "true"]).status();

@@ -153,6 +153,7 @@ fn only_a_person_lifts_it() {
 }
 
 /// Bubblewrap is taken away by a mount of this test's own, for which it must be root.
+#[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
 #[test]
 fn a_missing_layer_asks_and_can_be_accepted() {
     let hidden = |world: &World, more: &[&str]| {

@@ -62,6 +62,11 @@ fn beginnings(pattern: &str) -> Option<Vec<Beginning>> {
                 now.text.pop();
                 over = true;
             }
+            // `a+??` and its like may stand for nothing.
+            ('+', _) if !over && matches!(chars.peek(), Some('*' | '?' | '{')) => {
+                now.text.pop();
+                over = true;
+            }
             ('.' | '+' | '$' | '^' | '|' | '*' | '?' | '{', _) => over = true,
             (c, _) if !over => now.text.push(c),
             _ => {}

@@ -68,6 +68,8 @@ fn literal_beginnings() {
         ("\\.env", Some(".env")),
         ("ab*c", Some("a")),
         ("ab+c", Some("ab")),
+        ("ab+??c", Some("a")),
+        ("ab+{0,1}c", Some("a")),
         ("a[|]b|c", Some("a or c")),
         ("(a|b)c", Some("")),
         ("a\\d", Some("a")),

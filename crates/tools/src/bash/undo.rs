@@ -84,6 +84,14 @@ impl Undo {
             };
             cleans || access.writes.iter().any(covers)
         };
+        let whole = |scope: &PathScope| matches!(scope, PathScope::Tree(_));
+        if !cleans && !access.writes.iter().any(whole) {
+            return None;
+        }
+        // What is too large is known after a first look.
+        if snapshots.is_new() {
+            snapshots.take("before a command").ok()?;
+        }
         snapshots.left_out().into_iter().find(removes)
     }
 

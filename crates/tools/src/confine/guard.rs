@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 const MOST_BYTES: u64 = 8 << 20;
 const MOST_FILES: usize = 2_000;
 
+/// Whether a change of a file, from one content to the other, may stay.
+type Harmless = dyn Fn(&Path, &[u8], &[u8]) -> bool;
+
 /// The guarded files as they were.
 pub struct Guard {
     before: Vec<(PathBuf, State)>,
@@ -43,7 +46,7 @@ impl Guard {
     }
 
     /// Puts back what is not as it was, unless `kept` says that the change of a file is harmless.
-    pub fn restore(&self, kept: &dyn Fn(&Path, &[u8], &[u8]) -> bool) -> Vec<Restored> {
+    pub fn restore(&self, kept: &Harmless) -> Vec<Restored> {
         let mut found = Vec::new();
         for (path, state) in &self.before {
             state.restore(path, kept, &mut found);
@@ -89,12 +92,7 @@ impl State {
         fs::read(path).map_or(State::Unknown, |bytes| State::File { bytes, mode })
     }
 
-    fn restore(
-        &self,
-        path: &Path,
-        kept: &dyn Fn(&Path, &[u8], &[u8]) -> bool,
-        found: &mut Vec<Restored>,
-    ) {
+    fn restore(&self, path: &Path, kept: &Harmless, found: &mut Vec<Restored>) {
         let mut room = Room { bytes: u64::MAX, files: MOST_FILES, short: false };
         if let State::Folder(before) = self
             && path.symlink_metadata().is_ok_and(|meta| meta.is_dir())

@@ -333,6 +333,13 @@ impl Missing {
 }
 
 impl Held {
+    /// Lets the command read these besides.
+    pub fn also_readable(&mut self, paths: Vec<PathBuf>) {
+        if let Some(sandbox) = &mut self.sandbox {
+            Arc::make_mut(sandbox).readable.extend(paths);
+        }
+    }
+
     /// What the sandbox has refused, as far as the output shows it, and how to get it granted.
     pub fn denied(&self, finished: &Finished) -> Option<String> {
         let sandbox = self.sandbox.as_ref()?;

@@ -79,7 +79,7 @@ fn what_a_call_is_held_by() {
     let plain = sandbox(Terms::default());
     let (hooks, config) = (root.join(".git/hooks"), root.join(".git/config"));
     assert!(plain.frozen.contains(&hooks) && plain.frozen.contains(&config));
-    assert_eq!(plain.writable, [root.clone()]);
+    assert_eq!(plain.writable, std::slice::from_ref(&root));
     assert!(plain.hidden.contains(&"/home/nobody-at-all/.ssh".into()));
     assert!(plain.hidden.contains(&"/home/nobody-at-all/.ostler".into()));
     assert!(!plain.network);

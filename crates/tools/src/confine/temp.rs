@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tempfile::TempDir;
 
 const PREFIX: &str = "ostler-";
@@ -37,7 +37,7 @@ fn clean(place: &Path) {
     }
 }
 
-fn is_left_over(path: &PathBuf) -> bool {
+fn is_left_over(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let process = name.and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
     let Some(process) = process.and_then(rustix::process::Pid::from_raw) else { return false };

@@ -207,3 +207,30 @@ fn two_sessions_in_one_folder() {
     }
     assert_eq!(sh(&one, "ls"), "");
 }
+
+/// A build folder that is too large to be kept is not removed without a question, though a rule allows `rm`.
+#[test]
+fn what_undo_does_not_keep_is_asked_about() {
+    for command in ["rm -rf node_modules", "git clean -fdx", "rm -rf small"] {
+        let world = running(&[command]);
+        sh(
+            &world,
+            "git init -q . && echo node_modules > .gitignore && mkdir node_modules small && touch small/a",
+        );
+        sh(&world, "cd node_modules && for i in $(seq 2100); do : > f$i; done");
+        let args = [
+            "-p",
+            "go",
+            "--output-format",
+            "stream-json",
+            "--allowedTools",
+            "Bash(rm:*),Bash(git clean:*)",
+        ];
+        let ran = world.run(&args);
+        let is_kept = command == "rm -rf small";
+        assert_eq!(ran.code, Some(if is_kept { 0 } else { 4 }), "{command}: {}", ran.stdout);
+        assert!(world.project().join("node_modules/f1").exists());
+        assert_eq!(world.project().join("small").exists(), !is_kept);
+        assert_eq!(ran.stdout.contains("which undo does not keep"), !is_kept, "{}", ran.stdout);
+    }
+}
