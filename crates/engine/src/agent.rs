@@ -2,13 +2,14 @@
 
 use crate::gate::Gate;
 use crate::journal::Journal;
+use crate::meter::Meter;
 use crate::toolbox::Toolbox;
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::Budget;
+use ostler_core::ledger::Purse;
 use ostler_core::model::Thinking;
 use ostler_core::ports::Model;
 use ostler_core::turn::Limits;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub struct Agent {
@@ -20,7 +21,8 @@ pub struct Agent {
     pub gate: Gate,
     pub journal: Journal,
     /// Shared by everything that spends for this agent.
-    pub budget: Arc<Mutex<Budget>>,
+    pub budget: Purse,
+    pub meter: Meter,
     pub limits: Limits,
     pub settings: Settings,
 }

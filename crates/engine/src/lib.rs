@@ -8,10 +8,13 @@
 //! Deliberately absent: providers, tools, files, terminals, teams. They come in through ports.
 
 mod agent;
+mod aside;
 mod budget;
 mod call;
 mod gate;
 mod journal;
+mod meter;
+mod payment;
 mod run;
 mod sample;
 mod scheduler;
@@ -23,8 +26,10 @@ mod toolbox;
 mod turn_stream;
 
 pub use agent::{Agent, ModelChoice, Settings};
+pub use aside::{Aside, AsideError, aside};
 pub use gate::Gate;
 pub use journal::Journal;
+pub use meter::Meter;
 pub use run::run;
 pub use toolbox::Toolbox;
 pub use turn_stream::TurnStream;

@@ -9,13 +9,13 @@ use crate::script::Script;
 use crate::timeline::{Moment, Timeline};
 use crate::tools::FakeTool;
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::{Budget, Price};
+use ostler_core::ledger::{Price, Purse};
 use ostler_core::permission::{Mode, Policy, Rule, Workspace};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, Journal, ModelChoice, Settings, Toolbox};
-use std::sync::{Arc, Mutex};
+use ostler_engine::{Agent, Gate, Journal, Meter, ModelChoice, Settings, Toolbox};
+use std::sync::Arc;
 
 /// The only root of a test's workspace. It does not exist.
 pub const ROOT: &str = "/ws";
@@ -40,6 +40,7 @@ pub struct TestAgent {
     fault: Option<Fault>,
     blobs: MemoryBlobs,
     resumed: Vec<Entry>,
+    meter: Meter,
 }
 
 impl Default for TestAgent {
@@ -66,6 +67,7 @@ impl TestAgent {
             fault: None,
             blobs: MemoryBlobs::default(),
             resumed: Vec::new(),
+            meter: Meter::default(),
         }
     }
 
@@ -148,6 +150,12 @@ impl TestAgent {
         self
     }
 
+    /// Who writes the spending down.
+    pub fn meter(mut self, meter: Meter) -> Self {
+        self.meter = meter;
+        self
+    }
+
     pub fn build(self) -> Rig {
         let timeline = Arc::new(Timeline::default());
         for entry in &self.resumed {
@@ -185,7 +193,8 @@ impl TestAgent {
                 session.view,
                 session.turns,
             ),
-            budget: Arc::new(Mutex::new(Budget { limit: self.budget, spent: 0.0 })),
+            budget: Purse::new(self.budget),
+            meter: self.meter,
             limits: self.limits,
             settings: self.settings,
         };
