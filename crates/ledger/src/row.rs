@@ -103,7 +103,7 @@ impl Db {
     pub fn unsettled(&self) -> Result<Vec<String>, Error> {
         let read = || {
             let mut statement = self.connection.prepare("SELECT session FROM unsettled")?;
-            statement.query_map([], |row| row.get(0))?.collect()
+            statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
         };
         read().map_err(Error::of(&self.path))
     }
