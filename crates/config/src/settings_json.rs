@@ -1,5 +1,6 @@
 //! `settings.json`, as Claude Code writes it. Lenient about what it does not use, strict about permissions.
 
+use crate::budget::{self, Budget};
 use crate::error::{is_plain, one_line};
 use crate::located::{Document, Located};
 use crate::sandbox::{self, Sandbox};
@@ -8,7 +9,7 @@ use crate::{ConfigError, starts};
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier};
 use std::path::{Path, PathBuf};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub policy: Policy,
     pub mode: Option<Mode>,
@@ -17,6 +18,7 @@ pub struct Settings {
     pub model: Option<String>,
     pub no_bypass: bool,
     pub sandbox: Sandbox,
+    pub budget: Budget,
     /// It would start programs: hooks, MCP servers, plugins, helpers.
     pub executable: bool,
     /// The same in words, one each: "has a hook on Stop: make lint".
@@ -81,6 +83,10 @@ impl Reading<'_> {
             "permissions" => return self.permissions(value),
             "env" => return self.env(value),
             "sandbox" => return self.sandbox(value),
+            "budget" => {
+                self.settings.budget = budget::parse(value)?;
+                return Ok(());
+            }
             "model" if value.is_null() => {}
             "model" => self.settings.model = Some(value.text("model")?),
             "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),

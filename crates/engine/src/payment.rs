@@ -79,7 +79,10 @@ impl Payment {
         let id = self.agent.meter.ids.uuid();
         let charge = self.charge(id, Status::Failed, None);
         self.write(Usage::default(), Some(0.0), charge)?;
-        self.purpose = Purpose::Retry;
+        // A summary stays a summary, however often it is asked for.
+        if self.purpose == Purpose::Answer {
+            self.purpose = Purpose::Retry;
+        }
         self.since = Instant::now() + wait;
         let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         self.at = Timestamp(self.agent.journal.clock().now().0.saturating_add(wait));

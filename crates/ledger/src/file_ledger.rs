@@ -31,7 +31,7 @@ pub struct FileLedger {
 impl FileLedger {
     pub fn new(setup: Setup) -> Self {
         let open = Open::default();
-        let writer = Writer::start(setup.path.clone(), setup.clock.clone(), open.clone());
+        let writer = Writer::start(&setup, open.clone());
         FileLedger { setup, db: Mutex::default(), open, writer }
     }
 

@@ -6,8 +6,8 @@
 //! - **Nobody waits for it**: rows are written by a thread of its own, after the answer.
 //! - **Reserved before spent**: a shared sum is read and the reservation written in one transaction, so that any number of
 //!   processes together never promise more than is left.
-//! - **A reservation dies with its process**: it is a lease, renewed while the request is on its way. The session of one
-//!   that ran out is remembered, because its log may know more than this file.
+//! - **A reservation dies with its process**: it is a lease, renewed while the request is on its way.
+//! - **A session that did not end in order is remembered**: its log may know more than this file.
 //! - **Unknown is not zero**: a request of a model without a price has no cost.
 //!
 //! Deliberately absent: the clock, time zones, the place of the file (the caller gives them), and prices.

@@ -71,6 +71,15 @@ fn add(tx: &Transaction<'_>, scope: &str, cost: f64) -> rusqlite::Result<()> {
     tx.prepare_cached(sql)?.execute(params![scope, cost]).map(|_| ())
 }
 
+/// Whether the session's log may know more than this file.
+pub(crate) fn mark(tx: &Transaction<'_>, session: &str, unsettled: bool) -> rusqlite::Result<()> {
+    let sql = match unsettled {
+        true => "INSERT OR IGNORE INTO unsettled (session) VALUES (?1)",
+        false => "DELETE FROM unsettled WHERE session = ?1",
+    };
+    tx.prepare_cached(sql)?.execute([session]).map(|_| ())
+}
+
 pub(crate) fn spent(tx: &Transaction<'_>, scope: &str) -> rusqlite::Result<f64> {
     let sql = "SELECT spent FROM totals WHERE scope = ?1";
     let spent = tx.prepare_cached(sql)?.query_row([scope], |row| row.get(0)).optional()?;
@@ -89,8 +98,7 @@ impl Db {
                 new += u64::from(insert(tx, row)?);
             }
             for session in sessions {
-                tx.prepare_cached("DELETE FROM unsettled WHERE session = ?1")?
-                    .execute([session])?;
+                mark(tx, session, false)?;
             }
             Ok(new)
         })

@@ -2,8 +2,9 @@
 
 use crate::db::Db;
 use crate::error::Error;
+use crate::file_ledger::Setup;
 use crate::reserve::{LEASE_MS, release};
-use crate::row::{Row, insert};
+use crate::row::{Row, insert, mark};
 use ostler_core::time::Clock;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -32,9 +33,12 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(path: PathBuf, clock: Arc<dyn Clock>, open: Open) -> Self {
+    pub(crate) fn start(setup: &Setup, open: Open) -> Self {
         let (jobs, received) = sync_channel(MOST_WAITING);
-        let run = move || Loop { path, clock, open, db: None, waiting: Vec::new() }.run(&received);
+        let (path, clock) = (setup.path.clone(), setup.clock.clone());
+        let session = setup.owner.session.clone();
+        let new = Loop { path, session, clock, open, db: None, waiting: Vec::new() };
+        let run = move || new.run(&received);
         // Without a thread the log still has everything.
         let thread = std::thread::Builder::new().name("ledger".into()).spawn(run).ok();
         Writer { jobs: Some(jobs), thread }
@@ -66,6 +70,7 @@ impl Drop for Writer {
 
 struct Loop {
     path: PathBuf,
+    session: String,
     clock: Arc<dyn Clock>,
     open: Open,
     /// Opened when there is something to write.
@@ -76,6 +81,8 @@ struct Loop {
 
 impl Loop {
     fn run(mut self, jobs: &Receiver<Job>) {
+        // From here to the orderly end its log may know more than the file. Where this fails, the next write tries again.
+        let _ = self.mark(true);
         loop {
             match jobs.recv_timeout(Duration::from_millis(LEASE_MS / 3)) {
                 Ok(job) => {
@@ -91,9 +98,20 @@ impl Loop {
                     self.write();
                     self.renew();
                 }
-                Err(RecvTimeoutError::Disconnected) => return self.write(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.write();
+                    if self.waiting.is_empty() {
+                        let _ = self.mark(false);
+                    }
+                    return;
+                }
             }
         }
+    }
+
+    fn mark(&mut self, unsettled: bool) -> Result<(), Error> {
+        let session = self.session.clone();
+        self.db()?.change(|tx| mark(tx, &session, unsettled))
     }
 
     fn take(&mut self, job: Job) {
@@ -117,9 +135,10 @@ impl Loop {
     }
 
     fn try_write(&mut self) -> Result<(), Error> {
-        let waiting = std::mem::take(&mut self.waiting);
+        let (waiting, session) = (std::mem::take(&mut self.waiting), self.session.clone());
         let written = self.db().and_then(|db| {
             db.change(|tx| {
+                mark(tx, &session, true)?;
                 waiting.iter().try_for_each(|job| {
                     if let Job::Record(row) = job {
                         insert(tx, row)?;

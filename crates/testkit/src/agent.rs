@@ -11,6 +11,7 @@ use crate::tools::FakeTool;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Price, Purse};
 use ostler_core::permission::{Mode, Policy, Rule, Workspace};
+use ostler_core::ports::Model;
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
@@ -41,6 +42,7 @@ pub struct TestAgent {
     blobs: MemoryBlobs,
     resumed: Vec<Entry>,
     meter: Meter,
+    over: Option<(Arc<dyn Model>, ModelId)>,
 }
 
 impl Default for TestAgent {
@@ -68,6 +70,7 @@ impl TestAgent {
             blobs: MemoryBlobs::default(),
             resumed: Vec::new(),
             meter: Meter::default(),
+            over: None,
         }
     }
 
@@ -150,6 +153,12 @@ impl TestAgent {
         self
     }
 
+    /// Asks another model than the scripted one, by that name.
+    pub fn over(mut self, model: Arc<dyn Model>, name: &str) -> Self {
+        self.over = Some((model, name.into()));
+        self
+    }
+
     /// Who writes the spending down.
     pub fn meter(mut self, meter: Meter) -> Self {
         self.meter = meter;
@@ -180,9 +189,11 @@ impl TestAgent {
             ..Policy::default()
         };
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
+        let scripted = || (model.clone() as Arc<dyn Model>, "model".into());
+        let (asked, primary) = self.over.unwrap_or_else(scripted);
         let agent = Agent {
-            model: model.clone(),
-            choice: ModelChoice { primary: "model".into(), fallback: self.fallback },
+            model: asked,
+            choice: ModelChoice { primary, fallback: self.fallback },
             system: Arc::from(vec!["You are under test.".to_owned()]),
             tools: Toolbox::new(tools),
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),

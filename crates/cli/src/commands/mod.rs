@@ -2,6 +2,7 @@
 
 mod asker;
 mod completions;
+pub mod cost;
 mod demo;
 mod first_run;
 mod headless;
@@ -29,6 +30,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Cost(args)) => cost::run(&environment, &args),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),

@@ -3,7 +3,7 @@
 use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
-use super::{first_run, no_key, sessions, trust};
+use super::{cost, first_run, no_key, sessions, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
@@ -24,6 +24,7 @@ const HELP: &str = "\
 /sessions      list the sessions of this folder
 /resume [ID]   go on with a session (without ID: the newest but this one)
 /fork          go on with a copy of this session
+/cost          what this session cost, and how the budgets stand
 /quit          leave (also Ctrl+D)
 Ctrl+C         stop the running turn; everything done is kept
 A question takes y (once), s (this session), p (this project) or n, or in your words why not.
@@ -134,6 +135,7 @@ impl Repl<'_> {
             "/quit" | "/exit" => return Ok(Next::Leave(Code::Done)),
             "/help" => say(HELP)?,
             "/sessions" => self.list()?,
+            "/cost" => self.cost()?,
             "/resume" => self.resume(rest.trim()).await?,
             "/fork" => {
                 let this = self.engine.session_id().to_string();
@@ -155,6 +157,13 @@ impl Repl<'_> {
 
     fn list(&self) -> Result<()> {
         sessions::table(&self.sessions()?).iter().try_for_each(|line| say(line))
+    }
+
+    fn cost(&self) -> Result<()> {
+        let (cwd, session) = (&self.engine.workspace().cwd, self.engine.session_id());
+        let home = self.environment.home()?;
+        let lines = cost::of_session(home, cwd, session, self.options.budgets)?;
+        lines.iter().try_for_each(|line| say(line))
     }
 
     async fn resume(&mut self, id: &str) -> Result<()> {

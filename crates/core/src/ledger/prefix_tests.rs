@@ -33,7 +33,8 @@ fn sent(request: &Request, minute: u64, write: u64, read: u64) -> Sent {
 /// What the second request changes, and what the alarm calls it.
 #[test]
 fn the_change_is_named() {
-    let table: Vec<(&str, Box<dyn Fn(&mut Request)>, Change)> = vec![
+    type Case = (&'static str, Box<dyn Fn(&mut Request)>, Change);
+    let table: Vec<Case> = vec![
         (
             "model",
             Box::new(|r| r.model = "n".into()),
