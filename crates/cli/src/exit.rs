@@ -70,14 +70,18 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::RuleRoot(_)
             | Error::UnknownTool { .. },
         ) => Code::Usage,
-        Some(Error::Workspace { .. } | Error::NoPrice(_) | Error::Model(_) | Error::Exec(_)) => {
-            Code::Config
-        }
+        Some(
+            Error::Workspace { .. }
+            | Error::NoPrice(_)
+            | Error::NoLedger
+            | Error::Model(_)
+            | Error::Exec(_),
+        ) => Code::Config,
         Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => {
             Code::Failed
         }
         Some(Error::Find(_) | Error::NothingToFork) => Code::Failed,
-        Some(Error::Store(_)) => Code::Store,
+        Some(Error::Store(_) | Error::Ledger(_)) => Code::Store,
         Some(Error::Runtime(_)) => Code::Internal,
         None => Code::Failed,
     }

@@ -94,7 +94,8 @@ fn cell(key: &str, line: &CostLine) -> [String; 9] {
 /// One request: when it was, what for, and what the cache had to say.
 fn request(row: &CostRow) -> [String; 9] {
     let (charge, usage) = (&row.charged.charge, &row.charged.usage);
-    let mut key = format!("{} {} {}", charge.purpose.name(), row.charged.model, charge.status.name());
+    let mut key =
+        format!("{} {} {}", charge.purpose.name(), row.charged.model, charge.status.name());
     if let Some(broken) = &charge.broken {
         key = format!("{} ({})", charge.purpose.name(), broken.change);
     }
