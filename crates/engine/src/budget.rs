@@ -112,7 +112,12 @@ async fn once(
         Reservation { output, id: id.to_owned(), hold: None, shared: Some(ledger.clone()) };
     let (id, by) = (id.to_owned(), agent.meter.agent.clone());
     let asked = tokio::task::spawn_blocking(move || ledger.reserve(&id, &by, &ask)).await;
-    match asked.unwrap_or_else(|_| Err(stopping())) {
+    let asked = asked.unwrap_or_else(|_| Err(stopping()));
+    if !asked.as_ref().is_ok_and(Reserved::holds) {
+        // Giving back what is not held would take it from the next try of the same name.
+        reservation.shared = None;
+    }
+    match asked {
         Ok(Reserved { grant: Grant::Yes { output, amount }, .. }) => {
             hold.shrink(amount);
             (reservation.output, reservation.hold) = (output, Some(hold));

@@ -8,8 +8,9 @@ use crate::writer::{Job, Open, Writer};
 use ostler_core::ledger::{Ask, Charged};
 use ostler_core::ports::{Ledger, LedgerError, Reserved};
 use ostler_core::time::Clock;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub struct Setup {
     pub path: PathBuf,
@@ -25,6 +26,8 @@ pub struct FileLedger {
     /// For reservations; opened when the first one is made.
     db: Mutex<Option<Db>>,
     open: Open,
+    /// Reservations that are being made, and whether they were given back in the meantime.
+    making: Mutex<BTreeMap<String, bool>>,
     writer: Writer,
 }
 
@@ -32,7 +35,7 @@ impl FileLedger {
     pub fn new(setup: Setup) -> Self {
         let open = Open::default();
         let writer = Writer::start(&setup, open.clone());
-        FileLedger { setup, db: Mutex::default(), open, writer }
+        FileLedger { setup, db: Mutex::default(), open, making: Mutex::default(), writer }
     }
 
     /// Waits until everything told so far is written, or cannot be.
@@ -59,8 +62,12 @@ impl FileLedger {
         }
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeSet<String>> {
+    fn open(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn making(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -71,15 +78,25 @@ impl Ledger for FileLedger {
 
     fn reserve(&self, id: &str, agent: &str, ask: &Ask) -> Result<Reserved, LedgerError> {
         self.open().insert(id.to_owned());
+        self.making().insert(id.to_owned(), false);
         let reserved = self.reserve_in_file(id, agent, ask);
+        let given_back = self.making().remove(id).unwrap_or(false);
         let held = matches!(&reserved, Ok(reserved) if reserved.holds());
         if !held {
             self.open().remove(id);
+        } else if given_back {
+            // Nobody waited for the answer.
+            self.release(id);
         }
         reserved.map_err(|error| error.for_engine(&self.setup.path))
     }
 
     fn release(&self, id: &str) {
+        // What is not in the file yet cannot be taken out of it.
+        if let Some(given_back) = self.making().get_mut(id) {
+            *given_back = true;
+            return;
+        }
         self.send(id, Job::Release(id.to_owned()));
     }
 

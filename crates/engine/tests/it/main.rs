@@ -8,6 +8,7 @@ mod durability;
 mod faults;
 mod gate;
 mod interrupt;
+mod ledger;
 mod overlap;
 mod reasons;
 mod resume;

@@ -114,9 +114,9 @@ async fn the_ledger_is_the_providers_bill() {
     let mut entries = vec![opened()];
     entries.extend(rig.timeline.entries());
     let mut again = rows_of(&entries, &crate::support::days());
-    again.sort_by(|a, b| key(a).cmp(&key(b)));
+    again.sort_by(|a, b| key(a).cmp(key(b)));
     let mut rows = rows;
-    rows.sort_by(|a, b| key(a).cmp(&key(b)));
+    rows.sort_by(|a, b| key(a).cmp(key(b)));
     assert_eq!(again, rows);
 }
 
