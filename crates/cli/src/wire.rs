@@ -7,6 +7,7 @@ use crate::exit::Wrong;
 use crate::setup::Setup;
 use ostler::config::FileApprovals;
 use ostler::{Approver, Credentials, Options, PriceBook, SessionChoice, SessionId};
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -76,7 +77,7 @@ fn prices(home: &Path) -> Result<PriceBook, Wrong> {
     let file = home.join("prices.toml");
     let text = match std::fs::read_to_string(&file) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
             return Ok(PriceBook::default());
         }
         Err(error) => {

@@ -73,7 +73,7 @@ mod tests {
         let of = |name: &str| book.price(&ModelId::new(name)).map(|p| (p.input, p.cache_read));
         assert_eq!(of("my"), Some((1.0, 0.1)));
         assert_eq!(of("my-big-20260101"), Some((10.0, 0.5)));
-        assert_eq!(of("my-big-2"), None, "another version");
+        assert_eq!(of("my-2"), None, "another version");
         assert_eq!(of("other"), None);
         assert_eq!(PriceBook::parse("").unwrap(), PriceBook::default());
     }

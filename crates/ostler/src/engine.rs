@@ -68,7 +68,6 @@ impl Engine {
             session.view.clone(),
             session.turns,
         );
-        let meter = spending::meter(&options, &workspace.cwd, journal.log().id());
         let limits = Limits {
             max_iterations: options.max_turns,
             may_escalate: options.settings.output_limit.is_none(),
@@ -76,6 +75,7 @@ impl Engine {
             ..Limits::default()
         };
         let agent = Agent {
+            meter: spending::meter(&options, &workspace.cwd, journal.log().id()),
             model,
             choice,
             system: system(&options),
@@ -89,15 +89,13 @@ impl Engine {
             ),
             journal,
             budget,
-            meter,
             limits,
             settings: options.settings,
         };
-        let notices = opened.loaded.notices;
         Ok(Engine {
             agent: Arc::new(agent),
             workspace,
-            notices,
+            notices: opened.loaded.notices,
             interrupt: Mutex::default(),
             executor,
         })
