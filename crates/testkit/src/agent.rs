@@ -189,6 +189,7 @@ impl TestAgent {
             ..Policy::default()
         };
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
+        let clock = Arc::new(SteppingClock::default());
         let scripted = || (model.clone() as Arc<dyn Model>, "model".into());
         let (asked, primary) = self.over.unwrap_or_else(scripted);
         let agent = Agent {
@@ -200,7 +201,7 @@ impl TestAgent {
             journal: Journal::new(
                 log.clone(),
                 blobs.clone(),
-                Arc::new(SteppingClock::default()),
+                clock.clone(),
                 session.view,
                 session.turns,
             ),
@@ -209,7 +210,7 @@ impl TestAgent {
             limits: self.limits,
             settings: self.settings,
         };
-        Rig { agent: Arc::new(agent), model, timeline, log, blobs, approver }
+        Rig { agent: Arc::new(agent), model, timeline, log, blobs, approver, clock }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The ledger as the program keeps it: `ostler cost`, budgets across runs, prices of one's own.
 
-use crate::support::World;
+use crate::support::{World, signal, until, wait};
 use ostler_model_server::{Script, after, calls, text};
 use serde_json::{Value, json};
 
@@ -132,4 +132,41 @@ fn an_unknown_model_is_said_and_a_price_of_ones_own_counts() {
     std::fs::write(world.home().join("prices.toml"), "[my-own]\ninput = 3\nprize = 15\n").unwrap();
     let wrong = run(&[]);
     assert!(wrong.code == Some(3) && wrong.stderr.contains("prices.toml:"), "{}", wrong.stderr);
+}
+
+/// The log had the request, the ledger had not, when the process died: the next look finds it.
+#[test]
+fn what_a_dead_process_did_not_write_is_found_in_its_log() {
+    let world = World::new(Script::new().answer(text("ok").due_at("hold")));
+    // The third write is the one of what was spent.
+    let mut command = world.command(&["-p", "go"]);
+    let mut child = command.env("OSTLER_CRASH_AT_WRITE", "3").spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    let path = world.home().join("ledger.db");
+    until("the session is marked", || {
+        let marked = ostler_ledger::Db::open(&path).and_then(|db| db.unsettled());
+        marked.is_ok_and(|sessions| sessions.len() == 1)
+    });
+    world.server.gate("hold").release();
+    assert!(!child.wait().unwrap().success());
+    let bill = world.server.bill().total();
+    let told = cost(&world, &[]);
+    assert_eq!(told["total"]["requests"], 1);
+    assert_eq!(told["total"]["input"], bill.input);
+    assert_eq!(told["total"]["output"], bill.output);
+}
+
+/// Killed with a request on its way: what it might cost stays reserved, for a while.
+#[test]
+fn a_killed_run_leaves_its_reservation() {
+    let world = World::new(Script::new().answer(text("ok").due_at("hold")));
+    let settings = r#"{"budget": {"day": 1.0, "project": 2.0}}"#;
+    let mut child = world.command(&["-p", "go", "--settings", settings]).spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    signal(&child, rustix::process::Signal::KILL);
+    child.wait().unwrap();
+    let told = cost(&world, &["--settings", settings]);
+    let reserved = |n: usize| told["budgets"][n]["reserved_usd"].as_f64().unwrap();
+    assert!(reserved(0) > 0.12 && reserved(0) == reserved(1), "{told}");
+    assert_eq!(told["budgets"][0]["spent_usd"], 0.0);
 }

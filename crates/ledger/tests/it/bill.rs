@@ -2,11 +2,12 @@
 
 use crate::support::{Named, Place, SetClock};
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::{Purpose, Status, Usage};
+use ostler_core::ledger::{Change, Purpose, Status, Usage};
 use ostler_core::message::Message;
 use ostler_core::model::Request;
 use ostler_core::ports::Ledger;
 use ostler_core::session::Entry;
+use ostler_core::time::Clock;
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::Terminal;
 use ostler_engine::{Meter, aside};
@@ -215,4 +216,52 @@ async fn a_model_without_a_price_costs_unknown_never_zero() {
     let rows = place.rows();
     assert_eq!((rows.len(), rows[0].charged.cost, rows[0].charged.charge.price), (1, None, None));
     assert!(rows[0].charged.usage.prompt() > 0);
+}
+
+/// A plain session reads what an ideal client would, but for what its marks cannot reach.
+#[tokio::test]
+async fn a_long_session_is_read_from_the_cache() {
+    let place = Place::new();
+    let mut script = Script::new();
+    for _ in 0..15 {
+        script =
+            script.answer(calls([("Read", json!({"path": "/ws/a"}))])).answer(text("and now?"));
+    }
+    let server = ModelServer::start(script).unwrap();
+    let ledger = Arc::new(place.ledger("s", Limits::default(), SetClock::at(1_000)));
+    let rig = rig(&server, ledger.clone());
+    for turn in 0..15 {
+        rig.turn(&format!("turn {turn}")).await;
+    }
+    ledger.flush();
+    let (bill, rows) = (server.bill(), place.rows());
+    assert_eq!(billed(&rows, None).0, bill.total());
+    assert!(bill.ideal_read() > 0 && bill.reuse() >= 0.99, "{}", bill.reuse());
+    assert!(rows.iter().all(|row| row.charged.charge.broken.is_none()), "no false alarm");
+    let rates: Vec<f64> = rows.iter().filter_map(|row| row.charged.usage.hit_rate()).collect();
+    assert!(rates[0] == 0.0 && rates[28] > 0.999 && rates[29] > 0.9, "{rates:?}");
+}
+
+/// After a pause longer than the cache lives, the alarm says so.
+#[tokio::test]
+async fn an_expired_cache_is_named() {
+    let place = Place::new();
+    let read = || calls([("Read", json!({"path": "/ws/a"}))]);
+    let script = Script::new().answer(read()).answer(text("done")).answer(text("late"));
+    let server = ModelServer::start(script).unwrap();
+    let ledger = Arc::new(place.ledger("s", Limits::default(), SetClock::at(1_000)));
+    let rig = rig(&server, ledger.clone());
+    rig.turn("first").await;
+    // The rig's clock moves a second with each look.
+    server.pass(Duration::from_secs(600));
+    for _ in 0..600 {
+        rig.clock.now();
+    }
+    rig.turn("second").await;
+    ledger.flush();
+    let rows = place.rows();
+    let broken: Vec<_> = rows.iter().filter_map(|row| row.charged.charge.broken.clone()).collect();
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert!(matches!(broken[0].change, Change::Pause { seconds: 600.. }), "{broken:?}");
+    assert_eq!(broken[0].read, 0);
 }
