@@ -21,6 +21,7 @@ const MAY: &[(&str, &[&str])] = &[
     ("ostler-store", &["ostler-core"]),
     ("ostler-config", &["ostler-core", "ostler-skills"]),
     ("ostler-hooks", &["ostler-core", "ostler-exec"]),
+    ("ostler-ledger", &["ostler-core"]),
     ("ostler-model-server", &["ostler-core"]),
     (
         "ostler",
@@ -36,6 +37,7 @@ const MAY: &[(&str, &[&str])] = &[
             "ostler-config",
             "ostler-hooks",
             "ostler-skills",
+            "ostler-ledger",
         ],
     ),
     ("ostler-cli", &["ostler", "ostler-model-server"]),

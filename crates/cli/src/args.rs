@@ -1,5 +1,6 @@
 //! The command line. Names follow Claude Code's, so that scripts carry over.
 
+pub mod cost;
 pub mod hooks;
 pub mod permissions;
 pub mod undo;
@@ -133,6 +134,8 @@ pub enum Command {
     Snapshots(undo::SnapshotsArgs),
     /// The skills that count here: list them, show one
     Skills(SkillsArgs),
+    /// What was spent, on what, and how the budgets stand
+    Cost(cost::CostArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
     /// Run a command as an agent's commands are run: `ostler sandbox run -- make test`

@@ -71,9 +71,13 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::RuleRoot(_)
             | Error::UnknownTool { .. },
         ) => Code::Usage,
-        Some(Error::Workspace { .. } | Error::NoPrice(_) | Error::Model(_) | Error::Exec(_)) => {
-            Code::Config
-        }
+        Some(
+            Error::Workspace { .. }
+            | Error::NoPrice(_)
+            | Error::NoLedger
+            | Error::Model(_)
+            | Error::Exec(_),
+        ) => Code::Config,
         Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => {
             Code::Failed
         }
@@ -81,8 +85,7 @@ fn code_of(error: &anyhow::Error) -> Code {
             Error::Find(_) | Error::NothingToFork | Error::NothingToUndo | Error::NothingToRedo,
         ) => Code::Failed,
         Some(Error::NoSuchTurn { .. }) => Code::Usage,
-        Some(Error::Snapshots(_)) => Code::Store,
-        Some(Error::Store(_)) => Code::Store,
+        Some(Error::Snapshots(_) | Error::Store(_) | Error::Ledger(_)) => Code::Store,
         Some(Error::Runtime(_)) => Code::Internal,
         None => Code::Failed,
     }

@@ -7,10 +7,11 @@ use crate::exit::Wrong;
 use crate::setup::Setup;
 use ostler::config::{self, FileApprovals};
 use ostler::{
-    Action, Approver, ConfineOptions, Credentials, HookSpec, Options, Secret, SessionChoice,
-    SessionId, SkillFolders,
+    Action, Approver, ConfineOptions, Credentials, HookSpec, Options, PriceBook, Secret,
+    SessionChoice, SessionId, SkillFolders,
 };
-use std::path::PathBuf;
+use std::io::ErrorKind::{NotADirectory, NotFound};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub fn options(
@@ -56,6 +57,8 @@ pub fn options(
     options.tools = (!args.tools.is_empty()).then(|| split_list(&args.tools));
     options.max_turns = args.max_turns;
     options.max_budget_usd = args.max_budget_usd;
+    options.budgets = budgets(&loaded.budget);
+    options.prices = prices(&places.ostler_home)?;
     if let Some(approver) = approver {
         options.approver = approver;
         let files = FileApprovals::new(places.clone()).stamped(ostler::now_text);
@@ -106,6 +109,27 @@ pub fn hooks(specs: &[HookSpec], environment: &Environment) -> Result<Vec<HookSp
         }
     }
     Ok(specs)
+}
+
+pub fn budgets(budget: &ostler::config::Budget) -> ostler::Budgets {
+    let ostler::config::Budget { day, project, agent } = *budget;
+    ostler::Budgets { day, project, agent }
+}
+
+/// The user's own price list, if there is one.
+fn prices(home: &Path) -> Result<PriceBook, Wrong> {
+    let file = home.join("prices.toml");
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
+            return Ok(PriceBook::default());
+        }
+        Err(error) => {
+            return Err(Wrong::Config(format!("{} cannot be read: {error}", file.display())));
+        }
+    };
+    PriceBook::parse(&text)
+        .map_err(|(line, what)| Wrong::Config(format!("{}:{line}: {what}", file.display())))
 }
 
 fn session(args: &RunArgs) -> Result<SessionChoice, Wrong> {

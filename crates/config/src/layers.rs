@@ -3,6 +3,7 @@
 //! From low to high: built-in rules, the user's files, the project's, its local ones, `--settings`, managed ones. Lists
 //! are merged and deny and ask rules always count; of single values the highest wins, and the stricter `default`.
 
+use crate::budget::Budget;
 use crate::built_in::built_in;
 use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
@@ -33,6 +34,7 @@ pub struct Loaded {
     pub hooks: Vec<HookSpec>,
     /// Hooks of files that are not trusted: not in force.
     pub ignored_hooks: Vec<HookSpec>,
+    pub budget: Budget,
     /// Things the user should know at every start, one line each.
     pub notices: Vec<String>,
     /// Mistakes in files that change nothing that matters, one line each.
@@ -225,12 +227,14 @@ impl Layers<'_> {
         }
         self.loaded.policy.add(tightening(settings.policy));
         self.loaded.sandbox.add(settings.sandbox.tightening());
+        self.loaded.budget.lower(&settings.budget);
         self.loaded.warnings.extend(settings.warnings);
     }
 
     /// Of a file that is not the project's.
     fn add_own(&mut self, settings: Settings, file: &Path) {
         set_all(&mut self.loaded.own_env, &settings.env);
+        self.loaded.budget.replace(&settings.budget);
         self.add(settings, file);
     }
 
@@ -242,6 +246,8 @@ impl Layers<'_> {
         loaded.notices.extend(starts::not_run(file, &settings.not_run));
         loaded.policy.add(settings.policy);
         loaded.sandbox.add(settings.sandbox);
+        // A project may save money, never spend more.
+        loaded.budget.lower(&settings.budget);
         loaded.mode = settings.mode.or(loaded.mode);
         loaded.model = settings.model.or(loaded.model.take());
         for dir in settings.dirs {

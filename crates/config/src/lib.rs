@@ -3,6 +3,7 @@
 //! `load` reads every layer and says what is in force. The caller passes all paths: no environment is read here.
 
 pub mod approvals;
+mod budget;
 mod built_in;
 mod error;
 mod files;
@@ -24,6 +25,7 @@ mod test_ground;
 pub mod trust;
 
 pub use approvals::{FileApprovals, Kept};
+pub use budget::Budget;
 pub use built_in::{DEFAULT_PERMISSIONS, default_policy};
 pub use error::ConfigError;
 pub use first::{choose_mode, is_first_run};

@@ -1,5 +1,6 @@
 //! `settings.json`, as Claude Code writes it. Lenient about what it does not use, strict about permissions.
 
+use crate::budget::{self, Budget};
 use crate::error::{is_plain, one_line};
 use crate::located::{Document, Located};
 use crate::sandbox::{self, Sandbox};
@@ -9,7 +10,7 @@ use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier};
 use std::path::{Path, PathBuf};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub policy: Policy,
     pub mode: Option<Mode>,
@@ -22,6 +23,7 @@ pub struct Settings {
     /// Who says that hooks are not to run.
     pub no_hooks: Option<Tier>,
     pub managed_hooks_only: bool,
+    pub budget: Budget,
     /// It would start programs: hooks, MCP servers, plugins, helpers.
     pub executable: bool,
     /// The same in words, one each: "has a hook on Stop: make lint".
@@ -89,6 +91,10 @@ impl Reading<'_> {
             "permissions" => return self.permissions(value),
             "env" => return self.env(value),
             "sandbox" => return self.sandbox(value),
+            "budget" => {
+                self.settings.budget = budget::parse(value)?;
+                return Ok(());
+            }
             "hooks" => self.hooks(value)?,
             "disableAllHooks" if value.is_set() => self.settings.no_hooks = Some(self.tier),
             "allowManagedHooksOnly" if self.tier == Tier::Managed => {

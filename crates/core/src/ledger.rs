@@ -1,5 +1,17 @@
 //! Money: what was used, what it cost, what may still be spent. Reserved before a request, settled after it.
 
+mod charge;
+mod forecast;
+mod grant;
+mod prefix;
+mod purse;
+
+pub use charge::{Charge, Charged, Purpose, Status};
+pub use forecast::{Forecast, forecast};
+pub use grant::{Ask, Grant, Sum, grant};
+pub use prefix::{Broken, Change, Sent, watch};
+pub use purse::{Hold, Purse};
+
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
@@ -27,6 +39,11 @@ impl Usage {
     /// Everything the provider read: the size of the window in use.
     pub fn prompt(&self) -> u64 {
         self.input + self.cache_write + self.cache_read
+    }
+
+    /// The share of the prompt that came from the cache; none without a prompt.
+    pub fn hit_rate(&self) -> Option<f64> {
+        (self.prompt() > 0).then(|| self.cache_read as f64 / self.prompt() as f64)
     }
 }
 
@@ -61,36 +78,19 @@ impl Price {
         sum / 1e6
     }
 
+    /// What the cache spared with this usage: what was read of it came cheaper, what was written dearer than plain
+    /// input. Below zero where it was written in vain.
+    pub fn saved(&self, usage: &Usage) -> f64 {
+        let short = usage.cache_write.saturating_sub(usage.cache_write_1h);
+        let sum = usage.cache_read as f64 * (self.input - self.cache_read)
+            - short as f64 * (self.cache_write - self.input)
+            - usage.cache_write_1h as f64 * (self.cache_write_1h - self.input);
+        sum / 1e6
+    }
+
     /// The most a prompt of so many tokens can cost: all of it written to the cache.
-    fn dearest_prompt(&self, tokens: u64) -> f64 {
+    pub(crate) fn dearest_prompt(&self, tokens: u64) -> f64 {
         tokens as f64 * self.input.max(self.cache_write) / 1e6
-    }
-}
-
-/// A sum that must not be exceeded.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Budget {
-    pub limit: Option<f64>,
-    pub spent: f64,
-}
-
-/// An output limit below this is not worth asking for.
-const SMALLEST_ANSWER: u32 = 256;
-
-impl Budget {
-    pub fn spend(&mut self, cost: f64) {
-        self.spent += cost;
-    }
-
-    /// The output limit that the money left allows for a prompt of `tokens`, or none if it allows no answer.
-    /// Asking for no more than this is the reservation: the request cannot cost more than is left.
-    pub fn reserve(&self, price: &Price, tokens: u64, wanted: u32) -> Option<u32> {
-        let Some(limit) = self.limit else { return Some(wanted) };
-        let left = limit - self.spent - price.dearest_prompt(tokens);
-        let affordable =
-            if price.output > 0.0 { left / price.output * 1e6 } else { f64::from(wanted) };
-        let granted = (affordable.max(0.0) as u64).min(u64::from(wanted)) as u32;
-        (left > 0.0 && granted >= SMALLEST_ANSWER.min(wanted)).then_some(granted)
     }
 }
 
@@ -114,21 +114,30 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_never_allows_more_than_is_left() {
-        for spent in [0.0, 0.5, 0.9, 0.99, 0.999, 1.0, 1.5] {
-            for prompt in [0, 1_000, 50_000, 200_000, 1_000_000] {
-                let budget = Budget { limit: Some(1.0), spent };
-                if let Some(output) = budget.reserve(&PRICE, prompt, 64_000) {
-                    let worst = Usage {
-                        cache_write: prompt,
-                        output: u64::from(output),
-                        ..Usage::default()
-                    };
-                    assert!(spent + PRICE.cost(&worst) <= 1.0 + 1e-9, "{spent} {prompt} {output}");
-                }
-            }
+    fn what_the_cache_saved_is_the_difference_to_plain_input() {
+        let table = [
+            (Usage { cache_read: 1_000_000, ..Usage::default() }, 2.7),
+            (Usage { cache_write: 1_000_000, ..Usage::default() }, -0.75),
+            (Usage { cache_write: 1_000_000, cache_write_1h: 1_000_000, ..Usage::default() }, -3.0),
+            (Usage { input: 5, output: 9, ..Usage::default() }, 0.0),
+        ];
+        for (usage, saved) in table {
+            assert!((PRICE.saved(&usage) - saved).abs() < 1e-9, "{usage:?}");
+            let plain = Usage { input: usage.prompt(), output: usage.output, ..Usage::default() };
+            let difference = PRICE.cost(&plain) - PRICE.cost(&usage);
+            assert!((PRICE.saved(&usage) - difference).abs() < 1e-9, "{usage:?}");
         }
-        assert_eq!(Budget::default().reserve(&PRICE, 1 << 40, 8_000), Some(8_000));
-        assert_eq!(Budget { limit: Some(0.0), spent: 0.0 }.reserve(&PRICE, 0, 8_000), None);
+    }
+
+    #[test]
+    fn hit_rates_by_hand() {
+        let rate = |input, cache_write, cache_read| {
+            Usage { input, cache_write, cache_read, output: 7, ..Usage::default() }.hit_rate()
+        };
+        assert_eq!(rate(0, 0, 0), None);
+        assert_eq!(rate(100, 0, 0), Some(0.0));
+        assert_eq!(rate(0, 0, 100), Some(1.0));
+        assert_eq!(rate(25, 25, 50), Some(0.5));
+        assert_eq!(rate(100, 100, 800), Some(0.8));
     }
 }

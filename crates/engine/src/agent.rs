@@ -3,13 +3,14 @@
 use crate::gate::Gate;
 use crate::hooks::HookDesk;
 use crate::journal::Journal;
+use crate::meter::Meter;
 use crate::toolbox::Toolbox;
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::Budget;
+use ostler_core::ledger::Purse;
 use ostler_core::model::Thinking;
 use ostler_core::ports::Model;
 use ostler_core::turn::Limits;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub struct Agent {
@@ -22,7 +23,8 @@ pub struct Agent {
     pub hooks: HookDesk,
     pub journal: Journal,
     /// Shared by everything that spends for this agent.
-    pub budget: Arc<Mutex<Budget>>,
+    pub budget: Purse,
+    pub meter: Meter,
     pub limits: Limits,
     pub settings: Settings,
 }

@@ -1,39 +1,142 @@
-//! Money is reserved before a request is sent: the output limit is what the rest of the budget allows.
+//! Money is reserved before a request is sent, in this process and in the sums it shares with others: the output limit
+//! is what the rest allows.
 
 use crate::agent::Agent;
+use ostler_core::ledger::{Ask, Grant, Hold};
 use ostler_core::model::{Request, Thinking};
-use ostler_core::turn::PrepareError;
-use std::sync::PoisonError;
+use ostler_core::ports::{Ledger, LedgerError, Reserved};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
 
-/// The output limit for this request, or why it may not be sent.
-pub(crate) fn grant(
-    agent: &Agent,
-    request: &Request,
-    escalated: bool,
-) -> Result<u32, PrepareError> {
+/// How long a request waits for others to give back what they hold, before it takes what is there.
+const PATIENCE: Duration = Duration::from_secs(60);
+const FIRST_WAIT: Duration = Duration::from_millis(20);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// What a request may cost, held until it is paid for. Dropped, it gives everything back.
+pub(crate) struct Reservation {
+    pub(crate) output: u32,
+    pub(crate) id: String,
+    hold: Option<Hold>,
+    /// Where it is held for other processes to see.
+    shared: Option<Arc<dyn Ledger>>,
+}
+
+impl Reservation {
+    /// Paid in this process. What is shared is settled by the ledger, when it records the request.
+    pub(crate) fn settle(mut self, cost: f64) {
+        if let Some(hold) = self.hold.take() {
+            hold.settle(cost);
+        }
+        self.shared = None;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(ledger) = &self.shared {
+            ledger.release(&self.id);
+        }
+    }
+}
+
+/// The output limit that the agent's settings ask for.
+pub(crate) fn wanted(agent: &Agent, request: &Request, escalated: bool) -> u32 {
     let settings = &agent.settings;
-    let info = agent.model.info(&request.model);
     let wanted = match settings.output_limit {
         Some(limit) => limit,
         None if escalated => settings.escalated_output,
         None => settings.default_output,
     };
-    let wanted = wanted.min(info.max_output).max(1);
-    let budget = *agent.budget.lock().unwrap_or_else(PoisonError::into_inner);
-    if budget.limit.is_none() {
-        return Ok(wanted);
+    wanted.min(agent.model.info(&request.model).max_output).max(1)
+}
+
+/// Reserves what the request may cost, or says why it may not be sent.
+pub(crate) async fn reserve(
+    agent: &Agent,
+    request: &Request,
+    wanted: u32,
+) -> Result<Reservation, String> {
+    let info = agent.model.info(&request.model);
+    let shared = agent.meter.ledger.is_limited();
+    let id = agent.meter.ids.uuid();
+    if !shared && !agent.budget.is_limited() {
+        let hold = Some(agent.budget.unreserved());
+        return Ok(Reservation { output: wanted, id, hold, shared: None });
     }
     // A budget in a currency nobody can compute is no budget: the request is not sent.
-    let price = info.price.ok_or(PrepareError::BudgetSpent)?;
+    let Some(price) = info.price else {
+        return Err(format!("No price is known for {}, and there is a budget.", request.model));
+    };
     // Thinking that comes on top of the answer is paid for like the answer.
-    let thinking = match settings.thinking {
+    let thinking = match request.thinking {
         Thinking::Budget(tokens) => tokens,
         Thinking::Auto => info.thinking_budget,
         Thinking::Adaptive | Thinking::Disabled => 0,
     };
-    let both =
-        budget.reserve(&price, agent.model.estimate(request), wanted.saturating_add(thinking));
-    both.and_then(|granted| granted.checked_sub(thinking))
-        .filter(|left| *left > 0)
-        .ok_or(PrepareError::BudgetSpent)
+    let prompt = agent.model.estimate(request);
+    let mut ask = Ask { price, prompt, wanted, thinking, patient: true };
+    let (until, mut wait) = (Instant::now() + PATIENCE, FIRST_WAIT);
+    loop {
+        match once(agent, &id, &ask, shared).await? {
+            Some(reservation) => return Ok(reservation),
+            None if Instant::now() + wait < until => sleep(wait).await,
+            None => ask.patient = false,
+        }
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// None: others hold what it needs.
+async fn once(
+    agent: &Agent,
+    id: &str,
+    ask: &Ask,
+    shared: bool,
+) -> Result<Option<Reservation>, String> {
+    let (grant, mut hold) = agent.budget.reserve(ask);
+    let output = match grant {
+        Grant::Yes { output, .. } => output,
+        Grant::Wait => return Ok(None),
+        Grant::No { sum } => return Err(short_of_own(agent, sum)),
+    };
+    if !shared {
+        let (hold, id) = (Some(hold), id.to_owned());
+        return Ok(Some(Reservation { output, id, hold, shared: None }));
+    }
+    let ledger = agent.meter.ledger.clone();
+    let ask = Ask { wanted: output, ..*ask };
+    // Made before it is asked for: whatever happens in between, it is given back.
+    let mut reservation =
+        Reservation { output, id: id.to_owned(), hold: None, shared: Some(ledger.clone()) };
+    let (id, by) = (id.to_owned(), agent.meter.agent.clone());
+    let asked = tokio::task::spawn_blocking(move || ledger.reserve(&id, &by, &ask)).await;
+    let asked = asked.unwrap_or_else(|_| Err(stopping()));
+    if !asked.as_ref().is_ok_and(Reserved::holds) {
+        // Giving back what is not held would take it from the next try of the same name.
+        reservation.shared = None;
+    }
+    match asked {
+        Ok(Reserved { grant: Grant::Yes { output, amount }, .. }) => {
+            hold.shrink(amount);
+            (reservation.output, reservation.hold) = (output, Some(hold));
+            Ok(Some(reservation))
+        }
+        Ok(Reserved { grant: Grant::Wait, .. }) => Ok(None),
+        Ok(Reserved { grant: Grant::No { .. }, short }) => {
+            let what = short.unwrap_or_else(|| "a shared budget".into());
+            Err(format!("Not enough is left of {what}."))
+        }
+        Err(error) => Err(format!("The budget cannot be checked: {error}.")),
+    }
+}
+
+fn short_of_own(agent: &Agent, sum: usize) -> String {
+    let limit = agent.budget.sums().get(sum).map_or(0.0, |sum| sum.limit);
+    format!("Not enough is left of the budget of this run, ${limit:.2}.")
+}
+
+fn stopping() -> LedgerError {
+    LedgerError { path: "file".into(), why: "the program is shutting down".into() }
 }

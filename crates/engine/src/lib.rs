@@ -8,13 +8,16 @@
 //! Deliberately absent: providers, tools, files, terminals, teams. They come in through ports.
 
 mod agent;
+mod aside;
 mod budget;
 mod call;
 mod gate;
 mod heard;
 mod hooks;
 mod journal;
+mod meter;
 mod own_call;
+mod payment;
 mod run;
 mod sample;
 mod scheduler;
@@ -26,9 +29,11 @@ mod toolbox;
 mod turn_stream;
 
 pub use agent::{Agent, ModelChoice, Settings};
+pub use aside::{Aside, AsideError, aside};
 pub use gate::Gate;
 pub use hooks::HookDesk;
 pub use journal::Journal;
+pub use meter::Meter;
 pub use own_call::own_call;
 pub use run::run;
 pub use toolbox::Toolbox;

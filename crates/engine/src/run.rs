@@ -11,7 +11,7 @@ use ostler_core::model::{Request, StopReason};
 use ostler_core::ports::{Recorder, StoreError};
 use ostler_core::session::Entry;
 use ostler_core::todo::Plan;
-use ostler_core::turn::{Advance, Fact, Outcome, State, Step, advance, next};
+use ostler_core::turn::{Advance, Fact, Outcome, PrepareError, State, Step, advance, next};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -32,8 +32,10 @@ pub(crate) struct Turn {
     pub(crate) interrupt: CancellationToken,
     pub(crate) out: Emitter,
     pub(crate) tally: crate::tally::Tally,
-    /// The output limit the budget allows for the next request.
-    pub(crate) granted: u32,
+    /// What the next request may cost, held for it.
+    pub(crate) reserved: Option<budget::Reservation>,
+    /// The prompt's first line.
+    pub(crate) task: Option<String>,
     /// Usage and stop reason of the answer that is being sealed.
     pub(crate) sealing: Option<(Usage, Option<StopReason>)>,
     /// The answer is in the log, so its results may follow.
@@ -54,7 +56,8 @@ impl Turn {
             interrupt,
             out,
             tally: crate::tally::Tally::default(),
-            granted: 0,
+            reserved: None,
+            task: None,
             sealing: None,
             recording: false,
             unrecorded: Vec::new(),
@@ -74,6 +77,7 @@ impl Turn {
             Err(Ok(over)) => return over,
             Err(Err(error)) => return self.store_failed(State::start(view), &error).await,
         };
+        self.task = first_line(&prompt.text());
         view.push(prompt.clone());
         let at = journal.clock().now();
         let written = match journal.write(Entry::Prompt { message: prompt, at }) {
@@ -124,7 +128,7 @@ impl Turn {
             _ => {}
         }
         match step {
-            Step::Prepare => self.prepare(state),
+            Step::Prepare => self.prepare(state).await,
             // Both come with the context pipeline; until then there is nothing to shrink.
             Step::Collapse => Outcome::Collapsed(None),
             Step::Compact => Outcome::Compacted(None),
@@ -132,15 +136,26 @@ impl Turn {
         }
     }
 
-    fn prepare(&mut self, state: &State) -> Outcome {
+    async fn prepare(&mut self, state: &State) -> Outcome {
         let recovery = &state.recovery;
         let request = self.request(state, recovery.fell_back);
-        match budget::grant(&self.agent, &request, recovery.escalated) {
-            Ok(granted) => {
-                self.granted = granted;
+        let wanted = budget::wanted(&self.agent, &request, recovery.escalated);
+        // The old one is given back first, or it would stand in its own way.
+        self.reserved = None;
+        let reserved = tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => return Outcome::Interrupted,
+            reserved = budget::reserve(&self.agent, &request, wanted) => reserved,
+        };
+        match reserved {
+            Ok(reservation) => {
+                self.reserved = Some(reservation);
                 Outcome::Prepared(Ok(request.view))
             }
-            Err(error) => Outcome::Prepared(Err(error)),
+            Err(why) => {
+                self.notice(Level::Warning, why).await;
+                Outcome::Prepared(Err(PrepareError::BudgetSpent))
+            }
         }
     }
 
@@ -153,7 +168,7 @@ impl Turn {
             system: agent.system.clone(),
             tools: agent.tools.specs(),
             view: state.view.clone(),
-            max_output: self.granted,
+            max_output: self.reserved.as_ref().map_or(0, |reserved| reserved.output),
             thinking: settings.thinking,
             retries: settings.retries,
             retries_before_fallback: waits_for_fallback.then_some(settings.retries_before_fallback),
@@ -208,4 +223,12 @@ impl Turn {
     pub(crate) async fn notice(&self, level: Level, text: String) {
         self.out.emit(Event::Notice { level, text }).await;
     }
+}
+
+/// Enough of a prompt to know it again.
+const TASK_CHARS: usize = 80;
+
+fn first_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(TASK_CHARS).collect())
 }

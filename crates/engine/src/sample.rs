@@ -1,17 +1,18 @@
 //! One answer: streams it, and hands each call to the scheduler the moment its block is complete.
 
+use crate::payment::{Paid, Payment};
 use crate::run::Turn;
 use futures_util::StreamExt;
 use ostler_core::answer::Answer;
 use ostler_core::event::{Event, Level};
+use ostler_core::ids::ModelId;
+use ostler_core::ledger::Purpose;
 use ostler_core::message::Block;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
-use ostler_core::session::Entry;
+use ostler_core::ports::StoreError;
 use ostler_core::texts;
-use ostler_core::turn::{Outcome, SampleEnd, State};
-use std::sync::PoisonError;
+use ostler_core::turn::{Continue, Outcome, SampleEnd, State};
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// The longest wait before a broken stream is asked again.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
@@ -23,16 +24,20 @@ impl Turn {
         fallback: bool,
         stream_retry: u8,
     ) -> Outcome {
-        let mut request = self.request(state, fallback);
-        request.max_output = self.granted;
+        let request = self.request(state, fallback);
         let model = request.model.clone();
-        if self.backed_off(stream_retry).await.is_err() {
+        let backed_off = self.backed_off(stream_retry).await;
+        let (Ok(()), Some(reserved)) = (backed_off, self.reserved.take()) else {
+            self.reserved = None;
             return Outcome::Sampled { message: None, cut: false, end: SampleEnd::Cancelled };
-        }
+        };
         let started =
             Event::IterationStarted { n: state.iteration, model: model.clone(), why: state.last };
         self.out.emit(started).await;
-        let (mut answer, since) = (Answer::default(), Instant::now());
+        let purpose = self.purpose(state, fallback);
+        let task = self.task.clone();
+        let mut payment = Payment::new(self.agent.clone(), &request, reserved, purpose, task);
+        let mut answer = Answer::default();
         let mut stream = self.agent.model.stream(request);
         let mut store_failed = false;
         let end = loop {
@@ -42,6 +47,11 @@ impl Turn {
                 // Before the calls: an answer ends, but a call may always have something more to say.
                 event = stream.next() => {
                     let event = event.unwrap_or_else(|| Err(ended_early()));
+                    if let Err(error) = count(&event, &mut payment) {
+                        self.tally.store_failed(error.to_string());
+                        store_failed = true;
+                        break SampleEnd::Cancelled;
+                    }
                     if let Some(end) = self.absorb(event, &mut answer, state, &model).await {
                         break end;
                     }
@@ -56,8 +66,9 @@ impl Turn {
         };
         // The connection is given back before anything waits for the calls.
         drop(stream);
-        self.tally.api_time(since.elapsed());
-        if self.spend(&answer, &model).is_err() || store_failed {
+        self.tally.api_time(payment.elapsed());
+        let ended = answer.stop.is_some();
+        if self.spend(payment, &model, ended).await.is_err() || store_failed {
             return Outcome::StoreFailed;
         }
         self.sealing = (!answer.message_id.is_empty()).then(|| (answer.usage, answer.stop.clone()));
@@ -70,7 +81,7 @@ impl Turn {
         event: Result<ModelEvent, ModelError>,
         answer: &mut Answer,
         state: &State,
-        model: &ostler_core::ids::ModelId,
+        model: &ModelId,
     ) -> Option<SampleEnd> {
         match event {
             Ok(ModelEvent::Retrying(retry)) => self.out.emit(Event::Retrying(retry)).await,
@@ -151,16 +162,40 @@ impl Turn {
     }
 
     /// Whatever becomes of the answer, its tokens are paid for.
-    fn spend(&mut self, answer: &Answer, model: &ostler_core::ids::ModelId) -> Result<(), ()> {
-        if answer.message_id.is_empty() {
-            return Ok(());
+    async fn spend(&mut self, payment: Payment, model: &ModelId, ended: bool) -> Result<(), ()> {
+        match payment.settle(ended) {
+            Ok(None) => Ok(()),
+            Ok(Some(Paid { usage, cost, broken })) => {
+                self.tally.spent(model, usage, cost);
+                if let Some(broken) = broken {
+                    let meant = broken.change.is_meant();
+                    let level = if meant { Level::Info } else { Level::Warning };
+                    self.notice(level, broken.to_string()).await;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.tally.store_failed(error.to_string());
+                Err(())
+            }
         }
-        let cost = self.agent.model.info(model).price.map(|price| price.cost(&answer.usage));
-        self.tally.spent(model, answer.usage, cost);
-        self.agent.budget.lock().unwrap_or_else(PoisonError::into_inner).spend(cost.unwrap_or(0.0));
-        let entry = Entry::Spent { model: model.clone(), usage: answer.usage, cost };
-        let written = self.agent.journal.write(entry);
-        written.map_err(|error| self.tally.store_failed(error.to_string()))
+    }
+
+    /// What this request is to the conversation.
+    fn purpose(&self, state: &State, fallback: bool) -> Purpose {
+        match state.last {
+            _ if fallback => Purpose::Fallback,
+            Some(
+                Continue::StreamRetry { .. }
+                | Continue::EmptyRetry { .. }
+                | Continue::MaxOutputTokensEscalate
+                | Continue::ImageDropRetry
+                | Continue::ThinkingDropRetry
+                | Continue::CollapseDrainRetry { .. }
+                | Continue::ReactiveCompactRetry,
+            ) => Purpose::Retry,
+            _ => self.agent.meter.purpose,
+        }
     }
 
     /// Waits before a broken stream is asked again; an interrupt ends the wait.
@@ -176,6 +211,17 @@ impl Turn {
             () = tokio::time::sleep(wait) => Ok(()),
         }
     }
+}
+
+/// What the model's events say about tokens and tries.
+fn count(event: &Result<ModelEvent, ModelError>, payment: &mut Payment) -> Result<(), StoreError> {
+    match event {
+        Ok(ModelEvent::Retrying(retry)) => payment.tried(retry.wait)?,
+        Ok(ModelEvent::Started { usage, .. }) => payment.began(*usage),
+        Ok(ModelEvent::Ended { usage, .. }) => payment.counted(*usage),
+        _ => {}
+    }
+    Ok(())
 }
 
 fn ended_early() -> ModelError {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use crate::billing::Prices;
 use crate::matching::Match;
 use crate::record::Recorded;
 use crate::script::{
@@ -309,6 +310,12 @@ impl Script {
 
     pub fn on_end(mut self, on_end: OnEnd) -> Self {
         self.on_end = on_end;
+        self
+    }
+
+    /// What a token of the models whose names begin so costs.
+    pub fn price(mut self, model: impl Into<String>, prices: Prices) -> Self {
+        self.prices.push((model.into(), prices));
         self
     }
 

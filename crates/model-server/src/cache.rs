@@ -15,6 +15,7 @@ use crate::script::UsageRule;
 
 const LOOK_BACK: usize = 20;
 const MOST_ENTRIES: usize = 100_000;
+const MOST_IDEAL: usize = 1_000_000;
 /// What one picture weighs, whatever its bytes.
 const PICTURE_BYTES: u64 = 6400;
 
@@ -22,6 +23,8 @@ const PICTURE_BYTES: u64 = 6400;
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     blocks: Vec<Prefix>,
+    /// Tokens below which this model's provider caches nothing.
+    minimum: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,11 +87,37 @@ impl Row {
         {
             last.marker = last.marker.or(Some(ttl(control)));
         }
-        Self { blocks: row.blocks }
+        Self { blocks: row.blocks, minimum: minimum(text(request, "model")) }
+    }
+
+    fn is_long_enough(&self, prefix: &Prefix, rule: &UsageRule) -> bool {
+        tokens(prefix.bytes, rule) >= rule.cache_minimum.unwrap_or(self.minimum)
     }
 
     pub fn tokens(&self, rule: &UsageRule) -> u64 {
         tokens(self.blocks.last().map(|last| last.bytes).unwrap_or_default(), rule)
+    }
+}
+
+/// The smallest prefix that is cached, by the family of the model.
+fn minimum(model: &str) -> u64 {
+    const LARGE: [&str; 9] = [
+        "opus-4-5",
+        "opus-4-6",
+        "opus-4-7",
+        "opus-4-8",
+        "opus-5",
+        "fable",
+        "haiku-4-5",
+        "haiku-4-6",
+        "haiku-5",
+    ];
+    const MIDDLE: [&str; 4] = ["3-haiku", "3-5-haiku", "sonnet-4-6", "sonnet-5"];
+    let is = |names: &[&str]| names.iter().any(|name| model.contains(name));
+    match model {
+        _ if is(&LARGE) => 4096,
+        _ if is(&MIDDLE) => 2048,
+        _ => 1024,
     }
 }
 
@@ -194,6 +223,8 @@ impl Weigher {
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     entries: HashMap<u64, Entry>,
+    /// What a client would find that had marked every block of every request, and how long.
+    ideal: HashMap<u64, Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -210,9 +241,8 @@ impl Cache {
             return Usage { input: total, ..Usage::default() };
         }
         self.entries.retain(|_, entry| entry.until > now);
-        let cacheable = |prefix: &Prefix| {
-            prefix.marker.is_some() && tokens(prefix.bytes, rule) >= rule.cache_minimum
-        };
+        let cacheable =
+            |prefix: &Prefix| prefix.marker.is_some() && row.is_long_enough(prefix, rule);
         let markers: Vec<usize> =
             (0..row.blocks.len()).filter(|at| row.blocks.get(*at).is_some_and(cacheable)).collect();
         let hit = markers.iter().filter_map(|marker| self.look_back(row, *marker)).max();
@@ -227,13 +257,38 @@ impl Cache {
                 Ttl::OneHour => usage.cache_write_1h += here - reached,
             }
             reached = here;
-            self.entries.insert(prefix.hash, Entry { ttl, until: now + ttl.time() });
+            // What is there keeps the lifetime it was paid for: a mark that writes nothing changes none.
+            let entry = self.entries.entry(prefix.hash).or_insert(Entry { ttl, until: now });
+            entry.until = now + entry.ttl.time();
         }
         if self.entries.len() > MOST_ENTRIES {
             self.entries.clear();
         }
         usage.input = total.saturating_sub(reached);
         usage
+    }
+
+    /// The tokens an ideal client would read: the longest prefix that this request shares with any before it, however
+    /// many marks that takes and however far they are apart. Minimum sizes and lifetimes hold for it, too.
+    pub fn ideal(&mut self, row: &Row, rule: &UsageRule, now: Instant) -> u64 {
+        if !rule.cache {
+            return 0;
+        }
+        self.ideal.retain(|_, until| *until > now);
+        let long_enough = |prefix: &&Prefix| row.is_long_enough(prefix, rule);
+        let known = |prefix: &&Prefix| self.ideal.contains_key(&prefix.hash);
+        let read = row.blocks.iter().rev().filter(long_enough).find(known);
+        let read = read.map_or(0, |prefix| tokens(prefix.bytes, rule));
+        let long = row.blocks.iter().any(|prefix| prefix.marker == Some(Ttl::OneHour));
+        let life = if long { Ttl::OneHour } else { Ttl::FiveMinutes }.time();
+        if self.ideal.len() > MOST_IDEAL {
+            self.ideal.clear();
+        }
+        for prefix in row.blocks.iter().filter(long_enough) {
+            let until = self.ideal.entry(prefix.hash).or_insert(now);
+            *until = (*until).max(now + life);
+        }
+        read
     }
 
     fn look_back(&self, row: &Row, marker: usize) -> Option<usize> {
@@ -254,51 +309,5 @@ impl Cache {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn row(ttl: &str) -> Row {
-        let control = json!({"type": "ephemeral", "ttl": ttl});
-        let block = json!({"type": "text", "text": "x".repeat(8000), "cache_control": control});
-        Row::of(&json!({"model": "m", "messages": [{"role": "user", "content": [block]}]}))
-    }
-
-    #[test]
-    fn entries_live_from_their_last_use() {
-        let rule = UsageRule::default();
-        let second = Duration::from_secs(1);
-        for (ttl, life) in [("5m", 300), ("1h", 3600)] {
-            let (mut cache, start) = (Cache::default(), Instant::now());
-            let mut read = |at: u32| cache.charge(&row(ttl), &rule, start + second * at).cache_read;
-            assert_eq!(read(0), 0, "{ttl}");
-            assert_eq!(read(life - 1), 2003, "{ttl}: still alive");
-            assert_eq!(read(2 * life - 2), 2003, "{ttl}: the use before kept it alive");
-            assert_eq!(read(3 * life), 0, "{ttl}: nobody used it for too long");
-        }
-    }
-
-    #[test]
-    fn data_named_like_a_marker_is_data() {
-        let of = |control: Value| {
-            let input = json!({"cache_control": control});
-            let call = json!({"type": "tool_use", "id": "a", "name": "b", "input": input});
-            Row::of(&json!({"messages": [{"role": "assistant", "content": [call]}]}))
-        };
-        let (one, two) = (of(json!({"type": "ephemeral"})), of(json!({"type": "other"})));
-        let (one, two) = (one.blocks.last().unwrap(), two.blocks.last().unwrap());
-        assert!(one.marker.is_none());
-        assert_ne!(one.hash, two.hash, "a change of data changes the prefix");
-    }
-
-    #[test]
-    fn neighbours_do_not_run_into_each_other() {
-        let of = |one: &str, two: &str| {
-            Row::of(&json!({"messages": [{"role": "user", "content": [
-                {"type": "text", "text": one}, {"type": "text", "text": two}]}]}))
-        };
-        let last = |row: Row| row.blocks.last().unwrap().hash;
-        assert_ne!(last(of("ab", "c")), last(of("a", "bc")));
-    }
-}
+#[path = "cache_tests.rs"]
+mod tests;

@@ -32,6 +32,7 @@
 //! Deliberately absent: TLS, HTTP/2, compression, addresses other than loopback, server-side tools
 //! (web search and the like), JSON-schema answers, and any output to the terminal.
 
+mod billing;
 mod builders;
 mod cache;
 mod connection;
@@ -47,6 +48,7 @@ mod server;
 mod state;
 mod validate;
 
+pub use billing::{Bill, BillRow, Billed, Prices};
 pub use builders::{At, after, calls, raw, redirect, sse, status, text, think};
 pub use error::{ScriptError, ServerError};
 pub use gates::Gate;

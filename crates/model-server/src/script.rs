@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::billing::Prices;
 use crate::matching::Match;
 use crate::record::Recorded;
 
@@ -20,6 +21,8 @@ pub struct Script {
     /// The model name put into answers; `None` repeats the request's.
     pub model: Option<String>,
     pub usage: UsageRule,
+    /// What a token costs, by the beginning of the model's name; empty takes usual prices for every model.
+    pub prices: Vec<(String, Prices)>,
     pub rules: Rules,
     pub limits: Limits,
     pub steps: Vec<Step>,
@@ -35,13 +38,13 @@ pub struct UsageRule {
     pub output_per_byte: f64,
     /// Simulate the prompt cache; off means every token is plain input.
     pub cache: bool,
-    /// Prefixes with fewer tokens are not cached, as with the real API.
-    pub cache_minimum: u64,
+    /// Prefixes with fewer tokens are not cached; `None` takes the model family's own minimum.
+    pub cache_minimum: Option<u64>,
 }
 
 impl Default for UsageRule {
     fn default() -> Self {
-        Self { input_per_byte: 0.25, output_per_byte: 0.25, cache: true, cache_minimum: 1024 }
+        Self { input_per_byte: 0.25, output_per_byte: 0.25, cache: true, cache_minimum: None }
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::billing::Bill;
 use crate::connection;
 use crate::error::ServerError;
 use crate::gates::{Gate, within};
@@ -123,6 +124,16 @@ impl ModelServer {
     /// How many thinking blocks came while thinking was disabled.
     pub fn idle_thinking(&self) -> u64 {
         self.shared.lock().idle_thinking
+    }
+
+    /// What the answers so far cost, as the provider would bill them.
+    pub fn bill(&self) -> Bill {
+        self.shared.lock().bill.clone()
+    }
+
+    /// Lets time pass for the prompt cache: entries grow old.
+    pub fn pass(&self, time: Duration) {
+        self.shared.lock().ahead += time;
     }
 
     /// The gate of that name; replies that name it wait there.

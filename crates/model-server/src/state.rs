@@ -2,16 +2,19 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::billing::{Bill, Told};
 use crate::cache::{Cache, Row};
 use crate::gates::{Gates, Signal};
 use crate::http::Incoming;
 use crate::record::{Outcome, Recorded, Route, Verdict, route};
-use crate::reply::{self, Ids, Response};
-use crate::script::{Body, Compute, OnEnd, Point, Reply, Script, Source, Step, Times, check};
+use crate::reply::{self, Ids, Resolved, Response};
+use crate::script::{
+    Answer, Body, Compute, OnEnd, Point, Reply, Script, Source, Step, Times, check,
+};
 use crate::sent::Sent;
 use crate::validate::{self, Learned, Refusal, invalid};
 
@@ -31,6 +34,9 @@ pub(crate) struct State {
     used: Vec<u32>,
     ids: Ids,
     cache: Cache,
+    /// How far the cache's clock is ahead of the real one.
+    pub ahead: Duration,
+    pub bill: Bill,
     sent: Sent,
     pub records: VecDeque<Kept>,
     kept_bytes: usize,
@@ -186,31 +192,43 @@ impl Shared {
     pub fn render(&self, reply: &Reply, asked: &Asked, number: usize) -> Response {
         let id = request_id(number);
         let sendable = check::reply_of(reply).and_then(|()| {
-            let resolved = match &reply.body {
-                Body::Answer(answer) => {
-                    let mut state = self.lock();
-                    let unheard = reply.cut.as_ref().is_some_and(|cut| cut.after == Point::Request);
-                    let usage = match unheard {
-                        true => Default::default(),
-                        false => state.cache.charge(&asked.row, &self.script.usage, Instant::now()),
-                    };
-                    let model = self.script.model.as_deref().unwrap_or(&asked.model);
-                    let rate = self.script.usage.output_per_byte;
-                    let taken = &asked.tool_ids;
-                    let resolved =
-                        reply::resolve(answer, &mut state.ids, taken, model, usage, rate);
-                    state.sent.remember(&resolved, &asked.model);
-                    Some(resolved)
-                }
-                _ => None,
+            let Body::Answer(answer) = &reply.body else {
+                return reply::respond(reply, None, asked.stream, &id);
             };
-            reply::respond(reply, resolved.as_ref(), asked.stream, &id)
+            let unheard = reply.cut.as_ref().is_some_and(|cut| cut.after == Point::Request);
+            let (resolved, ideal) = self.resolve(answer, asked, unheard);
+            let response = reply::respond(reply, Some(&resolved), asked.stream, &id)?;
+            if !unheard && let Some(told) = Told::by(&response, &resolved, asked.stream) {
+                let mut state = self.lock();
+                let at = state.clock();
+                state.bill.add(number, &asked.model, at, told, ideal, &self.script.prices);
+            }
+            Ok(response)
         });
         sendable.unwrap_or_else(|what| {
             let message = format!("the computed reply cannot be sent: {what}");
             self.lock().reject(message.clone());
             Response::error(400, "invalid_request_error", &message, &id)
         })
+    }
+
+    /// The answer with its usage, and what an ideal client would have read from the cache.
+    fn resolve(&self, answer: &Answer, asked: &Asked, unheard: bool) -> (Resolved, u64) {
+        let Script { usage: rule, model, .. } = &self.script;
+        let mut state = self.lock();
+        let now = state.clock();
+        let (usage, ideal) = match unheard {
+            true => Default::default(),
+            false => {
+                let ideal = state.cache.ideal(&asked.row, rule, now);
+                (state.cache.charge(&asked.row, rule, now), ideal)
+            }
+        };
+        let model = model.as_deref().unwrap_or(&asked.model);
+        let (rate, taken) = (rule.output_per_byte, &asked.tool_ids);
+        let resolved = reply::resolve(answer, &mut state.ids, taken, model, usage, rate);
+        state.sent.remember(&resolved, &asked.model);
+        (resolved, ideal)
     }
 
     pub fn finish(&self, number: usize, outcome: Outcome) {
@@ -222,6 +240,11 @@ impl Shared {
 }
 
 impl State {
+    /// The time as the cache sees it.
+    fn clock(&self) -> Instant {
+        Instant::now() + self.ahead
+    }
+
     pub fn reject(&mut self, message: String) {
         // The first refusals tell the cause; the later ones only repeat it.
         if self.rejected.len() < MOST_REJECTIONS {

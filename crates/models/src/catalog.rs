@@ -69,9 +69,11 @@ pub(crate) struct Family {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rates {
+pub(crate) struct Rates {
     input: f64,
     output: f64,
+    cache_write: Option<f64>,
+    cache_write_1h: Option<f64>,
     cache_read: Option<f64>,
 }
 
@@ -98,7 +100,7 @@ pub(crate) fn family(model: &ModelId) -> &'static Family {
 
 /// `claude-opus-5` is followed by a date in `claude-opus-5-20260724`, but by another version in `claude-opus-5-7`,
 /// of which nothing is known.
-fn is_same_version(rest: &str) -> bool {
+pub(crate) fn is_same_version(rest: &str) -> bool {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     match rest.strip_prefix(['-', '.']) {
         Some(next) => !(1..=2).contains(&digits(next)),
@@ -114,12 +116,12 @@ impl Family {
     }
 }
 
-fn price(rates: Rates) -> Price {
+pub(crate) fn price(rates: Rates) -> Price {
     Price {
         input: rates.input,
         output: rates.output,
-        cache_write: rates.input * 1.25,
-        cache_write_1h: rates.input * 2.0,
+        cache_write: rates.cache_write.unwrap_or(rates.input * 1.25),
+        cache_write_1h: rates.cache_write_1h.unwrap_or(rates.input * 2.0),
         cache_read: rates.cache_read.unwrap_or(rates.input * 0.1),
     }
 }

@@ -3,6 +3,7 @@
 use crate::attempt::Run;
 use crate::catalog;
 use crate::deadline::Deadlines;
+use crate::prices::PriceBook;
 use crate::protocol::anthropic_messages::body::{self, Prefix};
 use crate::protocol::anthropic_messages::cache::CacheSetting;
 use crate::protocol::anthropic_messages::options::{Effort, Feature};
@@ -35,6 +36,7 @@ impl HttpModel {
             cache: settings.cache,
             effort: settings.effort,
             jitter: settings.jitter,
+            prices: settings.prices,
             tools: Kept::default(),
             system: Kept::default(),
             refused: Mutex::default(),
@@ -50,7 +52,8 @@ impl Model for HttpModel {
     }
 
     fn info(&self, model: &ModelId) -> ModelInfo {
-        catalog::family(model).info()
+        let info = catalog::family(model).info();
+        ModelInfo { price: self.shared.prices.price(model).or(info.price), ..info }
     }
 
     fn estimate(&self, request: &Request) -> u64 {
@@ -72,6 +75,7 @@ pub(crate) struct Shared {
     pub cache: CacheSetting,
     pub effort: Option<Effort>,
     pub jitter: Jitter,
+    prices: PriceBook,
     tools: Kept<ToolSpec>,
     system: Kept<String>,
     /// What a model's provider did not know; it is not sent again.

@@ -1,6 +1,7 @@
 //! All that is told to a model from outside, and what can be wrong with it. Nothing is read from the environment.
 
 use crate::deadline::Deadlines;
+use crate::prices::PriceBook;
 use crate::protocol::anthropic_messages::cache::CacheSetting;
 use crate::protocol::anthropic_messages::options::Effort;
 use crate::provider::{Credentials, Provider};
@@ -25,6 +26,8 @@ pub struct Settings {
     /// Sent to the models that know it.
     pub effort: Option<Effort>,
     pub jitter: Jitter,
+    /// Prices that count before the built-in ones.
+    pub prices: PriceBook,
     pub user_agent: String,
 }
 
@@ -48,6 +51,7 @@ impl Settings {
             cache: CacheSetting::default(),
             effort: None,
             jitter: Arc::new(|| 0.0),
+            prices: PriceBook::default(),
             user_agent: concat!("ostler/", env!("CARGO_PKG_VERSION")).into(),
         }
     }

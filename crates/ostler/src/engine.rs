@@ -6,11 +6,12 @@ use crate::init::Init;
 use crate::options::Options;
 use crate::session;
 use crate::skills::{self, AgentHost, with_skills};
+use crate::spending;
 use crate::surroundings::with_surroundings;
 use crate::system::{SystemClock, jitter, today};
 use crate::undo;
 use ostler_core::ids::{ModelId, SessionId};
-use ostler_core::ledger::Budget;
+use ostler_core::ledger::Purse;
 use ostler_core::message::Message;
 use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
 use ostler_core::ports::{Model, Recorder};
@@ -95,6 +96,7 @@ impl Engine {
         .with_plan(session.plan.clone());
         let limits = limits(&options, &choice);
         let agent = Agent {
+            meter: spending::meter(&options, &workspace.cwd, journal.log().id()),
             model,
             choice,
             system: system(&options),
@@ -102,7 +104,7 @@ impl Engine {
             gate: gate(&options, &policy, &workspace),
             hooks: HookDesk::new(hooks::port(registry.as_ref()), source),
             journal,
-            budget: Arc::new(Mutex::new(budget)),
+            budget,
             limits,
             settings: options.settings,
         };
@@ -281,19 +283,24 @@ fn http_model(options: &Options) -> Result<HttpModel, Error> {
     if let Some(wait) = options.retry_wait {
         settings.retry.base = wait;
     }
+    settings.prices = options.prices.clone();
     settings.jitter = Arc::new(jitter);
     HttpModel::new(settings).map_err(|error| wrong(&error))
 }
 
 /// A budget that nobody can compute must not look like one.
-fn budget(options: &Options, choice: &ModelChoice, model: &dyn Model) -> Result<Budget, Error> {
+fn budget(options: &Options, choice: &ModelChoice, model: &dyn Model) -> Result<Purse, Error> {
+    let shared = options.budgets.any();
+    if shared && options.home.is_none() {
+        return Err(Error::NoLedger);
+    }
     let limit = options.max_budget_usd;
     for id in [Some(&choice.primary), choice.fallback.as_ref()].into_iter().flatten() {
-        if limit.is_some() && model.info(id).price.is_none() {
+        if (shared || limit.is_some()) && model.info(id).price.is_none() {
             return Err(Error::NoPrice(id.to_string()));
         }
     }
-    Ok(Budget { limit, spent: 0.0 })
+    Ok(Purse::new(limit))
 }
 
 fn system(options: &Options) -> Arc<[String]> {

@@ -36,9 +36,13 @@ pub enum Error {
     #[error("there is no tool named \"{name}\"; the tools are {known}")]
     UnknownTool { name: String, known: String },
     #[error(
-        "a budget needs a price, and none is known for the model \"{0}\". Leave the budget out, or choose another model"
+        "a budget needs a price, and none is known for the model \"{0}\". Give it one in prices.toml, leave the budget out, or choose another model"
     )]
     NoPrice(String),
+    #[error("budgets of the day, the project or an agent need a home folder to be kept in")]
+    NoLedger,
+    #[error(transparent)]
+    Ledger(#[from] ostler_ledger::Error),
     #[error("{0}")]
     Model(String),
     #[error("{0}")]

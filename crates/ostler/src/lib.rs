@@ -53,6 +53,7 @@ mod rule_sets;
 mod sandbox;
 mod session;
 mod skills;
+mod spending;
 mod surroundings;
 mod system;
 mod undo;
@@ -72,7 +73,7 @@ pub use ostler_core::hook::{
     Action, EventName, HookEvent, HookSpec, Outcome, Secret, Stand, merge as merge_outcomes,
 };
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
-pub use ostler_core::ledger::{Price, Usage};
+pub use ostler_core::ledger::{Forecast, Price, Status as ChargeStatus, Sum, Usage};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
@@ -91,7 +92,9 @@ pub use ostler_hooks::{
     Delivered, EventLog, Observer, Prepare, Queue, Sender, ToolStats, Tried, deliver_all,
     event_logs, replay, signature,
 };
-pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
+pub use ostler_ledger::{By as CostBy, Limits as Budgets, Line as CostLine, Report as CostReport};
+pub use ostler_ledger::{Row as CostRow, Standing};
+pub use ostler_models::{CaFile, Credentials, Deadlines, PriceBook, ProxySettings};
 pub use ostler_skills::{Catalog, Origin, Problem, Skill, one_line};
 pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
 pub use ostler_store::Fault;
@@ -100,6 +103,7 @@ pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Tested, run_sandboxed, test_sandbox};
 pub use session::list_sessions;
 pub use skills::{Prepared, skill_catalog};
+pub use spending::{CostQuery, Costs, costs, rebuild_ledger};
 pub use system::{is_uuid, new_uuid, now_ms, now_text};
 pub use undo::{
     ChangingCall, Rewinding, SnapshotChange, SnapshotLine, UndoChoice, Undone, diff_snapshots,

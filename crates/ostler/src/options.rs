@@ -5,7 +5,10 @@ use ostler_core::ids::SessionId;
 use ostler_core::permission::{Mode, Policy, Rule};
 use ostler_core::ports::{Approvals, Approver, BoxFuture, Hook, Question, Reply};
 use ostler_engine::Settings;
-use ostler_models::{CaFile, CredentialKind, Credentials, Deadlines, ProxySettings, Secret};
+use ostler_ledger::Limits as Budgets;
+use ostler_models::{
+    CaFile, CredentialKind, Credentials, Deadlines, PriceBook, ProxySettings, Secret,
+};
 use ostler_tools::confine::ConfineOptions;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -49,6 +52,13 @@ pub struct Options {
     pub skills: SkillFolders,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
+    /// Sums that all sessions of this home share.
+    pub budgets: Budgets,
+    /// Prices that count before the built-in ones.
+    pub prices: PriceBook,
+    /// What the ledger calls the agent and its task; else "main" and the prompt's first line.
+    pub agent: Option<String>,
+    pub task: Option<String>,
     pub approver: Arc<dyn Approver>,
     /// Where rules go that the user accepts for the project.
     pub approvals: Arc<dyn Approvals>,
@@ -116,6 +126,10 @@ impl Options {
             skills: SkillFolders::default(),
             max_turns: None,
             max_budget_usd: None,
+            budgets: Budgets::default(),
+            prices: PriceBook::default(),
+            agent: None,
+            task: None,
             approver: Arc::new(Unattended),
             approvals: Arc::new(ForSession),
             environment: Vec::new(),

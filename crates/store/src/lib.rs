@@ -31,6 +31,7 @@ mod lock;
 mod log;
 mod memory;
 mod opened;
+mod reading;
 mod repair;
 mod scan;
 mod sessions;

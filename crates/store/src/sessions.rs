@@ -232,7 +232,7 @@ fn write_part(part: &Path, entries: &[Entry]) -> io::Result<(File, u64)> {
 }
 
 /// Reads what is there now; a process that writes at the same time does not keep us reading.
-fn read_log(file: &File, id: &SessionId, path: &Path) -> Result<Scan, StoreError> {
+pub(crate) fn read_log(file: &File, id: &SessionId, path: &Path) -> Result<Scan, StoreError> {
     let failed = |error: io::Error| io_error("read", path, error);
     let length = file.metadata().map_err(failed)?.len();
     scan(file.take(length), MAX_LINE).map_err(|unreadable| match unreadable {
@@ -251,7 +251,7 @@ fn take_lock(id: &SessionId, log: &Path) -> Result<Lock, StoreError> {
     })
 }
 
-fn refusal(refused: Refused, id: &SessionId, path: &Path) -> StoreError {
+pub(crate) fn refusal(refused: Refused, id: &SessionId, path: &Path) -> StoreError {
     match refused {
         Refused::Missing => StoreError::NotFound(id.clone()),
         Refused::NotAFile(what) => {

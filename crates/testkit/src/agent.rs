@@ -9,14 +9,14 @@ use crate::script::Script;
 use crate::timeline::{Moment, Timeline};
 use crate::tools::FakeTool;
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::{Budget, Price};
+use ostler_core::ledger::{Price, Purse};
 use ostler_core::permission::{Mode, Policy, Rule, Workspace};
-use ostler_core::ports::{Hooks, NoHooks};
+use ostler_core::ports::{Hooks, Model, NoHooks};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, HookDesk, Journal, ModelChoice, Settings, Toolbox};
-use std::sync::{Arc, Mutex};
+use ostler_engine::{Agent, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, Toolbox};
+use std::sync::Arc;
 
 /// The only root of a test's workspace. It does not exist.
 pub const ROOT: &str = "/ws";
@@ -42,6 +42,8 @@ pub struct TestAgent {
     blobs: MemoryBlobs,
     resumed: Vec<Entry>,
     hooks: Arc<dyn Hooks>,
+    meter: Meter,
+    over: Option<(Arc<dyn Model>, ModelId)>,
 }
 
 impl Default for TestAgent {
@@ -69,6 +71,8 @@ impl TestAgent {
             blobs: MemoryBlobs::default(),
             resumed: Vec::new(),
             hooks: Arc::new(NoHooks),
+            meter: Meter::default(),
+            over: None,
         }
     }
 
@@ -156,6 +160,18 @@ impl TestAgent {
         self
     }
 
+    /// Asks another model than the scripted one, by that name.
+    pub fn over(mut self, model: Arc<dyn Model>, name: &str) -> Self {
+        self.over = Some((model, name.into()));
+        self
+    }
+
+    /// Who writes the spending down.
+    pub fn meter(mut self, meter: Meter) -> Self {
+        self.meter = meter;
+        self
+    }
+
     pub fn build(self) -> Rig {
         let timeline = Arc::new(Timeline::default());
         for entry in &self.resumed {
@@ -180,9 +196,12 @@ impl TestAgent {
             ..Policy::default()
         };
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
+        let clock = Arc::new(SteppingClock::default());
+        let scripted = || (model.clone() as Arc<dyn Model>, "model".into());
+        let (asked, primary) = self.over.unwrap_or_else(scripted);
         let agent = Agent {
-            model: model.clone(),
-            choice: ModelChoice { primary: "model".into(), fallback: self.fallback },
+            model: asked,
+            choice: ModelChoice { primary, fallback: self.fallback },
             system: Arc::from(vec!["You are under test.".to_owned()]),
             tools: Toolbox::new(tools),
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
@@ -190,15 +209,16 @@ impl TestAgent {
             journal: Journal::new(
                 log.clone(),
                 blobs.clone(),
-                Arc::new(SteppingClock::default()),
+                clock.clone(),
                 session.view,
                 session.turns,
             ),
-            budget: Arc::new(Mutex::new(Budget { limit: self.budget, spent: 0.0 })),
+            budget: Purse::new(self.budget),
+            meter: self.meter,
             limits: self.limits,
             settings: self.settings,
         };
-        Rig { agent: Arc::new(agent), model, timeline, log, blobs, approver }
+        Rig { agent: Arc::new(agent), model, timeline, log, blobs, approver, clock }
     }
 }
 

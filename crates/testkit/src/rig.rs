@@ -8,6 +8,7 @@ use crate::timeline::Timeline;
 use crate::{laws, trace};
 use ostler_core::event::Event;
 use ostler_core::message::Message;
+use ostler_core::time::SteppingClock;
 use ostler_core::view::View;
 use ostler_engine::{Agent, TurnStream, run};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct Rig {
     pub log: Arc<MemoryLog>,
     pub blobs: Arc<MemoryBlobs>,
     pub approver: Arc<FakeApprover>,
+    /// Moves by a second with each look.
+    pub clock: Arc<SteppingClock>,
 }
 
 impl Rig {

@@ -3,6 +3,7 @@
 use crate::locked;
 use crate::render::entry_line;
 use ostler_core::ids::CallId;
+use ostler_core::ledger::{Charge, Status};
 use ostler_core::permission::Access;
 use ostler_core::session::Entry;
 use std::sync::Mutex;
@@ -75,15 +76,28 @@ impl Timeline {
 
     /// One line per moment.
     pub fn render(&self) -> String {
-        let lines: Vec<_> = locked(&self.0).iter().map(moment_line).collect();
+        let lines: Vec<_> =
+            locked(&self.0).iter().filter(|moment| is_told(moment)).map(moment_line).collect();
         lines.join("\n")
     }
 
     /// One line per entry of the log.
     pub fn render_log(&self) -> String {
-        let lines: Vec<_> = self.entries().iter().map(entry_line).collect();
+        let entries = self.entries();
+        let lines: Vec<_> =
+            entries.iter().filter(|entry| !is_failed_request(entry)).map(entry_line).collect();
         lines.join("\n")
     }
+}
+
+fn is_told(moment: &Moment) -> bool {
+    !matches!(moment, Moment::Entry(entry) if is_failed_request(entry))
+}
+
+/// It is in the log for the ledger; nothing follows from it.
+fn is_failed_request(entry: &Entry) -> bool {
+    let failed = |charge: &Charge| charge.status == Status::Failed;
+    matches!(entry, Entry::Spent { charge: Some(charge), .. } if failed(charge))
 }
 
 fn moment_line(moment: &Moment) -> String {

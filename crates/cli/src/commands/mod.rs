@@ -2,6 +2,7 @@
 
 mod asker;
 mod completions;
+pub mod cost;
 mod demo;
 mod doctor;
 mod events;
@@ -42,6 +43,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Rewind(args)) => rewind::run(&environment, &args),
         Some(Command::Snapshots(args)) => snapshots::run(&environment, &args.command),
         Some(Command::Skills(args)) => skills::run(&environment, &args.command),
+        Some(Command::Cost(args)) => cost::run(&environment, &args),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
         Some(Command::Doctor(args)) => doctor::run(init, &environment, &args),

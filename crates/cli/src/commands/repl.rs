@@ -4,7 +4,7 @@ use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
 use super::watch::Watch;
-use super::{first_run, no_key, sessions, skills, trust};
+use super::{cost, first_run, no_key, sessions, skills, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
@@ -27,6 +27,7 @@ const HELP: &str = "\
 /skills        list the skills
 /NAME [ARGS]   use a skill
 /fork          go on with a copy of this session
+/cost          what this session cost, and how the budgets stand
 /quit          leave (also Ctrl+D)
 Ctrl+C         stop the running turn; everything done is kept
 A question takes y (once), s (this session), p (this project) or n, or in your words why not.
@@ -149,6 +150,7 @@ impl Repl<'_> {
             "/skills" => {
                 skills::table(&self.engine.skills()).iter().try_for_each(|line| say(line))?
             }
+            "/cost" => self.cost()?,
             "/resume" => self.resume(rest.trim()).await?,
             "/fork" => {
                 let this = self.engine.session_id().to_string();
@@ -166,6 +168,13 @@ impl Repl<'_> {
 
     fn list(&self) -> Result<()> {
         sessions::table(&self.sessions()?).iter().try_for_each(|line| say(line))
+    }
+
+    fn cost(&self) -> Result<()> {
+        let (cwd, session) = (&self.engine.workspace().cwd, self.engine.session_id());
+        let home = self.environment.home()?;
+        let lines = cost::of_session(home, cwd, session, self.options.budgets)?;
+        lines.iter().try_for_each(|line| say(line))
     }
 
     async fn resume(&mut self, id: &str) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The ways a turn is shown.
 
+pub mod cost;
 pub mod frames;
 pub mod json;
 pub mod paint;

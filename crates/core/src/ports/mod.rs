@@ -3,6 +3,7 @@
 pub mod approver;
 pub mod blobs;
 pub mod hooks;
+pub mod ledger;
 pub mod model;
 pub mod session_store;
 pub mod tool;
@@ -10,6 +11,7 @@ pub mod tool;
 pub use approver::{Approvals, Approver, Question, Reply};
 pub use blobs::Blobs;
 pub use hooks::{Hook, Hooks, NoHooks};
+pub use ledger::{Ledger, LedgerError, NoLedger, Reserved};
 pub use model::{Model, ModelInfo, ModelStream};
 pub use session_store::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
 pub use tool::{Progress, Recorder, Tool, ToolContext};

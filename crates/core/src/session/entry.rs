@@ -1,7 +1,7 @@
 //! The facts of the log. One line each, never rewritten; old formats are read for ever.
 
 use crate::ids::{BlobRef, CallId, ModelId, SessionId};
-use crate::ledger::Usage;
+use crate::ledger::{Charge, Usage};
 use crate::message::{Block, Message};
 use crate::model::StopReason;
 use crate::time::Timestamp;
@@ -91,6 +91,9 @@ pub enum Entry {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
+        /// What it was for; logs of earlier versions do not have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        charge: Option<Box<Charge>>,
     },
     End {
         terminal: Terminal,

@@ -161,7 +161,12 @@ impl Live {
             SampleEnd::Failed(kind),
         ];
         let end = self.pick(&ends);
-        self.write(Entry::Spent { model: "m".into(), usage: Usage::default(), cost: None })?;
+        self.write(Entry::Spent {
+            model: "m".into(),
+            usage: Usage::default(),
+            cost: None,
+            charge: None,
+        })?;
         let mut content = self.pick(&[
             vec![],
             vec![Block::text("x")],

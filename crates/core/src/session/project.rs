@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use crate::ids::{BlobRef, CallId, ModelId, SessionId};
-use crate::ledger::Usage;
+use crate::ledger::{Charge, Usage};
 use crate::message::{Block, Message};
 use crate::pairing;
 use crate::texts;
@@ -66,6 +66,7 @@ pub struct Spend {
     pub model: ModelId,
     pub usage: Usage,
     pub cost: Option<f64>,
+    pub charge: Option<Box<Charge>>,
 }
 
 /// What became of the open calls since the answer that made them.
@@ -136,7 +137,9 @@ impl Session {
             Entry::Checkpoint { call, before, after, .. } => self.checkpoint(call, before, after),
             Entry::Rewound { turn, .. } => self.rewind(turn),
             Entry::Planned { plan } => self.plan = Arc::new(plan),
-            Entry::Spent { model, usage, cost } => self.spent.push(Spend { model, usage, cost }),
+            Entry::Spent { model, usage, cost, charge } => {
+                self.spent.push(Spend { model, usage, cost, charge });
+            }
             Entry::End { terminal, .. } => {
                 self.settle();
                 self.ended = Some(terminal);

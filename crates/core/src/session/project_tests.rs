@@ -201,7 +201,8 @@ fn what_was_left_out_stays_out() {
 #[test]
 fn the_rest_of_the_log_is_kept_in_order() {
     let seen = |path: &str| Seen { path: path.into(), hash: Some("h".into()), part: None };
-    let spent = Entry::Spent { model: "m".into(), usage: Usage::default(), cost: Some(0.5) };
+    let spent =
+        Entry::Spent { model: "m".into(), usage: Usage::default(), cost: Some(0.5), charge: None };
     let opened = Entry::Opened {
         format: 1,
         session: "s".into(),
@@ -235,7 +236,7 @@ fn the_rest_of_the_log_is_kept_in_order() {
     assert_eq!(session.seen, [seen("/ws/2"), seen("/ws/1")]);
     assert_eq!(
         session.spent,
-        [Spend { model: "m".into(), usage: Usage::default(), cost: Some(0.5) }]
+        [Spend { model: "m".into(), usage: Usage::default(), cost: Some(0.5), charge: None }]
     );
     assert_eq!(session.snapshots.len(), 1);
     session.apply(prompt("second"));

@@ -128,7 +128,9 @@ impl Terminal {
         match self {
             Terminal::Completed => "",
             Terminal::MaxTurns => "Raise --max-turns, or resume the session to go on.",
-            Terminal::MaxBudget => "Raise --max-budget-usd and resume the session to go on.",
+            Terminal::MaxBudget => {
+                "Raise the budget (--max-budget-usd, or `budget` in the settings) and resume the session to go on."
+            }
             Terminal::BlockingLimit | Terminal::PromptTooLong => {
                 "The conversation does not fit the model's window. Start a new session, or use a model with a larger window."
             }

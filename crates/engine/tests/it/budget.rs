@@ -59,7 +59,7 @@ async fn the_limit_holds_when_every_answer_is_as_long_as_allowed() {
             .answers(answers.iter().map(script))
             .build();
         rig.turn("go").await;
-        spent.push(rig.agent.budget.lock().unwrap().spent);
+        spent.push(rig.agent.budget.spent());
         let requests = rig.model.requests();
         if requests.len() == answers.len() {
             break;

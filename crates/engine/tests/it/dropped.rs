@@ -142,6 +142,6 @@ async fn a_dropped_answer_is_paid_for() {
     let events = rig.turn("go").await;
     let end = ostler_testkit::finished(&events);
     assert_eq!((end.usage.input, end.usage.output), (200, 20));
-    let spent = rig.agent.budget.lock().unwrap().spent;
+    let spent = rig.agent.budget.spent();
     assert!((spent - 0.0009).abs() < 1e-12, "{spent}");
 }

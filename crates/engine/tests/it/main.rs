@@ -9,6 +9,7 @@ mod faults;
 mod gate;
 mod hooks;
 mod interrupt;
+mod ledger;
 mod overlap;
 mod reasons;
 mod resume;

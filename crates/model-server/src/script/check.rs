@@ -14,6 +14,10 @@ impl Script {
         if rates.iter().any(|rate| !rate.is_finite() || *rate < 0.0) {
             return Err(ScriptError::new("usage rates are numbers from 0"));
         }
+        let sensible = |price: f64| price.is_finite() && price >= 0.0;
+        if self.prices.iter().any(|(_, prices)| !prices.all().into_iter().all(sensible)) {
+            return Err(ScriptError::new("prices are numbers from 0"));
+        }
         if self.limits.body_bytes == 0 || self.limits.connections == 0 {
             return Err(ScriptError::new("limits are at least 1"));
         }

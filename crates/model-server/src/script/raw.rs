@@ -19,6 +19,8 @@ pub(super) struct RawScript {
     #[serde(default)]
     pub usage: RawUsage,
     #[serde(default)]
+    pub prices: BTreeMap<String, RawPrices>,
+    #[serde(default)]
     pub rules: RawRules,
     #[serde(default)]
     pub limits: RawLimits,
@@ -33,6 +35,16 @@ pub(super) struct RawUsage {
     pub output_per_byte: Option<f64>,
     pub cache: Option<bool>,
     pub cache_minimum: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPrices {
+    pub input: f64,
+    pub output: f64,
+    pub cache_write: Option<f64>,
+    pub cache_write_1h: Option<f64>,
+    pub cache_read: Option<f64>,
 }
 
 #[derive(Deserialize, Default)]

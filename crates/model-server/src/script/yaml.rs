@@ -6,11 +6,12 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use super::raw::{RawCut, RawFraming, RawHow, RawPart, RawScript, RawStep};
+use super::raw::{RawCut, RawFraming, RawHow, RawPart, RawPrices, RawScript, RawStep};
 use super::{
     Answer, Body, Cut, Delivery, Framing, How, Insert, Limits, OnEnd, Part, Point, Reply, Rules,
     Script, Source, Step, Stop, Times, ToolInput, UsageRule, Wait,
 };
+use crate::billing::Prices;
 use crate::error::ScriptError;
 
 const MOST_REPEATS: u32 = 100_000;
@@ -39,8 +40,9 @@ impl Script {
                 input_per_byte: raw.usage.input_per_byte.unwrap_or(0.25),
                 output_per_byte: raw.usage.output_per_byte.unwrap_or(0.25),
                 cache: raw.usage.cache.unwrap_or(true),
-                cache_minimum: raw.usage.cache_minimum.unwrap_or(1024),
+                cache_minimum: raw.usage.cache_minimum,
             },
+            prices: raw.prices.into_iter().map(prices).collect(),
             on_end: raw.on_end.map(on_end).transpose()?.unwrap_or_default(),
             ..Self::default()
         };
@@ -368,4 +370,15 @@ fn verbatim_bytes(text: Option<String>, hex: Option<String>) -> Checked<Bytes> {
         }
         _ => Err(ScriptError::new("`raw` and `raw_hex` exclude each other")),
     }
+}
+
+fn prices((model, raw): (String, RawPrices)) -> (String, Prices) {
+    let usual = Prices::new(raw.input, raw.output);
+    let prices = Prices {
+        cache_write: raw.cache_write.unwrap_or(usual.cache_write),
+        cache_write_1h: raw.cache_write_1h.unwrap_or(usual.cache_write_1h),
+        cache_read: raw.cache_read.unwrap_or(usual.cache_read),
+        ..usual
+    };
+    (model, prices)
 }

@@ -92,3 +92,19 @@ fn the_latest_is_the_one_written_to_last() {
         store.list(Path::new("/w")).unwrap().into_iter().map(|info| info.id).collect();
     assert_eq!(listed, [id(8), id(2), id(3), id(1)]);
 }
+
+/// An index is made of logs that others have open; nothing is locked, mended or left behind.
+#[test]
+fn logs_are_read_beside_their_writer() {
+    let home = home();
+    let store = store(&home);
+    names(&store, &[("aaaaaaaa-1", "/one"), ("bbbbbbbb-1", "/two")]);
+    let open = store.open(&SessionId::new("aaaaaaaa-1")).unwrap();
+    let mut all = store.all().unwrap();
+    all.sort();
+    assert_eq!(all, [SessionId::new("aaaaaaaa-1"), SessionId::new("bbbbbbbb-1")]);
+    assert_eq!(store.peek(&all[0]).unwrap().len(), 2);
+    open.log.append(&prompt("another")).unwrap();
+    assert_eq!(store.peek(&all[0]).unwrap().len(), 3);
+    assert!(store.peek(&SessionId::new("cccccccc-1")).is_err());
+}

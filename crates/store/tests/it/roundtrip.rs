@@ -103,7 +103,12 @@ fn entry() -> impl Strategy<Value = Entry> {
                 after: None,
             }
         ),
-        (usage, cost).prop_map(|(usage, cost)| Entry::Spent { model: "m".into(), usage, cost }),
+        (usage, cost).prop_map(|(usage, cost)| Entry::Spent {
+            model: "m".into(),
+            usage,
+            cost,
+            charge: None
+        }),
         any::<u64>().prop_map(|at| Entry::End { terminal: Terminal::MaxTurns, at: Timestamp(at) }),
     ]
 }

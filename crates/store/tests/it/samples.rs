@@ -136,8 +136,13 @@ fn ends() -> Vec<Entry> {
     let usage =
         Usage { input: 1, output: 2, cache_write: 3, cache_write_1h: 1, cache_read: u64::MAX };
     vec![
-        Entry::Spent { model: ModelId::new("m"), usage, cost: Some(0.1 + 0.2) },
-        Entry::Spent { model: ModelId::new("m"), usage: Usage::default(), cost: None },
+        Entry::Spent { model: ModelId::new("m"), usage, cost: Some(0.1 + 0.2), charge: None },
+        Entry::Spent {
+            model: ModelId::new("m"),
+            usage: Usage::default(),
+            cost: None,
+            charge: None,
+        },
         Entry::Planned { plan: plan() },
         Entry::Planned { plan: Plan::default() },
         Entry::End { terminal: Terminal::Completed, at: Timestamp(u64::MAX) },

@@ -1,0 +1,62 @@
+//! `ostler cost`: what was spent, on what, and how the budgets stand.
+
+use crate::args::cost::{CostArgs, Side, Since};
+use crate::environment::Environment;
+use crate::exit::{Code, warn};
+use crate::output::cost::{as_json, table};
+use crate::output::paint::Paint;
+use crate::setup::Setup;
+use crate::wire;
+use anyhow::Result;
+use ostler::{Budgets, CostQuery, SessionId, costs, rebuild_ledger};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub fn run(environment: &Environment, args: &CostArgs) -> Result<Code> {
+    let setup = Setup::load(environment, &args.config)?;
+    let home = setup.places.ostler_home.clone();
+    if args.rebuild {
+        let (new, notices) = rebuild_ledger(&home)?;
+        notices.iter().for_each(|notice| warn(notice));
+        if !args.json {
+            writeln!(std::io::stdout(), "{new} requests were missing and are there now.")?;
+        }
+    }
+    let Since { words, millis } = &args.since;
+    let query = CostQuery {
+        home,
+        cwd: setup.places.cwd.clone(),
+        by: args.by.into(),
+        since_ms: millis.map_or(0, |millis| ostler::now_ms().saturating_sub(millis)),
+        session: args.session.clone(),
+        budgets: wire::budgets(&setup.loaded.budget),
+    };
+    let found = costs(&query)?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", as_json(&found, args.by, query.since_ms))?;
+    } else {
+        for line in table(&found, args.by, words, Paint::for_output()) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(Code::Done)
+}
+
+/// The same for the session that is open.
+pub fn of_session(
+    home: PathBuf,
+    cwd: &Path,
+    session: &SessionId,
+    budgets: Budgets,
+) -> Result<Vec<String>> {
+    let query = CostQuery {
+        home,
+        cwd: cwd.to_owned(),
+        by: Side::Tool.into(),
+        since_ms: 0,
+        session: Some(session.to_string()),
+        budgets,
+    };
+    Ok(table(&costs(&query)?, Side::Tool, "all", Paint::for_output()))
+}

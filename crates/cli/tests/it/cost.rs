@@ -1,0 +1,172 @@
+//! The ledger as the program keeps it: `ostler cost`, budgets across runs, prices of one's own.
+
+use crate::support::{World, signal, until, wait};
+use ostler_model_server::{Script, after, calls, text};
+use serde_json::{Value, json};
+
+fn cost(world: &World, args: &[&str]) -> Value {
+    let mut all = vec!["cost", "--json"];
+    all.extend(args);
+    let ran = world.run(&all);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+fn sum(line: &Value) -> [u64; 4] {
+    ["input", "cache_write", "cache_read", "output"].map(|name| line[name].as_u64().unwrap())
+}
+
+#[test]
+fn the_program_says_what_the_server_billed() {
+    let script = Script::new()
+        .status(529)
+        .answer(calls([("Bash", json!({"command": "cat big.txt"}))]))
+        .answer(text("half").cut(after("content_block_delta").close()))
+        .answer(text("done"))
+        .answer(text("again"));
+    let world = World::new(script);
+    world.file("big.txt", &"many words\n".repeat(2_000));
+    let run = |prompt: &str| world.run(&["-p", prompt, "--allowedTools", "Bash(cat:*)"]);
+    assert_eq!(run("first").code, Some(0));
+    assert_eq!(run("second").code, Some(0));
+    let bill = world.server.bill();
+    let expected = {
+        let total = bill.total();
+        [total.input, total.cache_write_5m + total.cache_write_1h, total.cache_read, total.output]
+    };
+    for side in ["tool", "task", "agent", "model", "day", "session", "project", "purpose"] {
+        let told = cost(&world, &["--by", side]);
+        assert_eq!(sum(&told["total"]), expected, "{side}");
+        let lines = told["lines"].as_array().unwrap();
+        let requests: u64 = lines.iter().map(|line| line["requests"].as_u64().unwrap()).sum();
+        assert_eq!(requests, 5, "{side}");
+        let usd = told["total"]["cost_usd"].as_f64().unwrap();
+        assert!((usd - bill.cost().unwrap()).abs() < 1e-12, "{side}");
+    }
+    let tools = cost(&world, &["--by", "tool"]);
+    let of = |name: &str| {
+        let lines = tools["lines"].as_array().unwrap();
+        lines.iter().find(|line| line["key"] == name).unwrap()["requests"].clone()
+    };
+    assert_eq!((of("Bash"), of("(prompt)")), (json!(2), json!(3)));
+    let tasks = cost(&world, &["--by", "task"]);
+    let keys: Vec<_> =
+        tasks["lines"].as_array().unwrap().iter().map(|l| l["key"].clone()).collect();
+    assert_eq!(keys, [json!("first"), json!("second")], "dearest first");
+    let shown = world.run(&["cost", "--by", "tool"]).stdout;
+    assert!(
+        shown.starts_with("tool") && shown.contains("Bash") && shown.contains("total"),
+        "{shown}"
+    );
+    rebuilt(&world, expected);
+}
+
+/// The ledger is an index: without it everything is still in the logs.
+fn rebuilt(world: &World, expected: [u64; 4]) {
+    for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+        let _ = std::fs::remove_file(world.home().join(name));
+    }
+    let before = cost(world, &[]);
+    assert_eq!(before["total"]["requests"], 0);
+    let after = cost(world, &["--rebuild", "--by", "request"]);
+    assert_eq!(sum(&after["total"]), expected);
+    assert_eq!(after["lines"].as_array().unwrap().len(), 5);
+    let again = cost(world, &["--rebuild"]);
+    assert_eq!(again["total"]["requests"], 5, "nothing is counted twice");
+}
+
+#[test]
+fn a_budget_of_the_day_holds_over_runs_and_is_shown() {
+    let world = World::new(Script::new().answer(text("a".repeat(2_000))).forever());
+    // An answer of 500 tokens is 0.0075 dollars, and the smallest request needs more than half of that.
+    let settings = r#"{"budget": {"day": 0.03}}"#;
+    let run = || world.run(&["-p", "go", "--settings", settings, "--tools", ""]);
+    let mut ran = Vec::new();
+    for _ in 0..10 {
+        let one = run();
+        ran.push(one.code);
+        if one.code != Some(0) {
+            assert!(one.stderr.contains("the budget of the day, $0.03"), "{}", one.stderr);
+            break;
+        }
+    }
+    assert!((2..=5).contains(&ran.len()), "{ran:?}");
+    assert_eq!(ran.last(), Some(&Some(5)));
+    assert!(world.server.bill().cost().unwrap() <= 0.03);
+    let told = cost(&world, &["--settings", settings]);
+    let day = &told["budgets"][0];
+    assert_eq!((&day["budget"], &day["limit_usd"]), (&json!("day"), &json!(0.03)));
+    assert!(
+        (day["spent_usd"].as_f64().unwrap() - world.server.bill().cost().unwrap()).abs() < 1e-9
+    );
+    assert_eq!(day["reserved_usd"], 0.0, "nothing is left behind");
+    assert!(day["lasts_seconds"].is_u64(), "{day}");
+}
+
+#[test]
+fn an_unknown_model_is_said_and_a_price_of_ones_own_counts() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    let run = |more: &[&str]| {
+        let mut args = vec!["-p", "go", "--model", "my-own"];
+        args.extend(more);
+        world.run(&args)
+    };
+    assert_eq!(run(&[]).code, Some(0));
+    let told = cost(&world, &["--by", "model"]);
+    assert_eq!(
+        (&told["total"]["cost_usd"], &told["unpriced_models"]),
+        (&Value::Null, &json!(["my-own"]))
+    );
+    assert!(world.run(&["cost"]).stdout.contains("No price is known for my-own"));
+    let refused = run(&["--settings", r#"{"budget": {"day": 1}}"#]);
+    assert!(
+        refused.code != Some(0) && refused.stderr.contains("prices.toml"),
+        "{}",
+        refused.stderr
+    );
+    std::fs::write(world.home().join("prices.toml"), "[my-own]\ninput = 3\noutput = 15\n").unwrap();
+    assert_eq!(run(&["--settings", r#"{"budget": {"day": 1}}"#]).code, Some(0));
+    let told = cost(&world, &["--by", "model"]);
+    assert_eq!(told["total"]["unknown_cost_requests"], 1);
+    assert!(told["total"]["cost_usd"].as_f64().unwrap() > 0.0);
+    std::fs::write(world.home().join("prices.toml"), "[my-own]\ninput = 3\nprize = 15\n").unwrap();
+    let wrong = run(&[]);
+    assert!(wrong.code == Some(3) && wrong.stderr.contains("prices.toml:"), "{}", wrong.stderr);
+}
+
+/// The log had the request, the ledger had not, when the process died: the next look finds it.
+#[test]
+fn what_a_dead_process_did_not_write_is_found_in_its_log() {
+    let world = World::new(Script::new().answer(text("ok").due_at("hold")));
+    // The third write is the one of what was spent.
+    let mut command = world.command(&["-p", "go"]);
+    let mut child = command.env("OSTLER_CRASH_AT_WRITE", "3").spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    let path = world.home().join("ledger.db");
+    until("the session is marked", || {
+        let marked = ostler_ledger::Db::open(&path).and_then(|db| db.unsettled());
+        marked.is_ok_and(|sessions| sessions.len() == 1)
+    });
+    world.server.gate("hold").release();
+    assert!(!child.wait().unwrap().success());
+    let bill = world.server.bill().total();
+    let told = cost(&world, &[]);
+    assert_eq!(told["total"]["requests"], 1);
+    assert_eq!(told["total"]["input"], bill.input);
+    assert_eq!(told["total"]["output"], bill.output);
+}
+
+/// Killed with a request on its way: what it might cost stays reserved, for a while.
+#[test]
+fn a_killed_run_leaves_its_reservation() {
+    let world = World::new(Script::new().answer(text("ok").due_at("hold")));
+    let settings = r#"{"budget": {"day": 1.0, "project": 2.0}}"#;
+    let mut child = world.command(&["-p", "go", "--settings", settings]).spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    signal(&child, rustix::process::Signal::KILL);
+    child.wait().unwrap();
+    let told = cost(&world, &["--settings", settings]);
+    let reserved = |n: usize| told["budgets"][n]["reserved_usd"].as_f64().unwrap();
+    assert!(reserved(0) > 0.12 && reserved(0) == reserved(1), "{told}");
+    assert_eq!(told["budgets"][0]["spent_usd"], 0.0);
+}

@@ -1,0 +1,140 @@
+//! One request as the ledger knows it. The session's log keeps it beside the tokens, so that a ledger can be made anew.
+
+use super::{Broken, Price, Usage};
+use crate::ids::ModelId;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What a request was about, besides its tokens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Charge {
+    /// The same in the log, the ledger and the reservation.
+    pub id: String,
+    /// When it was sent.
+    pub at: Timestamp,
+    pub agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The tools whose results it carried to the model, each once; none if a prompt caused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    pub purpose: Purpose,
+    pub status: Status,
+    pub latency_ms: u64,
+    /// Until the answer began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// What was expected from the cache and did not come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<Broken>,
+}
+
+/// A charge with what it came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Charged {
+    pub model: ModelId,
+    pub usage: Usage,
+    /// None: nobody knows the price. Never 0 for that.
+    pub cost: Option<f64>,
+    pub charge: Charge,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    Answer,
+    /// The same once more: after a failure, a broken stream or an answer that was thrown away.
+    Retry,
+    /// The same to the second model.
+    Fallback,
+    Compaction,
+    Title,
+    Memory,
+    Subagent,
+    /// A reason of a newer version.
+    #[serde(other)]
+    Other,
+}
+
+impl Purpose {
+    pub const ALL: [Purpose; 8] = [
+        Purpose::Answer,
+        Purpose::Retry,
+        Purpose::Fallback,
+        Purpose::Compaction,
+        Purpose::Title,
+        Purpose::Memory,
+        Purpose::Subagent,
+        Purpose::Other,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Answer => "answer",
+            Purpose::Retry => "retry",
+            Purpose::Fallback => "fallback",
+            Purpose::Compaction => "compaction",
+            Purpose::Title => "title",
+            Purpose::Memory => "memory",
+            Purpose::Subagent => "subagent",
+            Purpose::Other => "other",
+        }
+    }
+
+    pub fn named(name: &str) -> Purpose {
+        Purpose::ALL.into_iter().find(|purpose| purpose.name() == name).unwrap_or(Purpose::Other)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The answer came to its end.
+    Ok,
+    /// It never began; nothing is billed.
+    Failed,
+    /// It began and broke off, or was interrupted; what the provider said until then is billed.
+    Dropped,
+}
+
+impl Status {
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Failed => "failed",
+            Status::Dropped => "dropped",
+        }
+    }
+
+    /// What is not known is not called a success.
+    pub fn named(name: &str) -> Status {
+        match name {
+            "ok" => Status::Ok,
+            "failed" => Status::Failed,
+            _ => Status::Dropped,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_and_match_the_log() {
+        for purpose in Purpose::ALL {
+            assert_eq!(Purpose::named(purpose.name()), purpose);
+            let logged = serde_json::to_string(&purpose).unwrap();
+            assert_eq!(logged, format!("\"{}\"", purpose.name()));
+        }
+        assert_eq!(serde_json::from_str::<Purpose>("\"dreaming\"").unwrap(), Purpose::Other);
+        for status in [Status::Ok, Status::Failed, Status::Dropped] {
+            assert_eq!(Status::named(status.name()), status);
+            let logged = serde_json::to_string(&status).unwrap();
+            assert_eq!(logged, format!("\"{}\"", status.name()));
+        }
+        assert_eq!(Status::named("?"), Status::Dropped);
+    }
+}

@@ -1,0 +1,61 @@
+//! How fast money goes, and when it ends at that pace.
+
+use crate::time::Timestamp;
+use std::time::Duration;
+
+/// How far back the pace is measured.
+const WINDOW_MS: u64 = 3_600_000;
+/// One dear request just now is not yet a pace.
+const SHORTEST_MS: u64 = 300_000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Forecast {
+    pub usd_per_hour: f64,
+    /// None: nothing is being spent.
+    pub lasts: Option<Duration>,
+}
+
+/// `spends` are times and costs, in any order; `left` is what may still be spent.
+pub fn forecast(spends: &[(Timestamp, f64)], now: Timestamp, left: f64) -> Forecast {
+    let from = now.0.saturating_sub(WINDOW_MS);
+    let recent = || spends.iter().filter(|(at, _)| at.0 >= from && at.0 <= now.0);
+    let sum: f64 = recent().map(|(_, cost)| cost).sum();
+    let first = recent().map(|(at, _)| at.0).min().unwrap_or(now.0);
+    let over = now.0.saturating_sub(first).max(SHORTEST_MS) as f64;
+    let usd_per_hour = sum * WINDOW_MS as f64 / over;
+    let hours = (usd_per_hour > 0.0).then(|| left.max(0.0) / usd_per_hour);
+    // Beyond a year it is no forecast.
+    let lasts = hours.filter(|hours| *hours < 8_760.0);
+    Forecast { usd_per_hour, lasts: lasts.map(|hours| Duration::from_secs_f64(hours * 3600.0)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minutes(n: u64) -> Timestamp {
+        Timestamp(n * 60_000)
+    }
+
+    #[test]
+    fn the_pace_of_the_last_hour_says_when_it_ends() {
+        let spends = [(minutes(10), 9.0), (minutes(100), 1.0), (minutes(130), 1.0)];
+        let told = forecast(&spends, minutes(130), 4.0);
+        assert_eq!(told.usd_per_hour, 4.0, "2 dollars in 30 minutes; the old 9 do not count");
+        assert_eq!(told.lasts, Some(Duration::from_secs(3600)));
+        assert_eq!(forecast(&spends, minutes(130), -1.0).lasts, Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn one_request_is_measured_over_five_minutes() {
+        let told = forecast(&[(minutes(60), 0.5)], minutes(60), 12.0);
+        assert_eq!((told.usd_per_hour, told.lasts), (6.0, Some(Duration::from_secs(7200))));
+    }
+
+    #[test]
+    fn nothing_spent_never_ends() {
+        let told = forecast(&[(minutes(1), 5.0)], minutes(500), 1.0);
+        assert_eq!(told, Forecast { usd_per_hour: 0.0, lasts: None });
+        assert_eq!(forecast(&[(minutes(499), 1e-9)], minutes(500), 1e9).lasts, None);
+    }
+}

@@ -1,0 +1,193 @@
+//! The cache alarm: when less came from the provider's cache than the request before left there, what changed?
+//!
+//! Messages are shared between requests, so comparing two of them costs a glance at each pointer; only what is not
+//! shared is compared by content.
+
+use super::Usage;
+use crate::ids::ModelId;
+use crate::model::{Request, Thinking};
+use crate::time::Timestamp;
+use crate::tool::ToolSpec;
+use crate::view::View;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// Fewer tokens lost than this are not worth a word.
+const SMALLEST_LOSS: u64 = 1024;
+/// The provider forgets what nobody used for so long.
+const FIVE_MINUTES_MS: u64 = 300_000;
+const ONE_HOUR_MS: u64 = 3_600_000;
+
+/// A request that was answered: its parts in the order the provider reads them, and what was counted.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    model: ModelId,
+    tools: Arc<[ToolSpec]>,
+    system: Arc<[String]>,
+    thinking: Thinking,
+    view: View,
+    at: Timestamp,
+    pub usage: Usage,
+}
+
+impl Sent {
+    pub fn new(request: &Request, at: Timestamp) -> Self {
+        Sent {
+            model: request.model.clone(),
+            tools: request.tools.clone(),
+            system: request.system.clone(),
+            thinking: request.thinking,
+            view: request.view.clone(),
+            at,
+            usage: Usage::default(),
+        }
+    }
+
+    /// What it left in the cache.
+    fn left(&self) -> u64 {
+        self.usage.cache_read + self.usage.cache_write
+    }
+}
+
+/// The prefix broke: so much was expected from the cache, so much came, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    pub expected: u64,
+    pub read: u64,
+    pub change: Change,
+}
+
+/// The first thing that differs. The provider reads tools, then the system text, then the messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Change {
+    /// Each model has a cache of its own.
+    Model {
+        from: String,
+        to: String,
+    },
+    /// The first tool that is new, gone or otherwise described.
+    Tools {
+        tool: String,
+    },
+    /// A part of the system text, from 1.
+    System {
+        part: usize,
+    },
+    Thinking,
+    /// A message, from 1, of so many in the request before.
+    Message {
+        n: usize,
+        of: usize,
+    },
+    /// The end of the conversation was cut off.
+    Shortened {
+        from: usize,
+        to: usize,
+    },
+    /// Nothing changed, but the cache had expired.
+    Pause {
+        seconds: u64,
+    },
+    /// Nothing changed here, and in time: the provider did not keep it.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Change {
+    /// The harness changes these on purpose and says so elsewhere.
+    pub fn is_meant(&self) -> bool {
+        matches!(self, Change::Model { .. } | Change::Shortened { .. })
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Model { from, to } => write!(f, "the model changed from {from} to {to}"),
+            Change::Tools { tool } => write!(f, "the tools changed, first {tool}"),
+            Change::System { part } => write!(f, "part {part} of the system text changed"),
+            Change::Thinking => f.write_str("the thinking setting changed"),
+            Change::Message { n, of } => write!(f, "message {n} of {of} changed"),
+            Change::Shortened { from, to } => {
+                write!(f, "the conversation was cut from {from} to {to} messages")
+            }
+            Change::Pause { seconds } => {
+                write!(f, "it expired in a pause of {} min", seconds / 60)
+            }
+            Change::Unknown => f.write_str("nothing changed here; the provider did not keep it"),
+        }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Broken { expected, read, change } = self;
+        write!(f, "The prompt cache gave {read} tokens instead of {expected}: {change}.")
+    }
+}
+
+/// Compares an answered request with the one before it.
+pub fn watch(before: &Sent, now: &Sent) -> Option<Broken> {
+    let (expected, read) = (before.left(), now.usage.cache_read);
+    let lost = expected.saturating_sub(read);
+    if lost < SMALLEST_LOSS || lost * 10 <= expected {
+        return None;
+    }
+    let change = changed(before, now).or_else(|| paused(before, now)).unwrap_or(Change::Unknown);
+    Some(Broken { expected, read, change })
+}
+
+fn changed(before: &Sent, now: &Sent) -> Option<Change> {
+    if before.model != now.model {
+        let (from, to) = (before.model.to_string(), now.model.to_string());
+        return Some(Change::Model { from, to });
+    }
+    tools(&before.tools, &now.tools)
+        .or_else(|| system(&before.system, &now.system))
+        .or_else(|| (before.thinking != now.thinking).then_some(Change::Thinking))
+        .or_else(|| messages(&before.view, &now.view))
+}
+
+fn tools(before: &Arc<[ToolSpec]>, now: &Arc<[ToolSpec]>) -> Option<Change> {
+    let at = first_difference(before, now)?;
+    let tool = now.get(at).or(before.get(at)).map(|spec| spec.name.clone()).unwrap_or_default();
+    Some(Change::Tools { tool })
+}
+
+fn system(before: &Arc<[String]>, now: &Arc<[String]>) -> Option<Change> {
+    first_difference(before, now).map(|at| Change::System { part: at + 1 })
+}
+
+fn first_difference<T: PartialEq>(before: &Arc<[T]>, now: &Arc<[T]>) -> Option<usize> {
+    if Arc::ptr_eq(before, now) {
+        return None;
+    }
+    let same = before.iter().zip(now.iter()).take_while(|(a, b)| a == b).count();
+    (same < before.len() || same < now.len()).then_some(same)
+}
+
+fn messages(before: &View, now: &View) -> Option<Change> {
+    let (old, new) = (before.items(), now.items());
+    let same = old
+        .iter()
+        .zip(new)
+        .take_while(|(a, b)| Arc::ptr_eq(a, b) || a.message() == b.message())
+        .count();
+    match same {
+        same if same == old.len() => None,
+        same if same == new.len() => Some(Change::Shortened { from: old.len(), to: new.len() }),
+        same => Some(Change::Message { n: same + 1, of: old.len() }),
+    }
+}
+
+fn paused(before: &Sent, now: &Sent) -> Option<Change> {
+    let pause = now.at.0.saturating_sub(before.at.0);
+    let life = if before.usage.cache_write_1h > 0 { ONE_HOUR_MS } else { FIVE_MINUTES_MS };
+    (pause >= life).then_some(Change::Pause { seconds: pause / 1000 })
+}
+
+#[cfg(test)]
+#[path = "prefix_tests.rs"]
+mod tests;

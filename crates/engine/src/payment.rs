@@ -1,0 +1,186 @@
+//! One request on its way. Whatever becomes of it, it is accounted for, also when its turn is dropped.
+
+use crate::agent::Agent;
+use crate::budget::Reservation;
+use ostler_core::ids::{CallId, ModelId};
+use ostler_core::ledger::{Broken, Charge, Charged, Purpose, Sent, Status, Usage};
+use ostler_core::message::Block;
+use ostler_core::model::Request;
+use ostler_core::ports::StoreError;
+use ostler_core::session::Entry;
+use ostler_core::time::Timestamp;
+use ostler_core::view::View;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+pub(crate) struct Payment {
+    agent: Arc<Agent>,
+    model: ModelId,
+    sent: Sent,
+    reservation: Option<Reservation>,
+    purpose: Purpose,
+    task: Option<String>,
+    tool: Option<String>,
+    at: Timestamp,
+    since: Instant,
+    first_byte: Option<Duration>,
+    /// Since the answer began.
+    usage: Option<Usage>,
+}
+
+/// What a request came to.
+pub(crate) struct Paid {
+    pub(crate) usage: Usage,
+    pub(crate) cost: Option<f64>,
+    /// The cache gave less than it should have.
+    pub(crate) broken: Option<Broken>,
+}
+
+impl Payment {
+    pub(crate) fn new(
+        agent: Arc<Agent>,
+        request: &Request,
+        reservation: Reservation,
+        purpose: Purpose,
+        task: Option<String>,
+    ) -> Self {
+        let at = agent.journal.clock().now();
+        Payment {
+            model: request.model.clone(),
+            sent: Sent::new(request, at),
+            reservation: Some(reservation),
+            purpose,
+            task: agent.meter.task.clone().or(task),
+            tool: caused_by(&request.view),
+            at,
+            since: Instant::now(),
+            first_byte: None,
+            usage: None,
+            agent,
+        }
+    }
+
+    pub(crate) fn began(&mut self, usage: Usage) {
+        self.first_byte = Some(self.since.elapsed());
+        self.usage = Some(usage);
+    }
+
+    pub(crate) fn counted(&mut self, usage: Usage) {
+        self.usage = Some(usage);
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// A try failed before the answer began; the next one starts after `wait`. The reservation goes on.
+    pub(crate) fn tried(&mut self, wait: Duration) -> Result<(), StoreError> {
+        let id = self.agent.meter.ids.uuid();
+        let charge = self.charge(id, Status::Failed, None);
+        self.write(Usage::default(), Some(0.0), charge)?;
+        // A summary stays a summary, however often it is asked for.
+        if self.purpose == Purpose::Answer {
+            self.purpose = Purpose::Retry;
+        }
+        self.since = Instant::now() + wait;
+        let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        self.at = Timestamp(self.agent.journal.clock().now().0.saturating_add(wait));
+        Ok(())
+    }
+
+    /// The request is over. None if nothing is to be paid.
+    pub(crate) fn settle(mut self, ended: bool) -> Result<Option<Paid>, StoreError> {
+        self.close(ended)
+    }
+
+    fn close(&mut self, ended: bool) -> Result<Option<Paid>, StoreError> {
+        let Some(reservation) = self.reservation.take() else { return Ok(None) };
+        let id = reservation.id.clone();
+        let Some(usage) = self.usage else {
+            let charge = self.charge(id, Status::Failed, None);
+            // Nothing is billed, whatever it would have cost.
+            reservation.settle(0.0);
+            return self.write(Usage::default(), Some(0.0), charge).map(|()| None);
+        };
+        let cost = self.agent.model.info(&self.model).price.map(|price| price.cost(&usage));
+        reservation.settle(cost.unwrap_or(0.0));
+        let status = if ended { Status::Ok } else { Status::Dropped };
+        let broken = self.watched(usage);
+        let charge = self.charge(id, status, broken.clone());
+        self.write(usage, cost, charge)?;
+        Ok(Some(Paid { usage, cost, broken }))
+    }
+
+    /// Only requests of the conversation itself follow each other.
+    fn watched(&mut self, usage: Usage) -> Option<Broken> {
+        let conversation = [Purpose::Answer, Purpose::Retry, Purpose::Fallback, Purpose::Subagent];
+        if !conversation.contains(&self.purpose) {
+            return None;
+        }
+        self.sent.usage = usage;
+        self.agent.meter.answered(self.sent.clone())
+    }
+
+    fn charge(&self, id: String, status: Status, broken: Option<Broken>) -> Charge {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Charge {
+            id,
+            at: self.at,
+            agent: self.agent.meter.agent.clone(),
+            task: self.task.clone(),
+            tool: self.tool.clone(),
+            purpose: self.purpose,
+            status,
+            latency_ms: millis(self.since.elapsed()),
+            first_byte_ms: self.first_byte.map(millis),
+            price: self.agent.model.info(&self.model).price,
+            broken,
+        }
+    }
+
+    /// The log first: it is the durable record. The ledger is told in passing, whatever the log says, because the
+    /// reservation must not stay.
+    fn write(&self, usage: Usage, cost: Option<f64>, charge: Charge) -> Result<(), StoreError> {
+        let model = self.model.clone();
+        let entry = Entry::Spent {
+            model: model.clone(),
+            usage,
+            cost,
+            charge: Some(Box::new(charge.clone())),
+        };
+        let written = self.agent.journal.write(entry);
+        self.agent.meter.ledger.record(Charged { model, usage, cost, charge });
+        written
+    }
+}
+
+impl Drop for Payment {
+    fn drop(&mut self) {
+        // Nobody is left to be told of a failing log; the next turn finds it out.
+        let _ = self.close(false);
+    }
+}
+
+/// The tools whose results the request carries, each once, in the order of the calls.
+fn caused_by(view: &View) -> Option<String> {
+    let mut messages = view.messages().collect::<Vec<_>>().into_iter().rev();
+    let results: Vec<&CallId> = messages.next()?.blocks().iter().filter_map(result_of).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for block in messages.next()?.blocks() {
+        if let Block::ToolUse { id, name, .. } = block
+            && results.contains(&id)
+            && !names.contains(&name.as_str())
+        {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn result_of(block: &Block) -> Option<&CallId> {
+    match block {
+        Block::ToolResult { id, .. } => Some(id),
+        _ => None,
+    }
+}

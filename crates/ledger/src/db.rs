@@ -1,0 +1,96 @@
+//! The file: opening it, its format, and transactions.
+
+use crate::error::Error;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const SCHEMA: &str = include_str!("schema.sql");
+const FORMAT: i64 = 1;
+/// How long one process waits for another's transaction; each takes well under a millisecond.
+const BUSY: Duration = Duration::from_secs(10);
+/// Two first openings at once may meet; one of them tries again.
+const TRIES: u32 = 200;
+const BETWEEN: Duration = Duration::from_millis(5);
+
+/// An open ledger. Not shared between threads: each opens its own.
+#[derive(Debug)]
+pub struct Db {
+    pub(crate) path: PathBuf,
+    pub(crate) connection: Connection,
+}
+
+impl Db {
+    /// Opens the file, or makes it, readable by its owner alone.
+    ///
+    /// # Errors
+    /// If it cannot be read and written, or is of a newer version.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let io = |why: std::io::Error| Error::File { path: path.into(), why: why.to_string() };
+        // Made by us first, because SQLite would make it with the rights of the umask.
+        OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(io)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(Error::of(path))?;
+        connection.busy_timeout(BUSY).map_err(Error::of(path))?;
+        let mut db = Db { path: path.into(), connection };
+        db.prepare()?;
+        Ok(db)
+    }
+
+    fn prepare(&mut self) -> Result<(), Error> {
+        let path = self.path.clone();
+        patient(|| self.connection.pragma_update(None, "journal_mode", "WAL"))
+            .and_then(|()| self.connection.pragma_update(None, "synchronous", "NORMAL"))
+            .map_err(Error::of(&path))?;
+        match self.format()? {
+            FORMAT => Ok(()),
+            newer if newer > FORMAT => Err(Error::TooNew(path, newer)),
+            _ => self.change(|tx| {
+                // Another process may have been here in the meantime.
+                let now: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+                if now == 0 {
+                    tx.execute_batch(SCHEMA)?;
+                    tx.pragma_update(None, "user_version", FORMAT)?;
+                }
+                Ok(())
+            }),
+        }
+    }
+
+    fn format(&self) -> Result<i64, Error> {
+        patient(|| self.connection.pragma_query_value(None, "user_version", |row| row.get(0)))
+            .map_err(Error::of(&self.path))
+    }
+
+    /// One transaction that nobody writes beside: what is read in it still holds when it is written.
+    pub(crate) fn change<T>(
+        &mut self,
+        act: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        let path = &self.path;
+        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let tx = tx.map_err(Error::of(path))?;
+        let done = act(&tx).map_err(Error::of(path))?;
+        tx.commit().map_err(Error::of(path))?;
+        Ok(done)
+    }
+}
+
+/// Changing the journal's mode does not wait for others by itself.
+fn patient<T>(mut act: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let mut tries = 0;
+    loop {
+        match act() {
+            Err(error) if tries < TRIES && is_busy(&error) => std::thread::sleep(BETWEEN),
+            done => return done,
+        }
+        tries += 1;
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}

@@ -1,0 +1,121 @@
+//! What was expensive? Requests put together by one of their sides, dearest first.
+
+use crate::row::Row;
+use ostler_core::ledger::{Charged, Status, Usage};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Tool,
+    Task,
+    Agent,
+    Model,
+    Day,
+    Session,
+    Project,
+    Purpose,
+    /// Each for itself.
+    Request,
+}
+
+/// Requests with something in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    pub key: String,
+    pub requests: u64,
+    /// Of them, those that never began to answer: they cost nothing.
+    pub failed: u64,
+    /// Of them, those that broke off.
+    pub dropped: u64,
+    pub usage: Usage,
+    /// Of the requests whose price is known.
+    pub cost: f64,
+    /// Requests whose price is not known.
+    pub unknown: u64,
+    /// What the cache spared, less what writing it cost.
+    pub saved: f64,
+    /// How often the cache gave less than it should have.
+    pub alarms: u64,
+    pub latency_ms: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    pub lines: Vec<Line>,
+    pub total: Line,
+    /// Models without a price.
+    pub unpriced: Vec<String>,
+}
+
+impl Report {
+    pub fn builder(by: By) -> Builder {
+        Builder { by, lines: BTreeMap::new(), total: Line::default(), unpriced: Vec::new() }
+    }
+}
+
+pub struct Builder {
+    by: By,
+    lines: BTreeMap<String, Line>,
+    total: Line,
+    unpriced: Vec<String>,
+}
+
+impl Builder {
+    pub fn add(&mut self, row: &Row) {
+        let key = key(row, self.by);
+        let line = self.lines.entry(key.clone()).or_default();
+        line.key = key;
+        line.add(&row.charged);
+        self.total.add(&row.charged);
+        let model = row.charged.model.as_str();
+        if row.charged.cost.is_none() && !self.unpriced.iter().any(|known| known == model) {
+            self.unpriced.push(model.to_owned());
+        }
+    }
+
+    pub fn finish(self) -> Report {
+        let mut lines: Vec<Line> = self.lines.into_values().collect();
+        let tokens = |line: &Line| line.usage.prompt() + line.usage.output;
+        lines.sort_by(|a, b| {
+            let by_cost = b.cost.total_cmp(&a.cost);
+            by_cost.then_with(|| tokens(b).cmp(&tokens(a))).then_with(|| a.key.cmp(&b.key))
+        });
+        Report { lines, total: self.total, unpriced: self.unpriced }
+    }
+}
+
+impl Line {
+    fn add(&mut self, charged: &Charged) {
+        let Charged { usage, cost, charge, .. } = charged;
+        self.requests += 1;
+        self.failed += u64::from(charge.status == Status::Failed);
+        self.dropped += u64::from(charge.status == Status::Dropped);
+        self.usage += *usage;
+        self.cost += cost.unwrap_or(0.0);
+        self.unknown += u64::from(cost.is_none());
+        self.saved += charge.price.map_or(0.0, |price| price.saved(usage));
+        self.alarms += u64::from(charge.broken.is_some());
+        self.latency_ms += charge.latency_ms;
+    }
+
+    /// None: every request's price is unknown.
+    pub fn known_cost(&self) -> Option<f64> {
+        (self.unknown == 0 || self.unknown < self.requests - self.failed).then_some(self.cost)
+    }
+}
+
+fn key(row: &Row, by: By) -> String {
+    let charge = &row.charged.charge;
+    let or = |text: &Option<String>, other: &str| text.clone().unwrap_or_else(|| other.to_owned());
+    match by {
+        By::Tool => or(&charge.tool, "(prompt)"),
+        By::Task => or(&charge.task, "(none)"),
+        By::Agent => charge.agent.clone(),
+        By::Model => row.charged.model.to_string(),
+        By::Day => row.day.clone(),
+        By::Session => row.session.clone(),
+        By::Project => row.project.clone(),
+        By::Purpose => charge.purpose.name().to_owned(),
+        By::Request => charge.id.clone(),
+    }
+}

@@ -1,0 +1,132 @@
+//! The ledger of a home folder: who writes to it, and what it says.
+
+use crate::error::Error;
+use crate::options::Options;
+use crate::system::{SystemClock, SystemIds};
+use ostler_core::ids::SessionId;
+use ostler_core::ports::{Ledger, NoLedger};
+use ostler_core::time::{Clock, Timestamp};
+use ostler_engine::Meter;
+use ostler_ledger::{
+    By, Days, Db, FileLedger, Limits, Owner, Report, Row, Setup, Standing, rows_of,
+};
+use ostler_store::FileStore;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const FILE: &str = "ledger.db";
+
+pub(crate) fn meter(options: &Options, cwd: &Path, session: &SessionId) -> Meter {
+    let ledger: Arc<dyn Ledger> = match &options.home {
+        None => Arc::new(NoLedger),
+        Some(home) => Arc::new(FileLedger::new(Setup {
+            path: home.join(FILE),
+            owner: Owner { project: cwd.display().to_string(), session: session.to_string() },
+            limits: options.budgets,
+            days: days(),
+            clock: Arc::new(SystemClock),
+        })),
+    };
+    let mut meter = Meter::new(ledger, Arc::new(SystemIds));
+    if let Some(agent) = &options.agent {
+        meter.agent.clone_from(agent);
+    }
+    meter.task.clone_from(&options.task);
+    meter
+}
+
+/// Days as the person's calendar has them.
+fn days() -> Days {
+    Arc::new(|at: Timestamp| {
+        let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+        let at = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
+        at.to_zoned(jiff::tz::TimeZone::system()).date().to_string()
+    })
+}
+
+/// What to ask the ledger for.
+#[derive(Clone, Debug)]
+pub struct CostQuery {
+    pub home: PathBuf,
+    pub cwd: PathBuf,
+    pub by: By,
+    pub since_ms: u64,
+    /// Of this session alone.
+    pub session: Option<String>,
+    pub budgets: Limits,
+}
+
+/// What it says.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    pub report: Report,
+    /// With `By::Request`: each of them, in the order they were sent.
+    pub rows: Vec<Row>,
+    pub standings: Vec<Standing>,
+}
+
+/// Requests that are shown one by one.
+const MOST_ROWS: usize = 10_000;
+
+/// Asks the ledger, after telling it what sessions that ended badly have in their logs.
+///
+/// # Errors
+/// If the ledger cannot be used.
+pub fn costs(query: &CostQuery) -> Result<Costs, Error> {
+    let store = FileStore::new(&query.home)?;
+    let mut db = Db::open(&query.home.join(FILE))?;
+    for session in db.unsettled()? {
+        match index(&store, &mut db, &SessionId::new(session)) {
+            // A log that cannot be read does not hide what the others say; `--rebuild` names it.
+            Ok(_) | Err(Error::Store(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut report = Report::builder(query.by);
+    let mut rows = Vec::new();
+    db.each(Timestamp(query.since_ms), query.session.as_deref(), |row| {
+        report.add(&row);
+        if query.by == By::Request && rows.len() < MOST_ROWS {
+            rows.push(row);
+        }
+    })?;
+    let now = SystemClock.now();
+    let owner = Owner {
+        project: query.cwd.display().to_string(),
+        session: query.session.clone().unwrap_or_default(),
+    };
+    let mut budgets = query.budgets;
+    // Whose agent, nobody said.
+    if query.session.is_none() {
+        budgets.agent = None;
+    }
+    let standings = db.standings(&budgets, &owner, "main", &days()(now), now)?;
+    Ok(Costs { report: report.finish(), rows, standings })
+}
+
+/// Tells the ledger everything that the logs of this home hold; how many requests were new to it.
+///
+/// # Errors
+/// If the ledger cannot be used. Logs that cannot be read are named and passed over.
+pub fn rebuild_ledger(home: &Path) -> Result<(u64, Vec<String>), Error> {
+    let store = FileStore::new(home)?;
+    let mut db = Db::open(&home.join(FILE))?;
+    let (mut new, mut notices) = (0, Vec::new());
+    for session in store.all()? {
+        match index(&store, &mut db, &session) {
+            Ok(rows) => new += rows,
+            Err(Error::Store(error)) => notices.push(error.to_string()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((new, notices))
+}
+
+/// A session whose log is gone has nothing more to tell.
+fn index(store: &FileStore, db: &mut Db, session: &SessionId) -> Result<u64, Error> {
+    let entries = match store.peek(session) {
+        Err(ostler_core::ports::StoreError::NotFound(_)) => Vec::new(),
+        entries => entries?,
+    };
+    Ok(db.index(&rows_of(&entries, &days()), &[session.to_string()])?)
+}
