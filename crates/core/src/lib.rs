@@ -15,6 +15,7 @@ pub mod bound;
 pub mod event;
 pub mod ids;
 pub mod ledger;
+pub mod memory;
 pub mod message;
 pub mod model;
 pub mod pairing;

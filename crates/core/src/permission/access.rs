@@ -21,6 +21,9 @@ pub struct Access {
     pub absent: Vec<PathBuf>,
     /// How well the kernel holds what it runs.
     pub hold: Hold,
+    /// It keeps a note in our own memory, which is no file of anybody's; not before the answer is sealed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub notes: bool,
 }
 
 /// What stands between the commands of a call and everything they were not judged by.
@@ -80,9 +83,14 @@ impl Access {
         Access { writes: vec![scope], ..Access::nothing() }
     }
 
+    /// Keeps a note and touches nothing else.
+    pub fn noting() -> Self {
+        Access { notes: true, ..Access::nothing() }
+    }
+
     /// Changes nothing and reaches nobody: may run while the answer is still open.
     pub fn is_harmless(&self) -> bool {
-        self.known && self.writes.is_empty() && self.hosts.is_empty()
+        self.known && self.writes.is_empty() && self.hosts.is_empty() && !self.notes
     }
 
     /// Running both at once could give another result than one after the other.
@@ -167,6 +175,8 @@ mod tests {
             (Access::unknown(), Access::unknown(), true),
             (Access::nothing(), Access::unknown(), true),
             (Access::nothing(), write("/a"), false),
+            (Access::noting(), write("/a"), false),
+            (Access::noting(), Access::noting(), false),
         ];
         for (a, b, expected) in cases {
             assert_eq!(a.conflicts(&b), expected, "{a:?} {b:?}");
@@ -193,5 +203,6 @@ mod tests {
         assert!(!Access::unknown().is_harmless());
         assert!(!Access { hosts: vec!["h".into()], ..Access::nothing() }.is_harmless());
         assert!(read("/a").is_harmless());
+        assert!(!Access::noting().is_harmless(), "a dropped answer must leave no note");
     }
 }

@@ -1,0 +1,5 @@
+//! The memory as a whole.
+
+mod quality;
+mod stores;
+mod support;
