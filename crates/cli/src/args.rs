@@ -1,5 +1,6 @@
 //! The command line. Names follow Claude Code's, so that scripts carry over.
 
+pub mod memory;
 pub mod permissions;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -104,6 +105,8 @@ pub enum Command {
     ModelServer(ModelServerArgs),
     /// List the sessions of this folder
     Sessions(SessionsArgs),
+    /// What is remembered across sessions: list, search, add, forget, export, setup
+    Memory(memory::MemoryArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
     /// Print a completion script for your shell

@@ -60,6 +60,8 @@ pub fn options(
     options.retry_wait = environment.retry_wait()?;
     options.settings = environment.settings()?;
     options.settings.raw_events = args.include_partial_messages;
+    options.memory = environment.memory();
+    options.embeddings = environment.embeddings()?;
     options.fault = environment.fault();
     Ok(options)
 }

@@ -25,6 +25,6 @@ mod turn_stream;
 pub use agent::{Agent, ModelChoice, Settings};
 pub use gate::Gate;
 pub use journal::Journal;
-pub use run::run;
+pub use run::{run, run_with};
 pub use toolbox::Toolbox;
 pub use turn_stream::TurnStream;

@@ -1,6 +1,8 @@
 //! Vectors in memory, rounded to 8 bits, compared with all of them. A hundred thousand take a few milliseconds, and
 //! nothing has to be built, tuned or kept consistent.
 
+use crate::embed::linear::{dot, widen};
+
 /// A vector in 8 bits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantised {
@@ -60,11 +62,14 @@ impl Index {
         }
         let query = Quantised::of(vector);
         let wide: Vec<i16> = query.values.iter().map(|value| i16::from(*value)).collect();
+        let mut row_wide = vec![0i16; self.dimensions];
         let mut best: Vec<(f32, usize)> = Vec::with_capacity(2 * limit + 1);
         let mut least = f32::NEG_INFINITY;
         let rows = self.values.chunks_exact(self.dimensions).zip(&self.scales);
         for (at, (values, scale)) in rows.enumerate() {
-            let likeness = dot(values, &wide) as f32 * scale;
+            // 127 × 127 × 8192 fits into 32 bits.
+            widen(values, &mut row_wide);
+            let likeness = dot(&row_wide, &wide) as f32 * scale;
             if likeness >= least {
                 best.push((likeness, at));
                 if best.len() > 2 * limit {
@@ -83,15 +88,6 @@ impl Index {
 
 fn order(best: &mut [(f32, usize)]) {
     best.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-}
-
-/// 127 × 127 × 8192 fits into 32 bits.
-fn dot(a: &[i8], b: &[i16]) -> i32 {
-    let mut sum = 0i32;
-    for (a, b) in a.iter().zip(b) {
-        sum = sum.wrapping_add(i32::from(*a).wrapping_mul(i32::from(*b)));
-    }
-    sum
 }
 
 #[cfg(test)]

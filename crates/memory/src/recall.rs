@@ -30,10 +30,11 @@ impl Shown {
         Shown::default()
     }
 
-    pub fn of<'a>(messages: impl DoubleEndedIterator<Item = &'a Message>) -> Self {
+    pub fn of<'a>(messages: impl Iterator<Item = &'a Message>) -> Self {
+        let messages: Vec<&Message> = messages.collect();
         let mut parts: Vec<String> = Vec::new();
         let mut size = 0;
-        'all: for message in messages.rev() {
+        'all: for message in messages.into_iter().rev() {
             for text in message.blocks().iter().rev().flat_map(texts) {
                 size += text.len();
                 parts.push(core_of(text));

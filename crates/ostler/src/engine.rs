@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::init::Init;
+use crate::memory::{learn, memories, with_memories};
 use crate::options::Options;
 use crate::session;
 use crate::surroundings::with_surroundings;
@@ -13,9 +14,10 @@ use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::session::Session;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run};
+use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run, run_with};
 use ostler_exec::Executor;
-use ostler_models::{HttpModel, Provider};
+use ostler_memory::Memories;
+use ostler_models::{HttpModel, Network, Provider};
 use ostler_store::spill_folder;
 use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,9 @@ pub struct Engine {
     notices: Vec<String>,
     interrupt: Mutex<CancellationToken>,
     executor: Executor,
+    memories: Option<Arc<Memories>>,
+    /// Turns there were when it was opened.
+    turns: u32,
 }
 
 impl Engine {
@@ -59,7 +64,10 @@ impl Engine {
             workspace.ours.push(home);
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy);
+        let memories = remembers(&options, &workspace.cwd);
+        let notes = memories.clone().map(|memories| (memories, opened.loaded.log.id().clone()));
+        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, notes);
+        let turns = session.turns;
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -97,6 +105,8 @@ impl Engine {
             notices,
             interrupt: Mutex::default(),
             executor,
+            memories,
+            turns,
         })
     }
 
@@ -148,11 +158,24 @@ impl Engine {
         let interrupt = CancellationToken::new();
         *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
             interrupt.clone();
-        run(self.agent.clone(), prompt, interrupt)
+        match &self.memories {
+            None => run(self.agent.clone(), prompt, interrupt),
+            Some(memories) => {
+                let session = self.session_id().clone();
+                let prompt = with_memories(memories.clone(), prompt, view, session);
+                run_with(self.agent.clone(), prompt, interrupt)
+            }
+        }
     }
 
-    /// Ends every process that commands left and waits until it is gone. The engine runs no command after this.
+    /// Keeps what the session leaves to later ones, ends every process that commands left and waits until it is gone.
+    /// The engine runs no command after this.
     pub async fn close(&self) {
+        let (view, turns) = self.agent.journal.conversation();
+        if let Some(memories) = self.memories.clone().filter(|_| turns > self.turns) {
+            // The session is over; what could not be kept is told by the next look at the memory.
+            let _ = learn(memories, view, self.session_id().clone(), self.workspace.cwd.clone()).await;
+        }
         // If the supervisor does not answer, its socket closes with us, and it ends everything by itself.
         let _ = self.executor.shutdown().await;
     }
@@ -161,6 +184,14 @@ impl Engine {
     pub fn interrupt(&self) {
         self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cancel();
     }
+}
+
+/// Without a home there is nothing that could outlive the session.
+fn remembers(options: &Options, cwd: &Path) -> Option<Arc<Memories>> {
+    let home = options.home.as_ref().filter(|_| options.memory)?;
+    let network =
+        Network { proxies: options.proxies.clone(), ca_file: options.ca_file.clone() };
+    Some(Arc::new(memories(home, cwd, options.embeddings.clone(), network)))
 }
 
 fn workspace(options: &Options) -> Result<Workspace, Error> {
@@ -274,14 +305,17 @@ fn toolbox(
     workspace: &Workspace,
     session: &Session,
     policy: &Arc<Policy>,
+    notes: Option<(Arc<Memories>, SessionId)>,
 ) -> Toolbox {
     let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
-    let all = ostler_tools::built_in(ostler_tools::Setup {
+    let mut all = ostler_tools::built_in(ostler_tools::Setup {
         files: Arc::new(Files::new(workspace.clone(), seen, snapshots)),
         executor,
         environment: options.environment.clone(),
         policy: policy.clone(),
     });
+    all.extend(notes.map(|(memories, session)| ostler_tools::memory(memories, session)));
+    all.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
     let offered = |name: &str| is_offered(name, options, policy);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
 }

@@ -28,6 +28,7 @@ mod edit;
 mod glob;
 mod grep;
 mod input;
+mod memory;
 mod read;
 mod revert;
 mod schema;
@@ -39,7 +40,8 @@ mod write;
 pub use bash::Disk;
 pub use built_in::{BuiltIn, erase};
 use ostler_core::permission::Policy;
-use ostler_core::ports::Tool;
+use ostler_core::ids::SessionId;
+use ostler_core::ports::{MemoryStore, Tool};
 use ostler_exec::Executor;
 use std::ffi::OsString;
 use std::path::Path;
@@ -61,9 +63,15 @@ pub struct Setup {
 }
 
 /// The names of all built-in tools.
-pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"];
+pub const NAMES: [&str; 8] =
+    ["Bash", "Edit", "Glob", "Grep", "Memory", "Read", "Revert", "Write"];
 
-/// All built-in tools, sorted by name.
+/// The tool for notes, where there is a memory. It belongs into the list of the others, by its name.
+pub fn memory(store: Arc<dyn MemoryStore>, session: SessionId) -> Arc<dyn Tool> {
+    erase(memory::Memory { store, session })
+}
+
+/// All other built-in tools, sorted by name.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
     let Setup { files, executor, environment, policy } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());

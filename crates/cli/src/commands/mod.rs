@@ -6,6 +6,7 @@ mod demo;
 mod first_run;
 mod headless;
 mod lines;
+mod memory;
 mod model_server;
 mod no_key;
 mod permissions;
@@ -29,6 +30,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Memory(args)) => memory::run(&environment, &args.command),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),

@@ -8,6 +8,7 @@ mod headless;
 mod hostile;
 mod interrupt;
 mod loop_behaviour;
+mod memory;
 mod permissions;
 mod prefix;
 mod repl;

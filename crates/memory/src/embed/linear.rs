@@ -61,8 +61,10 @@ impl Linear {
         if x.width != width || width == 0 || outputs == 0 {
             return out;
         }
+        let mut wide = vec![0i16; width];
         let rows = self.weights.chunks_exact(width).zip(&self.scales).zip(&self.bias);
         for (column, ((weights, scale), bias)) in rows.enumerate() {
+            widen(weights, &mut wide);
             let mut row = 0;
             let mut put = |row: usize, sum: i32, token: f32| {
                 if let Some(place) = out.get_mut(row * outputs + column) {
@@ -72,13 +74,13 @@ impl Linear {
             let mut fours = x.values.chunks_exact(4 * width);
             let mut token_scales = x.scales.iter().copied();
             for four in fours.by_ref() {
-                for sum in dot4(weights, four) {
+                for sum in dot4(&wide, four) {
                     put(row, sum, token_scales.next().unwrap_or(0.0));
                     row += 1;
                 }
             }
             for one in fours.remainder().chunks_exact(width) {
-                put(row, dot(weights, one), token_scales.next().unwrap_or(0.0));
+                put(row, dot(&wide, one), token_scales.next().unwrap_or(0.0));
                 row += 1;
             }
         }
@@ -86,29 +88,46 @@ impl Linear {
     }
 }
 
-fn dot(weights: &[i8], x: &[i16]) -> i32 {
-    let mut sum = 0i32;
-    for (w, x) in weights.iter().zip(x) {
-        sum = sum.wrapping_add(i32::from(*w).wrapping_mul(i32::from(*x)));
-    }
-    sum
+pub fn widen(narrow: &[i8], wide: &mut [i16]) {
+    wide.iter_mut().zip(narrow).for_each(|(wide, narrow)| *wide = i16::from(*narrow));
 }
 
-/// Four tokens at once: the weights are widened once.
-fn dot4(weights: &[i8], four: &[i16]) -> [i32; 4] {
+/// In pairs: that is what the instruction takes.
+pub fn dot(a: &[i16], b: &[i16]) -> i32 {
+    let mut sum = 0i32;
+    for (a, b) in a.chunks_exact(2).zip(b.chunks_exact(2)) {
+        sum = sum.wrapping_add(pair(a, b));
+    }
+    let odd = a.len().min(b.len()) % 2;
+    let last = |values: &[i16]| values.last().copied().map_or(0, i32::from);
+    if odd == 1 { sum.wrapping_add(last(a).wrapping_mul(last(b))) } else { sum }
+}
+
+/// Four tokens at once: the weights are loaded once.
+fn dot4(weights: &[i16], four: &[i16]) -> [i32; 4] {
     let width = weights.len();
     let (a, rest) = four.split_at(width);
     let (b, rest) = rest.split_at(width);
     let (c, d) = rest.split_at(width);
     let mut sums = [0i32; 4];
-    for ((((w, a), b), c), d) in weights.iter().zip(a).zip(b).zip(c).zip(d) {
-        let w = i32::from(*w);
-        sums[0] = sums[0].wrapping_add(w.wrapping_mul(i32::from(*a)));
-        sums[1] = sums[1].wrapping_add(w.wrapping_mul(i32::from(*b)));
-        sums[2] = sums[2].wrapping_add(w.wrapping_mul(i32::from(*c)));
-        sums[3] = sums[3].wrapping_add(w.wrapping_mul(i32::from(*d)));
+    let pairs = |values| <[i16]>::chunks_exact(values, 2);
+    for ((((w, a), b), c), d) in pairs(weights).zip(pairs(a)).zip(pairs(b)).zip(pairs(c)).zip(pairs(d)) {
+        sums[0] = sums[0].wrapping_add(pair(w, a));
+        sums[1] = sums[1].wrapping_add(pair(w, b));
+        sums[2] = sums[2].wrapping_add(pair(w, c));
+        sums[3] = sums[3].wrapping_add(pair(w, d));
     }
     sums
+}
+
+/// Both slices hold two.
+fn pair(a: &[i16], b: &[i16]) -> i32 {
+    match (a, b) {
+        ([a, b], [c, d]) => {
+            (i32::from(*a).wrapping_mul(i32::from(*c))).wrapping_add(i32::from(*b).wrapping_mul(i32::from(*d)))
+        }
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

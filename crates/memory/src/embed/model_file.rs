@@ -107,7 +107,8 @@ fn shape_of(header: &[u8]) -> Option<(Shape, usize)> {
         positions: next(1 << 12)?,
     };
     let text = next(64 << 20)?;
-    (magic == MAGIC && shape.hidden.is_multiple_of(shape.heads)).then_some((shape, text))
+    let even = shape.hidden.is_multiple_of(2) && shape.inner.is_multiple_of(2);
+    (magic == MAGIC && even && shape.hidden.is_multiple_of(shape.heads)).then_some((shape, text))
 }
 
 /// Bytes between the vocabulary and the table of words.
