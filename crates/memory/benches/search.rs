@@ -1,4 +1,6 @@
 //! Times of the memory: `cargo bench -p ostler-memory -- [model.bin]`. Figures and their machine: docs/memory.md.
+//! Time on the processor is told beside the time on the clock, because a busy machine shows in the latter only.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for the terminal")]
 
 use ostler_core::memory::{Fact, FactKind, Origin, Scope};
 use ostler_core::ports::MemoryStore;
@@ -42,10 +44,29 @@ fn questions() -> Vec<&'static str> {
     include_str!("../../../fixtures/memory/pairs.psv").lines().filter_map(|line| line.split('|').nth(2)).collect()
 }
 
-fn told(what: &str, mut times: Vec<Duration>) {
-    times.sort();
-    let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)];
-    println!("{what}: median {:.2?}, 95 % {:.2?}, most {:.2?}", at(50), at(95), at(100));
+/// Time this thread was on a processor; where that is not known, time on the clock.
+fn busy(since: Instant) -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split(' ').next().and_then(|number| number.parse().ok());
+    nanos.map_or_else(|| since.elapsed(), Duration::from_nanos)
+}
+
+/// Time on the processor and on the clock.
+fn timed(work: impl FnOnce()) -> (Duration, Duration) {
+    let clock = Instant::now();
+    let begin = busy(clock);
+    work();
+    (busy(clock).saturating_sub(begin), clock.elapsed())
+}
+
+fn told(what: &str, times: Vec<(Duration, Duration)>) {
+    let line = |mut times: Vec<Duration>| {
+        times.sort();
+        let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)];
+        format!("median {:.2?}, 95 % {:.2?}, most {:.2?}", at(50), at(95), at(100))
+    };
+    let (busy, clock) = times.into_iter().unzip();
+    println!("{what}: {}; on the clock {}", line(busy), line(clock));
 }
 
 fn search(folder: &Path) {
@@ -69,17 +90,13 @@ fn search(folder: &Path) {
     let begin = Instant::now();
     memories.search("warm up", 5).unwrap();
     println!("first search (reads all vectors): {:.1?}", begin.elapsed());
-    let times = questions().iter().map(|question| {
-        let begin = Instant::now();
-        memories.search(question, 5).unwrap();
-        begin.elapsed()
+    let times = questions().into_iter().map(|question| {
+        timed(|| drop(memories.search(question, 5).unwrap()))
     });
     told(&format!("search over {ENTRIES} entries"), times.collect());
     let words = Memories::new(folder, "p", Meaning::None, Arc::new(SteppingClock::default()));
-    let times = questions().iter().map(|question| {
-        let begin = Instant::now();
-        words.search(question, 5).unwrap();
-        begin.elapsed()
+    let times = questions().into_iter().map(|question| {
+        timed(|| drop(words.search(question, 5).unwrap()))
     });
     told("by words alone", times.collect());
 }
@@ -88,11 +105,9 @@ fn embedding(path: &str) {
     let begin = Instant::now();
     let model = MiniLm::open(Path::new(path)).unwrap();
     println!("model opened in {:.1?}", begin.elapsed());
-    let times = lines().iter().take(200).map(|line| {
+    let times = lines().into_iter().take(200).map(|line| {
         let text = line.split('|').nth(1).unwrap_or_default();
-        let begin = Instant::now();
-        model.embed(&[text]).unwrap();
-        begin.elapsed()
+        timed(|| drop(model.embed(&[text]).unwrap()))
     });
     told("embedding of an entry", times.collect());
 }

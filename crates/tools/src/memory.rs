@@ -128,3 +128,86 @@ fn listed(notes: &[Note], remark: Option<String>) -> ToolOutput {
     lines.extend(remark.map(|remark| format!("({remark})")));
     ToolOutput { detail: Some(json!({"memories": notes})), ..ToolOutput::text(lines.join("\n")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_core::memory::Found;
+    use ostler_core::permission::{Mode, Policy, Verdict, Workspace, decide};
+    use serde_json::Value;
+    use std::path::Path;
+
+    struct Nothing;
+
+    impl MemoryStore for Nothing {
+        fn add(&self, _: &Fact) -> Result<Kept, MemoryError> {
+            Ok(Kept::New("p1".into()))
+        }
+        fn search(&self, _: &str, _: usize) -> Result<Found, MemoryError> {
+            Ok(Found::default())
+        }
+        fn forget(&self, id: &str) -> Result<(), MemoryError> {
+            Err(MemoryError::NotFound(id.into()))
+        }
+        fn path(&self) -> &Path {
+            Path::new("/home/u/.ostler/memory/p.db")
+        }
+    }
+
+    fn access(input: Value) -> Result<Access, ToolOutput> {
+        crate::memory(Arc::new(Nothing), "s".into()).access(&input)
+    }
+
+    /// Looking is free, a note waits for the seal, forgetting asks whatever is allowed; plan mode changes nothing.
+    #[test]
+    fn what_each_action_needs() {
+        let workspace = Workspace {
+            cwd: "/ws".into(),
+            roots: vec!["/ws".into()],
+            ours: vec!["/home/u/.ostler".into()],
+            ..Workspace::default()
+        };
+        let verdict = |input: &Value, mode: Mode| {
+            let access = access(input.clone()).unwrap();
+            let verdict = decide("Memory", &access, &Policy::default(), mode, &workspace).verdict;
+            (access.is_harmless(), verdict)
+        };
+        let search = json!({"action": "search", "query": "q"});
+        let add = json!({"action": "add", "text": "t", "kind": "how-to", "scope": "user"});
+        let forget = json!({"action": "forget", "id": "p1"});
+        for (input, mode, expected) in [
+            (&search, Mode::Default, (true, Verdict::Allow)),
+            (&search, Mode::Plan, (true, Verdict::Allow)),
+            (&add, Mode::Default, (false, Verdict::Allow)),
+            (&add, Mode::DontAsk, (false, Verdict::Allow)),
+            (&add, Mode::Plan, (false, Verdict::Deny)),
+            (&forget, Mode::Default, (false, Verdict::Ask)),
+            (&forget, Mode::AcceptEdits, (false, Verdict::Ask)),
+            (&forget, Mode::BypassPermissions, (false, Verdict::Ask)),
+        ] {
+            assert_eq!(verdict(input, mode), expected, "{input} {mode:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_call_is_told_what_is_missing() {
+        for (input, expected) in [
+            (json!({"action": "add"}), "`text` is needed"),
+            (json!({"action": "search", "query": "  "}), "`query` is needed"),
+            (json!({"action": "forget"}), "`id` is needed"),
+            (json!({"action": "burn"}), "must be one of"),
+            (json!({"action": "add", "text": "t", "kind": "rumour"}), "must be one of"),
+        ] {
+            let output = access(input.clone()).unwrap_err();
+            assert!(format!("{output:?}").contains(expected), "{input}: {output:?}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_tools_stays_small() {
+        let tool = crate::memory(Arc::new(Nothing), "s".into());
+        let size = serde_json::to_string(tool.spec()).unwrap().len();
+        assert!(size <= 1_800, "{size} bytes");
+        assert!(tool.spec().description.contains("Use it"));
+    }
+}

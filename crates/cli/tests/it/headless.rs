@@ -95,7 +95,7 @@ fn stream_json_tells_everything_in_order() {
     assert!(frames.iter().all(|f| f["session_id"] == *session && f["uuid"].is_string()));
     assert_eq!(
         frames[0]["tools"],
-        json!(["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"])
+        json!(["Bash", "Edit", "Glob", "Grep", "Memory", "Read", "Revert", "Write"])
     );
     assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
 }

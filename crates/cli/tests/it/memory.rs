@@ -25,7 +25,7 @@ fn a_wish_of_one_session_is_known_in_the_next() {
     assert!(kept[0]["origin"]["session"].is_string() && kept[0]["at"].as_u64() > Some(0));
 
     assert_eq!(world.run(&["-p", "add a dependency"]).code, Some(0));
-    let second = world.server.requests()[1].json();
+    let second = world.server.requests()[1].json().clone();
     let blocks = second["messages"][0]["content"].as_array().unwrap();
     let texts: Vec<&str> = blocks.iter().map(|block| block["text"].as_str().unwrap()).collect();
     let at = texts.iter().position(|text| text.starts_with("<memory>")).unwrap();
@@ -33,7 +33,7 @@ fn a_wish_of_one_session_is_known_in_the_next() {
     assert_eq!(texts.last(), Some(&"add a dependency"), "the person's words stay last");
     // In the same session it is not repeated, and the request before stays its beginning.
     assert_eq!(world.run(&["-p", "go on with pnpm", "--continue"]).code, Some(0));
-    let third = world.server.requests()[2].json();
+    let third = world.server.requests()[2].json().clone();
     assert_eq!(third["messages"][0]["content"][0]["text"], second["messages"][0]["content"][0]["text"]);
     assert_eq!(said(&world, 2).matches("<memory>").count(), 1);
     world.assert_never_rejected();
@@ -99,7 +99,7 @@ fn memory_can_be_switched_off() {
     let mut command = world.command(&["-p", "hello. Never push on Friday."]);
     let ran = crate::support::finish(command.env("OSTLER_MEMORY", "off").spawn().unwrap());
     assert_eq!(ran.code, Some(0));
-    let request = world.server.requests()[0].json();
+    let request = world.server.requests()[0].json().clone();
     assert!(!request["messages"].to_string().contains("German"));
     assert!(request["tools"].as_array().unwrap().iter().all(|tool| tool["name"] != "Memory"));
     assert_eq!(lines(&world.run(&["memory", "list", "--json"])).len(), 1);
