@@ -169,12 +169,14 @@ impl Environment {
         let Some(url) = self.text("OSTLER_EMBEDDING_URL") else { return Ok(None) };
         if !url.starts_with("https://") && !url.starts_with("http://") {
             return Err(Wrong::Config(
-                "OSTLER_EMBEDDING_URL is not a whole address such as https://host/v1/embeddings".into(),
+                "OSTLER_EMBEDDING_URL is not a whole address such as https://host/v1/embeddings"
+                    .into(),
             ));
         }
         let Some(model) = self.text("OSTLER_EMBEDDING_MODEL") else {
             return Err(Wrong::Config(
-                "OSTLER_EMBEDDING_URL is set; set OSTLER_EMBEDDING_MODEL to the model's name, too".into(),
+                "OSTLER_EMBEDDING_URL is set; set OSTLER_EMBEDDING_MODEL to the model's name, too"
+                    .into(),
             ));
         };
         let key = self.text("OSTLER_EMBEDDING_KEY").map(ostler::Secret::new);

@@ -24,7 +24,9 @@ impl Embedder for Random {
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let of = |text: &&str| {
-            let mut state = text.bytes().fold(7u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+            let mut state = text
+                .bytes()
+                .fold(7u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
             let mut next = || {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
@@ -36,12 +38,18 @@ impl Embedder for Random {
 }
 
 fn lines() -> Vec<&'static str> {
-    let both = [include_str!("../../../fixtures/memory/pairs.psv"), include_str!("../../../fixtures/memory/distractors.psv")];
+    let both = [
+        include_str!("../../../fixtures/memory/pairs.psv"),
+        include_str!("../../../fixtures/memory/distractors.psv"),
+    ];
     both.iter().flat_map(|text| text.lines()).collect()
 }
 
 fn questions() -> Vec<&'static str> {
-    include_str!("../../../fixtures/memory/pairs.psv").lines().filter_map(|line| line.split('|').nth(2)).collect()
+    include_str!("../../../fixtures/memory/pairs.psv")
+        .lines()
+        .filter_map(|line| line.split('|').nth(2))
+        .collect()
 }
 
 /// Time this thread was on a processor; where that is not known, time on the clock.
@@ -70,34 +78,53 @@ fn told(what: &str, times: Vec<(Duration, Duration)>) {
 }
 
 fn search(folder: &Path) {
-    let memories = Memories::new(folder, "p", Meaning::Given(Arc::new(Random)), Arc::new(SteppingClock::default()));
+    let memories = Memories::new(
+        folder,
+        "p",
+        Meaning::Given(Arc::new(Random)),
+        Arc::new(SteppingClock::default()),
+    );
     let lines = lines();
     let facts: Vec<Fact> = (0..ENTRIES)
         .map(|n| {
             let text = lines[n % lines.len()].split('|').nth(1).unwrap_or_default();
             // The words of real entries in real shares, each entry different.
             let text = format!("{text} Case {n} of module m{}.", n % 977);
-            Fact { text, kind: FactKind::Fact, scope: Scope::Project, origin: Origin::default(), key: None }
+            Fact {
+                text,
+                kind: FactKind::Fact,
+                scope: Scope::Project,
+                origin: Origin::default(),
+                key: None,
+            }
         })
         .collect();
     let begin = Instant::now();
     for part in facts.chunks(5_000) {
         memories.remember(part).unwrap();
     }
-    println!("{ENTRIES} entries kept in {:.1?}, {} MB on disk", begin.elapsed(), std::fs::metadata(folder.join("p.db")).unwrap().len() >> 20);
+    println!(
+        "{ENTRIES} entries kept in {:.1?}, {} MB on disk",
+        begin.elapsed(),
+        std::fs::metadata(folder.join("p.db")).unwrap().len() >> 20
+    );
     drop(memories);
-    let memories = Memories::new(folder, "p", Meaning::Given(Arc::new(Random)), Arc::new(SteppingClock::default()));
+    let memories = Memories::new(
+        folder,
+        "p",
+        Meaning::Given(Arc::new(Random)),
+        Arc::new(SteppingClock::default()),
+    );
     let begin = Instant::now();
     memories.search("warm up", 5).unwrap();
     println!("first search (reads all vectors): {:.1?}", begin.elapsed());
-    let times = questions().into_iter().map(|question| {
-        timed(|| drop(memories.search(question, 5).unwrap()))
-    });
+    let times = questions()
+        .into_iter()
+        .map(|question| timed(|| drop(memories.search(question, 5).unwrap())));
     told(&format!("search over {ENTRIES} entries"), times.collect());
     let words = Memories::new(folder, "p", Meaning::None, Arc::new(SteppingClock::default()));
-    let times = questions().into_iter().map(|question| {
-        timed(|| drop(words.search(question, 5).unwrap()))
-    });
+    let times =
+        questions().into_iter().map(|question| timed(|| drop(words.search(question, 5).unwrap())));
     told("by words alone", times.collect());
 }
 

@@ -19,8 +19,10 @@ pub fn to_markdown(memories: &[Memory]) -> String {
         }
         out += &format!("\n## {title}\n");
         for (kind, title) in KINDS {
-            let of_kind: Vec<&Memory> =
-                memories.iter().filter(|memory| memory.scope == scope && memory.kind == kind).collect();
+            let of_kind: Vec<&Memory> = memories
+                .iter()
+                .filter(|memory| memory.scope == scope && memory.kind == kind)
+                .collect();
             if !of_kind.is_empty() {
                 out += &format!("\n### {title}\n\n");
             }
@@ -62,7 +64,11 @@ mod tests {
             text: text.into(),
             kind,
             scope,
-            origin: Origin { session: Some("s1".into()), turn: Some(2), source: Some("the user".into()) },
+            origin: Origin {
+                session: Some("s1".into()),
+                turn: Some(2),
+                source: Some("the user".into()),
+            },
             at: Timestamp(1_700_000_000_000),
         };
         let all = [

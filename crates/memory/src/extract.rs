@@ -109,7 +109,9 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Block::ToolUse { id, name, input } => {
-                    let text = |key: &str| input.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+                    let text = |key: &str| {
+                        input.get(key).and_then(|value| value.as_str()).map(str::to_owned)
+                    };
                     let call = match name.as_str() {
                         "Write" | "Edit" => text("file_path").map(Call::Change),
                         "Bash" => text("command").map(Call::Command),
@@ -138,7 +140,9 @@ impl<'a> Reader<'a> {
 
     /// The command that works after one of the same program failed is how it is done.
     fn worked(&mut self, id: &CallId, command: &str) {
-        let Some(at) = self.failed.iter().rposition(|(_, failed)| program(failed) == program(command)) else {
+        let Some(at) =
+            self.failed.iter().rposition(|(_, failed)| program(failed) == program(command))
+        else {
             return;
         };
         let (_, failed) = self.failed.swap_remove(at);

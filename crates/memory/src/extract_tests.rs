@@ -39,7 +39,10 @@ fn a_conversation() {
         result("d", "done", false),
         call("e", "Write", json!({"file_path": "/ws/b.rs"})),
         result("e", "denied", true),
-        Message::assistant(&ModelId::new("m"), vec![Block::text("Decision: keep npm for the root. It works.")]),
+        Message::assistant(
+            &ModelId::new("m"),
+            vec![Block::text("Decision: keep npm for the root. It works.")],
+        ),
         Message::user("Remember that the port is 5433."),
     ];
     assert_eq!(
@@ -51,7 +54,8 @@ fn a_conversation() {
             (FactKind::Fact, "The port is 5433.".to_owned()),
             (
                 FactKind::Fact,
-                "Work on \"Make the build green. Always use pnpm in web/.\" changed src/a.rs.".to_owned()
+                "Work on \"Make the build green. Always use pnpm in web/.\" changed src/a.rs."
+                    .to_owned()
             ),
         ]
     );
@@ -64,7 +68,8 @@ fn a_conversation() {
 
 #[test]
 fn bounded() {
-    let many: Vec<Message> = (0..200).map(|n| Message::user(format!("Always do the thing number {n}."))).collect();
+    let many: Vec<Message> =
+        (0..200).map(|n| Message::user(format!("Always do the thing number {n}."))).collect();
     let all = kept(&many);
     assert_eq!(all.len(), MOST_FACTS);
     assert_eq!(all.last().unwrap().1, "Always do the thing number 199.");

@@ -56,7 +56,9 @@ mod tests {
     }
 
     fn ranking() -> impl Strategy<Value = Vec<u32>> {
-        proptest::collection::hash_set(0u32..80, 0..60).prop_map(|set| set.into_iter().collect::<Vec<_>>()).prop_shuffle()
+        proptest::collection::hash_set(0u32..80, 0..60)
+            .prop_map(|set| set.into_iter().collect::<Vec<_>>())
+            .prop_shuffle()
     }
 
     proptest! {

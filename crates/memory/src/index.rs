@@ -147,7 +147,8 @@ mod tests {
     #[test]
     fn among_equals_the_newer_comes_first() {
         let same = vec![vec![1.0; 16]; 5];
-        let rows: Vec<i64> = index_of(&same).nearest(&[1.0; 16], 3).iter().map(|(row, _)| *row).collect();
+        let rows: Vec<i64> =
+            index_of(&same).nearest(&[1.0; 16], 3).iter().map(|(row, _)| *row).collect();
         assert_eq!(rows, [5, 4, 3]);
     }
 }

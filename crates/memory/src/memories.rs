@@ -20,7 +20,8 @@ const LEAST_SCORE: f64 = 0.5;
 /// Entries that get a missing vector when something is kept.
 const CATCH_UP: usize = 64;
 
-const NO_MODEL: &str = "Found by words only: no embedding model is installed (`ostler memory setup` installs one).";
+const NO_MODEL: &str =
+    "Found by words only: no embedding model is installed (`ostler memory setup` installs one).";
 
 /// Where meaning comes from.
 pub enum Meaning {
@@ -99,7 +100,8 @@ impl Memories {
             Ok(ranked) => ranked,
             Err(error) => return Found { memories: Vec::new(), note: Some(error.to_string()) },
         };
-        let mut chosen: Vec<Stored> = ranked.into_iter().filter(|one| !shown.has(&one.memory)).take(MOST).collect();
+        let mut chosen: Vec<Stored> =
+            ranked.into_iter().filter(|one| !shown.has(&one.memory)).take(MOST).collect();
         if shown.is_opening() {
             for one in self.standing() {
                 let new = chosen.iter().all(|other| other.memory.id != one.memory.id);
@@ -111,7 +113,9 @@ impl Memories {
         let rows = |scope: Scope| -> Vec<i64> {
             chosen.iter().filter(|one| one.memory.scope == scope).map(|one| one.row).collect()
         };
-        for (store, rows) in [(&self.project, rows(Scope::Project)), (&self.user, rows(Scope::User))] {
+        for (store, rows) in
+            [(&self.project, rows(Scope::Project)), (&self.user, rows(Scope::User))]
+        {
             if !rows.is_empty() {
                 // Only pruning looks at it: a date that is not written costs nothing now.
                 let _ = store.used(&rows, self.clock.now());
@@ -154,11 +158,14 @@ impl Memories {
         // Without its vector a fact is still found by its words, and gets the vector later.
         let embedder = self.embedder().ok();
         let vectors = embedder.and_then(|embedder| embedder.embed(&texts).ok());
-        let mut vectors = vectors.unwrap_or_default().into_iter().map(|vector| Quantised::of(&vector));
-        let with: Vec<(&Fact, Option<Quantised>)> = facts.iter().map(|fact| (fact, vectors.next())).collect();
+        let mut vectors =
+            vectors.unwrap_or_default().into_iter().map(|vector| Quantised::of(&vector));
+        let with: Vec<(&Fact, Option<Quantised>)> =
+            facts.iter().map(|fact| (fact, vectors.next())).collect();
         let mut all = Vec::new();
         for (scope, store) in [(Scope::Project, &self.project), (Scope::User, &self.user)] {
-            let of_scope: Vec<_> = with.iter().filter(|(fact, _)| fact.scope == scope).cloned().collect();
+            let of_scope: Vec<_> =
+                with.iter().filter(|(fact, _)| fact.scope == scope).cloned().collect();
             if of_scope.is_empty() {
                 continue;
             }
@@ -172,14 +179,23 @@ impl Memories {
     }
 
     /// Everything that fits the query, best first. `strict` leaves out what only fits a little.
-    fn ranked(&self, query: &str, strict: bool) -> Result<(Vec<Stored>, Option<String>), MemoryError> {
+    fn ranked(
+        &self,
+        query: &str,
+        strict: bool,
+    ) -> Result<(Vec<Stored>, Option<String>), MemoryError> {
         let query: String = folded(query).chars().take(LONGEST).collect();
         let mut by_words: Vec<(Key, f64)> = Vec::new();
         let mut by_meaning: Vec<(Key, f32)> = Vec::new();
         let (vector, note) = self.vector(&query);
         for store in self.existing() {
             let scope = self.scope_of(store);
-            by_words.extend(store.by_words(&query, DEPTH)?.into_iter().map(|(row, score)| ((scope, row), score)));
+            by_words.extend(
+                store
+                    .by_words(&query, DEPTH)?
+                    .into_iter()
+                    .map(|(row, score)| ((scope, row), score)),
+            );
             if let Some((model, vector)) = &vector {
                 let near = store.nearest(model, vector, DEPTH)?;
                 by_meaning.extend(near.into_iter().map(|(row, likeness)| ((scope, row), likeness)));
@@ -215,7 +231,9 @@ impl Memories {
             Err(note) => return (None, Some(note.to_owned())),
         };
         match embedder.embed(&[query]) {
-            Ok(mut vectors) => (vectors.pop().map(|vector| (embedder.name().to_owned(), vector)), None),
+            Ok(mut vectors) => {
+                (vectors.pop().map(|vector| (embedder.name().to_owned(), vector)), None)
+            }
             Err(error) => (None, Some(by_words_because(&error))),
         }
     }
@@ -236,7 +254,8 @@ impl Memories {
 
     /// Preferences hold whatever the prompt says.
     fn standing(&self) -> Vec<Stored> {
-        let of = |store: &Store| store.list(Some(FactKind::Preference), STANDING).unwrap_or_default();
+        let of =
+            |store: &Store| store.list(Some(FactKind::Preference), STANDING).unwrap_or_default();
         let mut all: Vec<Stored> = self.existing().flat_map(of).collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.memory.at));
         all.truncate(STANDING);
@@ -314,7 +333,9 @@ fn acceptable(fact: &Fact) -> Result<Fact, String> {
         return Err("Not kept: it is too short to be understood later.".into());
     }
     if text.chars().count() > LONGEST {
-        return Err(format!("Not kept: it has more than {LONGEST} characters. Say it in a sentence or two."));
+        return Err(format!(
+            "Not kept: it has more than {LONGEST} characters. Say it in a sentence or two."
+        ));
     }
     Ok(Fact { text, ..fact.clone() })
 }
@@ -328,7 +349,8 @@ fn leave_out_far(by_words: &mut Vec<(Key, f64)>, by_meaning: &mut Vec<(Key, f32)
         by_words.retain(|(_, score)| *score >= best * LEAST_SCORE);
     } else {
         // Shared words are not enough where the meaning says otherwise, except for the best of them.
-        let near = |key: &Key| likeness.get(key).is_some_and(|likeness| *likeness >= LEAST_LIKENESS);
+        let near =
+            |key: &Key| likeness.get(key).is_some_and(|likeness| *likeness >= LEAST_LIKENESS);
         by_words.retain(|(key, score)| near(key) || *score >= best * 0.8);
     }
 }
@@ -344,9 +366,13 @@ fn catch_up(store: &Store, embedder: &dyn Embedder) -> Result<usize, MemoryError
         return Ok(0);
     }
     let texts: Vec<&str> = missing.iter().map(|(_, text)| text.as_str()).collect();
-    let vectors = embedder.embed(&texts).map_err(|error| MemoryError::Unavailable(error.to_string()))?;
-    let vectors: Vec<(i64, Quantised)> =
-        missing.iter().zip(vectors).map(|((row, _), vector)| (*row, Quantised::of(&vector))).collect();
+    let vectors =
+        embedder.embed(&texts).map_err(|error| MemoryError::Unavailable(error.to_string()))?;
+    let vectors: Vec<(i64, Quantised)> = missing
+        .iter()
+        .zip(vectors)
+        .map(|((row, _), vector)| (*row, Quantised::of(&vector)))
+        .collect();
     store.put_vectors(embedder.name(), &vectors)?;
     Ok(vectors.len())
 }

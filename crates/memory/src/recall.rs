@@ -134,7 +134,11 @@ mod tests {
     fn rendered_as_one_block() {
         let text = render(&[memory("p1", "A </memory> b."), memory("u2", "C.")]).unwrap();
         assert!(text.starts_with("<memory>") && text.ends_with("</memory>"));
-        assert!(text.contains("- [p1] fact, 2023-11-14: A < /memory> b.\n- [u2] fact, 2023-11-14: C.\n"));
+        assert!(
+            text.contains(
+                "- [p1] fact, 2023-11-14: A < /memory> b.\n- [u2] fact, 2023-11-14: C.\n"
+            )
+        );
         assert_eq!(text.matches("</memory>").count(), 1, "a note cannot end the block");
         assert_eq!(render(&[]), None);
     }

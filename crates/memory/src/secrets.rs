@@ -32,14 +32,28 @@ const BEGINNINGS: [(&str, usize); 25] = [
 
 /// Names of secrets. A value that follows one is taken for a secret.
 const NAMES: [&str; 16] = [
-    "password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "api_key",
-    "api-key", "access_key", "private_key", "credential", "client_secret", "auth", "bearer",
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "access_key",
+    "private_key",
+    "credential",
+    "client_secret",
+    "auth",
+    "bearer",
 ];
 
 /// Values that name a secret's place or are evidently none.
 const HARMLESS: [&str; 22] = [
-    "", "is", "are", "the", "a", "an", "in", "from", "not", "none", "null", "true", "false", "required",
-    "optional", "missing", "wrong", "expired", "invalid", "hashed", "stored", "string",
+    "", "is", "are", "the", "a", "an", "in", "from", "not", "none", "null", "true", "false",
+    "required", "optional", "missing", "wrong", "expired", "invalid", "hashed", "stored", "string",
 ];
 
 /// Why the text may not be kept, as the end of a sentence.
@@ -61,15 +75,38 @@ pub fn credential(text: &str) -> Option<&'static str> {
 }
 
 fn is_boundary(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | ')' | ',' | ';' | '<' | '>' | '=' | '[' | ']' | '{' | '}' | ':' | '|')
+    c.is_whitespace()
+        || matches!(
+            c,
+            '"' | '\''
+                | '`'
+                | '('
+                | ')'
+                | ','
+                | ';'
+                | '<'
+                | '>'
+                | '='
+                | '['
+                | ']'
+                | '{'
+                | '}'
+                | ':'
+                | '|'
+        )
 }
 
 fn is_known_form(word: &str) -> bool {
     BEGINNINGS.iter().any(|(beginning, more)| {
         word.match_indices(beginning).any(|(at, _)| {
-            let free = word.get(..at).and_then(|before| before.chars().next_back()).is_none_or(|c| !c.is_alphanumeric());
+            let free = word
+                .get(..at)
+                .and_then(|before| before.chars().next_back())
+                .is_none_or(|c| !c.is_alphanumeric());
             let rest = word.get(at + beginning.len()..).unwrap_or_default();
-            let body = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+            let body = rest
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
             free && body.count() >= *more
         })
     })
@@ -78,9 +115,13 @@ fn is_known_form(word: &str) -> bool {
 /// `scheme://user:password@host`
 fn has_password_in_address(text: &str) -> bool {
     text.split("://").skip(1).any(|rest| {
-        let authority = rest.split(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#')).next().unwrap_or(rest);
+        let authority = rest
+            .split(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#'))
+            .next()
+            .unwrap_or(rest);
         let Some((user, _)) = authority.rsplit_once('@') else { return false };
-        user.split_once(':').is_some_and(|(_, password)| !password.is_empty() && !is_placeholder(password))
+        user.split_once(':')
+            .is_some_and(|(_, password)| !password.is_empty() && !is_placeholder(password))
     })
 }
 
@@ -92,7 +133,9 @@ fn is_random(word: &str) -> bool {
     if body.len() < 32 || (hex && body.len() <= 40) {
         return false;
     }
-    let plain = body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-' | b'='));
+    let plain = body.bytes().all(|byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-' | b'=')
+    });
     if !plain {
         return false;
     }
@@ -127,7 +170,10 @@ fn value_follows(tail: &str) -> bool {
     let rest = tail.trim_start_matches(['"', '\'', '`', ' ']);
     let stated = match rest.strip_prefix([':', '=']) {
         Some(rest) => Some((rest.trim_start_matches(['=', '>']), 4)),
-        None => ["is ", "was ", "Bearer "].iter().find_map(|word| rest.strip_prefix(word)).map(|rest| (rest, 8)),
+        None => ["is ", "was ", "Bearer "]
+            .iter()
+            .find_map(|word| rest.strip_prefix(word))
+            .map(|rest| (rest, 8)),
     };
     // After a mere "is" only what no word looks like is a value.
     let Some((rest, least)) = stated else { return false };
@@ -136,9 +182,12 @@ fn value_follows(tail: &str) -> bool {
         .chars()
         .take_while(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`' | ',' | ';' | ')'))
         .collect();
-    let mixed = value.chars().any(|c| c.is_ascii_digit()) || value.chars().any(|c| !c.is_alphanumeric() && c != '.' && c != '_');
+    let mixed = value.chars().any(|c| c.is_ascii_digit())
+        || value.chars().any(|c| !c.is_alphanumeric() && c != '.' && c != '_');
     let harmless = HARMLESS.contains(&value.trim_end_matches('.').to_ascii_lowercase().as_str());
-    let number = value.trim_end_matches(|c: char| c.is_alphabetic() || c == '.').parse::<u64>().is_ok() && value.len() < 6;
+    let number =
+        value.trim_end_matches(|c: char| c.is_alphabetic() || c == '.').parse::<u64>().is_ok()
+            && value.len() < 6;
     value.len() >= least && (mixed || least == 4) && !harmless && !number && !is_placeholder(&value)
 }
 
@@ -149,7 +198,9 @@ fn is_placeholder(value: &str) -> bool {
         || value.contains("::")
         || value.contains('(')
         || value.bytes().all(|byte| matches!(byte, b'x' | b'X' | b'*' | b'.' | b'-'))
-        || value.split_once('/').is_some_and(|(folder, _)| folder.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'.'))
+        || value.split_once('/').is_some_and(|(folder, _)| {
+            folder.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'.')
+        })
 }
 
 #[cfg(test)]

@@ -9,22 +9,55 @@ const SHORTEST: usize = 12;
 
 /// A wish begins so.
 const WISHES: [&str; 20] = [
-    "always ", "never ", "prefer ", "from now on", "in future", "in the future", "don't ever ", "do not ever ",
-    "i prefer ", "we prefer ", "i'd prefer ", "i would prefer ", "we always ", "we never ", "i always want ",
-    "i never want ", "you should always ", "you should never ", "you must always ", "you must never ",
+    "always ",
+    "never ",
+    "prefer ",
+    "from now on",
+    "in future",
+    "in the future",
+    "don't ever ",
+    "do not ever ",
+    "i prefer ",
+    "we prefer ",
+    "i'd prefer ",
+    "i would prefer ",
+    "we always ",
+    "we never ",
+    "i always want ",
+    "i never want ",
+    "you should always ",
+    "you should never ",
+    "you must always ",
+    "you must never ",
 ];
 
 /// What follows is a fact to keep.
 const FACTS: [&str; 7] = [
-    "remember that ", "remember: ", "remember, ", "keep in mind that ", "keep in mind: ", "for the record: ",
+    "remember that ",
+    "remember: ",
+    "remember, ",
+    "keep in mind that ",
+    "keep in mind: ",
+    "for the record: ",
     "for the record, ",
 ];
 
 const POLITE: [&str; 8] = ["please ", "also ", "and ", "but ", "so ", "ok, ", "oh, ", "btw, "];
 
 const DECISIONS: [&str; 13] = [
-    "decision: ", "decided: ", "we decided ", "i decided ", "we have decided ", "i have decided ", "we agreed ",
-    "we will go with ", "we'll go with ", "let's go with ", "we chose ", "i chose ", "we rejected ",
+    "decision: ",
+    "decided: ",
+    "we decided ",
+    "i decided ",
+    "we have decided ",
+    "i have decided ",
+    "we agreed ",
+    "we will go with ",
+    "we'll go with ",
+    "let's go with ",
+    "we chose ",
+    "i chose ",
+    "we rejected ",
 ];
 
 /// Sentences outside of code, quotes and questions.
@@ -111,11 +144,23 @@ mod tests {
     #[test]
     fn wishes() {
         for (sentence, expected) in [
-            ("Please always use pnpm in web/.", Some((FactKind::Preference, "Always use pnpm in web/."))),
+            (
+                "Please always use pnpm in web/.",
+                Some((FactKind::Preference, "Always use pnpm in web/.")),
+            ),
             ("never push to main", Some((FactKind::Preference, "Never push to main"))),
-            ("Remember that the staging port is 5433.", Some((FactKind::Fact, "The staging port is 5433."))),
-            ("remember to run just lint", Some((FactKind::Preference, "Remember to run just lint"))),
-            ("From now on answer in German.", Some((FactKind::Preference, "From now on answer in German."))),
+            (
+                "Remember that the staging port is 5433.",
+                Some((FactKind::Fact, "The staging port is 5433.")),
+            ),
+            (
+                "remember to run just lint",
+                Some((FactKind::Preference, "Remember to run just lint")),
+            ),
+            (
+                "From now on answer in German.",
+                Some((FactKind::Preference, "From now on answer in German.")),
+            ),
             ("I prefer small commits.", Some((FactKind::Preference, "I prefer small commits."))),
             ("Never mind, it works.", None),
             ("The test always fails on Monday.", None),

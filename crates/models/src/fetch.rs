@@ -106,7 +106,8 @@ async fn sent(
     let answer = tokio::time::timeout(SILENCE, sending)
         .await
         .map_err(|_| format!("{} does not answer", host(url)))?;
-    let response = answer.map_err(|error| format!("{} cannot be reached: {}", host(url), cause(&error)))?;
+    let response =
+        answer.map_err(|error| format!("{} cannot be reached: {}", host(url), cause(&error)))?;
     match response.status() {
         status if status.is_success() => Ok(response),
         status => Err(format!("{} answers with status {}", host(url), status.as_u16())),

@@ -174,7 +174,8 @@ impl Engine {
         let (view, turns) = self.agent.journal.conversation();
         if let Some(memories) = self.memories.clone().filter(|_| turns > self.turns) {
             // The session is over; what could not be kept is told by the next look at the memory.
-            let _ = learn(memories, view, self.session_id().clone(), self.workspace.cwd.clone()).await;
+            let _ =
+                learn(memories, view, self.session_id().clone(), self.workspace.cwd.clone()).await;
         }
         // If the supervisor does not answer, its socket closes with us, and it ends everything by itself.
         let _ = self.executor.shutdown().await;
@@ -189,8 +190,7 @@ impl Engine {
 /// Without a home there is nothing that could outlive the session.
 fn remembers(options: &Options, cwd: &Path) -> Option<Arc<Memories>> {
     let home = options.home.as_ref().filter(|_| options.memory)?;
-    let network =
-        Network { proxies: options.proxies.clone(), ca_file: options.ca_file.clone() };
+    let network = Network { proxies: options.proxies.clone(), ca_file: options.ca_file.clone() };
     Some(Arc::new(memories(home, cwd, options.embeddings.clone(), network)))
 }
 

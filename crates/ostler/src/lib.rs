@@ -67,6 +67,7 @@ pub use ostler_config as config;
 pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
 pub use ostler_core::ledger::{Price, Usage};
+pub use ostler_core::memory::{Fact, FactKind, Kept, Memory, MemoryError, Origin, Scope};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
@@ -74,16 +75,17 @@ pub use ostler_core::permission::{
     Access, Act, Bound, By, Caution, Commands, Decision, Effect, Fallback, Mode, PathScope, Policy,
     Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind, Verdict, Workspace,
 };
+pub use ostler_core::ports::MemoryStore;
 pub use ostler_core::ports::{
     Approvals, Approver, BoxFuture, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
 };
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
-pub use ostler_core::memory::{Fact, FactKind, Kept, Memory, MemoryError, Origin, Scope};
-pub use ostler_core::ports::MemoryStore;
-pub use ostler_memory::setup::{PACKAGE as MEMORY_PACKAGE, SetupError as MemorySetupError, model_path};
-pub use ostler_memory::{Memories, Meaning, date, to_markdown};
+pub use ostler_memory::setup::{
+    PACKAGE as MEMORY_PACKAGE, SetupError as MemorySetupError, model_path,
+};
+pub use ostler_memory::{Meaning, Memories, date, to_markdown};
 pub use ostler_models::{CaFile, Credentials, Deadlines, Network, ProxySettings, Secret};
 pub use ostler_store::Fault;
 pub use rule_sets::{rule_matches, rule_set};

@@ -26,7 +26,12 @@ pub struct EmbeddingEndpoint {
 }
 
 /// The memory of a project. `home` is where we keep our state.
-pub fn memories(home: &Path, cwd: &Path, endpoint: Option<EmbeddingEndpoint>, network: Network) -> Memories {
+pub fn memories(
+    home: &Path,
+    cwd: &Path,
+    endpoint: Option<EmbeddingEndpoint>,
+    network: Network,
+) -> Memories {
     let meaning = match endpoint {
         None => Meaning::Installed(setup::model_path(home)),
         Some(endpoint) => Meaning::Given(Arc::new(embedder(endpoint, network))),
@@ -88,7 +93,9 @@ pub(crate) async fn with_memories(
 
 /// Before the person's words, after what the harness put in front of them.
 fn with_block(prompt: Message, block: Option<String>) -> Message {
-    let (Message::User { mut content }, Some(text)) = (prompt.clone(), block) else { return prompt };
+    let (Message::User { mut content }, Some(text)) = (prompt.clone(), block) else {
+        return prompt;
+    };
     let own = |block: &Block| !matches!(block, Block::Text { meta: true, .. });
     let at = content.iter().position(own).unwrap_or(content.len());
     content.insert(at, Block::Text { text, meta: true });
@@ -96,7 +103,12 @@ fn with_block(prompt: Message, block: Option<String>) -> Message {
 }
 
 /// Keeps what a conversation left; gives what the person should know.
-pub(crate) async fn learn(memories: Arc<Memories>, view: View, session: SessionId, folder: PathBuf) -> Vec<String> {
+pub(crate) async fn learn(
+    memories: Arc<Memories>,
+    view: View,
+    session: SessionId,
+    folder: PathBuf,
+) -> Vec<String> {
     let work = tokio::task::spawn_blocking(move || {
         let scene = Scene { session: &session, first_turn: 1, folder: &folder };
         let found = facts(view.messages(), scene);

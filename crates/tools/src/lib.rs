@@ -39,8 +39,8 @@ mod write;
 
 pub use bash::Disk;
 pub use built_in::{BuiltIn, erase};
-use ostler_core::permission::Policy;
 use ostler_core::ids::SessionId;
+use ostler_core::permission::Policy;
 use ostler_core::ports::{MemoryStore, Tool};
 use ostler_exec::Executor;
 use std::ffi::OsString;
@@ -63,8 +63,7 @@ pub struct Setup {
 }
 
 /// The names of all built-in tools.
-pub const NAMES: [&str; 8] =
-    ["Bash", "Edit", "Glob", "Grep", "Memory", "Read", "Revert", "Write"];
+pub const NAMES: [&str; 8] = ["Bash", "Edit", "Glob", "Grep", "Memory", "Read", "Revert", "Write"];
 
 /// The tool for notes, where there is a memory. It belongs into the list of the others, by its name.
 pub fn memory(store: Arc<dyn MemoryStore>, session: SessionId) -> Arc<dyn Tool> {

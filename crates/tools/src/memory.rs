@@ -51,18 +51,27 @@ impl Input {
         let needed = |value: &Option<String>, name: &str| {
             let given = value.as_deref().map(str::trim).filter(|text| !text.is_empty());
             given.map(str::to_owned).ok_or_else(|| {
-                ToolOutput::misuse(format!("With the action {} the property `{name}` is needed.", self.action))
+                ToolOutput::misuse(format!(
+                    "With the action {} the property `{name}` is needed.",
+                    self.action
+                ))
             })
         };
         match self.action.as_str() {
             "add" => Ok(Action::Add {
                 text: needed(&self.text, "text")?,
                 kind: self.kind.as_deref().and_then(FactKind::named).unwrap_or(FactKind::Fact),
-                scope: if self.scope.as_deref() == Some("user") { Scope::User } else { Scope::Project },
+                scope: if self.scope.as_deref() == Some("user") {
+                    Scope::User
+                } else {
+                    Scope::Project
+                },
             }),
             "search" => Ok(Action::Search { query: needed(&self.query, "query")? }),
             "forget" => Ok(Action::Forget { id: needed(&self.id, "id")? }),
-            other => Err(ToolOutput::misuse(format!("There is no action {other}: add, search or forget."))),
+            other => Err(ToolOutput::misuse(format!(
+                "There is no action {other}: add, search or forget."
+            ))),
         }
     }
 }
@@ -96,7 +105,12 @@ impl BuiltIn for Memory {
     }
 }
 
-fn done(store: &dyn MemoryStore, action: Action, session: SessionId, cx: &ToolContext) -> ToolOutput {
+fn done(
+    store: &dyn MemoryStore,
+    action: Action,
+    session: SessionId,
+    cx: &ToolContext,
+) -> ToolOutput {
     let outcome = match action {
         Action::Add { text, kind, scope } => {
             let source = Some(cx.call.as_str().to_owned());
@@ -106,7 +120,9 @@ fn done(store: &dyn MemoryStore, action: Action, session: SessionId, cx: &ToolCo
                 Kept::Known(id) => said(format!("That was known already, as {id}."), &id),
             })
         }
-        Action::Search { query } => store.search(&query, SHOWN).map(|found| listed(&found.memories, found.note)),
+        Action::Search { query } => {
+            store.search(&query, SHOWN).map(|found| listed(&found.memories, found.note))
+        }
         Action::Forget { id } => store.forget(&id).map(|()| said(format!("Forgotten: {id}."), &id)),
     };
     outcome.unwrap_or_else(|error| match error {

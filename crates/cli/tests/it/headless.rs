@@ -282,7 +282,7 @@ fn tools_can_be_chosen() {
     assert_eq!(names(&["--tools", ""]).unwrap(), Vec::<String>::new());
     assert_eq!(
         names(&["--disallowedTools", "Bash,Write,Edit"]).unwrap(),
-        ["Glob", "Grep", "Read", "Revert"]
+        ["Glob", "Grep", "Memory", "Read", "Revert"]
     );
     let (code, said) = names(&["--tools", "Nope"]).unwrap_err();
     assert_eq!(code, Some(2));

@@ -55,9 +55,13 @@ fn vectors(answer: &Value, wanted: usize) -> Result<Vec<Vec<f32>>, String> {
     let mut out: Vec<Vec<f32>> = vec![Vec::new(); wanted];
     for (at, row) in rows.iter().enumerate() {
         let index = row.get("index").and_then(Value::as_u64).map_or(at, |index| index as usize);
-        let numbers = row.get("embedding").and_then(Value::as_array).ok_or("a row has no `embedding`")?;
-        let vector: Option<Vec<f32>> =
-            numbers.iter().take(MOST_DIMENSIONS + 1).map(|x| x.as_f64().map(|x| x as f32)).collect();
+        let numbers =
+            row.get("embedding").and_then(Value::as_array).ok_or("a row has no `embedding`")?;
+        let vector: Option<Vec<f32>> = numbers
+            .iter()
+            .take(MOST_DIMENSIONS + 1)
+            .map(|x| x.as_f64().map(|x| x as f32))
+            .collect();
         let mut vector = vector.ok_or("an embedding is not a list of numbers")?;
         normalise(&mut vector);
         *out.get_mut(index).ok_or("it sent more rows than texts")? = vector;
@@ -74,7 +78,9 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    fn embedder(answer: fn(&Value) -> Result<Value, String>) -> (HttpEmbedder, Arc<Mutex<Vec<Value>>>) {
+    fn embedder(
+        answer: fn(&Value) -> Result<Value, String>,
+    ) -> (HttpEmbedder, Arc<Mutex<Vec<Value>>>) {
         let sent: Arc<Mutex<Vec<Value>>> = Arc::default();
         let log = Arc::clone(&sent);
         let post: PostJson = Box::new(move |url, body| {
@@ -82,7 +88,8 @@ mod tests {
             log.lock().unwrap().push(body.clone());
             answer(body)
         });
-        let settings = EndpointSettings { url: "https://e.test/v1/embeddings".into(), model: "m".into() };
+        let settings =
+            EndpointSettings { url: "https://e.test/v1/embeddings".into(), model: "m".into() };
         (HttpEmbedder::new(settings, post), sent)
     }
 
@@ -90,15 +97,22 @@ mod tests {
     fn rows_are_put_in_order_and_batches_are_bounded() {
         let (embedder, sent) = embedder(|body| {
             let n = body["input"].as_array().unwrap().len();
-            let rows: Vec<Value> =
-                (0..n).rev().map(|i| json!({"index": i, "embedding": [i as f64 + 1.0, 0.0]})).collect();
+            let rows: Vec<Value> = (0..n)
+                .rev()
+                .map(|i| json!({"index": i, "embedding": [i as f64 + 1.0, 0.0]}))
+                .collect();
             Ok(json!({"data": rows}))
         });
         let texts = vec!["x"; BATCH + 3];
         let vectors = embedder.embed(&texts).unwrap();
         assert_eq!(vectors.len(), BATCH + 3);
         assert!(vectors.iter().all(|vector| vector == &[1.0, 0.0]), "of length 1");
-        let sizes: Vec<usize> = sent.lock().unwrap().iter().map(|body| body["input"].as_array().unwrap().len()).collect();
+        let sizes: Vec<usize> = sent
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|body| body["input"].as_array().unwrap().len())
+            .collect();
         assert_eq!(sizes, [BATCH, 3]);
         assert_eq!(sent.lock().unwrap()[0]["model"], "m");
     }

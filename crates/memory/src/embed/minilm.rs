@@ -1,7 +1,7 @@
 //! all-MiniLM-L6-v2 on one core: six layers of attention, the mean over the tokens, length 1.
 
 use super::linear::Rounded;
-use super::math::{add, gelu, layer_norm, softmax};
+use super::math::{add, dot, gelu, layer_norm, softmax};
 use super::model_file::{self, Layer, Shape, Weights, WordTable};
 use super::wordpiece::WordPieces;
 use super::{EmbedError, Embedder, normalise};
@@ -92,8 +92,7 @@ fn attend(three: &[f32], shape: Shape) -> Vec<f32> {
         for token in 0..tokens {
             let query = part(token, 0, head);
             for (other, weight) in weights.iter_mut().enumerate() {
-                let dot: f32 = query.iter().zip(part(other, 1, head)).map(|(a, b)| a * b).sum();
-                *weight = dot * scale;
+                *weight = dot(query, part(other, 1, head)) * scale;
             }
             softmax(&mut weights);
             let start = token * hidden + head * width;

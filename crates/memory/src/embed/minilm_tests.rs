@@ -81,7 +81,10 @@ fn plainly(ids: &[usize]) -> Vec<f32> {
         .iter()
         .enumerate()
         .map(|(at, id)| {
-            normed(&plus(&words[id * 16..id * 16 + 16], &weights.positions[at * 16..at * 16 + 16]), &weights.norm)
+            normed(
+                &plus(&words[id * 16..id * 16 + 16], &weights.positions[at * 16..at * 16 + 16]),
+                &weights.norm,
+            )
         })
         .collect();
     for layer in &weights.layers {
@@ -91,7 +94,8 @@ fn plainly(ids: &[usize]) -> Vec<f32> {
             for head in 0..4 {
                 let dim = |i: usize| head * 4 + i;
                 let score = |other: usize| {
-                    (0..4).map(|i| three[token][dim(i)] * three[other][16 + dim(i)]).sum::<f32>() / 2.0
+                    (0..4).map(|i| three[token][dim(i)] * three[other][16 + dim(i)]).sum::<f32>()
+                        / 2.0
                 };
                 let sum: f32 = (0..ids.len()).map(|other| score(other).exp()).sum();
                 for other in 0..ids.len() {
@@ -102,7 +106,9 @@ fn plainly(ids: &[usize]) -> Vec<f32> {
             row
         };
         let mixed: Vec<Vec<f32>> = (0..ids.len())
-            .map(|token| normed(&plus(&x[token], &times(&layer.mix, &seen(token))), &layer.mix_norm))
+            .map(|token| {
+                normed(&plus(&x[token], &times(&layer.mix, &seen(token))), &layer.mix_norm)
+            })
             .collect();
         x = mixed
             .iter()
@@ -141,7 +147,12 @@ fn a_broken_file_is_refused_with_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let path = installed(&folder);
     let whole = std::fs::read(&path).unwrap();
-    for bytes in [&whole[..whole.len() - 1], &whole[..20], b"", b"OSTLMLM1aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] {
+    for bytes in [
+        &whole[..whole.len() - 1],
+        &whole[..20],
+        b"",
+        b"OSTLMLM1aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    ] {
         std::fs::write(&path, bytes).unwrap();
         let error = MiniLm::open(&path).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("ostler memory setup"), "{error}");

@@ -77,7 +77,8 @@ pub fn read(path: &Path) -> io::Result<(Weights, WordTable)> {
     let size = file.metadata()?.len();
     let mut header = [0u8; HEADER];
     file.read_exact(&mut header)?;
-    let (shape, text) = shape_of(&header).ok_or_else(|| broken("it is not a model of this version"))?;
+    let (shape, text) =
+        shape_of(&header).ok_or_else(|| broken("it is not a model of this version"))?;
     let table = (shape.words as u64) * (shape.hidden as u64 + 4);
     let start = HEADER as u64 + text as u64 + body_size(shape);
     if start + table != size {
@@ -96,8 +97,10 @@ fn broken(why: &str) -> io::Error {
 /// Sizes beyond these are no model we know.
 fn shape_of(header: &[u8]) -> Option<(Shape, usize)> {
     let (magic, numbers) = header.split_at_checked(MAGIC.len())?;
-    let mut numbers = numbers.chunks_exact(4).filter_map(|four| four.try_into().ok()).map(u32::from_le_bytes);
-    let mut next = |most: usize| numbers.next().map(|n| n as usize).filter(|n| (1..=most).contains(n));
+    let mut numbers =
+        numbers.chunks_exact(4).filter_map(|four| four.try_into().ok()).map(u32::from_le_bytes);
+    let mut next =
+        |most: usize| numbers.next().map(|n| n as usize).filter(|n| (1..=most).contains(n));
     let shape = Shape {
         layers: next(48)?,
         hidden: next(WIDEST)?,
@@ -130,7 +133,12 @@ impl Cursor<'_> {
 
     fn floats(&mut self, n: usize) -> Option<Vec<f32>> {
         let bytes = self.bytes(n.checked_mul(4)?)?;
-        Some(bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap_or_default())).collect())
+        Some(
+            bytes
+                .chunks_exact(4)
+                .map(|four| f32::from_le_bytes(four.try_into().unwrap_or_default()))
+                .collect(),
+        )
     }
 
     fn norm(&mut self, n: usize) -> Option<Norm> {
@@ -139,7 +147,11 @@ impl Cursor<'_> {
 
     fn linear(&mut self, inputs: usize, outputs: usize) -> Option<Linear> {
         let (scales, bias) = (self.floats(outputs)?, self.floats(outputs)?);
-        let weights = self.bytes(inputs.checked_mul(outputs)?)?.iter().map(|byte| byte.cast_signed()).collect();
+        let weights = self
+            .bytes(inputs.checked_mul(outputs)?)?
+            .iter()
+            .map(|byte| byte.cast_signed())
+            .collect();
         Some(Linear { inputs, weights, scales, bias })
     }
 }

@@ -134,7 +134,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn pieces() -> WordPieces {
-        let words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "the", "cafe", "_", ".", "中", "a", "##b"];
+        let words = [
+            "[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "the", "cafe", "_", ".",
+            "中", "a", "##b",
+        ];
         WordPieces::new(&words.join("\n")).unwrap()
     }
 

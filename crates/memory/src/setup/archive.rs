@@ -12,7 +12,8 @@ pub fn member(archive: &[u8], name: &str) -> Result<Vec<u8>, String> {
         let entry = archive.get(at..at.saturating_add(46)).ok_or("its directory ends too early")?;
         let number = |from: usize, size: usize| little(entry, from, size);
         let (name_size, extra, comment) = (number(28, 2), number(30, 2), number(32, 2));
-        let called = archive.get(at + 46..at + 46 + name_size).ok_or("its directory ends too early")?;
+        let called =
+            archive.get(at + 46..at + 46 + name_size).ok_or("its directory ends too early")?;
         if little(entry, 0, 4) != 0x0201_4b50 {
             return Err("its directory is damaged".into());
         }
@@ -33,7 +34,13 @@ fn directory(archive: &[u8]) -> Option<(usize, usize)> {
     Some((little(record, 16, 4), little(record, 10, 2)))
 }
 
-fn unpacked(archive: &[u8], at: usize, method: usize, packed: usize, size: usize) -> Option<Vec<u8>> {
+fn unpacked(
+    archive: &[u8],
+    at: usize,
+    method: usize,
+    packed: usize,
+    size: usize,
+) -> Option<Vec<u8>> {
     let local = archive.get(at..at.checked_add(30)?)?;
     let start = at + 30 + little(local, 26, 2) + little(local, 28, 2);
     let data = archive.get(start..start.checked_add(packed)?)?;

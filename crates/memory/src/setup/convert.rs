@@ -1,8 +1,8 @@
 //! The weights as they were published → the model file, rounded.
 
 use super::tensors::Tensors;
-use crate::embed::model_file::{Layer, Norm, Shape, Weights, write};
 use crate::embed::linear::{Linear, round_row};
+use crate::embed::model_file::{Layer, Norm, Shape, Weights, write};
 
 const SHAPE: Shape =
     Shape { layers: 6, hidden: 384, heads: 12, inner: 1536, words: 30_522, positions: 128 };
@@ -56,7 +56,12 @@ fn norm(tensors: &Tensors<'_>, name: &str) -> Result<Norm, String> {
     Ok(Norm { weight: part("weight")?, bias: part("bias")? })
 }
 
-fn linear(tensors: &Tensors<'_>, name: &str, inputs: usize, outputs: usize) -> Result<Linear, String> {
+fn linear(
+    tensors: &Tensors<'_>,
+    name: &str,
+    inputs: usize,
+    outputs: usize,
+) -> Result<Linear, String> {
     let exact = tensors.floats(&format!("{name}.weight"), &[outputs, inputs])?;
     let bias = tensors.floats(&format!("{name}.bias"), &[outputs])?;
     let mut linear = Linear { inputs, bias, ..Linear::default() };

@@ -36,7 +36,9 @@ pub const PACKAGE: Package = Package {
 pub enum SetupError {
     #[error("{0}")]
     Fetch(String),
-    #[error("what came is not the package that is wanted: sha256 {found}, not {wanted}. Nothing was installed")]
+    #[error(
+        "what came is not the package that is wanted: sha256 {found}, not {wanted}. Nothing was installed"
+    )]
     Hash { found: String, wanted: &'static str },
     #[error("the package cannot be read: {0}. Nothing was installed")]
     Content(String),

@@ -67,7 +67,8 @@ fn another_package_is_not_installed() {
 
 #[test]
 fn tensors_are_checked() {
-    let json = br#"{"__metadata__":{"a":"b"},"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+    let json =
+        br#"{"__metadata__":{"a":"b"},"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
     let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
     bytes.extend(json);
     bytes.extend(1.5f32.to_le_bytes());

@@ -35,6 +35,9 @@ impl<'a> Tensors<'a> {
         if entry.dtype != "F32" || entry.shape != shape || bytes.len() != wanted {
             return Err(format!("the tensor {name} has another form than expected"));
         }
-        Ok(bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap_or_default())).collect())
+        Ok(bytes
+            .chunks_exact(4)
+            .map(|four| f32::from_le_bytes(four.try_into().unwrap_or_default()))
+            .collect())
     }
 }

@@ -18,7 +18,11 @@ const EMPTY: &str = " a about all also am an and any are as at be been but by ca
 
 impl Store {
     /// Rows with their score, best first.
-    pub(crate) fn by_words(&self, query: &str, limit: usize) -> Result<Vec<(i64, f64)>, MemoryError> {
+    pub(crate) fn by_words(
+        &self,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<(i64, f64)>, MemoryError> {
         let words = words(query);
         if words.is_empty() {
             return Ok(Vec::new());
@@ -62,7 +66,8 @@ fn expression(connection: &Connection, words: &[String]) -> rusqlite::Result<Opt
     let entries: i64 = connection
         .prepare_cached("SELECT coalesce(max(id), 0) FROM memories")?
         .query_row([], |row| row.get(0))?;
-    let quoted: Vec<String> = words.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+    let quoted: Vec<String> =
+        words.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
     if entries <= 2 * COMMON {
         return Ok(Some(quoted.join(" OR ")));
     }

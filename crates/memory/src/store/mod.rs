@@ -101,8 +101,9 @@ impl Inner {
     fn set_aside(&mut self, path: &Path, why: &rusqlite::Error) -> Result<(), MemoryError> {
         self.connection = None;
         self.index = Index::default();
-        let aside = open::set_aside(path)
-            .map_err(|error| MemoryError::Unavailable(format!("{}: {why}; {error}", path.display())))?;
+        let aside = open::set_aside(path).map_err(|error| {
+            MemoryError::Unavailable(format!("{}: {why}; {error}", path.display()))
+        })?;
         self.notices.push(format!(
             "The memory {} was damaged ({why}). It was set aside as {}, and a new one begun.",
             path.display(),

@@ -55,7 +55,9 @@ pub enum OpenError {
     Io(#[from] io::Error),
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
-    #[error("it was written by a newer version of this program (layout {0}). Update, or move it away")]
+    #[error(
+        "it was written by a newer version of this program (layout {0}). Update, or move it away"
+    )]
     Newer(i64),
 }
 
@@ -65,10 +67,13 @@ pub fn open(path: &Path) -> Result<Connection, OpenError> {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
     }
     // Made by us first, so that it is private from its first byte; its log gets the same rights.
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     drop(file);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     match connection.pragma_update(None, "journal_mode", "wal") {

@@ -32,7 +32,8 @@ impl Store {
     ) -> Result<Vec<Option<Kept>>, MemoryError> {
         let now = millis(now);
         self.with(|connection, _| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut all = Vec::with_capacity(facts.len());
             for (fact, vector) in facts {
                 let kept = keep_one(&transaction, fact, now, by_itself)?;
@@ -51,7 +52,11 @@ impl Store {
     }
 
     /// Newest first.
-    pub(crate) fn list(&self, kind: Option<FactKind>, limit: usize) -> Result<Vec<Stored>, MemoryError> {
+    pub(crate) fn list(
+        &self,
+        kind: Option<FactKind>,
+        limit: usize,
+    ) -> Result<Vec<Stored>, MemoryError> {
         self.with(|connection, _| {
             let mut statement = connection.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM memories WHERE ?1 IS NULL OR kind = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
@@ -64,8 +69,8 @@ impl Store {
 
     pub(crate) fn get(&self, rows: &[i64]) -> Result<Vec<Stored>, MemoryError> {
         self.with(|connection, _| {
-            let mut statement =
-                connection.prepare_cached(&format!("SELECT {COLUMNS} FROM memories WHERE id = ?1"))?;
+            let mut statement = connection
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM memories WHERE id = ?1"))?;
             let mut found = Vec::with_capacity(rows.len());
             for row in rows {
                 found.extend(statement.query_row([row], |row| self.stored(row)).optional()?);
@@ -84,7 +89,8 @@ impl Store {
     /// Removes entries, from the files, too. Gives how many there were.
     pub(crate) fn forget(&self, rows: &[i64]) -> Result<usize, MemoryError> {
         self.with(|connection, _| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut gone = 0;
             for row in rows {
                 transaction.execute(
@@ -100,7 +106,11 @@ impl Store {
     }
 
     /// Entries without a vector of this model, oldest first.
-    pub(crate) fn without_vector(&self, model: &str, limit: usize) -> Result<Vec<(i64, String)>, MemoryError> {
+    pub(crate) fn without_vector(
+        &self,
+        model: &str,
+        limit: usize,
+    ) -> Result<Vec<(i64, String)>, MemoryError> {
         self.with(|connection, _| {
             let mut statement = connection.prepare_cached(
                 "SELECT id, text FROM memories WHERE NOT EXISTS
@@ -112,9 +122,14 @@ impl Store {
     }
 
     /// For entries that had none of this model. One that is gone meanwhile gets none.
-    pub(crate) fn put_vectors(&self, model: &str, vectors: &[(i64, Quantised)]) -> Result<(), MemoryError> {
+    pub(crate) fn put_vectors(
+        &self,
+        model: &str,
+        vectors: &[(i64, Quantised)],
+    ) -> Result<(), MemoryError> {
         self.with(|connection, _| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for (row, vector) in vectors {
                 put_vector(&transaction, *row, model, vector)?;
             }
@@ -128,8 +143,8 @@ impl Store {
     pub(crate) fn used(&self, rows: &[i64], now: Timestamp) -> Result<(), MemoryError> {
         let now = millis(now);
         self.with(|connection, _| {
-            let mut statement =
-                connection.prepare_cached("UPDATE memories SET used = ?1 WHERE id = ?2 AND used < ?1 - ?3")?;
+            let mut statement = connection
+                .prepare_cached("UPDATE memories SET used = ?1 WHERE id = ?2 AND used < ?1 - ?3")?;
             rows.iter().try_for_each(|row| statement.execute(params![now, row, DAY]).map(drop))
         })
     }
@@ -185,18 +200,22 @@ fn keep_one(
         .query_row([&hash], |row| row.get(0))
         .optional()?;
     if let Some(row) = known {
-        connection.prepare_cached("UPDATE memories SET at = max(at, ?1) WHERE id = ?2")?.execute(params![now, row])?;
+        connection
+            .prepare_cached("UPDATE memories SET at = max(at, ?1) WHERE id = ?2")?
+            .execute(params![now, row])?;
         return Ok(Some((row, false)));
     }
-    let forgotten = connection
-        .prepare_cached("SELECT 1 FROM forgotten WHERE hash = ?1")?
-        .exists([&hash])?;
+    let forgotten =
+        connection.prepare_cached("SELECT 1 FROM forgotten WHERE hash = ?1")?.exists([&hash])?;
     if forgotten && by_itself {
         return Ok(None);
     }
     let session = fact.origin.session.as_ref().map(SessionId::as_str);
     if let (Some(session), Some(key)) = (session, &fact.key) {
-        connection.execute("DELETE FROM memories WHERE session = ?1 AND key = ?2", params![session, key])?;
+        connection.execute(
+            "DELETE FROM memories WHERE session = ?1 AND key = ?2",
+            params![session, key],
+        )?;
     }
     connection.execute("DELETE FROM forgotten WHERE hash = ?1", [&hash])?;
     let Origin { turn, source, .. } = &fact.origin;
@@ -205,14 +224,30 @@ fn keep_one(
             "INSERT INTO memories (hash, text, kind, session, turn, source, key, at, used)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
         )?
-        .execute(params![hash, fact.text, fact.kind.name(), session, turn, source, fact.key, now])?;
+        .execute(params![
+            hash,
+            fact.text,
+            fact.kind.name(),
+            session,
+            turn,
+            source,
+            fact.key,
+            now
+        ])?;
     Ok(Some((connection.last_insert_rowid(), true)))
 }
 
-fn put_vector(connection: &Connection, row: i64, model: &str, vector: &Quantised) -> rusqlite::Result<()> {
+fn put_vector(
+    connection: &Connection,
+    row: i64,
+    model: &str,
+    vector: &Quantised,
+) -> rusqlite::Result<()> {
     let bytes: Vec<u8> = vector.values.iter().map(|value| value.cast_unsigned()).collect();
     connection
-        .prepare_cached("INSERT OR REPLACE INTO vectors (id, model, scale, vector) VALUES (?1, ?2, ?3, ?4)")?
+        .prepare_cached(
+            "INSERT OR REPLACE INTO vectors (id, model, scale, vector) VALUES (?1, ?2, ?3, ?4)",
+        )?
         .execute(params![row, model, f64::from(vector.scale), bytes])
         .map(drop)
 }
@@ -241,7 +276,8 @@ fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Brings the index up to date: what is new is added; after a removal by anybody everything is read again.
 fn refresh(connection: &Connection, index: &mut Index, model: &str) -> rusqlite::Result<()> {
-    let taken: i64 = connection.prepare_cached("SELECT n FROM taken")?.query_row([], |row| row.get(0))?;
+    let taken: i64 =
+        connection.prepare_cached("SELECT n FROM taken")?.query_row([], |row| row.get(0))?;
     if !index.is_of(model, taken) {
         *index = Index::new(model, taken);
     }

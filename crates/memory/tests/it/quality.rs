@@ -94,7 +94,9 @@ fn hybrid_is_not_worse_than_either() {
     assert!(lexical >= 40.0, "by words {lexical} %");
     let Some(path) = installed() else {
         println!("memory hit@5: lexical {lexical} %");
-        println!("SKIPPED: memory hit@5 by meaning and hybrid (no embedding model; set OSTLER_TEST_MODEL)");
+        println!(
+            "SKIPPED: memory hit@5 by meaning and hybrid (no embedding model; set OSTLER_TEST_MODEL)"
+        );
         return;
     };
     let model = Arc::new(Once { model: MiniLm::open(&path).unwrap(), known: Default::default() });
@@ -114,6 +116,9 @@ fn hybrid_is_not_worse_than_either() {
         ranked.into_iter().take(5).map(|(_, text)| text.clone()).collect()
     });
     println!("memory hit@5: lexical {lexical} %, vector {vector} %, hybrid {hybrid} %");
-    assert!(hybrid >= lexical && hybrid >= vector, "hybrid {hybrid} %, vector {vector} %, lexical {lexical} %");
+    assert!(
+        hybrid >= lexical && hybrid >= vector,
+        "hybrid {hybrid} %, vector {vector} %, lexical {lexical} %"
+    );
     assert!(hybrid >= 70.0, "{hybrid} %");
 }

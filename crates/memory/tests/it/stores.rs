@@ -33,18 +33,29 @@ fn kept_once_with_its_origin_and_date() {
     let folder = tempfile::tempdir().unwrap();
     let (memories, hand) = memories(folder.path(), Meaning::None);
     hand.0.store(5 * DAY, Ordering::Relaxed);
-    let Kept::New(id) = memories.add(&fact("The staging port is 5433.", FACT)).unwrap() else { panic!() };
+    let Kept::New(id) = memories.add(&fact("The staging port is 5433.", FACT)).unwrap() else {
+        panic!()
+    };
     assert_eq!(id, "p1");
     hand.0.store(9 * DAY, Ordering::Relaxed);
-    assert_eq!(memories.add(&fact("the staging  port is 5433", FACT)).unwrap(), Kept::Known("p1".into()));
+    assert_eq!(
+        memories.add(&fact("the staging  port is 5433", FACT)).unwrap(),
+        Kept::Known("p1".into())
+    );
     let all = memories.list(None, 10).unwrap();
     assert_eq!(texts(&all), ["The staging port is 5433."]);
     assert_eq!(all[0].at.0, 9 * DAY, "when it was last stated");
     assert_eq!(all[0].origin, fact("", FACT).origin);
-    let user = ostler_core::memory::Fact { scope: Scope::User, ..fact("British spelling everywhere.", FactKind::Preference) };
+    let user = ostler_core::memory::Fact {
+        scope: Scope::User,
+        ..fact("British spelling everywhere.", FactKind::Preference)
+    };
     assert_eq!(memories.add(&user).unwrap().id(), "u1");
     assert!(folder.path().join("p.db").exists() && folder.path().join("user.db").exists());
-    assert_eq!(texts(&memories.list(Some(FactKind::Preference), 10).unwrap()), ["British spelling everywhere."]);
+    assert_eq!(
+        texts(&memories.list(Some(FactKind::Preference), 10).unwrap()),
+        ["British spelling everywhere."]
+    );
 }
 
 #[test]
@@ -80,7 +91,14 @@ fn forgotten_is_gone_from_the_disk_and_not_learnt_again() {
     let bytes = bytes_below(folder.path());
     assert!(!holds(&bytes, "zebrafish"), "also not in the index of words");
     assert!(!holds(&bytes, "Thursdays"));
-    assert!(memories.search("zebrafish deploys", 5).unwrap().memories.iter().all(|memory| memory.text != text));
+    assert!(
+        memories
+            .search("zebrafish deploys", 5)
+            .unwrap()
+            .memories
+            .iter()
+            .all(|memory| memory.text != text)
+    );
     assert_eq!(memories.forget(&id), Err(MemoryError::NotFound(id)));
     // By itself it does not come back; asked for, it does.
     let again = memories.remember(&[fact(text, FACT)]).unwrap();
@@ -96,7 +114,8 @@ fn forgotten_is_gone_from_the_disk_and_not_learnt_again() {
 fn a_later_fact_of_the_same_key_takes_the_place() {
     let folder = tempfile::tempdir().unwrap();
     let (memories, _) = memories(folder.path(), Meaning::None);
-    let keyed = |text: &str| ostler_core::memory::Fact { key: Some("changed".into()), ..fact(text, FACT) };
+    let keyed =
+        |text: &str| ostler_core::memory::Fact { key: Some("changed".into()), ..fact(text, FACT) };
     memories.remember(&[keyed("Work changed a.rs."), fact("Something else.", FACT)]).unwrap();
     memories.remember(&[keyed("Work changed a.rs, b.rs.")]).unwrap();
     let all = memories.list(None, 10).unwrap();
@@ -122,9 +141,13 @@ fn found_by_meaning_and_by_words() {
     assert_eq!(memories.search("when do we ship?", 3).unwrap().note, None);
     let recalled = memories.recall("when do we ship?", 600, &Shown::nothing()).memories;
     assert_eq!(texts(&recalled), ["Rollout happens on Tuesday."], "what does not fit stays away");
-    let shown = Shown::of([ostler_core::message::Message::user("rollout happens on tuesday")].iter());
+    let shown =
+        Shown::of([ostler_core::message::Message::user("rollout happens on tuesday")].iter());
     assert!(memories.recall("when do we ship?", 600, &shown).memories.is_empty());
-    assert!(memories.recall("when do we ship?", 3, &Shown::nothing()).memories.is_empty(), "no budget");
+    assert!(
+        memories.recall("when do we ship?", 3, &Shown::nothing()).memories.is_empty(),
+        "no budget"
+    );
 }
 
 #[test]
@@ -132,7 +155,10 @@ fn preferences_open_a_conversation() {
     let folder = tempfile::tempdir().unwrap();
     let (memories, _) = with_topics(folder.path());
     memories
-        .remember(&[fact("Always answer in German.", FactKind::Preference), fact("The css lives in web/.", FACT)])
+        .remember(&[
+            fact("Always answer in German.", FactKind::Preference),
+            fact("The css lives in web/.", FACT),
+        ])
         .unwrap();
     let recalled = memories.recall("fix the sql", 600, &Shown::nothing()).memories;
     assert_eq!(texts(&recalled), ["Always answer in German."]);
@@ -161,7 +187,11 @@ fn without_a_model_words_are_used_and_it_is_said() {
 fn entries_of_another_time_get_their_vectors() {
     let folder = tempfile::tempdir().unwrap();
     let (plain, _) = memories(folder.path(), Meaning::None);
-    plain.remember(&(0..200).map(|n| fact(&format!("Note {n} on the rollout."), FACT)).collect::<Vec<_>>()).unwrap();
+    plain
+        .remember(
+            &(0..200).map(|n| fact(&format!("Note {n} on the rollout."), FACT)).collect::<Vec<_>>(),
+        )
+        .unwrap();
     let (memories, _) = with_topics(folder.path());
     assert!(memories.search("when do we ship?", 5).unwrap().memories.is_empty());
     assert_eq!(memories.embed_all().unwrap(), 200);
@@ -191,7 +221,9 @@ fn many_writers_at_once_lose_nothing() {
             scope.spawn(move || {
                 let (memories, _) = with_topics(folder);
                 for n in 0..20 {
-                    memories.add(&fact(&format!("Writer {writer} notes number {n}."), FACT)).unwrap();
+                    memories
+                        .add(&fact(&format!("Writer {writer} notes number {n}."), FACT))
+                        .unwrap();
                     memories.add(&fact(&format!("All writers note number {n}."), FACT)).unwrap();
                 }
             });
@@ -243,7 +275,11 @@ fn a_newer_layout_is_left_alone() {
     assert!(error.contains("newer version"), "{error}");
     assert!(memories.recall("anything", 600, &Shown::nothing()).memories.is_empty());
     let after = fs::read(&path).unwrap();
-    assert_eq!(before[100..], after[100..before.len()], "only the journal mode in the header may differ");
+    assert_eq!(
+        before[100..],
+        after[100..before.len()],
+        "only the journal mode in the header may differ"
+    );
 }
 
 #[test]
@@ -254,7 +290,14 @@ fn what_is_refused_is_not_on_disk() {
     let secret = format!("The key is sk-ant-{} and works.", "a1B2".repeat(8));
     let error = memories.add(&fact(&secret, FACT)).unwrap_err();
     assert!(matches!(&error, MemoryError::Refused(why) if !why.contains("sk-ant")), "{error}");
-    let remembered = memories.remember(&[fact(&secret, FACT), fact("Short", FACT), fact(&"x ".repeat(2000), FACT), fact("Kept as well.", FACT)]).unwrap();
+    let remembered = memories
+        .remember(&[
+            fact(&secret, FACT),
+            fact("Short", FACT),
+            fact(&"x ".repeat(2000), FACT),
+            fact("Kept as well.", FACT),
+        ])
+        .unwrap();
     assert_eq!((remembered.new, remembered.refused.len()), (1, 3));
     assert!(!holds(&bytes_below(folder.path()), "sk-ant"));
 }
@@ -264,7 +307,16 @@ fn hostile_questions_are_only_questions() {
     let folder = tempfile::tempdir().unwrap();
     let (memories, _) = memories(folder.path(), Meaning::Given(Arc::new(Topics)));
     memories.add(&fact("Postgres runs on port 5433.", FACT)).unwrap();
-    for query in ["\"", "* OR *", "NEAR(a b)", "text:postgres", "'; DROP TABLE memories; --", "^a -b (", "\0\u{1}", "a\"b\"\"c"] {
+    for query in [
+        "\"",
+        "* OR *",
+        "NEAR(a b)",
+        "text:postgres",
+        "'; DROP TABLE memories; --",
+        "^a -b (",
+        "\0\u{1}",
+        "a\"b\"\"c",
+    ] {
         memories.search(query, 5).unwrap();
         memories.recall(query, 600, &Shown::nothing());
     }

@@ -21,7 +21,8 @@ impl Clock for Hand {
 }
 
 pub fn fact(text: &str, kind: FactKind) -> Fact {
-    let origin = Origin { session: Some("s1".into()), turn: Some(3), source: Some("the user".into()) };
+    let origin =
+        Origin { session: Some("s1".into()), turn: Some(3), source: Some("the user".into()) };
     Fact { text: text.into(), kind, scope: Scope::Project, origin, key: None }
 }
 
@@ -48,8 +49,10 @@ impl Embedder for Topics {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let of = |text: &&str| {
             let lower = text.to_lowercase();
-            let mut vector: Vec<f32> =
-                TOPICS.iter().map(|words| words.iter().filter(|word| lower.contains(**word)).count() as f32).collect();
+            let mut vector: Vec<f32> = TOPICS
+                .iter()
+                .map(|words| words.iter().filter(|word| lower.contains(**word)).count() as f32)
+                .collect();
             vector.push(0.01);
             let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
             vector.iter().map(|x| x / length).collect()

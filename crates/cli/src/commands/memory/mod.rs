@@ -58,7 +58,8 @@ fn show(all: &[Memory], as_json: bool, nothing: &str) -> Result<Code> {
     }
     let paint = Paint::for_output();
     for memory in all {
-        let head = format!("{:<5} {:<10} {}", memory.id, memory.kind.name(), ostler::date(memory.at));
+        let head =
+            format!("{:<5} {:<10} {}", memory.id, memory.kind.name(), ostler::date(memory.at));
         writeln!(out, "{}  {}", paint.dim(&head), visible(&memory.text))?;
     }
     Ok(Code::Done)
@@ -103,14 +104,23 @@ fn forget(memories: &Memories, args: &ForgetArgs) -> Result<Code> {
 fn export(memories: &Memories, args: &ExportArgs) -> Result<Code> {
     let all = memories.list(None, usize::MAX)?;
     let text = match args.json {
-        true => all.iter().map(|one| Ok(serde_json::to_string(one)? + "\n")).collect::<Result<String>>()?,
+        true => all
+            .iter()
+            .map(|one| Ok(serde_json::to_string(one)? + "\n"))
+            .collect::<Result<String>>()?,
         false => ostler::to_markdown(&all),
     };
     if args.file.as_os_str() == "-" {
         std::io::stdout().lock().write_all(text.as_bytes())?;
         return Ok(Code::Done);
     }
-    std::fs::write(&args.file, text).with_context(|| format!("cannot write {}", args.file.display()))?;
-    writeln!(std::io::stdout().lock(), "{} memories written to {}", all.len(), args.file.display())?;
+    std::fs::write(&args.file, text)
+        .with_context(|| format!("cannot write {}", args.file.display()))?;
+    writeln!(
+        std::io::stdout().lock(),
+        "{} memories written to {}",
+        all.len(),
+        args.file.display()
+    )?;
     Ok(Code::Done)
 }

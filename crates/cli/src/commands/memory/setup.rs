@@ -9,10 +9,16 @@ use ostler::{MEMORY_PACKAGE, Memories};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-pub fn run(environment: &Environment, home: &Path, memories: &Memories, args: &SetupArgs) -> Result<Code> {
+pub fn run(
+    environment: &Environment,
+    home: &Path,
+    memories: &Memories,
+    args: &SetupArgs,
+) -> Result<Code> {
     let path = match &args.package {
         Some(file) => {
-            let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+            let bytes =
+                std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
             ostler::install_memory(home, bytes)?
         }
         None => {
@@ -35,7 +41,13 @@ pub fn run(environment: &Environment, home: &Path, memories: &Memories, args: &S
         });
         writeln!(out, "{line}")?;
     } else {
-        writeln!(out, "{} ({}) installed as {}", MEMORY_PACKAGE.name, MEMORY_PACKAGE.licence, path.display())?;
+        writeln!(
+            out,
+            "{} ({}) installed as {}",
+            MEMORY_PACKAGE.name,
+            MEMORY_PACKAGE.licence,
+            path.display()
+        )?;
         writeln!(out, "{embedded} memories of this project got their vectors.")?;
     }
     Ok(Code::Done)
@@ -45,6 +57,10 @@ pub fn run(environment: &Environment, home: &Path, memories: &Memories, args: &S
 fn progress(bytes: usize, shown: bool) {
     if shown {
         let (now, all) = (bytes >> 20, MEMORY_PACKAGE.bytes >> 20);
-        let _ = write!(std::io::stderr().lock(), "\rfetching {}: {now} of {all} MB", MEMORY_PACKAGE.name);
+        let _ = write!(
+            std::io::stderr().lock(),
+            "\rfetching {}: {now} of {all} MB",
+            MEMORY_PACKAGE.name
+        );
     }
 }
