@@ -93,16 +93,7 @@ proptest! {
 
     #[test]
     fn never_panics(texts in proptest::collection::vec("\\PC{0,120}", 0..6)) {
-        let messages: Vec<Message> = texts.iter().map(Message::user_of).collect();
+        let messages: Vec<Message> = texts.iter().map(|text| Message::user(text.as_str())).collect();
         let _ = kept(&messages);
-    }
-}
-
-trait Of {
-    fn user_of(text: &String) -> Message;
-}
-impl Of for Message {
-    fn user_of(text: &String) -> Message {
-        Message::user(text.as_str())
     }
 }

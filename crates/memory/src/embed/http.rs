@@ -78,9 +78,9 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    fn embedder(
-        answer: fn(&Value) -> Result<Value, String>,
-    ) -> (HttpEmbedder, Arc<Mutex<Vec<Value>>>) {
+    type Answer = fn(&Value) -> Result<Value, String>;
+
+    fn embedder(answer: Answer) -> (HttpEmbedder, Arc<Mutex<Vec<Value>>>) {
         let sent: Arc<Mutex<Vec<Value>>> = Arc::default();
         let log = Arc::clone(&sent);
         let post: PostJson = Box::new(move |url, body| {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_wrong_answer_is_an_error_that_names_the_endpoint() {
-        let answers: [fn(&Value) -> Result<Value, String>; 6] = [
+        let answers: [Answer; 6] = [
             |_| Err("status 401".into()),
             |_| Ok(json!({})),
             |_| Ok(json!({"data": []})),

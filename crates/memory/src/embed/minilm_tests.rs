@@ -98,9 +98,9 @@ fn plainly(ids: &[usize]) -> Vec<f32> {
                         / 2.0
                 };
                 let sum: f32 = (0..ids.len()).map(|other| score(other).exp()).sum();
-                for other in 0..ids.len() {
+                for (other, values) in three.iter().enumerate() {
                     let weight = score(other).exp() / sum;
-                    (0..4).for_each(|i| row[dim(i)] += weight * three[other][32 + dim(i)]);
+                    (0..4).for_each(|i| row[dim(i)] += weight * values[32 + dim(i)]);
                 }
             }
             row
