@@ -75,12 +75,7 @@ impl Engine {
             session.view.clone(),
             session.turns,
         );
-        let limits = Limits {
-            max_iterations: options.max_turns,
-            may_escalate: options.settings.output_limit.is_none(),
-            has_fallback: choice.fallback.is_some(),
-            ..Limits::default()
-        };
+        let limits = limits(&options, &choice);
         let agent = Agent {
             model,
             choice,
@@ -184,6 +179,15 @@ impl Engine {
     /// Ends the running turn in order: everything done is kept, every open call is answered.
     pub fn interrupt(&self) {
         self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cancel();
+    }
+}
+
+fn limits(options: &Options, choice: &ModelChoice) -> Limits {
+    Limits {
+        max_iterations: options.max_turns,
+        may_escalate: options.settings.output_limit.is_none(),
+        has_fallback: choice.fallback.is_some(),
+        ..Limits::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Times of the memory: `cargo bench -p ostler-memory -- [model.bin]`. Figures and their machine: docs/memory.md.
+//! Times of the memory: `cargo run --release -p ostler-memory --example memory-bench -- [model.bin]`. Figures and their machine: docs/memory.md.
 //! Time on the processor is told beside the time on the clock, because a busy machine shows in the latter only.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for the terminal")]
 
