@@ -22,6 +22,7 @@ const MAY: &[(&str, &[&str])] = &[
     ("ostler-config", &["ostler-core", "ostler-skills"]),
     ("ostler-hooks", &["ostler-core", "ostler-exec"]),
     ("ostler-ledger", &["ostler-core"]),
+    ("ostler-memory", &["ostler-core"]),
     ("ostler-model-server", &["ostler-core"]),
     (
         "ostler",
@@ -38,6 +39,7 @@ const MAY: &[(&str, &[&str])] = &[
             "ostler-hooks",
             "ostler-skills",
             "ostler-ledger",
+            "ostler-memory",
         ],
     ),
     ("ostler-cli", &["ostler", "ostler-model-server"]),

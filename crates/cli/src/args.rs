@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod hooks;
+pub mod memory;
 pub mod permissions;
 pub mod undo;
 
@@ -136,6 +137,8 @@ pub enum Command {
     Skills(SkillsArgs),
     /// What was spent, on what, and how the budgets stand
     Cost(cost::CostArgs),
+    /// What is remembered across sessions: list, search, add, forget, export, setup
+    Memory(memory::MemoryArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
     /// Run a command as an agent's commands are run: `ostler sandbox run -- make test`

@@ -168,6 +168,30 @@ impl Environment {
         })
     }
 
+    /// Whether notes are kept and brought along.
+    pub fn memory(&self) -> bool {
+        !matches!(self.text("OSTLER_MEMORY").as_deref(), Some("0" | "off" | "no" | "false"))
+    }
+
+    /// An embedding endpoint instead of the installed model.
+    pub fn embeddings(&self) -> Result<Option<ostler::EmbeddingEndpoint>, Wrong> {
+        let Some(url) = self.text("OSTLER_EMBEDDING_URL") else { return Ok(None) };
+        if !url.starts_with("https://") && !url.starts_with("http://") {
+            return Err(Wrong::Config(
+                "OSTLER_EMBEDDING_URL is not a whole address such as https://host/v1/embeddings"
+                    .into(),
+            ));
+        }
+        let Some(model) = self.text("OSTLER_EMBEDDING_MODEL") else {
+            return Err(Wrong::Config(
+                "OSTLER_EMBEDDING_URL is set; set OSTLER_EMBEDDING_MODEL to the model's name, too"
+                    .into(),
+            ));
+        };
+        let key = self.text("OSTLER_EMBEDDING_KEY").map(ostler::ApiSecret::new);
+        Ok(Some(ostler::EmbeddingEndpoint { url, model, key }))
+    }
+
     /// The first wait before a failed request is repeated.
     pub fn retry_wait(&self) -> Result<Option<Duration>, Wrong> {
         self.millis("OSTLER_RETRY_WAIT_MS")

@@ -75,6 +75,8 @@ pub fn options(
     options.settings = environment.settings()?;
     options.settings.raw_events = args.include_partial_messages;
     options.undo = !args.no_undo;
+    options.memory = environment.memory();
+    options.embeddings = environment.embeddings()?;
     options.fault = environment.fault();
     Ok(options)
 }

@@ -35,6 +35,6 @@ pub use hooks::HookDesk;
 pub use journal::Journal;
 pub use meter::Meter;
 pub use own_call::own_call;
-pub use run::run;
+pub use run::{run, run_with};
 pub use toolbox::Toolbox;
 pub use turn_stream::TurnStream;

@@ -18,9 +18,22 @@ use tokio_util::sync::CancellationToken;
 /// Runs one turn to its end. Drop the stream to cancel at once; `interrupt` ends it in order.
 /// The prompt is on disk before the first request.
 pub fn run(agent: Arc<Agent>, prompt: Message, interrupt: CancellationToken) -> TurnStream {
+    run_with(agent, std::future::ready((prompt, Vec::new())), interrupt)
+}
+
+/// The same for a prompt that is still being made, with what the reader should know of that.
+pub fn run_with(
+    agent: Arc<Agent>,
+    prompt: impl Future<Output = (Message, Vec<String>)> + Send + 'static,
+    interrupt: CancellationToken,
+) -> TurnStream {
     TurnStream::new(|out| async move {
         let mut turn = Turn::new(agent, interrupt, out);
+        let (prompt, notices) = prompt.await;
         let state = turn.admit(prompt).await;
+        for text in notices {
+            turn.notice(Level::Info, text).await;
+        }
         turn.drive(state).await;
     })
 }

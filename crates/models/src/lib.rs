@@ -17,6 +17,7 @@ mod attempt;
 mod catalog;
 mod deadline;
 mod failure;
+mod fetch;
 mod http_model;
 mod prices;
 pub mod protocol;
@@ -30,6 +31,7 @@ mod transport;
 
 pub use catalog::resolve_model;
 pub use deadline::Deadlines;
+pub use fetch::Network;
 pub use http_model::HttpModel;
 pub use prices::PriceBook;
 pub use protocol::anthropic_messages::cache::CacheSetting;

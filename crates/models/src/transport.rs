@@ -120,7 +120,7 @@ impl Transport {
     }
 }
 
-fn proxy(text: &str) -> Result<(Url, Proxy), SetupError> {
+pub(crate) fn proxy(text: &str) -> Result<(Url, Proxy), SetupError> {
     let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url =
         Url::parse(&text).map_err(|_| SetupError::Proxy { why: "it cannot be read as a URL" })?;

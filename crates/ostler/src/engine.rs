@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::hooks;
 use crate::init::Init;
+use crate::memory::{learn, memories, with_memories};
 use crate::options::Options;
 use crate::session;
 use crate::skills::{self, AgentHost, with_skills};
@@ -18,10 +19,13 @@ use ostler_core::ports::{Model, Recorder};
 use ostler_core::session::Session;
 use ostler_core::todo::Plan;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, HookDesk, Journal, ModelChoice, Toolbox, TurnStream, run};
+use ostler_engine::{
+    Agent, Gate, HookDesk, Journal, ModelChoice, Toolbox, TurnStream, run, run_with,
+};
 use ostler_exec::Executor;
 use ostler_hooks::Registry;
-use ostler_models::{HttpModel, Provider};
+use ostler_memory::Memories;
+use ostler_models::{HttpModel, Network, Provider};
 use ostler_skills::Skills;
 use ostler_store::spill_folder;
 use ostler_tools::Keeping;
@@ -52,6 +56,9 @@ pub struct Engine {
     /// Looking for the layers of the sandbox has begun.
     probing: AtomicBool,
     registry: Option<Arc<Registry>>,
+    memories: Option<Arc<Memories>>,
+    /// Turns there were when it was opened.
+    turns: u32,
 }
 
 /// How long the end waits for webhooks that are on their way.
@@ -82,10 +89,13 @@ impl Engine {
         let source = hooks::source(&options.session, opened.loaded.entries.is_empty());
         let session = Session::fold(opened.loaded.entries).close();
         let confinement = confinement(&executor, &options, &workspace);
+        let memories = remembers(&options, &workspace.cwd);
+        let notes = memories.clone().map(|memories| (memories, id.clone()));
         let at = (&workspace, &confinement);
-        let tools = toolbox(executor.clone(), &options, at, &session, &policy, &skills);
-        let id = opened.loaded.log.id().to_string();
+        let tools = toolbox(executor.clone(), &options, at, &session, &policy, &skills, notes);
+        let id = id.to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
+        let turns = session.turns;
         let journal = Journal::new(
             opened.loaded.log,
             opened.blobs,
@@ -122,6 +132,8 @@ impl Engine {
             confinement,
             probing: AtomicBool::new(false),
             registry,
+            memories,
+            turns,
         })
     }
 
@@ -204,11 +216,18 @@ impl Engine {
         *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
             interrupt.clone();
         self.probe_sandbox();
-        run(self.agent.clone(), prompt, interrupt)
+        match &self.memories {
+            None => run(self.agent.clone(), prompt, interrupt),
+            Some(memories) => {
+                let session = self.session_id().clone();
+                let prompt = with_memories(memories.clone(), prompt, view, session);
+                run_with(self.agent.clone(), prompt, interrupt)
+            }
+        }
     }
 
-    /// Ends every process that commands left and waits until it is gone. The engine runs no command after this.
-    /// Hooks are told first, for the reason `other`.
+    /// Keeps what the session leaves to later ones, ends every process that commands left and waits until it is gone.
+    /// The engine runs no command after this. Hooks are told first, for the reason `other`.
     pub async fn close(&self) {
         self.close_because("other").await;
     }
@@ -219,8 +238,18 @@ impl Engine {
         if let Some(registry) = &self.registry {
             registry.flush(FLUSH).await;
         }
+        self.remember().await;
         self.end_commands().await;
         notices
+    }
+
+    async fn remember(&self) {
+        let (view, turns) = self.agent.journal.conversation();
+        if let Some(memories) = self.memories.clone().filter(|_| turns > self.turns) {
+            let (session, folder) = (self.session_id().clone(), self.workspace.cwd.clone());
+            // The session is over; what could not be kept is told by the next look at the memory.
+            let _ = learn(memories, view, session, folder).await;
+        }
     }
 
     async fn end_commands(&self) {
@@ -251,6 +280,13 @@ fn confinement(executor: &Executor, options: &Options, workspace: &Workspace) ->
 fn gate(options: &Options, policy: &Policy, workspace: &Workspace) -> Gate {
     let (approver, approvals) = (options.approver.clone(), options.approvals.clone());
     Gate::new(policy.clone(), options.mode, workspace.clone(), approver, approvals)
+}
+
+/// Without a home there is nothing that could outlive the session.
+fn remembers(options: &Options, cwd: &Path) -> Option<Arc<Memories>> {
+    let home = options.home.as_ref().filter(|_| options.memory)?;
+    let network = Network { proxies: options.proxies.clone(), ca_file: options.ca_file.clone() };
+    Some(Arc::new(memories(home, cwd, options.embeddings.clone(), network)))
 }
 
 fn workspace(options: &Options) -> Result<Workspace, Error> {
@@ -370,6 +406,7 @@ fn toolbox(
     session: &Session,
     policy: &Arc<Policy>,
     skills: &Arc<Skills>,
+    notes: Option<(Arc<Memories>, SessionId)>,
 ) -> Toolbox {
     let keeping = undo::keeping(options, workspace, session);
     let snapshots = match &keeping {
@@ -389,6 +426,8 @@ fn toolbox(
         keeping,
     });
     all.push(ostler_tools::skill_tool(skills.clone()));
+    all.extend(notes.map(|(memories, session)| ostler_tools::memory(memories, session)));
+    all.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
     let offered = |name: &str| is_offered(name, options, policy);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
 }

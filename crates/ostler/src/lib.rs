@@ -48,6 +48,7 @@ mod engine;
 mod error;
 mod hooks;
 mod init;
+mod memory;
 mod options;
 mod rule_sets;
 mod sandbox;
@@ -66,6 +67,7 @@ pub use engine::{Engine, block_on};
 pub use error::Error;
 pub use hooks::{HookOptions, event_log, verify_hooks, webhook_sender};
 pub use init::{Init, init};
+pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, SessionChoice, SkillFolders, api_key, bearer};
 pub use ostler_config as config;
 pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
@@ -74,6 +76,7 @@ pub use ostler_core::hook::{
 };
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
 pub use ostler_core::ledger::{Forecast, Price, Status as ChargeStatus, Sum, Usage};
+pub use ostler_core::memory::{Fact, FactKind, Kept, Memory, MemoryError, Origin, Scope};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
@@ -81,6 +84,7 @@ pub use ostler_core::permission::{
     Access, Act, Bound, By, Caution, Commands, Decision, Effect, Fallback, Mode, PathScope, Policy,
     Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind, Verdict, Workspace,
 };
+pub use ostler_core::ports::MemoryStore;
 pub use ostler_core::ports::{
     Approvals, Approver, BoxFuture, Hook, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
 };
@@ -94,8 +98,13 @@ pub use ostler_hooks::{
 };
 pub use ostler_ledger::{By as CostBy, Limits as Budgets, Line as CostLine, Report as CostReport};
 pub use ostler_ledger::{Row as CostRow, Standing};
-pub use ostler_models::{CaFile, Credentials, Deadlines, PriceBook, ProxySettings};
-pub use ostler_skills::{Catalog, Origin, Problem, Skill, one_line};
+pub use ostler_memory::setup::{
+    PACKAGE as MEMORY_PACKAGE, SetupError as MemorySetupError, model_path,
+};
+pub use ostler_memory::{Meaning, Memories, date, to_markdown};
+pub use ostler_models::Secret as ApiSecret;
+pub use ostler_models::{CaFile, Credentials, Deadlines, Network, PriceBook, ProxySettings};
+pub use ostler_skills::{Catalog, Origin as SkillOrigin, Problem, Skill, one_line};
 pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
 pub use ostler_store::Fault;
 pub use ostler_tools::confine::{ConfineOptions, Confinement, Missing};

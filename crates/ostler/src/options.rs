@@ -74,6 +74,10 @@ pub struct Options {
     /// The first wait before a failed request is repeated; later ones double.
     pub retry_wait: Option<Duration>,
     pub settings: Settings,
+    /// Notes are brought along and kept across sessions; needs a home.
+    pub memory: bool,
+    /// Where vectors come from instead of the installed model.
+    pub embeddings: Option<crate::memory::EmbeddingEndpoint>,
     /// Stops the process at a chosen write of the log: for crash tests only.
     pub fault: Option<ostler_store::Fault>,
 }
@@ -140,6 +144,8 @@ impl Options {
             deadlines: Deadlines::default(),
             retry_wait: None,
             settings: Settings::default(),
+            memory: true,
+            embeddings: None,
             fault: None,
         }
     }

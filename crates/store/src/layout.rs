@@ -126,7 +126,7 @@ pub(crate) fn is_file_name(id: &SessionId) -> bool {
 }
 
 /// Readable by its end, unique by its hash: `ann-work-my-app-3fa92c1b04de77aa`.
-pub(crate) fn project_name(workspace: &Path) -> String {
+pub fn project_name(workspace: &Path) -> String {
     // Drops a trailing slash and `.` parts. Links are the caller's to resolve.
     let path: PathBuf = workspace.components().collect();
     let mut hash = hex(&Sha256::digest(path.as_os_str().as_bytes()));

@@ -39,5 +39,6 @@ mod sessions;
 pub use blobs::{FileBlobs, snapshot_folder, spill_folder};
 pub use fault::Fault;
 pub use find::{FindError, Found};
+pub use layout::project_name;
 pub use memory::{MemoryBlobs, MemoryStore};
 pub use sessions::FileStore;

@@ -29,6 +29,7 @@ mod edit;
 mod glob;
 mod grep;
 mod input;
+mod memory;
 mod read;
 mod revert;
 mod schema;
@@ -42,8 +43,9 @@ mod write;
 
 pub use bash::{Disk, Keeping};
 pub use built_in::{BuiltIn, erase};
+use ostler_core::ids::SessionId;
 use ostler_core::permission::Policy;
-use ostler_core::ports::Tool;
+use ostler_core::ports::{MemoryStore, Tool};
 use ostler_exec::Executor;
 pub use skill::skill_tool;
 use std::ffi::OsString;
@@ -70,11 +72,12 @@ pub struct Setup {
 }
 
 /// The names of all built-in tools.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 14] = [
     "Bash",
     "Edit",
     "Glob",
     "Grep",
+    "Memory",
     "Read",
     "Revert",
     "Skill",
@@ -86,7 +89,12 @@ pub const NAMES: [&str; 13] = [
     "Write",
 ];
 
-/// All built-in tools that need nothing else, sorted by name; [`skill_tool`] is made apart.
+/// The tool for notes, where there is a memory. It belongs into the list of the others, by its name.
+pub fn memory(store: Arc<dyn MemoryStore>, session: SessionId) -> Arc<dyn Tool> {
+    erase(memory::Memory { store, session })
+}
+
+/// All built-in tools that need nothing else, sorted by name; [`skill_tool`] and [`memory`] are made apart.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
     let Setup { files, executor, environment, policy, confinement, keeping } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());

@@ -10,6 +10,7 @@ mod first_run;
 mod headless;
 mod hooks;
 mod lines;
+mod memory;
 mod model_server;
 mod no_key;
 mod permissions;
@@ -44,6 +45,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Snapshots(args)) => snapshots::run(&environment, &args.command),
         Some(Command::Skills(args)) => skills::run(&environment, &args.command),
         Some(Command::Cost(args)) => cost::run(&environment, &args),
+        Some(Command::Memory(args)) => memory::run(&environment, &args.command),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
         Some(Command::Doctor(args)) => doctor::run(init, &environment, &args),

@@ -100,6 +100,7 @@ fn stream_json_tells_everything_in_order() {
             "Edit",
             "Glob",
             "Grep",
+            "Memory",
             "Read",
             "Revert",
             "Skill",
@@ -302,7 +303,7 @@ fn tools_can_be_chosen() {
             "Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
         ])
         .unwrap(),
-        ["Glob", "Grep", "Read", "Revert"]
+        ["Glob", "Grep", "Memory", "Read", "Revert"]
     );
     let (code, said) = names(&["--tools", "Nope"]).unwrap_err();
     assert_eq!(code, Some(2));

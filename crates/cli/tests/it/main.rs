@@ -12,6 +12,7 @@ mod hostile;
 mod hostile_git;
 mod interrupt;
 mod loop_behaviour;
+mod memory;
 mod observers;
 mod pdf_script;
 mod permissions;

@@ -27,6 +27,9 @@ pub struct Access {
     /// every changing call before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inward: Option<Inward>,
+    /// It keeps a note in our own memory, which is no file of anybody's; not before the answer is sealed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub notes: bool,
 }
 
 /// A change of the session itself: of its plan, or of the rules of the turn.
@@ -102,9 +105,14 @@ impl Access {
         Access { writes: vec![scope], ..Access::nothing() }
     }
 
+    /// Keeps a note and touches nothing else.
+    pub fn noting() -> Self {
+        Access { notes: true, ..Access::nothing() }
+    }
+
     /// Changes nothing and reaches nobody: may run while the answer is still open.
     pub fn is_harmless(&self) -> bool {
-        self.known && self.writes.is_empty() && self.hosts.is_empty()
+        self.known && self.writes.is_empty() && self.hosts.is_empty() && !self.notes
     }
 
     /// May begin before the answer is sealed, as far as its effects go: dropping the answer leaves no trace.
@@ -204,6 +212,8 @@ mod tests {
             (Access::inward(Inward::default()), write("/a"), true),
             (Access::inward(Inward::default()), Access::unknown(), true),
             (Access::inward(Inward::default()), read("/a"), false),
+            (Access::noting(), write("/a"), false),
+            (Access::noting(), Access::noting(), false),
         ];
         for (a, b, expected) in cases {
             assert_eq!(a.conflicts(&b), expected, "{a:?} {b:?}");
@@ -233,5 +243,6 @@ mod tests {
         assert!(read("/a").may_begin_early());
         let inward = Access::inward(Inward::default());
         assert!(inward.is_harmless() && !inward.may_begin_early());
+        assert!(!Access::noting().is_harmless(), "a dropped answer must leave no note");
     }
 }

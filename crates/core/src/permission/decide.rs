@@ -252,6 +252,7 @@ pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Rulin
         return Ruling::Open(by_rule(rule, "ask"));
     }
     match refusal_of_default(access, workspace) {
+        None if access.notes => Ruling::Allow(reason(By::Default, "it only keeps a note")),
         None => Ruling::Allow(reason(By::Default, "it only reads inside the workspace")),
         Some(why) => Ruling::Open(reason(By::Default, why)),
     }

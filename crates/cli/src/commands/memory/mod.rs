@@ -1,0 +1,126 @@
+//! `ostler memory`: what is remembered across sessions.
+
+mod setup;
+
+use crate::args::memory::{AddArgs, ExportArgs, ForgetArgs, MemoryCommand, SearchArgs};
+use crate::environment::Environment;
+use crate::exit::{Code, warn};
+use crate::output::paint::Paint;
+use crate::output::visible::visible;
+use anyhow::{Context, Result};
+use ostler::{Fact, Memories, Memory, MemoryStore, Network, Origin, Scope};
+use serde_json::json;
+use std::io::Write;
+
+pub fn run(environment: &Environment, command: &MemoryCommand) -> Result<Code> {
+    let cwd = std::env::current_dir()?.canonicalize()?;
+    let home = environment.home()?;
+    let memories = ostler::memories(&home, &cwd, environment.embeddings()?, network(environment)?);
+    let code = match command {
+        MemoryCommand::List(args) => {
+            let kind = args.kind.map(Into::into);
+            show(&memories.list(kind, args.limit)?, args.json, "Nothing is remembered here yet.")
+        }
+        MemoryCommand::Search(args) => search(&memories, args),
+        MemoryCommand::Add(args) => add(&memories, args),
+        MemoryCommand::Forget(args) => forget(&memories, args),
+        MemoryCommand::Export(args) => export(&memories, args),
+        MemoryCommand::Setup(args) => setup::run(environment, &home, &memories, args),
+    };
+    for notice in memories.notices() {
+        warn(&notice);
+    }
+    code
+}
+
+pub fn network(environment: &Environment) -> Result<Network> {
+    Ok(Network { proxies: environment.proxies(), ca_file: environment.ca_file()? })
+}
+
+fn search(memories: &Memories, args: &SearchArgs) -> Result<Code> {
+    let found = memories.search(&args.query, args.limit)?;
+    if let Some(note) = &found.note {
+        warn(note);
+    }
+    show(&found.memories, args.json, "Nothing fits.")
+}
+
+fn show(all: &[Memory], as_json: bool, nothing: &str) -> Result<Code> {
+    let mut out = std::io::stdout().lock();
+    if as_json {
+        for memory in all {
+            writeln!(out, "{}", serde_json::to_string(memory)?)?;
+        }
+        return Ok(Code::Done);
+    }
+    if all.is_empty() {
+        writeln!(out, "{nothing}")?;
+    }
+    let paint = Paint::for_output();
+    for memory in all {
+        let head =
+            format!("{:<5} {:<10} {}", memory.id, memory.kind.name(), ostler::date(memory.at));
+        writeln!(out, "{}  {}", paint.dim(&head), visible(&memory.text))?;
+    }
+    Ok(Code::Done)
+}
+
+fn add(memories: &Memories, args: &AddArgs) -> Result<Code> {
+    let scope = if args.user { Scope::User } else { Scope::Project };
+    let origin = Origin { source: Some("the command line".into()), ..Origin::default() };
+    let fact = Fact { text: args.text.clone(), kind: args.kind.into(), scope, origin, key: None };
+    let kept = memories.add(&fact)?;
+    let new = matches!(kept, ostler::Kept::New(_));
+    let mut out = std::io::stdout().lock();
+    match (args.json, new) {
+        (true, _) => writeln!(out, "{}", json!({"id": kept.id(), "new": new}))?,
+        (false, true) => writeln!(out, "Kept as {}.", kept.id())?,
+        (false, false) => writeln!(out, "That was known already, as {}.", kept.id())?,
+    }
+    Ok(Code::Done)
+}
+
+/// Those that are there are forgotten, whatever else was named.
+fn forget(memories: &Memories, args: &ForgetArgs) -> Result<Code> {
+    let mut code = Code::Done;
+    let mut out = std::io::stdout().lock();
+    for id in &args.ids {
+        let outcome = memories.forget(id);
+        match (&outcome, args.json) {
+            (_, true) => {
+                let why = outcome.as_ref().err().map(ToString::to_string);
+                writeln!(out, "{}", json!({"id": id, "forgotten": outcome.is_ok(), "why": why}))?;
+            }
+            (Ok(()), false) => writeln!(out, "Forgotten: {}", visible(id))?,
+            (Err(error), false) => warn(&error.to_string()),
+        }
+        if outcome.is_err() {
+            code = Code::Failed;
+        }
+    }
+    Ok(code)
+}
+
+fn export(memories: &Memories, args: &ExportArgs) -> Result<Code> {
+    let all = memories.list(None, usize::MAX)?;
+    let text = match args.json {
+        true => all
+            .iter()
+            .map(|one| Ok(serde_json::to_string(one)? + "\n"))
+            .collect::<Result<String>>()?,
+        false => ostler::to_markdown(&all),
+    };
+    if args.file.as_os_str() == "-" {
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        return Ok(Code::Done);
+    }
+    std::fs::write(&args.file, text)
+        .with_context(|| format!("cannot write {}", args.file.display()))?;
+    writeln!(
+        std::io::stdout().lock(),
+        "{} memories written to {}",
+        all.len(),
+        args.file.display()
+    )?;
+    Ok(Code::Done)
+}

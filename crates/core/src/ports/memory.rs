@@ -1,0 +1,16 @@
+//! The memory as the tool of that name uses it. May wait for the disk: not for a runtime's threads.
+
+use crate::memory::{Fact, Found, Kept, MemoryError};
+use std::path::Path;
+
+pub trait MemoryStore: Send + Sync {
+    fn add(&self, fact: &Fact) -> Result<Kept, MemoryError>;
+
+    fn search(&self, query: &str, limit: usize) -> Result<Found, MemoryError>;
+
+    /// Gone from the disk, too.
+    fn forget(&self, id: &str) -> Result<(), MemoryError>;
+
+    /// Where it is kept: what forgetting would change.
+    fn path(&self) -> &Path;
+}

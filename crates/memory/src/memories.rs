@@ -1,0 +1,378 @@
+//! The memory of one project and of its user: what an engine, the tool and the command line use.
+
+use crate::embed::{EmbedError, Embedder, MiniLm};
+use crate::fuse::{DEPTH, fuse};
+use crate::index::Quantised;
+use crate::recall::{MOST, STANDING, Shown, within};
+use crate::secrets::credential;
+use crate::store::{MOST_ENTRIES, Store, Stored};
+use crate::text::{LONGEST, SHORTEST, folded};
+use ostler_core::memory::{Fact, FactKind, Found, Kept, Memory, MemoryError, Scope};
+use ostler_core::ports::MemoryStore;
+use ostler_core::time::Clock;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Less alike than this is not about the same.
+const LEAST_LIKENESS: f32 = 0.25;
+/// The part of the best score by words that a memory needs, where words are all there is.
+const LEAST_SCORE: f64 = 0.5;
+/// Entries that get a missing vector when something is kept.
+const CATCH_UP: usize = 64;
+
+const NO_MODEL: &str =
+    "Found by words only: no embedding model is installed (`ostler memory setup` installs one).";
+
+/// Where meaning comes from.
+pub enum Meaning {
+    /// Words only.
+    None,
+    /// The installed model, if it is there; opened when it is first needed.
+    Installed(PathBuf),
+    Given(Arc<dyn Embedder>),
+}
+
+pub struct Memories {
+    project: Store,
+    user: Store,
+    meaning: Meaning,
+    embedder: OnceLock<Result<Arc<dyn Embedder>, String>>,
+    clock: Arc<dyn Clock>,
+}
+
+/// One memory by its store and row.
+type Key = (Scope, i64);
+
+/// What came of keeping several facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remembered {
+    pub new: usize,
+    pub known: usize,
+    /// Why some were not kept, one line each; the text is not repeated.
+    pub refused: Vec<String>,
+}
+
+impl Memories {
+    /// `folder` holds one database per project, and the user's own.
+    pub fn new(folder: &Path, project: &str, meaning: Meaning, clock: Arc<dyn Clock>) -> Self {
+        Memories {
+            project: Store::new(folder.join(format!("{project}.db")), Scope::Project, MOST_ENTRIES),
+            user: Store::new(folder.join("user.db"), Scope::User, MOST_ENTRIES),
+            meaning,
+            embedder: OnceLock::new(),
+            clock,
+        }
+    }
+
+    /// What the person should know: said once.
+    pub fn notices(&self) -> Vec<String> {
+        let mut all = self.project.notices();
+        all.extend(self.user.notices());
+        all
+    }
+
+    /// Keeps what a conversation left. What was forgotten is not learnt again.
+    pub fn remember(&self, facts: &[Fact]) -> Result<Remembered, MemoryError> {
+        let mut remembered = Remembered::default();
+        let mut good = Vec::new();
+        for fact in facts {
+            match acceptable(fact) {
+                Ok(fact) => good.push(fact),
+                Err(why) => remembered.refused.push(why),
+            }
+        }
+        for kept in self.keep(&good, true)?.into_iter().flatten() {
+            match kept {
+                Kept::New(_) => remembered.new += 1,
+                Kept::Known(_) => remembered.known += 1,
+            }
+        }
+        Ok(remembered)
+    }
+
+    /// The memories that matter for a prompt, within a budget of tokens, best first. The first prompt of a
+    /// conversation also brings the standing preferences. Failing is not the prompt's problem: it is a note.
+    pub fn recall(&self, prompt: &str, budget: usize, shown: &Shown) -> Found {
+        if !self.has_any() {
+            return Found::default();
+        }
+        let (ranked, note) = match self.ranked(prompt, true) {
+            Ok(ranked) => ranked,
+            Err(error) => return Found { memories: Vec::new(), note: Some(error.to_string()) },
+        };
+        let mut chosen: Vec<Stored> =
+            ranked.into_iter().filter(|one| !shown.has(&one.memory)).take(MOST).collect();
+        if shown.is_opening() {
+            for one in self.standing() {
+                let new = chosen.iter().all(|other| other.memory.id != one.memory.id);
+                if new && !shown.has(&one.memory) {
+                    chosen.push(one);
+                }
+            }
+        }
+        let rows = |scope: Scope| -> Vec<i64> {
+            chosen.iter().filter(|one| one.memory.scope == scope).map(|one| one.row).collect()
+        };
+        for (store, rows) in
+            [(&self.project, rows(Scope::Project)), (&self.user, rows(Scope::User))]
+        {
+            if !rows.is_empty() {
+                // Only pruning looks at it: a date that is not written costs nothing now.
+                let _ = store.used(&rows, self.clock.now());
+            }
+        }
+        Found { memories: within(chosen.into_iter().map(|one| one.memory).collect(), budget), note }
+    }
+
+    /// Newest first; the project's before the user's.
+    pub fn list(&self, kind: Option<FactKind>, limit: usize) -> Result<Vec<Memory>, MemoryError> {
+        let mut all = Vec::new();
+        for store in self.existing() {
+            all.extend(store.list(kind, limit)?.into_iter().map(|one| one.memory));
+        }
+        all.truncate(limit);
+        Ok(all)
+    }
+
+    /// Gives every entry a vector of the present model; says how many got one.
+    pub fn embed_all(&self) -> Result<usize, MemoryError> {
+        let embedder = self.embedder().map_err(|note| MemoryError::Unavailable(note.to_owned()))?;
+        let mut done = 0;
+        for store in self.existing() {
+            loop {
+                let n = catch_up(store, embedder.as_ref())?;
+                done += n;
+                if n == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn keep(&self, facts: &[Fact], by_itself: bool) -> Result<Vec<Option<Kept>>, MemoryError> {
+        if facts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let texts: Vec<&str> = facts.iter().map(|fact| fact.text.as_str()).collect();
+        // Without its vector a fact is still found by its words, and gets the vector later.
+        let embedder = self.embedder().ok();
+        let vectors = embedder.and_then(|embedder| embedder.embed(&texts).ok());
+        let mut vectors =
+            vectors.unwrap_or_default().into_iter().map(|vector| Quantised::of(&vector));
+        let with: Vec<(&Fact, Option<Quantised>)> =
+            facts.iter().map(|fact| (fact, vectors.next())).collect();
+        let mut all = Vec::new();
+        for (scope, store) in [(Scope::Project, &self.project), (Scope::User, &self.user)] {
+            let of_scope: Vec<_> =
+                with.iter().filter(|(fact, _)| fact.scope == scope).cloned().collect();
+            if of_scope.is_empty() {
+                continue;
+            }
+            let model = embedder.map(|embedder| embedder.name());
+            all.extend(store.keep(&of_scope, model, self.clock.now(), by_itself)?);
+            if let Some(embedder) = embedder {
+                let _ = catch_up(store, embedder.as_ref());
+            }
+        }
+        Ok(all)
+    }
+
+    /// Everything that fits the query, best first. `strict` leaves out what only fits a little.
+    fn ranked(
+        &self,
+        query: &str,
+        strict: bool,
+    ) -> Result<(Vec<Stored>, Option<String>), MemoryError> {
+        let query: String = folded(query).chars().take(LONGEST).collect();
+        let mut by_words: Vec<(Key, f64)> = Vec::new();
+        let mut by_meaning: Vec<(Key, f32)> = Vec::new();
+        let (vector, note) = self.vector(&query);
+        for store in self.existing() {
+            let scope = self.scope_of(store);
+            by_words.extend(
+                store
+                    .by_words(&query, DEPTH)?
+                    .into_iter()
+                    .map(|(row, score)| ((scope, row), score)),
+            );
+            if let Some((model, vector)) = &vector {
+                let near = store.nearest(model, vector, DEPTH)?;
+                by_meaning.extend(near.into_iter().map(|(row, likeness)| ((scope, row), likeness)));
+            }
+        }
+        by_words.sort_by(|a, b| b.1.total_cmp(&a.1));
+        by_meaning.sort_by(|a, b| b.1.total_cmp(&a.1));
+        if strict {
+            leave_out_far(&mut by_words, &mut by_meaning);
+        }
+        let keys = fuse(
+            &by_words.iter().map(|(key, _)| *key).collect::<Vec<_>>(),
+            &by_meaning.iter().map(|(key, _)| *key).collect::<Vec<_>>(),
+        );
+        Ok((self.fetched(&keys)?, note))
+    }
+
+    /// In order; among equal scores the newer one first.
+    fn fetched(&self, keys: &[(Key, f32)]) -> Result<Vec<Stored>, MemoryError> {
+        let mut all: Vec<(f32, Stored)> = Vec::with_capacity(keys.len());
+        for ((scope, row), score) in keys {
+            let store = self.store(*scope);
+            all.extend(store.get(&[*row])?.into_iter().map(|one| (*score, one)));
+        }
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.memory.at.cmp(&a.1.memory.at)));
+        Ok(all.into_iter().map(|(_, one)| one).collect())
+    }
+
+    /// The query's vector with the name of its model, or why there is none.
+    fn vector(&self, query: &str) -> (Option<(String, Vec<f32>)>, Option<String>) {
+        let embedder = match self.embedder() {
+            Ok(embedder) => embedder,
+            Err(note) => return (None, Some(note.to_owned())),
+        };
+        match embedder.embed(&[query]) {
+            Ok(mut vectors) => {
+                (vectors.pop().map(|vector| (embedder.name().to_owned(), vector)), None)
+            }
+            Err(error) => (None, Some(by_words_because(&error))),
+        }
+    }
+
+    /// The embedder, or a note why there is none.
+    fn embedder(&self) -> Result<&Arc<dyn Embedder>, &str> {
+        let made = self.embedder.get_or_init(|| match &self.meaning {
+            Meaning::None => Err(NO_MODEL.to_owned()),
+            Meaning::Given(embedder) => Ok(Arc::clone(embedder)),
+            Meaning::Installed(path) if !path.exists() => Err(NO_MODEL.to_owned()),
+            Meaning::Installed(path) => match MiniLm::open(path) {
+                Ok(model) => Ok(Arc::new(model)),
+                Err(error) => Err(by_words_because(&error)),
+            },
+        });
+        made.as_ref().map_err(String::as_str)
+    }
+
+    /// Preferences hold whatever the prompt says.
+    fn standing(&self) -> Vec<Stored> {
+        let of =
+            |store: &Store| store.list(Some(FactKind::Preference), STANDING).unwrap_or_default();
+        let mut all: Vec<Stored> = self.existing().flat_map(of).collect();
+        all.sort_by_key(|one| std::cmp::Reverse(one.memory.at));
+        all.truncate(STANDING);
+        all
+    }
+
+    fn has_any(&self) -> bool {
+        self.existing().any(|store| store.count().is_ok_and(|count| count > 0))
+    }
+
+    fn store(&self, scope: Scope) -> &Store {
+        match scope {
+            Scope::Project => &self.project,
+            Scope::User => &self.user,
+        }
+    }
+
+    fn scope_of(&self, store: &Store) -> Scope {
+        if std::ptr::eq(store, &self.user) { Scope::User } else { Scope::Project }
+    }
+
+    /// A database that was never written is not made by looking.
+    fn existing(&self) -> impl Iterator<Item = &Store> {
+        [&self.project, &self.user].into_iter().filter(|store| store.exists())
+    }
+
+    fn parsed<'a>(&'a self, id: &str) -> Option<(&'a Store, i64)> {
+        let (letter, row) = id.split_at_checked(1)?;
+        let row = row.parse().ok().filter(|row: &i64| *row > 0)?;
+        match letter {
+            "p" => Some((&self.project, row)),
+            "u" => Some((&self.user, row)),
+            _ => None,
+        }
+    }
+}
+
+impl MemoryStore for Memories {
+    fn add(&self, fact: &Fact) -> Result<Kept, MemoryError> {
+        let fact = acceptable(fact).map_err(MemoryError::Refused)?;
+        let kept = self.keep(&[fact], false)?.into_iter().flatten().next();
+        kept.ok_or_else(|| MemoryError::Unavailable("nothing was kept".into()))
+    }
+
+    fn search(&self, query: &str, limit: usize) -> Result<Found, MemoryError> {
+        let (mut ranked, note) = self.ranked(query, false)?;
+        ranked.truncate(limit);
+        Ok(Found { memories: ranked.into_iter().map(|one| one.memory).collect(), note })
+    }
+
+    fn forget(&self, id: &str) -> Result<(), MemoryError> {
+        let missing = || MemoryError::NotFound(id.to_owned());
+        let (store, row) = self.parsed(id).ok_or_else(missing)?;
+        if !store.exists() {
+            return Err(missing());
+        }
+        match store.forget(&[row])? {
+            0 => Err(missing()),
+            _ => Ok(()),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.project.path()
+    }
+}
+
+/// On one line, of a sensible length, and without a credential; or why not.
+fn acceptable(fact: &Fact) -> Result<Fact, String> {
+    let text = folded(&fact.text);
+    if let Some(why) = credential(&fact.text).or_else(|| credential(&text)) {
+        return Err(format!("Not kept: {why}."));
+    }
+    if text.chars().count() < SHORTEST {
+        return Err("Not kept: it is too short to be understood later.".into());
+    }
+    if text.chars().count() > LONGEST {
+        return Err(format!(
+            "Not kept: it has more than {LONGEST} characters. Say it in a sentence or two."
+        ));
+    }
+    Ok(Fact { text, ..fact.clone() })
+}
+
+/// What fits only a little is worse than nothing when nobody asked.
+fn leave_out_far(by_words: &mut Vec<(Key, f64)>, by_meaning: &mut Vec<(Key, f32)>) {
+    let best = by_words.first().map_or(0.0, |(_, score)| *score);
+    let likeness: std::collections::HashMap<Key, f32> = by_meaning.iter().copied().collect();
+    by_meaning.retain(|(_, likeness)| *likeness >= LEAST_LIKENESS);
+    if likeness.is_empty() {
+        by_words.retain(|(_, score)| *score >= best * LEAST_SCORE);
+    } else {
+        // Shared words are not enough where the meaning says otherwise, except for the best of them.
+        let near =
+            |key: &Key| likeness.get(key).is_some_and(|likeness| *likeness >= LEAST_LIKENESS);
+        by_words.retain(|(key, score)| near(key) || *score >= best * 0.8);
+    }
+}
+
+fn by_words_because(error: &EmbedError) -> String {
+    format!("Found by words only: {error}.")
+}
+
+/// Vectors for entries that have none of this model.
+fn catch_up(store: &Store, embedder: &dyn Embedder) -> Result<usize, MemoryError> {
+    let missing = store.without_vector(embedder.name(), CATCH_UP)?;
+    if missing.is_empty() {
+        return Ok(0);
+    }
+    let texts: Vec<&str> = missing.iter().map(|(_, text)| text.as_str()).collect();
+    let vectors =
+        embedder.embed(&texts).map_err(|error| MemoryError::Unavailable(error.to_string()))?;
+    let vectors: Vec<(i64, Quantised)> = missing
+        .iter()
+        .zip(vectors)
+        .map(|((row, _), vector)| (*row, Quantised::of(&vector)))
+        .collect();
+    store.put_vectors(embedder.name(), &vectors)?;
+    Ok(vectors.len())
+}

@@ -1,0 +1,197 @@
+//! Which sentences of a conversation are meant for the future. Strict: a missed wish can be stated again, a wrong one
+//! would be repeated for ever.
+
+use ostler_core::memory::FactKind;
+
+/// Characters of a sentence that is kept.
+const LONGEST: usize = 300;
+const SHORTEST: usize = 12;
+
+/// A wish begins so.
+const WISHES: [&str; 20] = [
+    "always ",
+    "never ",
+    "prefer ",
+    "from now on",
+    "in future",
+    "in the future",
+    "don't ever ",
+    "do not ever ",
+    "i prefer ",
+    "we prefer ",
+    "i'd prefer ",
+    "i would prefer ",
+    "we always ",
+    "we never ",
+    "i always want ",
+    "i never want ",
+    "you should always ",
+    "you should never ",
+    "you must always ",
+    "you must never ",
+];
+
+/// What follows is a fact to keep.
+const FACTS: [&str; 7] = [
+    "remember that ",
+    "remember: ",
+    "remember, ",
+    "keep in mind that ",
+    "keep in mind: ",
+    "for the record: ",
+    "for the record, ",
+];
+
+const POLITE: [&str; 8] = ["please ", "also ", "and ", "but ", "so ", "ok, ", "oh, ", "btw, "];
+
+const DECISIONS: [&str; 13] = [
+    "decision: ",
+    "decided: ",
+    "we decided ",
+    "i decided ",
+    "we have decided ",
+    "i have decided ",
+    "we agreed ",
+    "we will go with ",
+    "we'll go with ",
+    "let's go with ",
+    "we chose ",
+    "i chose ",
+    "we rejected ",
+];
+
+/// Sentences outside of code, quotes and questions.
+pub fn sentences(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with("```") || line.starts_with("~~~") {
+            in_code = !in_code;
+            continue;
+        }
+        if in_code || line.starts_with('>') || line.starts_with('|') {
+            continue;
+        }
+        let line = line.trim_start_matches(['-', '*', '#', '•']).trim_start();
+        let mut rest = line;
+        while let Some((sentence, after)) = cut(rest) {
+            found.push(sentence.to_owned());
+            rest = after;
+        }
+        found.push(rest.to_owned());
+    }
+    found.retain(|sentence| {
+        (SHORTEST..=LONGEST).contains(&sentence.len()) && !sentence.ends_with(['?', ':', ','])
+    });
+    found
+}
+
+/// At an end mark that a blank and a capital follow: `v1.2`, `e.g. this` and `src/a.rs` stay whole.
+fn cut(text: &str) -> Option<(&str, &str)> {
+    let mut marks = text.char_indices().filter(|(_, c)| matches!(c, '.' | '!' | '?'));
+    let at = marks.find_map(|(at, _)| {
+        let after = text.get(at + 1..)?;
+        let next = after.strip_prefix(' ')?.chars().next()?;
+        (next.is_uppercase() || next.is_numeric()).then_some(at + 1)
+    })?;
+    Some((text.get(..at)?.trim(), text.get(at..)?.trim_start()))
+}
+
+/// A wish for all future work, or a fact to remember.
+pub fn wish(sentence: &str) -> Option<(FactKind, String)> {
+    let bare = without_politeness(sentence);
+    let lower = bare.to_lowercase();
+    // Lengths agree for these beginnings: they are ASCII.
+    if let Some(beginning) = FACTS.iter().find(|beginning| lower.starts_with(**beginning)) {
+        return Some((FactKind::Fact, capital(bare.get(beginning.len()..)?)));
+    }
+    let remember_to = lower.starts_with("remember to ");
+    let never_mind = lower.starts_with("never mind");
+    let begins = WISHES.iter().any(|beginning| lower.starts_with(beginning));
+    ((begins && !never_mind) || remember_to).then(|| (FactKind::Preference, capital(bare)))
+}
+
+pub fn decision(sentence: &str) -> Option<String> {
+    let bare = without_politeness(sentence);
+    let lower = bare.to_lowercase();
+    let beginning = DECISIONS.iter().find(|beginning| lower.starts_with(**beginning))?;
+    let text = if beginning.ends_with(": ") { bare.get(beginning.len()..)? } else { bare };
+    Some(capital(text)).filter(|text| text.len() >= SHORTEST)
+}
+
+fn without_politeness(sentence: &str) -> &str {
+    let mut rest = sentence.trim_matches('*').trim();
+    for _ in 0..3 {
+        let lower = rest.to_lowercase();
+        match POLITE.iter().find(|word| lower.starts_with(**word)) {
+            Some(word) => rest = rest.get(word.len()..).unwrap_or(rest).trim_start(),
+            None => break,
+        }
+    }
+    rest
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.trim().chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wishes() {
+        for (sentence, expected) in [
+            (
+                "Please always use pnpm in web/.",
+                Some((FactKind::Preference, "Always use pnpm in web/.")),
+            ),
+            ("never push to main", Some((FactKind::Preference, "Never push to main"))),
+            (
+                "Remember that the staging port is 5433.",
+                Some((FactKind::Fact, "The staging port is 5433.")),
+            ),
+            (
+                "remember to run just lint",
+                Some((FactKind::Preference, "Remember to run just lint")),
+            ),
+            (
+                "From now on answer in German.",
+                Some((FactKind::Preference, "From now on answer in German.")),
+            ),
+            ("I prefer small commits.", Some((FactKind::Preference, "I prefer small commits."))),
+            ("Never mind, it works.", None),
+            ("The test always fails on Monday.", None),
+            ("This will never work.", None),
+            ("I remember that we tried it.", None),
+            ("Fix the bug.", None),
+        ] {
+            let expected = expected.map(|(kind, text)| (kind, text.to_owned()));
+            assert_eq!(wish(sentence), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn decisions() {
+        for (sentence, expected) in [
+            ("Decision: keep SQLite for the ledger.", Some("Keep SQLite for the ledger.")),
+            ("**Decision: keep SQLite here**", Some("Keep SQLite here")),
+            ("Let's go with TOML.", Some("Let's go with TOML.")),
+            ("We decided against Redis.", Some("We decided against Redis.")),
+            ("I will decide later.", None),
+        ] {
+            assert_eq!(decision(sentence).as_deref(), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn sentences_outside_of_code_and_quotes() {
+        let text = "Fix it. Always run the tests! See src/a.rs v1.2 e.g. this one.\n```\nAlways in code.\n```\n> Always in a quote.\n- Never do that again\nShould I always ask?";
+        assert_eq!(
+            sentences(text),
+            ["Always run the tests!", "See src/a.rs v1.2 e.g. this one.", "Never do that again"]
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! One database of memories. Several processes may use it at once; a broken one is set aside, never removed.
+
+mod lexical;
+mod open;
+mod rows;
+
+use crate::index::Index;
+use ostler_core::memory::{MemoryError, Scope};
+use rusqlite::{Connection, ErrorCode};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(crate) use rows::Stored;
+
+/// Entries of one database; beyond this the least useful go.
+pub const MOST_ENTRIES: usize = 100_000;
+
+pub(crate) struct Store {
+    path: PathBuf,
+    scope: Scope,
+    most: usize,
+    inner: Mutex<Inner>,
+}
+
+pub(crate) struct Inner {
+    connection: Option<Connection>,
+    index: Index,
+    /// What the person should know, once.
+    notices: Vec<String>,
+}
+
+impl Store {
+    /// Opens nothing yet: a session that remembers nothing pays nothing.
+    pub(crate) fn new(path: PathBuf, scope: Scope, most: usize) -> Self {
+        let inner = Inner { connection: None, index: Index::default(), notices: Vec::new() };
+        Store { path, scope, most, inner: Mutex::new(inner) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
+    pub(crate) fn notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.inner().notices)
+    }
+
+    pub(crate) fn id(&self, row: i64) -> String {
+        let letter = match self.scope {
+            Scope::Project => 'p',
+            Scope::User => 'u',
+        };
+        format!("{letter}{row}")
+    }
+
+    /// Does something with the database. If it proves broken it is set aside, and the work is done on a new one.
+    fn with<T>(
+        &self,
+        mut work: impl FnMut(&mut Connection, &mut Index) -> rusqlite::Result<T>,
+    ) -> Result<T, MemoryError> {
+        let mut inner = self.inner();
+        let mut last = None;
+        for _ in 0..2 {
+            let outcome = match inner.connected(&self.path) {
+                Ok((connection, index)) => work(connection, index).map_err(open::OpenError::from),
+                Err(error) => Err(error),
+            };
+            match outcome {
+                Ok(value) => return Ok(value),
+                Err(open::OpenError::Sqlite(error)) if is_broken(&error) => {
+                    inner.set_aside(&self.path, &error)?;
+                    last = Some(error.to_string());
+                }
+                Err(error) => return Err(self.unavailable(&error.to_string())),
+            }
+        }
+        Err(self.unavailable(&last.unwrap_or_default()))
+    }
+
+    fn unavailable(&self, why: &str) -> MemoryError {
+        MemoryError::Unavailable(format!("{}: {why}", self.path.display()))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn connected(&mut self, path: &Path) -> Result<(&mut Connection, &mut Index), open::OpenError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => open::open(path)?,
+        };
+        Ok((self.connection.insert(connection), &mut self.index))
+    }
+
+    fn set_aside(&mut self, path: &Path, why: &rusqlite::Error) -> Result<(), MemoryError> {
+        self.connection = None;
+        self.index = Index::default();
+        let aside = open::set_aside(path).map_err(|error| {
+            MemoryError::Unavailable(format!("{}: {why}; {error}", path.display()))
+        })?;
+        self.notices.push(format!(
+            "The memory {} was damaged ({why}). It was set aside as {}, and a new one begun.",
+            path.display(),
+            aside.display()
+        ));
+        Ok(())
+    }
+}
+
+fn is_broken(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}

@@ -1,0 +1,124 @@
+//! The memory beside the engine: brought along with a prompt, filled when a session ends.
+
+use crate::system::SystemClock;
+use ostler_core::ids::SessionId;
+use ostler_core::message::{Block, Message};
+use ostler_core::view::View;
+use ostler_memory::embed::{EndpointSettings, HttpEmbedder, PostJson};
+use ostler_memory::setup::{self, SetupError};
+use ostler_memory::{BUDGET, Meaning, Memories, Scene, Shown, facts, render};
+use ostler_models::{Network, Secret};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A prompt does not wait longer than this for its memories.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Nor an endpoint for its vectors.
+const ENDPOINT: Duration = Duration::from_secs(2);
+
+/// An embedding endpoint of the usual form, instead of the model on this machine.
+#[derive(Clone)]
+pub struct EmbeddingEndpoint {
+    pub url: String,
+    pub model: String,
+    pub key: Option<Secret>,
+}
+
+/// The memory of a project. `home` is where we keep our state.
+pub fn memories(
+    home: &Path,
+    cwd: &Path,
+    endpoint: Option<EmbeddingEndpoint>,
+    network: Network,
+) -> Memories {
+    let meaning = match endpoint {
+        None => Meaning::Installed(setup::model_path(home)),
+        Some(endpoint) => Meaning::Given(Arc::new(embedder(endpoint, network))),
+    };
+    let project = ostler_store::project_name(cwd);
+    Memories::new(&home.join("memory"), &project, meaning, Arc::new(SystemClock))
+}
+
+/// Fetches and installs the embedding model.
+pub async fn setup_memory(
+    home: &Path,
+    network: &Network,
+    progress: impl FnMut(usize),
+) -> Result<PathBuf, SetupError> {
+    let package = setup::PACKAGE;
+    let fetched = network.download(package.url, package.bytes, progress).await;
+    setup::install(home, |_| fetched)
+}
+
+/// The same with a package that was fetched otherwise.
+pub fn install_memory(home: &Path, package: Vec<u8>) -> Result<PathBuf, SetupError> {
+    setup::install(home, |_| Ok(package))
+}
+
+/// Is called where waiting is allowed, so it may have a runtime of its own.
+fn embedder(endpoint: EmbeddingEndpoint, network: Network) -> HttpEmbedder {
+    let EmbeddingEndpoint { url, model, key } = endpoint;
+    let post: PostJson = Box::new(move |url, body| {
+        let posted = network.post_json(url, key.as_ref(), body, ENDPOINT);
+        crate::engine::block_on(posted).map_err(|error| error.to_string())?
+    });
+    HttpEmbedder::new(EndpointSettings { url, model }, post)
+}
+
+/// The prompt with the memories that matter for it, in one block before the person's words, and what the reader
+/// should know.
+pub(crate) async fn with_memories(
+    memories: Arc<Memories>,
+    prompt: Message,
+    view: View,
+    session: SessionId,
+) -> (Message, Vec<String>) {
+    let text = prompt.text();
+    let work = tokio::task::spawn_blocking(move || {
+        let shown = Shown::of(view.messages()).with_all_of(&session);
+        let found = memories.recall(&text, BUDGET, &shown);
+        let opening = view.messages().next().is_none();
+        let mut notices = memories.notices();
+        notices.extend(found.note.filter(|_| opening));
+        (render(&found.memories), notices)
+    });
+    match tokio::time::timeout(PATIENCE, work).await {
+        Ok(Ok((block, notices))) => (with_block(prompt, block), notices),
+        // A prompt without its memories is better than none.
+        Ok(Err(_)) => (prompt, Vec::new()),
+        Err(_) => (prompt, vec!["The memory took too long; this prompt goes without it.".into()]),
+    }
+}
+
+/// Before the person's words, after what the harness put in front of them.
+fn with_block(prompt: Message, block: Option<String>) -> Message {
+    let (Message::User { mut content }, Some(text)) = (prompt.clone(), block) else {
+        return prompt;
+    };
+    let own = |block: &Block| !matches!(block, Block::Text { meta: true, .. });
+    let at = content.iter().position(own).unwrap_or(content.len());
+    content.insert(at, Block::Text { text, meta: true });
+    Message::User { content }
+}
+
+/// Keeps what a conversation left; gives what the person should know.
+pub(crate) async fn learn(
+    memories: Arc<Memories>,
+    view: View,
+    session: SessionId,
+    folder: PathBuf,
+) -> Vec<String> {
+    let work = tokio::task::spawn_blocking(move || {
+        let scene = Scene { session: &session, first_turn: 1, folder: &folder };
+        let found = facts(view.messages(), scene);
+        if found.is_empty() {
+            return Vec::new();
+        }
+        match memories.remember(&found) {
+            Ok(_) => memories.notices(),
+            Err(error) => vec![error.to_string()],
+        }
+    });
+    work.await.unwrap_or_default()
+}

@@ -1,0 +1,229 @@
+//! Memory: notes that outlive the session.
+
+use crate::blocking::blocking;
+use crate::built_in::BuiltIn;
+use ostler_core::ids::SessionId;
+use ostler_core::memory::{Fact, FactKind, Kept, Memory as Note, MemoryError, Origin, Scope};
+use ostler_core::permission::{Access, PathScope};
+use ostler_core::ports::{MemoryStore, ToolContext};
+use ostler_core::tool::ToolOutput;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(20);
+const SHOWN: usize = 10;
+
+pub struct Memory {
+    pub store: Arc<dyn MemoryStore>,
+    pub session: SessionId,
+}
+
+#[derive(Clone, Deserialize, JsonSchema)]
+pub struct Input {
+    /// What to do
+    #[schemars(extend("enum" = ["add", "search", "forget"]))]
+    action: String,
+    /// With add: the note, a sentence or two
+    text: Option<String>,
+    /// With add: what kind of note it is; fact if not given
+    #[schemars(extend("enum" = ["fact", "decision", "preference", "how-to"]))]
+    kind: Option<String>,
+    /// With add: whether it holds in this project (the default) or in all of the user's
+    #[schemars(extend("enum" = ["project", "user"]))]
+    scope: Option<String>,
+    /// With search: words or a question
+    query: Option<String>,
+    /// With forget: the id of the note, e.g. p12
+    id: Option<String>,
+}
+
+enum Action {
+    Add { text: String, kind: FactKind, scope: Scope },
+    Search { query: String },
+    Forget { id: String },
+}
+
+impl Input {
+    fn action(&self) -> Result<Action, ToolOutput> {
+        let needed = |value: &Option<String>, name: &str| {
+            let given = value.as_deref().map(str::trim).filter(|text| !text.is_empty());
+            given.map(str::to_owned).ok_or_else(|| {
+                ToolOutput::misuse(format!(
+                    "With the action {} the property `{name}` is needed.",
+                    self.action
+                ))
+            })
+        };
+        match self.action.as_str() {
+            "add" => Ok(Action::Add {
+                text: needed(&self.text, "text")?,
+                kind: self.kind.as_deref().and_then(FactKind::named).unwrap_or(FactKind::Fact),
+                scope: if self.scope.as_deref() == Some("user") {
+                    Scope::User
+                } else {
+                    Scope::Project
+                },
+            }),
+            "search" => Ok(Action::Search { query: needed(&self.query, "query")? }),
+            "forget" => Ok(Action::Forget { id: needed(&self.id, "id")? }),
+            other => Err(ToolOutput::misuse(format!(
+                "There is no action {other}: add, search or forget."
+            ))),
+        }
+    }
+}
+
+impl BuiltIn for Memory {
+    const NAME: &'static str = "Memory";
+    const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/memory.md");
+    type Input = Input;
+
+    /// Searching is harmless; a note waits for the answer to be sealed; forgetting changes a file of ours, which asks.
+    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+        Ok(match input.action()? {
+            Action::Search { .. } => Access::nothing(),
+            Action::Add { .. } => Access::noting(),
+            Action::Forget { .. } => Access::writing(PathScope::File(self.store.path().to_owned())),
+        })
+    }
+
+    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+        let (store, session) = (Arc::clone(&self.store), self.session.clone());
+        blocking(LIMIT, move |stop| {
+            if let Err(output) = stop.check() {
+                return output;
+            }
+            match input.action() {
+                Ok(action) => done(store.as_ref(), action, session, &cx),
+                Err(misuse) => misuse,
+            }
+        })
+        .await
+    }
+}
+
+fn done(
+    store: &dyn MemoryStore,
+    action: Action,
+    session: SessionId,
+    cx: &ToolContext,
+) -> ToolOutput {
+    let outcome = match action {
+        Action::Add { text, kind, scope } => {
+            let source = Some(cx.call.as_str().to_owned());
+            let origin = Origin { session: Some(session), turn: None, source };
+            store.add(&Fact { text, kind, scope, origin, key: None }).map(|kept| match kept {
+                Kept::New(id) => said(format!("Kept as {id}."), &id),
+                Kept::Known(id) => said(format!("That was known already, as {id}."), &id),
+            })
+        }
+        Action::Search { query } => {
+            store.search(&query, SHOWN).map(|found| listed(&found.memories, found.note))
+        }
+        Action::Forget { id } => store.forget(&id).map(|()| said(format!("Forgotten: {id}."), &id)),
+    };
+    outcome.unwrap_or_else(|error| match error {
+        MemoryError::Refused(why) => ToolOutput::misuse(why),
+        other => ToolOutput::error(format!("{other}.")),
+    })
+}
+
+fn said(text: String, id: &str) -> ToolOutput {
+    ToolOutput { detail: Some(json!({"id": id})), ..ToolOutput::text(text) }
+}
+
+fn listed(notes: &[Note], remark: Option<String>) -> ToolOutput {
+    let line = |note: &Note| format!("[{}] {}: {}", note.id, note.kind, note.text);
+    let mut lines: Vec<String> = notes.iter().map(line).collect();
+    if lines.is_empty() {
+        lines.push("No note fits.".into());
+    }
+    lines.extend(remark.map(|remark| format!("({remark})")));
+    ToolOutput { detail: Some(json!({"memories": notes})), ..ToolOutput::text(lines.join("\n")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_core::memory::Found;
+    use ostler_core::permission::{Mode, Policy, Verdict, Workspace, decide};
+    use serde_json::Value;
+    use std::path::Path;
+
+    struct Nothing;
+
+    impl MemoryStore for Nothing {
+        fn add(&self, _: &Fact) -> Result<Kept, MemoryError> {
+            Ok(Kept::New("p1".into()))
+        }
+        fn search(&self, _: &str, _: usize) -> Result<Found, MemoryError> {
+            Ok(Found::default())
+        }
+        fn forget(&self, id: &str) -> Result<(), MemoryError> {
+            Err(MemoryError::NotFound(id.into()))
+        }
+        fn path(&self) -> &Path {
+            Path::new("/home/u/.ostler/memory/p.db")
+        }
+    }
+
+    fn access(input: Value) -> Result<Access, ToolOutput> {
+        crate::memory(Arc::new(Nothing), "s".into()).access(&input)
+    }
+
+    /// Looking is free, a note waits for the seal, forgetting asks whatever is allowed; plan mode changes nothing.
+    #[test]
+    fn what_each_action_needs() {
+        let workspace = Workspace {
+            cwd: "/ws".into(),
+            roots: vec!["/ws".into()],
+            ours: vec!["/home/u/.ostler".into()],
+            ..Workspace::default()
+        };
+        let verdict = |input: &Value, mode: Mode| {
+            let access = access(input.clone()).unwrap();
+            let verdict = decide("Memory", &access, &Policy::default(), mode, &workspace).verdict;
+            (access.is_harmless(), verdict)
+        };
+        let search = json!({"action": "search", "query": "q"});
+        let add = json!({"action": "add", "text": "t", "kind": "how-to", "scope": "user"});
+        let forget = json!({"action": "forget", "id": "p1"});
+        for (input, mode, expected) in [
+            (&search, Mode::Default, (true, Verdict::Allow)),
+            (&search, Mode::Plan, (true, Verdict::Allow)),
+            (&add, Mode::Default, (false, Verdict::Allow)),
+            (&add, Mode::DontAsk, (false, Verdict::Allow)),
+            (&add, Mode::Plan, (false, Verdict::Deny)),
+            (&forget, Mode::Default, (false, Verdict::Ask)),
+            (&forget, Mode::AcceptEdits, (false, Verdict::Ask)),
+            (&forget, Mode::BypassPermissions, (false, Verdict::Ask)),
+        ] {
+            assert_eq!(verdict(input, mode), expected, "{input} {mode:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_call_is_told_what_is_missing() {
+        for (input, expected) in [
+            (json!({"action": "add"}), "`text` is needed"),
+            (json!({"action": "search", "query": "  "}), "`query` is needed"),
+            (json!({"action": "forget"}), "`id` is needed"),
+            (json!({"action": "burn"}), "must be one of"),
+            (json!({"action": "add", "text": "t", "kind": "rumour"}), "must be one of"),
+        ] {
+            let output = access(input.clone()).unwrap_err();
+            assert!(format!("{output:?}").contains(expected), "{input}: {output:?}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_tools_stays_small() {
+        let tool = crate::memory(Arc::new(Nothing), "s".into());
+        let size = serde_json::to_string(tool.spec()).unwrap().len();
+        assert!(size <= 1_800, "{size} bytes");
+        assert!(tool.spec().description.contains("Use it"));
+    }
+}
