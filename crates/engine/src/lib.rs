@@ -10,6 +10,8 @@
 mod agent;
 mod budget;
 mod call;
+mod compact;
+mod context;
 mod gate;
 mod journal;
 mod run;
@@ -17,14 +19,16 @@ mod sample;
 mod scheduler;
 mod settle;
 mod signals;
+mod summarise;
 mod tally;
 mod texts;
 mod toolbox;
 mod turn_stream;
 
 pub use agent::{Agent, ModelChoice, Settings};
+pub use context::{Context, ContextSettings};
 pub use gate::Gate;
 pub use journal::Journal;
-pub use run::run;
+pub use run::{compact, run};
 pub use toolbox::Toolbox;
 pub use turn_stream::TurnStream;

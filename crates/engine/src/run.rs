@@ -2,15 +2,18 @@
 
 use crate::agent::Agent;
 use crate::budget;
+use crate::context::{Compactions, Halt};
 use crate::scheduler::Scheduler;
 use crate::turn_stream::{Emitter, TurnStream};
+use ostler_core::context::Trigger;
 use ostler_core::event::{Event, Level};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
 use ostler_core::model::{Request, StopReason};
 use ostler_core::ports::StoreError;
 use ostler_core::session::Entry;
-use ostler_core::turn::{Advance, Fact, Outcome, State, Step, StopVerdict, advance, next};
+use ostler_core::turn::{Advance, Fact, Outcome, State, Step, StopVerdict, Terminal, advance, next};
+use ostler_core::view::View;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +25,15 @@ pub fn run(agent: Arc<Agent>, prompt: Message, interrupt: CancellationToken) -> 
         let state = turn.admit(prompt).await;
         turn.drive(state).await;
     })
+}
+
+/// Sums up the conversation now, as a stream of its own. `words` is what the summary should heed.
+pub fn compact(
+    agent: Arc<Agent>,
+    words: Option<String>,
+    interrupt: CancellationToken,
+) -> TurnStream {
+    TurnStream::new(|out| async move { Turn::new(agent, interrupt, out).compact_now(words).await })
 }
 
 /// What a running turn owns.
@@ -38,6 +50,9 @@ pub(crate) struct Turn {
     /// The answer is in the log, so its results may follow.
     pub(crate) recording: bool,
     pub(crate) unrecorded: Vec<usize>,
+    pub(crate) compactions: Compactions,
+    /// What the log has made of the conversation since the machine last saw it.
+    pub(crate) reshaped: Option<View>,
 }
 
 impl Turn {
@@ -52,6 +67,8 @@ impl Turn {
             sealing: None,
             recording: false,
             unrecorded: Vec::new(),
+            compactions: Compactions::default(),
+            reshaped: None,
         }
     }
 
@@ -86,6 +103,9 @@ impl Turn {
                 return self.out.emit(Event::Finished(finished)).await;
             }
             let outcome = self.perform(step, &state).await;
+            if let Some(view) = self.reshaped.take() {
+                state = State { view, ..state };
+            }
             let Advance { state: new, facts } = advance(state, outcome, &self.agent.limits);
             state = match self.record(&new, facts).await {
                 Ok(()) => new,
@@ -111,18 +131,21 @@ impl Turn {
             _ => {}
         }
         match step {
-            Step::Prepare => self.prepare(state),
-            // Both come with the context pipeline; until then there is nothing to shrink.
-            Step::Collapse => Outcome::Collapsed(None),
-            Step::Compact => Outcome::Compacted(None),
+            Step::Prepare => self.prepare(state).await,
+            Step::Collapse => self.drain(state).await,
+            Step::Compact => self.compact_for_provider(state).await,
             // Without hooks nobody objects.
             _ => Outcome::StopHooks(StopVerdict::Pass),
         }
     }
 
-    fn prepare(&mut self, state: &State) -> Outcome {
+    async fn prepare(&mut self, state: &State) -> Outcome {
         let recovery = &state.recovery;
-        let request = self.request(state, recovery.fell_back);
+        let view = match self.make_room(state).await {
+            Ok(view) => view,
+            Err(halt) => return halt.outcome(),
+        };
+        let request = Request { view, ..self.request(state, recovery.fell_back) };
         match budget::grant(&self.agent, &request, recovery.escalated) {
             Ok(granted) => {
                 self.granted = granted;
@@ -156,6 +179,7 @@ impl Turn {
             match fact {
                 Fact::Answered(item) => {
                     let (usage, stop) = self.sealing.take().unwrap_or_default();
+                    self.learn(state, item.weight(), &usage);
                     let entry =
                         Entry::Answer { message: item.message().clone(), stop: stop.clone() };
                     journal.write(entry)?;
@@ -186,6 +210,28 @@ impl Turn {
         }
         journal.adopt(&state.view);
         Ok(())
+    }
+
+    /// The turn of a person who asks for nothing but room.
+    async fn compact_now(mut self, words: Option<String>) {
+        let journal = self.agent.journal.clone();
+        journal.try_again();
+        let (view, turns) = journal.conversation();
+        let session = journal.log().id().clone();
+        self.out.emit(Event::TurnStarted { session, turn: turns }).await;
+        let done = self.compact(&view, Trigger::Manual, words.as_deref(), false).await;
+        let terminal = match done {
+            Ok(Some(view)) => {
+                journal.adopt(&view);
+                Terminal::Completed
+            }
+            Ok(None) => Terminal::Completed,
+            Err(Halt::Store) => Terminal::StoreFailed,
+            Err(_) => Terminal::AbortedStreaming,
+        };
+        let state = State { iteration: 0, ..State::start(view) };
+        let finished = self.tally.finished(terminal, &state);
+        self.out.emit(Event::Finished(finished)).await;
     }
 
     async fn store_failed(&mut self, state: State, error: &StoreError) -> State {

@@ -151,7 +151,11 @@ impl Turn {
     }
 
     /// Whatever becomes of the answer, its tokens are paid for.
-    fn spend(&mut self, answer: &Answer, model: &ostler_core::ids::ModelId) -> Result<(), ()> {
+    pub(crate) fn spend(
+        &mut self,
+        answer: &Answer,
+        model: &ostler_core::ids::ModelId,
+    ) -> Result<(), ()> {
         if answer.message_id.is_empty() {
             return Ok(());
         }

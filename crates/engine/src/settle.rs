@@ -4,6 +4,7 @@ use crate::run::Turn;
 use crate::scheduler::Happened;
 use crate::signals::Signal;
 use ostler_core::event::{Denial, Event};
+use ostler_core::message::Message;
 use ostler_core::session::Entry;
 use ostler_core::turn::{Outcome, ToolsEnd};
 
@@ -11,10 +12,21 @@ impl Turn {
     pub(crate) async fn settle(&mut self) -> Outcome {
         match self.settled().await {
             Ok(end) => {
-                Outcome::ToolsSettled { results: self.tools.results(), extra: Vec::new(), end }
+                Outcome::ToolsSettled { results: self.tools.results(), extra: self.reminders(), end }
             }
             Err(()) => Outcome::StoreFailed,
         }
+    }
+
+    /// What somebody wants to add, now that the calls are done.
+    fn reminders(&self) -> Vec<Message> {
+        let reminders = &self.agent.context.reminders;
+        if reminders.is_empty() {
+            return Vec::new();
+        }
+        let seen = self.tools.seen();
+        let texts = reminders.iter().flat_map(|reminder| reminder.after_calls(&seen));
+        texts.map(Message::meta).collect()
     }
 
     async fn settled(&mut self) -> Result<ToolsEnd, ()> {

@@ -53,6 +53,11 @@ impl Tally {
         self.error = Some(error);
     }
 
+    /// What the model's last failure said.
+    pub(crate) fn said(&self) -> Option<&str> {
+        self.error.as_ref().map(|error| error.message.as_str())
+    }
+
     pub(crate) fn store_failed(&mut self, error: String) {
         self.store_error.get_or_insert(error);
     }

@@ -3,7 +3,7 @@
 use crate::approver::{FakeApprover, Forgets};
 use crate::blobs::MemoryBlobs;
 use crate::log::{Fault, MemoryLog};
-use crate::model::ScriptedModel;
+use crate::model::{ScriptedModel, Summary};
 use crate::rig::Rig;
 use crate::script::Script;
 use crate::timeline::{Moment, Timeline};
@@ -14,7 +14,7 @@ use ostler_core::permission::{Mode, Policy, Rule, Workspace};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, Journal, ModelChoice, Settings, Toolbox};
+use ostler_engine::{Agent, Context, Gate, Journal, ModelChoice, Settings, Toolbox};
 use std::sync::{Arc, Mutex};
 
 /// The only root of a test's workspace. It does not exist.
@@ -40,6 +40,8 @@ pub struct TestAgent {
     fault: Option<Fault>,
     blobs: MemoryBlobs,
     resumed: Vec<Entry>,
+    context: Context,
+    summary: Option<Summary>,
 }
 
 impl Default for TestAgent {
@@ -66,6 +68,8 @@ impl TestAgent {
             fault: None,
             blobs: MemoryBlobs::default(),
             resumed: Vec::new(),
+            context: Context::default(),
+            summary: None,
         }
     }
 
@@ -148,14 +152,39 @@ impl TestAgent {
         self
     }
 
+    /// The model's window; its estimates then follow the bytes of a request.
+    pub fn window(mut self, tokens: u64) -> Self {
+        self.settings.context.window = Some(tokens);
+        self.prompt_tokens = 0;
+        self
+    }
+
+    /// Every summary that is asked for has this text, and takes no answer from the list.
+    pub fn summaries(mut self, text: &str) -> Self {
+        self.summary = Some(Summary::Text(text.into()));
+        self
+    }
+
+    /// No summary that is asked for comes.
+    pub fn failing_summaries(mut self) -> Self {
+        self.summary = Some(Summary::Fails);
+        self
+    }
+
+    pub fn context(mut self, change: impl FnOnce(&mut Context)) -> Self {
+        change(&mut self.context);
+        self
+    }
+
     pub fn build(self) -> Rig {
         let timeline = Arc::new(Timeline::default());
         for entry in &self.resumed {
             timeline.add(Moment::Entry(entry.clone()));
         }
         let session = Session::fold(self.resumed).close();
-        let model =
+        let mut model =
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
+        model.summary = self.summary;
         let model = Arc::new(model);
         let log = Arc::new(MemoryLog::new(timeline.clone(), self.fault));
         let blobs = Arc::new(self.blobs);
@@ -178,16 +207,16 @@ impl TestAgent {
             system: Arc::from(vec!["You are under test.".to_owned()]),
             tools: Toolbox::new(tools),
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
-            journal: Journal::new(
+            journal: Journal::resumed(
                 log.clone(),
                 blobs.clone(),
                 Arc::new(SteppingClock::default()),
-                session.view,
-                session.turns,
+                session,
             ),
             budget: Arc::new(Mutex::new(Budget { limit: self.budget, spent: 0.0 })),
             limits: self.limits,
             settings: self.settings,
+            context: self.context,
         };
         Rig { agent: Arc::new(agent), model, timeline, log, blobs, approver }
     }

@@ -2,12 +2,14 @@
 
 pub mod approver;
 pub mod blobs;
+pub mod context;
 pub mod model;
 pub mod session_store;
 pub mod tool;
 
 pub use approver::{Approvals, Approver, Question, Reply};
 pub use blobs::Blobs;
+pub use context::{Attachment, BeforeCompact, Carried, Carrying, Permit, Place, Reminder};
 pub use model::{Model, ModelInfo, ModelStream};
 pub use session_store::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
 pub use tool::{Progress, Recorder, Tool, ToolContext};

@@ -1,6 +1,7 @@
 //! Entries → session. A fold, so that a resumed session is the same as one that never stopped.
 
 use super::entry::Entry;
+use crate::context::{Boundary, CarryOver, Change, apply_all};
 use crate::ids::{BlobRef, CallId, ModelId, SessionId};
 use crate::ledger::Usage;
 use crate::message::{Block, Message};
@@ -25,7 +26,12 @@ pub struct Session {
     pub ended: Option<Terminal>,
     /// The first prompt's text, for listings.
     pub title: String,
+    /// What was carried on when the conversation was last summed up.
+    pub carry: CarryOver,
+    /// What the provider last reported, and how many messages that were, the answer included.
+    pub reported: Option<(Usage, usize)>,
     pending: Pending,
+    last_usage: Usage,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +100,8 @@ impl Session {
             Entry::Answer { message, .. } => {
                 self.settle();
                 self.view.push(message);
+                let usage = std::mem::take(&mut self.last_usage);
+                self.reported = (usage.prompt() > 0).then(|| (usage, self.view.items().len()));
             }
             Entry::Note { message } => {
                 self.settle_before_note(&message);
@@ -109,7 +117,19 @@ impl Session {
             Entry::Snapshot { call, path, before, mode, after } => {
                 self.snapshots.push(Snapshot { call, path, before, mode, after });
             }
-            Entry::Spent { model, usage, cost } => self.spent.push(Spend { model, usage, cost }),
+            Entry::Spent { model, usage, cost } => {
+                self.last_usage = usage;
+                self.spent.push(Spend { model, usage, cost });
+            }
+            Entry::Elided { results, .. } => {
+                self.settle();
+                self.change(&results.into_iter().map(Change::Elide).collect::<Vec<_>>());
+            }
+            Entry::Collapsed { stories, .. } => {
+                self.settle();
+                self.change(&stories.into_iter().map(Change::Collapse).collect::<Vec<_>>());
+            }
+            Entry::Boundary(boundary) => self.begin_at(*boundary),
             Entry::End { terminal, .. } => {
                 self.settle();
                 self.ended = Some(terminal);
@@ -131,6 +151,22 @@ impl Session {
         self.turns += 1;
         self.ended = None;
         self.view.push(message);
+    }
+
+    fn change(&mut self, changes: &[Change]) {
+        apply_all(&mut self.view, changes);
+        self.reported = None;
+    }
+
+    /// All that counts of what came before stands in the boundary.
+    fn begin_at(&mut self, boundary: Boundary) {
+        self.settle();
+        self.view = boundary.view();
+        self.reported = None;
+        self.carry = boundary.carry;
+        self.turns = boundary.turns;
+        self.title = boundary.title;
+        self.seen = boundary.seen;
     }
 
     fn went(&mut self, why: Continue) {
