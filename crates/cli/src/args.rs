@@ -104,6 +104,8 @@ pub enum Command {
     ModelServer(ModelServerArgs),
     /// List the sessions of this folder
     Sessions(SessionsArgs),
+    /// What fills the model's window in a session
+    Context(ContextArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
     /// Print a completion script for your shell
@@ -135,6 +137,21 @@ pub struct SessionsArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// What fills the model's window in a session, by owner: system text, tools, instruction files, results …
+///
+/// Example: ostler context --session 0196f3a2
+#[derive(Debug, clap::Args)]
+pub struct ContextArgs {
+    /// The session: its id, or the beginning of it [default: the newest of this folder]
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -76,7 +76,7 @@ fn code_of(error: &anyhow::Error) -> Code {
         Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => {
             Code::Failed
         }
-        Some(Error::Find(_) | Error::NothingToFork) => Code::Failed,
+        Some(Error::Find(_) | Error::NothingToFork | Error::NothingToLookAt) => Code::Failed,
         Some(Error::Store(_)) => Code::Store,
         Some(Error::Runtime(_)) => Code::Internal,
         None => Code::Failed,

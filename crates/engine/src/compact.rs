@@ -48,13 +48,16 @@ impl Turn {
         let gauge = self.gauge(fallback);
         let pressure = self.pressure(view, fallback);
         let Some(cut) = cut::plan(view, &pressure, |bytes| gauge.share(bytes)) else {
-            self.left_as_it_is("there is no earlier exchange to sum up").await;
+            if trigger == Trigger::Manual {
+                self.left_as_it_is(trigger, "there is no earlier exchange to sum up").await;
+            }
             return Ok(None);
         };
+        self.compactions.tried();
         let words = match self.permit(trigger, words).await? {
             Ok(words) => words,
             Err(why) => {
-                self.left_as_it_is(&format!("a hook does not allow it: {why}")).await;
+                self.left_as_it_is(trigger, &format!("a hook does not allow it: {why}")).await;
                 return Ok(None);
             }
         };
@@ -65,7 +68,7 @@ impl Turn {
         let made = self.summarise(view, cut, words.as_deref(), &room, fallback).await?;
         let Some(boundary) = self.boundary(view, cut, trigger, made, &room, &pressure, fallback)
         else {
-            self.left_as_it_is("what takes its place would not be smaller").await;
+            self.left_as_it_is(trigger, "what takes its place would not be smaller").await;
             return Ok(None);
         };
         let new = boundary.view_sharing(view);
@@ -73,6 +76,9 @@ impl Turn {
         self.write(Entry::Boundary(Box::new(boundary)))?;
         self.reshaped = Some(new.clone());
         self.synced().await?;
+        if trigger == Trigger::Manual {
+            self.tally.answered(format!("{}.", receipt.words()));
+        }
         self.out.emit(Event::Compacted { receipt }).await;
         Ok(Some(new))
     }
@@ -85,8 +91,12 @@ impl Turn {
         })
     }
 
-    async fn left_as_it_is(&self, why: &str) {
+    async fn left_as_it_is(&mut self, trigger: Trigger, why: &str) {
         let text = format!("The conversation was not summed up: {why}.");
+        if trigger == Trigger::Manual {
+            // Who asked gets it as the answer.
+            return self.tally.answered(text);
+        }
         self.notice(Level::Warning, text).await;
     }
 

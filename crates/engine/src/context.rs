@@ -71,6 +71,7 @@ pub(crate) struct Measured {
 /// What a turn remembers of its summaries.
 #[derive(Default)]
 pub(crate) struct Compactions {
+    now: u32,
     /// The iteration of the newest try, and of the newest that came about.
     tried: Option<u32>,
     last: Option<u32>,
@@ -84,8 +85,8 @@ impl Compactions {
         self.tried != Some(iteration) && !(failed && is_soon(self.tried, iteration))
     }
 
-    fn tried(&mut self, iteration: u32) {
-        self.tried = Some(iteration);
+    pub(crate) fn tried(&mut self) {
+        self.tried = Some(self.now);
     }
 
     fn succeeded(&mut self, iteration: u32) {
@@ -148,7 +149,7 @@ impl Turn {
             return Err(Halt::Prepare(PrepareError::RapidRefill));
         }
         if self.compactions.may_try(state.iteration) {
-            self.compactions.tried(state.iteration);
+            self.compactions.now = state.iteration;
             if let Some(new) = self.compact(&view, Trigger::Auto, None, fallback).await? {
                 self.compactions.succeeded(state.iteration);
                 return Ok(new);
@@ -197,7 +198,7 @@ impl Turn {
             return Outcome::Compacted(None);
         }
         self.learn_overflow(&state.view);
-        self.compactions.tried(state.iteration);
+        self.compactions.now = state.iteration;
         let fallback = state.recovery.fell_back;
         match self.compact(&state.view, Trigger::Overflow, None, fallback).await {
             Ok(Some(view)) => {

@@ -221,11 +221,12 @@ impl Turn {
         self.out.emit(Event::TurnStarted { session, turn: turns }).await;
         let done = self.compact(&view, Trigger::Manual, words.as_deref(), false).await;
         let terminal = match done {
-            Ok(Some(view)) => {
-                journal.adopt(&view);
+            Ok(new) => {
+                if let Some(view) = new {
+                    journal.adopt(&view);
+                }
                 Terminal::Completed
             }
-            Ok(None) => Terminal::Completed,
             Err(Halt::Store) => Terminal::StoreFailed,
             Err(_) => Terminal::AbortedStreaming,
         };

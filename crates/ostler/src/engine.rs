@@ -10,10 +10,11 @@ use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
 use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
-use ostler_core::ports::Model;
+use ostler_core::ports::{Model, SessionLog};
 use ostler_core::session::Session;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, Journal, ModelChoice, Toolbox, TurnStream, run};
+use crate::report::{self, ContextReport};
+use ostler_engine::{Agent, Context, Gate, Journal, ModelChoice, Toolbox, TurnStream, compact, run};
 use ostler_exec::Executor;
 use ostler_models::{HttpModel, Provider};
 use ostler_store::spill_folder;
@@ -40,6 +41,15 @@ pub struct Engine {
 
 impl Engine {
     pub fn open(init: &Init, options: Options) -> Result<Self, Error> {
+        Engine::over(init, options, session::open)
+    }
+
+    /// `open` gives the session once nothing is wrong with the options.
+    pub(crate) fn over(
+        init: &Init,
+        options: Options,
+        open: impl FnOnce(&Options, &Path) -> Result<session::Opened, Error>,
+    ) -> Result<Self, Error> {
         let mut workspace = workspace(&options)?;
         // Whatever is wrong with the options is found out before a session is made for them.
         let policy = Arc::new(policy(&options, &workspace)?);
@@ -51,7 +61,7 @@ impl Engine {
         let budget = budget(&options, &choice, model.as_ref())?;
         let executor = Executor::new(init.supervisor.clone());
         check_tools(&options, &policy)?;
-        let opened = session::open(&options, &workspace.cwd)?;
+        let opened = open(&options, &workspace.cwd)?;
         if let Some(home) = &options.home {
             // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
             let home = real(home)?;
@@ -59,13 +69,13 @@ impl Engine {
             workspace.ours.push(home);
         }
         let session = Session::fold(opened.loaded.entries).close();
-        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy);
-        let journal = Journal::new(
+        let log = opened.loaded.log.clone();
+        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, log);
+        let journal = Journal::resumed(
             opened.loaded.log,
             opened.blobs,
             Arc::new(SystemClock),
-            session.view.clone(),
-            session.turns,
+            session,
         );
         let limits = Limits {
             max_iterations: options.max_turns,
@@ -89,6 +99,7 @@ impl Engine {
             budget: Arc::new(Mutex::new(budget)),
             limits,
             settings: options.settings,
+            context: Context::default(),
         };
         let notices = opened.loaded.notices;
         Ok(Engine {
@@ -145,10 +156,25 @@ impl Engine {
             self.agent.gate.mode(),
             &today(),
         );
+        run(self.agent.clone(), prompt, self.new_interrupt())
+    }
+
+    /// Sums up the conversation now. `words` is what the summary should heed.
+    pub fn compact(&self, words: Option<String>) -> TurnStream {
+        compact(self.agent.clone(), words, self.new_interrupt())
+    }
+
+    /// What fills the window, by owner.
+    pub fn context(&self) -> ContextReport {
+        let (view, _) = self.agent.journal.conversation();
+        report::of(&self.agent, &view)
+    }
+
+    fn new_interrupt(&self) -> CancellationToken {
         let interrupt = CancellationToken::new();
         *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
             interrupt.clone();
-        run(self.agent.clone(), prompt, interrupt)
+        interrupt
     }
 
     /// Ends every process that commands left and waits until it is gone. The engine runs no command after this.
@@ -274,6 +300,7 @@ fn toolbox(
     workspace: &Workspace,
     session: &Session,
     policy: &Arc<Policy>,
+    log: Arc<dyn SessionLog>,
 ) -> Toolbox {
     let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
     let all = ostler_tools::built_in(ostler_tools::Setup {
@@ -283,5 +310,6 @@ fn toolbox(
         policy: policy.clone(),
     });
     let offered = |name: &str| is_offered(name, options, policy);
-    Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
+    let all = all.into_iter().chain([ostler_tools::recall(log)]);
+    Toolbox::new(all.filter(|tool| offered(&tool.spec().name)))
 }

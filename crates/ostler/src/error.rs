@@ -23,6 +23,8 @@ pub enum Error {
     Find(#[from] FindError),
     #[error("there is no session in this folder to fork")]
     NothingToFork,
+    #[error("there is no session in this folder to look at")]
+    NothingToLookAt,
     #[error("there is no tool named \"{name}\"; the tools are {known}")]
     UnknownTool { name: String, known: String },
     #[error(

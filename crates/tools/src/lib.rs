@@ -29,6 +29,7 @@ mod glob;
 mod grep;
 mod input;
 mod read;
+mod recall;
 mod revert;
 mod schema;
 mod search;
@@ -39,7 +40,7 @@ mod write;
 pub use bash::Disk;
 pub use built_in::{BuiltIn, erase};
 use ostler_core::permission::Policy;
-use ostler_core::ports::Tool;
+use ostler_core::ports::{SessionLog, Tool};
 use ostler_exec::Executor;
 use std::ffi::OsString;
 use std::path::Path;
@@ -61,9 +62,15 @@ pub struct Setup {
 }
 
 /// The names of all built-in tools.
-pub const NAMES: [&str; 7] = ["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"];
+pub const NAMES: [&str; 8] =
+    ["Bash", "Edit", "Glob", "Grep", "Read", "Recall", "Revert", "Write"];
 
-/// All built-in tools, sorted by name.
+/// The tool that searches the session itself.
+pub fn recall(log: Arc<dyn SessionLog>) -> Arc<dyn Tool> {
+    erase(recall::Recall { log })
+}
+
+/// All built-in tools that need no session, sorted by name.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
     let Setup { files, executor, environment, policy } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());

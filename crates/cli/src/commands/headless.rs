@@ -1,5 +1,6 @@
 //! `ostler -p`: one prompt, no terminal.
 
+use super::local::{self, Local};
 use super::signals::Signals;
 use super::{no_key, stdin, trust};
 use crate::args::{Format, RunArgs};
@@ -9,7 +10,7 @@ use crate::output::{Output, frames, json::JsonOutput, stream_json::StreamJson, t
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Engine, Event, Finished};
+use ostler::{Engine, Event, Finished, TurnStream};
 use std::time::Instant;
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
@@ -37,7 +38,13 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Format::Json => Box::new(JsonOutput::new(&engine, began)),
             Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
         };
-        let code = turn(&engine, prompt, output.as_mut()).await;
+        let code = match Local::of(&prompt) {
+            Some(Local::Context) => local::print(&engine.context(), args.output_format),
+            Some(Local::Compact(words)) => {
+                turn(&engine, engine.compact(words), output.as_mut()).await
+            }
+            None => turn(&engine, engine.submit(prompt), output.as_mut()).await,
+        };
         engine.close().await;
         code
     })?
@@ -53,9 +60,12 @@ fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
 }
 
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
-async fn turn(engine: &Engine, prompt: String, output: &mut dyn Output) -> Result<Code> {
+async fn turn(
+    engine: &Engine,
+    mut stream: TurnStream,
+    output: &mut dyn Output,
+) -> Result<Code> {
     let mut signals = Signals::new()?;
-    let mut stream = engine.submit(prompt);
     let mut stopped_by = None;
     loop {
         tokio::select! {

@@ -2,10 +2,12 @@
 
 mod asker;
 mod completions;
+mod context;
 mod demo;
 mod first_run;
 mod headless;
 mod lines;
+mod local;
 mod model_server;
 mod no_key;
 mod permissions;
@@ -29,6 +31,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Demo(demo)) => demo::run(init, &environment, &demo),
         Some(Command::ModelServer(server)) => model_server::run(&server),
         Some(Command::Sessions(list)) => sessions::run(&environment, &list),
+        Some(Command::Context(args)) => context::run(init, &environment, &args),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),

@@ -3,7 +3,7 @@
 use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
-use super::{first_run, no_key, sessions, trust};
+use super::{first_run, local, no_key, sessions, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
@@ -15,7 +15,7 @@ use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Engine, Event, SessionChoice};
+use ostler::{Engine, Event, SessionChoice, TurnStream};
 use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -24,6 +24,8 @@ const HELP: &str = "\
 /sessions      list the sessions of this folder
 /resume [ID]   go on with a session (without ID: the newest but this one)
 /fork          go on with a copy of this session
+/compact [WORDS]  sum up the conversation to make room; WORDS say what to heed
+/context       what fills the model's window
 /quit          leave (also Ctrl+D)
 Ctrl+C         stop the running turn; everything done is kept
 A question takes y (once), s (this session), p (this project) or n, or in your words why not.
@@ -139,11 +141,18 @@ impl Repl<'_> {
                 let this = self.engine.session_id().to_string();
                 self.switch(SessionChoice::Fork(Some(this))).await?;
             }
+            "/compact" => {
+                let words = Some(rest.trim().to_owned()).filter(|words| !words.is_empty());
+                return self.turn(self.engine.compact(words), signals).await;
+            }
+            "/context" => {
+                local::table(&self.engine.context()).iter().try_for_each(|line| say(line))?;
+            }
             // A path is no command.
             _ if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
                 say(&format!("There is no command {}; /help lists them.", visible(command)))?
             }
-            _ => return self.turn(line, signals).await,
+            _ => return self.turn(self.engine.submit(line), signals).await,
         }
         Ok(Next::Go)
     }
@@ -187,10 +196,9 @@ impl Repl<'_> {
     }
 
     /// The first signal ends the turn in order, the second at once.
-    async fn turn(&self, prompt: &str, signals: &mut Signals) -> Result<Next> {
+    async fn turn(&self, mut stream: TurnStream, signals: &mut Signals) -> Result<Next> {
         let mut screen = Screen::new();
-        let mut stream = self.engine.submit(prompt);
-        let mut stopped_by = None;
+        let (mut stopped_by, mut compacted) = (None, false);
         loop {
             let event = tokio::select! {
                 biased;
@@ -218,13 +226,20 @@ impl Repl<'_> {
             match event {
                 Some(Event::Finished(finished)) => {
                     screen.end_line()?;
+                    // What no answer showed: why a conversation was not summed up.
+                    if finished.iterations == 0 && !compacted {
+                        say(&visible(&finished.text))?;
+                    }
                     if let Some(line) = failure(&finished) {
                         warn(&line);
                     }
                     say(&usage::line(&finished))?;
                     return after(stopped_by);
                 }
-                Some(event) => screen.event(&event)?,
+                Some(event) => {
+                    compacted |= matches!(event, Event::Compacted { .. });
+                    screen.event(&event)?;
+                }
                 None => return after(stopped_by),
             }
         }

@@ -38,6 +38,12 @@ impl Screen {
             Event::CallFinished { name, result, denied, .. } => {
                 self.result(name, result, *denied)?
             }
+            Event::Compacting { .. } => {
+                self.line(&self.paint.dim("summing up the conversation …"))?
+            }
+            Event::Compacted { receipt } => {
+                self.line(&self.paint.dim(&strip_terminal(&receipt.words())))?
+            }
             Event::Notice { text, .. } => self.line(&self.paint.dim(&strip_terminal(text)))?,
             _ => {}
         }
