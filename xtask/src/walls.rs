@@ -15,6 +15,7 @@ const MAY: &[(&str, &[&str])] = &[
     ("ostler-tools", &["ostler-core", "ostler-shell", "ostler-exec"]),
     ("ostler-store", &["ostler-core"]),
     ("ostler-config", &["ostler-core"]),
+    ("ostler-instructions", &[]),
     ("ostler-model-server", &["ostler-core"]),
     (
         "ostler",
@@ -27,6 +28,7 @@ const MAY: &[(&str, &[&str])] = &[
             "ostler-exec",
             "ostler-shell",
             "ostler-config",
+            "ostler-instructions",
         ],
     ),
     ("ostler-cli", &["ostler", "ostler-model-server"]),

@@ -12,7 +12,9 @@ use ostler_core::message::Message;
 use ostler_core::model::{Request, StopReason};
 use ostler_core::ports::StoreError;
 use ostler_core::session::Entry;
-use ostler_core::turn::{Advance, Fact, Outcome, State, Step, StopVerdict, Terminal, advance, next};
+use ostler_core::turn::{
+    Advance, Fact, Outcome, State, Step, StopVerdict, Terminal, advance, next,
+};
 use ostler_core::view::View;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

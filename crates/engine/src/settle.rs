@@ -11,9 +11,11 @@ use ostler_core::turn::{Outcome, ToolsEnd};
 impl Turn {
     pub(crate) async fn settle(&mut self) -> Outcome {
         match self.settled().await {
-            Ok(end) => {
-                Outcome::ToolsSettled { results: self.tools.results(), extra: self.reminders(), end }
-            }
+            Ok(end) => Outcome::ToolsSettled {
+                results: self.tools.results(),
+                extra: self.reminders(),
+                end,
+            },
             Err(()) => Outcome::StoreFailed,
         }
     }

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::init::Init;
 use crate::options::Options;
+use crate::report::{self, ContextReport};
 use crate::session;
 use crate::surroundings::with_surroundings;
 use crate::system::{SystemClock, jitter, today};
@@ -13,8 +14,9 @@ use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
 use ostler_core::ports::{Model, SessionLog};
 use ostler_core::session::Session;
 use ostler_core::turn::Limits;
-use crate::report::{self, ContextReport};
-use ostler_engine::{Agent, Context, Gate, Journal, ModelChoice, Toolbox, TurnStream, compact, run};
+use ostler_engine::{
+    Agent, Context, Gate, Journal, ModelChoice, Toolbox, TurnStream, compact, run,
+};
 use ostler_exec::Executor;
 use ostler_models::{HttpModel, Provider};
 use ostler_store::spill_folder;
@@ -71,12 +73,8 @@ impl Engine {
         let session = Session::fold(opened.loaded.entries).close();
         let log = opened.loaded.log.clone();
         let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, log);
-        let journal = Journal::resumed(
-            opened.loaded.log,
-            opened.blobs,
-            Arc::new(SystemClock),
-            session,
-        );
+        let journal =
+            Journal::resumed(opened.loaded.log, opened.blobs, Arc::new(SystemClock), session);
         let limits = Limits {
             max_iterations: options.max_turns,
             may_escalate: options.settings.output_limit.is_none(),

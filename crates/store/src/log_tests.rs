@@ -150,7 +150,10 @@ fn what_another_wrote_is_not_cut() {
     appender.append(&prompt("kept")).unwrap();
     let all = bytes(&disk);
     assert!(all.windows(foreign.len()).any(|window| window == foreign));
-    assert_eq!(scan(all.as_slice(), 1 << 20, Want::All).unwrap().entries, [opened(), prompt("kept")]);
+    assert_eq!(
+        scan(all.as_slice(), 1 << 20, Want::All).unwrap().entries,
+        [opened(), prompt("kept")]
+    );
 }
 
 /// C08: a missing newline is added before anything follows, and a failure to do so loses nothing.

@@ -26,8 +26,17 @@ pub(crate) enum Want {
 
 /// The facts that a boundary stands for.
 const CONVERSATION: [&[u8]; 11] = [
-    b"prompt", b"answer", b"note", b"went", b"call_started", b"call_finished", b"decided", b"end",
-    b"elided", b"collapsed", b"boundary",
+    b"prompt",
+    b"answer",
+    b"note",
+    b"went",
+    b"call_started",
+    b"call_finished",
+    b"decided",
+    b"end",
+    b"elided",
+    b"collapsed",
+    b"boundary",
 ];
 
 #[derive(Debug)]
@@ -67,11 +76,7 @@ pub(crate) struct Scan {
     pub tail: Tail,
 }
 
-pub(crate) fn scan(
-    source: impl Read,
-    max_line: usize,
-    want: Want,
-) -> Result<Scan, Unreadable> {
+pub(crate) fn scan(source: impl Read, max_line: usize, want: Want) -> Result<Scan, Unreadable> {
     let source = BufReader::with_capacity(BUFFER, source);
     let mut lines = Lines { source, buf: Vec::new(), head: Vec::new(), at: 0, max_line };
     let mut state = State { want: Some(want), ..State::default() };
@@ -225,7 +230,8 @@ impl State {
             match kept {
                 Kept::Entry(entry) => entries.push(entry),
                 Kept::Said { json, seq, start, end, boundary } => {
-                    let (record, span) = (Record { seq, json: &json }, Span { start, end, ended: true });
+                    let (record, span) =
+                        (Record { seq, json: &json }, Span { start, end, ended: true });
                     match self.entry(&record, &span)? {
                         Some(entry) => entries.push(entry),
                         None if boundary => return Err(Unreadable::Boundary),

@@ -165,7 +165,8 @@ impl SessionStore for FileStore {
         let source = self.layout.locate(from)?.ok_or_else(|| StoreError::NotFound(from.clone()))?;
         let file = files::open_file(&source, OFlags::RDONLY)
             .map_err(|refused| refusal(refused, from, &source))?;
-        let Scan { entries, mut notices, tail, next, .. } = read_log(&file, from, &source, Want::All)?;
+        let Scan { entries, mut notices, tail, next, .. } =
+            read_log(&file, from, &source, Want::All)?;
         if tail == Tail::Torn {
             notices.push(format!("entry {next} is incomplete: left out of the copy"));
         }

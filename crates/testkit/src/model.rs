@@ -35,7 +35,9 @@ fn asks_for_summary(request: &Request) -> bool {
     let start = SUMMARISE.get(..60).unwrap_or(SUMMARISE);
     let last = request.view.messages().last();
     last.is_some_and(|message| {
-        message.blocks().iter().any(|block| matches!(block, Block::Text { text, meta: true } if text.starts_with(start)))
+        message.blocks().iter().any(
+            |block| matches!(block, Block::Text { text, meta: true } if text.starts_with(start)),
+        )
     })
 }
 

@@ -62,8 +62,7 @@ pub struct Setup {
 }
 
 /// The names of all built-in tools.
-pub const NAMES: [&str; 8] =
-    ["Bash", "Edit", "Glob", "Grep", "Read", "Recall", "Revert", "Write"];
+pub const NAMES: [&str; 8] = ["Bash", "Edit", "Glob", "Grep", "Read", "Recall", "Revert", "Write"];
 
 /// The tool that searches the session itself.
 pub fn recall(log: Arc<dyn SessionLog>) -> Arc<dyn Tool> {

@@ -45,7 +45,8 @@ impl BuiltIn for Recall {
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
-        let given = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
+        let given =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
         match given(&input.query) || given(&input.call) {
             true => Ok(Access::nothing()),
             false => Err(ToolOutput::misuse("Give `query` or `call`.")),
@@ -91,12 +92,7 @@ fn pieces(log: &dyn SessionLog, stop: &Stop, mut see: impl FnMut(Piece)) -> Opti
 }
 
 /// What an earlier Recall found is no find: `ours` are its calls.
-fn pieces_of(
-    seq: u64,
-    entry: Entry,
-    ours: &mut HashSet<CallId>,
-    see: &mut impl FnMut(Piece),
-) {
+fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl FnMut(Piece)) {
     let mut blocks = |message: &Message, who: &str| {
         for block in message.blocks() {
             match block {
@@ -136,8 +132,7 @@ fn joined(content: &[ResultPart]) -> String {
 }
 
 fn search(log: &dyn SessionLog, query: &str, stop: &Stop) -> ToolOutput {
-    let words: Vec<String> =
-        query.split_whitespace().take(WORDS).map(str::to_lowercase).collect();
+    let words: Vec<String> = query.split_whitespace().take(WORDS).map(str::to_lowercase).collect();
     let mut found: Vec<(usize, Piece)> = Vec::new();
     let mut count = 0u64;
     let failed = pieces(log, stop, |piece| {
@@ -166,7 +161,10 @@ fn search(log: &dyn SessionLog, query: &str, stop: &Stop) -> ToolOutput {
         .map(|(_, piece)| format!("[{} · {}]\n{}", piece.seq, piece.who, piece.text))
         .collect();
     if count > shown as u64 {
-        out.push(format!("[{} more; use rarer words]", text::counted(count - shown as u64, "place")));
+        out.push(format!(
+            "[{} more; use rarer words]",
+            text::counted(count - shown as u64, "place")
+        ));
     }
     ToolOutput::text(out.join("\n\n"))
 }
@@ -202,7 +200,9 @@ fn one_call(log: &dyn SessionLog, call: &str, offset: usize, stop: &Stop) -> Too
         return failed;
     }
     let Some(result) = result else {
-        return ToolOutput::error(format!("No call {call} with a result is in this session's log."));
+        return ToolOutput::error(format!(
+            "No call {call} with a result is in this session's log."
+        ));
     };
     let all = result.text.chars().count();
     let page: String = result.text.chars().skip(offset).take(PAGE).collect();

@@ -85,7 +85,8 @@ fn a_result_is_shown_whole_page_by_page() {
         match body.rsplit_once("\n[characters ") {
             Some((text, more)) => {
                 whole.push_str(text);
-                offset = more.split("offset ").nth(1).unwrap().trim_end_matches(']').parse().unwrap();
+                offset =
+                    more.split("offset ").nth(1).unwrap().trim_end_matches(']').parse().unwrap();
             }
             None => {
                 whole.push_str(body);
@@ -93,7 +94,9 @@ fn a_result_is_shown_whole_page_by_page() {
             }
         }
     }
-    assert!(matches!(&log.1[3], Entry::CallFinished { result: Block::ToolResult { content, .. }, .. }
-        if joined(content) == whole));
+    assert!(
+        matches!(&log.1[3], Entry::CallFinished { result: Block::ToolResult { content, .. }, .. }
+        if joined(content) == whole)
+    );
     assert!(one_call(&log, "c9", 0, &stop).is_error);
 }

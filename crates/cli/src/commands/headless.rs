@@ -60,11 +60,7 @@ fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
 }
 
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
-async fn turn(
-    engine: &Engine,
-    mut stream: TurnStream,
-    output: &mut dyn Output,
-) -> Result<Code> {
+async fn turn(engine: &Engine, mut stream: TurnStream, output: &mut dyn Output) -> Result<Code> {
     let mut signals = Signals::new()?;
     let mut stopped_by = None;
     loop {

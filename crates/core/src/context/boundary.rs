@@ -39,9 +39,13 @@ impl Trigger {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Made {
-    Model { model: ModelId },
+    Model {
+        model: ModelId,
+    },
     /// No model could; the lines come from the messages themselves.
-    Extract { why: String },
+    Extract {
+        why: String,
+    },
 }
 
 /// What a compaction took out, and what it left.

@@ -220,7 +220,10 @@ mod tests {
             content: vec![crate::message::ResultPart::text(error.unwrap_or("ok"))],
             is_error: error.is_some(),
         };
-        [Message::assistant(&ModelId::new("m"), vec![call]), Message::User { content: vec![result] }]
+        [
+            Message::assistant(&ModelId::new("m"), vec![call]),
+            Message::User { content: vec![result] },
+        ]
     }
 
     #[test]
@@ -242,7 +245,8 @@ mod tests {
         let mut carry = CarryOver::default();
         for n in 0..200 {
             let files = vec![format!("f{n}"), "again".to_owned()];
-            carry = carry.and(CarryOver { goal: format!("goal {n}"), files, ..CarryOver::default() });
+            carry =
+                carry.and(CarryOver { goal: format!("goal {n}"), files, ..CarryOver::default() });
         }
         assert_eq!(carry.goal, "goal 0");
         assert_eq!((carry.files.len(), carry.requests.len()), (FILES, REQUESTS));

@@ -108,8 +108,7 @@ mod tests {
         };
         let view = View::from_messages([first]);
         let shares = report(&["s".repeat(9)], &tools, &view, |bytes| bytes);
-        let owners: Vec<_> =
-            shares.iter().map(|s| (s.owner.as_str(), s.name.as_deref())).collect();
+        let owners: Vec<_> = shares.iter().map(|s| (s.owner.as_str(), s.name.as_deref())).collect();
         assert_eq!(
             owners,
             [

@@ -51,8 +51,6 @@ pub fn extracted<'a>(messages: impl IntoIterator<Item = &'a Message>, bytes: usi
 pub fn frame(summary: &str, carried: CarryOver, bytes: usize) -> (String, CarryOver) {
     let Stated { carry, rest } = CarryOver::stated(summary);
     let carry = carried.and(carry);
-    let words = texts::SUMMARY
-        .replace("{carry}", &carry.words(bytes))
-        .replace("{summary}", &rest);
+    let words = texts::SUMMARY.replace("{carry}", &carry.words(bytes)).replace("{summary}", &rest);
     (words, carry)
 }

@@ -118,7 +118,10 @@ fn boundary() -> Entry {
     };
     let carry = CarryOver { goal: "g".into(), files: vec!["f".into()], ..CarryOver::default() };
     Entry::Boundary(Box::new(Boundary {
-        head: vec![Message::meta("<summary>"), Message::User { content: vec![Block::Image(image(40))] }],
+        head: vec![
+            Message::meta("<summary>"),
+            Message::User { content: vec![Block::Image(image(40))] },
+        ],
         kept: vec![Message::assistant(&ModelId::new("m"), vec![Block::text("kept")])],
         carry,
         receipt,
