@@ -5,8 +5,8 @@ use crate::commands::Keeper;
 use crate::environment::Environment;
 use crate::exit::Wrong;
 use crate::setup::Setup;
-use ostler::config::FileApprovals;
-use ostler::{Approver, Credentials, Options, SessionChoice, SessionId};
+use ostler::config::{FileApprovals, Places};
+use ostler::{Approver, Credentials, InstructionPlaces, Options, SessionChoice, SessionId};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ pub fn options(
     options.session = session(args)?;
     options.system_prompt.clone_from(&args.system_prompt);
     options.append_system_prompt.clone_from(&args.append_system_prompt);
+    options.instructions = Some(instructions(places));
     let mode = args.permission_mode.map(ostler::Mode::from);
     options.mode = mode.or(loaded.mode).unwrap_or_default();
     options.allow = split_list(&args.allowed_tools);
@@ -62,6 +63,16 @@ pub fn options(
     options.settings.raw_events = args.include_partial_messages;
     options.fault = environment.fault();
     Ok(options)
+}
+
+fn instructions(places: &Places) -> InstructionPlaces {
+    let user = [Some(places.ostler_home.clone()), places.claude_home.clone()];
+    InstructionPlaces {
+        cwd: places.cwd.clone(),
+        project: places.project.clone(),
+        home: places.user_home.clone(),
+        user: user.into_iter().flatten().collect(),
+    }
 }
 
 fn session(args: &RunArgs) -> Result<SessionChoice, Wrong> {

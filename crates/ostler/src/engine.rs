@@ -5,8 +5,8 @@ use crate::init::Init;
 use crate::options::Options;
 use crate::report::{self, ContextReport};
 use crate::session;
-use crate::surroundings::with_surroundings;
-use crate::system::{SystemClock, jitter, today};
+use crate::standing::Standing;
+use crate::system::{SystemClock, jitter};
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Budget;
 use ostler_core::message::Message;
@@ -39,6 +39,7 @@ pub struct Engine {
     notices: Vec<String>,
     interrupt: Mutex<CancellationToken>,
     executor: Executor,
+    standing: Arc<Standing>,
 }
 
 impl Engine {
@@ -72,7 +73,16 @@ impl Engine {
         }
         let session = Session::fold(opened.loaded.entries).close();
         let log = opened.loaded.log.clone();
-        let tools = toolbox(executor.clone(), &options, &workspace, &session, &policy, log);
+        let files = files(&workspace, &session);
+        let in_use = ostler_tools::in_use(files.clone(), policy.clone(), &session.seen);
+        let standing = Standing::new(
+            workspace.clone(),
+            options.mode,
+            options.instructions.clone(),
+            &session.view,
+        );
+        let standing = Arc::new(standing);
+        let tools = toolbox(executor.clone(), &options, files, &policy, log);
         let journal =
             Journal::resumed(opened.loaded.log, opened.blobs, Arc::new(SystemClock), session);
         let limits = Limits {
@@ -81,6 +91,9 @@ impl Engine {
             has_fallback: choice.fallback.is_some(),
             ..Limits::default()
         };
+        let mut context = Context::default();
+        context.carried = vec![standing.clone(), in_use.clone()];
+        context.reminders = vec![standing.clone(), in_use];
         let agent = Agent {
             model,
             choice,
@@ -97,15 +110,17 @@ impl Engine {
             budget: Arc::new(Mutex::new(budget)),
             limits,
             settings: options.settings,
-            context: Context::default(),
+            context,
         };
-        let notices = opened.loaded.notices;
+        let mut notices = opened.loaded.notices;
+        notices.extend(standing.notices.iter().cloned());
         Ok(Engine {
             agent: Arc::new(agent),
             workspace,
             notices,
             interrupt: Mutex::default(),
             executor,
+            standing,
         })
     }
 
@@ -147,13 +162,7 @@ impl Engine {
     /// Starts a turn. One at a time: the log has one order.
     pub fn submit(&self, prompt: impl Into<Message>) -> TurnStream {
         let (view, _) = self.agent.journal.conversation();
-        let prompt = with_surroundings(
-            prompt.into(),
-            &view,
-            &self.workspace,
-            self.agent.gate.mode(),
-            &today(),
-        );
+        let prompt = self.standing.before(prompt.into(), &view);
         run(self.agent.clone(), prompt, self.new_interrupt())
     }
 
@@ -292,17 +301,20 @@ fn check_tools(options: &Options, policy: &Policy) -> Result<(), Error> {
     Ok(())
 }
 
+fn files(workspace: &Workspace, session: &Session) -> Arc<Files> {
+    let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
+    Arc::new(Files::new(workspace.clone(), seen, snapshots))
+}
+
 fn toolbox(
     executor: Executor,
     options: &Options,
-    workspace: &Workspace,
-    session: &Session,
+    files: Arc<Files>,
     policy: &Arc<Policy>,
     log: Arc<dyn SessionLog>,
 ) -> Toolbox {
-    let (seen, snapshots) = (session.seen.clone(), session.snapshots.clone());
     let all = ostler_tools::built_in(ostler_tools::Setup {
-        files: Arc::new(Files::new(workspace.clone(), seen, snapshots)),
+        files,
         executor,
         environment: options.environment.clone(),
         policy: policy.clone(),

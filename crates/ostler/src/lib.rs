@@ -51,6 +51,7 @@ mod options;
 mod report;
 mod rule_sets;
 mod session;
+mod standing;
 mod surroundings;
 mod system;
 mod url;
@@ -80,6 +81,7 @@ pub use ostler_core::ports::{
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{ContextSettings, Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
+pub use ostler_instructions::Places as InstructionPlaces;
 pub use ostler_models::resolve_model as model;
 pub use ostler_models::{CaFile, Credentials, Deadlines, ProxySettings};
 pub use ostler_store::Fault;

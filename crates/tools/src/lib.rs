@@ -27,6 +27,7 @@ mod built_in;
 mod edit;
 mod glob;
 mod grep;
+mod in_use;
 mod input;
 mod read;
 mod recall;
@@ -39,8 +40,10 @@ mod write;
 
 pub use bash::Disk;
 pub use built_in::{BuiltIn, erase};
+pub use in_use::InUse;
 use ostler_core::permission::Policy;
 use ostler_core::ports::{SessionLog, Tool};
+use ostler_core::tool::Seen;
 use ostler_exec::Executor;
 use std::ffi::OsString;
 use std::path::Path;
@@ -67,6 +70,13 @@ pub const NAMES: [&str; 8] = ["Bash", "Edit", "Glob", "Grep", "Read", "Recall", 
 /// The tool that searches the session itself.
 pub fn recall(log: Arc<dyn SessionLog>) -> Arc<dyn Tool> {
     erase(recall::Recall { log })
+}
+
+/// What is said of the files that the model works with. `seen` is what the session's log knows.
+pub fn in_use(files: Arc<Files>, policy: Arc<Policy>, seen: &[Seen]) -> Arc<InUse> {
+    let workspace = files.workspace().clone();
+    let readable: Readable = Arc::new(move |path| policy.may_show(path, &workspace));
+    Arc::new(InUse::new(files, readable, seen))
 }
 
 /// All built-in tools that need no session, sorted by name.
