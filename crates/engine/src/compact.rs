@@ -7,6 +7,7 @@ use crate::summarise::Summary;
 use ostler_core::context::boundary::{Draft, newest_seen};
 use ostler_core::context::{Boundary, CarryOver, Made, Pressure, Receipt, Trigger, cut, summary};
 use ostler_core::event::{Event, Level};
+use ostler_core::message::{Block, Message};
 use ostler_core::ports::{Attachment, Carrying, Permit, Place};
 use ostler_core::session::Entry;
 use ostler_core::view::View;
@@ -16,6 +17,9 @@ const LEAST: u64 = 150;
 /// Tokens of what is carried beside it, and of what is attached again.
 const CARRY: u64 = 2_500;
 const ATTACHED: u64 = 15_000;
+
+/// Bytes below which a summary cannot be smaller than what it stands for.
+const SMALLEST: u64 = 700;
 
 /// How much of the window each part may take.
 pub(crate) struct Room {
@@ -54,6 +58,11 @@ impl Turn {
             return Ok(None);
         };
         self.compactions.tried();
+        let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
+        if dropped < SMALLEST {
+            self.left_as_it_is(trigger, "there is too little to gain").await;
+            return Ok(None);
+        }
         let words = match self.permit(trigger, words).await? {
             Ok(words) => words,
             Err(why) => {
@@ -139,7 +148,9 @@ impl Turn {
         let (known, seen, turns, title) = self.agent.journal.carried();
         let carried = known.and(CarryOver::of(view.messages().take(cut)));
         let bytes = |tokens: u64| usize::try_from(gauge.bytes(tokens)).unwrap_or(usize::MAX);
-        let attachments = self.attachments(&seen, bytes(room.attached));
+        let mut attachments = self.attachments(&seen, bytes(room.attached));
+        let kept: Vec<_> = view.messages().skip(cut).collect();
+        attachments.retain(|one| !kept.iter().any(|message| says(message, &one.text)));
         // All of it; without what can be read again; with little beside the summary.
         let tries = [(true, room.carry), (false, room.carry), (false, LEAST)];
         tries.into_iter().find_map(|(attach, carry)| {
@@ -199,6 +210,12 @@ impl Turn {
         })
         .collect()
     }
+}
+
+/// What stands in a message that is kept is not said twice.
+fn says(message: &Message, words: &str) -> bool {
+    let same = |block: &Block| matches!(block, Block::Text { text, meta: true } if text == words);
+    message.blocks().iter().any(same)
 }
 
 /// How a summary came about, for the receipt.

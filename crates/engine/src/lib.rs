@@ -21,6 +21,7 @@ mod settle;
 mod signals;
 mod summarise;
 mod tally;
+mod task_budget;
 mod texts;
 mod toolbox;
 mod turn_stream;

@@ -53,6 +53,8 @@ pub(crate) struct Turn {
     pub(crate) recording: bool,
     pub(crate) unrecorded: Vec<usize>,
     pub(crate) compactions: Compactions,
+    /// Output tokens when the model was last asked to go on.
+    pub(crate) nudged_at: Option<u64>,
     /// What the log has made of the conversation since the machine last saw it.
     pub(crate) reshaped: Option<View>,
 }
@@ -70,6 +72,7 @@ impl Turn {
             recording: false,
             unrecorded: Vec::new(),
             compactions: Compactions::default(),
+            nudged_at: None,
             reshaped: None,
         }
     }
@@ -137,7 +140,7 @@ impl Turn {
             Step::Collapse => self.drain(state).await,
             Step::Compact => self.compact_for_provider(state).await,
             // Without hooks nobody objects.
-            _ => Outcome::StopHooks(StopVerdict::Pass),
+            _ => Outcome::StopHooks(self.within_task_budget().unwrap_or(StopVerdict::Pass)),
         }
     }
 

@@ -51,6 +51,11 @@ impl Turn {
         let mut failure = None;
         while from < cut && requests < MOST {
             let to = cut::piece(view, from, cut, most);
+            if weight(view, from, to) > most {
+                // A single exchange that cannot fit is not tried.
+                failure = Some("an exchange is too long to be summed up".to_owned());
+                break;
+            }
             requests += 1;
             match self.ask_summary(piece(view, from, to, &text, &ask), &model).await? {
                 Ok(answer) => {
@@ -61,14 +66,13 @@ impl Turn {
                     (text, from) = (clean, to);
                 }
                 Err(Without::TooLong) => {
-                    let whole: u64 =
-                        view.items().iter().take(to).skip(from).map(|item| item.weight()).sum();
                     if to == cut::piece(view, from, cut, 0) {
+                        // It is all there is in this piece.
                         failure = Some("an exchange is too long to be summed up".to_owned());
                         break;
                     }
                     // A little more than half, so that two pieces are enough.
-                    most = whole * 3 / 5;
+                    most = weight(view, from, to) * 3 / 5;
                 }
                 Err(Without::Why(why)) => {
                     failure = Some(why);
@@ -180,6 +184,10 @@ impl Turn {
         }
         None
     }
+}
+
+fn weight(view: &View, from: usize, to: usize) -> u64 {
+    view.items().iter().take(to).skip(from).map(|item| item.weight()).sum()
 }
 
 /// A part of the conversation with the instruction behind it. The first part is the beginning of the very requests

@@ -11,3 +11,4 @@ text!(DENIED, "results/denied.md");
 text!(STOPPED, "results/stopped.md");
 text!(NOT_STARTED, "results/not-started.md");
 text!(UNKNOWN_TOOL, "results/unknown-tool.md");
+text!(TASK_BUDGET, "task-budget.md");

@@ -198,6 +198,8 @@ fn resumes(world: &World) {
     let before = std::fs::read(&log).unwrap();
     let server = ModelServer::start(Script::new().answer(text("resumed"))).unwrap();
     let mut again = world.command(&["-p", "again", "--continue", "--output-format", "json"]);
+    // What is looked at is the whole history: nothing of it is summed up.
+    again.env("OSTLER_CONTEXT_WINDOW", "100000000");
     let ran = finish(again.env("ANTHROPIC_BASE_URL", server.url()).spawn().unwrap());
     assert_eq!((ran.code, &ran.result()["result"]), (Some(0), &"resumed".into()), "{ran:?}");
     assert_eq!(server.rejected(), Vec::<String>::new(), "the resumed request (I2)");

@@ -95,7 +95,7 @@ fn stream_json_tells_everything_in_order() {
     assert!(frames.iter().all(|f| f["session_id"] == *session && f["uuid"].is_string()));
     assert_eq!(
         frames[0]["tools"],
-        json!(["Bash", "Edit", "Glob", "Grep", "Read", "Revert", "Write"])
+        json!(["Bash", "Edit", "Glob", "Grep", "Read", "Recall", "Revert", "Write"])
     );
     assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
 }
@@ -282,7 +282,7 @@ fn tools_can_be_chosen() {
     assert_eq!(names(&["--tools", ""]).unwrap(), Vec::<String>::new());
     assert_eq!(
         names(&["--disallowedTools", "Bash,Write,Edit"]).unwrap(),
-        ["Glob", "Grep", "Read", "Revert"]
+        ["Glob", "Grep", "Read", "Recall", "Revert"]
     );
     let (code, said) = names(&["--tools", "Nope"]).unwrap_err();
     assert_eq!(code, Some(2));

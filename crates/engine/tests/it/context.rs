@@ -131,7 +131,7 @@ async fn five_hundred_calls_in_one_turn() {
 #[tokio::test(start_paused = true)]
 async fn the_provider_says_too_long_and_a_summary_helps() {
     let answers = reads(2).chain([fails(ContextOverflow), says("so far"), says("done")]);
-    let rig = agent(300).answers(answers).build();
+    let rig = agent(1_000).answers(answers).build();
     let events = rig.turn("go").await;
     assert_eq!(
         lines(&events, &["went", "compact", "end"]).join("\n"),
@@ -160,7 +160,7 @@ async fn too_long_for_ever_ends_with_a_reason() {
 async fn a_second_overflow_right_after_is_not_summed_up_again() {
     let overflow = || fails(ContextOverflow);
     let answers = reads(3).chain([overflow(), says("short"), overflow(), says("never")]);
-    let rig = agent(300).answers(answers).build();
+    let rig = agent(1_000).answers(answers).build();
     let events = rig.turn("go").await;
     assert_eq!(terminal(&events), Terminal::PromptTooLong, "{}", trace(&events));
     assert_eq!((boundaries(&rig).len(), rig.model.left()), (1, 1));
@@ -267,7 +267,7 @@ impl BeforeCompact for Never {
 async fn a_hook_may_forbid_it() {
     let full = Usage { input: 175_000, output: 10, ..Usage::default() };
     let answers = reads_using(4, full).chain([says("done")]);
-    let agent = agent(300).window(200_000).answers(answers);
+    let agent = agent(1_000).window(200_000).answers(answers);
     let rig = agent.context(|context| context.before_compact = Some(Arc::new(Never))).build();
     let events = rig.turn("go").await;
     assert!(boundaries(&rig).is_empty());
@@ -300,7 +300,7 @@ async fn a_compaction_that_cannot_be_written_leaves_the_old_history() {
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_ends_a_summary_at_once() {
     let answers = reads(2).chain([fails(ContextOverflow), hangs()]);
-    let rig = agent(300).answers(answers).build();
+    let rig = agent(1_000).answers(answers).build();
     let interrupt = tokio_util::sync::CancellationToken::new();
     let mut stream = rig.start_with("go", &interrupt);
     let read = ostler_testkit::until(&mut stream, "compacting").await;
@@ -329,4 +329,27 @@ async fn somebody_asks_for_it() {
     rig.turn("third").await;
     assert!(rig.conversation().contains("second"), "{}", rig.conversation());
     assert_eq!(rig.agent.journal.conversation().1, 3, "turns are still counted");
+}
+
+/// With a task budget the model is asked to go on, until it has used it or has nothing more to say.
+#[tokio::test(start_paused = true)]
+async fn a_task_budget_keeps_the_model_going() {
+    let say = |output| {
+        let usage = Usage { input: 100, output, ..Usage::default() };
+        Script::new().usage(usage).text("so").end_turn()
+    };
+    for (outputs, requests) in [
+        (vec![1_000, 1_000, 1_000, 1_000, 1_000], 4),
+        (vec![9_500, 1_000], 1),
+        (vec![4_000, 6_000, 1_000], 2),
+        (vec![1_000, 100, 1_000], 2),
+    ] {
+        let rig = agent(10)
+            .answers(outputs.iter().copied().map(say))
+            .settings(|settings| settings.context.task_budget = Some(10_000))
+            .build();
+        let events = rig.turn("go").await;
+        assert_eq!(terminal(&events), Terminal::Completed);
+        assert_eq!(rig.model.requests().len(), requests, "{outputs:?}");
+    }
 }

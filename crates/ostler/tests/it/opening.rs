@@ -91,7 +91,7 @@ pub async fn only_chosen_tools_are_offered() {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    assert_eq!(offered(|_| {}).await, "Bash Edit Glob Grep Read Revert Write");
+    assert_eq!(offered(|_| {}).await, "Bash Edit Glob Grep Read Recall Revert Write");
     assert_eq!(offered(|o| o.tools = Some(vec!["Read".into(), "Bash".into()])).await, "Bash Read");
     assert_eq!(offered(|o| o.tools = Some(Vec::new())).await, "");
     assert_eq!(
