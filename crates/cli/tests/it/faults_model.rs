@@ -19,8 +19,9 @@ const STREAM: [&str; 6] =
     ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
 const TEXT: [&str; 4] = ["-p", "go", "--permission-mode", "bypassPermissions"];
 
-/// What a run wrote beside its one clear line: repeats, and what it used.
-const NEWS: [&str; 2] = ["; trying again in ", "ostler: tokens: "];
+/// What a run wrote beside its one clear line: repeats, summaries, and what it used.
+const NEWS: [&str; 4] =
+    ["; trying again in ", "ostler: tokens: ", "was not summed up: ", "Recall finds the rest"];
 
 /// A script that misbehaves, and the settings to meet it with.
 #[derive(Clone)]

@@ -25,6 +25,10 @@ pub fn plan(view: &View, pressure: &Pressure, per_token: f64) -> Vec<(CallId, St
     }) else {
         return Vec::new();
     };
+    // Nothing is copied unless it is too much.
+    if last.weight() <= cap {
+        return Vec::new();
+    }
     let mut results: Vec<(CallId, String)> =
         last.message().blocks().iter().filter_map(text_of).collect();
     let mut total: u64 = results.iter().map(|(_, text)| text.len() as u64).sum();
