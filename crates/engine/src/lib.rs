@@ -14,6 +14,7 @@ mod compact;
 mod context;
 mod gate;
 mod journal;
+mod room;
 mod run;
 mod sample;
 mod scheduler;

@@ -22,6 +22,9 @@ fn is_summary(request: &Recorded) -> bool {
     body(request).contains("is about to be replaced by what you write now")
 }
 
+/// What a conversation that was summed up begins with.
+const SUMMED_UP: &str = "The conversation up to here was summed up";
+
 fn value(n: u32) -> String {
     format!("amber-{}", n * 7919)
 }
@@ -84,9 +87,9 @@ fn overflowing(request: &Recorded) -> Reply {
         return text("all done");
     }
     match answers {
-        5.. if !all.contains("<summary>") => status(400)
+        5.. if !all.contains(SUMMED_UP) => status(400)
             .error("invalid_request_error", "prompt is too long: 9000 tokens > 8000 maximum"),
-        0..5 if !all.contains("<summary>") => {
+        0..5 if !all.contains(SUMMED_UP) => {
             let command = format!("echo {answers}; seq 1 300");
             think("hm").call("Bash", json!({ "command": command }))
         }
@@ -117,7 +120,7 @@ fn c20_a_compaction_that_is_killed_leaves_the_old_or_the_new_history() {
             assert_eq!(again.terminal(), "completed", "write {write}{torn}");
             world.assert_never_rejected();
             let last = body(world.server.requests().last().unwrap());
-            match last.contains("<summary>") {
+            match last.contains(SUMMED_UP) {
                 true => new += 1,
                 false => old += 1,
             }
@@ -283,4 +286,22 @@ fn a_summary_is_served_from_the_cache() {
     let (read, written) = (read.as_u64().unwrap(), written.as_u64().unwrap());
     assert!(read > 9 * (written + usage["input_tokens"].as_u64().unwrap()), "{usage}");
     println!("summary: {read} tokens read from the cache, {written} written");
+}
+
+/// The system text is the file, whatever the folder, the day and the instructions; and it has a cap.
+#[test]
+fn the_system_text_is_the_same_everywhere() {
+    let written = include_str!("../../../../prompts/system.md").trim_ascii();
+    assert!(written.len() < 6_000, "{} bytes", written.len());
+    for instructions in [false, true] {
+        let world = World::new(Script::new().answer(text("hi")));
+        if instructions {
+            world.file("CLAUDE.md", "Be quick.");
+        }
+        go(&world, "go", &[]);
+        let request = world.server.requests().remove(0);
+        let system = request.json()["system"].as_array().cloned().expect("a list");
+        let texts: Vec<&str> = system.iter().filter_map(|part| part["text"].as_str()).collect();
+        assert_eq!(texts, [written]);
+    }
 }

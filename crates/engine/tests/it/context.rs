@@ -53,6 +53,8 @@ fn boundaries(rig: &Rig) -> Vec<ostler_core::context::Boundary> {
         .collect()
 }
 
+type Answer = fn() -> Script;
+
 /// All texts of the newest request, whole.
 fn texts(rig: &Rig) -> String {
     let requests = rig.model.requests();
@@ -168,7 +170,7 @@ async fn a_second_overflow_right_after_is_not_summed_up_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_does_not_come_is_made_from_the_messages() {
-    let kinds: [(&str, fn() -> Script); 4] = [
+    let kinds: [(&str, Answer); 4] = [
         ("unavailable", || fails(Unavailable)),
         ("a call", || calls([("x", "Read")])),
         ("empty", || Script::new().end_turn()),

@@ -100,8 +100,7 @@ fn refused() -> Vec<Row> {
             after(6).answer(too_long()).answer(text("done")).forever(),
         )
         .look(summed_up)
-        .claude(9, "summed up", 0)
-        .because("Old results are left out first; that takes no request, and Recall finds them."),
+        .claude(9, "summed up", 0),
         Row::new(
             "reactive_ptl_thrice",
             "10 calls, too long; the summary is too long twice; then all is answered",
