@@ -20,6 +20,7 @@ use ostler_engine::{
 use ostler_exec::Executor;
 use ostler_models::{HttpModel, Provider};
 use ostler_store::spill_folder;
+use ostler_tools::InUse;
 use ostler_tools::workspace::Files;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -57,10 +58,7 @@ impl Engine {
         // Whatever is wrong with the options is found out before a session is made for them.
         let policy = Arc::new(policy(&options, &workspace)?);
         let model = Arc::new(http_model(&options)?);
-        let choice = ModelChoice {
-            primary: ostler_models::resolve_model(&options.model),
-            fallback: options.fallback_model.as_deref().map(ostler_models::resolve_model),
-        };
+        let choice = choice(&options);
         let budget = budget(&options, &choice, model.as_ref())?;
         let executor = Executor::new(init.supervisor.clone());
         check_tools(&options, &policy)?;
@@ -74,28 +72,15 @@ impl Engine {
         let session = Session::fold(opened.loaded.entries).close();
         let log = opened.loaded.log.clone();
         let files = files(&workspace, &session);
+        let standing = Arc::new(Standing::new(&options, workspace.clone(), &session.view));
         let in_use = ostler_tools::in_use(files.clone(), policy.clone(), &session.seen);
-        let standing = Standing::new(
-            workspace.clone(),
-            options.mode,
-            options.instructions.clone(),
-            &session.view,
-        );
-        let standing = Arc::new(standing);
+        let context = context(&standing, in_use);
         let tools = toolbox(executor.clone(), &options, files, &policy, log);
         let journal =
             Journal::resumed(opened.loaded.log, opened.blobs, Arc::new(SystemClock), session);
-        let limits = Limits {
-            max_iterations: options.max_turns,
-            may_escalate: options.settings.output_limit.is_none(),
-            has_fallback: choice.fallback.is_some(),
-            ..Limits::default()
-        };
-        let mut context = Context::default();
-        context.carried = vec![standing.clone(), in_use.clone()];
-        context.reminders = vec![standing.clone(), in_use];
         let agent = Agent {
             model,
+            limits: limits(&options, &choice),
             choice,
             system: system(&options),
             tools,
@@ -108,7 +93,6 @@ impl Engine {
             ),
             journal,
             budget: Arc::new(Mutex::new(budget)),
-            limits,
             settings: options.settings,
             context,
         };
@@ -194,6 +178,30 @@ impl Engine {
     pub fn interrupt(&self) {
         self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cancel();
     }
+}
+
+fn choice(options: &Options) -> ModelChoice {
+    ModelChoice {
+        primary: ostler_models::resolve_model(&options.model),
+        fallback: options.fallback_model.as_deref().map(ostler_models::resolve_model),
+    }
+}
+
+fn limits(options: &Options, choice: &ModelChoice) -> Limits {
+    Limits {
+        max_iterations: options.max_turns,
+        may_escalate: options.settings.output_limit.is_none(),
+        has_fallback: choice.fallback.is_some(),
+        ..Limits::default()
+    }
+}
+
+/// Who says something again after a summary, and who adds something after calls.
+fn context(standing: &Arc<Standing>, in_use: Arc<InUse>) -> Context {
+    let mut context = Context::default();
+    context.carried = vec![standing.clone(), in_use.clone()];
+    context.reminders = vec![standing.clone(), in_use];
+    context
 }
 
 fn workspace(options: &Options) -> Result<Workspace, Error> {

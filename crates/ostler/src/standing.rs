@@ -1,6 +1,7 @@
 //! What the model is told besides the conversation, and told again after it was summed up: its surroundings and the
 //! standing instructions.
 
+use crate::options::Options;
 use crate::surroundings::environment;
 use crate::system::today;
 use ostler_core::message::{Block, Message};
@@ -26,12 +27,8 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// `view` is the conversation so far: what it says already is not said again.
-    pub(crate) fn new(
-        workspace: Workspace,
-        mode: Mode,
-        places: Option<Places>,
-        view: &View,
-    ) -> Self {
+    pub(crate) fn new(options: &Options, workspace: Workspace, view: &View) -> Self {
+        let (mode, places) = (options.mode, options.instructions.clone());
         let loaded = places.as_ref().map(load).unwrap_or_default();
         let known = loaded.files.iter().map(|file| file.path.clone()).chain(said(view));
         let nested = Mutex::new(Nested::new(known));

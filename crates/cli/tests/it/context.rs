@@ -189,7 +189,7 @@ fn instructions_are_said_where_they_count() {
         })
         .forever();
     let world = World::new(script);
-    world.file("AGENTS.md", "Always say please.").to_owned();
+    world.file("AGENTS.md", "Always say please.");
     world.file("sub/CLAUDE.md", "Mind the gap.");
     world.file("sub/x.txt", "x");
     go(&world, "look", &[]);
