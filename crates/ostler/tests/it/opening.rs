@@ -96,7 +96,7 @@ pub async fn only_chosen_tools_are_offered() {
     assert_eq!(offered(|o| o.tools = Some(Vec::new())).await, "");
     assert_eq!(
         offered(|o| o.deny = vec!["Bash".into(), "Write".into()]).await,
-        "Edit Glob Grep Read Revert"
+        "Edit Glob Grep Read Recall Revert"
     );
     world.assert_never_rejected();
 }
