@@ -139,6 +139,8 @@ pub enum Command {
     Cost(cost::CostArgs),
     /// What is remembered across sessions: list, search, add, forget, export, setup
     Memory(memory::MemoryArgs),
+    /// What fills the model's window in a session
+    Context(ContextArgs),
     /// What may run here: explain, check, list, revoke, trust
     Permissions(permissions::PermissionsArgs),
     /// Run a command as an agent's commands are run: `ostler sandbox run -- make test`
@@ -244,6 +246,21 @@ pub enum SkillsCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
+}
+
+/// What fills the model's window in a session, by owner: system text, tools, instruction files, results …
+///
+/// Example: ostler context --session 0196f3a2
+#[derive(Debug, clap::Args)]
+pub struct ContextArgs {
+    /// The session: its id, or the beginning of it [default: the newest of this folder]
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

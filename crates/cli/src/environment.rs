@@ -156,6 +156,7 @@ impl Environment {
         if let Some(wait) = self.millis("OSTLER_STREAM_BACKOFF_MS")? {
             settings.stream_backoff = wait;
         }
+        settings.context = self.context()?;
         Ok(settings)
     }
 
@@ -190,6 +191,22 @@ impl Environment {
         };
         let key = self.text("OSTLER_EMBEDDING_KEY").map(ostler::ApiSecret::new);
         Ok(Some(ostler::EmbeddingEndpoint { url, model, key }))
+    }
+
+    /// How the window is managed.
+    fn context(&self) -> Result<ostler::ContextSettings, Wrong> {
+        let mut context = ostler::ContextSettings::default();
+        let off = |name: &str| self.text(name).is_some_and(|on| on != "0");
+        context.auto = !off("OSTLER_DISABLE_AUTO_COMPACT") && !off("DISABLE_AUTO_COMPACT");
+        let window = self.number("OSTLER_CONTEXT_WINDOW")?;
+        context.window = window.or(self.number("CLAUDE_CODE_AUTO_COMPACT_WINDOW")?);
+        context.bounds.threshold = self.number("OSTLER_COMPACT_AT")?;
+        if let Some(percent) = self.number::<u64>("OSTLER_COMPACT_PERCENT")? {
+            context.bounds.percent = percent.clamp(1, 100);
+        }
+        context.summary_model = self.text("OSTLER_COMPACT_MODEL").map(|name| ostler::model(&name));
+        context.task_budget = self.number("OSTLER_TASK_BUDGET")?;
+        Ok(context)
     }
 
     /// The first wait before a failed request is repeated.

@@ -82,7 +82,12 @@ fn code_of(error: &anyhow::Error) -> Code {
             Code::Failed
         }
         Some(
-            Error::Find(_) | Error::NothingToFork | Error::NothingToUndo | Error::NothingToRedo,
+            Error::Find(_)
+            | Error::NothingToFork
+            | Error::NothingToLookAt
+            | Error::NothingToUndo
+            | Error::NothingToRedo
+            | Error::SummedUp { .. },
         ) => Code::Failed,
         Some(Error::NoSuchTurn { .. }) => Code::Usage,
         Some(Error::Snapshots(_) | Error::Store(_) | Error::Ledger(_)) => Code::Store,

@@ -5,10 +5,10 @@ use crate::commands::Keeper;
 use crate::environment::Environment;
 use crate::exit::Wrong;
 use crate::setup::Setup;
-use ostler::config::{self, FileApprovals};
+use ostler::config::{self, FileApprovals, Places};
 use ostler::{
-    Action, Approver, ConfineOptions, Credentials, HookSpec, Options, PriceBook, Secret,
-    SessionChoice, SessionId, SkillFolders,
+    Action, Approver, ConfineOptions, Credentials, HookSpec, InstructionPlaces, Options, PriceBook,
+    Secret, SessionChoice, SessionId, SkillFolders,
 };
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::{Path, PathBuf};
@@ -35,21 +35,11 @@ pub fn options(
         accepted: loaded.skills.clone(),
         project: Some(places.project.clone()),
     };
-    options.base_url = environment.text("ANTHROPIC_BASE_URL");
-    let chosen = args.model.clone().or_else(|| environment.text("ANTHROPIC_MODEL"));
-    if let Some(model) = chosen.or_else(|| loaded.model.clone()) {
-        if model.trim().is_empty() {
-            return Err(Wrong::Usage("--model wants a name".into()));
-        }
-        options.model = model;
-    }
-    if args.fallback_model.as_deref().is_some_and(|name| name.contains(',')) {
-        return Err(Wrong::Usage("--fallback-model takes one model".into()));
-    }
-    options.fallback_model.clone_from(&args.fallback_model);
+    models(&mut options, args, environment, loaded.model.clone())?;
     options.session = session(args)?;
     options.system_prompt.clone_from(&args.system_prompt);
     options.append_system_prompt.clone_from(&args.append_system_prompt);
+    options.instructions = Some(instructions(places));
     let mode = args.permission_mode.map(ostler::Mode::from);
     options.mode = mode.or(loaded.mode).unwrap_or_default();
     options.allow = split_list(&args.allowed_tools);
@@ -68,10 +58,7 @@ pub fn options(
     options.sandbox = sandbox(&loaded.sandbox, &args.sandbox);
     options.hooks.specs = hooks(&loaded.hooks, environment)?;
     options.hooks.project = Some(places.project.clone());
-    options.proxies = environment.proxies();
-    options.ca_file = environment.ca_file()?;
-    options.deadlines = environment.deadlines()?;
-    options.retry_wait = environment.retry_wait()?;
+    network(&mut options, environment)?;
     options.settings = environment.settings()?;
     options.settings.raw_events = args.include_partial_messages;
     options.undo = !args.no_undo;
@@ -79,6 +66,35 @@ pub fn options(
     options.embeddings = environment.embeddings()?;
     options.fault = environment.fault();
     Ok(options)
+}
+
+fn models(
+    options: &mut Options,
+    args: &RunArgs,
+    environment: &Environment,
+    in_settings: Option<String>,
+) -> Result<(), Wrong> {
+    options.base_url = environment.text("ANTHROPIC_BASE_URL");
+    let chosen = args.model.clone().or_else(|| environment.text("ANTHROPIC_MODEL"));
+    if let Some(model) = chosen.or(in_settings) {
+        if model.trim().is_empty() {
+            return Err(Wrong::Usage("--model wants a name".into()));
+        }
+        options.model = model;
+    }
+    if args.fallback_model.as_deref().is_some_and(|name| name.contains(',')) {
+        return Err(Wrong::Usage("--fallback-model takes one model".into()));
+    }
+    options.fallback_model.clone_from(&args.fallback_model);
+    Ok(())
+}
+
+fn network(options: &mut Options, environment: &Environment) -> Result<(), Wrong> {
+    options.proxies = environment.proxies();
+    options.ca_file = environment.ca_file()?;
+    options.deadlines = environment.deadlines()?;
+    options.retry_wait = environment.retry_wait()?;
+    Ok(())
 }
 
 /// What settings say; the command line goes before them.
@@ -132,6 +148,16 @@ fn prices(home: &Path) -> Result<PriceBook, Wrong> {
     };
     PriceBook::parse(&text)
         .map_err(|(line, what)| Wrong::Config(format!("{}:{line}: {what}", file.display())))
+}
+
+fn instructions(places: &Places) -> InstructionPlaces {
+    let user = [Some(places.ostler_home.clone()), places.claude_home.clone()];
+    InstructionPlaces {
+        cwd: places.cwd.clone(),
+        project: places.project.clone(),
+        home: places.user_home.clone(),
+        user: user.into_iter().flatten().collect(),
+    }
 }
 
 fn session(args: &RunArgs) -> Result<SessionChoice, Wrong> {

@@ -1,5 +1,6 @@
 //! What a reader of a turn sees, live. Closed: a reader matches all of it. Events may be lost; entries are not.
 
+use crate::context::{Receipt, Trigger};
 use crate::ids::{CallId, ModelId, SessionId};
 use crate::ledger::Usage;
 use crate::message::Block;
@@ -68,6 +69,14 @@ pub enum Event {
     },
     /// The plan changed: all of it, as it is now.
     Plan(Arc<Plan>),
+    /// The conversation is about to be summed up.
+    Compacting {
+        trigger: Trigger,
+    },
+    /// It was, and that is on disk.
+    Compacted {
+        receipt: Box<Receipt>,
+    },
     /// The provider's own event, for readers that asked for it.
     Raw(Box<RawValue>),
     Notice {

@@ -12,6 +12,7 @@
 
 pub mod answer;
 pub mod bound;
+pub mod context;
 pub mod event;
 pub mod hook;
 pub mod ids;

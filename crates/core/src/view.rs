@@ -1,5 +1,6 @@
 //! What the model sees. A `View` can only be built from valid steps, so an invalid history cannot be sent.
 
+use crate::context::weight;
 use crate::ids::CallId;
 use crate::message::{Block, Image, Message, ResultPart};
 use crate::pairing;
@@ -14,15 +15,21 @@ const EMPTY_USER: &str = "(no content)";
 pub struct Item {
     message: Message,
     rendered: OnceLock<(&'static str, Arc<dyn Any + Send + Sync>)>,
+    weight: OnceLock<u64>,
 }
 
 impl Item {
     fn new(message: Message) -> Arc<Self> {
-        Arc::new(Item { message, rendered: OnceLock::new() })
+        Arc::new(Item { message, rendered: OnceLock::new(), weight: OnceLock::new() })
     }
 
     pub fn message(&self) -> &Message {
         &self.message
+    }
+
+    /// Its bytes, roughly; counted once.
+    pub fn weight(&self) -> u64 {
+        *self.weight.get_or_init(|| weight::of_message(&self.message))
     }
 
     /// The rendering for one wire protocol. The first protocol that asks keeps it; another one (a fallback to a
@@ -135,6 +142,76 @@ impl View {
         Some(self.add(Message::User { content: pairing::complete(&open, Vec::new(), |_| why) }))
     }
 
+    /// Bytes of all messages, roughly.
+    pub fn weight(&self) -> u64 {
+        self.items.iter().map(|item| item.weight()).sum()
+    }
+
+    /// Adds a message that stands in another view, with its rendering if it can stay as it is.
+    pub fn push_item(&mut self, item: &Arc<Item>) {
+        let results: Vec<&CallId> = item.message.blocks().iter().filter_map(result_id).collect();
+        let fits = match item.message.is_assistant() {
+            true => self.open.is_empty() && !self.items.is_empty(),
+            false => results.iter().copied().eq(self.open.iter()),
+        };
+        if !fits {
+            self.push(item.message.clone());
+            return;
+        }
+        self.open = item.message.calls().cloned().collect();
+        self.items.push(item.clone());
+    }
+
+    /// The first messages. Calls whose results are cut off stay open.
+    #[must_use]
+    pub fn head(&self, count: usize) -> View {
+        let mut view = View::default();
+        for item in self.items.iter().take(count) {
+            view.push_item(item);
+        }
+        view
+    }
+
+    /// Puts words where the results of calls stood; `words` says which. Returns how many were changed.
+    pub fn replace_results<'a>(&mut self, words: impl Fn(&CallId) -> Option<&'a str>) -> usize {
+        let mut changed = 0;
+        for item in &mut self.items {
+            let concerned = |block: &Block| result_id(block).is_some_and(|id| words(id).is_some());
+            if !item.message.blocks().iter().any(concerned) {
+                continue;
+            }
+            let mut message = item.message.clone();
+            for block in message.blocks_mut() {
+                if let Block::ToolResult { id, content, .. } = block
+                    && let Some(words) = words(id)
+                {
+                    *content = vec![ResultPart::text(words)];
+                    changed += 1;
+                }
+            }
+            *item = Item::new(message);
+        }
+        changed
+    }
+
+    /// Puts one message of the harness where several stood. Nothing is done where that would leave a call without its
+    /// result, or a result without its call.
+    pub fn replace_messages(&mut self, first: usize, count: usize, message: Message) {
+        let Some(end) = first.checked_add(count).filter(|end| *end <= self.items.len()) else {
+            return;
+        };
+        let mut view = self.head(first);
+        let closed = |view: &View| view.open.is_empty();
+        let whole = closed(&view) && closed(&self.head(end));
+        if !whole || message.is_assistant() || view.push(message).is_none() {
+            return;
+        }
+        for item in self.items.get(end..).unwrap_or_default() {
+            view.push_item(item);
+        }
+        *self = view;
+    }
+
     /// Puts words where images stood. True if there were any.
     pub fn drop_images(&mut self) -> bool {
         self.rewrite(has_image, |content| content.into_iter().map(without_image).collect())
@@ -171,6 +248,13 @@ impl View {
         let item = Item::new(message);
         self.items.push(item.clone());
         item
+    }
+}
+
+fn result_id(block: &Block) -> Option<&CallId> {
+    match block {
+        Block::ToolResult { id, .. } => Some(id),
+        _ => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Everything one agent is made of: the ports and the numbers.
 
+use crate::context::{Context, ContextSettings};
 use crate::gate::Gate;
 use crate::hooks::HookDesk;
 use crate::journal::Journal;
@@ -27,6 +28,7 @@ pub struct Agent {
     pub meter: Meter,
     pub limits: Limits,
     pub settings: Settings,
+    pub context: Context,
 }
 
 #[derive(Clone, Debug)]
@@ -54,6 +56,7 @@ pub struct Settings {
     /// Bytes of a result that the model gets; the rest goes to a blob.
     pub result_cap: usize,
     pub raw_events: bool,
+    pub context: ContextSettings,
 }
 
 impl Default for Settings {
@@ -70,6 +73,7 @@ impl Default for Settings {
             stream_backoff: Duration::from_millis(500),
             result_cap: 50_000,
             raw_events: false,
+            context: ContextSettings::default(),
         }
     }
 }

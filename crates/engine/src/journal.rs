@@ -3,11 +3,14 @@
 //! Forced at four points: a prompt is admitted; an answer with a changing call is sealed; a changing call starts; a
 //! turn ends. Everything else survives the death of the process by being written, and a loss of power by luck.
 
+use ostler_core::context::CarryOver;
+use ostler_core::ledger::Usage;
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
+use ostler_core::tool::Seen;
 use ostler_core::turn::Terminal;
 use ostler_core::view::View;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,6 +46,16 @@ impl Journal {
         let mut session = Session::default();
         session.view = view;
         session.turns = turns;
+        Journal::resumed(log, blobs, clock, session)
+    }
+
+    /// Goes on with what the log was folded to.
+    pub fn resumed(
+        log: Arc<dyn SessionLog>,
+        blobs: Arc<dyn Blobs>,
+        clock: Arc<dyn Clock>,
+        session: Session,
+    ) -> Self {
         let mirror = Mirror { session, broken: None, written: 0 };
         Journal { log, blobs, clock, mirror: Arc::new(Mutex::new(mirror)), synced: Arc::default() }
     }
@@ -70,6 +83,21 @@ impl Journal {
     pub fn conversation(&self) -> (View, u32) {
         let session = self.mirror().session.clone().close();
         (session.view, session.turns)
+    }
+
+    /// What was carried on so far, what was seen, the number of turns, and the title.
+    pub(crate) fn carried(&self) -> (CarryOver, Vec<Seen>, u32, String) {
+        let mirror = self.mirror();
+        let session = &mirror.session;
+        (session.carry.clone(), session.seen.clone(), session.turns, session.title.clone())
+    }
+
+    /// What the provider last reported: the bytes of the prompt's messages and of the answer, and their tokens.
+    pub(crate) fn reported(&self) -> Option<(u64, u64, Usage)> {
+        let mirror = self.mirror();
+        let (usage, count) = mirror.session.reported?;
+        let (answer, asked) = mirror.session.view.items().get(..count)?.split_last()?;
+        Some((asked.iter().map(|item| item.weight()).sum(), answer.weight(), usage))
     }
 
     /// A new turn may find the disk mended.

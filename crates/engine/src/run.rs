@@ -2,8 +2,10 @@
 
 use crate::agent::Agent;
 use crate::budget;
+use crate::context::{Compactions, Halt};
 use crate::scheduler::Scheduler;
 use crate::turn_stream::{Emitter, TurnStream};
+use ostler_core::context::Trigger;
 use ostler_core::event::{Event, Level};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
@@ -11,7 +13,10 @@ use ostler_core::model::{Request, StopReason};
 use ostler_core::ports::{Recorder, StoreError};
 use ostler_core::session::Entry;
 use ostler_core::todo::Plan;
-use ostler_core::turn::{Advance, Fact, Outcome, PrepareError, State, Step, advance, next};
+use ostler_core::turn::{
+    Advance, Fact, Outcome, PrepareError, State, Step, Terminal, advance, next,
+};
+use ostler_core::view::View;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +43,15 @@ pub fn run_with(
     })
 }
 
+/// Sums up the conversation now, as a stream of its own. `words` is what the summary should heed.
+pub fn compact(
+    agent: Arc<Agent>,
+    words: Option<String>,
+    interrupt: CancellationToken,
+) -> TurnStream {
+    TurnStream::new(|out| async move { Turn::new(agent, interrupt, out).compact_now(words).await })
+}
+
 /// What a running turn owns.
 pub(crate) struct Turn {
     pub(crate) agent: Arc<Agent>,
@@ -58,6 +72,11 @@ pub(crate) struct Turn {
     pub(crate) stop_blocks: u32,
     /// The plan as the reader knows it.
     pub(crate) plan: Arc<Plan>,
+    pub(crate) compactions: Compactions,
+    /// Output tokens when the model was last asked to go on.
+    pub(crate) nudged_at: Option<u64>,
+    /// What the log has made of the conversation since the machine last saw it.
+    pub(crate) reshaped: Option<View>,
 }
 
 impl Turn {
@@ -75,6 +94,9 @@ impl Turn {
             recording: false,
             unrecorded: Vec::new(),
             stop_blocks: 0,
+            compactions: Compactions::default(),
+            nudged_at: None,
+            reshaped: None,
         }
     }
 
@@ -116,6 +138,9 @@ impl Turn {
                 return self.out.emit(Event::Finished(finished)).await;
             }
             let outcome = self.perform(step, &state).await;
+            if let Some(view) = self.reshaped.take() {
+                state = State { view, ..state };
+            }
             let Advance { state: new, facts } = advance(state, outcome, &self.agent.limits);
             state = match self.record(&new, facts).await {
                 Ok(()) => new,
@@ -142,19 +167,25 @@ impl Turn {
         }
         match step {
             Step::Prepare => self.prepare(state).await,
-            // Both come with the context pipeline; until then there is nothing to shrink.
-            Step::Collapse => Outcome::Collapsed(None),
-            Step::Compact => Outcome::Compacted(None),
-            _ => self.stop_hooks().await,
+            Step::Collapse => self.drain(state).await,
+            Step::Compact => self.compact_for_provider(state).await,
+            _ => match self.within_task_budget() {
+                Some(more) => Outcome::StopHooks(more),
+                None => self.stop_hooks().await,
+            },
         }
     }
 
     async fn prepare(&mut self, state: &State) -> Outcome {
         let recovery = &state.recovery;
-        let request = self.request(state, recovery.fell_back);
-        let wanted = budget::wanted(&self.agent, &request, recovery.escalated);
         // The old one is given back first, or it would stand in its own way.
         self.reserved = None;
+        let view = match self.make_room(state).await {
+            Ok(view) => view,
+            Err(halt) => return halt.outcome(),
+        };
+        let request = Request { view, ..self.request(state, recovery.fell_back) };
+        let wanted = budget::wanted(&self.agent, &request, recovery.escalated);
         let reserved = tokio::select! {
             biased;
             () = self.interrupt.cancelled() => return Outcome::Interrupted,
@@ -196,6 +227,7 @@ impl Turn {
             match fact {
                 Fact::Answered(item) => {
                     let (usage, stop) = self.sealing.take().unwrap_or_default();
+                    self.learn(state, item.weight(), &usage);
                     let entry =
                         Entry::Answer { message: item.message().clone(), stop: stop.clone() };
                     journal.write(entry)?;
@@ -226,6 +258,29 @@ impl Turn {
         }
         journal.adopt(&state.view);
         Ok(())
+    }
+
+    /// The turn of a person who asks for nothing but room.
+    async fn compact_now(mut self, words: Option<String>) {
+        let journal = self.agent.journal.clone();
+        journal.try_again();
+        let (view, turns) = journal.conversation();
+        let session = journal.log().id().clone();
+        self.out.emit(Event::TurnStarted { session, turn: turns }).await;
+        let done = self.compact(&view, Trigger::Manual, words.as_deref(), false).await;
+        let terminal = match done {
+            Ok(new) => {
+                if let Some(view) = new {
+                    journal.adopt(&view);
+                }
+                Terminal::Completed
+            }
+            Err(Halt::Store) => Terminal::StoreFailed,
+            Err(_) => Terminal::AbortedStreaming,
+        };
+        let state = State { iteration: 0, ..State::start(view) };
+        let finished = self.tally.finished(terminal, &state);
+        self.out.emit(Event::Finished(finished)).await;
     }
 
     async fn store_failed(&mut self, state: State, error: &StoreError) -> State {

@@ -162,7 +162,12 @@ impl Turn {
     }
 
     /// Whatever becomes of the answer, its tokens are paid for.
-    async fn spend(&mut self, payment: Payment, model: &ModelId, ended: bool) -> Result<(), ()> {
+    pub(crate) async fn spend(
+        &mut self,
+        payment: Payment,
+        model: &ModelId,
+        ended: bool,
+    ) -> Result<(), ()> {
         match payment.settle(ended) {
             Ok(None) => Ok(()),
             Ok(Some(Paid { usage, cost, broken })) => {
@@ -214,7 +219,10 @@ impl Turn {
 }
 
 /// What the model's events say about tokens and tries.
-fn count(event: &Result<ModelEvent, ModelError>, payment: &mut Payment) -> Result<(), StoreError> {
+pub(crate) fn count(
+    event: &Result<ModelEvent, ModelError>,
+    payment: &mut Payment,
+) -> Result<(), StoreError> {
     match event {
         Ok(ModelEvent::Retrying(retry)) => payment.tried(retry.wait)?,
         Ok(ModelEvent::Started { usage, .. }) => payment.began(*usage),

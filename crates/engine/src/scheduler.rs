@@ -293,6 +293,11 @@ impl Scheduler {
         self.calls.iter().filter_map(Call::result).collect()
     }
 
+    /// What all calls showed.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.calls.iter().flat_map(Call::seen).collect()
+    }
+
     fn start_what_can(&mut self) {
         let settings = &self.agent.settings;
         if (settings.after_the_answer && !self.sealed) || self.ended_by.is_some() {

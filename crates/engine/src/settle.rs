@@ -4,6 +4,7 @@ use crate::run::Turn;
 use crate::scheduler::Happened;
 use crate::signals::Signal;
 use ostler_core::event::{Denial, Event, Level};
+use ostler_core::message::Message;
 use ostler_core::ports::Recorder;
 use ostler_core::session::Entry;
 use ostler_core::todo;
@@ -18,6 +19,7 @@ impl Turn {
             Ok(end) => {
                 let plan = self.agent.journal.plan();
                 let mut extra = self.tools.notes();
+                extra.extend(self.reminders());
                 if end == ToolsEnd::Finished {
                     extra.extend(todo::reminder(&plan, view));
                 }
@@ -25,6 +27,17 @@ impl Turn {
             }
             Err(()) => Outcome::StoreFailed,
         }
+    }
+
+    /// What somebody wants to add, now that the calls are done.
+    fn reminders(&self) -> Vec<Message> {
+        let reminders = &self.agent.context.reminders;
+        if reminders.is_empty() {
+            return Vec::new();
+        }
+        let seen = self.tools.seen();
+        let texts = reminders.iter().flat_map(|reminder| reminder.after_calls(&seen));
+        texts.map(Message::meta).collect()
     }
 
     async fn settled(&mut self) -> Result<ToolsEnd, ()> {

@@ -55,6 +55,16 @@ impl Tally {
         self.error = Some(error);
     }
 
+    /// Output tokens of all answers so far.
+    pub(crate) fn output(&self) -> u64 {
+        self.per_model.iter().map(|model| model.usage.output).sum()
+    }
+
+    /// What the model's last failure said.
+    pub(crate) fn said(&self) -> Option<&str> {
+        self.error.as_ref().map(|error| error.message.as_str())
+    }
+
     pub(crate) fn store_failed(&mut self, error: String) {
         self.store_error.get_or_insert(error);
     }

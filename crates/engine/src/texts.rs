@@ -16,3 +16,4 @@ text!(HOOK_ENDED, "results/hook-ended.md");
 text!(STOPPED, "results/stopped.md");
 text!(NOT_STARTED, "results/not-started.md");
 text!(UNKNOWN_TOOL, "results/unknown-tool.md");
+text!(TASK_BUDGET, "task-budget.md");

@@ -1,26 +1,28 @@
 //! An agent that lives across turns.
 
+use crate::again::{Again, Learning};
 use crate::error::Error;
 use crate::hooks;
 use crate::init::Init;
+use crate::kit::{self, Kit, check_tools, policy, toolbox};
 use crate::memory::{learn, memories, with_memories};
 use crate::options::Options;
+use crate::report::{self, ContextReport};
 use crate::session;
 use crate::skills::{self, AgentHost, with_skills};
 use crate::spending;
-use crate::surroundings::with_surroundings;
-use crate::system::{SystemClock, jitter, today};
-use crate::undo;
+use crate::standing::Standing;
+use crate::system::{SystemClock, jitter};
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Purse;
 use ostler_core::message::Message;
-use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
-use ostler_core::ports::{Model, Recorder};
+use ostler_core::permission::{Policy, Workspace};
+use ostler_core::ports::{BeforeCompact, Model, Recorder, SessionLog};
 use ostler_core::session::Session;
 use ostler_core::todo::Plan;
 use ostler_core::turn::Limits;
 use ostler_engine::{
-    Agent, Gate, HookDesk, Journal, ModelChoice, Toolbox, TurnStream, run, run_with,
+    Agent, Context, Gate, HookDesk, Journal, ModelChoice, TurnStream, compact, run, run_with,
 };
 use ostler_exec::Executor;
 use ostler_hooks::Registry;
@@ -28,9 +30,9 @@ use ostler_memory::Memories;
 use ostler_models::{HttpModel, Network, Provider};
 use ostler_skills::Skills;
 use ostler_store::spill_folder;
-use ostler_tools::Keeping;
 use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
+use ostler_tools::{InUse, Keeping};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -47,18 +49,66 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Error> {
 
 pub struct Engine {
     pub(crate) agent: Arc<Agent>,
-    pub(crate) skills: Arc<Skills>,
     workspace: Workspace,
-    notices: Vec<String>,
+    pub(crate) parts: Parts,
     interrupt: Mutex<CancellationToken>,
-    executor: Executor,
-    confinement: Arc<Confinement>,
     /// Looking for the layers of the sandbox has begun.
     probing: AtomicBool,
-    registry: Option<Arc<Registry>>,
+}
+
+/// What lives as long as the session, beside the agent.
+pub(crate) struct Parts {
+    pub(crate) skills: Arc<Skills>,
+    standing: Arc<Standing>,
     memories: Option<Arc<Memories>>,
     /// Turns there were when it was opened.
     turns: u32,
+    /// What was found wrong when it was opened.
+    notices: Vec<String>,
+    confinement: Arc<Confinement>,
+    registry: Option<Arc<Registry>>,
+    executor: Executor,
+}
+
+impl Parts {
+    fn kit(&self, files: Arc<Files>, keeping: Keeping, log: Arc<dyn SessionLog>) -> Kit {
+        Kit {
+            executor: self.executor.clone(),
+            files,
+            keeping,
+            confinement: self.confinement.clone(),
+            skills: self.skills.clone(),
+            memories: self.memories.clone(),
+            log,
+        }
+    }
+
+    /// Who says something again after a summary, who adds something after calls, and who looks before it. `window` is
+    /// that of the model, if it is told of skills at all.
+    fn context(
+        &self,
+        journal: &Journal,
+        workspace: &Workspace,
+        in_use: Arc<InUse>,
+        window: Option<u64>,
+    ) -> Context {
+        let mut context = Context::default();
+        let again = Again { journal: journal.clone(), skills: self.skills.clone(), window };
+        context.carried = vec![self.standing.clone(), Arc::new(again), in_use.clone()];
+        context.reminders = vec![self.standing.clone(), in_use];
+        context.before_compact = self.memories.clone().map(|memories| {
+            let (journal, folder) = (journal.clone(), workspace.cwd.clone());
+            Arc::new(Learning { memories, journal, folder }) as Arc<dyn BeforeCompact>
+        });
+        context
+    }
+
+    /// There is an agent.
+    fn serve(&mut self, agent: &Arc<Agent>) {
+        self.notices.extend(self.skills.news().iter().map(ToString::to_string));
+        self.notices.extend(self.standing.notices.iter().cloned());
+        self.skills.serve(AgentHost::new(agent));
+    }
 }
 
 /// How long the end waits for webhooks that are on their way.
@@ -66,75 +116,62 @@ const FLUSH: Duration = Duration::from_secs(2);
 
 impl Engine {
     pub fn open(init: &Init, options: Options) -> Result<Self, Error> {
+        Engine::over(init, options, session::open)
+    }
+
+    /// `open` gives the session once nothing is wrong with the options.
+    pub(crate) fn over(
+        init: &Init,
+        options: Options,
+        open: impl FnOnce(&Options, &Path) -> Result<session::Opened, Error>,
+    ) -> Result<Self, Error> {
         let mut workspace = workspace(&options)?;
         // Whatever is wrong with the options is found out before a session is made for them.
         let policy = Arc::new(policy(&options, &workspace)?);
         let model = Arc::new(http_model(&options)?);
-        let choice = ModelChoice {
-            primary: ostler_models::resolve_model(&options.model),
-            fallback: options.fallback_model.as_deref().map(ostler_models::resolve_model),
-        };
+        let choice = choice(&options);
         let budget = budget(&options, &choice, model.as_ref())?;
         let executor = Executor::new(init.supervisor.clone());
         check_tools(&options, &policy)?;
-        let opened = session::open(&options, &workspace.cwd)?;
-        let ours = options.home.as_deref().map(real).transpose()?;
-        let id = opened.loaded.log.id().clone();
-        let skills = skills::open(&options.skills, ours.as_deref(), &id, &mut workspace);
-        if let Some(home) = ours {
-            // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
-            workspace.readable.extend(spill_folder(&home, &id));
-            workspace.ours.push(home);
-        }
-        let source = hooks::source(&options.session, opened.loaded.entries.is_empty());
-        let session = Session::fold(opened.loaded.entries).close();
+        let session::Opened { loaded, blobs } = open(&options, &workspace.cwd)?;
+        let log = loaded.log;
+        let skills = at_home(&options, log.id(), &mut workspace)?;
+        let source = hooks::source(&options.session, loaded.entries.is_empty());
+        let session = Session::fold(loaded.entries).close();
         let confinement = confinement(&executor, &options, &workspace);
-        let memories = remembers(&options, &workspace.cwd);
-        let notes = memories.clone().map(|memories| (memories, id.clone()));
-        let at = (&workspace, &confinement);
-        let tools = toolbox(executor.clone(), &options, at, &session, &policy, &skills, notes);
-        let id = id.to_string();
+        let id = log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
-        let turns = session.turns;
-        let journal = Journal::new(
-            opened.loaded.log,
-            opened.blobs,
-            Arc::new(SystemClock),
-            session.view.clone(),
-            session.turns,
-        )
-        .with_plan(session.plan.clone());
-        let limits = limits(&options, &choice);
-        let agent = Agent {
+        let mut parts = Parts {
+            standing: Arc::new(Standing::new(&options, workspace.clone(), &session.view)),
+            memories: remembers(&options, &workspace.cwd),
+            turns: session.turns,
+            notices: loaded.notices,
+            skills,
+            confinement,
+            registry,
+            executor,
+        };
+        let (files, keeping) = kit::files(&options, &workspace, &session);
+        let in_use = ostler_tools::in_use(files.clone(), policy.clone(), &session.seen);
+        let tools = toolbox(&options, &policy, parts.kit(files, keeping, log.clone()));
+        let journal = Journal::resumed(log, blobs, Arc::new(SystemClock), session);
+        let told = tools.get("Skill").map(|_| model.info(&choice.primary).window);
+        let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, journal.log().id()),
+            context: parts.context(&journal, &workspace, in_use, told),
             model,
+            limits: limits(&options, &choice),
             choice,
             system: system(&options),
             tools,
             gate: gate(&options, &policy, &workspace),
-            hooks: HookDesk::new(hooks::port(registry.as_ref()), source),
+            hooks: HookDesk::new(hooks::port(parts.registry.as_ref()), source),
             journal,
             budget,
-            limits,
             settings: options.settings,
-        };
-        let mut notices = opened.loaded.notices;
-        notices.extend(skills.news().iter().map(ToString::to_string));
-        let agent = Arc::new(agent);
-        skills.serve(AgentHost::new(&agent));
-        Ok(Engine {
-            agent,
-            skills,
-            workspace,
-            notices,
-            interrupt: Mutex::default(),
-            executor,
-            confinement,
-            probing: AtomicBool::new(false),
-            registry,
-            memories,
-            turns,
-        })
+        });
+        parts.serve(&agent);
+        Ok(Engine { agent, workspace, parts, interrupt: Mutex::default(), probing: false.into() })
     }
 
     pub fn session_id(&self) -> &SessionId {
@@ -169,18 +206,19 @@ impl Engine {
 
     /// What was found wrong with the session when it was opened, one line each.
     pub fn notices(&self) -> &[String] {
-        &self.notices
+        &self.parts.notices
     }
 
     pub fn confinement(&self) -> &Confinement {
-        &self.confinement
+        &self.parts.confinement
     }
 
     /// The layers of the sandbox are looked for while the model thinks, not when the first command waits for them.
     fn probe_sandbox(&self) {
-        let wanted = self.confinement.options().enabled && self.agent.tools.get("Bash").is_some();
+        let wanted =
+            self.parts.confinement.options().enabled && self.agent.tools.get("Bash").is_some();
         if wanted && !self.probing.swap(true, Ordering::Relaxed) {
-            let confinement = Arc::clone(&self.confinement);
+            let confinement = Arc::clone(&self.parts.confinement);
             std::thread::spawn(move || {
                 confinement.found();
             });
@@ -195,7 +233,7 @@ impl Engine {
     /// Starts a turn. One at a time: the log has one order.
     pub fn submit(&self, prompt: impl Into<Message>) -> TurnStream {
         self.agent.gate.begin_turn();
-        self.skills.catalog().refresh();
+        self.parts.skills.catalog().refresh();
         self.submit_prepared(prompt.into())
     }
 
@@ -204,19 +242,11 @@ impl Engine {
         let (view, _) = self.agent.journal.conversation();
         let window = self.model_info(self.model()).window;
         let offered = self.agent.tools.get("Skill").is_some();
-        let told = if offered { self.skills.told(Some(window)) } else { None };
-        let prompt = with_surroundings(
-            with_skills(prompt, &view, told),
-            &view,
-            &self.workspace,
-            self.agent.gate.mode(),
-            &today(),
-        );
-        let interrupt = CancellationToken::new();
-        *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-            interrupt.clone();
+        let told = if offered { self.parts.skills.told(Some(window)) } else { None };
+        let prompt = self.parts.standing.before(with_skills(prompt, &view, told), &view);
+        let interrupt = self.new_interrupt();
         self.probe_sandbox();
-        match &self.memories {
+        match &self.parts.memories {
             None => run(self.agent.clone(), prompt, interrupt),
             Some(memories) => {
                 let session = self.session_id().clone();
@@ -224,6 +254,24 @@ impl Engine {
                 run_with(self.agent.clone(), prompt, interrupt)
             }
         }
+    }
+
+    /// Sums up the conversation now. `words` is what the summary should heed.
+    pub fn compact(&self, words: Option<String>) -> TurnStream {
+        compact(self.agent.clone(), words, self.new_interrupt())
+    }
+
+    /// What fills the window, by owner.
+    pub fn context(&self) -> ContextReport {
+        let (view, _) = self.agent.journal.conversation();
+        report::of(&self.agent, &view)
+    }
+
+    fn new_interrupt(&self) -> CancellationToken {
+        let interrupt = CancellationToken::new();
+        *self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            interrupt.clone();
+        interrupt
     }
 
     /// Keeps what the session leaves to later ones, ends every process that commands left and waits until it is gone.
@@ -235,7 +283,7 @@ impl Engine {
     /// The same for another reason, such as `prompt_input_exit`. Gives back what hooks want the person to know.
     pub async fn close_because(&self, reason: &str) -> Vec<String> {
         let notices = self.agent.end_session(reason).await;
-        if let Some(registry) = &self.registry {
+        if let Some(registry) = &self.parts.registry {
             registry.flush(FLUSH).await;
         }
         self.remember().await;
@@ -245,22 +293,45 @@ impl Engine {
 
     async fn remember(&self) {
         let (view, turns) = self.agent.journal.conversation();
-        if let Some(memories) = self.memories.clone().filter(|_| turns > self.turns) {
+        if let Some(memories) = self.parts.memories.clone().filter(|_| turns > self.parts.turns) {
             let (session, folder) = (self.session_id().clone(), self.workspace.cwd.clone());
             // The session is over; what could not be kept is told by the next look at the memory.
-            let _ = learn(memories, view, session, folder).await;
+            let _ = learn(memories, view, turns, session, folder).await;
         }
     }
 
     async fn end_commands(&self) {
         // If the supervisor does not answer, its socket closes with us, and it ends everything by itself.
-        let _ = self.executor.shutdown().await;
+        let _ = self.parts.executor.shutdown().await;
     }
 
     /// Ends the running turn in order: everything done is kept, every open call is answered.
     pub fn interrupt(&self) {
         self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cancel();
     }
+}
+
+fn choice(options: &Options) -> ModelChoice {
+    ModelChoice {
+        primary: ostler_models::resolve_model(&options.model),
+        fallback: options.fallback_model.as_deref().map(ostler_models::resolve_model),
+    }
+}
+
+/// What belongs to skills and what this session spilled may be read; what else is in our home is ours.
+fn at_home(
+    options: &Options,
+    session: &SessionId,
+    workspace: &mut Workspace,
+) -> Result<Arc<Skills>, Error> {
+    let ours = options.home.as_deref().map(real).transpose()?;
+    let skills = skills::open(&options.skills, ours.as_deref(), session, workspace);
+    if let Some(home) = ours {
+        // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
+        workspace.readable.extend(spill_folder(&home, session));
+        workspace.ours.push(home);
+    }
+    Ok(skills)
 }
 
 fn limits(options: &Options, choice: &ModelChoice) -> Limits {
@@ -346,88 +417,4 @@ fn system(options: &Options) -> Arc<[String]> {
         .flatten()
         .filter(|part| !part.is_empty())
         .collect()
-}
-
-fn policy(options: &Options, workspace: &Workspace) -> Result<Policy, Error> {
-    let parse = |texts: &[String]| {
-        texts.iter().map(|text| rule(text, workspace)).collect::<Result<Vec<_>, _>>()
-    };
-    let mut policy = options.policy.clone();
-    policy.add(Policy {
-        allow: parse(&options.allow)?,
-        ask: parse(&options.ask)?,
-        deny: parse(&options.deny)?,
-        ..Policy::default()
-    });
-    Ok(policy)
-}
-
-/// A rule that would silently mean something else than it seems to is refused.
-fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
-    let rule = Rule::parse(text, workspace)?;
-    let twin = |name: &&&str| name.eq_ignore_ascii_case(&rule.tool) && **name != rule.tool;
-    if let Some(name) = ostler_tools::NAMES.iter().find(twin) {
-        return Err(Error::RuleCase { rule: text.to_owned(), name: (*name).to_owned() });
-    }
-    let pattern = text.split_once('(').map_or("", |(_, rest)| rest);
-    let first = pattern.trim_start_matches('/').split('/').next().unwrap_or_default();
-    let on_files = matches!(rule.matcher, Matcher::Files(_));
-    let absolute =
-        on_files && pattern.starts_with('/') && !pattern.starts_with("//") && !first.is_empty();
-    if absolute && Path::new("/").join(first).exists() && !workspace.cwd.join(first).exists() {
-        return Err(Error::RuleRoot(text.to_owned()));
-    }
-    Ok(rule)
-}
-
-/// A tool that is denied as a whole is not offered at all.
-fn is_offered(name: &str, options: &Options, policy: &Policy) -> bool {
-    let named = |names: &Vec<String>| names.iter().any(|other| other == name);
-    options.tools.as_ref().is_none_or(named) && policy.offers(name)
-}
-
-fn check_tools(options: &Options, policy: &Policy) -> Result<(), Error> {
-    let all = ostler_tools::NAMES;
-    let mut names = options.tools.iter().flatten();
-    if let Some(name) = names.find(|name| !all.contains(&name.as_str())) {
-        return Err(Error::UnknownTool { name: name.clone(), known: all.join(", ") });
-    }
-    // Said now and not by the first command, when work has been done already.
-    if is_offered("Bash", options, policy) {
-        ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
-    }
-    Ok(())
-}
-
-fn toolbox(
-    executor: Executor,
-    options: &Options,
-    (workspace, confinement): (&Workspace, &Arc<Confinement>),
-    session: &Session,
-    policy: &Arc<Policy>,
-    skills: &Arc<Skills>,
-    notes: Option<(Arc<Memories>, SessionId)>,
-) -> Toolbox {
-    let keeping = undo::keeping(options, workspace, session);
-    let snapshots = match &keeping {
-        Keeping::By { snapshots, .. } => undo::levels(session, snapshots),
-        _ => session.snapshots.clone(),
-    };
-    let files = Files::new(workspace.clone(), session.seen.clone(), snapshots);
-    if let Keeping::By { snapshots, .. } = &keeping {
-        files.remember_contents(snapshots);
-    }
-    let mut all = ostler_tools::built_in(ostler_tools::Setup {
-        files: Arc::new(files),
-        executor,
-        environment: options.environment.clone(),
-        policy: policy.clone(),
-        confinement: confinement.clone(),
-        keeping,
-    });
-    all.push(ostler_tools::skill_tool(skills.clone()));
-    all.extend(notes.map(|(memories, session)| ostler_tools::memory(memories, session)));
-    all.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
-    let offered = |name: &str| is_offered(name, options, policy);
-    Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
 }

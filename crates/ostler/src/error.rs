@@ -17,6 +17,10 @@ pub enum Error {
     NothingToRedo,
     #[error("there is no turn {turn}: the session has {turns}")]
     NoSuchTurn { turn: u32, turns: u32 },
+    #[error(
+        "the conversation before turn {turn} was summed up since, and cannot be taken back; its files can, with --files"
+    )]
+    SummedUp { turn: u32 },
     #[error("{0}")]
     Snapshots(String),
     #[error(transparent)]
@@ -33,6 +37,8 @@ pub enum Error {
     Find(#[from] FindError),
     #[error("there is no session in this folder to fork")]
     NothingToFork,
+    #[error("there is no session in this folder to look at")]
+    NothingToLookAt,
     #[error("there is no tool named \"{name}\"; the tools are {known}")]
     UnknownTool { name: String, known: String },
     #[error(

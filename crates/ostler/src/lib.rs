@@ -40,6 +40,7 @@
 //!   stream stops the request and every process it started.
 //! - **No environment, no home folder, no terminal.** What a caller wants from those, it passes in [`Options`].
 
+mod again;
 mod ask;
 mod check;
 mod command;
@@ -48,13 +49,16 @@ mod engine;
 mod error;
 mod hooks;
 mod init;
+mod kit;
 mod memory;
 mod options;
+mod report;
 mod rule_sets;
 mod sandbox;
 mod session;
 mod skills;
 mod spending;
+mod standing;
 mod surroundings;
 mod system;
 mod undo;
@@ -70,6 +74,7 @@ pub use init::{Init, init};
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, SessionChoice, SkillFolders, api_key, bearer};
 pub use ostler_config as config;
+pub use ostler_core::context::{Bounds, Receipt, Trigger, report::Share};
 pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
 pub use ostler_core::hook::{
     Action, EventName, HookEvent, HookSpec, Outcome, Secret, Stand, merge as merge_outcomes,
@@ -90,12 +95,13 @@ pub use ostler_core::ports::{
 };
 pub use ostler_core::todo::{Plan, Status, Task};
 pub use ostler_core::turn::{Continue, Limits, Terminal};
-pub use ostler_engine::{Settings, TurnStream};
+pub use ostler_engine::{ContextSettings, Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
 pub use ostler_hooks::{
     Delivered, EventLog, Observer, Prepare, Queue, Sender, ToolStats, Tried, deliver_all,
     event_logs, replay, signature,
 };
+pub use ostler_instructions::Places as InstructionPlaces;
 pub use ostler_ledger::{By as CostBy, Limits as Budgets, Line as CostLine, Report as CostReport};
 pub use ostler_ledger::{Row as CostRow, Standing};
 pub use ostler_memory::setup::{
@@ -103,11 +109,13 @@ pub use ostler_memory::setup::{
 };
 pub use ostler_memory::{Meaning, Memories, date, to_markdown};
 pub use ostler_models::Secret as ApiSecret;
+pub use ostler_models::resolve_model as model;
 pub use ostler_models::{CaFile, Credentials, Deadlines, Network, PriceBook, ProxySettings};
 pub use ostler_skills::{Catalog, Origin as SkillOrigin, Problem, Skill, one_line};
 pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
 pub use ostler_store::Fault;
 pub use ostler_tools::confine::{ConfineOptions, Confinement, Missing};
+pub use report::{ContextReport, context_report};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Tested, run_sandboxed, test_sandbox};
 pub use session::list_sessions;

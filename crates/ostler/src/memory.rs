@@ -102,15 +102,19 @@ fn with_block(prompt: Message, block: Option<String>) -> Message {
     Message::User { content }
 }
 
-/// Keeps what a conversation left; gives what the person should know.
+/// Keeps what a conversation left; gives what the person should know. `turns` is the number of its last turn.
 pub(crate) async fn learn(
     memories: Arc<Memories>,
     view: View,
+    turns: u32,
     session: SessionId,
     folder: PathBuf,
 ) -> Vec<String> {
     let work = tokio::task::spawn_blocking(move || {
-        let scene = Scene { session: &session, first_turn: 1, folder: &folder };
+        // Earlier ones may have been summed up.
+        let prompts = view.messages().filter(|message| is_prompt(message)).count();
+        let before = turns.saturating_sub(u32::try_from(prompts).unwrap_or(turns));
+        let scene = Scene { session: &session, first_turn: before + 1, folder: &folder };
         let found = facts(view.messages(), scene);
         if found.is_empty() {
             return Vec::new();
@@ -121,4 +125,9 @@ pub(crate) async fn learn(
         }
     });
     work.await.unwrap_or_default()
+}
+
+fn is_prompt(message: &Message) -> bool {
+    let spoken = |block: &Block| matches!(block, Block::Text { meta: false, .. });
+    matches!(message, Message::User { content } if content.iter().any(spoken))
 }

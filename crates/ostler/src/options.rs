@@ -5,6 +5,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::permission::{Mode, Policy, Rule};
 use ostler_core::ports::{Approvals, Approver, BoxFuture, Hook, Question, Reply};
 use ostler_engine::Settings;
+use ostler_instructions::Places as InstructionPlaces;
 use ostler_ledger::Limits as Budgets;
 use ostler_models::{
     CaFile, CredentialKind, Credentials, Deadlines, PriceBook, ProxySettings, Secret,
@@ -39,6 +40,8 @@ pub struct Options {
     pub system_prompt: Option<String>,
     /// Is added to the system prompt.
     pub append_system_prompt: Option<String>,
+    /// Where instruction files are looked for; none reads none.
+    pub instructions: Option<InstructionPlaces>,
     pub mode: Mode,
     /// Rules from files; those below are added to them.
     pub policy: Policy,
@@ -121,6 +124,7 @@ impl Options {
             session: SessionChoice::New,
             system_prompt: None,
             append_system_prompt: None,
+            instructions: None,
             mode: Mode::Default,
             policy: Policy::default(),
             allow: Vec::new(),

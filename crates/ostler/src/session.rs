@@ -43,6 +43,20 @@ pub(crate) fn open(options: &Options, cwd: &Path) -> Result<Opened, Error> {
     Ok(Opened { loaded, blobs })
 }
 
+/// What a session holds now, for looking at: nothing is written, and whoever has it open is not held up. None means
+/// the newest of this folder.
+pub(crate) fn look(options: &Options, cwd: &Path, id: Option<&str>) -> Result<Opened, Error> {
+    let mut opened = in_memory(&SessionChoice::New, cwd)?;
+    let Some(home) = &options.home else { return Ok(opened) };
+    let store = FileStore::new(home)?;
+    let id = match id {
+        Some(id) => find(&store, id)?,
+        None => store.latest(cwd)?.ok_or(Error::NothingToLookAt)?,
+    };
+    opened.loaded.entries = store.read_live(&id)?;
+    Ok(opened)
+}
+
 /// A memory that begins empty has no session to go on with.
 fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
     let id = match session {

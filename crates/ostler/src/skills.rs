@@ -96,13 +96,13 @@ impl Engine {
     /// [`Engine::submit_prepared`] starts, and its commands run now.
     pub async fn prepare(&self, text: &str) -> Prepared {
         self.agent.gate.begin_turn();
-        self.skills.catalog().refresh();
+        self.parts.skills.catalog().refresh();
         let Some((name, arguments)) = slash(text) else {
             return Prepared::Prompt(Message::user(text));
         };
-        match self.skills.for_user(name) {
+        match self.parts.skills.for_user(name) {
             Ok(skill) => {
-                let used = self.skills.used(&skill, arguments).await;
+                let used = self.parts.skills.used(&skill, arguments).await;
                 let text = Block::text(text.trim());
                 let content = vec![text, Block::Text { text: used, meta: true }];
                 Prepared::Prompt(Message::User { content })
@@ -113,13 +113,13 @@ impl Engine {
 
     /// All skills, as they are now.
     pub fn skills(&self) -> Arc<[Arc<Skill>]> {
-        self.skills.catalog().refresh();
-        self.skills.catalog().all()
+        self.parts.skills.catalog().refresh();
+        self.parts.skills.catalog().all()
     }
 
     /// What was found wrong with skills since this was asked before, one line each.
     pub fn skill_news(&self) -> Vec<String> {
-        self.skills.news().iter().map(ToString::to_string).collect()
+        self.parts.skills.news().iter().map(ToString::to_string).collect()
     }
 }
 

@@ -1,42 +1,12 @@
 //! What the model is told of its surroundings. It stands before a prompt, not in the system text, so that tools and
-//! system text are the same bytes in every session; and only where something is new since it was said last.
+//! system text are the same bytes in every session.
 
-use ostler_core::message::{Block, Message};
 use ostler_core::permission::{Mode, Workspace};
-use ostler_core::view::View;
 use std::path::Path;
 
 const ENVIRONMENT: &str = include_str!("../../../prompts/environment.md").trim_ascii();
 
-pub(crate) fn with_surroundings(
-    prompt: Message,
-    view: &View,
-    workspace: &Workspace,
-    mode: Mode,
-    today: &str,
-) -> Message {
-    let now = environment(workspace, mode, today);
-    let told = view
-        .messages()
-        .flat_map(|message| message.blocks())
-        .filter(|block| is_environment(block))
-        .last();
-    match (prompt, told) {
-        (prompt, Some(Block::Text { text, .. })) if *text == now => prompt,
-        (Message::User { content: rest }, _) => {
-            let mut content = vec![Block::Text { text: now, meta: true }];
-            content.extend(rest);
-            Message::User { content }
-        }
-        (assistant, _) => assistant,
-    }
-}
-
-fn is_environment(block: &Block) -> bool {
-    matches!(block, Block::Text { text, meta: true } if text.starts_with("<environment>"))
-}
-
-fn environment(workspace: &Workspace, mode: Mode, today: &str) -> String {
+pub(crate) fn environment(workspace: &Workspace, mode: Mode, today: &str) -> String {
     let others: Vec<_> = workspace
         .roots
         .iter()

@@ -84,6 +84,11 @@ impl Skills {
         text.starts_with(MARK)
     }
 
+    /// The name, if the text is what `used` made of a skill.
+    pub fn used_in(text: &str) -> Option<&str> {
+        text.strip_prefix("<skill name=\"")?.split('"').next()
+    }
+
     /// # Errors
     /// In words, with the skills there are.
     pub fn for_model(&self, name: &str) -> Result<Arc<Skill>, String> {

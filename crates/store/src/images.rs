@@ -1,5 +1,6 @@
 //! Images leave an entry before it is written and come back when it is read.
 
+use ostler_core::context::Boundary;
 use ostler_core::ids::BlobRef;
 use ostler_core::message::{Block, Image, ResultPart};
 use ostler_core::ports::{Blobs, StoreError};
@@ -15,8 +16,8 @@ const LOST: &str = include_str!("../../../prompts/results/image-lost.md").trim_a
 /// The entry as it is stored: large images stand in blobs.
 pub(crate) fn strip<'a>(entry: &'a Entry, blobs: &dyn Blobs) -> Result<Cow<'a, Entry>, StoreError> {
     let mut entry = Cow::Borrowed(entry);
-    if blocks(&entry).iter().any(holds_large) {
-        for image in blocks_mut(entry.to_mut()).iter_mut().flat_map(images_mut) {
+    if blocks(&entry).into_iter().flatten().any(holds_large) {
+        for image in blocks_mut(entry.to_mut()).into_iter().flatten().flat_map(images_mut) {
             if is_large(image) {
                 image.blob = Some(blobs.put(image.data.as_bytes())?);
                 image.data = Arc::from("");
@@ -29,7 +30,7 @@ pub(crate) fn strip<'a>(entry: &'a Entry, blobs: &dyn Blobs) -> Result<Cow<'a, E
 /// The entry as it was before `strip`, and the images that could not be brought back.
 pub(crate) fn fill(entry: &mut Entry, blobs: &dyn Blobs) -> Vec<BlobRef> {
     let mut lost = Vec::new();
-    for block in blocks_mut(entry) {
+    for block in blocks_mut(entry).into_iter().flatten() {
         let kept = match block {
             Block::Image(image) => restore(image, blobs, &mut lost),
             Block::ToolResult { content, .. } => {
@@ -100,22 +101,30 @@ fn images_mut(block: &mut Block) -> Vec<&mut Image> {
     }
 }
 
-fn blocks(entry: &Entry) -> &[Block] {
+fn blocks(entry: &Entry) -> Vec<&[Block]> {
     match entry {
         Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } => {
-            message.blocks()
+            vec![message.blocks()]
         }
-        Entry::CallFinished { result, .. } => std::slice::from_ref(result),
-        _ => &[],
+        Entry::CallFinished { result, .. } => vec![std::slice::from_ref(result)],
+        Entry::Boundary(boundary) => {
+            boundary.head.iter().chain(&boundary.kept).map(|message| message.blocks()).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
-fn blocks_mut(entry: &mut Entry) -> &mut [Block] {
+fn blocks_mut(entry: &mut Entry) -> Vec<&mut [Block]> {
     match entry {
         Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } => {
-            message.blocks_mut()
+            vec![message.blocks_mut().as_mut_slice()]
         }
-        Entry::CallFinished { result, .. } => std::slice::from_mut(result),
-        _ => &mut [],
+        Entry::CallFinished { result, .. } => vec![std::slice::from_mut(result)],
+        Entry::Boundary(boundary) => {
+            let Boundary { head, kept, .. } = &mut **boundary;
+            let messages = head.iter_mut().chain(kept);
+            messages.map(|message| message.blocks_mut().as_mut_slice()).collect()
+        }
+        _ => Vec::new(),
     }
 }

@@ -78,6 +78,11 @@ pub(crate) fn decode(line: &[u8]) -> Option<Record<'_>> {
 /// The kind of fact a line holds, from its beginning alone and unchecked.
 pub(crate) fn fact(start_of_line: &[u8]) -> Option<&[u8]> {
     let (_, _, json) = split(start_of_line)?;
+    fact_of(json)
+}
+
+/// The same of its JSON.
+pub(crate) fn fact_of(json: &[u8]) -> Option<&[u8]> {
     let name = json.strip_prefix(b"{\"fact\":\"")?;
     name.split(|byte| *byte == b'"').next()
 }

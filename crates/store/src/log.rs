@@ -6,11 +6,13 @@ use crate::files::{self, io_error};
 use crate::images;
 use crate::line::{self, Unwritable};
 use crate::lock::Lock;
+use crate::scan;
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{SessionLog, StoreError};
 use ostler_core::session::Entry;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -211,6 +213,14 @@ impl SessionLog for FileLog {
         let entry = images::strip(entry, &*self.blobs)?;
         let mut appender = self.appender.lock().unwrap_or_else(PoisonError::into_inner);
         appender.append(&entry).map_err(|error| io_error("append to", &self.path, error))
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>) -> Result<(), StoreError> {
+        let failed = |error: io::Error| io_error("read", &self.path, error);
+        // A place of its own in the file: whoever appends is not held up.
+        let file = File::open(&self.path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        scan::visit(file.take(length), line::MAX_LINE, see).map_err(failed)
     }
 
     fn sync(&self) -> Result<(), StoreError> {

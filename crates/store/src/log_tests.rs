@@ -1,5 +1,5 @@
 use super::*;
-use crate::scan::{Tail, scan};
+use crate::scan::{Tail, Want, scan};
 use ostler_core::message::Message;
 use ostler_core::session::FORMAT;
 use ostler_core::time::Timestamp;
@@ -128,7 +128,7 @@ fn c10_no_failed_write_leaves_a_trace_in_what_is_read() {
                 assert_eq!(bytes(&disk), clean);
             }
             appender.append(&prompt("kept")).unwrap();
-            let scan = scan(bytes(&disk).as_slice(), 1 << 20).unwrap();
+            let scan = scan(bytes(&disk).as_slice(), 1 << 20, Want::All).unwrap();
             assert_eq!(
                 scan.entries,
                 [opened(), prompt("kept")],
@@ -150,7 +150,10 @@ fn what_another_wrote_is_not_cut() {
     appender.append(&prompt("kept")).unwrap();
     let all = bytes(&disk);
     assert!(all.windows(foreign.len()).any(|window| window == foreign));
-    assert_eq!(scan(all.as_slice(), 1 << 20).unwrap().entries, [opened(), prompt("kept")]);
+    assert_eq!(
+        scan(all.as_slice(), 1 << 20, Want::All).unwrap().entries,
+        [opened(), prompt("kept")]
+    );
 }
 
 /// C08: a missing newline is added before anything follows, and a failure to do so loses nothing.
@@ -171,7 +174,7 @@ fn c08_a_missing_newline_is_added_first() {
     );
     appender.append(&prompt("lost")).unwrap_err();
     appender.append(&prompt("next")).unwrap();
-    let scan = scan(bytes(&disk).as_slice(), 1 << 20).unwrap();
+    let scan = scan(bytes(&disk).as_slice(), 1 << 20, Want::All).unwrap();
     assert_eq!(scan.entries, [opened(), prompt("whole"), prompt("next")]);
 }
 
@@ -205,7 +208,7 @@ proptest! {
                 acknowledged.push(entry);
             }
         }
-        let scan = scan(bytes(&disk).as_slice(), 1 << 20).unwrap();
+        let scan = scan(bytes(&disk).as_slice(), 1 << 20, Want::All).unwrap();
         prop_assert_eq!(&scan.entries, &acknowledged);
         prop_assert_eq!(scan.next, acknowledged.len() as u64 + 1);
         prop_assert_eq!(scan.tail, Tail::Clean);

@@ -7,6 +7,7 @@ use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionLog, SessionStore, S
 use ostler_core::session::Entry;
 use ostler_core::time::Timestamp;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -151,6 +152,18 @@ impl SessionLog for MemoryLog {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>) -> Result<(), StoreError> {
+        let shelf = lock(&self.shelf);
+        let entries = shelf.sessions.get(&self.id).map(|kept| kept.entries.clone());
+        drop(shelf);
+        for (seq, entry) in (1..).zip(entries.unwrap_or_default()) {
+            if see(seq, entry).is_break() {
+                break;
+            }
+        }
         Ok(())
     }
 }

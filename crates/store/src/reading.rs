@@ -1,6 +1,7 @@
 //! Reading logs without opening them: for whoever makes an index of them. No lock is taken, nothing is mended.
 
 use crate::files;
+use crate::scan::Want;
 use crate::sessions::{FileStore, read_log, refusal};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::StoreError;
@@ -18,6 +19,6 @@ impl FileStore {
         let path = self.layout.locate(id)?.ok_or_else(|| StoreError::NotFound(id.clone()))?;
         let file = files::open_file(&path, OFlags::RDONLY)
             .map_err(|refused| refusal(refused, id, &path))?;
-        Ok(read_log(&file, id, &path)?.entries)
+        Ok(read_log(&file, id, &path, Want::All)?.entries)
     }
 }

@@ -1,9 +1,13 @@
-//! Reads a log from beginning to end in bounded memory and says what can be used of it.
+//! Reads a log from beginning to end and says what can be used of it.
+//!
+//! Every line is checked, but of a log with boundaries only what still counts is made into entries: the newest
+//! boundary and what follows it, and of what lies before it the facts that are not part of the conversation.
 
 use crate::line::{self, Record};
 use ostler_core::session::{Entry, FORMAT};
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 
 const BUFFER: usize = 64 << 10;
 /// A line buffer that grew beyond this is given back.
@@ -12,11 +16,36 @@ const MAX_NOTICES: usize = 50;
 /// Enough of a file to tell whether it may be a log.
 const HEAD: usize = 32;
 
+/// How much is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    All,
+    /// What a session goes on from.
+    Live,
+}
+
+/// The facts that a boundary stands for.
+const CONVERSATION: [&[u8]; 11] = [
+    b"prompt",
+    b"answer",
+    b"note",
+    b"went",
+    b"call_started",
+    b"call_finished",
+    b"decided",
+    b"end",
+    b"elided",
+    b"collapsed",
+    b"boundary",
+];
+
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     Io(io::Error),
     TooNew(u16),
     NotALog,
+    /// The newest boundary is not understood: what lies before it counts again.
+    Boundary,
 }
 
 impl From<io::Error> for Unreadable {
@@ -47,10 +76,10 @@ pub(crate) struct Scan {
     pub tail: Tail,
 }
 
-pub(crate) fn scan(source: impl Read, max_line: usize) -> Result<Scan, Unreadable> {
+pub(crate) fn scan(source: impl Read, max_line: usize, want: Want) -> Result<Scan, Unreadable> {
     let source = BufReader::with_capacity(BUFFER, source);
     let mut lines = Lines { source, buf: Vec::new(), head: Vec::new(), at: 0, max_line };
-    let mut state = State::default();
+    let mut state = State { want: Some(want), ..State::default() };
     while let Some(span) = lines.next()? {
         state.line(&span, &lines.buf)?;
     }
@@ -59,7 +88,26 @@ pub(crate) fn scan(source: impl Read, max_line: usize) -> Result<Scan, Unreadabl
     if state.highest == 0 && !may_be_one {
         return Err(Unreadable::NotALog);
     }
-    Ok(state.finish(lines.at))
+    state.finish(lines.at)
+}
+
+/// Shows what can be read, one entry after the other.
+pub(crate) fn visit(
+    source: impl Read,
+    max_line: usize,
+    see: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let source = BufReader::with_capacity(BUFFER, source);
+    let mut lines = Lines { source, buf: Vec::new(), head: Vec::new(), at: 0, max_line };
+    while lines.next()?.is_some() {
+        if let Some(record) = line::decode(&lines.buf)
+            && let Ok(entry) = line::parse(record.json)
+            && see(record.seq, entry).is_break()
+        {
+            break;
+        }
+    }
+    Ok(())
 }
 
 struct Span {
@@ -106,13 +154,20 @@ impl<R: Read> Lines<R> {
 
 #[derive(Default)]
 struct State {
-    entries: Vec<Entry>,
+    want: Option<Want>,
+    kept: Vec<Kept>,
     notices: Notices,
     highest: u64,
     good: u64,
     unended: bool,
     /// Bytes since the last record that are none.
     damage: Option<(u64, u64)>,
+}
+
+/// A record that may count: made into an entry at once, or when it is known that nothing replaced it.
+enum Kept {
+    Entry(Entry),
+    Said { json: Box<[u8]>, seq: u64, start: u64, end: u64, boundary: bool },
 }
 
 impl State {
@@ -145,14 +200,47 @@ impl State {
         let before = self.damage.map_or(span.start, |(from, _)| from);
         self.report_gap(seq, before);
         self.highest = seq;
-        match line::parse(json) {
-            Ok(Entry::Opened { format, .. }) if format > FORMAT => {
-                return Err(Unreadable::TooNew(format));
+        let fact = line::fact_of(json).filter(|_| self.want == Some(Want::Live));
+        if let Some(fact) = fact.filter(|fact| CONVERSATION.contains(fact)) {
+            let boundary = fact == b"boundary";
+            if boundary {
+                self.kept.retain(|kept| matches!(kept, Kept::Entry(_)));
             }
-            Ok(entry) => self.entries.push(entry),
-            Err(error) => self.unknown(record, span, &error)?,
+            let (json, start, end) = (json.into(), span.start, span.end);
+            self.kept.push(Kept::Said { json, seq, start, end, boundary });
+            return Ok(());
+        }
+        if let Some(entry) = self.entry(record, span)? {
+            self.kept.push(Kept::Entry(entry));
         }
         Ok(())
+    }
+
+    fn entry(&mut self, record: &Record<'_>, span: &Span) -> Result<Option<Entry>, Unreadable> {
+        match line::parse(record.json) {
+            Ok(Entry::Opened { format, .. }) if format > FORMAT => Err(Unreadable::TooNew(format)),
+            Ok(entry) => Ok(Some(entry)),
+            Err(error) => self.unknown(record, span, &error).map(|()| None),
+        }
+    }
+
+    fn entries(&mut self) -> Result<Vec<Entry>, Unreadable> {
+        let mut entries = Vec::with_capacity(self.kept.len());
+        for kept in std::mem::take(&mut self.kept) {
+            match kept {
+                Kept::Entry(entry) => entries.push(entry),
+                Kept::Said { json, seq, start, end, boundary } => {
+                    let (record, span) =
+                        (Record { seq, json: &json }, Span { start, end, ended: true });
+                    match self.entry(&record, &span)? {
+                        Some(entry) => entries.push(entry),
+                        None if boundary => return Err(Unreadable::Boundary),
+                        None => {}
+                    }
+                }
+            }
+        }
+        Ok(entries)
     }
 
     /// An intact record that this version cannot make an entry of.
@@ -202,20 +290,21 @@ impl State {
         });
     }
 
-    fn finish(self, end: u64) -> Scan {
+    fn finish(mut self, end: u64) -> Result<Scan, Unreadable> {
+        let entries = self.entries()?;
         let tail = match (self.damage, self.unended) {
             (Some(_), _) => Tail::Torn,
             (None, true) => Tail::Unended,
             (None, false) => Tail::Clean,
         };
-        Scan {
-            entries: self.entries,
+        Ok(Scan {
+            entries,
             notices: self.notices.into_lines(),
             next: self.highest.saturating_add(1),
             good: self.good,
             end,
             tail,
-        }
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 use super::*;
+use ostler_core::context::{Boundary, CarryOver, Made, Receipt, Trigger};
 use ostler_core::ids::{CallId, SessionId};
+use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
+use ostler_core::session::Session;
 use ostler_core::time::Timestamp;
 use std::ops::Range;
 
@@ -30,8 +33,78 @@ fn log(entries: &[Entry]) -> (Vec<u8>, Vec<Range<usize>>) {
     (bytes, lines)
 }
 
+/// Without a boundary both ways of reading say the same.
 fn read(bytes: &[u8]) -> Scan {
-    scan(bytes, line::MAX_LINE).unwrap()
+    let all = scan(bytes, line::MAX_LINE, Want::All).unwrap();
+    let live = scan(bytes, line::MAX_LINE, Want::Live).unwrap();
+    assert_eq!(all.entries, live.entries);
+    assert_eq!((&all.notices, all.next, all.tail), (&live.notices, live.next, live.tail));
+    all
+}
+
+fn boundary(text: &str) -> Entry {
+    let receipt = Receipt {
+        trigger: Trigger::Auto,
+        made: Made::Extract { why: "test".into() },
+        messages: 2,
+        calls: Vec::new(),
+        calls_dropped: 0,
+        kept: 0,
+        before: 10,
+        after: 5,
+        requests: 0,
+        attached: Vec::new(),
+    };
+    Entry::Boundary(Box::new(Boundary {
+        head: vec![Message::meta(text)],
+        kept: Vec::new(),
+        carry: CarryOver::default(),
+        receipt,
+        turns: 7,
+        title: "t".into(),
+        seen: Vec::new(),
+        at: Timestamp(1),
+    }))
+}
+
+/// Of what lies before the newest boundary only what is not conversation counts, and both ways fold to the same.
+#[test]
+fn a_log_goes_on_from_its_newest_boundary() {
+    let spent = || Entry::Spent {
+        model: "m".into(),
+        usage: Usage::default(),
+        cost: Some(0.5),
+        charge: None,
+    };
+    let mut all = entries(9);
+    all.extend([spent(), boundary("first")]);
+    all.extend(entries(9).into_iter().skip(1));
+    all.extend([spent(), boundary("second")]);
+    all.extend(entries(5).into_iter().skip(1));
+    let (bytes, lines) = log(&all);
+    let live = scan(bytes.as_slice(), line::MAX_LINE, Want::Live).unwrap();
+    assert_eq!(live.entries.len(), 1 + 2 + 1 + 4, "{:?}", live.entries);
+    assert_eq!(live.next, all.len() as u64 + 1);
+    let (folded, whole) = (Session::fold(live.entries).close(), Session::fold(all.clone()).close());
+    assert!(folded.view == whole.view);
+    assert_eq!((folded.turns, folded.title, folded.seen), (whole.turns, whole.title, whole.seen));
+    assert_eq!(folded.spent, whole.spent);
+    // A boundary that is damaged is none.
+    let mut damaged = bytes.clone();
+    damaged[lines[20].start + 30] ^= 1;
+    let live = scan(damaged.as_slice(), line::MAX_LINE, Want::Live).unwrap();
+    let told = format!("{:?}", live.entries);
+    assert!(told.contains("first") && !told.contains("second"), "{told}");
+}
+
+/// A boundary of a later version: what lies before it must be read after all.
+#[test]
+fn a_boundary_that_is_not_understood_is_said_so() {
+    let (mut bytes, _) = log(&entries(5));
+    bytes.extend(raw(6, r#"{"fact":"boundary","shape":"new"}"#));
+    let live = scan(bytes.as_slice(), line::MAX_LINE, Want::Live);
+    assert!(matches!(live, Err(Unreadable::Boundary)));
+    assert_eq!(scan(bytes.as_slice(), line::MAX_LINE, Want::All).unwrap().entries.len(), 5);
 }
 
 /// Exhaustive: no flipped bit changes an entry, and none goes unnoticed.
@@ -167,7 +240,7 @@ fn newer_formats_are_refused_whatever_their_shape() {
         r#"{"fact":"opened","format":70000}"#,
     ];
     for (json, format) in shapes.iter().zip([2, 2, u16::MAX]) {
-        let refused = scan(raw(1, json).as_slice(), line::MAX_LINE);
+        let refused = scan(raw(1, json).as_slice(), line::MAX_LINE, Want::All);
         assert!(matches!(refused, Err(Unreadable::TooNew(n)) if n == format), "{json}");
     }
 }
@@ -183,12 +256,12 @@ fn foreign_files_are_refused() {
         "#!/bin/sh\nrm -rf x\n",
     ] {
         assert!(
-            matches!(scan(text.as_bytes(), line::MAX_LINE), Err(Unreadable::NotALog)),
+            matches!(scan(text.as_bytes(), line::MAX_LINE, Want::All), Err(Unreadable::NotALog)),
             "{text:?}"
         );
     }
     let long = vec![b'x'; 3 * BUFFER];
-    assert!(matches!(scan(long.as_slice(), 100), Err(Unreadable::NotALog)));
+    assert!(matches!(scan(long.as_slice(), 100, Want::All), Err(Unreadable::NotALog)));
     for text in ["", "1 0a", "\0\0\0\0", "1 00000000 {\"fact\":\"opened\"}\n"] {
         let scan = read(text.as_bytes());
         assert_eq!((scan.entries.len(), scan.next, scan.good), (0, 1, 0), "{text:?}");
@@ -200,16 +273,16 @@ fn a_line_beyond_the_bound_is_damage_and_is_not_held() {
     let all = entries(4);
     let (bytes, lines) = log(&all);
     let longest = lines.iter().map(|line| line.len() - 1).max().unwrap();
-    assert!(scan(bytes.as_slice(), longest).unwrap().notices.is_empty());
+    assert!(scan(bytes.as_slice(), longest, Want::All).unwrap().notices.is_empty());
 
     let (head, tail) = bytes.split_at(lines[1].end);
     let long = vec![b'x'; 3 * BUFFER];
     let middle = [head, &long, b"\n", tail].concat();
-    let read = scan(middle.as_slice(), longest).unwrap();
+    let read = scan(middle.as_slice(), longest, Want::All).unwrap();
     assert_eq!((&read.entries, read.notices.len(), read.tail), (&all, 1, Tail::Clean));
 
     let last = [&bytes[..], &long].concat();
-    let read = scan(last.as_slice(), longest).unwrap();
+    let read = scan(last.as_slice(), longest, Want::All).unwrap();
     assert_eq!((&read.entries, read.good, read.tail), (&all, bytes.len() as u64, Tail::Torn));
 }
 

@@ -9,14 +9,14 @@ use crate::line::{self, MAX_LINE};
 use crate::listing::Summary;
 use crate::lock::{Lock, NotTaken};
 use crate::log::{FileLog, Place};
-use crate::scan::{Scan, Tail, Unreadable, scan};
+use crate::scan::{Scan, Tail, Unreadable, Want, scan};
 use crate::{images, opened, repair};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
 use ostler_core::session::Entry;
 use rustix::fs::OFlags;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,12 +48,25 @@ impl FileStore {
         Arc::new(self.blobs.spilling(session))
     }
 
-    /// What a session's log holds now, without becoming its writer.
+    /// Everything a session's log holds now, without becoming its writer and without the data of images.
     pub fn read(&self, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
+        self.read_as(id, Want::All)
+    }
+
+    /// What a session goes on from, without the right to write it: another process may have it open.
+    pub fn read_live(&self, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
+        let mut entries = self.read_as(id, Want::Live)?;
+        for entry in &mut entries {
+            images::fill(entry, &*self.blobs);
+        }
+        Ok(entries)
+    }
+
+    fn read_as(&self, id: &SessionId, want: Want) -> Result<Vec<Entry>, StoreError> {
         let path = self.layout.locate(id)?.ok_or_else(|| StoreError::NotFound(id.clone()))?;
         let file = files::open_file(&path, OFlags::RDONLY)
             .map_err(|refused| refusal(refused, id, &path))?;
-        Ok(read_log(&file, id, &path)?.entries)
+        Ok(read_log(&file, id, &path, want)?.entries)
     }
 
     fn log(&self, id: &SessionId, place: Place, lock: Lock) -> FileLog {
@@ -139,7 +152,7 @@ impl SessionStore for FileStore {
         files::open_file(&path, OFlags::RDONLY).map_err(refuse)?;
         let lock = take_lock(id, &path)?;
         let file = files::open_file(&path, OFlags::RDWR | OFlags::APPEND).map_err(refuse)?;
-        let mut read = read_log(&file, id, &path)?;
+        let mut read = read_log(&file, id, &path, Want::Live)?;
         files::make_private(&file).map_err(|error| io_error("close to others", &path, error))?;
         let mut notices = std::mem::take(&mut read.notices);
         let end = repair::settle(&file, &path, &read, &mut notices);
@@ -161,7 +174,8 @@ impl SessionStore for FileStore {
         let source = self.layout.locate(from)?.ok_or_else(|| StoreError::NotFound(from.clone()))?;
         let file = files::open_file(&source, OFlags::RDONLY)
             .map_err(|refused| refusal(refused, from, &source))?;
-        let Scan { entries, mut notices, tail, next, .. } = read_log(&file, from, &source)?;
+        let Scan { entries, mut notices, tail, next, .. } =
+            read_log(&file, from, &source, Want::All)?;
         if tail == Tail::Torn {
             notices.push(format!("entry {next} is incomplete: left out of the copy"));
         }
@@ -232,11 +246,23 @@ fn write_part(part: &Path, entries: &[Entry]) -> io::Result<(File, u64)> {
 }
 
 /// Reads what is there now; a process that writes at the same time does not keep us reading.
-pub(crate) fn read_log(file: &File, id: &SessionId, path: &Path) -> Result<Scan, StoreError> {
+pub(crate) fn read_log(
+    file: &File,
+    id: &SessionId,
+    path: &Path,
+    want: Want,
+) -> Result<Scan, StoreError> {
     let failed = |error: io::Error| io_error("read", path, error);
     let length = file.metadata().map_err(failed)?.len();
-    scan(file.take(length), MAX_LINE).map_err(|unreadable| match unreadable {
+    let mut read = scan(file.take(length), MAX_LINE, want);
+    if matches!(read, Err(Unreadable::Boundary)) {
+        let mut file = file;
+        file.seek(io::SeekFrom::Start(0)).map_err(failed)?;
+        read = scan(file.take(length), MAX_LINE, Want::All);
+    }
+    read.map_err(|unreadable| match unreadable {
         Unreadable::Io(error) => failed(error),
+        Unreadable::Boundary => failed(io::Error::other("its newest boundary is not understood")),
         Unreadable::TooNew(format) => StoreError::TooNew { id: id.clone(), format },
         Unreadable::NotALog => {
             StoreError::NotALog(path.to_owned(), "no line of it is a record".into())

@@ -3,7 +3,7 @@
 use crate::approver::{FakeApprover, Forgets};
 use crate::blobs::MemoryBlobs;
 use crate::log::{Fault, MemoryLog};
-use crate::model::ScriptedModel;
+use crate::model::{ScriptedModel, Summary};
 use crate::rig::Rig;
 use crate::script::Script;
 use crate::timeline::{Moment, Timeline};
@@ -15,7 +15,9 @@ use ostler_core::ports::{Hooks, Model, NoHooks};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, Toolbox};
+use ostler_engine::{
+    Agent, Context, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, Toolbox,
+};
 use std::sync::Arc;
 
 /// The only root of a test's workspace. It does not exist.
@@ -44,6 +46,8 @@ pub struct TestAgent {
     hooks: Arc<dyn Hooks>,
     meter: Meter,
     over: Option<(Arc<dyn Model>, ModelId)>,
+    context: Context,
+    summary: Option<Summary>,
 }
 
 impl Default for TestAgent {
@@ -73,6 +77,8 @@ impl TestAgent {
             hooks: Arc::new(NoHooks),
             meter: Meter::default(),
             over: None,
+            context: Context::default(),
+            summary: None,
         }
     }
 
@@ -172,14 +178,39 @@ impl TestAgent {
         self
     }
 
+    /// The model's window; its estimates then follow the bytes of a request.
+    pub fn window(mut self, tokens: u64) -> Self {
+        self.settings.context.window = Some(tokens);
+        self.prompt_tokens = 0;
+        self
+    }
+
+    /// Every summary that is asked for has this text, and takes no answer from the list.
+    pub fn summaries(mut self, text: &str) -> Self {
+        self.summary = Some(Summary::Text(text.into()));
+        self
+    }
+
+    /// No summary that is asked for comes.
+    pub fn failing_summaries(mut self) -> Self {
+        self.summary = Some(Summary::Fails);
+        self
+    }
+
+    pub fn context(mut self, change: impl FnOnce(&mut Context)) -> Self {
+        change(&mut self.context);
+        self
+    }
+
     pub fn build(self) -> Rig {
         let timeline = Arc::new(Timeline::default());
         for entry in &self.resumed {
             timeline.add(Moment::Entry(entry.clone()));
         }
         let session = Session::fold(self.resumed).close();
-        let model =
+        let mut model =
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
+        model.summary = self.summary;
         let model = Arc::new(model);
         let log = Arc::new(MemoryLog::new(timeline.clone(), self.fault));
         let blobs = Arc::new(self.blobs);
@@ -206,17 +237,12 @@ impl TestAgent {
             tools: Toolbox::new(tools),
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
             hooks: HookDesk::new(self.hooks, "startup"),
-            journal: Journal::new(
-                log.clone(),
-                blobs.clone(),
-                clock.clone(),
-                session.view,
-                session.turns,
-            ),
+            journal: Journal::resumed(log.clone(), blobs.clone(), clock.clone(), session),
             budget: Purse::new(self.budget),
             meter: self.meter,
             limits: self.limits,
             settings: self.settings,
+            context: self.context,
         };
         Rig { agent: Arc::new(agent), model, timeline, log, blobs, approver, clock }
     }

@@ -36,7 +36,7 @@ pub use rig::Rig;
 pub use script::{Pusher, Script, calls, fails, hangs, live, says};
 pub use timeline::{Moment, Timeline};
 pub use tools::FakeTool;
-pub use trace::{collect, finished, trace, until, until_all};
+pub use trace::{collect, conversation, finished, trace, until, until_all};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

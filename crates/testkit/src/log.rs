@@ -5,6 +5,7 @@ use crate::timeline::{Moment, Timeline};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{SessionLog, StoreError};
 use ostler_core::session::Entry;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 /// Which operation fails, counted from 1.
@@ -68,6 +69,15 @@ impl SessionLog for MemoryLog {
             return Err(self.refuse("append"));
         }
         self.timeline.add(Moment::Entry(entry.clone()));
+        Ok(())
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>) -> Result<(), StoreError> {
+        for (seq, entry) in (1..).zip(self.timeline.entries()) {
+            if see(seq, entry).is_break() {
+                break;
+            }
+        }
         Ok(())
     }
 

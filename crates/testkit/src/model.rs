@@ -4,10 +4,13 @@ use crate::locked;
 use crate::script::{Script, Step, fails};
 use crate::timeline::{Moment, Timeline};
 use futures_util::stream;
+use ostler_core::context::weight;
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::Price;
+use ostler_core::ledger::{Price, Usage};
+use ostler_core::message::Block;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, Request};
 use ostler_core::ports::{Model, ModelInfo, ModelStream};
+use ostler_core::texts::SUMMARISE;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -19,6 +22,23 @@ pub struct ScriptedModel {
     price: Option<Price>,
     prompt_tokens: u64,
     timeline: Arc<Timeline>,
+    pub(crate) summary: Option<Summary>,
+}
+
+/// What comes when a summary is asked for.
+pub(crate) enum Summary {
+    Text(String),
+    Fails,
+}
+
+fn asks_for_summary(request: &Request) -> bool {
+    let start = SUMMARISE.get(..60).unwrap_or(SUMMARISE);
+    let last = request.view.messages().last();
+    last.is_some_and(|message| {
+        message.blocks().iter().any(
+            |block| matches!(block, Block::Text { text, meta: true } if text.starts_with(start)),
+        )
+    })
 }
 
 #[derive(Default)]
@@ -41,6 +61,20 @@ impl ScriptedModel {
             price,
             prompt_tokens,
             timeline,
+            summary: None,
+        }
+    }
+
+    fn script(&self, request: &Request) -> Script {
+        match &self.summary {
+            Some(Summary::Text(text)) if asks_for_summary(request) => {
+                Script::new().text(text).usage(Usage::default()).end_turn()
+            }
+            Some(Summary::Fails) if asks_for_summary(request) => fails(ModelErrorKind::Unavailable),
+            // A script that is too short ends the turn with an error that says so.
+            _ => locked(&self.answers)
+                .pop_front()
+                .unwrap_or_else(|| fails(ModelErrorKind::BadRequest)),
         }
     }
 
@@ -73,9 +107,7 @@ impl ScriptedModel {
 
 impl Model for ScriptedModel {
     fn stream(&self, request: Request) -> ModelStream {
-        // A script that is too short ends the turn with an error that says so.
-        let script =
-            locked(&self.answers).pop_front().unwrap_or_else(|| fails(ModelErrorKind::BadRequest));
+        let script = self.script(&request);
         let n = {
             let mut requests = locked(&self.requests);
             requests.push(request);
@@ -91,8 +123,12 @@ impl Model for ScriptedModel {
         ModelInfo { window: 200_000, max_output: 64_000, thinking_budget: 0, price: self.price }
     }
 
-    fn estimate(&self, _: &Request) -> u64 {
-        self.prompt_tokens
+    fn estimate(&self, request: &Request) -> u64 {
+        match self.prompt_tokens {
+            // Four bytes a token.
+            0 => (weight::of_prefix(&request.system, &request.tools) + request.view.weight()) / 4,
+            fixed => fixed,
+        }
     }
 }
 

@@ -104,6 +104,12 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
         Entry::Rewound { turn, .. } => format!("rewound {turn}"),
         Entry::Planned { plan } => format!("planned {}", short(&plan.lines())),
         Entry::Spent { model, usage: used, .. } => format!("spent {model} {}", usage(used)),
+        Entry::Elided { stage, results, .. } => format!("elided {stage:?} {}", results.len()),
+        Entry::Collapsed { stories, .. } => format!("collapsed {}", stories.len()),
+        Entry::Boundary(boundary) => {
+            let receipt = &boundary.receipt;
+            format!("boundary {} dropped, {} kept", receipt.messages, receipt.kept)
+        }
         Entry::End { terminal: end, .. } => format!("end {}", terminal(*end)),
     }
 }

@@ -60,7 +60,7 @@ pub fn trace(events: &[Event]) -> String {
 }
 
 /// One line per message.
-pub(crate) fn conversation(view: &View) -> String {
+pub fn conversation(view: &View) -> String {
     let line = |said: &ostler_core::message::Message| {
         let who = if said.is_assistant() { "assistant" } else { "user" };
         format!("{who}: {}", message(said))
@@ -104,6 +104,10 @@ fn event_line(event: &Event) -> String {
             format!("finished{denied} {}", block(result))
         }
         Event::Plan(plan) => format!("plan {}", short(&plan.lines())),
+        Event::Compacting { trigger } => format!("compacting {trigger:?}"),
+        Event::Compacted { receipt } => {
+            format!("compacted {} dropped, {} kept", receipt.messages, receipt.kept)
+        }
         Event::Raw(raw) => format!("raw {}", short(raw.get())),
         Event::Notice { level, text } => format!("notice {level:?} {}", short(text)),
         Event::Finished(finished) => finished_line(finished),

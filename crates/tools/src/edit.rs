@@ -1,6 +1,6 @@
 //! Edit: one text in a file replaced by another.
 
-mod diff;
+pub(crate) mod diff;
 mod replace;
 
 use crate::blocking::{Stop, blocking};

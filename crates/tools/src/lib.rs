@@ -28,9 +28,11 @@ pub mod confine;
 mod edit;
 mod glob;
 mod grep;
+mod in_use;
 mod input;
 mod memory;
 mod read;
+mod recall;
 mod revert;
 mod schema;
 mod search;
@@ -43,9 +45,11 @@ mod write;
 
 pub use bash::{Disk, Keeping};
 pub use built_in::{BuiltIn, erase};
+pub use in_use::InUse;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Policy;
-use ostler_core::ports::{MemoryStore, Tool};
+use ostler_core::ports::{MemoryStore, SessionLog, Tool};
+use ostler_core::tool::Seen;
 use ostler_exec::Executor;
 pub use skill::skill_tool;
 use std::ffi::OsString;
@@ -72,13 +76,14 @@ pub struct Setup {
 }
 
 /// The names of all built-in tools.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 15] = [
     "Bash",
     "Edit",
     "Glob",
     "Grep",
     "Memory",
     "Read",
+    "Recall",
     "Revert",
     "Skill",
     "TaskCreate",
@@ -94,7 +99,19 @@ pub fn memory(store: Arc<dyn MemoryStore>, session: SessionId) -> Arc<dyn Tool> 
     erase(memory::Memory { store, session })
 }
 
-/// All built-in tools that need nothing else, sorted by name; [`skill_tool`] and [`memory`] are made apart.
+/// The tool that searches the session itself.
+pub fn recall(log: Arc<dyn SessionLog>) -> Arc<dyn Tool> {
+    erase(recall::Recall { log })
+}
+
+/// What is said of the files that the model works with. `seen` is what the session's log knows.
+pub fn in_use(files: Arc<Files>, policy: Arc<Policy>, seen: &[Seen]) -> Arc<InUse> {
+    let workspace = files.workspace().clone();
+    let readable: Readable = Arc::new(move |path| policy.may_show(path, &workspace));
+    Arc::new(InUse::new(files, readable, seen))
+}
+
+/// All built-in tools that need nothing else, sorted by name; [`skill_tool`], [`memory`] and [`recall`] are made apart.
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
     let Setup { files, executor, environment, policy, confinement, keeping } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());

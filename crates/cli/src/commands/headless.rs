@@ -1,5 +1,6 @@
 //! `ostler -p`: one prompt, no terminal.
 
+use super::local::{self, Local};
 use super::signals::Signals;
 use super::watch::Watch;
 use super::{no_key, stdin, trust};
@@ -10,7 +11,7 @@ use crate::output::{Output, frames, json::JsonOutput, stream_json::StreamJson, t
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Engine, Event, Finished, Prepared};
+use ostler::{Engine, Event, Finished, Prepared, TurnStream};
 use std::time::Instant;
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
@@ -39,7 +40,10 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
         };
         let mut watch = Watch::new(environment, engine.session_id())?;
-        let code = turn(&engine, &prompt, output.as_mut(), &mut watch).await;
+        let code = match Local::of(&prompt) {
+            Some(Local::Context) => local::print(&engine.context(), args.output_format),
+            local => run_turn(&engine, &prompt, local, output.as_mut(), &mut watch).await,
+        };
         for notice in engine.close_because("other").await {
             warn(&notice);
         }
@@ -60,27 +64,42 @@ fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
     Err(error)
 }
 
-/// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
-async fn turn(
+/// A prompt is looked at before it is sent: it may want a skill, or only room.
+async fn run_turn(
     engine: &Engine,
     prompt: &str,
+    local: Option<Local>,
     output: &mut dyn Output,
     watch: &mut Watch,
 ) -> Result<Code> {
     let mut signals = Signals::new()?;
+    if let Some(Local::Compact(words)) = local {
+        return turn(engine, engine.compact(words), output, watch, &mut signals).await;
+    }
     let prepared = tokio::select! {
         biased;
         caught = signals.next() => return Ok(caught),
         prepared = engine.prepare(prompt) => prepared,
     };
-    let prompt = match prepared {
-        Prepared::Prompt(prompt) => prompt,
+    match prepared {
+        Prepared::Prompt(prompt) => {
+            turn(engine, engine.submit_prepared(prompt), output, watch, &mut signals).await
+        }
         Prepared::Unknown(why) => {
             output.local(&why)?;
-            return Ok(Code::Done);
+            Ok(Code::Done)
         }
-    };
-    let mut stream = engine.submit_prepared(prompt);
+    }
+}
+
+/// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
+async fn turn(
+    engine: &Engine,
+    mut stream: TurnStream,
+    output: &mut dyn Output,
+    watch: &mut Watch,
+    signals: &mut Signals,
+) -> Result<Code> {
     let mut stopped_by = None;
     loop {
         tokio::select! {

@@ -2,6 +2,7 @@
 
 mod asker;
 mod completions;
+mod context;
 pub mod cost;
 mod demo;
 mod doctor;
@@ -10,6 +11,7 @@ mod first_run;
 mod headless;
 mod hooks;
 mod lines;
+mod local;
 mod memory;
 mod model_server;
 mod no_key;
@@ -46,6 +48,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Skills(args)) => skills::run(&environment, &args.command),
         Some(Command::Cost(args)) => cost::run(&environment, &args),
         Some(Command::Memory(args)) => memory::run(&environment, &args.command),
+        Some(Command::Context(args)) => context::run(init, &environment, &args),
         Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
         Some(Command::Doctor(args)) => doctor::run(init, &environment, &args),

@@ -4,7 +4,7 @@ use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
 use super::watch::Watch;
-use super::{cost, first_run, no_key, sessions, skills, trust};
+use super::{cost, first_run, local, no_key, sessions, skills, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
@@ -16,7 +16,7 @@ use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Engine, Event, Prepared, SessionChoice};
+use ostler::{Engine, Event, Prepared, SessionChoice, TurnStream};
 use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -28,6 +28,8 @@ const HELP: &str = "\
 /NAME [ARGS]   use a skill
 /fork          go on with a copy of this session
 /cost          what this session cost, and how the budgets stand
+/compact [WORDS]  sum up the conversation to make room; WORDS say what to heed
+/context       what fills the model's window
 /quit          leave (also Ctrl+D)
 Ctrl+C         stop the running turn; everything done is kept
 A question takes y (once), s (this session), p (this project) or n, or in your words why not.
@@ -156,7 +158,14 @@ impl Repl<'_> {
                 let this = self.engine.session_id().to_string();
                 self.switch(SessionChoice::Fork(Some(this))).await?;
             }
-            _ => return self.turn(line, signals).await,
+            "/compact" => {
+                let words = Some(rest.trim().to_owned()).filter(|words| !words.is_empty());
+                return self.turn(self.engine.compact(words), signals).await;
+            }
+            "/context" => {
+                local::table(&self.engine.context()).iter().try_for_each(|line| say(line))?;
+            }
+            _ => return self.prompt(line, signals).await,
         }
         Ok(Next::Go)
     }
@@ -216,17 +225,17 @@ impl Repl<'_> {
         self.watch.finish().iter().try_for_each(|line| say(&paint.dim(&visible(line))))
     }
 
-    /// The first signal ends the turn in order, the second at once.
-    async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Next> {
-        let mut screen = Screen::new();
+    async fn prompt(&mut self, prompt: &str, signals: &mut Signals) -> Result<Next> {
         self.engine.skill_news().iter().for_each(|line| warn(line));
         let prepared = tokio::select! {
             biased;
             caught = signals.next() => return after(Some(caught)),
             prepared = self.engine.prepare(prompt) => prepared,
         };
-        let prompt = match prepared {
-            Prepared::Prompt(prompt) => prompt,
+        match prepared {
+            Prepared::Prompt(prompt) => {
+                self.turn(self.engine.submit_prepared(prompt), signals).await
+            }
             Prepared::Unknown(why) => {
                 let command = prompt.split_whitespace().next().unwrap_or_default();
                 say(&format!(
@@ -234,11 +243,15 @@ impl Repl<'_> {
                     visible(command),
                     visible(&why)
                 ))?;
-                return Ok(Next::Go);
+                Ok(Next::Go)
             }
-        };
-        let mut stream = self.engine.submit_prepared(prompt);
-        let mut stopped_by = None;
+        }
+    }
+
+    /// The first signal ends the turn in order, the second at once.
+    async fn turn(&mut self, mut stream: TurnStream, signals: &mut Signals) -> Result<Next> {
+        let mut screen = Screen::new();
+        let (mut stopped_by, mut compacted) = (None, false);
         loop {
             let event = tokio::select! {
                 biased;
@@ -267,13 +280,20 @@ impl Repl<'_> {
             match event {
                 Some(Event::Finished(finished)) => {
                     screen.end_line()?;
+                    // What no answer showed: why a conversation was not summed up.
+                    if finished.iterations == 0 && !compacted {
+                        say(&visible(&finished.text))?;
+                    }
                     if let Some(line) = failure(&finished) {
                         warn(&line);
                     }
                     say(&usage::line(&finished))?;
                     return after(stopped_by);
                 }
-                Some(event) => screen.event(&event)?,
+                Some(event) => {
+                    compacted |= matches!(event, Event::Compacted { .. });
+                    screen.event(&event)?;
+                }
                 None => return after(stopped_by),
             }
         }

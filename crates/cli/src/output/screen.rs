@@ -39,6 +39,12 @@ impl Screen {
                 self.result(name, result, *denied)?
             }
             Event::Plan(plan) => self.plan(plan)?,
+            Event::Compacting { .. } => {
+                self.line(&self.paint.dim("summing up the conversation …"))?
+            }
+            Event::Compacted { receipt } => {
+                self.line(&self.paint.dim(&strip_terminal(&receipt.words())))?
+            }
             Event::Notice { text, .. } => self.line(&self.paint.dim(&strip_terminal(text)))?,
             _ => {}
         }

@@ -4,7 +4,7 @@ use super::Output;
 use super::frames::{self, Frames};
 use crate::args::RunArgs;
 use anyhow::Result;
-use ostler::{Block, Continue, Engine, Event, Finished, ModelId, Usage};
+use ostler::{Block, Continue, Engine, Event, Finished, ModelId, Receipt, Usage};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -34,12 +34,14 @@ impl StreamJson {
             let skills = skills.iter().filter(|skill| may(skill));
             skills.map(|skill| skill.name.clone()).collect::<Vec<_>>()
         };
+        let mut commands = vec!["compact".to_owned(), "context".to_owned()];
+        commands.extend(named(|skill| skill.for_user));
         let init = json!({
             "type": "system", "subtype": "init",
             "cwd": engine.workspace().cwd,
             "tools": engine.tool_names().collect::<Vec<_>>(),
             "mcp_servers": [], "model": engine.model().as_str(), "permissionMode": engine.mode().name(),
-            "slash_commands": named(|skill| skill.for_user), "apiKeySource": key_source, "output_style": "default",
+            "slash_commands": commands, "apiKeySource": key_source, "output_style": "default",
             "agents": [], "skills": named(|skill| skill.for_model), "plugins": [],
             "claude_code_version": SPEAKS, "ostler_version": env!("CARGO_PKG_VERSION"),
         });
@@ -77,6 +79,13 @@ impl StreamJson {
             },
             "parent_tool_use_id": null, "request_id": answer.request_id,
         }))
+    }
+
+    fn compacted(&self, receipt: &Receipt) -> Result<()> {
+        let (trigger, before) = (receipt.trigger.name(), receipt.before);
+        self.system("status", json!({ "status": null, "compact_result": "success" }))?;
+        let metadata = json!({ "trigger": trigger, "pre_tokens": before, "receipt": receipt });
+        self.system("compact_boundary", json!({ "compact_metadata": metadata }))
     }
 
     fn went(&self, why: Continue) -> Result<()> {
@@ -122,6 +131,8 @@ impl Output for StreamJson {
                 "type": "user", "message": { "role": "user", "content": [frames::block(result)] },
                 "parent_tool_use_id": null, "timestamp": ostler::now_text(), "tool_use_result": detail,
             })),
+            Event::Compacting { .. } => self.system("status", json!({ "status": "compacting" })),
+            Event::Compacted { receipt } => self.compacted(receipt),
             Event::Raw(raw) => self.write(json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null })),
             Event::Notice { level, text } => {
                 let level = format!("{level:?}").to_lowercase();

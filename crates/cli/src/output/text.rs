@@ -4,7 +4,7 @@ use super::screen::Screen;
 use super::{Output, usage};
 use crate::exit::warn;
 use anyhow::Result;
-use ostler::{Block, Continue, Event, Finished, Level, Options, ResultPart, Terminal};
+use ostler::{Block, Continue, Event, Finished, Level, Options, ResultPart, Terminal, Trigger};
 use std::io::{IsTerminal, Write};
 
 pub struct TextOutput {
@@ -63,6 +63,9 @@ impl Output for TextOutput {
             Event::CallFinished { name, denied: true, result, .. } => {
                 let why = why_refused(result);
                 warn(&format!("{name} refused: {why} (see {})", self.denials.place(&why)));
+            }
+            Event::Compacted { receipt } if receipt.trigger != Trigger::Manual => {
+                warn(&receipt.words())
             }
             Event::Went(Continue::ModelFallback) => warn("going on with the fallback model"),
             _ => {}

@@ -19,8 +19,9 @@ const STREAM: [&str; 6] =
     ["-p", "go", "--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
 const TEXT: [&str; 4] = ["-p", "go", "--permission-mode", "bypassPermissions"];
 
-/// What a run wrote beside its one clear line: repeats, and what it used.
-const NEWS: [&str; 2] = ["; trying again in ", "ostler: tokens: "];
+/// What a run wrote beside its one clear line: repeats, summaries, and what it used.
+const NEWS: [&str; 4] =
+    ["; trying again in ", "ostler: tokens: ", "was not summed up: ", "Recall finds the rest"];
 
 /// A script that misbehaves, and the settings to meet it with.
 #[derive(Clone)]
@@ -198,6 +199,8 @@ fn resumes(world: &World) {
     let before = std::fs::read(&log).unwrap();
     let server = ModelServer::start(Script::new().answer(text("resumed"))).unwrap();
     let mut again = world.command(&["-p", "again", "--continue", "--output-format", "json"]);
+    // What is looked at is the whole history: nothing of it is summed up.
+    again.env("OSTLER_CONTEXT_WINDOW", "100000000");
     let ran = finish(again.env("ANTHROPIC_BASE_URL", server.url()).spawn().unwrap());
     assert_eq!((ran.code, &ran.result()["result"]), (Some(0), &"resumed".into()), "{ran:?}");
     assert_eq!(server.rejected(), Vec::<String>::new(), "the resumed request (I2)");

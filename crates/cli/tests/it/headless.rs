@@ -102,6 +102,7 @@ fn stream_json_tells_everything_in_order() {
             "Grep",
             "Memory",
             "Read",
+            "Recall",
             "Revert",
             "Skill",
             "TaskCreate",
@@ -303,7 +304,7 @@ fn tools_can_be_chosen() {
             "Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
         ])
         .unwrap(),
-        ["Glob", "Grep", "Memory", "Read", "Revert"]
+        ["Glob", "Grep", "Memory", "Read", "Recall", "Revert"]
     );
     let (code, said) = names(&["--tools", "Nope"]).unwrap_err();
     assert_eq!(code, Some(2));

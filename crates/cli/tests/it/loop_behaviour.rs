@@ -4,6 +4,7 @@
 //! `UPDATE_DOCS=1 cargo test -p ostler-cli loop_behaviour` writes the file anew.
 
 mod better;
+mod context;
 mod http;
 mod limits;
 mod row;
@@ -42,6 +43,7 @@ fn sections() -> Vec<Section> {
         Section { title: "Stop reasons and empty answers", rows: stops::rows() },
         Section { title: "HTTP errors", rows: http::rows() },
         Section { title: "Broken streams", rows: streams::rows() },
+        Section { title: "Context and compaction", rows: context::rows() },
         Section { title: "Limits", rows: limits::rows() },
         Section { title: "Signals and sessions", rows: sessions::rows() },
     ]

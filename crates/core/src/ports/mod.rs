@@ -2,6 +2,7 @@
 
 pub mod approver;
 pub mod blobs;
+pub mod context;
 pub mod hooks;
 pub mod ledger;
 pub mod memory;
@@ -11,6 +12,7 @@ pub mod tool;
 
 pub use approver::{Approvals, Approver, Question, Reply};
 pub use blobs::Blobs;
+pub use context::{Attachment, BeforeCompact, Carried, Carrying, Permit, Place, Reminder};
 pub use hooks::{Hook, Hooks, NoHooks};
 pub use ledger::{Ledger, LedgerError, NoLedger, Reserved};
 pub use memory::MemoryStore;

@@ -3,6 +3,7 @@
 use crate::ids::SessionId;
 use crate::session::Entry;
 use crate::time::Timestamp;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,6 +36,12 @@ pub trait SessionLog: Send + Sync {
     fn append(&self, entry: &Entry) -> Result<(), StoreError>;
     /// Everything appended so far survives a loss of power. Blocks for the disk.
     fn sync(&self) -> Result<(), StoreError>;
+    /// Shows every entry written so far, oldest first, also what a boundary stands for, until `see` says that it has
+    /// seen enough. What cannot be read is passed over. A log that keeps nothing shows nothing.
+    fn visit(&self, see: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>) -> Result<(), StoreError> {
+        let _ = see;
+        Ok(())
+    }
 }
 
 /// A log that was opened again.

@@ -1,5 +1,6 @@
 //! The facts of the log. One line each, never rewritten; old formats are read for ever.
 
+use crate::context::{Boundary, Elision, Saved, StageName, Story};
 use crate::ids::{BlobRef, CallId, ModelId, SessionId};
 use crate::ledger::{Charge, Usage};
 use crate::message::{Block, Message};
@@ -95,6 +96,21 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         charge: Option<Box<Charge>>,
     },
+    /// Results were shortened for good: these words stand for them in every later request.
+    Elided {
+        stage: StageName,
+        results: Vec<Elision>,
+        #[serde(default)]
+        saved: Saved,
+    },
+    /// Exchanges of finished turns were replaced by a few lines. Counted in the view as it was.
+    Collapsed {
+        stories: Vec<Story>,
+        #[serde(default)]
+        saved: Saved,
+    },
+    /// What came before was summed up; all that counts of it stands here.
+    Boundary(Box<Boundary>),
     End {
         terminal: Terminal,
         at: Timestamp,

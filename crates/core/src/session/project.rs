@@ -1,6 +1,7 @@
 //! Entries → session. A fold, so that a resumed session is the same as one that never stopped.
 
 use super::entry::Entry;
+use crate::context::{Boundary, CarryOver, Change, Story, apply_all};
 use crate::ids::{BlobRef, CallId, ModelId, SessionId};
 use crate::ledger::{Charge, Usage};
 use crate::message::{Block, Message};
@@ -30,9 +31,14 @@ pub struct Session {
     pub ended: Option<Terminal>,
     /// The first prompt's text, for listings.
     pub title: String,
+    /// What was carried on when the conversation was last summed up.
+    pub carry: CarryOver,
+    /// What the provider last reported, and how many messages that were, the answer included.
+    pub reported: Option<(Usage, usize)>,
     pending: Pending,
-    /// Where each turn began.
-    begun: Vec<Begun>,
+    last_usage: Usage,
+    /// Where each turn began; none where it was summed up since.
+    begun: Vec<Option<Begun>>,
 }
 
 /// How long the lists were when a turn began.
@@ -119,6 +125,8 @@ impl Session {
             Entry::Answer { message, .. } => {
                 self.settle();
                 self.view.push(message);
+                let usage = std::mem::take(&mut self.last_usage);
+                self.reported = (usage.prompt() > 0).then(|| (usage, self.view.items().len()));
             }
             Entry::Note { message } => {
                 self.settle_before_note(&message);
@@ -138,8 +146,21 @@ impl Session {
             Entry::Rewound { turn, .. } => self.rewind(turn),
             Entry::Planned { plan } => self.plan = Arc::new(plan),
             Entry::Spent { model, usage, cost, charge } => {
+                self.last_usage = usage;
                 self.spent.push(Spend { model, usage, cost, charge });
             }
+            Entry::Elided { results, .. } => {
+                self.settle();
+                self.change(&results.into_iter().map(Change::Elide).collect::<Vec<_>>());
+            }
+            Entry::Collapsed { stories, .. } => {
+                self.settle();
+                let before = self.view.items().len();
+                let replaced = stories.clone();
+                self.change(&stories.into_iter().map(Change::Collapse).collect::<Vec<_>>());
+                self.move_begun(before, &replaced);
+            }
+            Entry::Boundary(boundary) => self.begin_at(*boundary),
             Entry::End { terminal, .. } => {
                 self.settle();
                 self.ended = Some(terminal);
@@ -160,7 +181,7 @@ impl Session {
         }
         self.turns += 1;
         self.ended = None;
-        self.begun.push(Begun { items: self.view.items().len(), seen: self.seen.len() });
+        self.begun.push(Some(Begun { items: self.view.items().len(), seen: self.seen.len() }));
         self.view.push(message);
     }
 
@@ -170,17 +191,62 @@ impl Session {
         self.checkpoints.push(Checkpoint { call, before, after, snapshots });
     }
 
+    /// There is such a turn, and the conversation before it still stands as it was said.
+    pub fn can_rewind(&self, turn: u32) -> bool {
+        self.begun_at(turn).is_some()
+    }
+
+    fn begun_at(&self, turn: u32) -> Option<(usize, Begun)> {
+        let at = usize::try_from(turn).ok()?.checked_sub(1)?;
+        Some((at, (*self.begun.get(at)?)?))
+    }
+
     /// What came after is forgotten, also what the model saw of files; what was done to them is not.
     fn rewind(&mut self, turn: u32) {
-        let Some(at) = usize::try_from(turn).ok().and_then(|turn| turn.checked_sub(1)) else {
-            return;
-        };
-        let Some(begun) = self.begun.get(at).copied() else { return };
+        let Some((at, begun)) = self.begun_at(turn) else { return };
         self.pending = Pending::default();
         self.view.truncate(begun.items);
         self.seen.truncate(begun.seen);
         self.begun.truncate(at);
         self.turns = turn - 1;
+        self.reported = None;
+    }
+
+    /// Stories are shorter than what they stand for; a turn that began inside of one is no longer there.
+    fn move_begun(&mut self, before: usize, stories: &[Story]) {
+        let gone: usize = stories.iter().map(|story| story.count.saturating_sub(1)).sum();
+        let as_told = self.view.items().len().checked_add(gone) == Some(before);
+        for begun in &mut self.begun {
+            let moved = begun.filter(|_| as_told).and_then(|Begun { items, seen }| {
+                let mut less = 0;
+                for Story { first, count, .. } in stories {
+                    if items >= first + count {
+                        less += count.saturating_sub(1);
+                    } else if items > *first {
+                        return None;
+                    }
+                }
+                Some(Begun { items: items.checked_sub(less)?, seen })
+            });
+            *begun = moved;
+        }
+    }
+
+    fn change(&mut self, changes: &[Change]) {
+        apply_all(&mut self.view, changes);
+        self.reported = None;
+    }
+
+    /// All that counts of what came before stands in the boundary.
+    fn begin_at(&mut self, boundary: Boundary) {
+        self.settle();
+        self.view = boundary.view();
+        self.reported = None;
+        self.carry = boundary.carry;
+        self.turns = boundary.turns;
+        self.title = boundary.title;
+        self.seen = boundary.seen;
+        self.begun = vec![None; usize::try_from(self.turns).unwrap_or_default()];
     }
 
     fn went(&mut self, why: Continue) {

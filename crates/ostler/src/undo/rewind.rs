@@ -26,9 +26,13 @@ pub fn rewind(
     what: Rewinding,
 ) -> Result<(SessionId, Option<Undone>), Error> {
     let desk = Desk::open(choice)?;
-    let turns = Session::fold(desk.entries.iter().cloned()).turns;
+    let session = Session::fold(desk.entries.iter().cloned());
+    let turns = session.turns;
     if turn == 0 || turn > turns {
         return Err(Error::NoSuchTurn { turn, turns });
+    }
+    if what.conversation && !session.can_rewind(turn) {
+        return Err(Error::SummedUp { turn });
     }
     // Opened first: if somebody else writes it, nothing is done at all.
     let log = match what.conversation && !choice.dry_run {

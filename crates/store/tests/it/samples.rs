@@ -1,5 +1,8 @@
 //! Homes to store in and entries to store.
 
+use ostler_core::context::{
+    Boundary, CarryOver, Elision, Made, Receipt, Saved, StageName, Story, Trigger,
+};
 use ostler_core::ids::{CallId, ModelId, SessionId};
 use ostler_core::ledger::Usage;
 use ostler_core::message::{Block, Image, Message, ResultPart};
@@ -77,6 +80,8 @@ fn talk(session: &SessionId) -> Vec<Entry> {
     let refusal = StopReason::Refusal { category: Some("x".into()), explanation: None };
     vec![
         opened(session),
+        // Nothing but the beginning lies before it: what does is read no more.
+        boundary(),
         Entry::Prompt {
             message: Message::User {
                 content: vec![Block::text("Räum auf 🧹\n"), Block::Image(image(8))],
@@ -97,6 +102,35 @@ fn talk(session: &SessionId) -> Vec<Entry> {
         Entry::Went { why: Continue::NextTurn },
         Entry::Went { why: Continue::StreamRetry { attempt: 2 } },
     ]
+}
+
+fn boundary() -> Entry {
+    let receipt = Receipt {
+        trigger: Trigger::Overflow,
+        made: Made::Model { model: ModelId::new("m") },
+        messages: 3,
+        calls: vec![call(9)],
+        calls_dropped: 1,
+        kept: 1,
+        before: 100,
+        after: 10,
+        requests: 1,
+        attached: vec!["a".into()],
+    };
+    let carry = CarryOver { goal: "g".into(), files: vec!["f".into()], ..CarryOver::default() };
+    Entry::Boundary(Box::new(Boundary {
+        head: vec![
+            Message::meta("<summary>"),
+            Message::User { content: vec![Block::Image(image(40))] },
+        ],
+        kept: vec![Message::assistant(&ModelId::new("m"), vec![Block::text("kept")])],
+        carry,
+        receipt,
+        turns: 2,
+        title: "title".into(),
+        seen: vec![Seen { path: "/w/a".into(), hash: Some("ab".into()), part: None }],
+        at: Timestamp(5),
+    }))
 }
 
 fn calls() -> Vec<Entry> {
@@ -145,6 +179,15 @@ fn ends() -> Vec<Entry> {
         },
         Entry::Planned { plan: plan() },
         Entry::Planned { plan: Plan::default() },
+        Entry::Elided {
+            stage: StageName::Micro,
+            results: vec![Elision { call: call(1), words: "left out".into() }],
+            saved: Saved { before: 2, after: 1 },
+        },
+        Entry::Collapsed {
+            stories: vec![Story { first: 1, count: 2, words: "done".into() }],
+            saved: Saved::default(),
+        },
         Entry::End { terminal: Terminal::Completed, at: Timestamp(u64::MAX) },
         Entry::Checkpoint { call: call(1), before: 1, after: None, cost: SnapshotCost::default() },
         Entry::Checkpoint {
@@ -194,13 +237,16 @@ fn kind(entry: &Entry) -> usize {
         Entry::Checkpoint { .. } => 11,
         Entry::Rewound { .. } => 12,
         Entry::Planned { .. } => 13,
+        Entry::Elided { .. } => 14,
+        Entry::Collapsed { .. } => 15,
+        Entry::Boundary(_) => 16,
     }
 }
 
 #[test]
 fn the_samples_hold_every_kind() {
     let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
-    assert_eq!(kinds, (0..=13).collect());
+    assert_eq!(kinds, (0..=16).collect());
 }
 
 /// The one file below the home whose name ends so.

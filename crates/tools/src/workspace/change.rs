@@ -55,6 +55,11 @@ impl Files {
         }
     }
 
+    /// A content that was seen, if it is still at hand.
+    pub(crate) fn seen_content(&self, hash: &str) -> Option<std::sync::Arc<[u8]>> {
+        self.kept.get(hash)
+    }
+
     /// Kept to tell what changed, if it changes.
     pub(crate) fn remember(&self, hash: &str, bytes: &[u8]) {
         self.kept.put(hash, bytes);

@@ -15,8 +15,10 @@ fn the_list_is_sorted_complete_and_small() {
         names.join(" "),
         "Bash Edit Glob Grep Read Revert TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
     );
-    let all: Vec<&str> = ostler_tools::NAMES.into_iter().filter(|name| *name != "Skill").collect();
-    assert_eq!(names, all, "one more is made apart");
+    let apart = ["Memory", "Recall", "Skill"];
+    let all: Vec<&str> =
+        ostler_tools::NAMES.into_iter().filter(|name| !apart.contains(name)).collect();
+    assert_eq!(names, all, "some are made apart");
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
 
     let specs: Vec<_> = desk.tools().iter().map(|tool| tool.spec()).collect();

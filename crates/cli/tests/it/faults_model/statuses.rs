@@ -2,7 +2,7 @@
 
 use super::Row;
 use crate::support::World;
-use ostler_model_server::{Match, ModelServer, Reply, Script, redirect, status, text};
+use ostler_model_server::{Match, ModelServer, Reply, Script, calls, redirect, status, text};
 
 fn forever(reply: Reply) -> Row {
     Row::new(Script::new().answer(reply).forever())
@@ -164,13 +164,33 @@ fn a14_nothing_at_all() {
     }
 }
 
-/// As A05: no compaction yet.
+/// A summary once, and not again when that was not enough; at the very beginning there is nothing to sum up.
 #[test]
 fn a40_prompt_too_long() {
-    let reply = status(400)
-        .error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum");
-    let told = forever(reply).fails("prompt_too_long");
+    for reply in [too_long(), status(413)] {
+        let told = Row::new(working().answer(reply.clone()).answer(text("ok")).forever());
+        let told = told.survives();
+        assert!(told.answered("ok").requests() <= 7, "{} requests", told.requests());
+        let always = Row::new(working().answer(reply).forever()).fails("prompt_too_long");
+        assert!(always.requests() <= 4 + 8, "{} requests", always.requests());
+    }
+
+    let told = forever(too_long()).fails("prompt_too_long");
     told.asked(1)
         .went(&[])
         .says(&["prompt is too long: 210000 tokens > 200000 maximum", "larger window"]);
+}
+
+fn too_long() -> Reply {
+    let words = "prompt is too long: 210000 tokens > 200000 maximum";
+    status(400).error("invalid_request_error", words)
+}
+
+/// Some calls with output.
+fn working() -> Script {
+    let call = |n: u32| {
+        let command = format!("echo {n}; seq 1 400");
+        calls([("Bash", serde_json::json!({ "command": command }))])
+    };
+    (0..4).fold(Script::new(), |script, n| script.answer(call(n)))
 }

@@ -10,8 +10,8 @@ const PNG: &[u8] = &[
     0, 0, 31, 21, 196, 137, 0, 0, 0, 13, 73, 68, 65, 84, 120, 218, 99, 100, 248, 207, 80, 15, 0, 3,
     134, 1, 128, 90, 52, 125, 107, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
 ];
-const NO_COMPACTION: &str =
-    "Open: compaction comes with the context pipeline. Until then it ends as what it is.";
+const NOTHING_TO_GAIN: &str =
+    "There is nothing a summary could leave out: a single prompt, or calls with next to no output.";
 const STAYS: &str = "A refused credential stays refused: asking again only delays the message.";
 const NO_PLAIN: &str =
     "The model is not there, and asking without a stream does not bring it back.";
@@ -108,14 +108,14 @@ fn refused() -> Vec<Row> {
             .because(NO_PLAIN),
         Row::new("err413", "413", Script::new().status(413).forever())
             .claude(2, "", 1)
-            .because(NO_COMPACTION),
+            .because(NOTHING_TO_GAIN),
         Row::new(
             "err413_many",
             "4 calls, 413, then what a summary needs",
             many.status(413).answer(text("done")).forever(),
         )
         .claude(7, "", 0)
-        .because(NO_COMPACTION),
+        .because(NOTHING_TO_GAIN),
     ]
 }
 

@@ -222,6 +222,7 @@ fn block(block: &Value) -> Option<String> {
     let text = block["text"].as_str().unwrap_or_default();
     let name = match block["type"].as_str().unwrap_or_default() {
         "text" if text.starts_with("<environment>") || text.starts_with("<skills>") => return None,
+        "text" if text.starts_with("<summary>") => "summary",
         "text" if text.starts_with('[') || text.starts_with("Your answer") => "note",
         "text" if ["go", "again"].contains(&text) => text,
         "text" => "T",

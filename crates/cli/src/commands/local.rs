@@ -1,0 +1,80 @@
+//! What is answered here and not by the model: `/compact`, `/context`.
+
+use crate::args::Format;
+use crate::exit::Code;
+use crate::output::usage::thousands;
+use crate::output::visible::visible;
+use anyhow::Result;
+use ostler::ContextReport;
+use std::io::Write;
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Local {
+    Compact(Option<String>),
+    Context,
+}
+
+impl Local {
+    pub fn of(prompt: &str) -> Option<Self> {
+        let prompt = prompt.trim();
+        let (command, rest) = prompt.split_once(char::is_whitespace).unwrap_or((prompt, ""));
+        let words = Some(rest.trim().to_owned()).filter(|words| !words.is_empty());
+        match (command, words) {
+            ("/compact", words) => Some(Local::Compact(words)),
+            ("/context", None) => Some(Local::Context),
+            _ => None,
+        }
+    }
+}
+
+pub fn print(report: &ContextReport, format: Format) -> Result<Code> {
+    let mut out = std::io::stdout().lock();
+    match format {
+        Format::Text => table(report).iter().try_for_each(|line| writeln!(out, "{line}"))?,
+        _ => writeln!(out, "{}", serde_json::to_string(report)?)?,
+    }
+    Ok(Code::Done)
+}
+
+pub fn table(report: &ContextReport) -> Vec<String> {
+    let percent = |tokens: u64| match report.window {
+        0 => String::new(),
+        window => format!("{:.1} %", tokens as f64 * 100.0 / window as f64),
+    };
+    let mut lines = vec![format!(
+        "{}: about {} of {} tokens ({}); room is made from {} on",
+        visible(&report.model),
+        thousands(report.tokens),
+        thousands(report.window),
+        percent(report.tokens),
+        thousands(report.threshold),
+    )];
+    for share in &report.shares {
+        let name = share.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        let owner = visible(&format!("{}{name}", share.owner));
+        let tokens = thousands(share.tokens);
+        lines.push(format!("{tokens:>10}  {:>7}  {owner}", percent(share.tokens)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_commands_are_told_from_prompts() {
+        let compact = |words: Option<&str>| Some(Local::Compact(words.map(str::to_owned)));
+        for (prompt, expected) in [
+            ("/compact", compact(None)),
+            (" /compact keep the names\n", compact(Some("keep the names"))),
+            ("/context", Some(Local::Context)),
+            ("/context of what", None),
+            ("/compacted", None),
+            ("/usr/bin", None),
+            ("compact", None),
+        ] {
+            assert_eq!(Local::of(prompt), expected, "{prompt:?}");
+        }
+    }
+}

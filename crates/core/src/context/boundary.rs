@@ -1,0 +1,173 @@
+//! The fact that a conversation was summed up: everything the model sees from there on stands in it, so that what lies
+//! before it need not be read again.
+
+use super::carry::CarryOver;
+use super::story::{is_prompt, last_prompt};
+use crate::ids::{CallId, ModelId};
+use crate::message::{Block, Message};
+use crate::time::Timestamp;
+use crate::tool::Seen;
+use crate::view::View;
+use serde::{Deserialize, Serialize};
+
+/// Names of calls that a receipt lists.
+const CALLS: usize = 200;
+/// Newest sights that outlive a boundary in the log.
+const SEEN: usize = 500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// The estimate reached the threshold.
+    Auto,
+    /// The provider said that the request is too long.
+    Overflow,
+    /// Somebody asked for it.
+    Manual,
+}
+
+impl Trigger {
+    pub fn name(self) -> &'static str {
+        match self {
+            Trigger::Auto | Trigger::Overflow => "auto",
+            Trigger::Manual => "manual",
+        }
+    }
+}
+
+/// Who wrote the summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Made {
+    Model {
+        model: ModelId,
+    },
+    /// No model could; the lines come from the messages themselves.
+    Extract {
+        why: String,
+    },
+}
+
+/// What a compaction took out, and what it left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    pub trigger: Trigger,
+    pub made: Made,
+    /// Messages that are no longer sent.
+    pub messages: u64,
+    /// The first of the calls among them; Recall finds all.
+    pub calls: Vec<CallId>,
+    pub calls_dropped: u64,
+    /// Messages that stay word for word.
+    pub kept: u64,
+    pub before: u64,
+    pub after: u64,
+    /// Requests it took.
+    pub requests: u32,
+    /// What was attached again, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<String>,
+}
+
+impl Receipt {
+    /// For a person.
+    pub fn words(&self) -> String {
+        let made = match &self.made {
+            Made::Model { model } => format!("summed up by {model}"),
+            Made::Extract { why } => format!("summed up without a model ({why})"),
+        };
+        format!(
+            "{} messages with {} calls {made}: about {} tokens before, {} now; {} kept word for word. Recall finds the rest",
+            self.messages, self.calls_dropped, self.before, self.after, self.kept
+        )
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Boundary {
+    /// What the conversation begins with now: the summary and, if it was not kept below, the last prompt.
+    pub head: Vec<Message>,
+    /// What goes on word for word.
+    pub kept: Vec<Message>,
+    pub carry: CarryOver,
+    pub receipt: Receipt,
+    pub turns: u32,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<Seen>,
+    pub at: Timestamp,
+}
+
+impl Boundary {
+    pub fn view(&self) -> View {
+        View::from_messages(self.head.iter().chain(&self.kept).cloned())
+    }
+
+    /// The same with the messages that are there already, so that nothing is rendered again.
+    pub fn view_sharing(&self, old: &View) -> View {
+        let mut view = View::from_messages(self.head.iter().cloned());
+        let from = old.items().len().saturating_sub(self.kept.len());
+        for item in old.items().get(from..).unwrap_or_default() {
+            view.push_item(item);
+        }
+        view
+    }
+}
+
+/// What is known when a boundary is drawn.
+pub struct Draft<'a> {
+    pub view: &'a View,
+    /// Messages that are summed up.
+    pub cut: usize,
+    /// Texts in front of the summary: standing instructions, surroundings.
+    pub before: Vec<String>,
+    pub summary: String,
+    /// Texts behind it: files, the plan, running jobs.
+    pub after: Vec<String>,
+}
+
+impl Draft<'_> {
+    pub fn head(&self) -> Vec<Message> {
+        let texts = self.before.iter().chain([&self.summary]).chain(&self.after);
+        let blocks = texts.map(|text| Block::Text { text: text.clone(), meta: true }).collect();
+        let mut head = vec![Message::User { content: blocks }];
+        head.extend(self.prompt());
+        head
+    }
+
+    /// The last prompt, unless it stays where it is.
+    fn prompt(&self) -> Option<Message> {
+        let at = last_prompt(self.view).filter(|at| *at < self.cut)?;
+        let message = self.view.items().get(at)?.message();
+        // What the harness had put around it is said anew in front of the summary.
+        let said = message.blocks().iter().filter(|block| {
+            !matches!(block, Block::Text { meta: true, .. } | Block::ToolResult { .. })
+        });
+        Some(Message::User { content: said.cloned().collect() })
+    }
+
+    pub fn kept(&self) -> Vec<Message> {
+        self.view.messages().skip(self.cut).cloned().collect()
+    }
+
+    pub fn dropped(&self) -> impl Iterator<Item = &Message> {
+        self.view.messages().take(self.cut)
+    }
+
+    pub fn calls(&self) -> Vec<CallId> {
+        self.dropped().flat_map(|message| message.calls()).take(CALLS).cloned().collect()
+    }
+}
+
+/// The newest of what was seen, as far as it outlives the boundary.
+pub fn newest_seen(seen: &[Seen]) -> Vec<Seen> {
+    seen.get(seen.len().saturating_sub(SEEN)..).unwrap_or_default().to_vec()
+}
+
+/// Whether a message begins a conversation that was summed up.
+pub fn is_summary(message: &Message) -> bool {
+    !is_prompt(message)
+        && message.blocks().iter().any(
+            |block| matches!(block, Block::Text { text, meta: true } if text.starts_with("<summary>")),
+        )
+}

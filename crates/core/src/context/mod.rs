@@ -1,0 +1,46 @@
+//! The window as a managed resource. Pure: a stage looks at the view and says what should change; the changes are
+//! recorded as facts, and the fold applies them.
+//!
+//! Order, cheapest first: what lies before the boundary is gone already → [`budget`] → [`snip`] → [`micro`] →
+//! [`collapse`] → a summary ([`cut`], [`summary`], [`boundary`]). Each may make the next unnecessary. No stage splits
+//! a call from its result, touches thinking, or changes the last prompt.
+
+pub mod boundary;
+pub mod budget;
+pub mod carry;
+mod change;
+pub mod collapse;
+pub mod cut;
+pub mod extract;
+mod gauge;
+pub mod micro;
+pub mod report;
+pub mod snip;
+mod story;
+pub mod summary;
+pub mod weight;
+
+pub use boundary::{Boundary, Made, Receipt, Trigger};
+pub use carry::CarryOver;
+pub use change::{Change, Elision, Saved, StageName, Story, apply, apply_all};
+pub use gauge::{Bounds, Gauge, Pressure};
+pub use story::{is_prompt, last_prompt};
+
+use crate::view::View;
+
+/// One stage of the pipeline.
+pub trait Stage {
+    fn name(&self) -> StageName;
+
+    /// What should change. Empty when there is nothing to gain.
+    fn plan(&self, view: &View, pressure: &Pressure) -> Vec<Change>;
+}
+
+/// The stages that need no model, in their order.
+pub fn stages() -> [&'static dyn Stage; 3] {
+    [&snip::Snip, &micro::Micro, &collapse::Collapse]
+}
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

@@ -1,0 +1,52 @@
+//! Stage: results that a later one made irrelevant. The same call with the same input was made again: only what it
+//! gave last is still true.
+
+use super::change::{Change, Elision, StageName};
+use super::micro::{is_worth_it, spared};
+use super::{Pressure, Stage};
+use crate::ids::CallId;
+use crate::message::Block;
+use crate::texts;
+use crate::view::View;
+use std::collections::{HashMap, HashSet};
+
+pub struct Snip;
+
+impl Stage for Snip {
+    fn name(&self) -> StageName {
+        StageName::Snip
+    }
+
+    fn plan(&self, view: &View, pressure: &Pressure) -> Vec<Change> {
+        let spared = spared(view, pressure);
+        let mut last: HashMap<(String, String), CallId> = HashMap::new();
+        let mut later: HashMap<CallId, CallId> = HashMap::new();
+        for block in view.messages().flat_map(|message| message.blocks()) {
+            if let Block::ToolUse { id, name, input } = block
+                && let Some(before) = last.insert((name.clone(), input.to_string()), id.clone())
+            {
+                later.insert(before, id.clone());
+            }
+        }
+        // Only what was answered, and not by an error, takes the place of what came before it.
+        let blocks = view.messages().flat_map(|message| message.blocks());
+        let answered: HashSet<&CallId> = blocks
+            .filter_map(|block| match block {
+                Block::ToolResult { id, is_error: false, .. } => Some(id),
+                _ => None,
+            })
+            .collect();
+        let mut changes = Vec::new();
+        for block in view.messages().take(spared).flat_map(|message| message.blocks()) {
+            if let Block::ToolResult { id, .. } = block
+                && is_worth_it(block)
+                && let Some(again) = later.get(id)
+                && answered.contains(again)
+            {
+                let words = texts::SNIPPED.replace("{call}", id.as_str());
+                changes.push(Change::Elide(Elision { call: id.clone(), words }));
+            }
+        }
+        changes
+    }
+}

@@ -1,0 +1,39 @@
+//! How a view reads as a story: prompts, exchanges, and the places where it may be cut.
+
+use crate::message::{Block, Message};
+use crate::view::View;
+
+/// A person's message, as opposed to results and to what the harness wrote.
+pub fn is_prompt(message: &Message) -> bool {
+    let said = |block: &Block| match block {
+        Block::Text { meta, .. } => !meta,
+        Block::Image(_) => true,
+        _ => false,
+    };
+    !message.is_assistant() && message.blocks().iter().any(said)
+}
+
+pub fn last_prompt(view: &View) -> Option<usize> {
+    view.items().iter().rposition(|item| is_prompt(item.message()))
+}
+
+pub(crate) fn holds_results(message: &Message) -> bool {
+    message.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }))
+}
+
+/// Whether the view may be cut before this message: never between calls and their results.
+pub(crate) fn is_seam(view: &View, at: usize) -> bool {
+    at == view.items().len()
+        || view.items().get(at).is_some_and(|item| !holds_results(item.message()))
+}
+
+/// Where the newest exchange begins: the last answer, or the last prompt if that is newer.
+pub(crate) fn newest(view: &View) -> usize {
+    let items = view.items();
+    let answer = items.iter().rposition(|item| item.message().is_assistant());
+    let prompt = last_prompt(view);
+    match (answer, prompt) {
+        (Some(answer), Some(prompt)) => answer.max(prompt),
+        (one, other) => one.or(other).unwrap_or(0),
+    }
+}

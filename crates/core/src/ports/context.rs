@@ -1,0 +1,57 @@
+//! Who has something to say about what the model sees, besides the conversation itself.
+
+use super::BoxFuture;
+use crate::context::Trigger;
+use crate::tool::Seen;
+
+/// Says again what must stand in every conversation, after it was summed up: instructions, the plan, running jobs,
+/// loaded skills, files in use. Asked anew each time, so that it says what holds now.
+pub trait Carried: Send + Sync {
+    fn carry(&self, at: &Carrying<'_>) -> Vec<Attachment>;
+}
+
+/// What is known when a conversation is summed up.
+#[derive(Clone, Copy, Debug)]
+pub struct Carrying<'a> {
+    /// Files the model has seen, newest last.
+    pub seen: &'a [Seen],
+    /// All attachments behind the summary together may have so many bytes; what is too much is left out.
+    pub bytes: usize,
+}
+
+/// A text for the model. Its first tag says whose it is, e.g. `<plan>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// What the receipt calls it.
+    pub name: String,
+    pub text: String,
+    pub place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before the summary, whatever its size: what always holds.
+    Before,
+    /// Behind it, as far as there is room.
+    After,
+}
+
+/// May forbid a summary.
+pub trait BeforeCompact: Send + Sync {
+    fn ask(&self, trigger: Trigger, words: Option<String>) -> BoxFuture<'_, Permit>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// Go on; further wishes for the summary may be added.
+    Go(Option<String>),
+    /// Not now, and why.
+    Block(String),
+}
+
+/// Has something to add to the conversation after the calls of an answer, e.g. that a file has changed. What it says
+/// is appended and then stays as it is.
+pub trait Reminder: Send + Sync {
+    /// `seen` is what the calls showed.
+    fn after_calls(&self, seen: &[Seen]) -> Vec<String>;
+}

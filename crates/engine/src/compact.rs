@@ -1,0 +1,285 @@
+//! A conversation is summed up. It cannot fail in a way that loses anything, and it cannot loop: one boundary is
+//! written in one piece or none is, and what does not make the request smaller is not used.
+
+use crate::context::Halt;
+use crate::run::Turn;
+use crate::summarise::Summary;
+use ostler_core::context::boundary::{Draft, newest_seen};
+use ostler_core::context::{Boundary, CarryOver, Made, Pressure, Receipt, Trigger, cut, summary};
+use ostler_core::event::{Event, Level};
+use ostler_core::hook::{EventName, HookEvent, Stand};
+use ostler_core::message::{Block, Message};
+use ostler_core::ports::{Attachment, Carrying, Permit, Place};
+use ostler_core::session::Entry;
+use ostler_core::view::View;
+
+/// Tokens that a summary gets at least, whatever the window.
+const LEAST: u64 = 150;
+/// Tokens of what is carried beside it, and of what is attached again.
+const CARRY: u64 = 2_500;
+const ATTACHED: u64 = 15_000;
+
+/// Bytes below which a summary cannot be smaller than what it stands for.
+const SMALLEST: u64 = 700;
+
+/// How much of the window each part may take.
+pub(crate) struct Room {
+    pub(crate) summary: u64,
+    carry: u64,
+    attached: u64,
+}
+
+impl Room {
+    /// What the target leaves beside what stays, in parts.
+    fn new(pressure: &Pressure, stays: u64, most: u64) -> Self {
+        let left = pressure.target.saturating_sub(pressure.overhead + stays);
+        Room {
+            summary: (left / 2).clamp(LEAST, most.max(LEAST)),
+            carry: (left / 4).clamp(LEAST, CARRY),
+            attached: (left / 4).min(ATTACHED),
+        }
+    }
+}
+
+impl Turn {
+    /// The conversation after it was summed up, or none if it stays as it is; then a notice says why.
+    pub(crate) async fn compact(
+        &mut self,
+        view: &View,
+        trigger: Trigger,
+        words: Option<&str>,
+        fallback: bool,
+    ) -> Result<Option<View>, Halt> {
+        let gauge = self.gauge(fallback);
+        let pressure = self.pressure(view, fallback);
+        let Some(cut) = cut::plan(view, &pressure, |bytes| gauge.share(bytes)) else {
+            if trigger == Trigger::Manual {
+                self.left_as_it_is(trigger, "there is no earlier exchange to sum up").await;
+            }
+            return Ok(None);
+        };
+        self.compactions.tried();
+        let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
+        if dropped < SMALLEST {
+            self.left_as_it_is(trigger, "there is too little to gain").await;
+            return Ok(None);
+        }
+        let words = match self.permit(trigger, words).await? {
+            Ok(words) => words,
+            Err(why) => {
+                self.left_as_it_is(trigger, &format!("a hook does not allow it: {why}")).await;
+                return Ok(None);
+            }
+        };
+        self.out.emit(Event::Compacting { trigger }).await;
+        let stays = view.items().get(cut..).unwrap_or_default();
+        let stays = gauge.share(stays.iter().map(|item| item.weight()).sum());
+        let room = Room::new(&pressure, stays, self.agent.settings.context.summary);
+        let made = self.summarise(view, cut, words.as_deref(), &room, fallback).await?;
+        let said = made.text.clone();
+        let Some(boundary) = self.boundary(view, cut, trigger, made, &room, &pressure, fallback)
+        else {
+            self.left_as_it_is(trigger, "what takes its place would not be smaller").await;
+            return Ok(None);
+        };
+        let new = boundary.view_sharing(view);
+        let receipt = Box::new(boundary.receipt.clone());
+        self.write(Entry::Boundary(Box::new(boundary)))?;
+        self.reshaped = Some(new.clone());
+        self.synced().await?;
+        if trigger == Trigger::Manual {
+            self.tally.answered(format!("{}.", receipt.words()));
+        }
+        self.out.emit(Event::Compacted { receipt }).await;
+        self.tell_after(trigger, &said).await;
+        Ok(Some(new))
+    }
+
+    async fn synced(&mut self) -> Result<(), Halt> {
+        let journal = self.agent.journal.clone();
+        journal.sync().await.map_err(|error| {
+            self.tally.store_failed(error.to_string());
+            Halt::Store
+        })
+    }
+
+    async fn left_as_it_is(&mut self, trigger: Trigger, why: &str) {
+        let text = format!("The conversation was not summed up: {why}.");
+        if trigger == Trigger::Manual {
+            // Who asked gets it as the answer.
+            return self.tally.answered(text);
+        }
+        self.notice(Level::Warning, text).await;
+    }
+
+    /// Who may forbid it is asked first. An interrupt does not wait for the answer.
+    async fn permit(
+        &mut self,
+        trigger: Trigger,
+        words: Option<&str>,
+    ) -> Result<Result<Option<String>, String>, Halt> {
+        let words = words.map(str::to_owned);
+        let agent = self.agent.clone();
+        let words = match self.heard_before(trigger, words).await? {
+            Ok(words) => words,
+            Err(why) => return Ok(Err(why)),
+        };
+        let Some(before) = &agent.context.before_compact else { return Ok(Ok(words)) };
+        let permit = tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => return Err(Halt::Interrupted),
+            permit = before.ask(trigger, words.clone()) => permit,
+        };
+        Ok(match permit {
+            Permit::Block(why) => Err(why),
+            Permit::Go(more) => Ok(both(words, more)),
+        })
+    }
+
+    /// Hooks may forbid it, too, and say what the summary should heed.
+    async fn heard_before(
+        &mut self,
+        trigger: Trigger,
+        words: Option<String>,
+    ) -> Result<Result<Option<String>, String>, Halt> {
+        let (agent, name) = (self.agent.clone(), hook_name(trigger));
+        if !agent.hooks.listens(EventName::PreCompact, Some(name)) {
+            return Ok(Ok(words));
+        }
+        let custom_instructions = words.clone().unwrap_or_default();
+        let event = HookEvent::PreCompact { trigger: name.to_owned(), custom_instructions };
+        let heard = tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => return Err(Halt::Interrupted),
+            heard = agent.hooks.fire(event) => heard,
+        };
+        for text in &heard.notices {
+            self.notice(Level::Warning, text.clone()).await;
+        }
+        if heard.stand >= Stand::Ask {
+            return Ok(Err(heard.why()));
+        }
+        let more = (!heard.context.is_empty()).then(|| heard.context.join("\n"));
+        Ok(Ok(both(words, more)))
+    }
+
+    /// It is done and on disk; hooks are told, and cannot change it.
+    async fn tell_after(&mut self, trigger: Trigger, summary: &str) {
+        let (agent, name) = (self.agent.clone(), hook_name(trigger));
+        if !agent.hooks.listens(EventName::PostCompact, Some(name)) {
+            return;
+        }
+        let (trigger, compact_summary) = (name.to_owned(), summary.to_owned());
+        let heard = tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => return,
+            heard = agent.hooks.fire(HookEvent::PostCompact { trigger, compact_summary }) => heard,
+        };
+        for text in heard.notices {
+            self.notice(Level::Warning, text).await;
+        }
+    }
+
+    /// The boundary with everything that fits, or with less of it if that is not smaller than what it replaces.
+    #[allow(clippy::too_many_arguments, reason = "each is a fact about the same moment")]
+    fn boundary(
+        &self,
+        view: &View,
+        cut: usize,
+        trigger: Trigger,
+        made: Summary,
+        room: &Room,
+        pressure: &Pressure,
+        fallback: bool,
+    ) -> Option<Boundary> {
+        let gauge = self.gauge(fallback);
+        let (known, seen, turns, title) = self.agent.journal.carried();
+        let carried = known.and(CarryOver::of(view.messages().take(cut)));
+        let bytes = |tokens: u64| usize::try_from(gauge.bytes(tokens)).unwrap_or(usize::MAX);
+        let mut attachments = self.attachments(&seen, bytes(room.attached));
+        let kept: Vec<_> = view.messages().skip(cut).collect();
+        attachments.retain(|one| !kept.iter().any(|message| says(message, &one.text)));
+        // All of it; without what can be read again; with little beside the summary.
+        let tries = [(true, room.carry), (false, room.carry), (false, LEAST)];
+        tries.into_iter().find_map(|(attach, carry)| {
+            let (words, carry) = summary::frame(&made.text, carried.clone(), bytes(carry));
+            let placed = |place: Place| {
+                let there = attachments.iter().filter(move |one| one.place == place);
+                there.map(|one| one.text.clone()).collect::<Vec<_>>()
+            };
+            let draft = Draft {
+                view,
+                cut,
+                before: placed(Place::Before),
+                summary: words,
+                after: if attach { placed(Place::After) } else { Vec::new() },
+            };
+            let (head, kept) = (draft.head(), draft.kept());
+            let weight: u64 = head.iter().map(ostler_core::context::weight::of_message).sum();
+            let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
+            let before = pressure.tokens;
+            let after = gauge.tokens(view.weight().saturating_sub(dropped) + weight);
+            if weight >= dropped || after >= before {
+                return None;
+            }
+            let names = attachments.iter().filter(|one| attach || one.place == Place::Before);
+            let receipt = Receipt {
+                trigger,
+                made: made.made.clone(),
+                messages: cut as u64,
+                calls: draft.calls(),
+                calls_dropped: draft.dropped().map(|message| message.calls().count() as u64).sum(),
+                kept: kept.len() as u64,
+                before,
+                after,
+                requests: made.requests,
+                attached: names.map(|one| one.name.clone()).collect(),
+            };
+            let (title, seen) = (title.clone(), newest_seen(&seen));
+            let at = self.agent.journal.clock().now();
+            Some(Boundary { head, kept, carry, receipt, turns, title, seen, at })
+        })
+    }
+
+    /// What is said again. What always holds is taken whole, the rest as far as there is room.
+    fn attachments(&self, seen: &[ostler_core::tool::Seen], bytes: usize) -> Vec<Attachment> {
+        let at = Carrying { seen, bytes };
+        let mut left = bytes;
+        let all = self.agent.context.carried.iter().flat_map(|carried| carried.carry(&at));
+        all.filter(|one| match one.place {
+            Place::Before => true,
+            Place::After => match left.checked_sub(one.text.len()) {
+                Some(rest) => {
+                    left = rest;
+                    true
+                }
+                None => false,
+            },
+        })
+        .collect()
+    }
+}
+
+/// As hooks know it.
+fn hook_name(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::Manual => "manual",
+        Trigger::Auto | Trigger::Overflow => "auto",
+    }
+}
+
+fn both(words: Option<String>, more: Option<String>) -> Option<String> {
+    let both: Vec<String> = [words, more].into_iter().flatten().collect();
+    (!both.is_empty()).then(|| both.join("\n"))
+}
+
+/// What stands in a message that is kept is not said twice.
+fn says(message: &Message, words: &str) -> bool {
+    let same = |block: &Block| matches!(block, Block::Text { text, meta: true } if text == words);
+    message.blocks().iter().any(same)
+}
+
+/// How a summary came about, for the receipt.
+pub(crate) fn by_model(model: &ostler_core::ids::ModelId) -> Made {
+    Made::Model { model: model.clone() }
+}

@@ -1,0 +1,164 @@
+//! What is known and chosen about the window.
+
+use ostler_core::context::{Bounds, Gauge, Pressure, weight};
+use ostler_core::ids::ModelId;
+use ostler_core::model::Request;
+use ostler_core::ports::{BeforeCompact, Carried, Reminder};
+use ostler_core::turn::{Outcome, PrepareError};
+use ostler_core::view::View;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// So many summaries in a row, each needed again within so many iterations, and the turn ends.
+const RAPID: u32 = 3;
+
+/// What a caller decides about the window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextSettings {
+    /// Make room before the provider has to ask for it.
+    pub auto: bool,
+    /// Instead of the window that is known of the model.
+    pub window: Option<u64>,
+    pub bounds: Bounds,
+    /// Tokens of a summary.
+    pub summary: u64,
+    /// The model that sums up; the turn's own if none is named.
+    pub summary_model: Option<ModelId>,
+    /// Output tokens that a turn is meant to use: a model that stops long before is asked to go on.
+    pub task_budget: Option<u64>,
+}
+
+impl Default for ContextSettings {
+    fn default() -> Self {
+        ContextSettings {
+            auto: true,
+            window: None,
+            bounds: Bounds::default(),
+            summary: 2_000,
+            summary_model: None,
+            task_budget: None,
+        }
+    }
+}
+
+/// Who has a say in it.
+#[derive(Default)]
+pub struct Context {
+    pub carried: Vec<Arc<dyn Carried>>,
+    pub before_compact: Option<Arc<dyn BeforeCompact>>,
+    pub reminders: Vec<Arc<dyn Reminder>>,
+    pub(crate) measured: Mutex<Measured>,
+}
+
+/// What was learnt about sizes.
+#[derive(Default)]
+pub(crate) struct Measured {
+    gauge: Option<Gauge>,
+    /// A window that the provider named.
+    window: Option<u64>,
+}
+
+/// What a turn remembers of its summaries.
+#[derive(Default)]
+pub(crate) struct Compactions {
+    pub(crate) now: u32,
+    /// The iteration of the newest try, and of the newest that came about.
+    tried: Option<u32>,
+    last: Option<u32>,
+    rapid: u32,
+}
+
+impl Compactions {
+    /// One came about in this iteration.
+    pub(crate) fn is_done(&self, iteration: u32) -> bool {
+        self.last == Some(iteration)
+    }
+
+    /// One try in an iteration; after one that brought nothing, a pause.
+    pub(crate) fn may_try(&self, iteration: u32) -> bool {
+        let failed = self.tried != self.last;
+        self.tried != Some(iteration) && !(failed && is_soon(self.tried, iteration))
+    }
+
+    pub(crate) fn tried(&mut self) {
+        self.tried = Some(self.now);
+    }
+
+    pub(crate) fn succeeded(&mut self, iteration: u32) {
+        self.rapid = if is_soon(self.last, iteration) { self.rapid + 1 } else { 1 };
+        self.last = Some(iteration);
+    }
+
+    pub(crate) fn is_rapid(&self, iteration: u32) -> bool {
+        self.rapid >= RAPID && is_soon(self.last, iteration)
+    }
+}
+
+fn is_soon(before: Option<u32>, iteration: u32) -> bool {
+    before.is_some_and(|before| iteration.saturating_sub(before) <= RAPID)
+}
+
+/// Why a step stops that was to make room.
+pub(crate) enum Halt {
+    Interrupted,
+    Store,
+    Prepare(PrepareError),
+}
+
+impl Halt {
+    pub(crate) fn outcome(self) -> Outcome {
+        match self {
+            Halt::Interrupted => Outcome::Interrupted,
+            Halt::Store => Outcome::StoreFailed,
+            Halt::Prepare(error) => Outcome::Prepared(Err(error)),
+        }
+    }
+}
+
+impl Context {
+    pub(crate) fn learn(&self, gauge: Gauge, window: Option<u64>) {
+        let mut measured = self.measured();
+        measured.gauge = Some(gauge);
+        measured.window = window.or(measured.window);
+    }
+
+    fn measured(&self) -> std::sync::MutexGuard<'_, Measured> {
+        self.measured.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl crate::agent::Agent {
+    /// How full the window is with this conversation.
+    pub fn pressure(&self, view: &View, model: &ModelId) -> Pressure {
+        let gauge = self.gauge(model);
+        let settings = &self.settings.context;
+        let known = settings.window.unwrap_or_else(|| self.model.info(model).window);
+        let window = self.context.measured().window.map_or(known, |said| said.min(known));
+        settings.bounds.pressure(window, gauge.overhead(), gauge.tokens(view.weight()))
+    }
+
+    /// Made when it is first asked for, and taught by what the log knows.
+    pub fn gauge(&self, model: &ModelId) -> Gauge {
+        if let Some(gauge) = self.context.measured().gauge {
+            return gauge;
+        }
+        let tools = self.tools.specs();
+        let request = Request {
+            model: model.clone(),
+            system: self.system.clone(),
+            tools: tools.clone(),
+            view: View::default(),
+            max_output: 0,
+            thinking: self.settings.thinking,
+            retries: 0,
+            retries_before_fallback: None,
+            raw_events: false,
+        };
+        let fixed = weight::of_prefix(&self.system, &tools);
+        let mut gauge = Gauge::new(fixed, Some(self.model.estimate(&request)));
+        if let Some((asked, answer, usage)) = self.journal.reported() {
+            gauge.reported(asked, answer, &usage);
+        }
+        self.context.measured().gauge = Some(gauge);
+        gauge
+    }
+}

@@ -1,0 +1,266 @@
+//! Makes room in the window, cheapest first.
+//!
+//! What is decided is written to the log before it is used, once, and never decided again: a request changes under its
+//! successor only where a stage says so.
+
+use crate::context::Halt;
+use crate::run::Turn;
+use ostler_core::bound::bound;
+use ostler_core::context::{
+    Bounds, Change, Elision, Gauge, Pressure, Saved, StageName, Trigger, apply_all, budget,
+    extract, stages,
+};
+use ostler_core::event::Level;
+use ostler_core::ids::CallId;
+use ostler_core::ledger::Usage;
+use ostler_core::model::{ModelError, ModelErrorKind};
+use ostler_core::session::Entry;
+use ostler_core::tool::ToolOutput;
+use ostler_core::turn::{Outcome, PrepareError, State};
+use ostler_core::view::View;
+
+/// A provider that names a smaller one means something else.
+const SMALLEST_WINDOW: u64 = 1_000;
+
+/// What the stages without a model would make of a view.
+struct Relief {
+    view: View,
+    done: Vec<(StageName, Vec<Change>, Saved)>,
+    tokens: u64,
+}
+
+impl Turn {
+    /// Makes room where it is needed. What was changed stands in `reshaped`.
+    pub(crate) async fn make_room(&mut self, state: &State) -> Result<View, Halt> {
+        let mut view = state.view.clone();
+        let fallback = state.recovery.fell_back;
+        self.shorten_results(&mut view, fallback)?;
+        let pressure = self.pressure(&view, fallback);
+        if !self.agent.settings.context.auto {
+            return self.blocked(&pressure).map(|()| view);
+        }
+        if !pressure.is_high() || self.compactions.is_done(state.iteration) {
+            return Ok(view);
+        }
+        let relief = self.relief(&view, &pressure, fallback);
+        if relief.tokens <= pressure.target {
+            self.record_relief(&mut view, relief).await?;
+            return Ok(view);
+        }
+        if self.compactions.is_rapid(state.iteration) {
+            return Err(Halt::Prepare(PrepareError::RapidRefill));
+        }
+        if self.compactions.may_try(state.iteration) {
+            self.compactions.now = state.iteration;
+            if let Some(new) = self.compact(&view, Trigger::Auto, None, fallback).await? {
+                self.compactions.succeeded(state.iteration);
+                return Ok(new);
+            }
+        }
+        // Better a little than nothing; whether it fits is for the provider to say.
+        if relief.tokens < pressure.threshold {
+            self.record_relief(&mut view, relief).await?;
+        }
+        Ok(view)
+    }
+
+    /// Without us making room, a request that leaves none for the answer is not sent.
+    fn blocked(&mut self, pressure: &Pressure) -> Result<(), Halt> {
+        let Bounds { reserved, .. } = self.agent.settings.context.bounds;
+        let most = pressure.window.saturating_sub(reserved + 3_000).max(pressure.threshold);
+        if pressure.tokens < most {
+            return Ok(());
+        }
+        let (tokens, window) = (pressure.tokens, pressure.window);
+        let text = format!("the next request has about {tokens} of {window} tokens");
+        self.tally.failed(ModelError::new(ModelErrorKind::ContextOverflow, text));
+        Err(Halt::Prepare(PrepareError::BlockingLimit))
+    }
+
+    /// The provider said that it is too long: what can be left out without a model is.
+    pub(crate) async fn drain(&mut self, state: &State) -> Outcome {
+        let fallback = state.recovery.fell_back;
+        self.learn_overflow(&state.view);
+        let pressure = self.pressure(&state.view, fallback);
+        let relief = self.relief(&state.view, &pressure, fallback);
+        let drained: usize = relief.done.iter().map(|(_, changes, _)| changes.len()).sum();
+        if drained == 0 || relief.tokens > pressure.threshold {
+            return Outcome::Collapsed(None);
+        }
+        let mut view = state.view.clone();
+        match self.record_relief(&mut view, relief).await {
+            Ok(()) => Outcome::Collapsed(Some((view, u32::try_from(drained).unwrap_or(u32::MAX)))),
+            Err(halt) => halt.outcome(),
+        }
+    }
+
+    /// As before, and a summary is the only way left. One per iteration, whoever asked for it.
+    pub(crate) async fn compact_for_provider(&mut self, state: &State) -> Outcome {
+        if self.compactions.is_done(state.iteration) {
+            return Outcome::Compacted(None);
+        }
+        self.learn_overflow(&state.view);
+        self.compactions.now = state.iteration;
+        let fallback = state.recovery.fell_back;
+        match self.compact(&state.view, Trigger::Overflow, None, fallback).await {
+            Ok(Some(view)) => {
+                self.compactions.succeeded(state.iteration);
+                Outcome::Compacted(Some(view))
+            }
+            Ok(None) => Outcome::Compacted(None),
+            Err(halt) => halt.outcome(),
+        }
+    }
+
+    /// Results that came together and are too much for one message go beside before they are sent at all.
+    fn shorten_results(&mut self, view: &mut View, fallback: bool) -> Result<(), Halt> {
+        let pressure = self.pressure(view, fallback);
+        let per_token = self.gauge(fallback).bytes(1_000) as f64 / 1_000.0;
+        let chosen = budget::plan(view, &pressure, per_token);
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        let blobs = self.agent.journal.blobs();
+        let shorten = |(call, text): (CallId, String)| {
+            let output = bound(ToolOutput::text(text), budget::PREVIEW, blobs.as_ref());
+            let words = extract::first_text_of(&output.content).to_owned();
+            Change::Elide(Elision { call, words })
+        };
+        let changes: Vec<Change> = chosen.into_iter().map(shorten).collect();
+        let before = pressure.tokens;
+        apply_all(view, &changes);
+        let after = self.pressure(view, fallback).tokens;
+        self.record_changes(StageName::Budget, changes, Saved { before, after })?;
+        self.reshaped = Some(view.clone());
+        Ok(())
+    }
+
+    /// Tries the stages in their order, each on what the one before left, until it is enough.
+    fn relief(&self, view: &View, pressure: &Pressure, fallback: bool) -> Relief {
+        let mut relief = Relief { view: view.clone(), done: Vec::new(), tokens: pressure.tokens };
+        for stage in stages() {
+            let changes = stage.plan(&relief.view, pressure);
+            if changes.is_empty() {
+                continue;
+            }
+            let mut view = relief.view.clone();
+            apply_all(&mut view, &changes);
+            let after = self.pressure(&view, fallback).tokens;
+            if after >= relief.tokens {
+                continue;
+            }
+            relief.done.push((stage.name(), changes, Saved { before: relief.tokens, after }));
+            relief.tokens = after;
+            relief.view = view;
+            if after <= pressure.target {
+                break;
+            }
+        }
+        relief
+    }
+
+    async fn record_relief(&mut self, view: &mut View, relief: Relief) -> Result<(), Halt> {
+        let mut told = Vec::new();
+        for (stage, changes, saved) in relief.done {
+            let count = changes.len();
+            self.record_changes(stage, changes, saved)?;
+            told.push((stage, count, saved));
+        }
+        *view = relief.view;
+        self.reshaped = Some(view.clone());
+        for (stage, count, Saved { before, after }) in told {
+            let what = match stage {
+                StageName::Collapse => "finished turns were shortened",
+                _ => "old results were left out",
+            };
+            let text = format!("{count} {what}: about {before} tokens before, {after} now.");
+            self.notice(Level::Info, text).await;
+        }
+        Ok(())
+    }
+
+    fn record_changes(
+        &mut self,
+        stage: StageName,
+        changes: Vec<Change>,
+        saved: Saved,
+    ) -> Result<(), Halt> {
+        let (mut results, mut stories) = (Vec::new(), Vec::new());
+        for change in changes {
+            match change {
+                Change::Elide(elision) => results.push(elision),
+                Change::Collapse(story) => stories.push(story),
+            }
+        }
+        if !results.is_empty() {
+            self.write(Entry::Elided { stage, results, saved })?;
+        }
+        if !stories.is_empty() {
+            self.write(Entry::Collapsed { stories, saved })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write(&mut self, entry: Entry) -> Result<(), Halt> {
+        self.agent.journal.write(entry).map_err(|error| {
+            self.tally.store_failed(error.to_string());
+            Halt::Store
+        })
+    }
+
+    pub(crate) fn pressure(&self, view: &View, fallback: bool) -> Pressure {
+        self.agent.pressure(view, self.agent.model_id(fallback))
+    }
+
+    pub(crate) fn gauge(&self, fallback: bool) -> Gauge {
+        self.agent.gauge(self.agent.model_id(fallback))
+    }
+
+    /// An answer is in the view: what was reported for it is what the next estimate begins with.
+    pub(crate) fn learn(&self, state: &State, answer: u64, usage: &Usage) {
+        let mut gauge = self.gauge(state.recovery.fell_back);
+        gauge.reported(state.view.weight().saturating_sub(answer), answer, usage);
+        self.agent.context.learn(gauge, None);
+    }
+
+    fn learn_overflow(&self, view: &View) {
+        let said = self.tally.said().and_then(lengths);
+        let mut gauge = self.gauge(false);
+        let window = self.pressure(view, false).window;
+        gauge.overflowed(view.weight(), said.map_or(window + 1, |(has, _)| has));
+        self.agent.context.learn(gauge, said.map(|(_, most)| most));
+    }
+}
+
+/// What a provider said of lengths, as in `210000 tokens > 200000 maximum`: what the prompt has, what it may have.
+fn lengths(text: &str) -> Option<(u64, u64)> {
+    let (before, after) = text.split_once(" > ")?;
+    let numbers = |text: &str| -> Vec<u64> {
+        let digits = text.split(|c: char| !c.is_ascii_digit());
+        digits.filter_map(|word| word.parse().ok()).collect()
+    };
+    let (has, most) = (*numbers(before).last()?, *numbers(after).first()?);
+    (has > most && most >= SMALLEST_WINDOW).then_some((has, most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lengths;
+
+    #[test]
+    fn what_a_provider_says_about_lengths() {
+        for (text, expected) in [
+            (
+                "127.0.0.1:36163 answered 400: prompt is too long: 210000 tokens > 200000 maximum",
+                Some((210_000, 200_000)),
+            ),
+            ("input length 9000 > 8000", Some((9_000, 8_000))),
+            ("7 > 5", None),
+            ("5000 > 9000", None),
+            ("413 Request too large", None),
+            ("too long", None),
+        ] {
+            assert_eq!(lengths(text), expected, "{text}");
+        }
+    }
+}
