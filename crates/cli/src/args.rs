@@ -183,7 +183,7 @@ pub struct SandboxArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum SandboxCommand {
-    /// Run a program, or one shell text, inside the sandbox of this folder
+    /// Run a program, or one shell text, inside the sandbox of this folder, without standard input
     Run(SandboxRunArgs),
 }
 
@@ -196,12 +196,7 @@ pub struct SandboxRunArgs {
     #[arg(long, value_name = "FOLDER")]
     pub add_dir: Vec<PathBuf>,
     /// The program and its arguments, or one shell text
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub words: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use crate::send::Sender;
 use ostler_core::hook::{EventName, Secret};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
@@ -35,6 +35,8 @@ struct Endpoint {
     state: watch::Sender<State>,
     started: AtomicBool,
     told_full: AtomicBool,
+    /// Events that the receiver did not want.
+    refused: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +122,7 @@ impl Endpoint {
             state: watch::Sender::new(State::Empty),
             started: AtomicBool::new(false),
             told_full: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
         }
     }
 
@@ -207,6 +210,7 @@ impl Endpoint {
             200..300 => self.queue.taken(mark).map_err(|error| error.to_string()),
             // About this very event; the others behind it need not wait for ever.
             400 | 413 | 422 if failures + 1 >= REFUSALS => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
                 self.queue.refused(record, mark).map_err(|error| error.to_string())
             }
             status => Err(format!("it answered with status {status}")),
@@ -231,6 +235,8 @@ fn backoff(failures: u32, jitter: f64) -> Duration {
 pub struct Delivered {
     pub url: String,
     pub sent: u64,
+    /// Put aside in `refused.jsonl`, because the receiver did not want them.
+    pub refused: u64,
     pub waiting: u64,
     pub error: Option<String>,
 }
@@ -267,7 +273,9 @@ async fn delivered(endpoint: &Endpoint) -> Delivered {
     }
     let waiting = endpoint.queue.waiting();
     let url = endpoint.queue.url.clone();
-    Delivered { url, sent: before.saturating_sub(waiting), waiting, error }
+    let refused = endpoint.refused.load(Ordering::Relaxed);
+    let sent = before.saturating_sub(waiting).saturating_sub(refused);
+    Delivered { url, sent, refused, waiting, error }
 }
 
 /// Goes back to an event, or to the oldest that is kept; it and all behind it are sent again. False: it is not there.

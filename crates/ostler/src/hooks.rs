@@ -71,7 +71,7 @@ fn prepare(options: &Options, confinement: Arc<Confinement>) -> Prepare {
     let home = options.user_home.clone();
     Arc::new(move |spec, command| {
         if !spec.outside {
-            let mut held = confinement.held(Terms { only_reads: true, ..Terms::default() })?;
+            let mut held = confinement.held(Terms { unguarded: true, ..Terms::default() })?;
             held.also_readable(own_files(spec, &home));
             confinement.confine(command, &held);
         }

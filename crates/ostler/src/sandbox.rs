@@ -3,12 +3,12 @@
 use crate::{Confinement, Error, Init};
 use ostler_core::permission::Workspace;
 use ostler_exec::{Executor, ExitStatus, bash};
-use ostler_tools::confine::{ConfineOptions, Terms};
+use ostler_tools::confine::{ConfineOptions, Missing, Terms};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Runs a shell text, or a program with its arguments, as commands of an agent are run, and hands its output on as it
-/// comes. Gives the exit code.
+/// Runs a shell text, or a program with its arguments, as commands of an agent are run, without standard input, and hands
+/// its output on as it comes until `sink` says that nobody reads it any more; then it is ended. Gives the exit code.
 ///
 /// # Errors
 /// If it could not be started, or not be held as the options say.
@@ -18,12 +18,16 @@ pub async fn run_sandboxed(
     workspace: Workspace,
     environment: Vec<(OsString, OsString)>,
     words: &[String],
-    sink: impl FnMut(&[u8]),
+    mut sink: impl FnMut(&[u8]) -> bool,
 ) -> Result<i32, Error> {
     let executor = Executor::new(init.supervisor.clone());
     let cwd = workspace.cwd.clone();
     let confinement = Confinement::new(executor.clone(), options, workspace, environment.clone());
     let wrong = |why: String| Error::Exec(why);
+    // A person who calls for the sandbox does not want to run without one.
+    if let Some(missing @ (Missing::Whole | Missing::Floor)) = confinement.missing() {
+        return Err(wrong(missing.plainly().into()));
+    }
     let mut held = confinement.held(Terms::default()).map_err(wrong)?;
     let mut command = match words {
         [text] => bash(text, cwd, environment),
@@ -36,7 +40,15 @@ pub async fn run_sandboxed(
     command.output.total = u64::MAX;
     command.output.sink = u64::MAX;
     confinement.confine(&mut command, &held);
-    let finished = executor.run(command, sink).await.map_err(|error| wrong(error.to_string()))?;
+    let failed = |error: ostler_exec::ExecError| wrong(error.to_string());
+    let running = executor.spawn(command).await.map_err(failed)?;
+    let stopper = running.stopper();
+    let show = |bytes: &[u8]| {
+        if !sink(bytes) {
+            stopper.stop();
+        }
+    };
+    let finished = running.wait_with(show).await.map_err(failed)?;
     let put_back = held.settle(|path| path.display().to_string());
     let _ = executor.shutdown().await;
     if !put_back.is_empty() {

@@ -5,6 +5,7 @@
 //! <dir>/journal          one record a snapshot: what differs from the one before, with both sides of it
 //! <dir>/objects/<2>/<62> contents by hash; objects of git by a further name of the same file
 //! <dir>/lock             one process at a time
+//! <dir>/alive-<32>       signs of life of a command whose end was not seen yet
 //! ```
 //!
 //! Invariants
@@ -22,6 +23,7 @@
 //! Deliberately absent: owners, times and extended attributes of files, the clock (it is passed in), async, starting
 //! git.
 
+mod alive;
 mod apply;
 mod codec;
 mod diff;
@@ -41,6 +43,7 @@ mod restore;
 mod store;
 mod walk;
 
+pub use alive::{Alive, Lived};
 pub use error::Error;
 pub use item::{Hash, Item, What, Why};
 pub use objects::LARGE;

@@ -138,9 +138,49 @@ impl Area {
     }
 }
 
+/// Something in a folder of git's objects, or such a folder; where git's folder has another name, by the look of it.
+/// Objects harm nobody, and what was made since may need them.
+pub(crate) fn is_object(path: &Path) -> bool {
+    let mut area = Area::Plain;
+    for name in path.iter() {
+        area = area.below(name.as_bytes());
+        if area == Area::Objects {
+            return true;
+        }
+    }
+    let above = |n: usize| path.ancestors().nth(n).and_then(Path::file_name).map(OsStr::as_bytes);
+    let is_hex = |name: &[u8]| name.iter().all(u8::is_ascii_hexdigit);
+    let (Some(name), Some(folder), Some(b"objects")) = (above(0), above(1), above(2)) else {
+        return false;
+    };
+    let loose = folder.len() == 2 && is_hex(folder) && name.len() >= 38 && is_hex(name);
+    loose || (folder == b"pack" && (name.starts_with(b"pack-") || name == b"multi-pack-index"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_are_known_wherever_they_are() {
+        const NAME: &str = "0123456789abcdef0123456789abcdef012345";
+        for (path, object) in [
+            (format!("/w/.git/objects/ab/{NAME}"), true),
+            ("/w/.git/objects/ab".into(), true),
+            ("/w/.git/objects/info/commit-graph".into(), true),
+            ("/w/.git/objects/pack/pack-1.pack".into(), true),
+            (format!("/w/.git/modules/a/b/objects/ab/{NAME}"), true),
+            (format!("/w/bare.git/objects/ab/{NAME}"), true),
+            ("/w/bare/objects/pack/pack-1.idx".into(), true),
+            ("/w/.git/refs/heads/main".into(), false),
+            ("/w/.git/index".into(), false),
+            ("/w/objects/ab/cd".into(), false),
+            ("/w/objects/pack/readme".into(), false),
+            ("/w/src/objects".into(), false),
+        ] {
+            assert_eq!(is_object(Path::new(&path)), object, "{path}");
+        }
+    }
 
     #[test]
     fn the_inside_of_git_is_known() {

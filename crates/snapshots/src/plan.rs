@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::item::{Hash, Item, What, Why};
-use crate::places::Area;
+use crate::places::{Area, is_object};
 use crate::record::Change;
 use crate::store::Snapshots;
 use crate::{git_index, merge};
@@ -108,6 +108,8 @@ impl From<Change> for Wanted {
 #[derive(Clone, Debug, Default)]
 pub struct Unit {
     pub wanted: Vec<Wanted>,
+    /// What is not proved to be its work: it stays, and is said.
+    pub doubtful: Vec<Wanted>,
 }
 
 /// What becomes of a path.
@@ -162,6 +164,15 @@ impl Snapshots {
         for unit in units {
             for wanted in &unit.wanted {
                 planner.decide(wanted)?;
+            }
+            planner.keep_head(unit)?;
+            for Wanted { path, before, .. } in &unit.doubtful {
+                if !planner.current(path).is_same(before) {
+                    planner.say(
+                        path,
+                        Fate::Kept("was not changed while the command is known to have run"),
+                    );
+                }
             }
         }
         let Planner { then, outcomes, .. } = planner;
@@ -220,14 +231,13 @@ impl Planner<'_> {
         }
         let area = Area::of(path);
         if now.is_same(after) || self.is_same_index(path, &now, after)? {
-            // Objects of git harm nobody, and something made since may need them.
-            let object = matches!(area, Area::Objects | Area::Fixed);
-            if matches!(before, State::Absent) && object {
+            if matches!(before, State::Absent) && is_object(path) {
                 return Ok(());
             }
             return self.go_back(path, before);
         }
         match (&now, after, before) {
+            _ if matches!(before, State::Absent) && is_object(path) => {}
             _ if area != Area::Plain => {
                 self.say(path, Fate::Kept("git's own record was changed since"));
             }
@@ -235,7 +245,9 @@ impl Planner<'_> {
                 self.merge(path, &now, after, before)?;
             }
             (State::Absent, ..) => self.say(path, Fate::Kept("was removed since")),
-            (State::Folder { .. }, _, State::Folder { .. } | State::Absent) => {}
+            (State::Folder { .. }, _, State::Folder { .. }) => {
+                self.say(path, Fate::Kept("its mode was changed since"));
+            }
             (_, _, State::Absent) => self.say(path, Fate::Kept("was changed since")),
             _ => self.beside(path, before),
         }
@@ -254,6 +266,33 @@ impl Planner<'_> {
             (_, false) => self.say(path, Fate::Lost("its content is no longer kept")),
             (State::Absent, _) => self.put(path, State::Absent, Fate::Removed),
             _ => self.put(path, before.clone(), Fate::Restored),
+        }
+        Ok(())
+    }
+
+    /// Where a person went on with the branch that is checked out, it stays checked out, with the index.
+    fn keep_head(&mut self, unit: &Unit) -> Result<(), Error> {
+        let heads = unit.wanted.iter().map(|wanted| &wanted.path).filter(|path| {
+            path.file_name().is_some_and(|name| name == "HEAD")
+                && path.parent().is_some_and(|folder| !folder.ends_with("logs"))
+                && Area::of(path) == Area::Git
+        });
+        for head in heads {
+            let (Some(folder), now) = (head.parent(), self.snapshots.now(head)) else { continue };
+            let text = match self.snapshots.bytes(&now) {
+                Err(Error::Lost(_)) => None,
+                other => other?,
+            };
+            let branch = text.as_deref().and_then(|text| text.strip_prefix(b"ref: "));
+            let branch = branch.and_then(|name| std::str::from_utf8(name).ok()).map(str::trim);
+            let Some(branch) = branch.map(|name| folder.join(name)) else { continue };
+            if matches!(self.outcomes.get(&branch), Some(Fate::Kept(_))) {
+                for path in [head.clone(), folder.join("index")] {
+                    if self.then.remove(&path).is_some() {
+                        self.say(&path, Fate::Kept("its branch was changed since"));
+                    }
+                }
+            }
         }
         Ok(())
     }

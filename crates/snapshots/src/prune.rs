@@ -1,10 +1,13 @@
 //! Old snapshots go by a stated rule; what a kept one needs stays.
 
+use crate::alive::PREFIX;
 use crate::error::Error;
 use crate::item::Hash;
 use crate::record::{Body, Record};
 use crate::store::Snapshots;
 use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// How much is kept: the newest, none older, and no more bytes than that beyond what the folders hold now.
@@ -76,6 +79,9 @@ impl Snapshots {
         if !dry && pruned.snapshots > 0 {
             self.rewrite(&mut state, kept)?;
         }
+        if !dry {
+            self.forget_the_dead(oldest);
+        }
         for path in self.all_objects() {
             if name(&path).is_some_and(|hash| needed.contains(&hash)) {
                 continue;
@@ -100,6 +106,19 @@ impl Snapshots {
         let pruned = self.prune(rule, false)?;
         self.disk.replace("pruned", now.to_string().as_bytes())?;
         Ok(Some(pruned))
+    }
+
+    /// Signs of life of commands whose snapshots are gone.
+    fn forget_the_dead(&self, oldest: u64) {
+        let is_old = |entry: &std::fs::DirEntry| {
+            let seconds = entry.metadata().map_or(i64::MAX, |meta| meta.mtime());
+            u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000) < oldest
+        };
+        for entry in std::fs::read_dir(&self.disk.dir).into_iter().flatten().flatten() {
+            if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()) && is_old(&entry) {
+                let _ = self.disk.remove(&entry.path());
+            }
+        }
     }
 
     fn size_of(&self, hash: &Hash) -> u64 {

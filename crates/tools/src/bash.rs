@@ -165,7 +165,7 @@ impl BuiltIn for Bash {
         self.confinement.confine(&mut command, &held);
         let finished = execute(&self.executor, command, &cx).await;
         let mut notes = held.settle(|path| self.files.name(path));
-        let kept = kept.end(&cx).await;
+        let kept = kept.end().await;
         let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {

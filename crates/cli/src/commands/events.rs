@@ -175,10 +175,14 @@ fn report(delivered: &[Delivered]) -> Result<()> {
     if delivered.is_empty() {
         writeln!(out, "No webhooks here.")?;
     }
-    for Delivered { url, sent, waiting, error } in delivered {
+    for Delivered { url, sent, refused, waiting, error } in delivered {
         let why = error.as_ref().filter(|_| *waiting > 0);
         let why = why.map(|why| format!(" ({})", visible(why))).unwrap_or_default();
-        writeln!(out, "{}  {sent} sent, {waiting} waiting{why}", visible(url))?;
+        let put_aside = match refused {
+            0 => String::new(),
+            refused => format!(", {refused} refused (kept in refused.jsonl)"),
+        };
+        writeln!(out, "{}  {sent} sent{put_aside}, {waiting} waiting{why}", visible(url))?;
     }
     Ok(())
 }

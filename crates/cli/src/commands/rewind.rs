@@ -1,6 +1,6 @@
 //! `ostler rewind`: files, conversation or both as they were before a turn.
 
-use super::undo::{as_json, choice, code, tell};
+use super::undo::{as_json, choice, code, tell, tell_way_back};
 use crate::args::undo::RewindArgs;
 use crate::environment::Environment;
 use crate::exit::Code;
@@ -26,7 +26,12 @@ pub fn run(environment: &Environment, args: &RewindArgs) -> Result<Code> {
         return Ok(undone.as_ref().map_or(Code::Done, code));
     }
     match &undone {
-        Some(undone) => tell(&mut out, undone, "Undone", dry_run)?,
+        Some(undone) => {
+            tell(&mut out, undone, "Undone", dry_run)?;
+            if !dry_run {
+                tell_way_back(&mut out, undone, &args.common, false)?;
+            }
+        }
         None if what.files => writeln!(out, "No files were changed since.")?,
         None => {}
     }

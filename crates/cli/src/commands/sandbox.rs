@@ -2,7 +2,7 @@
 
 use crate::args::{ConfigArgs, SandboxCommand, SandboxFlags, SandboxRunArgs};
 use crate::environment::Environment;
-use crate::exit::{Code, warn};
+use crate::exit::{Code, Wrong, warn};
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
@@ -28,14 +28,13 @@ fn run_one(init: &ostler::Init, environment: &Environment, args: &SandboxRunArgs
     let options = wire::sandbox(&setup.loaded.sandbox, &flags);
     let mut workspace = setup.workspace();
     for folder in &args.add_dir {
-        workspace.roots.push(folder.canonicalize()?);
+        let real = folder.canonicalize().ok().filter(|real| real.is_dir());
+        let wrong = || Wrong::Config(format!("--add-dir: there is no folder {}", folder.display()));
+        workspace.roots.push(real.ok_or_else(wrong)?);
     }
     let variables = environment.for_commands(&setup.loaded.env);
     let mut out = std::io::stdout();
-    let mut show = |bytes: &[u8]| {
-        // A reader that went away does not end the command.
-        let _ = out.write_all(bytes).and_then(|()| out.flush());
-    };
+    let mut show = |bytes: &[u8]| out.write_all(bytes).and_then(|()| out.flush()).is_ok();
     ostler::block_on(ostler::run_sandboxed(
         init,
         options,

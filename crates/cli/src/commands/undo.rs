@@ -27,6 +27,9 @@ pub fn run(environment: &Environment, args: &UndoArgs) -> Result<Code> {
         writeln!(out, "{}", as_json(&undone, args.common.dry_run))?;
     } else {
         tell(&mut out, &undone, verb, args.common.dry_run)?;
+        if !args.common.dry_run {
+            tell_way_back(&mut out, &undone, &args.common, args.redo)?;
+        }
     }
     Ok(code(&undone))
 }
@@ -113,8 +116,25 @@ pub fn tell(out: &mut impl Write, undone: &Undone, verb: &str, dry_run: bool) ->
     for notice in &undone.notices {
         writeln!(out, "{}", visible(notice))?;
     }
-    if !dry_run {
-        writeln!(out, "The state before this is snapshot {}: ostler undo --redo", undone.before)?;
+    Ok(())
+}
+
+/// The command that takes this back.
+pub fn tell_way_back(
+    out: &mut impl Write,
+    undone: &Undone,
+    common: &Common,
+    redone: bool,
+) -> Result<()> {
+    let mut way = String::from("ostler undo");
+    match undone.calls.len() {
+        _ if !redone => way.push_str(" --redo"),
+        0 | 1 => {}
+        steps => way.push_str(&format!(" {steps}")),
     }
+    if common.session.is_some() {
+        way.push_str(&format!(" --session {}", undone.session.as_str()));
+    }
+    writeln!(out, "The state before this is snapshot {}: {way}", undone.before)?;
     Ok(())
 }

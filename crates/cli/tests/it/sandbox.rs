@@ -215,6 +215,19 @@ fn a_command_of_a_persons_own() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "a b|*|"));
     let ran = world.run(&["sandbox", "run", "--", "touch", "/usr/local/ostler-test"]);
     assert_ne!(ran.code, Some(0));
+    let ran = world.run(&["sandbox", "run", "ls", "-d", "."]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ".\n"), "{}", ran.stderr);
+    assert_eq!(world.run(&["sandbox", "run", "--netwrk", "true"]).code, Some(2));
+    let ran = world.run(&["sandbox", "run", "--add-dir", "/none", "--", "true"]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("/none"), "{}", ran.stderr);
+    let mut whole = world.command(&["sandbox", "run", "--", "true"]);
+    let ran = finish(whole.current_dir("/").spawn().unwrap());
+    assert!(ran.code == Some(3) && ran.stderr.contains("the whole disk"), "{}", ran.stderr);
+    // It ends when nobody reads it any more.
+    let mut endless = world.command(&["sandbox", "run", "--", "yes"]).spawn().unwrap();
+    let mut first = [0; 2];
+    endless.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    assert_ne!(finish(endless).code, None);
     let ran = world.run(&["doctor", "--json"]);
     let rows: Vec<Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -224,4 +237,40 @@ fn a_command_of_a_persons_own() {
     }
     let all = rows.iter().all(|row| row["ok"] == true);
     assert_eq!(ran.code, Some(if all { 0 } else { 1 }), "{}", ran.stdout);
+}
+
+/// What leads git to another configuration does not survive the command, and what is named is held.
+#[test]
+fn no_other_configuration_of_git_is_left_behind() {
+    let world = World::new(Script::new());
+    let setup = "git init -q . && git config core.hooksPath .husky && mkdir -p .husky vendor/x && git init -q vendor/x";
+    let outside = Command::new("bash").args(["-c", setup]).current_dir(world.project()).status();
+    assert!(outside.unwrap().success());
+    let evil = "mkdir evil; cp -r .git/refs .git/objects .git/config .git/HEAD evil/; echo ../evil > .git/commondir; \
+        echo e > .husky/pre-commit; echo e > vendor/x/.git/hooks/pre-commit; true";
+    let ran = world.run(&["sandbox", "run", "--", evil]);
+    assert!(ran.stderr.contains(".git/commondir was changed"), "{}", ran.stderr);
+    for name in [".git/commondir", ".husky/pre-commit", "vendor/x/.git/hooks/pre-commit"] {
+        assert!(!world.project().join(name).exists(), "{name}");
+    }
+    assert!(world.project().join("evil/HEAD").exists(), "it ran");
+}
+
+/// Git works in a folder of a repository and in a linked worktree, and sees the files around.
+#[test]
+fn git_works_where_its_folder_lies_outside() {
+    let world = World::new(Script::new());
+    let setup = "git init -q repo && cd repo && git config user.name a && git config user.email a@example.invalid && \
+        mkdir sub && echo a > top && echo b > sub/b && git add -A && git commit -qm one && git worktree add -q ../linked";
+    let outside = Command::new("bash").args(["-c", setup]).current_dir(world.project()).status();
+    assert!(outside.unwrap().success());
+    for (folder, want) in [("repo/sub", "1"), ("linked", "1")] {
+        let line = "echo new > n; git add n && git commit -qm two && git status --porcelain | wc -l; \
+            git show --stat --format= HEAD | grep -c '|'; echo e > $(git rev-parse --git-common-dir)/hooks/pre-commit";
+        let mut command = world.command(&["sandbox", "run", "--", line]);
+        let ran = finish(command.current_dir(world.project().join(folder)).spawn().unwrap());
+        let counts: Vec<&str> = ran.stdout.lines().take(2).map(str::trim).collect();
+        assert_eq!(counts, ["0", want], "{folder}: {}{}", ran.stdout, ran.stderr);
+        assert!(!world.project().join("repo/.git/hooks/pre-commit").exists(), "{folder}");
+    }
 }

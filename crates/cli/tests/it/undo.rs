@@ -1,6 +1,7 @@
 //! Undo, with the real program and real git: destructive commands, a person's edits, going back and forth.
 
 mod destructive;
+mod going_on;
 mod rewind;
 mod session;
 

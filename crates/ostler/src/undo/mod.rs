@@ -187,22 +187,27 @@ impl Desk {
         match &call.did {
             Did::Command { before, after, others } => {
                 let end = after.or_else(|| self.next_after(call)).unwrap_or(now);
+                let mut own = self.snapshots.diff(*before, end)?;
+                own.retain(|change| !others.contains(&change.path));
+                let mut doubtful = Vec::new();
                 if after.is_none() {
                     notices.push(format!(
-                        "\"{}\" did not end in order: what changed afterwards counts as its work.",
+                        "\"{}\" did not end in order: what is gone since it began is brought back; what was changed \
+                         after its last sign of life counts as yours.",
                         call.what
                     ));
+                    let lived = self.snapshots.lived(call.id.as_str(), *before);
+                    (own, doubtful) = self.snapshots.part_by_life(own, lived);
                 }
-                let changes = self.snapshots.diff(*before, end)?.into_iter();
-                let own = changes.filter(|change| !others.contains(&change.path));
-                Ok(Unit { wanted: own.map(Wanted::from).collect() })
+                let wanted = |changes: Vec<_>| changes.into_iter().map(Wanted::from).collect();
+                Ok(Unit { wanted: wanted(own), doubtful: wanted(doubtful) })
             }
             Did::Files(files) => {
                 let blobs = self.store.blobs();
                 let wanted = files
                     .iter()
                     .map(|(path, change)| Ok(self.wanted(path, change, blobs.as_ref())?));
-                Ok(Unit { wanted: wanted.collect::<Result<_, Error>>()? })
+                Ok(Unit { wanted: wanted.collect::<Result<_, Error>>()?, ..Unit::default() })
             }
         }
     }
@@ -261,7 +266,8 @@ pub fn redo(choice: &UndoChoice) -> Result<Undone, Error> {
     let (from, to, calls) = (last.before, last.after, last.calls.clone());
     let before = desk.snapshots.take("before a redo")?.id;
     let changes = desk.snapshots.diff(from, to)?;
-    let unit = Unit { wanted: changes.into_iter().map(Wanted::from).collect() };
+    let wanted = changes.into_iter().map(Wanted::from).collect();
+    let unit = Unit { wanted, ..Unit::default() };
     let known: Vec<ChangingCall> = calls::changing(&desk.entries)
         .into_iter()
         .filter(|call| calls.contains(&call.id))

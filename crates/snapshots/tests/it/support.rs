@@ -81,7 +81,8 @@ fn describe(root: &Path, folder: &Path, tree: &mut Tree) {
 pub fn undo(snapshots: &Snapshots, before: u64, after: u64) -> Vec<Outcome> {
     snapshots.take("before undo").unwrap();
     let changes = snapshots.diff(before, after).unwrap();
-    let unit = Unit { wanted: changes.into_iter().map(Into::into).collect() };
+    let wanted = changes.into_iter().map(Into::into).collect();
+    let unit = Unit { wanted, ..Unit::default() };
     let plan = snapshots.plan(&[unit]).unwrap();
     snapshots.restore(&plan).unwrap()
 }

@@ -4,21 +4,30 @@
 //! starts shortly after; what is changed in between by somebody else is told from the command's work by its time.
 
 use crate::workspace::Files;
+use ostler_core::ids::CallId;
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Access, PathScope, Step};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
-use ostler_snapshots::{Snapshots, Taken};
+use ostler_snapshots::{Alive, Snapshots, Taken};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+use tokio::task::AbortHandle;
+
+const AFTER: &str = "after a command";
 
 /// A look at the folders that is older is not used.
 const FRESH: Duration = Duration::from_secs(3);
+
+/// Between two signs of life of a running command.
+const BEAT: Duration = Duration::from_millis(100);
+/// A command that is dropped is killed by another process, which needs a moment for it.
+const DYING: Duration = Duration::from_millis(50);
 
 /// Whether and where the folders are kept.
 #[derive(Clone, Default)]
@@ -46,11 +55,16 @@ pub struct Undo {
 /// The look that began when a call arrived.
 type Early = Option<(Instant, Taken)>;
 
-/// A command that runs.
+/// A command that runs. However it ends, also when it is dropped, what it changed is kept.
 #[derive(Default)]
 pub struct Kept(Option<Running>);
 
 struct Running {
+    call: CallId,
+    recorder: Arc<dyn Recorder>,
+    alive: Arc<Alive>,
+    beats: AbortHandle,
+    is_over: bool,
     snapshots: Arc<Snapshots>,
     files: Arc<Files>,
     _turn: OwnedMutexGuard<Early>,
@@ -134,9 +148,24 @@ impl Undo {
             _ => take(&snapshots, "before a command", 0).await.map_err(|why| refused(&why))?,
         };
         let started = now();
-        record(cx, before.id, None, &before).map_err(|why| refused(&why))?;
-        let files = Arc::clone(&self.files);
-        Ok(Kept(Some(Running { snapshots, files, _turn: turn, before, started })))
+        let alive = snapshots.alive(cx.call.as_str(), before.id);
+        let alive = Arc::new(alive.map_err(|error| refused(&error.to_string()))?);
+        let (call, recorder) = (cx.call.clone(), Arc::clone(&cx.recorder));
+        record(&*recorder, &call, before.id, None, &before).map_err(|why| refused(&why))?;
+        let (files, beats) = (Arc::clone(&self.files), beat(Arc::clone(&alive)));
+        let (is_over, _turn) = (false, turn);
+        Ok(Kept(Some(Running {
+            call,
+            recorder,
+            alive,
+            beats,
+            is_over,
+            snapshots,
+            files,
+            _turn,
+            before,
+            started,
+        })))
     }
 }
 
@@ -149,16 +178,35 @@ fn is_clean(step: &Step) -> bool {
         && step.words.iter().filter_map(Word::literal).any(ignored)
 }
 
+/// Until it is aborted.
+fn beat(alive: Arc<Alive>) -> AbortHandle {
+    let beats = async move {
+        loop {
+            tokio::time::sleep(BEAT).await;
+            alive.beat();
+        }
+    };
+    tokio::spawn(beats).abort_handle()
+}
+
 impl Kept {
     /// The command has ended: what it changed is what differs now.
-    pub async fn end(self, cx: &ToolContext) -> Told {
-        let Some(Running { snapshots, files, _turn, before, started }) = self.0 else {
-            return Told::default();
-        };
-        let after = match take(&snapshots, "after a command", started).await {
-            Ok(after) => after,
-            Err(why) => return Told { detail: None, failed: Some(why) },
-        };
+    pub async fn end(self) -> Told {
+        let Some(mut running) = self.0 else { return Told::default() };
+        running.beats.abort();
+        running.alive.beat();
+        let after = take(&running.snapshots, AFTER, running.started).await;
+        running.is_over = true;
+        match after {
+            Ok(after) => running.settle(&after),
+            Err(why) => Told { detail: None, failed: Some(why) },
+        }
+    }
+}
+
+impl Running {
+    fn settle(&self, after: &Taken) -> Told {
+        let Running { before, call, .. } = self;
         // Somebody else's look in between leaves it open whose change it was: then all of it counts.
         let from = after.older.filter(|older| *older == before.id + 1).unwrap_or(before.id);
         let cost = Taken {
@@ -166,15 +214,34 @@ impl Kept {
             bytes_kept: before.bytes_kept + after.bytes_kept,
             ..after.clone()
         };
-        let failed = record(cx, from, Some(after.id), &cost).err();
+        let failed = record(&*self.recorder, call, from, Some(after.id), &cost).err();
+        if failed.is_none() {
+            self.alive.ended();
+        }
         if after.id > from {
-            files.command_changed(&cx.call, &snapshots, from, after.id);
+            self.files.command_changed(call, &self.snapshots, from, after.id);
         }
         let detail = json!({
             "before": from, "after": after.id, "changed": after.changed, "files": after.files,
             "ms": millis(cost.took), "bytes": cost.bytes_kept, "left_out": cost.left_out.len(),
         });
         Told { detail: Some(detail), failed }
+    }
+}
+
+/// Whoever interrupts the call goes on working in the folders: the state is kept before that.
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.beats.abort();
+        if self.is_over {
+            return;
+        }
+        std::thread::sleep(DYING);
+        self.alive.beat();
+        // If it fails, the signs of life tell what was the command's.
+        if let Ok(after) = self.snapshots.take_since(AFTER, self.started) {
+            self.settle(&after);
+        }
     }
 }
 
@@ -206,10 +273,16 @@ async fn take(
     }
 }
 
-fn record(cx: &ToolContext, before: u64, after: Option<u64>, cost: &Taken) -> Result<(), String> {
+fn record(
+    recorder: &dyn Recorder,
+    call: &CallId,
+    before: u64,
+    after: Option<u64>,
+    cost: &Taken,
+) -> Result<(), String> {
     let cost = SnapshotCost { ms: millis(cost.took), files: cost.files, bytes: cost.bytes_kept };
-    let entry = Entry::Checkpoint { call: cx.call.clone(), before, after, cost };
-    cx.recorder.record(entry).map_err(|error| error.to_string())
+    let entry = Entry::Checkpoint { call: call.clone(), before, after, cost };
+    recorder.record(entry).map_err(|error| error.to_string())
 }
 
 fn refused(why: &str) -> ToolOutput {

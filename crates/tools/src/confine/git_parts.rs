@@ -1,9 +1,12 @@
 //! The files of repositories that make git run programs: commands may not change them.
 
-use std::path::{Path, PathBuf};
+use super::guard::settings;
+use std::path::{Component, Path, PathBuf};
 
 /// Below a repository's own folder. What is missing must not appear either.
 const PARTS: [&str; 4] = ["hooks", "config", "config.worktree", "info/attributes"];
+/// It leads git to another configuration. Where there is none, an empty one in its place would break git.
+const ELSEWHERE: &str = "commondir";
 /// Of a linked worktree, below `worktrees/NAME`.
 const OF_A_WORKTREE: [&str; 3] = ["gitdir", "commondir", "config.worktree"];
 
@@ -14,25 +17,117 @@ const MOST_LEVELS: usize = 5;
 /// Repositories that are guarded.
 const MOST_REPOSITORIES: usize = 200;
 /// Folders that are full of names and hold no repository of the project's own.
-const SKIPPED: [&str; 5] = ["node_modules", "target", ".venv", "vendor", "__pycache__"];
+const SKIPPED: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 
-/// All such files of every repository in the roots.
-pub(super) fn of(roots: &[PathBuf]) -> Vec<PathBuf> {
+/// The files of repositories that make git run programs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// A mount can hold them, there or not.
+    pub(super) fixed: Vec<PathBuf>,
+    /// Not there, and nothing can be put in their place: looked for afterwards.
+    pub(super) absent: Vec<PathBuf>,
+}
+
+/// Of every repository in the roots, and of those around them.
+pub(super) fn of(roots: &[PathBuf], around: &[PathBuf]) -> Parts {
     let mut search = Search::default();
     for root in roots {
         search.folder(root, 0);
     }
-    let mut parts = search.links;
+    for folder in around {
+        search.repository(folder.clone());
+    }
+    let mut parts = Parts { fixed: search.links, absent: Vec::new() };
     for folder in &search.repositories {
-        parts.extend(PARTS.map(|part| folder.join(part)));
+        parts.fixed.extend(PARTS.map(|part| folder.join(part)));
+        parts.fixed.extend(named_by(folder, roots));
+        let elsewhere = folder.join(ELSEWHERE);
+        let list = if elsewhere.exists() { &mut parts.fixed } else { &mut parts.absent };
+        list.push(elsewhere);
         for worktree in below(&folder.join("worktrees")) {
-            let there = OF_A_WORKTREE.map(|part| worktree.join(part)).into_iter();
-            parts.extend(there.filter(|part| part.exists()));
+            parts.fixed.extend(OF_A_WORKTREE.map(|part| worktree.join(part)));
         }
     }
-    parts.sort();
-    parts.dedup();
+    for list in [&mut parts.fixed, &mut parts.absent] {
+        list.sort();
+        list.dedup();
+    }
     parts
+}
+
+/// What the configuration of a repository leads to inside the roots: other hooks, further settings.
+fn named_by(folder: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
+    let bytes = std::fs::read(folder.join("config")).unwrap_or_default();
+    let mut found = Vec::new();
+    for (key, value) in settings(&bytes).unwrap_or_default() {
+        let is_include =
+            key == "include.path" || key.starts_with("includeif.") && key.ends_with(".path");
+        let base = match () {
+            () if key == "core.hookspath" => folder.parent(),
+            () if is_include => Some(folder),
+            () => None,
+        };
+        let Some(path) = base.map(|base| plain(&base.join(&value))) else { continue };
+        // A mount makes a folder of a missing name that ends with a slash.
+        let path = if key == "core.hookspath" { path.join("") } else { path };
+        if roots.iter().any(|root| path.starts_with(root) && path != *root) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Without `..` and `.`, by its text.
+fn plain(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                found.pop();
+            }
+            Component::CurDir => {}
+            part => found.push(part),
+        }
+    }
+    found
+}
+
+/// A repository that a root is part of and that lies outside: its own folder, and the top of its files.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Around {
+    pub(super) git: PathBuf,
+    /// None for a linked worktree: its files are the root's.
+    pub(super) top: Option<PathBuf>,
+}
+
+/// Who works in a folder of a repository, or in a linked worktree, expects git to work there.
+pub(super) fn around(root: &Path) -> Option<Around> {
+    let own = root.join(".git");
+    if own.is_dir() {
+        return None;
+    }
+    if own.is_file() {
+        let text = std::fs::read_to_string(&own).ok()?;
+        let folder = root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+        let common = std::fs::read_to_string(folder.join(ELSEWHERE)).ok();
+        // A file can lead anywhere: only a repository that knows of this worktree counts.
+        let back = std::fs::read_to_string(folder.join("gitdir")).ok();
+        let knows = back.is_some_and(|back| Path::new(back.trim()) == own);
+        return match common {
+            Some(common) if knows => {
+                let git = folder.join(common.trim()).canonicalize().ok()?;
+                Some(Around { git, top: None })
+            }
+            // A submodule: its folder lies in that of the repository around it.
+            _ => {
+                let inside = |above: &Path| folder.starts_with(above.join(".git/modules"));
+                let within = root.ancestors().skip(1).any(inside);
+                within.then_some(Around { git: folder, top: None })
+            }
+        };
+    }
+    let top = root.ancestors().skip(1).find(|folder| folder.join(".git").is_dir())?;
+    Some(Around { git: top.join(".git"), top: Some(top.to_owned()) })
 }
 
 #[derive(Default)]
@@ -128,7 +223,10 @@ mod tests {
         ] {
             fs::write(at(file), "x").unwrap();
         }
-        let found = of(&[at("ws")]);
+        let config = "[core]\n\thooksPath = .husky\n[include]\n\tpath = ../team.cfg\n";
+        fs::write(at("ws/.git/config"), config).unwrap();
+        let Parts { fixed: found, absent } = of(&[at("ws")], &[]);
+        assert!(absent.contains(&at("ws/.git/commondir")), "{absent:?}");
         let below = |name: &str| found.contains(&at(name));
         for name in [
             "ws/.git/hooks",
@@ -140,13 +238,37 @@ mod tests {
             "ws/.git/worktrees/w/gitdir",
             "ws/vendored/lib/.git/config",
             "ws/sub/.git",
+            "ws/.husky/",
+            "ws/team.cfg",
+            "ws/.git/worktrees/w/config.worktree",
         ] {
             assert!(below(name), "{name} is missing in {found:?}");
         }
-        for name in ["ws/.git/worktrees/w/commondir", "ws/node_modules/x/.git/config"] {
-            assert!(!below(name), "{name}");
-        }
+        assert!(!below("ws/node_modules/x/.git/config"));
         assert!(!found.iter().any(|path| path.starts_with(at("other"))));
         assert!(!found.iter().any(|path| path.ends_with("index")), "the index stays writable");
+    }
+
+    #[test]
+    fn a_repository_around_a_root_counts_if_it_knows_of_it() {
+        let world = tempfile::tempdir().unwrap();
+        let base = world.path().canonicalize().unwrap();
+        let at = |name: &str| base.join(name);
+        for folder in ["repo/.git/worktrees/w", "repo/sub/deep", "linked", "liar", "other/.git"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        let link = |to: &str| format!("gitdir: {}\n", at(to).display());
+        fs::write(at("linked/.git"), link("repo/.git/worktrees/w")).unwrap();
+        fs::write(at("repo/.git/worktrees/w/commondir"), "../..\n").unwrap();
+        let back = format!("{}\n", at("linked/.git").display());
+        fs::write(at("repo/.git/worktrees/w/gitdir"), back).unwrap();
+        // Neither a worktree nor a submodule of it.
+        fs::write(at("liar/.git"), link("other/.git")).unwrap();
+        let git = at("repo/.git");
+        let top = Some(at("repo"));
+        assert_eq!(around(&at("repo")), None);
+        assert_eq!(around(&at("repo/sub/deep")), Some(Around { git: git.clone(), top }));
+        assert_eq!(around(&at("linked")), Some(Around { git, top: None }));
+        assert_eq!(around(&at("liar")), None);
     }
 }

@@ -165,7 +165,7 @@ pub fn is_harmless_change(path: &Path, before: &[u8], after: &[u8]) -> bool {
 }
 
 /// `section.sub.key` and value of each line; none where a line is not plain.
-fn settings(bytes: &[u8]) -> Option<Vec<(String, String)>> {
+pub(super) fn settings(bytes: &[u8]) -> Option<Vec<(String, String)>> {
     let mut section = String::new();
     let mut found = Vec::new();
     for line in std::str::from_utf8(bytes).ok()?.lines() {

@@ -92,6 +92,10 @@ fn what_a_call_is_held_by() {
     assert!(sandbox(Terms { writes: &named, ..Terms::default() }).frozen.contains(&hooks));
     let whole = [PathScope::Tree(root.join(".git"))];
     assert!(sandbox(Terms { writes: &whole, ..Terms::default() }).frozen.is_empty());
+    // What only reads gets nothing to write, and no mounts.
+    let reading = sandbox(Terms { only_reads: true, ..Terms::default() });
+    assert!(reading.writable.is_empty() && reading.readable.contains(&root));
+    assert_eq!(reading.layers, Layers { landlock: true, seccomp: true, bubblewrap: false });
     let lifted = Terms { lifted: true, ..Terms::default() };
     assert!(strict.held(lifted).unwrap().sandbox.is_none());
 }

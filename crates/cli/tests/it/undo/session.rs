@@ -120,22 +120,6 @@ fn what_cannot_be_kept_is_not_run() {
     assert!(harmless.last().unwrap().to_string().contains("readable"), "{harmless:?}");
 }
 
-/// A command that is killed with the program: what it did until then is undone, too.
-#[test]
-fn a_command_without_an_end_is_undone() {
-    let world = running(&["echo begun > begun; sleep 86399"]);
-    world.file("old", "x");
-    let mut child =
-        world.command(&["-p", "go", "--permission-mode", "bypassPermissions"]).spawn().unwrap();
-    crate::support::until("it has begun", || world.read("begun") == "begun\n");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let (ran, said) = undone(&world, &[]);
-    assert_eq!(ran.code, Some(0), "{} {}", ran.stdout, ran.stderr);
-    assert!(said["notices"].to_string().contains("did not end"), "{said:#}");
-    assert_eq!(tree(&world).len(), 1);
-}
-
 /// Revert knows what commands did to a file, in the same session and in a resumed one.
 #[test]
 fn revert_goes_back_over_commands() {
