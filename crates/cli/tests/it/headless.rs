@@ -114,7 +114,9 @@ fn stream_json_tells_everything_in_order() {
         ])
     );
     let shipped = json!(["agent-building", "code-review", "debugging", "pdf"]);
-    assert_eq!((&frames[0]["skills"], &frames[0]["slash_commands"]), (&shipped, &shipped));
+    let commands =
+        json!(["compact", "context", "agent-building", "code-review", "debugging", "pdf"]);
+    assert_eq!((&frames[0]["skills"], &frames[0]["slash_commands"]), (&shipped, &commands));
     assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
 }
 
