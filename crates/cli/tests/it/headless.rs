@@ -327,6 +327,7 @@ fn a_closed_pipe_is_a_quiet_end() {
 fn the_demo_tells_its_story() {
     let world = World::new(Script::new());
     let ran = world.run(&["demo"]);
+    assert_eq!(ran.stdout.matches('✗').count(), 1, "only the broken test fails: {}", ran.stdout);
     assert_eq!(ran.code, Some(0), "{} {}", ran.stdout, ran.stderr);
     for part in [
         "Plan:",

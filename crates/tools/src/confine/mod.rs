@@ -262,7 +262,8 @@ impl Confinement {
         let real = |paths: &[PathBuf]| {
             paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>()
         };
-        let home = home.canonicalize().unwrap_or_else(|_| home.clone());
+        let home = if home.is_absolute() { home.clone() } else { self.home_of_commands() };
+        let home = home.canonicalize().unwrap_or(home);
         let readable = self.readable.get_or_init(|| folders::readable(&home, &self.environment));
         let mut homes: Vec<PathBuf> = ["/home", "/root"].map(PathBuf::from).to_vec();
         if home.parent().is_some() {
@@ -287,6 +288,12 @@ impl Confinement {
         // Without the rest of its files git would take them for removed.
         sandbox.readable.extend(around.iter().filter_map(|around| around.top.clone()));
         Ok(sandbox)
+    }
+
+    /// Where programs look for their settings if nobody said whose home it is.
+    fn home_of_commands(&self) -> PathBuf {
+        let home = self.environment.iter().find(|(name, _)| name == "HOME");
+        home.map(|(_, value)| PathBuf::from(value)).unwrap_or_default()
     }
 
     /// Puts a command into the sandbox, with its temporary files and caches in the private folder.

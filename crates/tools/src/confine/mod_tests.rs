@@ -126,3 +126,15 @@ fn without_mounts_what_makes_git_run_programs_is_put_back() {
     assert!(held.settle(|path| path.display().to_string()).is_empty());
     assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), more);
 }
+
+/// Programs find their settings by `HOME`; what lies there is hidden and readable as in a home that was named.
+#[test]
+fn the_home_of_commands_stands_in_for_one_that_nobody_named() {
+    let executor = Executor::new(SupervisorProgram::this_binary(["none"]));
+    let environment = vec![("HOME".into(), "/home/nobody-at-all".into())];
+    let confinement =
+        Confinement::new(executor, ConfineOptions::default(), Workspace::default(), environment);
+    let sandbox = confinement.sandbox(Vec::new(), false, Layers::default()).unwrap();
+    assert!(sandbox.homes.contains(&"/home/nobody-at-all".into()));
+    assert!(sandbox.hidden.contains(&"/home/nobody-at-all/.ssh".into()));
+}
