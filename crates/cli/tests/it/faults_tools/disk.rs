@@ -68,10 +68,11 @@ fn b19_the_session_s_own_disk_fills_up() {
     let args = GO.join(" ");
     let script = format!(
         r#"
-        mount -t tmpfs -o size=64k,mode=700 tmpfs "$OSTLER_HOME"
-        head -c 36000 /dev/zero >"$OSTLER_HOME/filler"
+        mkdir -m 700 "$OSTLER_HOME/sessions"
+        mount -t tmpfs -o size=64k,mode=700 tmpfs "$OSTLER_HOME/sessions"
+        head -c 36000 /dev/zero >"$OSTLER_HOME/sessions/filler"
         keep first {args}
-        rm "$OSTLER_HOME/filler"
+        rm "$OSTLER_HOME/sessions/filler"
         keep second -p again --continue --output-format json
         "#
     );
@@ -116,8 +117,9 @@ fn b19_in_words_for_people() {
         Script::new().answer(bash("head -c 25000 /dev/zero | tr '\\0' x; : >effects.txt")),
     );
     let script = r#"
-        mount -t tmpfs -o size=64k,mode=700 tmpfs "$OSTLER_HOME"
-        head -c 36000 /dev/zero >"$OSTLER_HOME/filler"
+        mkdir -m 700 "$OSTLER_HOME/sessions"
+        mount -t tmpfs -o size=64k,mode=700 tmpfs "$OSTLER_HOME/sessions"
+        head -c 36000 /dev/zero >"$OSTLER_HOME/sessions/filler"
         keep first -p go --permission-mode bypassPermissions
         "#;
     if in_namespace(&world, script).is_none() {
