@@ -90,18 +90,26 @@ impl Executor {
             }
             order.bubblewrap = probed.bubblewrap.clone();
         }
+        self.spawn_held(&command, &order).await
+    }
+
+    /// Starts a command in a sandbox, again if what was to be mounted has gone meanwhile: a socket was closed, a folder
+    /// removed. Nothing has been run then.
+    pub(crate) async fn spawn_held(
+        &self,
+        command: &Command,
+        order: &Order,
+    ) -> Result<Running, ExecError> {
         for _ in 1..TRIES {
-            match self.spawn_within(&command, Some(&order)).await {
-                // What it was to mount has gone meanwhile: a socket was closed, a folder removed.
-                // Nothing has been run yet.
+            match self.spawn_within(command, Some(order)).await {
                 Err(ExecError::Sandbox { reason }) if reason.starts_with("bwrap:") => {}
                 other => return other,
             }
         }
-        self.spawn_within(&command, Some(&order)).await
+        self.spawn_within(command, Some(order)).await
     }
 
-    pub(crate) async fn spawn_within(
+    async fn spawn_within(
         &self,
         command: &Command,
         order: Option<&Order>,

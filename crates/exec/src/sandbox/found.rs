@@ -103,7 +103,7 @@ async fn try_once(executor: &Executor, found: &Bubblewrap) -> Result<(), String>
     let order = Order { sandbox, bubblewrap: Some(found.clone()) };
     let words =
         |reason: String| format!("{} does not work here: {reason}", found.program.display());
-    let running = executor.spawn_within(&command, Some(&order)).await;
+    let running = executor.spawn_held(&command, &order).await;
     let finished = match running {
         Ok(running) => running.wait().await.map_err(|error| words(error.to_string()))?,
         Err(crate::ExecError::Sandbox { reason }) => return Err(words(reason)),
