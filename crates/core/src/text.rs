@@ -57,6 +57,29 @@ pub fn tail(text: &str, chars: usize) -> &str {
     }
 }
 
+/// A text of `prompts/` with its `{name}`s filled in. What is put in is not searched again: it may hold anything.
+pub fn fill(form: &str, values: &[(&str, &str)]) -> String {
+    let mut out =
+        String::with_capacity(form.len() + values.iter().map(|(_, v)| v.len()).sum::<usize>());
+    let mut rest = form;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let named = after.split_once('}');
+        let value = named.and_then(|(name, _)| values.iter().find(|(known, _)| *known == name));
+        rest = match (named, value) {
+            (Some((_, after)), Some((_, value))) => {
+                out.push_str(value);
+                after
+            }
+            _ => {
+                out.push('{');
+                after
+            }
+        };
+    }
+    out + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +112,19 @@ mod tests {
         assert_eq!(tail("äöü", 3), "äöü");
         assert_eq!(tail("äöü", 9), "äöü");
         assert_eq!(tail("äöü", 0), "");
+    }
+
+    #[test]
+    fn what_is_filled_in_is_not_searched_again() {
+        for (form, out) in [
+            ("{a} and {b}", "{b}} and {a}"),
+            ("{b}{a}{b}", "{a}{b}}{a}"),
+            ("{c} {a", "{c} {a"),
+            ("{{a}}", "{{b}}}"),
+            ("{not {a}", "{not {b}}"),
+            ("", ""),
+        ] {
+            assert_eq!(fill(form, &[("a", "{b}}"), ("b", "{a}")]), out, "{form}");
+        }
     }
 }

@@ -5,7 +5,9 @@ use crate::context::Halt;
 use crate::run::Turn;
 use crate::summarise::Summary;
 use ostler_core::context::boundary::{Draft, newest_seen};
-use ostler_core::context::{Boundary, CarryOver, Made, Pressure, Receipt, Trigger, cut, summary};
+use ostler_core::context::{
+    Boundary, CarryOver, Gauge, Made, Pressure, Receipt, Trigger, cut, summary,
+};
 use ostler_core::event::{Event, Level};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::message::{Block, Message};
@@ -71,15 +73,23 @@ impl Turn {
                 return Ok(None);
             }
         };
-        self.out.emit(Event::Compacting { trigger }).await;
         let stays = view.items().get(cut..).unwrap_or_default();
-        let stays = gauge.share(stays.iter().map(|item| item.weight()).sum());
+        let stays =
+            gauge.share(stays.iter().map(|item| item.weight()).sum()) + self.repeated(&gauge);
+        let least = pressure.overhead + stays + 2 * LEAST;
+        if trigger == Trigger::Auto && !pressure.is_relieved_by(least) {
+            if self.compactions.is_news() {
+                self.left_as_it_is(trigger, &too_little(least, pressure.window)).await;
+            }
+            return Ok(None);
+        }
+        self.out.emit(Event::Compacting { trigger }).await;
         let room = Room::new(&pressure, stays, self.agent.settings.context.summary);
         let made = self.summarise(view, cut, words.as_deref(), &room, fallback).await?;
         let said = made.text.clone();
         let Some(boundary) = self.boundary(view, cut, trigger, made, &room, &pressure, fallback)
         else {
-            self.left_as_it_is(trigger, "what takes its place would not be smaller").await;
+            self.left_as_it_is(trigger, "what takes its place would not make room").await;
             return Ok(None);
         };
         let new = boundary.view_sharing(view);
@@ -201,7 +211,7 @@ impl Turn {
         attachments.retain(|one| !kept.iter().any(|message| says(message, &one.text)));
         // All of it; without what can be read again; with little beside the summary.
         let tries = [(true, room.carry), (false, room.carry), (false, LEAST)];
-        tries.into_iter().find_map(|(attach, carry)| {
+        let drafts = tries.into_iter().filter_map(|(attach, carry)| {
             let (words, carry) = summary::frame(&made.text, carried.clone(), bytes(carry));
             let placed = |place: Place| {
                 let there = attachments.iter().filter(move |one| one.place == place);
@@ -238,7 +248,16 @@ impl Turn {
             let (title, seen) = (title.clone(), newest_seen(&seen));
             let at = self.agent.journal.clock().now();
             Some(Boundary { head, kept, carry, receipt, turns, title, seen, at })
-        })
+        });
+        chosen(drafts, pressure, trigger)
+    }
+
+    /// Tokens of what always holds and is said again.
+    fn repeated(&self, gauge: &Gauge) -> u64 {
+        let (_, seen, ..) = self.agent.journal.carried();
+        let all = self.attachments(&seen, 0);
+        let before = all.iter().filter(|one| one.place == Place::Before);
+        gauge.share(before.map(|one| one.text.len() as u64).sum())
     }
 
     /// What is said again. What always holds is taken whole, the rest as far as there is room.
@@ -261,6 +280,32 @@ impl Turn {
 }
 
 /// As hooks know it.
+/// The first that reaches the target, else the smallest; unasked only what leaves room to go on.
+fn chosen(
+    drafts: impl Iterator<Item = Boundary>,
+    pressure: &Pressure,
+    trigger: Trigger,
+) -> Option<Boundary> {
+    let mut best: Option<Boundary> = None;
+    for draft in drafts {
+        let after = draft.receipt.after;
+        if best.as_ref().is_none_or(|best| after < best.receipt.after) {
+            best = Some(draft);
+        }
+        if after <= pressure.target {
+            break;
+        }
+    }
+    best.filter(|best| trigger != Trigger::Auto || pressure.is_relieved_by(best.receipt.after))
+}
+
+fn too_little(least: u64, window: u64) -> String {
+    format!(
+        "about {least} of {window} tokens have to stay (system text, instruction files, the newest messages); \
+         shorten those (/context shows them) or use a larger window"
+    )
+}
+
 fn hook_name(trigger: Trigger) -> &'static str {
     match trigger {
         Trigger::Manual => "manual",

@@ -65,9 +65,15 @@ pub(crate) struct Compactions {
     tried: Option<u32>,
     last: Option<u32>,
     rapid: u32,
+    told: bool,
 }
 
 impl Compactions {
+    /// That it is of no use is said once in a turn.
+    pub(crate) fn is_news(&mut self) -> bool {
+        !std::mem::replace(&mut self.told, true)
+    }
+
     /// One came about in this iteration.
     pub(crate) fn is_done(&self, iteration: u32) -> bool {
         self.last == Some(iteration)
@@ -155,7 +161,7 @@ impl crate::agent::Agent {
         };
         let fixed = weight::of_prefix(&self.system, &tools);
         let mut gauge = Gauge::new(fixed, Some(self.model.estimate(&request)));
-        if let Some((asked, answer, usage)) = self.journal.reported() {
+        if let Some((asked, answer, usage)) = self.journal.measured() {
             gauge.reported(asked, answer, &usage);
         }
         self.context.measured().gauge = Some(gauge);

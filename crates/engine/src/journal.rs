@@ -7,12 +7,12 @@ use ostler_core::context::CarryOver;
 use ostler_core::ledger::Usage;
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, Measured, Session};
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
 use ostler_core::turn::Terminal;
-use ostler_core::view::View;
+use ostler_core::view::{Item, View};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone)]
@@ -92,12 +92,20 @@ impl Journal {
         (session.carry.clone(), session.seen.clone(), session.turns, session.title.clone())
     }
 
-    /// What the provider last reported: the bytes of the prompt's messages and of the answer, and their tokens.
-    pub(crate) fn reported(&self) -> Option<(u64, u64, Usage)> {
+    /// What is known of sizes: the bytes of a prompt's messages and of the answer, and their tokens.
+    pub(crate) fn measured(&self) -> Option<(u64, u64, Usage)> {
         let mirror = self.mirror();
-        let (usage, count) = mirror.session.reported?;
-        let (answer, asked) = mirror.session.view.items().get(..count)?.split_last()?;
-        Some((asked.iter().map(|item| item.weight()).sum(), answer.weight(), usage))
+        let items = mirror.session.view.items();
+        let weight = |items: &[Arc<Item>]| items.iter().map(|item| item.weight()).sum::<u64>();
+        Some(match mirror.session.measured? {
+            Measured::Reported { usage, items: count } => {
+                let (answer, asked) = items.get(..count)?.split_last()?;
+                (weight(asked), answer.weight(), usage)
+            }
+            Measured::Estimated { tokens, items: count } => {
+                (weight(items.get(..count)?), 0, Usage { input: tokens, ..Usage::default() })
+            }
+        })
     }
 
     /// A new turn may find the disk mended.

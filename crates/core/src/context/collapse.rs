@@ -42,9 +42,8 @@ fn finished(view: &View, from: usize, to: usize) -> Option<Story> {
     }
     let calls: u64 = range.iter().map(|item| item.message().calls().count() as u64).sum();
     let lines = extract::calls(range.iter().map(|item| item.message()), LINES);
-    let words = texts::COLLAPSED
-        .replace("{calls}", &text::counted(calls, "call"))
-        .replace("{lines}", &lines);
+    let calls = text::counted(calls, "call");
+    let words = text::fill(texts::COLLAPSED, &[("calls", &calls), ("lines", &lines)]);
     let before: u64 = range.iter().map(|item| item.weight()).sum();
     let after = weight::of_message(&crate::message::Message::meta(words.as_str()));
     (after < before).then_some(Story { first: from, count, words })

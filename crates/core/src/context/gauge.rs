@@ -139,6 +139,12 @@ impl Pressure {
     pub fn is_high(&self) -> bool {
         self.tokens >= self.threshold
     }
+
+    /// Whether a request of so many tokens leaves room enough to go on for a while: it reaches the target or, where
+    /// what has to stay does not let it, at least half of the way there.
+    pub fn is_relieved_by(&self, tokens: u64) -> bool {
+        tokens <= self.threshold.saturating_sub(self.threshold.saturating_sub(self.target) / 2)
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +186,17 @@ mod tests {
         for window in [0, 1_000, 8_000, 50_000, 200_000] {
             let pressure = Bounds::default().pressure(window, 4_000, 0);
             assert!(pressure.target <= pressure.threshold && pressure.threshold <= window);
+        }
+    }
+
+    #[test]
+    fn relief_is_half_of_the_way_to_the_target() {
+        // Overhead 4 000, threshold 167 000, so the target is 101 800.
+        let pressure = Bounds::default().pressure(200_000, 4_000, 180_000);
+        for (tokens, enough) in
+            [(101_800, true), (134_400, true), (134_401, false), (167_000, false)]
+        {
+            assert_eq!(pressure.is_relieved_by(tokens), enough, "{tokens}");
         }
     }
 

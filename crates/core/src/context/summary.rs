@@ -3,7 +3,7 @@
 use super::carry::{CarryOver, Stated};
 use super::extract;
 use crate::message::Message;
-use crate::texts;
+use crate::{text, texts};
 
 /// What the summariser is asked, as the last message of an otherwise unchanged conversation.
 pub fn instruction(words: Option<&str>, tokens: u64) -> Message {
@@ -11,10 +11,9 @@ pub fn instruction(words: Option<&str>, tokens: u64) -> Message {
         Some(words) => texts::SUMMARY_WISH.replace("{words}", words),
         None => String::new(),
     };
-    let text = texts::SUMMARISE
-        .replace("{words}", &(tokens * 3 / 4).to_string())
-        .replace("{wish}", &extra);
-    Message::meta(text.trim_end())
+    let most = (tokens * 3 / 4).to_string();
+    let form = text::fill(texts::SUMMARISE, &[("words", &most), ("wish", &extra)]);
+    Message::meta(form.trim_end())
 }
 
 /// What a later piece of a conversation begins with.
@@ -51,6 +50,6 @@ pub fn extracted<'a>(messages: impl IntoIterator<Item = &'a Message>, bytes: usi
 pub fn frame(summary: &str, carried: CarryOver, bytes: usize) -> (String, CarryOver) {
     let Stated { carry, rest } = CarryOver::stated(summary);
     let carry = carried.and(carry);
-    let words = texts::SUMMARY.replace("{carry}", &carry.words(bytes)).replace("{summary}", &rest);
+    let words = text::fill(texts::SUMMARY, &[("carry", &carry.words(bytes)), ("summary", &rest)]);
     (words, carry)
 }

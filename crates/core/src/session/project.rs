@@ -1,7 +1,7 @@
 //! Entries → session. A fold, so that a resumed session is the same as one that never stopped.
 
 use super::entry::Entry;
-use crate::context::{Boundary, CarryOver, Change, Story, apply_all};
+use crate::context::{Boundary, CarryOver, Change, Saved, Story, apply_all};
 use crate::ids::{BlobRef, CallId, ModelId, SessionId};
 use crate::ledger::{Charge, Usage};
 use crate::message::{Block, Message};
@@ -33,12 +33,21 @@ pub struct Session {
     pub title: String,
     /// What was carried on when the conversation was last summed up.
     pub carry: CarryOver,
-    /// What the provider last reported, and how many messages that were, the answer included.
-    pub reported: Option<(Usage, usize)>,
+    /// What is known of the size of the conversation's beginning.
+    pub measured: Option<Measured>,
     pending: Pending,
     last_usage: Usage,
     /// Where each turn began; none where it was summed up since.
     begun: Vec<Option<Begun>>,
+}
+
+/// The size of so many messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measured {
+    /// As the provider reported it; the last of them is the answer.
+    Reported { usage: Usage, items: usize },
+    /// As it was estimated when something had been left out.
+    Estimated { tokens: u64, items: usize },
 }
 
 /// How long the lists were when a turn began.
@@ -126,7 +135,8 @@ impl Session {
                 self.settle();
                 self.view.push(message);
                 let usage = std::mem::take(&mut self.last_usage);
-                self.reported = (usage.prompt() > 0).then(|| (usage, self.view.items().len()));
+                let items = self.view.items().len();
+                self.measured = (usage.prompt() > 0).then_some(Measured::Reported { usage, items });
             }
             Entry::Note { message } => {
                 self.settle_before_note(&message);
@@ -149,15 +159,15 @@ impl Session {
                 self.last_usage = usage;
                 self.spent.push(Spend { model, usage, cost, charge });
             }
-            Entry::Elided { results, .. } => {
+            Entry::Elided { results, saved, .. } => {
                 self.settle();
-                self.change(&results.into_iter().map(Change::Elide).collect::<Vec<_>>());
+                self.change(&results.into_iter().map(Change::Elide).collect::<Vec<_>>(), saved);
             }
-            Entry::Collapsed { stories, .. } => {
+            Entry::Collapsed { stories, saved } => {
                 self.settle();
                 let before = self.view.items().len();
                 let replaced = stories.clone();
-                self.change(&stories.into_iter().map(Change::Collapse).collect::<Vec<_>>());
+                self.change(&stories.into_iter().map(Change::Collapse).collect::<Vec<_>>(), saved);
                 self.move_begun(before, &replaced);
             }
             Entry::Boundary(boundary) => self.begin_at(*boundary),
@@ -209,7 +219,7 @@ impl Session {
         self.seen.truncate(begun.seen);
         self.begun.truncate(at);
         self.turns = turn - 1;
-        self.reported = None;
+        self.measured = None;
     }
 
     /// Stories are shorter than what they stand for; a turn that began inside of one is no longer there.
@@ -232,16 +242,21 @@ impl Session {
         }
     }
 
-    fn change(&mut self, changes: &[Change]) {
+    fn change(&mut self, changes: &[Change], saved: Saved) {
         apply_all(&mut self.view, changes);
-        self.reported = None;
+        self.measure(saved.after);
+    }
+
+    fn measure(&mut self, tokens: u64) {
+        let items = self.view.items().len();
+        self.measured = Some(Measured::Estimated { tokens, items });
     }
 
     /// All that counts of what came before stands in the boundary.
     fn begin_at(&mut self, boundary: Boundary) {
         self.settle();
         self.view = boundary.view();
-        self.reported = None;
+        self.measure(boundary.receipt.after);
         self.carry = boundary.carry;
         self.turns = boundary.turns;
         self.title = boundary.title;

@@ -239,12 +239,25 @@ async fn windows_down_to_the_overhead() {
 
 #[tokio::test(start_paused = true)]
 async fn a_window_that_keeps_filling_up_ends_the_turn() {
-    let full = Usage { input: 175_000, output: 10, ..Usage::default() };
-    let answers = reads_using(30, full);
-    let rig = agent(3_000).window(200_000).answers(answers).summaries("s").build();
+    let rig = agent(30_000).window(40_000).answers(reads_using(30, SILENT)).summaries("s").build();
     let events = rig.turn("go").await;
     assert_eq!(terminal(&events), Terminal::RapidRefill, "{}", trace(&events));
-    assert!(boundaries(&rig).len() <= 3, "{}", boundaries(&rig).len());
+    assert_eq!(boundaries(&rig).len(), 3);
+}
+
+/// Whatever is summed up, the same size is reported: after the first look nothing is tried, and it is said once.
+#[tokio::test(start_paused = true)]
+async fn what_would_not_make_room_is_not_paid_for() {
+    let full = Usage { input: 175_000, output: 10, ..Usage::default() };
+    let answers = reads_using(30, full).chain([says("done")]);
+    let rig = agent(3_000).window(200_000).answers(answers).summaries("s").build();
+    let events = rig.turn("go").await;
+    assert_eq!(terminal(&events), Terminal::Completed, "{}", trace(&events));
+    let summaries = boundaries(&rig).len();
+    assert_eq!(rig.model.requests().len(), 31 + summaries, "a summary was asked for and not used");
+    let is_told = |event: &&Event| matches!(event, Event::Notice { text, .. } if text.contains("have to stay"));
+    let told = events.iter().filter(is_told).count();
+    assert_eq!((summaries, told), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,8 +5,8 @@
 //! repository is broken, this stops and says no.
 
 use ostler_core::permission::Workspace;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Configurations are a few hundred bytes; a larger one is not read.
@@ -79,17 +79,10 @@ fn is_link(path: &Path) -> bool {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Doubt> {
-    // Never a pipe, which would not end.
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         return Err(Doubt::NotPlain);
     }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|_| Doubt::Config)?;
-    file.take(MAX_CONFIG + 1).read_to_end(&mut bytes).map_err(|_| Doubt::Config)?;
-    if bytes.len() as u64 > MAX_CONFIG {
-        return Err(Doubt::Config);
-    }
-    Ok(bytes)
+    crate::read_small(path, MAX_CONFIG).ok_or(Doubt::Config)
 }
 
 fn is_head(head: &[u8]) -> bool {

@@ -1,6 +1,7 @@
 //! The files of repositories that make git run programs: commands may not change them.
 
 use super::guard::settings;
+use crate::{read_small, read_small_text};
 use std::path::{Component, Path, PathBuf};
 
 /// Below a repository's own folder. What is missing must not appear either.
@@ -16,6 +17,8 @@ const MOST_NAMES: usize = 4_000;
 const MOST_LEVELS: usize = 5;
 /// Repositories that are guarded.
 const MOST_REPOSITORIES: usize = 200;
+/// Of a file that git reads.
+const MOST_BYTES: u64 = 1 << 20;
 /// Folders that are full of names and hold no repository of the project's own.
 const SKIPPED: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 
@@ -57,7 +60,7 @@ pub(super) fn of(roots: &[PathBuf], around: &[PathBuf]) -> Parts {
 
 /// What the configuration of a repository leads to inside the roots: other hooks, further settings.
 fn named_by(folder: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
-    let bytes = std::fs::read(folder.join("config")).unwrap_or_default();
+    let bytes = read_small(&folder.join("config"), MOST_BYTES).unwrap_or_default();
     let mut found = Vec::new();
     for (key, value) in settings(&bytes).unwrap_or_default() {
         let is_include =
@@ -107,11 +110,11 @@ pub(super) fn around(root: &Path) -> Option<Around> {
         return None;
     }
     if own.is_file() {
-        let text = std::fs::read_to_string(&own).ok()?;
+        let text = read_small_text(&own, MOST_BYTES)?;
         let folder = root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-        let common = std::fs::read_to_string(folder.join(ELSEWHERE)).ok();
+        let common = read_small_text(&folder.join(ELSEWHERE), MOST_BYTES);
         // A file can lead anywhere: only a repository that knows of this worktree counts.
-        let back = std::fs::read_to_string(folder.join("gitdir")).ok();
+        let back = read_small_text(&folder.join("gitdir"), MOST_BYTES);
         let knows = back.is_some_and(|back| Path::new(back.trim()) == own);
         return match common {
             Some(common) if knows => {
