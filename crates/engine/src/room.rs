@@ -103,6 +103,9 @@ impl Turn {
         if !auto || self.compactions.is_done(state.iteration) {
             return Outcome::Compacted(None);
         }
+        if self.compactions.is_rapid(state.iteration) {
+            return Halt::Prepare(PrepareError::RapidRefill).outcome();
+        }
         self.learn_overflow(&state.view);
         self.compactions.now = state.iteration;
         let fallback = state.recovery.fell_back;
