@@ -72,11 +72,10 @@ fn too_long() -> Reply {
     status(400).error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")
 }
 
-/// So many calls with thinking, each with output; then nothing.
-fn calls(request: &Recorded, count: usize, lines: usize) -> Option<Reply> {
+/// So many reads with thinking; then nothing.
+fn calls(request: &Recorded, count: usize, file: &str) -> Option<Reply> {
     let done = request.messages().iter().filter(|m| m["role"] == "assistant").count();
-    let command = format!("echo {done}; seq 1 {lines}");
-    let call = || think("hm").call("Bash", json!({ "command": command }));
+    let call = || think("hm").call("Read", json!({ "file_path": file, "offset": done + 1 }));
     (done < count && !is_new(request)).then(call)
 }
 
@@ -94,12 +93,12 @@ fn short(request: &Recorded) -> Option<Reply> {
 }
 
 fn plain(request: &Recorded) -> Reply {
-    short(request).or_else(|| calls(request, 5, 300)).unwrap_or_else(|| text("done"))
+    short(request).or_else(|| calls(request, 5, "some.txt")).unwrap_or_else(|| text("done"))
 }
 
 fn refused(request: &Recorded) -> Reply {
     let refusal = || if is_new(request) { text("done") } else { too_long() };
-    short(request).or_else(|| calls(request, 5, 300)).unwrap_or_else(refusal)
+    short(request).or_else(|| calls(request, 5, "some.txt")).unwrap_or_else(refusal)
 }
 
 fn in_pieces(request: &Recorded) -> Reply {
@@ -107,25 +106,32 @@ fn in_pieces(request: &Recorded) -> Reply {
     if is_summary(request) && request.messages().len() > 8 {
         return too_long();
     }
-    short(request).or_else(|| calls(request, 9, 20)).unwrap_or_else(refusal)
+    short(request).or_else(|| calls(request, 9, "few.txt")).unwrap_or_else(refusal)
 }
 
 fn reported(request: &Recorded) -> Reply {
     let full = UsageNumbers { input_tokens: Some(190_000), ..UsageNumbers::default() };
     let done = request.messages().iter().filter(|m| m["role"] == "assistant").count();
-    let reply = short(request).or_else(|| calls(request, 5, 300)).unwrap_or_else(|| text("done"));
+    let reply =
+        short(request).or_else(|| calls(request, 5, "some.txt")).unwrap_or_else(|| text("done"));
     if done == 4 && !is_new(request) && !is_summary(request) { reply.usage(full) } else { reply }
 }
 
 /// The results are most of it, so that it is enough to leave the old ones out.
 fn elided(request: &Recorded) -> Reply {
     let refusal = || if is_new(request) { text("done") } else { too_long() };
-    short(request).or_else(|| calls(request, 12, 4_000)).unwrap_or_else(refusal)
+    short(request).or_else(|| calls(request, 12, "many.txt")).unwrap_or_else(refusal)
 }
 
 impl Story {
     fn world(&self) -> World {
         let world = World::new(Script::new().by(self.answer).forever());
+        for (name, lines) in [("few.txt", 20), ("some.txt", 100), ("many.txt", 800)] {
+            world.file(
+                name,
+                &(0..lines).map(|n| format!("line {n} of {name}\n")).collect::<String>(),
+            );
+        }
         if let Some(prompt) = self.first {
             self.run(&world, prompt, &[]);
         }
@@ -263,6 +269,7 @@ fn c20_killed_while_the_summary_is_written_the_old_history_stays() {
         false => refused(request),
     };
     let world = World::new(Script::new().by(answer).forever());
+    world.file("some.txt", &"a line\n".repeat(100));
     let mut child = world.command(&story.args("go", &[])).spawn().unwrap();
     let gate = world.server.gate("half");
     wait(gate.reached()).unwrap();
