@@ -18,6 +18,8 @@ const TENTHS: [u64; 10] = [10, 12, 15, 20, 25, 30, 40, 60, 80, 100];
 const READS: usize = 20;
 /// So many exchanges fill the window.
 const FILL: u64 = 8;
+/// Requests of a whole run: the calls, the answer, and summaries.
+const MOST: usize = 50;
 /// Requests that one summary may take: eight pieces, and the repeats of the one that fails.
 const SUMMARY: usize = 8 + 2;
 
@@ -27,6 +29,8 @@ struct Kind {
     summary: fn() -> Reply,
     refuses: bool,
 }
+
+const REFUSING: &str = "all is too long";
 
 const fn kind(name: &'static str, summary: fn() -> Reply) -> Kind {
     Kind { name, summary, refuses: false }
@@ -45,7 +49,7 @@ const KINDS: [Kind; 9] = [
             .delay(Duration::from_millis(20))
             .cut(after("content_block_delta").reset())
     }),
-    Kind { name: "all is too long", summary: too_long, refuses: true },
+    Kind { name: REFUSING, summary: too_long, refuses: true },
 ];
 
 fn too_long() -> Reply {
@@ -137,6 +141,36 @@ fn stated(ran: &Ran) -> String {
     end
 }
 
+impl Seen {
+    /// Whatever the summariser does, and however small the window is.
+    fn assert_bounded(&self) {
+        let Seen { tenths, kind, end, asked, summaries, refused, boundaries } = self;
+        let what = format!(
+            "window {tenths} tenths, {kind}: {end}, {asked} requests, {summaries} for summaries, {refused} refused"
+        );
+        let main = asked - summaries;
+        assert!(main <= READS + 1 + 4, "{what}");
+        assert!(*summaries <= SUMMARY * (boundaries + 1) && *asked <= MOST, "{what}");
+        match tenths {
+            // Not even the first request fits: that is said after one try.
+            ..=12 => assert_eq!((end.as_str(), *asked), ("prompt_too_long", 1), "{what}"),
+            ..20 => assert!(*asked <= 8, "{what}"),
+            _ if *kind == REFUSING => {
+                assert_eq!((end.as_str(), *boundaries), ("prompt_too_long", 1), "{what}");
+                assert!(*asked <= 16, "{what}");
+            }
+            // From twice the overhead on it goes on, and no request is sent that does not fit.
+            _ => {
+                assert_eq!((end.as_str(), *refused), ("completed", 0), "{what}");
+                assert!(
+                    main == READS + 1 && *boundaries > 0,
+                    "{what}: {boundaries} summaries used"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn small_windows_and_failing_summaries_end_or_go_on_with_a_reason() {
     let overhead = overhead();
@@ -145,17 +179,13 @@ fn small_windows_and_failing_summaries_end_or_go_on_with_a_reason() {
     let all = at_once(&cases, |(kind, tenths)| play(kind, *tenths, overhead));
     let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
     for seen in &all {
-        println!(
-            "window {} tenths, {}: {}, {} requests, {} summaries, {} refused, {} boundaries",
-            seen.tenths,
-            seen.kind,
-            seen.end,
-            seen.asked,
-            seen.summaries,
-            seen.refused,
-            seen.boundaries
-        );
+        seen.assert_bounded();
         *ends.entry(&seen.end).or_default() += 1;
     }
-    println!("{} {ends:?} {SUMMARY}", overhead);
+    let most = all.iter().map(|seen| seen.asked).max().unwrap_or_default();
+    println!(
+        "windows from 1 to 10 times the overhead ({overhead} tokens), {} summarisers: {} runs of {READS} calls, {ends:?}, at most {most} requests",
+        KINDS.len(),
+        all.len(),
+    );
 }
