@@ -1,6 +1,7 @@
 //! The environment, read once.
 
 use crate::exit::Wrong;
+use ostler::config::Compaction;
 use ostler::{Credentials, Deadlines, ProxySettings, Thinking};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -33,6 +34,12 @@ impl Environment {
         let wrong =
             || Wrong::Config(format!("{name}={text} is not a number. Correct it or unset it"));
         text.parse().map(Some).map_err(|_| wrong())
+    }
+
+    /// A switch: set, and not to a word for no.
+    fn is_on(&self, name: &str) -> bool {
+        let text = self.text(name).map(|text| text.to_ascii_lowercase());
+        text.is_some_and(|text| !matches!(text.as_str(), "0" | "false" | "no" | "off"))
     }
 
     fn millis(&self, name: &'static str) -> Result<Option<Duration>, Wrong> {
@@ -133,7 +140,7 @@ impl Environment {
         Ok(deadlines)
     }
 
-    pub fn settings(&self) -> Result<ostler::Settings, Wrong> {
+    pub fn settings(&self, compaction: &Compaction) -> Result<ostler::Settings, Wrong> {
         let mut settings = ostler::Settings::default();
         if let Some(retries) = self.number("OSTLER_MAX_RETRIES")? {
             settings.retries = retries;
@@ -156,7 +163,7 @@ impl Environment {
         if let Some(wait) = self.millis("OSTLER_STREAM_BACKOFF_MS")? {
             settings.stream_backoff = wait;
         }
-        settings.context = self.context()?;
+        settings.context = self.context(compaction)?;
         Ok(settings)
     }
 
@@ -194,12 +201,22 @@ impl Environment {
     }
 
     /// How the window is managed.
-    fn context(&self) -> Result<ostler::ContextSettings, Wrong> {
+    fn context(&self, settings: &Compaction) -> Result<ostler::ContextSettings, Wrong> {
         let mut context = ostler::ContextSettings::default();
-        let off = |name: &str| self.text(name).is_some_and(|on| on != "0");
-        context.auto = !off("OSTLER_DISABLE_AUTO_COMPACT") && !off("DISABLE_AUTO_COMPACT");
-        let window = self.number("OSTLER_CONTEXT_WINDOW")?;
-        context.window = window.or(self.number("CLAUDE_CODE_AUTO_COMPACT_WINDOW")?);
+        context.on_request =
+            !self.is_on("OSTLER_DISABLE_COMPACT") && !self.is_on("DISABLE_COMPACT");
+        context.auto = context.on_request
+            && !self.is_on("OSTLER_DISABLE_AUTO_COMPACT")
+            && !self.is_on("DISABLE_AUTO_COMPACT")
+            && settings.auto != Some(false);
+        context.window = self.number("OSTLER_CONTEXT_WINDOW")?;
+        let at_most = self.number("CLAUDE_CODE_AUTO_COMPACT_WINDOW")?.or(settings.window);
+        context.window_at_most = at_most.filter(|tokens| *tokens > 0);
+        if let Some(percent) = self.number::<f64>("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE")?
+            && percent > 0.0
+        {
+            context.bounds.share = (percent.min(100.0) as u64).max(1);
+        }
         context.bounds.threshold = self.number("OSTLER_COMPACT_AT")?;
         if let Some(percent) = self.number::<u64>("OSTLER_COMPACT_PERCENT")? {
             context.bounds.percent = percent.clamp(1, 100);

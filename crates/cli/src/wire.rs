@@ -59,7 +59,7 @@ pub fn options(
     options.hooks.specs = hooks(&loaded.hooks, environment)?;
     options.hooks.project = Some(places.project.clone());
     network(&mut options, environment)?;
-    options.settings = environment.settings()?;
+    options.settings = environment.settings(&loaded.compaction)?;
     options.settings.raw_events = args.include_partial_messages;
     options.undo = !args.no_undo;
     options.memory = environment.memory();

@@ -5,6 +5,7 @@
 
 use crate::budget::Budget;
 use crate::built_in::built_in;
+use crate::compaction::Compaction;
 use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
 use crate::places::resolved;
@@ -35,6 +36,7 @@ pub struct Loaded {
     /// Hooks of files that are not trusted: not in force.
     pub ignored_hooks: Vec<HookSpec>,
     pub budget: Budget,
+    pub compaction: Compaction,
     /// Things the user should know at every start, one line each.
     pub notices: Vec<String>,
     /// Mistakes in files that change nothing that matters, one line each.
@@ -248,6 +250,7 @@ impl Layers<'_> {
         loaded.sandbox.add(settings.sandbox);
         // A project may save money, never spend more.
         loaded.budget.lower(&settings.budget);
+        loaded.compaction.replace(&settings.compaction);
         loaded.mode = settings.mode.or(loaded.mode);
         loaded.model = settings.model.or(loaded.model.take());
         for dir in settings.dirs {

@@ -46,6 +46,25 @@ fn nobody_elses_does() {
 }
 
 #[test]
+fn a_project_says_something_about_summaries_once_it_is_trusted() {
+    let ground = Ground::new();
+    ground.write("home/.claude/settings.json", r#"{"autoCompactWindow": 150000}"#);
+    ground.write("home/.ostler/settings.json", r#"{"autoCompactEnabled": true}"#);
+    ground.write("ws/.claude/settings.json", r#"{"autoCompactEnabled": false}"#);
+    let loaded = ground.load();
+    assert_eq!(loaded.compaction, Compaction { auto: Some(true), window: Some(150_000) });
+    let wants: Vec<_> = loaded.untrusted.unwrap().files.into_iter().flat_map(|f| f.wants).collect();
+    assert_eq!(wants, ["switches automatic summaries off"]);
+    trust(&ground);
+    let loaded = ground.load();
+    assert_eq!(loaded.compaction, Compaction { auto: Some(false), window: Some(150_000) });
+    ground.write("home/.claude/settings.json", r#"{"autoCompactWindow": "large"}"#);
+    let warnings = ground.load().warnings;
+    let said = "settings.json:1: autoCompactWindow must be a number of tokens or \"auto\", ignored";
+    assert!(warnings.len() == 1 && warnings[0].ends_with(said), "{warnings:?}");
+}
+
+#[test]
 fn lists_are_merged_and_the_highest_value_wins() {
     let mut ground = Ground::new();
     let order = [

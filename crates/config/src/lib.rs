@@ -5,6 +5,7 @@
 pub mod approvals;
 mod budget;
 mod built_in;
+mod compaction;
 mod error;
 mod files;
 mod first;
@@ -27,6 +28,7 @@ pub mod trust;
 pub use approvals::{FileApprovals, Kept};
 pub use budget::Budget;
 pub use built_in::{DEFAULT_PERMISSIONS, default_policy};
+pub use compaction::Compaction;
 pub use error::ConfigError;
 pub use first::{choose_mode, is_first_run};
 pub use layers::{Loaded, load};

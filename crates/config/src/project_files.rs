@@ -204,6 +204,7 @@ pub(crate) fn wants(settings: &Settings, now: Option<Mode>) -> Vec<String> {
     let set = |(name, value): &(String, String)| format!("sets env {name}={}", escaped(value));
     wants.extend(settings.env.iter().map(set));
     wants.extend(settings.model.iter().map(|model| format!("chooses the model {model}")));
+    wants.extend(settings.compaction.wants());
     let more = wants.len().saturating_sub(MOST_WANTS);
     wants.truncate(MOST_WANTS);
     if more > 0 {

@@ -1,6 +1,7 @@
 //! `settings.json`, as Claude Code writes it. Lenient about what it does not use, strict about permissions.
 
 use crate::budget::{self, Budget};
+use crate::compaction::Compaction;
 use crate::error::{is_plain, one_line};
 use crate::located::{Document, Located};
 use crate::sandbox::{self, Sandbox};
@@ -24,6 +25,7 @@ pub struct Settings {
     pub no_hooks: Option<Tier>,
     pub managed_hooks_only: bool,
     pub budget: Budget,
+    pub compaction: Compaction,
     /// It would start programs: hooks, MCP servers, plugins, helpers.
     pub executable: bool,
     /// The same in words, one each: "has a hook on Stop: make lint".
@@ -93,6 +95,12 @@ impl Reading<'_> {
             "sandbox" => return self.sandbox(value),
             "budget" => {
                 self.settings.budget = budget::parse(value)?;
+                return Ok(());
+            }
+            _ if Compaction::is_key(key) => {
+                if let Err(what) = self.settings.compaction.read(key, value) {
+                    self.warn(value.line(), what);
+                }
                 return Ok(());
             }
             "hooks" => self.hooks(value)?,

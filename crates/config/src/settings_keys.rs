@@ -27,8 +27,6 @@ pub(crate) const UNUSED: &[&str] = &[
     "allowedMcpServers",
     "alwaysThinkingEnabled",
     "attribution",
-    "autoCompactEnabled",
-    "autoCompactWindow",
     "autoMemoryEnabled",
     "autoUpdatesChannel",
     "availableModels",

@@ -4,7 +4,7 @@
 use crate::agent::Agent;
 use ostler_core::ledger::{Ask, Grant, Hold};
 use ostler_core::model::{Request, Thinking};
-use ostler_core::ports::{Ledger, LedgerError, Reserved};
+use ostler_core::ports::{Ledger, LedgerError, ModelInfo, Reserved};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -13,6 +13,10 @@ use tokio::time::{Instant, sleep};
 const PATIENCE: Duration = Duration::from_secs(60);
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Tokens of the window that stay free because the provider's count is not ours; and an answer worth asking for.
+const MARGIN: u64 = 500;
+const LEAST: u32 = 1_024;
 
 /// What a request may cost, held until it is paid for. Dropped, it gives everything back.
 pub(crate) struct Reservation {
@@ -41,7 +45,7 @@ impl Drop for Reservation {
     }
 }
 
-/// The output limit that the agent's settings ask for.
+/// The output limit that the agent's settings ask for, as far as the model and the window leave room for it.
 pub(crate) fn wanted(agent: &Agent, request: &Request, escalated: bool) -> u32 {
     let settings = &agent.settings;
     let wanted = match settings.output_limit {
@@ -49,7 +53,24 @@ pub(crate) fn wanted(agent: &Agent, request: &Request, escalated: bool) -> u32 {
         None if escalated => settings.escalated_output,
         None => settings.default_output,
     };
-    wanted.min(agent.model.info(&request.model).max_output).max(1)
+    let info = agent.model.info(&request.model);
+    let wanted = wanted.min(info.max_output).max(1);
+    let pressure = agent.pressure(&request.view, &request.model);
+    let taken = pressure.tokens + u64::from(thinking(request, &info)) + MARGIN;
+    match u32::try_from(pressure.window.saturating_sub(taken)) {
+        Ok(left) if left >= LEAST => wanted.min(left),
+        // Too full, as it seems; that is for the provider to say.
+        _ => wanted,
+    }
+}
+
+/// Thinking that comes on top of the answer.
+fn thinking(request: &Request, info: &ModelInfo) -> u32 {
+    match request.thinking {
+        Thinking::Budget(tokens) => tokens,
+        Thinking::Auto => info.thinking_budget,
+        Thinking::Adaptive | Thinking::Disabled => 0,
+    }
 }
 
 /// Reserves what the request may cost, or says why it may not be sent.
@@ -69,12 +90,8 @@ pub(crate) async fn reserve(
     let Some(price) = info.price else {
         return Err(format!("No price is known for {}, and there is a budget.", request.model));
     };
-    // Thinking that comes on top of the answer is paid for like the answer.
-    let thinking = match request.thinking {
-        Thinking::Budget(tokens) => tokens,
-        Thinking::Auto => info.thinking_budget,
-        Thinking::Adaptive | Thinking::Disabled => 0,
-    };
+    // It is paid for like the answer.
+    let thinking = thinking(request, &info);
     let prompt = agent.model.estimate(request);
     let mut ask = Ask { price, prompt, wanted, thinking, patient: true };
     let (until, mut wait) = (Instant::now() + PATIENCE, FIRST_WAIT);

@@ -52,6 +52,10 @@ impl Turn {
         words: Option<&str>,
         fallback: bool,
     ) -> Result<Option<View>, Halt> {
+        if trigger == Trigger::Manual && !self.agent.settings.context.on_request {
+            self.left_as_it_is(trigger, "summaries are switched off").await;
+            return Ok(None);
+        }
         let gauge = self.gauge(fallback);
         let pressure = self.pressure(view, fallback);
         let Some(cut) = cut::plan(view, &pressure, |bytes| gauge.share(bytes)) else {

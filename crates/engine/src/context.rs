@@ -14,10 +14,14 @@ const RAPID: u32 = 3;
 /// What a caller decides about the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextSettings {
-    /// Make room before the provider has to ask for it.
+    /// Make room unasked: before the provider has to refuse, and when it does.
     pub auto: bool,
+    /// Sum up when somebody asks for it.
+    pub on_request: bool,
     /// Instead of the window that is known of the model.
     pub window: Option<u64>,
+    /// The window is not taken for larger than this.
+    pub window_at_most: Option<u64>,
     pub bounds: Bounds,
     /// Tokens of a summary.
     pub summary: u64,
@@ -31,7 +35,9 @@ impl Default for ContextSettings {
     fn default() -> Self {
         ContextSettings {
             auto: true,
+            on_request: true,
             window: None,
+            window_at_most: None,
             bounds: Bounds::default(),
             summary: 2_000,
             summary_model: None,
@@ -138,7 +144,8 @@ impl crate::agent::Agent {
         let gauge = self.gauge(model);
         let settings = &self.settings.context;
         let known = settings.window.unwrap_or_else(|| self.model.info(model).window);
-        let window = self.context.measured().window.map_or(known, |said| said.min(known));
+        let said = self.context.measured().window;
+        let window = [settings.window_at_most, said].into_iter().flatten().fold(known, u64::min);
         settings.bounds.pressure(window, gauge.overhead(), gauge.tokens(view.weight()))
     }
 

@@ -79,6 +79,9 @@ impl Turn {
 
     /// The provider said that it is too long: what can be left out without a model is.
     pub(crate) async fn drain(&mut self, state: &State) -> Outcome {
+        if !self.agent.settings.context.auto {
+            return Outcome::Collapsed(None);
+        }
         let fallback = state.recovery.fell_back;
         self.learn_overflow(&state.view);
         let pressure = self.pressure(&state.view, fallback);
@@ -96,8 +99,12 @@ impl Turn {
 
     /// As before, and a summary is the only way left. One per iteration, whoever asked for it.
     pub(crate) async fn compact_for_provider(&mut self, state: &State) -> Outcome {
-        if self.compactions.is_done(state.iteration) {
+        let auto = self.agent.settings.context.auto;
+        if !auto || self.compactions.is_done(state.iteration) {
             return Outcome::Compacted(None);
+        }
+        if self.compactions.is_rapid(state.iteration) {
+            return Halt::Prepare(PrepareError::RapidRefill).outcome();
         }
         self.learn_overflow(&state.view);
         self.compactions.now = state.iteration;

@@ -1,9 +1,8 @@
 //! What the model sees when a session grows beyond its window: checked in the bytes of the requests.
 
-use crate::support::{Ran, World, facts, finish};
-use ostler_model_server::{Recorded, Reply, Script, calls, status, text, think};
+use crate::support::{Ran, World};
+use ostler_model_server::{Recorded, Script, calls, text};
 use serde_json::{Value, json};
-use std::os::unix::process::ExitStatusExt;
 
 const GO: [&str; 4] = ["--output-format", "stream-json", "--permission-mode", "bypassPermissions"];
 
@@ -14,16 +13,13 @@ fn go(world: &World, prompt: &str, more: &[&str]) -> Ran {
     ran
 }
 
-fn body(request: &Recorded) -> String {
+pub fn body(request: &Recorded) -> String {
     String::from_utf8_lossy(&request.body).into_owned()
 }
 
-fn is_summary(request: &Recorded) -> bool {
+pub fn is_summary(request: &Recorded) -> bool {
     body(request).contains("is about to be replaced by what you write now")
 }
-
-/// What a conversation that was summed up begins with.
-const SUMMED_UP: &str = "The conversation up to here was summed up";
 
 fn value(n: u32) -> String {
     format!("amber-{}", n * 7919)
@@ -74,106 +70,6 @@ fn what_was_summed_up_is_found_again() {
     let lost: Vec<u32> = (0..40).filter(|n| !after.contains(&value(*n))).collect();
     assert_eq!(lost, [] as [u32; 0], "not delivered");
     world.assert_never_rejected();
-}
-
-/// Work whose results must be summed up because the provider says so; with thinking, so that its rules are checked.
-fn overflowing(request: &Recorded) -> Reply {
-    let all = body(request);
-    if is_summary(request) {
-        return text("# Summary\nHalf is done.");
-    }
-    let answers = request.messages().iter().filter(|m| m["role"] == "assistant").count();
-    if all.contains("please go on") {
-        return text("all done");
-    }
-    match answers {
-        5.. if !all.contains(SUMMED_UP) => status(400)
-            .error("invalid_request_error", "prompt is too long: 9000 tokens > 8000 maximum"),
-        0..5 if !all.contains(SUMMED_UP) => {
-            let command = format!("echo {answers}; seq 1 300");
-            think("hm").call("Bash", json!({ "command": command }))
-        }
-        _ => text("done"),
-    }
-}
-
-/// C20: killed at every write, whole or torn, of a turn with a compaction: what is found is the old history or the new.
-#[test]
-fn c20_a_compaction_that_is_killed_leaves_the_old_or_the_new_history() {
-    let script = || Script::new().by(overflowing).forever();
-    let whole = World::new(script());
-    let ran = go(&whole, "go", &[]);
-    assert_eq!(ran.transitions().last().map(String::as_str), Some("reactive_compact_retry"));
-    let log = std::fs::read_to_string(whole.logs().pop().unwrap()).unwrap();
-    let all = facts(&log);
-    let boundary = all.iter().position(|fact| fact["fact"] == "boundary").expect("a boundary");
-    let (mut old, mut new) = (0, 0);
-    for write in boundary - 1..=(boundary + 3).min(all.len()) {
-        for torn in ["", ":0", ":200"] {
-            let world = World::new(script());
-            let args: Vec<&str> = ["-p", "go"].iter().chain(&GO).copied().collect();
-            let mut command = world.command(&args);
-            command.env("OSTLER_CRASH_AT_WRITE", format!("{write}{torn}"));
-            let status = command.spawn().unwrap().wait().unwrap();
-            assert_eq!(status.signal(), Some(6), "write {write}{torn}");
-            let again = go(&world, "please go on", &["--continue"]);
-            assert_eq!(again.terminal(), "completed", "write {write}{torn}");
-            world.assert_never_rejected();
-            let last = body(world.server.requests().last().unwrap());
-            match last.contains(SUMMED_UP) {
-                true => new += 1,
-                false => old += 1,
-            }
-            assert!(last.contains("please go on"));
-        }
-    }
-    assert!(old > 0 && new > 0, "{old} old, {new} new");
-}
-
-/// Small windows, enforced by the server: the turn goes on, or ends with a reason that is said.
-#[test]
-fn small_windows_end_or_go_on_with_a_reason() {
-    let overhead = {
-        let world = World::new(Script::new().answer(text("hi")));
-        go(&world, "go", &[]);
-        world.server.requests()[0].body.len() as u64 / 4
-    };
-    for (percent, summaries) in [(120, true), (200, true), (200, false), (300, true), (600, false)]
-    {
-        let window = overhead * percent / 100;
-        let work = move |request: &Recorded| {
-            if is_summary(request) {
-                return if summaries { text("# Summary\nshort") } else { status(500) };
-            }
-            let done = body(request).contains("last one");
-            match done {
-                true => text("done"),
-                false => calls([(
-                    "Bash",
-                    json!({ "command": "echo next >> n; test $(wc -l < n) -ge 12 && echo last one; seq 1 150" }),
-                )]),
-            }
-        };
-        let script = Script::new().by(work).forever().rules(|rules| rules.window = Some(window));
-        let world = World::new(script);
-        let args: Vec<&str> = ["-p", "go"].iter().chain(&GO).copied().collect();
-        let mut command = world.command(&args);
-        command.env("OSTLER_CONTEXT_WINDOW", window.to_string());
-        let ran = finish(command.spawn().unwrap());
-        let end = ran.terminal();
-        let known = ["completed", "rapid_refill_breaker", "prompt_too_long", "blocking_limit"];
-        assert!(known.contains(&end.as_str()), "{percent} %: {end}");
-        let asked = world.server.requests().len();
-        assert!(asked <= 120, "{percent} %: {asked} requests");
-        if percent >= 300 {
-            assert_eq!(end, "completed", "{percent} %: {}", ran.stdout);
-        } else if end != "completed" {
-            assert!(ran.result()["result"].as_str().is_some_and(|line| line.len() > 20));
-        }
-        println!(
-            "window {percent} % of the overhead, summaries {summaries}: {end}, {asked} requests"
-        );
-    }
 }
 
 /// Instruction files stand before the first prompt, once; nested ones come with the first read below them; after a

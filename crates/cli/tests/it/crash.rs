@@ -102,7 +102,7 @@ fn killed_and_resumed(write: usize, torn: Option<usize>, undisturbed: &[&str]) {
 }
 
 /// The lines that are complete; a record whose line end alone is missing counts.
-fn whole_records(log: &str) -> String {
+pub fn whole_records(log: &str) -> String {
     let (whole, rest) = log.split_at(log.rfind('\n').map_or(0, |end| end + 1));
     let complete =
         rest.splitn(3, ' ').nth(2).is_some_and(|json| serde_json::from_str::<Value>(json).is_ok());

@@ -41,7 +41,7 @@ pub fn last_result(world: &World) -> String {
     results.last().unwrap()["content"].to_string()
 }
 
-fn heard(world: &World) -> Vec<Value> {
+pub fn heard(world: &World) -> Vec<Value> {
     let text = std::fs::read_to_string(world.project().parent().unwrap().join("heard"));
     let text = text.unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

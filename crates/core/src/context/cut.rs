@@ -22,7 +22,9 @@ pub fn plan(view: &View, pressure: &Pressure, tokens: impl Fn(u64) -> u64) -> Op
     let weight = |from: usize| -> u64 {
         items.get(from..).unwrap_or_default().iter().map(|item| item.weight()).sum()
     };
-    let fits = |at: &usize| tokens(weight(*at)) <= pressure.window / SHARE;
+    // Where the overhead is most of the window, what the target leaves beside it counts.
+    let room = pressure.target.saturating_sub(pressure.overhead) / 2;
+    let fits = |at: &usize| tokens(weight(*at)) <= room.min(pressure.window / SHARE);
     match seams.get(first) {
         // The newest messages as many as are wanted, or fewer if they are heavy.
         Some(_) => {

@@ -108,6 +108,8 @@ pub struct Pressure {
 pub struct Bounds {
     /// Percent of the window that may be used.
     pub percent: u64,
+    /// Percent of what the answer leaves of it. It only lowers the threshold; 100 changes nothing.
+    pub share: u64,
     /// Tokens that are left for the answer, and besides.
     pub reserved: u64,
     pub margin: u64,
@@ -118,7 +120,14 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds { percent: 92, reserved: 20_000, margin: 13_000, threshold: None, keep: 6 }
+        Bounds {
+            percent: 92,
+            share: 100,
+            reserved: 20_000,
+            margin: 13_000,
+            threshold: None,
+            keep: 6,
+        }
     }
 }
 
@@ -129,6 +138,8 @@ impl Bounds {
         let free = window.saturating_sub(overhead);
         let room = window.saturating_sub(self.reserved + self.margin);
         let usual = (window * self.percent.min(100) / 100).min(room.max(overhead + free * 3 / 5));
+        let answerable = window.saturating_sub(self.reserved).max(overhead + free * 3 / 5);
+        let usual = usual.min(answerable * self.share.min(100) / 100);
         let threshold = self.threshold.unwrap_or(usual).min(window);
         let target = overhead.min(threshold) + threshold.saturating_sub(overhead) * 3 / 5;
         Pressure { tokens, window, threshold, target, overhead, keep: self.keep.max(1) }
@@ -197,6 +208,25 @@ mod tests {
             [(101_800, true), (134_400, true), (134_401, false), (167_000, false)]
         {
             assert_eq!(pressure.is_relieved_by(tokens), enough, "{tokens}");
+        }
+    }
+
+    #[test]
+    fn a_share_lowers_the_threshold_and_never_raises_it() {
+        let threshold = |window, share| {
+            Bounds { share, ..Bounds::default() }.pressure(window, 4_000, 0).threshold
+        };
+        for (window, share, expected) in [
+            (200_000, 50, 90_000),
+            (200_000, 92, 165_600),
+            (200_000, 93, 167_000),
+            (200_000, 100, 167_000),
+            (200_000, 200, 167_000),
+            (500_000, 50, 240_000),
+            (50_000, 50, 15_800),
+            (200_000, 0, 0),
+        ] {
+            assert_eq!(threshold(window, share), expected, "{window} {share}");
         }
     }
 

@@ -131,7 +131,10 @@ impl Terminal {
             Terminal::MaxBudget => {
                 "Raise the budget (--max-budget-usd, or `budget` in the settings) and resume the session to go on."
             }
-            Terminal::BlockingLimit | Terminal::PromptTooLong => {
+            Terminal::BlockingLimit => {
+                "Sum it up with /compact, start a new session, or use a model with a larger window."
+            }
+            Terminal::PromptTooLong => {
                 "The conversation does not fit the model's window. Start a new session, or use a model with a larger window."
             }
             Terminal::MaxOutputTokens => "Ask for the rest in smaller pieces.",

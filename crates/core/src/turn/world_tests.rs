@@ -92,7 +92,11 @@ impl World {
             sample: with_stop(samples()),
             sample_plain: samples().iter().filter(asks_for_content).cloned().collect(),
             collapse: with_stop(vec![collapsed(None), collapsed(Some((plain(), 1)))]),
-            compact: with_stop(vec![compacted(None), compacted(Some(plain()))]),
+            compact: with_stop(vec![
+                compacted(None),
+                compacted(Some(plain())),
+                Outcome::Prepared(Err(PrepareError::RapidRefill)),
+            ]),
             settle: with_stop(settlements()),
             stop_hooks: with_stop(verdicts()),
         }

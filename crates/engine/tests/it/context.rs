@@ -160,6 +160,32 @@ async fn too_long_for_ever_ends_with_a_reason() {
     }
 }
 
+/// Each refusal is followed by an answer, so that every one is the first of its kind: that ends, too.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_refuses_again_and_again_ends_the_turn() {
+    let mut answers: Vec<Script> = reads(3).collect();
+    for n in 3..40 {
+        let input = json!({ "path": format!("/ws/{n}") });
+        let read = Script::new().call_with(&format!("c{n}"), "Read", input).end_calls();
+        answers.extend([fails(ContextOverflow), says("so far"), read]);
+    }
+    let rig = agent(3_000).answers(answers).build();
+    let events = rig.turn("go").await;
+    assert_eq!(terminal(&events), Terminal::RapidRefill, "{}", trace(&events));
+    assert_eq!((boundaries(&rig).len(), rig.model.requests().len()), (3, 13));
+}
+
+/// Nobody asked for room: what the provider refuses ends the turn.
+#[tokio::test(start_paused = true)]
+async fn without_automatic_room_a_refusal_ends_the_turn() {
+    let answers = reads(3).chain([fails(ContextOverflow), says("never")]);
+    let agent = agent(2_000).answers(answers);
+    let rig = agent.settings(|settings| settings.context.auto = false).build();
+    let events = rig.turn("go").await;
+    assert_eq!(terminal(&events), Terminal::PromptTooLong, "{}", trace(&events));
+    assert_eq!((rig.model.requests().len(), rig.model.left()), (4, 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_second_overflow_right_after_is_not_summed_up_again() {
     let overflow = || fails(ContextOverflow);

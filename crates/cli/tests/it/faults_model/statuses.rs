@@ -1,6 +1,6 @@
 //! What the API may answer in place of an answer.
 
-use super::Row;
+use super::{Row, Told};
 use crate::support::World;
 use ostler_model_server::{Match, ModelServer, Reply, Script, calls, redirect, status, text};
 
@@ -55,11 +55,11 @@ fn a04_timeout_and_conflict() {
     }
 }
 
-/// Compaction comes with the context pipeline; until then it ends as what it is, after one request.
+/// A summary once, and not again when that was not enough; at the very beginning there is nothing to sum up.
 #[test]
 fn a05_request_too_large() {
-    let told = forever(status(413)).fails("prompt_too_long");
-    told.asked(1).went(&[]).says(&["413", "does not fit"]);
+    summed_up_at_most_once(&status(413), "413");
+    forever(status(413)).fails("prompt_too_long").asked(1).went(&[]).says(&["413", "does not fit"]);
 }
 
 #[test]
@@ -164,21 +164,39 @@ fn a14_nothing_at_all() {
     }
 }
 
-/// A summary once, and not again when that was not enough; at the very beginning there is nothing to sum up.
+/// As with A05.
 #[test]
 fn a40_prompt_too_long() {
-    for reply in [too_long(), status(413)] {
-        let told = Row::new(working().answer(reply.clone()).answer(text("ok")).forever());
-        let told = told.survives();
-        assert!(told.answered("ok").requests() <= 7, "{} requests", told.requests());
-        let always = Row::new(working().answer(reply).forever()).fails("prompt_too_long");
-        assert!(always.requests() <= 4 + 8, "{} requests", always.requests());
-    }
-
+    summed_up_at_most_once(&too_long(), "prompt is too long: 210000 tokens > 200000 maximum");
     let told = forever(too_long()).fails("prompt_too_long");
     told.asked(1)
         .went(&[])
         .says(&["prompt is too long: 210000 tokens > 200000 maximum", "larger window"]);
+}
+
+/// After some work the provider refuses, for a while or for ever: requests and summaries are counted.
+fn summed_up_at_most_once(refusal: &Reply, words: &str) {
+    let worked = ["next_turn"; 4];
+    let summed = [worked.as_slice(), &["reactive_compact_retry"]].concat();
+    // Refused once: four calls, the refusal, a summary, the answer.
+    let told = Row::new(working().answer(refusal.clone()).answer(text("ok")).forever()).survives();
+    told.asked(7).answered("ok").went(&summed);
+    assert_eq!(boundaries(&told), 1);
+    // All but the summary is refused.
+    let summary = Match::last_user("is about to be replaced by what you write now");
+    let script = working().answer(text("so far")).forever().when(summary);
+    let told = Row::new(script.answer(refusal.clone()).forever()).fails("prompt_too_long");
+    told.asked(7).went(&summed).says(&[words]);
+    assert_eq!(boundaries(&told), 1);
+    // The summary as well: it is made without a model.
+    let told = Row::new(working().answer(refusal.clone()).forever()).fails("prompt_too_long");
+    told.asked(7).went(&summed).says(&[words]);
+    assert_eq!(boundaries(&told), 1);
+}
+
+fn boundaries(told: &Told) -> usize {
+    let frames = told.ran.frames();
+    frames.iter().filter(|frame| frame["subtype"] == "compact_boundary").count()
 }
 
 fn too_long() -> Reply {

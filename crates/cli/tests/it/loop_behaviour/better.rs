@@ -37,8 +37,8 @@ const TWELVE: [(&str, &str, &[&str]); 12] = [
     ),
     (
         "Only a refused request leads to compaction, and a second refusal is fatal.",
-        "Open: comes with the context pipeline.",
-        &[],
+        "Room is made before a request is refused; a refusal leads to a summary once, and a summary that fails is made from the messages.",
+        &["ac_180k", "ac1m_990k", "reactive_summary_tool", "compact_ptl"],
     ),
     (
         "A field or beta the provider does not know fails the run.",
@@ -47,7 +47,7 @@ const TWELVE: [(&str, &str, &[&str]); 12] = [
     ),
     (
         "Deny rules are evaded by absolute paths and `bash -c`.",
-        "Open: rules on command lines are refused as unsupported; Bash can only be denied or allowed as a whole.",
+        "A rule is held against every command a text could run, whatever its path and whoever runs it (the corpus of permissions).",
         &[],
     ),
     (

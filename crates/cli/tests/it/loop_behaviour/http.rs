@@ -88,6 +88,10 @@ fn thinking_sent(world: &World, request: usize) -> String {
 
 fn refused() -> Vec<Row> {
     let many = (0..4).fold(Script::new(), |script, _| script.answer(call()));
+    let results = (0..4).fold(Script::new(), |script, n| {
+        let command = format!("echo {n}; seq 1 400");
+        script.answer(calls([("Bash", json!({ "command": command }))]))
+    });
     vec![
         Row::new("err401", "401, then text", Script::new().status(401).answer(text("done")))
             .claude(2, "", 0)
@@ -116,6 +120,12 @@ fn refused() -> Vec<Row> {
         )
         .claude(7, "", 0)
         .because(NOTHING_TO_GAIN),
+        Row::new(
+            "err413_many_results",
+            "4 calls with long results, 413, a summary, text",
+            results.status(413).answer(text("so far")).answer(text("done")),
+        )
+        .claude(7, "", 0),
     ]
 }
 

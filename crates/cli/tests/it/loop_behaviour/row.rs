@@ -91,7 +91,9 @@ impl fmt::Display for Seen {
             false => format!("{}: {}", counted(self.requests, "request"), self.ways),
         };
         let code = self.code.map_or("killed".to_owned(), |code| format!("exit {code}"));
-        f.write_str(&joined(&[&requests, &self.calls, &self.more, &self.ending, &code]))
+        // Not said twice.
+        let ending = if self.more.ends_with(&self.ending) { "" } else { &self.ending };
+        f.write_str(&joined(&[&requests, &self.calls, &self.more, ending, &code]))
     }
 }
 
