@@ -271,7 +271,8 @@ async fn a_window_that_keeps_filling_up_ends_the_turn() {
     assert_eq!(boundaries(&rig).len(), 3);
 }
 
-/// Whatever is summed up, the same size is reported: after the first look nothing is tried, and it is said once.
+/// Whatever is summed up, the same size is reported: a summary is asked for only where the newest messages, which stay, are
+/// a small part of that; that they are not is said once.
 #[tokio::test(start_paused = true)]
 async fn what_would_not_make_room_is_not_paid_for() {
     let full = Usage { input: 175_000, output: 10, ..Usage::default() };
@@ -283,7 +284,8 @@ async fn what_would_not_make_room_is_not_paid_for() {
     assert_eq!(rig.model.requests().len(), 31 + summaries, "a summary was asked for and not used");
     let is_told = |event: &&Event| matches!(event, Event::Notice { text, .. } if text.contains("have to stay"));
     let told = events.iter().filter(is_told).count();
-    assert_eq!((summaries, told), (0, 1));
+    assert_eq!(told, 1);
+    assert!((1..=7).contains(&summaries), "{summaries}");
 }
 
 #[tokio::test(start_paused = true)]
