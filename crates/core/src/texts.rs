@@ -16,6 +16,7 @@ text!(LOST_EFFECT, "results/lost-effect.md");
 text!(LOST_HARMLESS, "results/lost-harmless.md");
 text!(IMAGE_GONE, "results/image-gone.md");
 text!(PLAN_REMINDER, "reminders/plan.md");
+text!(PLAN_STATE, "reminders/plan-state.md");
 text!(CUT_CALL, "results/cut-call.md");
 text!(ELIDED, "compaction/elided.md");
 text!(SNIPPED, "compaction/snipped.md");

@@ -1,8 +1,8 @@
 //! The plan of a session: what is to be done and how far it is. One list behind TodoWrite and the task tools. Pure.
 
 use crate::message::{Block, Message};
-use crate::texts;
 use crate::view::View;
+use crate::{text, texts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -102,6 +102,19 @@ impl Plan {
     /// Something of it is still to be done.
     pub fn is_open(&self) -> bool {
         self.tasks.iter().any(|task| task.status != Status::Completed)
+    }
+
+    /// How far it is, in one line.
+    fn state(&self) -> String {
+        let first = |status| self.tasks.iter().find(|task| task.status == status);
+        let done = self.tasks.iter().filter(|task| task.status == Status::Completed).count();
+        let now = match (first(Status::InProgress), first(Status::Pending)) {
+            (Some(task), _) => format!("Now: {}", task.subject),
+            (None, Some(task)) => format!("Next: {}", task.subject),
+            (None, None) => String::new(),
+        };
+        let (done, all) = (done.to_string(), self.tasks.len().to_string());
+        text::fill(texts::PLAN_STATE, &[("done", &done), ("all", &all), ("now", &now)])
     }
 
     /// # Errors
@@ -347,12 +360,15 @@ fn plain(id: &str) -> &str {
     id.strip_prefix('#').unwrap_or(id)
 }
 
-/// What to say of the plan after the calls of the last answer: the open plan, when nothing has shown it for a while.
+/// What to say of the plan after the calls of the last answer: how far it is, in one line, or all of it when nothing has
+/// shown it for a while. Nothing if it has just been shown.
 pub fn reminder(plan: &Plan, view: &View) -> Option<Message> {
-    if !plan.is_open() || calls_since_shown(view) < QUIET_CALLS {
+    let quiet = calls_since_shown(view);
+    if !plan.is_open() || quiet == 0 {
         return None;
     }
-    Some(Message::meta(texts::PLAN_REMINDER.replace("{plan}", &plan.lines())))
+    let all = || text::fill(texts::PLAN_REMINDER, &[("plan", &plan.lines())]);
+    Some(Message::meta(if quiet < QUIET_CALLS { plan.state() } else { all() }))
 }
 
 /// Counts no further than matters.

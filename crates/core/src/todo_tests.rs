@@ -178,35 +178,61 @@ fn called(view: &mut View, tools: &[&str]) {
     view.push(Message::User { content: results });
 }
 
+fn said(plan: &Plan, view: &View) -> Option<String> {
+    let message = reminder(plan, view)?;
+    let Block::Text { text, meta: true } = &message.blocks()[0] else { panic!("{message:?}") };
+    Some(text.clone())
+}
+
 #[test]
-fn the_plan_is_said_again_after_a_while_and_not_before() {
+fn after_each_call_one_line_tells_how_far_the_plan_is() {
+    let view = |names: &[&str]| {
+        let mut view = View::from_messages([Message::user("go")]);
+        called(&mut view, names);
+        view
+    };
+    let plan = |first, second| of(&[]).replaced(vec![todo("a", first), todo("b", second)]).unwrap();
+    let state = |words: &str| Some(format!("<plan-state>{words}</plan-state>"));
+    use Status::{Completed, InProgress, Pending};
+    for (plan, calls, expected) in [
+        (plan(Pending, Pending), &["Read"][..], state("0 of 2 steps done. Next: a")),
+        (plan(Pending, InProgress), &["Read"], state("0 of 2 steps done. Now: b")),
+        (plan(Completed, Pending), &["TodoWrite", "Read"], state("1 of 2 steps done. Next: b")),
+        (plan(Completed, Pending), &["Read", "TodoWrite"], None),
+        (plan(Completed, Completed), &["Read"], None),
+        (Plan::default(), &["Read"], None),
+    ] {
+        assert_eq!(said(&plan, &view(calls)), expected, "{calls:?}");
+    }
+}
+
+#[test]
+fn the_whole_plan_is_said_again_after_a_while_and_not_before() {
     let plan = of(&["a", "b"]);
+    let whole = |view: &View| said(&plan, view).is_some_and(|text| text.starts_with("<plan>"));
     let mut view = View::from_messages([Message::user("go")]);
     called(&mut view, &["TodoWrite"]);
-    for n in 0..QUIET_CALLS {
-        assert!(reminder(&plan, &view).is_none(), "after {n} calls");
+    for n in 1..QUIET_CALLS {
         called(&mut view, &["Read"]);
+        assert!(!whole(&view), "after {n} calls");
+        view.push(reminder(&plan, &view).unwrap());
     }
-    let said = reminder(&plan, &view).unwrap();
-    let Block::Text { text, meta: true } = &said.blocks()[0] else { panic!("{said:?}") };
+    called(&mut view, &["Read"]);
+    let text = said(&plan, &view).unwrap();
     assert!(text.contains("#1 [pending] a\n#2 [pending] b"), "{text}");
-    // What is done, or never was, is not said.
-    assert!(reminder(&Plan::default(), &view).is_none());
-    let done = plan.replaced(vec![todo("a", Status::Completed)]).unwrap();
-    assert!(reminder(&done, &view).is_none());
     // Said once, it waits again.
-    view.push(said);
+    view.push(reminder(&plan, &view).unwrap());
     called(&mut view, &["Read"; QUIET_CALLS - 1]);
-    assert!(reminder(&plan, &view).is_none());
+    assert!(!whole(&view));
     called(&mut view, &["Read", "Read"]);
-    assert!(reminder(&plan, &view).is_some());
+    assert!(whole(&view));
     // Each tool of the plan shows it.
     for tool in TOOLS {
         let mut view = view.clone();
         called(&mut view, &["Read", tool, "Read"]);
-        assert!(reminder(&plan, &view).is_none(), "{tool}");
+        assert!(!whole(&view), "{tool}");
     }
     // Words of a person that look like the note are not the note.
     view.push(Message::user("<plan>"));
-    assert!(reminder(&plan, &view).is_some());
+    assert!(whole(&view));
 }

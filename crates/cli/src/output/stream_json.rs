@@ -131,6 +131,7 @@ impl Output for StreamJson {
                 "type": "user", "message": { "role": "user", "content": [frames::block(result)] },
                 "parent_tool_use_id": null, "timestamp": ostler::now_text(), "tool_use_result": detail,
             })),
+            Event::Plan(plan) => self.system("plan", json!({ "tasks": plan.tasks })),
             Event::Compacting { .. } => self.system("status", json!({ "status": "compacting" })),
             Event::Compacted { receipt } => self.compacted(receipt),
             Event::Raw(raw) => self.write(json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null })),
@@ -145,8 +146,6 @@ impl Output for StreamJson {
             | Event::CallAsked { .. }
             | Event::CallStarted { .. }
             | Event::CallProgress { .. }
-            // Readers of this format know the plan by the calls that change it.
-            | Event::Plan(_)
             | Event::Finished(_) => Ok(()),
         }
     }

@@ -114,7 +114,7 @@ fn a_dropped_answer_leaves_no_plan() {
     assert!(!world.entries().iter().any(|fact| fact["fact"] == "planned"));
 }
 
-/// After eight calls without a word about it the plan is said again: appended, so that the prefix stays.
+/// After each call how far it is, after eight without a word about it the whole plan: appended, so that the prefix stays.
 #[test]
 fn it_is_said_again_after_a_while() {
     let read = || calls([("Glob", json!({"pattern": "*"}))]);
@@ -128,7 +128,24 @@ fn it_is_said_again_after_a_while() {
         .map(|request| request.json()["messages"].to_string().matches("<plan>").count())
         .collect();
     assert_eq!(told, [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+    let states: Vec<usize> = (world.server.requests().iter())
+        .map(|request| request.json()["messages"].to_string().matches("<plan-state>").count())
+        .collect();
+    assert_eq!(states, [0, 0, 1, 2, 3, 4, 5, 6, 7, 7, 8]);
     let last = world.server.requests().pop().unwrap().json()["messages"].to_string();
     assert!(last.contains("#2 [in_progress] mend\\n#3 [pending] check"), "{last}");
     world.assert_never_rejected();
+}
+
+#[test]
+fn readers_of_the_stream_get_each_change() {
+    let world = World::new(Script::new().answer(plan()).answer(text("ok")));
+    let ran = world.run(&["-p", "go", "--output-format", "stream-json"]);
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let plans: Vec<_> = lines.iter().filter(|line| line["subtype"] == "plan").collect();
+    assert_eq!(plans.len(), 1, "{}", ran.stdout);
+    assert_eq!(plans[0]["type"], "system");
+    assert_eq!(plans[0]["tasks"][1]["subject"], "mend");
+    assert_eq!(plans[0]["tasks"][1]["status"], "in_progress");
 }
