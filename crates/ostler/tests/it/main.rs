@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod opening;
+mod replay;
+mod reuse;
 mod sessions;
 mod stopping;
 mod streams;
@@ -18,7 +20,7 @@ type Case = Pin<Box<dyn Future<Output = ()>>>;
 type Named = (&'static str, fn() -> Case);
 
 /// A hang is a failure, not a wait.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 macro_rules! cases {
     ($($module:ident: $($name:ident)*;)*) => {
@@ -52,6 +54,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             only_chosen_tools_are_offered
             an_approver_of_ones_own
             a_hook_of_ones_own;
+        reuse:
+            a_long_session_is_served_from_the_cache;
     };
     cases
 }
