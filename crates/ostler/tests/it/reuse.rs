@@ -108,7 +108,7 @@ fn unbroken(bill: &Bill, log: &[Value]) -> u64 {
             "elided" | "collapsed" | "boundary" => before = 0,
             "spent" => {
                 let row = rows.next().expect("each request is in the log");
-                let asked_aside = fact["purpose"] == "compaction";
+                let asked_aside = fact["charge"]["purpose"] == "compaction";
                 sum += row.ideal_read.max(if asked_aside { 0 } else { before });
                 before = row.billed.prompt();
             }
