@@ -22,7 +22,7 @@ type Case = Pin<Box<dyn Future<Output = ()>>>;
 type Named = (&'static str, fn() -> Case);
 
 /// A hang is a failure, not a wait.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(300);
 
 macro_rules! cases {
     ($($module:ident: $($name:ident)*;)*) => {
