@@ -139,6 +139,7 @@ fn resumed(program: &str, home: &Path, project: &Path) -> (Duration, u64) {
         .env("OSTLER_CONTEXT_WINDOW", "1000000")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
