@@ -64,7 +64,9 @@ fn unmark(value: &mut Value) {
         Value::Array(all) => all.iter_mut().for_each(unmark),
         Value::Object(fields) => {
             fields.remove("cache_control");
-            fields.get_mut("content").map(unmark);
+            if let Some(content) = fields.get_mut("content") {
+                unmark(content);
+            }
         }
         _ => {}
     }
