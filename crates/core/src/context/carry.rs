@@ -34,6 +34,14 @@ pub struct CarryOver {
     pub open: Vec<String>,
 }
 
+/// A call as it was made: how it is told, all of it, and the file that it changes.
+struct Call<'a> {
+    name: &'a str,
+    subject: String,
+    whole: String,
+    file: Option<&'a str>,
+}
+
 /// A summary taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
@@ -46,7 +54,8 @@ impl CarryOver {
     /// What the messages themselves say.
     pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
         let mut carry = CarryOver::default();
-        let mut calls: HashMap<&CallId, (&str, String, Option<&str>)> = HashMap::new();
+        let mut calls: HashMap<&CallId, Call<'_>> = HashMap::new();
+        let mut failed: Vec<(String, String)> = Vec::new();
         for message in messages {
             if is_prompt(message) {
                 let said = message.text();
@@ -63,14 +72,22 @@ impl CarryOver {
                             .contains(&name.as_str())
                             .then(|| input.get("file_path")?.as_str())
                             .flatten();
-                        calls.insert(id, (name, subject(input), file));
+                        let whole = format!("{name} {input}");
+                        calls.insert(id, Call { name, subject: subject(input), whole, file });
                     }
                     Block::ToolResult { id, content, is_error } => {
-                        let Some((name, subject, file)) = calls.get(id) else { continue };
+                        let Some(Call { name, subject, whole, file }) = calls.get(id) else {
+                            continue;
+                        };
                         if *is_error {
                             let why = first_text(content);
-                            carry.failed.push(cut(&format!("{name} {subject}: {why}"), LINE));
-                        } else if let Some(file) = file {
+                            let line = cut(&format!("{name} {subject}: {why}"), LINE);
+                            failed.push((whole.clone(), line));
+                            continue;
+                        }
+                        // What worked in the end is no failed attempt.
+                        failed.retain(|(other, _)| other != whole);
+                        if let Some(file) = file {
                             carry.files.push(cut(file, LINE));
                         }
                     }
@@ -78,6 +95,7 @@ impl CarryOver {
                 }
             }
         }
+        carry.failed = failed.into_iter().map(|(_, line)| line).collect();
         carry.bounded()
     }
 

@@ -1,8 +1,9 @@
-//! Stage: the tool calls of a turn that has ended become a few lines; its prompt and its answer stay as they are.
+//! Stage: the tool calls of a turn that has ended become a few lines; its prompt and its answer stay as they are, and so
+//! does a skill it used.
 
 use super::change::{Change, StageName, Story};
 use super::micro::spared;
-use super::story::{holds_results, is_prompt};
+use super::story::{holds_results, is_prompt, standing};
 use super::{Pressure, Stage, extract, weight};
 use crate::text;
 use crate::texts;
@@ -23,20 +24,38 @@ impl Stage for Collapse {
         let prompts: Vec<usize> = (0..view.items().len())
             .filter(|at| view.items().get(*at).is_some_and(|item| is_prompt(item.message())))
             .collect();
-        let turns = prompts.windows(2).filter_map(|pair| match pair {
+        let turns = prompts.windows(2).flat_map(|pair| match pair {
             [from, to] if *to <= spared => finished(view, from + 1, *to),
-            _ => None,
+            _ => Vec::new(),
         });
         turns.map(Change::Collapse).collect()
     }
 }
 
-/// The exchanges between a prompt and the answer that ended its turn.
-fn finished(view: &View, from: usize, to: usize) -> Option<Story> {
-    let items = view.items().get(from..to)?;
+/// The exchanges between a prompt and the answer that ended its turn, in as many parts as skills make of them.
+fn finished(view: &View, from: usize, to: usize) -> Vec<Story> {
+    let Some(items) = view.items().get(from..to) else { return Vec::new() };
+    let messages = || items.iter().map(|item| item.message());
+    let standing = standing(messages());
     // Up to the last results; what follows them is the answer.
-    let count = items.iter().rposition(|item| holds_results(item.message()))? + 1;
-    let range = items.get(..count)?;
+    let Some(last) = items.iter().rposition(|item| holds_results(item.message())) else {
+        return Vec::new();
+    };
+    let (mut stories, mut first) = (Vec::new(), 0);
+    for (at, message) in messages().enumerate().take(last + 1) {
+        if message.is_assistant() && message.calls().any(|call| standing.contains(call)) {
+            stories.extend(story(view, from + first, at - first));
+            // Its results belong to it.
+            first = at + 2;
+        }
+    }
+    let rest = (last + 1).saturating_sub(first);
+    stories.extend(story(view, from + first, rest));
+    stories
+}
+
+fn story(view: &View, from: usize, count: usize) -> Option<Story> {
+    let range = view.items().get(from..from.checked_add(count)?)?;
     if !range.first()?.message().is_assistant() {
         return None;
     }

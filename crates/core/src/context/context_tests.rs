@@ -51,9 +51,10 @@ fn messages(turns: &[Told]) -> Vec<Message> {
                 n += 1;
                 let id = CallId::new(format!("c{n}"));
                 // Few tools and inputs, so that the same call is made again.
-                let input = json!({ "path": format!("f{tool}") });
-                said.push(Block::ToolUse { id: id.clone(), name: "Read".into(), input });
-                let content = vec![ResultPart::text("x".repeat(*size))];
+                let name = ["Read", "Edit", "Bash", "Skill"][usize::from(*tool)];
+                let input = json!({ "file_path": format!("f{}", n % 3) });
+                said.push(Block::ToolUse { id: id.clone(), name: name.into(), input });
+                let content = vec![ResultPart::text(format!("r{n} {}", "x".repeat(*size)))];
                 results.push(Block::ToolResult { id, content, is_error: *is_error });
             }
             all.push(Message::assistant(&model, said));
@@ -98,6 +99,19 @@ fn assert_newest_stays(before: &View, after: &View) {
     assert_eq!(tail, kept);
 }
 
+/// What skills said, by call.
+fn skills(view: &View) -> Vec<&Block> {
+    let standing = story::standing(view.messages());
+    let results = view.messages().flat_map(|message| message.blocks());
+    let of_skill = |block: &&Block| matches!(block, Block::ToolResult { id, is_error: false, .. } if standing.contains(id));
+    results.filter(of_skill).collect()
+}
+
+/// How failures begin that are carried on.
+fn failures(carry: &CarryOver) -> Vec<&str> {
+    carry.failed.iter().map(|line| line.split('x').next().unwrap_or_default()).collect()
+}
+
 proptest! {
     #[test]
     fn stages_keep_what_must_be_kept(turns in turns(), keep in 1usize..10) {
@@ -123,6 +137,10 @@ proptest! {
                 prop_assert!(has.iter().all(|block| had.contains(block)));
             } else {
                 prop_assert_eq!(had, has);
+            }
+            // A skill is in use until it is loaded again.
+            if stage.name() != StageName::Snip {
+                prop_assert_eq!(skills(&view), skills(&after), "{:?}", stage.name());
             }
             // Up to the first change the very same messages are sent.
             let same = view.items().iter().zip(after.items());
@@ -160,6 +178,18 @@ proptest! {
             }
             prop_assert!(session.view == view);
         }
+        // Whatever the stages made of them: what was changed and what failed would be carried on.
+        let before = CarryOver::of(&messages(&turns));
+        let after = session.carry.clone().and(CarryOver::of(session.view.messages()));
+        let sorted = |carry: &CarryOver| -> std::collections::BTreeSet<String> {
+            carry.files.iter().cloned().collect()
+        };
+        prop_assert_eq!(sorted(&before), sorted(&after));
+        if after.failed.len() < 15 {
+            let (was, is) = (failures(&before), failures(&after));
+            prop_assert!(was.iter().all(|one| is.contains(one)), "{:?} of {:?}", is, was);
+        }
+        prop_assert_eq!(before.goal, after.goal);
     }
 
     #[test]

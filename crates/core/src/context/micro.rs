@@ -1,8 +1,11 @@
-//! Stage: old results become one line each. The calls stay, so that the model knows what it did; Recall shows a result
-//! again.
+//! Stage: old results become one line each. The calls stay, so that the model knows what it did.
+//!
+//! Results of every call, not only of those that could be made again: a result is shown again by Recall, from the log and
+//! word for word, and what a command gave back long ago is no truer for not being repeatable. What must outlive its words
+//! is kept as it is: a failure keeps how it began, so that it is not tried again, and a skill is not old.
 
 use super::change::{Change, Elision, StageName};
-use super::{Pressure, Stage, story, weight};
+use super::{Pressure, Stage, extract, story, weight};
 use crate::message::Block;
 use crate::text;
 use crate::texts;
@@ -10,6 +13,8 @@ use crate::view::View;
 
 /// A shorter result is not worth a line.
 const LEAST: u64 = 600;
+/// Characters of a failure that stay.
+const FAILURE: usize = 160;
 
 pub struct Micro;
 
@@ -21,7 +26,12 @@ impl Stage for Micro {
     fn plan(&self, view: &View, pressure: &Pressure) -> Vec<Change> {
         let spared = spared(view, pressure);
         let old = view.messages().take(spared).flat_map(|message| message.blocks());
-        old.filter(|block| is_worth_it(block)).filter_map(stub).collect()
+        let standing = story::standing(view.messages());
+        let stays = |block: &Block| match block {
+            Block::ToolResult { id, is_error, .. } => !is_error && standing.contains(id),
+            _ => false,
+        };
+        old.filter(|block| is_worth_it(block) && !stays(block)).filter_map(stub).collect()
     }
 }
 
@@ -35,8 +45,11 @@ pub(super) fn is_worth_it(block: &Block) -> bool {
 }
 
 fn stub(block: &Block) -> Option<Change> {
-    let Block::ToolResult { id, content, .. } = block else { return None };
+    let Block::ToolResult { id, content, is_error } = block else { return None };
     let size = text::size(content.iter().map(weight::of_part).sum());
-    let words = texts::ELIDED.replace("{size}", &size).replace("{call}", id.as_str());
+    let mut words = texts::ELIDED.replace("{size}", &size).replace("{call}", id.as_str());
+    if *is_error {
+        words = format!("{}\n{words}", extract::cut(extract::first_text(content), FAILURE));
+    }
     Some(Change::Elide(Elision { call: id.clone(), words }))
 }

@@ -1,7 +1,12 @@
 //! How a view reads as a story: prompts, exchanges, and the places where it may be cut.
 
+use crate::ids::CallId;
 use crate::message::{Block, Message};
 use crate::view::View;
+use std::collections::HashSet;
+
+/// The tool whose results are instructions to follow from then on.
+const SKILL: &str = "Skill";
 
 /// A person's message, as opposed to results and to what the harness wrote.
 pub fn is_prompt(message: &Message) -> bool {
@@ -36,4 +41,15 @@ pub(crate) fn newest(view: &View) -> usize {
         (Some(answer), Some(prompt)) => answer.max(prompt),
         (one, other) => one.or(other).unwrap_or(0),
     }
+}
+
+/// Calls whose results do not grow old: what a skill says holds until the conversation is summed up, and then it is said
+/// again.
+pub(crate) fn standing<'a>(messages: impl IntoIterator<Item = &'a Message>) -> HashSet<CallId> {
+    let blocks = messages.into_iter().flat_map(|message| message.blocks());
+    let called = blocks.filter_map(|block| match block {
+        Block::ToolUse { id, name, .. } if name == SKILL => Some(id.clone()),
+        _ => None,
+    });
+    called.collect()
 }

@@ -167,6 +167,7 @@ impl Session {
                 self.settle();
                 let before = self.view.items().len();
                 let replaced = stories.clone();
+                self.carry_on(&stories);
                 self.change(&stories.into_iter().map(Change::Collapse).collect::<Vec<_>>(), saved);
                 self.move_begun(before, &replaced);
             }
@@ -239,6 +240,14 @@ impl Session {
                 Some(Begun { items: items.checked_sub(less)?, seen })
             });
             *begun = moved;
+        }
+    }
+
+    /// What the exchanges of these stories did is in no message from here on.
+    fn carry_on(&mut self, stories: &[Story]) {
+        for Story { first, count, .. } in stories {
+            let told = self.view.messages().skip(*first).take(*count);
+            self.carry = std::mem::take(&mut self.carry).and(CarryOver::of(told));
         }
     }
 

@@ -125,6 +125,10 @@ async fn five_hundred_calls_in_one_turn() {
         assert_eq!(boundary.receipt.trigger, Trigger::Auto);
         assert_eq!(boundary.carry.goal, "go");
     }
+    // It is looked at before every request: none is later than the one exchange that fills the window.
+    let before = || boundaries.iter().map(|boundary| boundary.receipt.before);
+    let (least, most) = (before().min().unwrap_or(0), before().max().unwrap_or(0));
+    assert!(most - least <= 300, "summed up at {least} to {most} tokens");
     // The prompt is there in every request, word for word.
     for request in rig.model.requests() {
         let said = request.view.messages().any(|message| message.text() == "go");

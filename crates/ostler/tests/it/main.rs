@@ -2,7 +2,11 @@
 //! of its own, which begins as every program that uses the library does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod attached;
+mod compaction;
 mod opening;
+mod replay;
+mod reuse;
 mod sessions;
 mod stopping;
 mod streams;
@@ -18,7 +22,7 @@ type Case = Pin<Box<dyn Future<Output = ()>>>;
 type Named = (&'static str, fn() -> Case);
 
 /// A hang is a failure, not a wait.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 
 macro_rules! cases {
     ($($module:ident: $($name:ident)*;)*) => {
@@ -52,6 +56,17 @@ fn all() -> impl IntoIterator<Item = Named> {
             only_chosen_tools_are_offered
             an_approver_of_ones_own
             a_hook_of_ones_own;
+        reuse:
+            a_long_session_is_served_from_the_cache;
+        compaction:
+            a_full_window_takes_one_request;
+        attached:
+            files_plan_and_skills_are_said_again_as_they_are
+            what_is_attached_keeps_to_its_room
+            a_skill_outlives_the_result_that_brought_it
+            nested_instructions_are_read_anew
+            what_was_said_before_a_summary_is_remembered
+            a_memory_that_fails_does_not_fail_the_summary;
     };
     cases
 }

@@ -1,7 +1,7 @@
 //! A project, a home and a model server; and what is asked of a turn.
 
 use futures_util::StreamExt;
-use ostler::{Engine, Event, Finished, Mode, Options, TurnStream};
+use ostler::{Engine, Event, Finished, InstructionPlaces, Mode, Options, TurnStream};
 use ostler_model_server::{ModelServer, Script};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -44,6 +44,17 @@ impl World {
         Options { home: Some(self.root().join("home")), ..self.options() }
     }
 
+    /// Instruction files of the project, and nobody else's.
+    pub fn instructions(&self) -> InstructionPlaces {
+        let project = self.project().canonicalize().unwrap();
+        InstructionPlaces {
+            cwd: project.clone(),
+            project,
+            home: self.root().into(),
+            user: Vec::new(),
+        }
+    }
+
     pub fn engine(&self) -> Engine {
         open(self.options())
     }
@@ -55,6 +66,15 @@ impl World {
 
     pub fn assert_never_rejected(&self) {
         assert_eq!(self.server.rejected(), Vec::<String>::new());
+    }
+
+    /// The facts of the only session in the home.
+    pub fn log(&self) -> Vec<serde_json::Value> {
+        let logs =
+            self.files().into_iter().filter(|(path, _)| path.extension() == Some("log".as_ref()));
+        let [(_, log)] = logs.collect::<Vec<_>>().try_into().expect("one log");
+        let log = String::from_utf8(log).unwrap();
+        log.lines().filter_map(|line| serde_json::from_str(&line[line.find('{')?..]).ok()).collect()
     }
 
     /// Every file below the world's folder, with its content.
