@@ -152,7 +152,7 @@ fn percent(usage: &Usage) -> String {
     usage.hit_rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0} %", rate * 100.0))
 }
 
-fn dollars(amount: f64) -> String {
+pub fn dollars(amount: f64) -> String {
     if amount < 0.0 { format!("-${:.4}", -amount) } else { format!("${amount:.4}") }
 }
 

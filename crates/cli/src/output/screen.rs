@@ -9,6 +9,8 @@ use std::io::Write;
 
 /// Lines of a result that are shown; the model sees all of it.
 const RESULT_LINES: usize = 4;
+/// Tools that change the plan.
+const PLANNING: [&str; 3] = ["TodoWrite", "TaskCreate", "TaskUpdate"];
 
 pub struct Screen {
     paint: Paint,
@@ -104,6 +106,10 @@ impl Screen {
 
     fn result(&mut self, name: &str, result: &Block, denied: bool) -> Result<()> {
         let Block::ToolResult { content, is_error, .. } = result else { return Ok(()) };
+        // The plan itself is shown.
+        if PLANNING.contains(&name) && !is_error {
+            return Ok(());
+        }
         let name = visible(name);
         let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
         let what = if denied { format!("{name} refused") } else { name };
@@ -115,9 +121,9 @@ impl Screen {
             self.line(&self.paint.dim(&format!("    {line}")))?;
         }
         if lines.len() > RESULT_LINES {
-            self.line(
-                &self.paint.dim(&format!("    … {} more lines", lines.len() - RESULT_LINES)),
-            )?;
+            let more = lines.len() - RESULT_LINES;
+            let words = if more == 1 { "line" } else { "lines" };
+            self.line(&self.paint.dim(&format!("    … {more} more {words}")))?;
         }
         Ok(())
     }
