@@ -161,14 +161,26 @@ fn plan_lines(plan: &Plan) -> Vec<PlanLine> {
     lines
 }
 
+/// What a call is about, in the order of importance.
+const SUBJECTS: [&str; 10] = [
+    "command",
+    "file_path",
+    "pattern",
+    "path",
+    "url",
+    "skill",
+    "subject",
+    "taskId",
+    "query",
+    "call",
+];
+
 /// The one thing that tells calls of a tool apart.
 fn summary(input: &Value) -> String {
     if let Some(todos) = input.get("todos").and_then(Value::as_array) {
         return format!("{} tasks", todos.len());
     }
-    let first = ["command", "file_path", "pattern", "path", "url", "skill", "subject", "taskId"]
-        .iter()
-        .find_map(|key| input.get(key)?.as_str());
+    let first = SUBJECTS.iter().find_map(|key| input.get(key)?.as_str());
     let text = match first {
         Some(text) => text.to_owned(),
         None => input.to_string(),

@@ -21,8 +21,13 @@ pub fn line(finished: &Finished) -> String {
 fn cache(usage: &Usage) -> String {
     match usage.prompt() {
         0 => String::new(),
-        all => format!("{} % from cache", usage.cache_read * 100 / all),
+        all => format!("{} % from cache", percent(usage.cache_read, all)),
     }
+}
+
+/// To the nearest whole one, as in the table of costs.
+pub fn percent(part: u64, all: u64) -> u64 {
+    (part as f64 * 100.0 / all.max(1) as f64).round() as u64
 }
 
 pub fn thousands(n: u64) -> String {

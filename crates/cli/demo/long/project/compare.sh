@@ -6,7 +6,7 @@ while read -r order sum; do
     if [ "$is" = "$sum" ]; then
         same=$((same + 1))
     else
-        echo "order $order: should be $sum, is $is"
+        echo "order $order differs: should be $sum, is $is"
     fi
 done <data/contract.txt
 echo "$same orders agree"

@@ -3,6 +3,7 @@
 
 use super::place::Place;
 use super::stage::Turn;
+use crate::output::usage::percent;
 use anyhow::{Context, Result, bail};
 use ostler::{Memory, Receipt, Status, Trigger};
 use ostler_model_server::{ModelServer, Recorded};
@@ -11,11 +12,12 @@ use std::sync::Arc;
 /// What is asked of the summariser begins so.
 const SUMMARISE: &str = "is about to be replaced by what you write now";
 /// Measured early, and not in the summary.
-const DETAIL: &str = "order 1042: should be 4384, is 4383";
+const DETAIL: &str = "order 1042 differs: should be 4384, is 4383";
 const DECISION: &str = "The discount is rounded once, on the sum of an order, never on a line.";
 const WISH: &str = "Always run `bash test.sh` before you say that something works.";
-/// A line of AGENTS.md, and one of the skill.
+/// A line of AGENTS.md, one of lib/invoice.sh and one of the skill.
 const RULE: &str = "Nobody edits them";
+const FILE: &str = "sum=$((sum + $(after_discount";
 const SKILL: &str = "A fix for a cause that was not shown is a guess";
 
 fn so(holds: bool, what: &str) -> Result<()> {
@@ -64,6 +66,7 @@ pub fn was_summed_up<'a>(
         ("decision", DECISION),
         ("plan", "Name the wrong orders in CHANGES.md"),
         ("rules of AGENTS.md", RULE),
+        ("file that is to be mended", FILE),
     ] {
         so(holds(after, text), &format!("the {what} outlived the summary"))?;
     }
@@ -73,7 +76,7 @@ pub fn was_summed_up<'a>(
     let row = bill.rows().find(|row| Some(row.number) == number);
     let billed = row.context("the summary is not on the bill")?.billed;
     so(billed.cache_read > 0, "the summary's request began with what the cache holds")?;
-    Ok((receipt, billed.cache_read * 100 / billed.prompt().max(1)))
+    Ok((receipt, percent(billed.cache_read, billed.prompt())))
 }
 
 pub fn was_mended(turn: &Turn, plan: &ostler::Plan, place: &Place) -> Result<()> {

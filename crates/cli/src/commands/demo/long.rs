@@ -46,11 +46,14 @@ pub async fn story(
     what_is_kept(place, stage).await?;
     second_session(init, &options, &server, stage).await?;
     stage
-        .part("6 · Who fills the window", &format!("ostler context --session {first}: estimates."))
+        .part(
+            "6 · Who fills the window",
+            "The first session at its end, as `ostler context` shows it; tokens are estimates.",
+        )
         .await?;
     books::window(init, stage, &options, &first)?;
     stage
-        .part("7 · What it cost", "ostler cost --by purpose, and --by tool; at $3 and $15 a million tokens.")
+        .part("7 · What it cost", "As `ostler cost --by purpose` and `--by tool` show it, at $3 a million tokens in and $15 out.")
         .await?;
     books::spent(stage, place, &server.bill())?;
     if let Some(reason) = server.rejected().first() {
@@ -96,7 +99,7 @@ async fn the_work(
     stage
         .part(
             "1 · A plan, a skill, the cause",
-            "The project has an AGENTS.md and a failing test. The model is given both tools and rules.",
+            "The project has a failing test and an AGENTS.md, whose rules the model is told.",
         )
         .await?;
     let turn = stage.turn(engine, WHY).await?;
@@ -113,7 +116,7 @@ async fn the_work(
     let (receipt, cached) = claims::was_summed_up(&turn, server, WHY)?;
     stage.tell(&said_again(receipt, place))?;
     stage.tell(&format!(
-        "Checked in the next request: goal, decision, plan and rules are in it, which orders are wrong is not. \
+        "Checked in the next request: goal, decision, plan, rules and files are in it, which orders are wrong is not. \
          {cached} % of the summary's own request came from the cache."
     ))?;
     stage
@@ -135,7 +138,7 @@ async fn what_is_kept(place: &Place, stage: &mut Stage) -> Result<()> {
     stage
         .part(
             "4 · The session ends",
-            "What is worth knowing later was kept, by fixed rules: ostler memory list.",
+            "What is worth knowing later was kept by fixed rules, without a model. As `ostler memory list` shows it:",
         )
         .await?;
     let network = Network { proxies: ostler::ProxySettings::default(), ca_file: None };
@@ -182,8 +185,8 @@ fn journal(quarter: usize) -> String {
         2 => "2031-04-01 new till: the discount is rounded on every line".to_owned(),
         _ => format!("2031-{:02}-01 begin of the quarter", quarter * 3 - 2),
     }];
-    for (n, (thing, price)) in THINGS.iter().cycle().take(190).enumerate() {
-        let (month, day) = (quarter * 3 - 2 + n / 64, 1 + n % 64 * 28 / 64);
+    for (n, (thing, price)) in THINGS.iter().cycle().take(200).enumerate() {
+        let (month, day) = (quarter * 3 - 2 + n / 67, 1 + n % 67 * 28 / 67);
         let (sale, count) = (20_000 + quarter * 1_000 + n * 3, 1 + n * 7 % 11);
         lines.push(format!("2031-{month:02}-{day:02} sale {sale} {thing} {count} at {price}"));
     }
