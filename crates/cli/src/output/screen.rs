@@ -114,14 +114,20 @@ impl Screen {
         let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
         let what = if denied { format!("{name} refused") } else { name };
         let text = shown(content);
-        let lines: Vec<&str> = text.lines().collect();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let mut most = RESULT_LINES;
+        if name == "Edit" && !is_error {
+            // What was changed, without the lines around it.
+            lines.retain(|line| !line.starts_with("  "));
+            most += RESULT_LINES;
+        }
         self.line(&format!("  {mark} {}", self.paint.dim(&what)))?;
-        for line in lines.iter().take(RESULT_LINES) {
+        for line in lines.iter().take(most) {
             let line: String = line.chars().take(160).collect();
             self.line(&self.paint.dim(&format!("    {line}")))?;
         }
-        if lines.len() > RESULT_LINES {
-            let more = lines.len() - RESULT_LINES;
+        if lines.len() > most {
+            let more = lines.len() - most;
             let words = if more == 1 { "line" } else { "lines" };
             self.line(&self.paint.dim(&format!("    … {more} more {words}")))?;
         }

@@ -4,6 +4,7 @@
 mod context;
 mod cost;
 mod crash;
+mod demo;
 mod faults_model;
 mod faults_tools;
 mod headless;

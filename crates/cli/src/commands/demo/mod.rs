@@ -18,26 +18,15 @@ use place::Place;
 use stage::{Stage, Stopped};
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> Result<Code> {
-    let place = Place::new(if args.long { long::FILES } else { short::FILES })?;
-    if args.long {
-        long::journals(&place)?;
-    }
-    let told = ostler::block_on(async {
-        let mut stage = Stage::new(environment)?;
-        place.commit(init, environment).await?;
-        match args.long {
-            true => long::story(init, environment, &place, &mut stage).await,
-            false => short::story(init, environment, &place, &mut stage).await,
-        }
-    })?;
+    let told = ostler::block_on(tell(init, environment, args))?;
     // What did not end well leaves no folder behind.
-    match told {
-        Ok(()) => {}
+    let place = match told {
+        Ok(place) => place,
         Err(error) => match error.downcast_ref::<Stopped>() {
             Some(stopped) => return Ok(stopped.0),
             None => return Err(error),
         },
-    }
+    };
     if args.clean {
         place.remove()?;
         return Ok(Code::Done);
@@ -45,4 +34,19 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> R
     let line = format!("The repository and the sessions are in {}", place.keep().display());
     Screen::new().line(&Paint::for_terminal().dim(&line))?;
     Ok(Code::Done)
+}
+
+/// Signals are heard before there is anything that could be left behind.
+async fn tell(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> Result<Place> {
+    let mut stage = Stage::new(environment)?;
+    let place = Place::new(if args.long { long::FILES } else { short::FILES })?;
+    if args.long {
+        long::journals(&place)?;
+    }
+    place.commit(init, environment).await?;
+    match args.long {
+        true => long::story(init, environment, &place, &mut stage).await?,
+        false => short::story(init, environment, &place, &mut stage).await?,
+    }
+    Ok(place)
 }
