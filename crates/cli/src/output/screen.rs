@@ -110,13 +110,14 @@ impl Screen {
         if PLANNING.contains(&name) && !is_error {
             return Ok(());
         }
+        let edited = name == "Edit" && !is_error;
         let name = visible(name);
         let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
         let what = if denied { format!("{name} refused") } else { name };
         let text = shown(content);
         let mut lines: Vec<&str> = text.lines().collect();
         let mut most = RESULT_LINES;
-        if name == "Edit" && !is_error {
+        if edited {
             // What was changed, without the lines around it.
             lines.retain(|line| !line.starts_with("  "));
             most += RESULT_LINES;

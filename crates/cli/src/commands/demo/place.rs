@@ -51,7 +51,6 @@ impl Place {
     pub fn options(&self, environment: &Environment, url: String) -> Options {
         let mut options = Options::new(&self.project, ostler::api_key("demo", "scripted"));
         options.home = Some(self.home());
-        options.user_home = self.folder.path().to_owned();
         options.instructions = Some(InstructionPlaces {
             cwd: self.project.clone(),
             project: self.project.clone(),
