@@ -187,7 +187,7 @@ fn what_did_not_happen_ends_the_demo_with_a_line() {
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     let why = "did not happen: the wish was kept in memory (is OSTLER_MEMORY off?)";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
-    assert!(!ran.stdout.contains("── 5"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("── 4"), "{}", ran.stdout);
     bare.assert_nothing_is_left();
     let nothing = bare.command(&["demo", "--long"]).env("PATH", "/nowhere").spawn().unwrap();
     let ran = finish(nothing);

@@ -135,16 +135,16 @@ fn said_again(receipt: &Receipt, place: &Place) -> String {
 }
 
 async fn what_is_kept(place: &Place, stage: &mut Stage) -> Result<()> {
+    let network = Network { proxies: ostler::ProxySettings::default(), ca_file: None };
+    let memories = ostler::memories(&place.home(), &place.project, None, network);
+    let kept = memories.list(None, 10)?;
+    claims::was_kept(&kept)?;
     stage
         .part(
             "4 · The session ends",
             "What is worth knowing later was kept by fixed rules, without a model. As `ostler memory list` shows it:",
         )
         .await?;
-    let network = Network { proxies: ostler::ProxySettings::default(), ca_file: None };
-    let memories = ostler::memories(&place.home(), &place.project, None, network);
-    let kept = memories.list(None, 10)?;
-    claims::was_kept(&kept)?;
     kept.iter().try_for_each(|one| stage.screen.line(&memory::line(one, stage.paint)))
 }
 
@@ -185,8 +185,8 @@ fn journal(quarter: usize) -> String {
         2 => "2031-04-01 new till: the discount is rounded on every line".to_owned(),
         _ => format!("2031-{:02}-01 begin of the quarter", quarter * 3 - 2),
     }];
-    for (n, (thing, price)) in THINGS.iter().cycle().take(200).enumerate() {
-        let (month, day) = (quarter * 3 - 2 + n / 67, 1 + n % 67 * 28 / 67);
+    for (n, (thing, price)) in THINGS.iter().cycle().take(210).enumerate() {
+        let (month, day) = (quarter * 3 - 2 + n / 70, 1 + n % 70 * 28 / 70);
         let (sale, count) = (20_000 + quarter * 1_000 + n * 3, 1 + n * 7 % 11);
         lines.push(format!("2031-{month:02}-{day:02} sale {sale} {thing} {count} at {price}"));
     }
