@@ -49,6 +49,9 @@ pub struct RunArgs {
     /// Stop before a request that could cost more than is left of this
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub max_budget_usd: Option<f64>,
+    /// The same for all sessions of a day together; a smaller sum in the settings counts
+    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
+    pub max_day_budget_usd: Option<f64>,
     /// Replace the system prompt
     #[arg(long, value_name = "TEXT")]
     pub system_prompt: Option<String>,
@@ -122,6 +125,17 @@ pub struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// See it work: a small broken repository, a scripted model, everything else real
+    ///
+    /// The short story, a few seconds: a small broken repository, a plan, searches, a failing test, an edit, a passing test.
+    ///
+    /// With --long, about half a minute: a plan that is kept up to date, a skill, a window that fills up and is summed up with a
+    /// receipt, a detail that is looked up again, facts that are kept, a second session that remembers them, what fills
+    /// the window and what it cost. Everything that is told is checked; what did not happen ends the demo with an error.
+    ///
+    /// No key, no network and no settings are needed, and nothing of yours is changed. In a pipe, or where CI is set, it does not
+    /// wait for a reader.
+    ///
+    /// Example: ostler demo --long --clean
     Demo(DemoArgs),
     /// Serve a scripted model on a loopback port, for tests of your own
     ModelServer(ModelServerArgs),
@@ -160,6 +174,9 @@ pub enum Command {
 
 #[derive(Debug, clap::Args)]
 pub struct DemoArgs {
+    /// The whole story: plan, skill, summary, memory, cost
+    #[arg(long)]
+    pub long: bool,
     /// Remove the temporary folder afterwards
     #[arg(long)]
     pub clean: bool,

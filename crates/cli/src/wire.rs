@@ -48,6 +48,8 @@ pub fn options(
     options.max_turns = args.max_turns;
     options.max_budget_usd = args.max_budget_usd;
     options.budgets = budgets(&loaded.budget);
+    let day = options.budgets.day.into_iter().chain(args.max_day_budget_usd);
+    options.budgets.day = day.reduce(f64::min);
     options.prices = prices(&places.ostler_home)?;
     if let Some(approver) = approver {
         options.approver = approver;

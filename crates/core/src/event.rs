@@ -2,7 +2,7 @@
 
 use crate::context::{Receipt, Trigger};
 use crate::ids::{CallId, ModelId, SessionId};
-use crate::ledger::Usage;
+use crate::ledger::{Left, Usage};
 use crate::message::Block;
 use crate::model::{Retry, StopReason};
 use crate::todo::Plan;
@@ -111,6 +111,8 @@ pub struct Finished {
     /// Calls that ran, whatever they gave back.
     pub calls_run: u32,
     pub api_time_ms: u64,
+    /// How the budgets stand, if there are any.
+    pub budgets: Vec<Left>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

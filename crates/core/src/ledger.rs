@@ -7,7 +7,7 @@ mod prefix;
 mod purse;
 
 pub use charge::{Charge, Charged, Purpose, Status};
-pub use forecast::{Forecast, forecast};
+pub use forecast::{Forecast, Left, forecast};
 pub use grant::{Ask, Grant, Sum, grant};
 pub use prefix::{Broken, Change, Sent, watch};
 pub use purse::{Hold, Purse};

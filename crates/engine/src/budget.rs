@@ -2,7 +2,7 @@
 //! is what the rest allows.
 
 use crate::agent::Agent;
-use ostler_core::ledger::{Ask, Grant, Hold};
+use ostler_core::ledger::{Ask, Grant, Hold, Left, Sum};
 use ostler_core::model::{Request, Thinking};
 use ostler_core::ports::{Ledger, LedgerError, ModelInfo, Reserved};
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use tokio::time::{Instant, sleep};
 
 /// How long a request waits for others to give back what they hold, before it takes what is there.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the end of a turn waits to know how the shared sums stand.
+const LOOK: Duration = Duration::from_secs(2);
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
@@ -147,6 +149,20 @@ async fn once(
         }
         Err(error) => Err(format!("The budget cannot be checked: {error}.")),
     }
+}
+
+/// How the budgets stand after requests of a turn. What cannot be read in time is left out.
+pub(crate) async fn left(agent: &Agent, requests: u32, cost: f64) -> Vec<Left> {
+    let own = agent.budget.sums().into_iter().map(|sum| ("run".to_owned(), sum));
+    let mut sums: Vec<(String, Sum)> = own.collect();
+    if agent.meter.ledger.is_limited() {
+        let (ledger, by) = (agent.meter.ledger.clone(), agent.meter.agent.clone());
+        let asked = tokio::task::spawn_blocking(move || ledger.sums(&by));
+        if let Ok(Ok(shared)) = tokio::time::timeout(LOOK, asked).await {
+            sums.extend(shared);
+        }
+    }
+    sums.into_iter().map(|(what, sum)| Left::new(what, sum, cost, requests)).collect()
 }
 
 fn short_of_own(agent: &Agent, sum: usize) -> String {

@@ -100,6 +100,7 @@ impl Turn {
         let receipt = Box::new(boundary.receipt.clone());
         self.write(Entry::Boundary(Box::new(boundary)))?;
         self.reshaped = Some(new.clone());
+        self.agent.meter.made_room();
         self.synced().await?;
         if trigger == Trigger::Manual {
             self.tally.answered(format!("{}.", receipt.words()));
@@ -210,9 +211,8 @@ impl Turn {
         let (known, seen, turns, title) = self.agent.journal.carried();
         let carried = known.and(CarryOver::of(view.messages().take(cut)));
         let bytes = |tokens: u64| usize::try_from(gauge.bytes(tokens)).unwrap_or(usize::MAX);
-        let mut attachments = self.attachments(&seen, bytes(room.attached));
         let kept: Vec<_> = view.messages().skip(cut).collect();
-        attachments.retain(|one| !kept.iter().any(|message| says(message, &one.text)));
+        let attachments = self.attachments(&seen, bytes(room.attached), &kept);
         // All of it; without what can be read again; with little beside the summary.
         let tries = [(true, room.carry), (false, room.carry), (false, LEAST)];
         let drafts = tries.into_iter().filter_map(|(attach, carry)| {
@@ -265,11 +265,18 @@ impl Turn {
     }
 
     /// What is said again. What always holds is taken whole, the rest as far as there is room.
-    fn attachments(&self, seen: &[ostler_core::tool::Seen], bytes: usize) -> Vec<Attachment> {
+    /// What the messages that are `kept` show is not said twice.
+    fn attachments(
+        &self,
+        seen: &[ostler_core::tool::Seen],
+        bytes: usize,
+        kept: &[&Message],
+    ) -> Vec<Attachment> {
         let at = Carrying { seen, bytes };
         let mut left = bytes;
         let all = self.agent.context.carried.iter().flat_map(|carried| carried.carry(&at));
-        all.filter(|one| match one.place {
+        let new = all.filter(|one| !kept.iter().any(|message| says(message, one)));
+        new.filter(|one| match one.place {
             Place::Before => true,
             Place::After => match left.checked_sub(one.text.len()) {
                 Some(rest) => {
@@ -322,10 +329,17 @@ fn both(words: Option<String>, more: Option<String>) -> Option<String> {
     (!both.is_empty()).then(|| both.join("\n"))
 }
 
-/// What stands in a message that is kept is not said twice.
-fn says(message: &Message, words: &str) -> bool {
-    let same = |block: &Block| matches!(block, Block::Text { text, meta: true } if text == words);
-    message.blocks().iter().any(same)
+/// Word for word, or as a file that was read whole.
+fn says(message: &Message, one: &Attachment) -> bool {
+    message.blocks().iter().any(|block| match block {
+        Block::Text { text, meta: true } => *text == one.text,
+        Block::ToolUse { name, input, .. } if name == "Read" && one.place == Place::After => {
+            let path = input.get("file_path").and_then(|path| path.as_str()).unwrap_or_default();
+            let part = input.get("offset").or(input.get("limit")).is_some();
+            !part && std::path::Path::new(path).ends_with(&one.name)
+        }
+        _ => false,
+    })
 }
 
 /// How a summary came about, for the receipt.

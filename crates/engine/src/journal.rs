@@ -92,6 +92,12 @@ impl Journal {
         (session.carry.clone(), session.seen.clone(), session.turns, session.title.clone())
     }
 
+    /// What the session is about, and the files it changed before what is in view.
+    pub fn begun(&self) -> (String, Vec<String>) {
+        let mirror = self.mirror();
+        (mirror.session.title.clone(), mirror.session.carry.files.clone())
+    }
+
     /// What is known of sizes: the bytes of a prompt's messages and of the answer, and their tokens.
     pub(crate) fn measured(&self) -> Option<(u64, u64, Usage)> {
         let mirror = self.mirror();

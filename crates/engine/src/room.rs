@@ -175,6 +175,7 @@ impl Turn {
         }
         *view = relief.view;
         self.reshaped = Some(view.clone());
+        self.agent.meter.made_room();
         for (stage, count, Saved { before, after }) in told {
             let what = match stage {
                 StageName::Collapse => "finished turns were shortened",

@@ -6,7 +6,7 @@ use crate::context::{Compactions, Halt};
 use crate::scheduler::Scheduler;
 use crate::turn_stream::{Emitter, TurnStream};
 use ostler_core::context::Trigger;
-use ostler_core::event::{Event, Level};
+use ostler_core::event::{Event, Finished, Level};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
 use ostler_core::model::{Request, StopReason};
@@ -134,8 +134,7 @@ impl Turn {
             let step = next(&state);
             if let Step::Finish(terminal) = step {
                 self.stop_failed(terminal).await;
-                let finished = self.tally.finished(terminal, &state);
-                return self.out.emit(Event::Finished(finished)).await;
+                return self.finish(terminal, &state).await;
             }
             let outcome = self.perform(step, &state).await;
             if let Some(view) = self.reshaped.take() {
@@ -279,7 +278,13 @@ impl Turn {
             Err(_) => Terminal::AbortedStreaming,
         };
         let state = State { iteration: 0, ..State::start(view) };
-        let finished = self.tally.finished(terminal, &state);
+        self.finish(terminal, &state).await;
+    }
+
+    async fn finish(self, terminal: Terminal, state: &State) {
+        let (requests, cost) = self.tally.paid();
+        let budgets = budget::left(&self.agent, requests, cost).await;
+        let finished = Finished { budgets, ..self.tally.finished(terminal, state) };
         self.out.emit(Event::Finished(finished)).await;
     }
 

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use ostler_core::answer::Answer;
 use ostler_core::event::{Event, Level};
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::Purpose;
+use ostler_core::ledger::{Change, Purpose};
 use ostler_core::message::Block;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
 use ostler_core::ports::StoreError;
@@ -172,7 +172,8 @@ impl Turn {
             Ok(None) => Ok(()),
             Ok(Some(Paid { usage, cost, broken })) => {
                 self.tally.spent(model, usage, cost);
-                if let Some(broken) = broken {
+                // That room was made has been told.
+                if let Some(broken) = broken.filter(|one| one.change != Change::MadeRoom) {
                     let meant = broken.change.is_meant();
                     let level = if meant { Level::Info } else { Level::Warning };
                     self.notice(level, broken.to_string()).await;

@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(crate) struct Tally {
     per_model: Vec<ModelUsage>,
     api_time: Duration,
+    /// Requests that were paid for.
+    requests: u32,
     denials: Vec<Denial>,
     calls_run: u32,
     /// Of this turn's last answer.
@@ -24,6 +26,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn spent(&mut self, model: &ModelId, usage: Usage, cost: Option<f64>) {
+        self.requests += 1;
         match self.per_model.iter_mut().find(|had| had.model == *model) {
             Some(had) => {
                 had.usage += usage;
@@ -31,6 +34,11 @@ impl Tally {
             }
             None => self.per_model.push(ModelUsage { model: model.clone(), usage, cost }),
         }
+    }
+
+    /// The requests so far and what they cost, as far as it is known.
+    pub(crate) fn paid(&self) -> (u32, f64) {
+        (self.requests, self.per_model.iter().filter_map(|model| model.cost).sum())
     }
 
     pub(crate) fn api_time(&mut self, time: Duration) {
@@ -106,6 +114,7 @@ impl Tally {
             denials: self.denials,
             calls_run: self.calls_run,
             api_time_ms: u64::try_from(self.api_time.as_millis()).unwrap_or(u64::MAX),
+            budgets: Vec::new(),
         }
     }
 }

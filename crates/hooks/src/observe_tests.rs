@@ -31,6 +31,7 @@ fn finished() -> Event {
         denials: Vec::new(),
         calls_run: 2,
         api_time_ms: 0,
+        budgets: Vec::new(),
     })
 }
 

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::reserve::{Limits, Owner, scopes};
 use crate::row::{Days, Row};
 use crate::writer::{Job, Open, Writer};
-use ostler_core::ledger::{Ask, Charged};
+use ostler_core::ledger::{Ask, Charged, Sum};
 use ostler_core::ports::{Ledger, LedgerError, Reserved};
 use ostler_core::time::Clock;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,15 +44,18 @@ impl FileLedger {
     }
 
     fn reserve_in_file(&self, id: &str, agent: &str, ask: &Ask) -> Result<Reserved, Error> {
-        let Setup { path, owner, limits, days, clock } = &self.setup;
+        let Setup { owner, limits, days, clock, .. } = &self.setup;
         let now = clock.now();
         let scopes = scopes(limits, owner, agent, &days(now));
+        self.with_db(|db| db.reserve(id, &owner.session, &scopes, ask, now))
+    }
+
+    fn with_db<T>(&self, work: impl FnOnce(&mut Db) -> Result<T, Error>) -> Result<T, Error> {
         let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
-        let db = match &mut *db {
+        work(match &mut *db {
             Some(db) => db,
-            none => none.insert(Db::open(path)?),
-        };
-        db.reserve(id, &owner.session, &scopes, ask, now)
+            none => none.insert(Db::open(&self.setup.path)?),
+        })
     }
 
     /// A reservation that nobody will end runs out.
@@ -89,6 +92,18 @@ impl Ledger for FileLedger {
             self.release(id);
         }
         reserved.map_err(|error| error.for_engine(&self.setup.path))
+    }
+
+    fn sums(&self, agent: &str) -> Vec<(String, Sum)> {
+        // What was spent a moment ago counts.
+        self.flush();
+        let standings = self.with_db(|db| {
+            let Setup { owner, limits, days, clock, .. } = &self.setup;
+            let now = clock.now();
+            db.standings(limits, owner, agent, &days(now), now)
+        });
+        let standings = standings.unwrap_or_default().into_iter();
+        standings.map(|standing| (standing.what, standing.sum)).collect()
     }
 
     fn release(&self, id: &str) {

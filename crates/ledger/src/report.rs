@@ -94,7 +94,8 @@ impl Line {
         self.cost += cost.unwrap_or(0.0);
         self.unknown += u64::from(cost.is_none());
         self.saved += charge.price.map_or(0.0, |price| price.saved(usage));
-        self.alarms += u64::from(charge.broken.is_some());
+        self.alarms +=
+            u64::from(charge.broken.as_ref().is_some_and(|broken| !broken.change.is_meant()));
         self.latency_ms += charge.latency_ms;
     }
 

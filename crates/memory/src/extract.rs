@@ -26,11 +26,17 @@ pub struct Scene<'a> {
     /// The number of its first prompt.
     pub first_turn: u32,
     pub folder: &'a Path,
+    /// What it was about from its beginning, if that lies before what is read here.
+    pub title: &'a str,
+    /// Files that were changed before what is read here.
+    pub changed: &'a [String],
 }
 
 /// The facts of a conversation, in the order they were stated.
 pub fn facts<'a>(messages: impl IntoIterator<Item = &'a Message>, scene: Scene<'_>) -> Vec<Fact> {
     let mut reader = Reader { turn: scene.first_turn.saturating_sub(1), ..Reader::new(scene) };
+    reader.begun(scene.title);
+    scene.changed.iter().for_each(|path| reader.change(path));
     for message in messages {
         match message {
             Message::User { content } => reader.user(content),
@@ -87,10 +93,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn said(&mut self, text: &str) {
+    fn begun(&mut self, text: &str) {
         if self.title.is_empty() {
-            self.title = folded(text).chars().take(LONGEST_TITLE).collect();
+            self.title = title(&folded(text));
         }
+    }
+
+    fn change(&mut self, path: &str) {
+        let path = self.shown(path);
+        self.changed.retain(|other| *other != path);
+        self.changed.push(path);
+    }
+
+    fn said(&mut self, text: &str) {
+        self.begun(text);
         for sentence in sentences(text) {
             if let Some((kind, text)) = wish(&sentence) {
                 self.keep(kind, text, "the user", None);
@@ -127,11 +143,7 @@ impl<'a> Reader<'a> {
     fn result(&mut self, id: &CallId, is_error: bool) {
         let Some(at) = self.open.iter().position(|(open, _)| open == id) else { return };
         match self.open.swap_remove(at).1 {
-            Call::Change(path) if !is_error => {
-                let path = self.shown(&path);
-                self.changed.retain(|other| *other != path);
-                self.changed.push(path);
-            }
+            Call::Change(path) if !is_error => self.change(&path),
             Call::Command(command) if is_error => self.failed.push((id.clone(), command)),
             Call::Command(command) => self.worked(id, &command),
             Call::Change(_) => {}
@@ -184,6 +196,16 @@ impl<'a> Reader<'a> {
         let surplus = self.facts.len().saturating_sub(MOST_FACTS);
         self.facts.drain(..surplus);
         self.facts
+    }
+}
+
+/// Whole sentences as far as they fit, else whole words.
+fn title(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(LONGEST_TITLE) else { return text.to_owned() };
+    let head = text.get(..end).unwrap_or_default();
+    match head.rfind(". ") {
+        Some(at) => head.get(..=at).unwrap_or(head).to_owned(),
+        None => format!("{}…", head.rfind(' ').and_then(|at| head.get(..at)).unwrap_or(head)),
     }
 }
 

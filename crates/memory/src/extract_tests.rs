@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn scene(session: &SessionId) -> Scene<'_> {
-    Scene { session, first_turn: 1, folder: Path::new("/ws") }
+    Scene { session, first_turn: 1, folder: Path::new("/ws"), title: "", changed: &[] }
 }
 
 fn kept(messages: &[Message]) -> Vec<(FactKind, String)> {
@@ -96,4 +96,25 @@ proptest! {
         let messages: Vec<Message> = texts.iter().map(|text| Message::user(text.as_str())).collect();
         let _ = kept(&messages);
     }
+}
+
+/// What lies before a summary still counts for what the session was about and changed.
+#[test]
+fn a_session_that_was_summed_up_keeps_its_title_and_its_files() {
+    let session = SessionId::new("s");
+    let before = ["/ws/a.rs".to_owned(), "b.rs".to_owned()];
+    let scene = Scene { title: "Mend the parser", changed: &before, ..scene(&session) };
+    let messages = [Message::user("go on")];
+    let texts: Vec<String> = facts(&messages, scene).into_iter().map(|fact| fact.text).collect();
+    assert_eq!(texts, ["Work on \"Mend the parser\" changed a.rs, b.rs."]);
+}
+
+#[test]
+fn a_long_title_ends_at_a_sentence_or_a_word() {
+    let long = "Mend the parser of the second reader. Then look at everything else that may be wrong there.";
+    assert_eq!(title(long), "Mend the parser of the second reader.");
+    let cut = title(&"word ".repeat(30));
+    assert!(cut.ends_with("word…") && cut.chars().count() <= LONGEST_TITLE + 1, "{cut}");
+    assert_eq!(title(&"ü".repeat(100)), format!("{}…", "ü".repeat(LONGEST_TITLE)));
+    assert_eq!(title("short"), "short");
 }

@@ -102,9 +102,7 @@ pub(crate) struct Learning {
 impl BeforeCompact for Learning {
     fn ask(&self, _: ostler_core::context::Trigger, _: Option<String>) -> BoxFuture<'_, Permit> {
         Box::pin(async {
-            let (view, turns) = self.journal.conversation();
-            let session = self.journal.log().id().clone();
-            let learning = learn(self.memories.clone(), view, turns, session, self.folder.clone());
+            let learning = learn(self.memories.clone(), &self.journal, self.folder.clone());
             let _ = tokio::time::timeout(PATIENCE, learning).await;
             Permit::Go(None)
         })

@@ -292,11 +292,10 @@ impl Engine {
     }
 
     async fn remember(&self) {
-        let (view, turns) = self.agent.journal.conversation();
+        let (_, turns) = self.agent.journal.conversation();
         if let Some(memories) = self.parts.memories.clone().filter(|_| turns > self.parts.turns) {
-            let (session, folder) = (self.session_id().clone(), self.workspace.cwd.clone());
             // The session is over; what could not be kept is told by the next look at the memory.
-            let _ = learn(memories, view, turns, session, folder).await;
+            let _ = learn(memories, &self.agent.journal, self.workspace.cwd.clone()).await;
         }
     }
 

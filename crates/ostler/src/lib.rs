@@ -80,7 +80,7 @@ pub use ostler_core::hook::{
     Action, EventName, HookEvent, HookSpec, Outcome, Secret, Stand, merge as merge_outcomes,
 };
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
-pub use ostler_core::ledger::{Forecast, Price, Status as ChargeStatus, Sum, Usage};
+pub use ostler_core::ledger::{Forecast, Left, Price, Status as ChargeStatus, Sum, Usage};
 pub use ostler_core::memory::{Fact, FactKind, Kept, Memory, MemoryError, Origin, Scope};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};

@@ -4,6 +4,7 @@ use crate::system::SystemClock;
 use ostler_core::ids::SessionId;
 use ostler_core::message::{Block, Message};
 use ostler_core::view::View;
+use ostler_engine::Journal;
 use ostler_memory::embed::{EndpointSettings, HttpEmbedder, PostJson};
 use ostler_memory::setup::{self, SetupError};
 use ostler_memory::{BUDGET, Meaning, Memories, Scene, Shown, facts, render};
@@ -102,19 +103,25 @@ fn with_block(prompt: Message, block: Option<String>) -> Message {
     Message::User { content }
 }
 
-/// Keeps what a conversation left; gives what the person should know. `turns` is the number of its last turn.
+/// Keeps what a conversation left; gives what the person should know.
 pub(crate) async fn learn(
     memories: Arc<Memories>,
-    view: View,
-    turns: u32,
-    session: SessionId,
+    journal: &Journal,
     folder: PathBuf,
 ) -> Vec<String> {
+    let session = journal.log().id().clone();
+    let ((view, turns), (title, changed)) = (journal.conversation(), journal.begun());
     let work = tokio::task::spawn_blocking(move || {
         // Earlier ones may have been summed up.
         let prompts = view.messages().filter(|message| is_prompt(message)).count();
         let before = turns.saturating_sub(u32::try_from(prompts).unwrap_or(turns));
-        let scene = Scene { session: &session, first_turn: before + 1, folder: &folder };
+        let scene = Scene {
+            session: &session,
+            first_turn: before + 1,
+            folder: &folder,
+            title: &title,
+            changed: &changed,
+        };
         let found = facts(view.messages(), scene);
         if found.is_empty() {
             return Vec::new();

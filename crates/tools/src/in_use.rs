@@ -147,12 +147,17 @@ impl Carried for InUse {
             }
         }
         let most = SHOWN_BYTES.min(at.bytes / 2);
-        paths.into_iter().filter_map(|path| self.shown(path, most)).collect()
+        let shown = paths.into_iter().filter_map(|path| self.shown(path, most));
+        // A file that fits whole is worth more than the beginning of one that does not.
+        let (mut whole, pieces): (Vec<_>, Vec<_>) = shown.partition(|(_, whole)| *whole);
+        whole.extend(pieces);
+        whole.into_iter().map(|(attachment, _)| attachment).collect()
     }
 }
 
 impl InUse {
-    fn shown(&self, path: &Path, most: usize) -> Option<Attachment> {
+    /// And whether it is all of the file.
+    fn shown(&self, path: &Path, most: usize) -> Option<(Attachment, bool)> {
         if !(self.readable)(path) {
             return None;
         }
@@ -168,7 +173,7 @@ impl InUse {
             text.push_str("\n[… Read shows the rest]");
         }
         let text = FILE.replace("{path}", &name).replace("{text}", &text);
-        Some(Attachment { name, text, place: Place::After })
+        Some((Attachment { name, text, place: Place::After }, end == whole.len()))
     }
 }
 
@@ -225,5 +230,13 @@ mod tests {
         let names: Vec<_> = shown.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["7.txt", "6.txt", "5.txt", "4.txt", "3.txt"]);
         assert!(shown.iter().all(|one| one.text.len() < SHOWN_BYTES + 200));
+        // What fits whole comes first.
+        let small = root.join("small.txt");
+        std::fs::write(&small, "all of it").unwrap();
+        let mut seen: Vec<Seen> = see(&in_use, &small).into_iter().chain(seen).collect();
+        seen.drain(1..5);
+        let shown = in_use.carry(&Carrying { seen: &seen, bytes: 100_000 });
+        let names: Vec<_> = shown.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["small.txt", "7.txt", "6.txt", "5.txt", "4.txt"]);
     }
 }

@@ -288,6 +288,7 @@ impl Repl<'_> {
                         warn(&line);
                     }
                     say(&usage::line(&finished))?;
+                    usage::budgets(&finished).try_for_each(|line| say(&line))?;
                     return after(stopped_by);
                 }
                 Some(event) => {

@@ -68,10 +68,13 @@ fn notes(costs: &Costs, since: &str) -> Vec<String> {
         lines.push(format!("{failed} requests failed and cost nothing, {dropped} broke off."));
     }
     if total.alarms > 0 {
-        lines.push(format!(
-            "The cache gave less than it should have {} times; --by request says why.",
-            total.alarms
-        ));
+        let times = match total.alarms {
+            1 => "once".to_owned(),
+            alarms => format!("{alarms} times"),
+        };
+        let line =
+            format!("The cache gave less than it should have {times}; --by request says why.");
+        lines.push(line);
     }
     lines
 }
@@ -152,7 +155,7 @@ fn percent(usage: &Usage) -> String {
     usage.hit_rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0} %", rate * 100.0))
 }
 
-fn dollars(amount: f64) -> String {
+pub fn dollars(amount: f64) -> String {
     if amount < 0.0 { format!("-${:.4}", -amount) } else { format!("${amount:.4}") }
 }
 

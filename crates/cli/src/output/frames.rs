@@ -68,6 +68,10 @@ impl Frames {
         });
         if let Some(fields) = frame.as_object_mut() {
             self.outcome(finished, fields);
+            if !finished.budgets.is_empty() {
+                let budgets: Vec<Value> = finished.budgets.iter().map(budget).collect();
+                fields.insert("budgets".into(), budgets.into());
+            }
         }
         self.line(frame)
     }
@@ -133,6 +137,14 @@ pub fn print(frame: &Value) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(line.as_bytes())?;
     Ok(out.flush()?)
+}
+
+fn budget(left: &ostler::Left) -> Value {
+    let ostler::Left { what, sum, requests } = left;
+    json!({
+        "budget": what, "limit_usd": sum.limit, "spent_usd": sum.spent, "reserved_usd": sum.reserved,
+        "requests_left": requests,
+    })
 }
 
 fn denials(finished: &Finished) -> Vec<Value> {

@@ -9,6 +9,8 @@ use std::io::Write;
 
 /// Lines of a result that are shown; the model sees all of it.
 const RESULT_LINES: usize = 4;
+/// Tools that change the plan.
+const PLANNING: [&str; 3] = ["TodoWrite", "TaskCreate", "TaskUpdate"];
 
 pub struct Screen {
     paint: Paint,
@@ -104,20 +106,31 @@ impl Screen {
 
     fn result(&mut self, name: &str, result: &Block, denied: bool) -> Result<()> {
         let Block::ToolResult { content, is_error, .. } = result else { return Ok(()) };
+        // The plan itself is shown.
+        if PLANNING.contains(&name) && !is_error {
+            return Ok(());
+        }
+        let edited = name == "Edit" && !is_error;
         let name = visible(name);
         let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
         let what = if denied { format!("{name} refused") } else { name };
         let text = shown(content);
-        let lines: Vec<&str> = text.lines().collect();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let mut most = RESULT_LINES;
+        if edited {
+            // What was changed, without the lines around it.
+            lines.retain(|line| !line.starts_with("  "));
+            most += RESULT_LINES;
+        }
         self.line(&format!("  {mark} {}", self.paint.dim(&what)))?;
-        for line in lines.iter().take(RESULT_LINES) {
+        for line in lines.iter().take(most) {
             let line: String = line.chars().take(160).collect();
             self.line(&self.paint.dim(&format!("    {line}")))?;
         }
-        if lines.len() > RESULT_LINES {
-            self.line(
-                &self.paint.dim(&format!("    … {} more lines", lines.len() - RESULT_LINES)),
-            )?;
+        if lines.len() > most {
+            let more = lines.len() - most;
+            let words = if more == 1 { "line" } else { "lines" };
+            self.line(&self.paint.dim(&format!("    … {more} more {words}")))?;
         }
         Ok(())
     }
@@ -155,14 +168,26 @@ fn plan_lines(plan: &Plan) -> Vec<PlanLine> {
     lines
 }
 
+/// What a call is about, in the order of importance.
+const SUBJECTS: [&str; 10] = [
+    "command",
+    "file_path",
+    "pattern",
+    "path",
+    "url",
+    "skill",
+    "subject",
+    "taskId",
+    "query",
+    "call",
+];
+
 /// The one thing that tells calls of a tool apart.
 fn summary(input: &Value) -> String {
     if let Some(todos) = input.get("todos").and_then(Value::as_array) {
         return format!("{} tasks", todos.len());
     }
-    let first = ["command", "file_path", "pattern", "path", "url", "skill", "subject", "taskId"]
-        .iter()
-        .find_map(|key| input.get(key)?.as_str());
+    let first = SUBJECTS.iter().find_map(|key| input.get(key)?.as_str());
     let text = match first {
         Some(text) => text.to_owned(),
         None => input.to_string(),

@@ -84,6 +84,7 @@ impl Output for TextOutput {
             warn("the model's last answer is empty");
         }
         warn(&usage::line(finished));
+        usage::budgets(finished).for_each(|line| warn(&line));
         Ok(())
     }
 

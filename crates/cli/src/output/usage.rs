@@ -1,6 +1,6 @@
 //! The line at the end: what it took.
 
-use ostler::{Finished, Usage};
+use ostler::{Finished, Left, Usage};
 
 pub fn line(finished: &Finished) -> String {
     let usage = &finished.usage;
@@ -17,12 +17,32 @@ pub fn line(finished: &Finished) -> String {
     format!("tokens: {}", parts.join(" · "))
 }
 
+/// How each budget stands, and how far it goes on.
+pub fn budgets(finished: &Finished) -> impl Iterator<Item = String> + '_ {
+    finished.budgets.iter().map(|Left { what, sum, requests }| {
+        let so_far = format!("budget of the {what}: ${:.4} of ${:.2}", sum.spent, sum.limit);
+        match requests {
+            None => so_far,
+            Some(0) => format!("{so_far} · not enough for another request like the last ones"),
+            Some(1) => format!("{so_far} · about 1 more request like the last ones"),
+            Some(more) => {
+                format!("{so_far} · about {} more requests like the last ones", thousands(*more))
+            }
+        }
+    })
+}
+
 /// How much of what was sent came from the provider's cache.
 fn cache(usage: &Usage) -> String {
     match usage.prompt() {
         0 => String::new(),
-        all => format!("{} % from cache", usage.cache_read * 100 / all),
+        all => format!("{} % from cache", percent(usage.cache_read, all)),
     }
+}
+
+/// To the nearest whole one, as in the table of costs.
+pub fn percent(part: u64, all: u64) -> u64 {
+    (part as f64 * 100.0 / all.max(1) as f64).round() as u64
 }
 
 pub fn thousands(n: u64) -> String {

@@ -170,3 +170,38 @@ fn a_killed_run_leaves_its_reservation() {
     assert!(reserved(0) > 0.12 && reserved(0) == reserved(1), "{told}");
     assert_eq!(told["budgets"][0]["spent_usd"], 0.0);
 }
+
+/// After a turn each budget says how far it goes on; of two sums for the day the smaller counts.
+#[test]
+fn a_turn_says_how_its_budgets_stand() {
+    let world = World::new(Script::new().answer(text("a".repeat(400))).forever());
+    let run = |more: &[&str]| {
+        let mut args = vec!["-p", "go", "--tools", ""];
+        args.extend(more);
+        world.run(&args)
+    };
+    let both = ["--max-budget-usd", "1", "--max-day-budget-usd", "0.5"];
+    let json = run(&[&both[..], &["--output-format", "json"]].concat());
+    let result: Value = serde_json::from_str(&json.stdout).unwrap();
+    let cost = world.server.bill().cost().unwrap();
+    for (n, (what, limit)) in [("run", 1.0), ("day", 0.5)].into_iter().enumerate() {
+        let told = &result["budgets"][n];
+        assert_eq!((&told["budget"], &told["limit_usd"]), (&json!(what), &json!(limit)));
+        assert!((told["spent_usd"].as_f64().unwrap() - cost).abs() < 1e-9, "{told}");
+        assert_eq!(told["reserved_usd"], 0.0, "the request is settled: {told}");
+        let more = ((limit - cost) / cost + 1e-6).floor() as u64;
+        assert!(more > 1 && told["requests_left"] == json!(more), "{told}: {more}");
+    }
+    let shown = run(&both).stderr;
+    assert!(shown.contains("budget of the run: $0.0"), "{shown}");
+    let day =
+        format!("budget of the day: ${:.4} of $0.50 · about ", world.server.bill().cost().unwrap());
+    assert!(shown.contains(&day) && shown.contains("more requests like the last ones"), "{shown}");
+    assert!(!run(&[]).stderr.contains("budget"), "without one nothing is said");
+    let settings = r#"{"budget": {"day": 0.4}}"#;
+    for (flag, limit) in [("0.5", "$0.40"), ("0.3", "$0.30")] {
+        let shown = run(&["--settings", settings, "--max-day-budget-usd", flag]).stderr;
+        assert!(shown.contains(&format!("of {limit} ·")), "{flag}: {shown}");
+    }
+    assert_eq!(run(&["--max-day-budget-usd", "0"]).code, Some(2));
+}

@@ -1,5 +1,6 @@
 //! How fast money goes, and when it ends at that pace.
 
+use super::grant::Sum;
 use crate::time::Timestamp;
 use std::time::Duration;
 
@@ -27,6 +28,27 @@ pub fn forecast(spends: &[(Timestamp, f64)], now: Timestamp, left: f64) -> Forec
     // Beyond a year it is no forecast.
     let lasts = hours.filter(|hours| *hours < 8_760.0);
     Forecast { usd_per_hour, lasts: lasts.map(|hours| Duration::from_secs_f64(hours * 3600.0)) }
+}
+
+/// A budget after a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Left {
+    /// `run`, `day`, `project` or `agent`.
+    pub what: String,
+    pub sum: Sum,
+    /// How many more requests like those of the turn it allows; none if they cost nothing.
+    pub requests: Option<u64>,
+}
+
+impl Left {
+    /// After `requests` requests that cost `cost` together.
+    pub fn new(what: impl Into<String>, sum: Sum, cost: f64, requests: u32) -> Self {
+        let each = cost / f64::from(requests.max(1));
+        let left = (sum.limit - sum.spent - sum.reserved).max(0.0);
+        // A hair less than a whole one is one: sums of money are not exact.
+        let more = (each > 0.0).then(|| (left / each + 1e-6).floor() as u64);
+        Left { what: what.into(), sum, requests: more }
+    }
 }
 
 #[cfg(test)]
@@ -57,5 +79,16 @@ mod tests {
         let told = forecast(&[(minutes(1), 5.0)], minutes(500), 1.0);
         assert_eq!(told, Forecast { usd_per_hour: 0.0, lasts: None });
         assert_eq!(forecast(&[(minutes(499), 1e-9)], minutes(500), 1e9).lasts, None);
+    }
+
+    #[test]
+    fn what_is_left_is_counted_in_requests_like_the_last_ones() {
+        let sum = |limit, spent, reserved| Sum { limit, spent, reserved };
+        let more = |sum, cost, requests| Left::new("run", sum, cost, requests).requests;
+        assert_eq!(more(sum(2.0, 0.5, 0.0), 0.5, 5), Some(15));
+        assert_eq!(more(sum(2.0, 0.5, 0.5), 0.5, 5), Some(10), "what others hold is not left");
+        assert_eq!(more(sum(2.0, 2.5, 0.0), 0.5, 5), Some(0));
+        assert_eq!(more(sum(2.0, 0.0, 0.0), 0.0, 3), None, "free ones never end it");
+        assert_eq!(more(sum(2.0, 0.0, 0.0), 0.0, 0), None);
     }
 }

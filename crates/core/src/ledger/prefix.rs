@@ -86,6 +86,8 @@ pub enum Change {
         from: usize,
         to: usize,
     },
+    /// Old parts of the conversation gave way, so that it fits the window.
+    MadeRoom,
     /// Nothing changed, but the cache had expired.
     Pause {
         seconds: u64,
@@ -98,7 +100,7 @@ pub enum Change {
 impl Change {
     /// The harness changes these on purpose and says so elsewhere.
     pub fn is_meant(&self) -> bool {
-        matches!(self, Change::Model { .. } | Change::Shortened { .. })
+        matches!(self, Change::Model { .. } | Change::Shortened { .. } | Change::MadeRoom)
     }
 }
 
@@ -113,6 +115,7 @@ impl fmt::Display for Change {
             Change::Shortened { from, to } => {
                 write!(f, "the conversation was cut from {from} to {to} messages")
             }
+            Change::MadeRoom => f.write_str("room was made in the window"),
             Change::Pause { seconds } => {
                 write!(f, "it expired in a pause of {} min", seconds / 60)
             }
@@ -128,14 +131,18 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Compares an answered request with the one before it.
-pub fn watch(before: &Sent, now: &Sent) -> Option<Broken> {
+/// Compares an answered request with the one before it. `made_room`: the conversation was shortened on purpose between them.
+pub fn watch(before: &Sent, now: &Sent, made_room: bool) -> Option<Broken> {
     let (expected, read) = (before.left(), now.usage.cache_read);
     let lost = expected.saturating_sub(read);
     if lost < SMALLEST_LOSS || lost * 10 <= expected {
         return None;
     }
     let change = changed(before, now).or_else(|| paused(before, now)).unwrap_or(Change::Unknown);
+    let change = match change {
+        Change::Message { .. } | Change::Shortened { .. } if made_room => Change::MadeRoom,
+        change => change,
+    };
     Some(Broken { expected, read, change })
 }
 

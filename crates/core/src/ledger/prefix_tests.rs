@@ -97,7 +97,7 @@ fn the_change_is_named() {
         let before = request(&["a", "b", "c"]);
         let mut after = before.clone();
         change(&mut after);
-        let found = watch(&sent(&before, 0, 20_000, 30_000), &sent(&after, 4, 0, 0));
+        let found = watch(&sent(&before, 0, 20_000, 30_000), &sent(&after, 4, 0, 0), false);
         assert_eq!(found, Some(Broken { expected: 50_000, read: 0, change: named }), "{name}");
     }
 }
@@ -108,7 +108,7 @@ fn a_pause_is_named_when_nothing_changed() {
     let alarm = |minute, long| {
         let mut before = sent(&one, 0, 20_000, 0);
         before.usage.cache_write_1h = if long { 20_000 } else { 0 };
-        watch(&before, &sent(&one, minute, 20_000, 0)).map(|broken| broken.change)
+        watch(&before, &sent(&one, minute, 20_000, 0), false).map(|broken| broken.change)
     };
     assert_eq!(alarm(4, false), Some(Change::Unknown));
     assert_eq!(alarm(5, false), Some(Change::Pause { seconds: 300 }));
@@ -116,7 +116,7 @@ fn a_pause_is_named_when_nothing_changed() {
     assert_eq!(alarm(60, true), Some(Change::Pause { seconds: 3600 }));
     let mut other = one.clone();
     other.thinking = Thinking::Disabled;
-    let both = watch(&sent(&one, 0, 20_000, 0), &sent(&other, 90, 0, 0)).map(|b| b.change);
+    let both = watch(&sent(&one, 0, 20_000, 0), &sent(&other, 90, 0, 0), false).map(|b| b.change);
     assert_eq!(both, Some(Change::Thinking), "a change explains it whatever the time");
 }
 
@@ -126,11 +126,11 @@ fn what_is_no_alarm() {
     // (left by the one before, read now)
     let quiet = [(0, 0), (1_000, 0), (50_000, 50_000), (50_000, 60_000), (50_000, 45_000)];
     for (left, read) in quiet {
-        let found = watch(&sent(&one, 0, left, 0), &sent(&one, 0, 0, read));
+        let found = watch(&sent(&one, 0, left, 0), &sent(&one, 0, 0, read), false);
         assert_eq!(found, None, "{left} {read}");
     }
     for (left, read) in [(1_024, 0), (50_000, 44_999), (50_000, 0)] {
-        let found = watch(&sent(&one, 0, left, 0), &sent(&one, 0, 0, read));
+        let found = watch(&sent(&one, 0, left, 0), &sent(&one, 0, 0, read), false);
         assert!(found.is_some(), "{left} {read}");
     }
 }
@@ -146,4 +146,21 @@ fn an_alarm_survives_the_log() {
         broken.to_string(),
         "The prompt cache gave 1 tokens instead of 9: message 3 of 7 changed."
     );
+}
+
+/// What the harness shortened itself is not called a mystery; anything else still is.
+#[test]
+fn room_that_was_made_is_named() {
+    let one = request(&["a", "b", "c"]);
+    let change = |after: &Request, made_room| {
+        let found = watch(&sent(&one, 0, 20_000, 0), &sent(after, 1, 0, 0), made_room);
+        found.map(|broken| broken.change)
+    };
+    let summed_up = request(&["summary", "b", "c"]);
+    assert_eq!(change(&summed_up, false), Some(Change::Message { n: 1, of: 3 }));
+    assert_eq!(change(&summed_up, true), Some(Change::MadeRoom));
+    assert_eq!(change(&request(&["a"]), true), Some(Change::MadeRoom));
+    assert!(Change::MadeRoom.is_meant());
+    let other_tools = Request { tools: Arc::from([spec("Ask", "")]), ..summed_up };
+    assert_eq!(change(&other_tools, true), Some(Change::Tools { tool: "Ask".into() }));
 }

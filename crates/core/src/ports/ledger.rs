@@ -1,6 +1,6 @@
 //! Where spending is written down, and where sums are kept that several processes share.
 
-use crate::ledger::{Ask, Charged, Grant};
+use crate::ledger::{Ask, Charged, Grant, Sum};
 
 /// Bound to one session by whoever made it.
 pub trait Ledger: Send + Sync {
@@ -15,6 +15,11 @@ pub trait Ledger: Send + Sync {
 
     /// Gives a reservation back whose request was not sent. Never waits.
     fn release(&self, id: &str);
+
+    /// How the shared sums stand that limit this agent, by name. Blocks for the disk. None that can be read: none.
+    fn sums(&self, _agent: &str) -> Vec<(String, Sum)> {
+        Vec::new()
+    }
 
     /// A request is over; its reservation is replaced by what it cost. Never waits: the durable record is the log.
     fn record(&self, charged: Charged);

@@ -138,6 +138,7 @@ async fn the_end_reports_everything() {
         denials: vec![Denial { id: "d1".into(), name: "Never".into(), input: json!({}) }],
         calls_run: 2,
         api_time_ms: 0,
+        budgets: Vec::new(),
     };
     assert_eq!(finished(&events), &expected);
 }

@@ -58,11 +58,15 @@ fn show(all: &[Memory], as_json: bool, nothing: &str) -> Result<Code> {
     }
     let paint = Paint::for_output();
     for memory in all {
-        let head =
-            format!("{:<5} {:<10} {}", memory.id, memory.kind.name(), ostler::date(memory.at));
-        writeln!(out, "{}  {}", paint.dim(&head), visible(&memory.text))?;
+        writeln!(out, "{}", line(memory, paint))?;
     }
     Ok(Code::Done)
+}
+
+/// One of a list.
+pub fn line(memory: &Memory, paint: Paint) -> String {
+    let head = format!("{:<5} {:<10} {}", memory.id, memory.kind.name(), ostler::date(memory.at));
+    format!("{}  {}", paint.dim(&head), visible(&memory.text))
 }
 
 fn add(memories: &Memories, args: &AddArgs) -> Result<Code> {

@@ -1,0 +1,41 @@
+//! The short story: a failing test is looked into, mended and run again.
+
+use super::place::Place;
+use super::stage::Stage;
+use crate::environment::Environment;
+use anyhow::{Context, Result, bail};
+use ostler::Engine;
+use ostler_model_server::ModelServer;
+
+const SCRIPT: &str = include_str!("../../../demo/short/script.yaml");
+const PROMPT: &str = "The test fails. Find out why and mend it.";
+pub const FILES: &[(&str, &str)] = &[
+    ("README.md", include_str!("../../../demo/short/project/README.md")),
+    ("prices.txt", include_str!("../../../demo/short/project/prices.txt")),
+    ("test.sh", include_str!("../../../demo/short/project/test.sh")),
+    ("lib/total.sh", include_str!("../../../demo/short/project/lib/total.sh")),
+];
+
+pub async fn story(
+    init: &ostler::Init,
+    environment: &Environment,
+    place: &Place,
+    stage: &mut Stage,
+) -> Result<()> {
+    let server = ModelServer::start(stage.script(SCRIPT).context("the demo's script")?)?;
+    let engine = Engine::open(init, place.options(environment, server.url()))?;
+    stage.open(&server.url(), &engine)?;
+    let turn = stage.turn(&engine, PROMPT).await;
+    engine.close().await;
+    turn?;
+    let rejected = server.rejected();
+    server.shutdown().await;
+    // The demo is over when the work is done, not when the script has ended.
+    if let Some(reason) = rejected.first() {
+        bail!("the model server refused a request: {reason}");
+    }
+    if !place.read("lib/total.sh")?.contains("sum + price") {
+        bail!("the file was not mended");
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! `ostler demo --long`: what it tells is compared here with what it left on disk, once more.
+
+use crate::support::{Ran, World, facts, finish, processes_with, signal, until, walk};
+use crate::talk::{CTRL_C, Talk};
+use ostler_model_server::Script;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const RECALLED: &str = "order 1042 differs: should be 4384, is 4383";
+const DECIDED: &str = "The discount is rounded once, on the sum of an order, never on a line.";
+const WISHED: &str = "Always run `bash test.sh` before you say that something works.";
+
+/// A home without anything in it, and a temporary folder of its own.
+struct Bare {
+    world: World,
+    temp: tempfile::TempDir,
+}
+
+impl Bare {
+    fn new() -> Self {
+        Bare { world: World::new(Script::new()), temp: tempfile::tempdir().unwrap() }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.world.command(args);
+        for name in ["OSTLER_HOME", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_MODEL"] {
+            command.env_remove(name);
+        }
+        command.env("TMPDIR", self.temp.path());
+        command
+    }
+
+    fn left(&self) -> Vec<PathBuf> {
+        self.temp.path().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    fn assert_nothing_is_left(&self) {
+        assert_eq!(self.left(), [] as [PathBuf; 0]);
+        let mark = self.temp.path().to_str().unwrap();
+        until("every process has ended", || processes_with(mark).is_empty());
+    }
+}
+
+/// The figures of a line, thousands put together.
+fn figures(line: &str) -> Vec<u64> {
+    let digits = |c: char| c.is_ascii_digit();
+    let mut joined = String::new();
+    let chars: Vec<char> = line.chars().collect();
+    for (n, c) in chars.iter().enumerate() {
+        let inside = n > 0 && digits(chars[n - 1]) && chars.get(n + 1).copied().is_some_and(digits);
+        if *c != ' ' || !inside {
+            joined.push(*c);
+        }
+    }
+    joined.split(|c| !digits(c)).filter_map(|word| word.parse().ok()).collect()
+}
+
+fn line<'a>(ran: &'a Ran, with: &str) -> &'a str {
+    let found = ran.stdout.lines().find(|line| line.contains(with));
+    found.unwrap_or_else(|| panic!("no {with:?} in {}", ran.stdout))
+}
+
+/// The sessions, oldest first.
+fn sessions(home: &Path) -> Vec<Vec<Value>> {
+    let mut logs = walk(&home.join("sessions"));
+    logs.retain(|path| path.extension().is_some_and(|ending| ending == "log"));
+    logs.sort();
+    logs.iter().map(|path| facts(&std::fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn the_long_demo_tells_its_story_and_it_is_true() {
+    let bare = Bare::new();
+    let ran = finish(bare.command(&["demo", "--long"]).spawn().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    let mut rest = ran.stdout.as_str();
+    for part in [
+        "── 1 ·",
+        "● TodoWrite 4 tasks",
+        "▶ Reproducing the failure",
+        "● Skill debugging",
+        "FAILED: 3 of 12 sums are wrong",
+        RECALLED,
+        "☒ Find the cause",
+        "Decision: ",
+        "── 2 ·",
+        "summing up the conversation",
+        "summed up by scripted-demo: about ",
+        "Said again after the summary: AGENTS.md",
+        "── 3 ·",
+        "● Edit lib/invoice.sh",
+        "ok: 12 sums are right",
+        "● Recall",
+        RECALLED,
+        "☒ Name the wrong orders",
+        "── 4 ·",
+        DECIDED,
+        WISHED,
+        "── 5 ·",
+        "Found by words only",
+        "No: it was decided",
+        DECIDED,
+        WISHED,
+        "── 6 ·",
+        "system",
+        "summary",
+        "── 7 ·",
+        "compaction",
+        "Recall",
+        "came from the cache",
+        "The ledger says the same, to the token",
+        "The repository and the sessions are in ",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {rest}"));
+        rest = &rest[at + part.len()..];
+    }
+    assert_eq!(ran.stdout.matches('✗').count(), 1, "only the broken test fails: {}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{1b}'), "colours in a pipe");
+    let [folder] = bare.left().try_into().expect("one folder, the one it names");
+    assert!(ran.stdout.trim_end().ends_with(folder.to_str().unwrap()));
+    what_the_logs_say(&ran, &folder);
+    what_the_books_say(&ran, &bare, &folder);
+    assert!(std::fs::read_to_string(folder.join("project/CHANGES.md")).unwrap().contains("1058"));
+    let mark = folder.to_str().unwrap();
+    until("every process has ended", || processes_with(mark).is_empty());
+}
+
+fn what_the_logs_say(ran: &Ran, folder: &Path) {
+    let [first, second] = sessions(&folder.join("ostler")).try_into().expect("two sessions");
+    let text = |entry: &Value| entry.to_string();
+    let boundaries: Vec<usize> =
+        (0..first.len()).filter(|n| text(&first[*n]).contains("\"receipt\"")).collect();
+    let [at] = boundaries.try_into().expect("one boundary");
+    let boundary = &first[at];
+    assert!(!text(boundary).contains(RECALLED), "the summary lacks what is looked up later");
+    assert!(first[..at].iter().any(|entry| text(entry).contains(RECALLED)));
+    assert!(first[at..].iter().any(|entry| text(entry).contains(RECALLED)));
+    let receipt = find(boundary, "receipt").unwrap();
+    let told = figures(line(ran, "summed up by scripted-demo"));
+    let kept: Vec<u64> = ["messages", "calls_dropped", "before", "after", "kept"]
+        .iter()
+        .map(|name| receipt[name].as_u64().unwrap())
+        .collect();
+    assert_eq!(told, kept);
+    assert!(kept[3] < kept[2], "{kept:?}");
+    let prompt = second.iter().find(|entry| text(entry).contains("<memory>")).unwrap();
+    assert!(text(prompt).contains(DECIDED) && text(prompt).contains(WISHED));
+    assert!(text(prompt).contains("May I round the discount"), "with the very prompt");
+}
+
+fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(map) => {
+            map.get(name).or_else(|| map.values().find_map(|inner| find(inner, name)))
+        }
+        _ => None,
+    }
+}
+
+/// The program itself, in the folder that was left, comes to the same figures as the server's bill.
+fn what_the_books_say(ran: &Ran, bare: &Bare, folder: &Path) {
+    let run = |args: &[&str]| {
+        let mut command = bare.command(args);
+        command.current_dir(folder.join("project")).env("OSTLER_HOME", folder.join("ostler"));
+        finish(command.spawn().unwrap())
+    };
+    let cost: Value = serde_json::from_str(&run(&["cost", "--json"]).stdout).unwrap();
+    let total = |name: &str| cost["total"][name].as_u64().unwrap();
+    let prompt = total("input") + total("cache_write") + total("cache_read");
+    let billed = figures(line(ran, "The server's own bill"));
+    assert_eq!(billed[..3], [total("requests"), prompt, total("output")]);
+    assert_eq!(total("cache_alarms"), 0, "a summary is no reason for an alarm");
+    assert!(cost["total"]["cache_saved_usd"].as_f64().unwrap() > 0.0);
+    let kept = run(&["memory", "list", "--json"]).stdout;
+    assert!(kept.contains(DECIDED) && kept.contains(WISHED), "{kept}");
+}
+
+/// A story that is not true is not told to its end.
+#[test]
+fn what_did_not_happen_ends_the_demo_with_a_line() {
+    let bare = Bare::new();
+    let off = bare.command(&["demo", "--long"]).env("OSTLER_MEMORY", "off").spawn().unwrap();
+    let ran = finish(off);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    let why = "did not happen: the wish was kept in memory (is OSTLER_MEMORY off?)";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("── 4"), "{}", ran.stdout);
+    bare.assert_nothing_is_left();
+    let nothing = bare.command(&["demo", "--long"]).env("PATH", "/nowhere").spawn().unwrap();
+    let ran = finish(nothing);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("needs bash and git"), "{}", ran.stderr);
+    bare.assert_nothing_is_left();
+}
+
+/// In a turn, and in a pause between two of them.
+#[test]
+fn a_demo_that_is_stopped_leaves_nothing() {
+    for (shown, ending, code) in
+        [("Files of this skill", "key", 130), ("── 1 ·", "TERM", 143), ("── 1 ·", "INT", 130)]
+    {
+        let bare = Bare::new();
+        let mut talk = Talk::on_terminal(&bare.command(&["demo", "--long"]));
+        talk.expect(shown);
+        match ending {
+            "key" => talk.send(CTRL_C),
+            "INT" => signal(talk.child(), Signal::INT),
+            _ => signal(talk.child(), Signal::TERM),
+        }
+        let left = talk.finish();
+        assert_eq!(left.code, Some(code), "{ending}: {}", left.said);
+        assert!(!left.said.contains("── 3"), "{}", left.said);
+        bare.assert_nothing_is_left();
+    }
+}
+
+/// Nobody is there to read where CI is set, terminal or not.
+#[test]
+fn in_a_small_terminal_without_colours() {
+    let bare = Bare::new();
+    let mut command = bare.command(&["demo", "--long", "--clean"]);
+    command.env("CI", "1").env("NO_COLOR", "1");
+    let left = Talk::on_terminal_of(&command, 40).finish();
+    assert_eq!(left.code, Some(0), "{}", left.said);
+    assert!(left.said.contains("to the token") && !left.said.contains('\u{1b}'), "{}", left.said);
+    bare.assert_nothing_is_left();
+}
