@@ -6,22 +6,33 @@ use std::hash::Hash;
 
 /// How many places of each ranking are looked at.
 pub const DEPTH: usize = 50;
-/// Small: a first place weighs much more than a tenth.
-const K: f32 = 5.0;
-const BY_WORDS: f32 = 0.5;
-const BY_MEANING: f32 = 1.0;
+
+/// What a place in a ranking is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
+    /// Small: a first place weighs much more than a tenth.
+    pub k: f32,
+    /// Of words, where meaning has 1.
+    pub words: f32,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Weights { k: 5.0, words: 0.5 }
+    }
+}
 
 /// Best first; among equals in the order they were met, by meaning first.
-pub fn fuse<T: Copy + Eq + Hash>(by_words: &[T], by_meaning: &[T]) -> Vec<(T, f32)> {
+pub fn fuse<T: Copy + Eq + Hash>(by_words: &[T], by_meaning: &[T], by: Weights) -> Vec<(T, f32)> {
     let mut scores: HashMap<T, f32> = HashMap::new();
     let mut order: Vec<T> = Vec::new();
-    for (ranking, weight) in [(by_meaning, BY_MEANING), (by_words, BY_WORDS)] {
+    for (ranking, weight) in [(by_meaning, 1.0), (by_words, by.words)] {
         for (place, item) in ranking.iter().take(DEPTH).enumerate() {
             let score = scores.entry(*item).or_insert_with(|| {
                 order.push(*item);
                 0.0
             });
-            *score += weight / (K + place as f32 + 1.0);
+            *score += weight / (by.k + place as f32 + 1.0);
         }
     }
     let mut all: Vec<(T, f32)> =
@@ -51,7 +62,7 @@ mod tests {
             // The best by words comes before the eighth by meaning.
             (vec![9], vec![1, 2, 3, 4, 5, 6, 7, 8], vec![1, 2, 3, 4, 5, 6, 7, 9, 8]),
         ] {
-            assert_eq!(items(&fuse(&words, &meaning)), expected, "{words:?} {meaning:?}");
+            assert_eq!(items(&fuse(&words, &meaning, Weights::default())), expected, "{words:?} {meaning:?}");
         }
     }
 
@@ -64,7 +75,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_doubled_or_out_of_order(words in ranking(), meaning in ranking()) {
-            let fused = fuse(&words, &meaning);
+            let fused = fuse(&words, &meaning, Weights::default());
             let wanted: HashSet<u32> = words.iter().take(DEPTH).chain(meaning.iter().take(DEPTH)).copied().collect();
             prop_assert_eq!(fused.len(), wanted.len());
             prop_assert_eq!(items(&fused).into_iter().collect::<HashSet<_>>(), wanted);

@@ -1,7 +1,10 @@
-//! Times of the memory: `cargo run --release -p ostler-memory --example memory-bench -- [model.bin]`. Figures and their machine: docs/memory.md.
-//! Time on the processor is told beside the time on the clock, because a busy machine shows in the latter only.
+//! What a search over 100 000 entries costs: `cargo bench -p ostler-memory --bench search`. Bound: 20 ms after the first.
+//! Figures and their machine: docs/memory.md.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for the terminal")]
 
+mod common;
+
+use common::{notes, questions, timed, told};
 use ostler_core::memory::{Fact, FactKind, Origin, Scope};
 use ostler_core::ports::MemoryStore;
 use ostler_core::time::SteppingClock;
@@ -9,7 +12,7 @@ use ostler_memory::embed::{EmbedError, Embedder, MiniLm};
 use ostler_memory::{Meaning, Memories};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const ENTRIES: usize = 100_000;
 const DIMENSIONS: usize = 384;
@@ -37,46 +40,6 @@ impl Embedder for Random {
     }
 }
 
-fn lines() -> Vec<&'static str> {
-    let both = [
-        include_str!("../../../fixtures/memory/pairs.psv"),
-        include_str!("../../../fixtures/memory/distractors.psv"),
-    ];
-    both.iter().flat_map(|text| text.lines()).collect()
-}
-
-fn questions() -> Vec<&'static str> {
-    include_str!("../../../fixtures/memory/pairs.psv")
-        .lines()
-        .filter_map(|line| line.split('|').nth(2))
-        .collect()
-}
-
-/// Time this thread was on a processor; where that is not known, time on the clock.
-fn busy(since: Instant) -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanos = text.split(' ').next().and_then(|number| number.parse().ok());
-    nanos.map_or_else(|| since.elapsed(), Duration::from_nanos)
-}
-
-/// Time on the processor and on the clock.
-fn timed(work: impl FnOnce()) -> (Duration, Duration) {
-    let clock = Instant::now();
-    let begin = busy(clock);
-    work();
-    (busy(clock).saturating_sub(begin), clock.elapsed())
-}
-
-fn told(what: &str, times: Vec<(Duration, Duration)>) {
-    let line = |mut times: Vec<Duration>| {
-        times.sort();
-        let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)];
-        format!("median {:.2?}, 95 % {:.2?}, most {:.2?}", at(50), at(95), at(100))
-    };
-    let (busy, clock) = times.into_iter().unzip();
-    println!("{what}: {}; on the clock {}", line(busy), line(clock));
-}
-
 fn search(folder: &Path) {
     let memories = Memories::new(
         folder,
@@ -84,10 +47,10 @@ fn search(folder: &Path) {
         Meaning::Given(Arc::new(Random)),
         Arc::new(SteppingClock::default()),
     );
-    let lines = lines();
+    let notes = notes();
     let facts: Vec<Fact> = (0..ENTRIES)
         .map(|n| {
-            let text = lines[n % lines.len()].split('|').nth(1).unwrap_or_default();
+            let text = notes[n % notes.len()];
             // The words of real entries in real shares, each entry different.
             let text = format!("{text} Case {n} of module m{}.", n % 977);
             Fact {
@@ -128,22 +91,3 @@ fn search(folder: &Path) {
     told("by words alone", times.collect());
 }
 
-fn embedding(path: &str) {
-    let begin = Instant::now();
-    let model = MiniLm::open(Path::new(path)).unwrap();
-    println!("model opened in {:.1?}", begin.elapsed());
-    let times = lines().into_iter().take(200).map(|line| {
-        let text = line.split('|').nth(1).unwrap_or_default();
-        timed(|| drop(model.embed(&[text]).unwrap()))
-    });
-    told("embedding of an entry", times.collect());
-}
-
-fn main() {
-    let folder = tempfile::tempdir().unwrap();
-    match std::env::args().skip(1).find(|word| !word.starts_with('-')) {
-        Some(path) => embedding(&path),
-        None => println!("embedding: no model given"),
-    }
-    search(folder.path());
-}
