@@ -31,7 +31,7 @@ mod text;
 
 pub use export::to_markdown;
 pub use extract::{Scene, facts};
-pub use fuse::{Weights, fuse};
+pub use fuse::{BY_WORDS, fuse};
 pub use memories::{Key, Meaning, Memories, Rankings, Remembered};
 pub use recall::{BUDGET, Shown, date, render};
 pub use secrets::credential;

@@ -2,7 +2,7 @@
 
 use crate::conflict::{Gist, newer_first};
 use crate::embed::{EmbedError, Embedder, MiniLm};
-use crate::fuse::{DEPTH, Weights, fuse};
+use crate::fuse::{BY_WORDS, DEPTH, fuse};
 use crate::index::Quantised;
 use crate::recall::{MOST, STANDING, Shown, within};
 use crate::secrets::credential;
@@ -198,9 +198,7 @@ impl Memories {
         if strict {
             leave_out_far(&mut rankings);
         }
-        let keys = |ranking: &[(Key, f64)]| ranking.iter().map(|(key, _)| *key).collect::<Vec<_>>();
-        let (by_words, by_meaning) = (keys(&rankings.by_words), keys(&rankings.by_meaning));
-        let fused = fuse(&by_words, &by_meaning, Weights::default());
+        let fused = fuse(&rankings.by_words, &rankings.by_meaning, BY_WORDS);
         Ok((self.fetched(&fused)?, rankings.note))
     }
 
@@ -224,8 +222,8 @@ impl Memories {
     }
 
     /// In order; among equal scores, and of two notes much alike, the newer one first.
-    fn fetched(&self, keys: &[(Key, f32)]) -> Result<Vec<Stored>, MemoryError> {
-        let mut all: Vec<(f32, Stored)> = Vec::with_capacity(keys.len());
+    fn fetched(&self, keys: &[(Key, f64)]) -> Result<Vec<Stored>, MemoryError> {
+        let mut all: Vec<(f64, Stored)> = Vec::with_capacity(keys.len());
         for ((scope, row), score) in keys {
             let store = self.store(*scope);
             all.extend(store.get(&[*row])?.into_iter().map(|one| (*score, one)));
