@@ -17,15 +17,19 @@ use std::time::Instant;
 const ENTRIES: usize = 100_000;
 const DIMENSIONS: usize = 384;
 
-/// Vectors at random, made of the text: search takes the same time whatever they mean.
-struct Random;
+/// Entries get vectors at random, made of the text: search takes the same time whatever they mean. A question is
+/// embedded by the model, if there is one.
+struct Mixed(Option<MiniLm>);
 
-impl Embedder for Random {
+impl Embedder for Mixed {
     fn name(&self) -> &str {
-        "random"
+        "mixed"
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        if let (Some(model), [_]) = (&self.0, texts) {
+            return model.embed(texts);
+        }
         let of = |text: &&str| {
             let mut state = text
                 .bytes()
@@ -40,54 +44,49 @@ impl Embedder for Random {
     }
 }
 
-fn search(folder: &Path) {
-    let memories = Memories::new(
-        folder,
-        "p",
-        Meaning::Given(Arc::new(Random)),
-        Arc::new(SteppingClock::default()),
-    );
+fn memories(folder: &Path, meaning: Meaning) -> Memories {
+    Memories::new(folder, "p", meaning, Arc::new(SteppingClock::default()))
+}
+
+fn fill(folder: &Path) {
+    let memories = memories(folder, Meaning::Given(Arc::new(Mixed(None))));
     let notes = notes();
     let facts: Vec<Fact> = (0..ENTRIES)
         .map(|n| {
-            let text = notes[n % notes.len()];
             // The words of real entries in real shares, each entry different.
-            let text = format!("{text} Case {n} of module m{}.", n % 977);
-            Fact {
-                text,
-                kind: FactKind::Fact,
-                scope: Scope::Project,
-                origin: Origin::default(),
-                key: None,
-            }
+            let text = format!("{} Case {n} of module m{}.", notes[n % notes.len()], n % 977);
+            let (kind, scope, origin) = (FactKind::Fact, Scope::Project, Origin::default());
+            Fact { text, kind, scope, origin, key: None }
         })
         .collect();
     let begin = Instant::now();
-    for part in facts.chunks(5_000) {
-        memories.remember(part).unwrap();
-    }
-    println!(
-        "{ENTRIES} entries kept in {:.1?}, {} MB on disk",
-        begin.elapsed(),
-        std::fs::metadata(folder.join("p.db")).unwrap().len() >> 20
-    );
-    drop(memories);
-    let memories = Memories::new(
-        folder,
-        "p",
-        Meaning::Given(Arc::new(Random)),
-        Arc::new(SteppingClock::default()),
-    );
-    let begin = Instant::now();
-    memories.search("warm up", 5).unwrap();
-    println!("first search (reads all vectors): {:.1?}", begin.elapsed());
-    let times = questions()
-        .into_iter()
-        .map(|question| timed(|| drop(memories.search(question, 5).unwrap())));
-    told(&format!("search over {ENTRIES} entries"), times.collect());
-    let words = Memories::new(folder, "p", Meaning::None, Arc::new(SteppingClock::default()));
-    let times =
-        questions().into_iter().map(|question| timed(|| drop(words.search(question, 5).unwrap())));
-    told("by words alone", times.collect());
+    facts.chunks(5_000).for_each(|part| drop(memories.remember(part).unwrap()));
+    let size = std::fs::metadata(folder.join("p.db")).unwrap().len() >> 20;
+    println!("{ENTRIES} entries kept in {:.1?}, {size} MB on disk", begin.elapsed());
 }
 
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path());
+    let model = std::env::var_os("OSTLER_TEST_MODEL")
+        .map(|path| MiniLm::open(Path::new(&path)).unwrap());
+    let with_model = model.is_some();
+    // A question of no words that are looked for has its meaning only, and without a model it has its words only.
+    let both = memories(folder.path(), Meaning::Given(Arc::new(Mixed(None))));
+    let first = timed(|| drop(both.search("warm up", 5).unwrap()));
+    println!("first search, reads all vectors: {first:.1?}");
+    let words = memories(folder.path(), Meaning::None);
+    let times = questions().into_iter().map(|one| timed(|| drop(words.search(one, 5).unwrap())));
+    told("lexical", times.collect());
+    let times = questions().into_iter().map(|_| timed(|| drop(both.search("??!", 5).unwrap())));
+    told("vector", times.collect());
+    let times = questions().into_iter().map(|one| timed(|| drop(both.search(one, 5).unwrap())));
+    told("hybrid", times.collect());
+    if with_model {
+        let asked = memories(folder.path(), Meaning::Given(Arc::new(Mixed(model))));
+        asked.search("warm up", 5).unwrap();
+        let times =
+            questions().into_iter().map(|one| timed(|| drop(asked.search(one, 5).unwrap())));
+        told("hybrid with the question's embedding", times.collect());
+    }
+}

@@ -57,19 +57,23 @@ pub fn replaces(newer: &str, older: &str) -> bool {
 
 /// `The staging port is 5434.` after `The staging port is 5433.`
 fn another_number(newer: &str, older: &str) -> bool {
-    let parts = |text: &str| {
-        let lower = text.to_lowercase();
-        let (thing, value) = [" is ", " are ", " = "].iter().find_map(|is| {
-            lower.split_once(is).map(|(thing, value)| (thing.to_owned(), value.to_owned()))
-        })?;
-        let value = value.trim_end_matches(['.', '!']).to_owned();
-        let number = !value.contains(' ') && value.chars().any(|c| c.is_ascii_digit());
-        number.then_some((thing, value))
-    };
-    match (parts(newer), parts(older)) {
+    match (thing_and_number(newer), thing_and_number(older)) {
         (Some((thing, new)), Some((other, old))) => thing == other && new != old,
         _ => false,
     }
+}
+
+/// Worth looking for what it takes back: a thing with its number.
+pub fn is_a_number(text: &str) -> bool {
+    thing_and_number(text).is_some()
+}
+
+fn thing_and_number(text: &str) -> Option<(String, String)> {
+    let lower = text.to_lowercase();
+    let (thing, value) = [" is ", " are ", " = "].iter().find_map(|is| lower.split_once(is))?;
+    let value = value.trim_end_matches(['.', '!']);
+    let number = !value.contains(' ') && value.chars().any(|c| c.is_ascii_digit());
+    number.then(|| (thing.to_owned(), value.to_owned()))
 }
 
 /// Of two notes much alike the newer comes directly before the older; all else stays in its order.

@@ -102,14 +102,15 @@ fn with_block(prompt: Message, block: Option<String>) -> Message {
     Message::User { content }
 }
 
-/// Keeps what a conversation left; gives what the person should know. `turns` is the number of its last turn.
+/// Keeps what a conversation left; says why if it cannot. `turns` is the number of its last turn. What else there is to
+/// say of the memory waits in it for whoever can tell it.
 pub(crate) async fn learn(
     memories: Arc<Memories>,
     view: View,
     turns: u32,
     session: SessionId,
     folder: PathBuf,
-) -> Vec<String> {
+) -> Option<String> {
     let work = tokio::task::spawn_blocking(move || {
         // Earlier ones may have been summed up.
         let prompts = view.messages().filter(|message| is_prompt(message)).count();
@@ -117,12 +118,9 @@ pub(crate) async fn learn(
         let scene = Scene { session: &session, first_turn: before + 1, folder: &folder };
         let found = facts(view.messages(), scene);
         if found.is_empty() {
-            return Vec::new();
+            return None;
         }
-        match memories.remember(&found) {
-            Ok(_) => memories.notices(),
-            Err(error) => vec![error.to_string()],
-        }
+        memories.remember(&found).err().map(|error| error.to_string())
     });
     work.await.unwrap_or_default()
 }

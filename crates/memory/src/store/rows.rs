@@ -1,7 +1,7 @@
 //! Entries: kept once, listed, forgotten, and pruned when there are too many.
 
 use super::Store;
-use crate::conflict::{Gist, replaces};
+use crate::conflict::{Gist, is_a_number, replaces};
 use crate::index::{Index, Quantised};
 use crate::text::hash_of;
 use ostler_core::ids::SessionId;
@@ -251,7 +251,8 @@ fn take_back(connection: &Connection, fact: &Fact) -> rusqlite::Result<()> {
     let numbers = |word: &&str| !word.contains(|c: char| c.is_ascii_digit());
     let words: Vec<String> =
         gist.words().filter(numbers).map(|word| format!("\"{}\"", word.replace('"', ""))).collect();
-    if words.is_empty() || words.len() > MOST_WORDS || fact.kind == FactKind::HowTo {
+    let may = fact.kind == FactKind::Preference || is_a_number(&fact.text);
+    if !may || words.is_empty() || words.len() > MOST_WORDS {
         return Ok(());
     }
     let mut statement = connection.prepare_cached(
