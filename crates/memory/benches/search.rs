@@ -68,8 +68,8 @@ fn fill(folder: &Path) {
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path());
-    let model = std::env::var_os("OSTLER_TEST_MODEL")
-        .map(|path| MiniLm::open(Path::new(&path)).unwrap());
+    let model =
+        std::env::var_os("OSTLER_TEST_MODEL").map(|path| MiniLm::open(Path::new(&path)).unwrap());
     let with_model = model.is_some();
     // A question of no words that are looked for has its meaning only, and without a model it has its words only.
     let both = memories(folder.path(), Meaning::Given(Arc::new(Mixed(None))));

@@ -81,8 +81,7 @@ pub fn newer_first<T>(all: Vec<T>, gist: impl Fn(&T) -> Gist, at: impl Fn(&T) ->
     let mut sorted: Vec<(Gist, T)> = Vec::with_capacity(all.len());
     for one in all {
         let own = gist(&one);
-        let before =
-            sorted.iter().position(|(other, it)| own.is_like(other) && at(&one) > at(it));
+        let before = sorted.iter().position(|(other, it)| own.is_like(other) && at(&one) > at(it));
         sorted.insert(before.unwrap_or(sorted.len()), (own, one));
     }
     sorted.into_iter().map(|(_, one)| one).collect()

@@ -26,7 +26,8 @@ const OWN_LINES: usize = 5;
 const MOST_HEARD: usize = 1 << 20;
 /// Programs that fail when they find nothing: another call of them is no remedy.
 const LOOKING: [&str; 16] = [
-    "ls", "cat", "grep", "rg", "find", "fd", "head", "tail", "sed", "awk", "test", "[", "diff", "stat", "which", "echo",
+    "ls", "cat", "grep", "rg", "find", "fd", "head", "tail", "sed", "awk", "test", "[", "diff",
+    "stat", "which", "echo",
 ];
 
 /// Where a conversation took place.

@@ -59,11 +59,7 @@ mod tests {
             // A rare name lifts what the meaning did not see.
             (vec![(9, 14.0)], vec![(1, 0.6), (2, 0.31), (3, 0.3)], vec![1, 9, 2, 3]),
         ] {
-            assert_eq!(
-                items(&fuse(&words, &meaning, BY_WORDS)),
-                expected,
-                "{words:?} {meaning:?}"
-            );
+            assert_eq!(items(&fuse(&words, &meaning, BY_WORDS)), expected, "{words:?} {meaning:?}");
         }
     }
 

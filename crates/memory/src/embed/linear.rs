@@ -177,7 +177,9 @@ mod tests {
         let Some(wide) = super::super::wide::Wide::new() else {
             return println!("SKIPPED: sums with AVX2 (this processor has none)");
         };
-        for (inputs, outputs, tokens) in [(384, 16, 9), (48, 7, 4), (33, 9, 5), (1536, 8, 3), (5, 1, 1)] {
+        for (inputs, outputs, tokens) in
+            [(384, 16, 9), (48, 7, 4), (33, 9, 5), (1536, 8, 3), (5, 1, 1)]
+        {
             let numbers = |n: usize| (0..n).map(|at| (at * 7_919 % 255) as f32 - 127.0);
             let linear = Linear {
                 inputs,

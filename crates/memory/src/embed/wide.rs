@@ -4,7 +4,9 @@
 use super::linear::{Dots, ROWS, Sums, TOKENS, dot};
 use fearless_simd::x86::Avx2;
 use fearless_simd::{Level, Simd, SimdBase, i16x16, i32x8, kernel, prelude::*};
-use std::arch::x86_64::{__m256i, _mm256_add_epi32, _mm256_hadd_epi32, _mm256_madd_epi16, _mm256_setzero_si256};
+use std::arch::x86_64::{
+    __m256i, _mm256_add_epi32, _mm256_hadd_epi32, _mm256_madd_epi16, _mm256_setzero_si256,
+};
 
 /// Products that one instruction makes.
 const STEP: usize = 16;

@@ -259,10 +259,10 @@ fn take_back(connection: &Connection, fact: &Fact) -> rusqlite::Result<()> {
         "SELECT memories.id, memories.text FROM words JOIN memories ON memories.id = words.rowid
          WHERE words MATCH ?1 AND kind = ?2 ORDER BY words.rowid DESC LIMIT ?3",
     )?;
-    let found = statement.query_map(
-        params![words.join(" "), fact.kind.name(), MOST_LOOKED_AT],
-        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)),
-    )?;
+    let found = statement
+        .query_map(params![words.join(" "), fact.kind.name(), MOST_LOOKED_AT], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        })?;
     let found: Vec<(i64, String)> = found.collect::<rusqlite::Result<_>>()?;
     for (row, text) in found {
         if replaces(&fact.text, &text) {

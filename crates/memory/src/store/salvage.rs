@@ -7,10 +7,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, params_from_iter};
 use std::path::Path;
 
-const ENTRIES: &str = "SELECT id, hash, text, kind, session, turn, source, key, at, used FROM memories ORDER BY id";
-const ENTRIES_BACKWARDS: &str =
-    "SELECT id, hash, text, kind, session, turn, source, key, at, used FROM memories ORDER BY id DESC";
-const PUT: &str = "INSERT OR IGNORE INTO memories (id, hash, text, kind, session, turn, source, key, at, used)
+const ENTRIES: &str =
+    "SELECT id, hash, text, kind, session, turn, source, key, at, used FROM memories ORDER BY id";
+const ENTRIES_BACKWARDS: &str = "SELECT id, hash, text, kind, session, turn, source, key, at, used FROM memories ORDER BY id DESC";
+const PUT: &str =
+    "INSERT OR IGNORE INTO memories (id, hash, text, kind, session, turn, source, key, at, used)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 
 /// How many entries were saved. Reads up to the damage from the beginning, then from the end.

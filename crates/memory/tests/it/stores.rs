@@ -268,8 +268,9 @@ fn what_is_readable_is_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.db");
     let (memories, _) = with_topics(folder.path());
-    let facts: Vec<_> =
-        (0..200).map(|n| fact(&format!("Module m{n} is written in language l{n}."), FACT)).collect();
+    let facts: Vec<_> = (0..200)
+        .map(|n| fact(&format!("Module m{n} is written in language l{n}."), FACT))
+        .collect();
     memories.remember(&facts).unwrap();
     memories.forget("p7").unwrap();
     drop(memories);
@@ -307,8 +308,13 @@ fn the_newer_statement_counts() {
     say(&[preference("Always use npm in web/.")]);
     let all = memories.list(None, 50).unwrap();
     let texts = texts(&all);
-    assert!(!texts.contains(&"Always deploy on Friday.") && texts.contains(&"Never deploy on Friday."));
-    assert!(!texts.contains(&"The staging port is 5433.") && texts.contains(&"The staging port is 5434."));
+    assert!(
+        !texts.contains(&"Always deploy on Friday.") && texts.contains(&"Never deploy on Friday.")
+    );
+    assert!(
+        !texts.contains(&"The staging port is 5433.")
+            && texts.contains(&"The staging port is 5434.")
+    );
     assert_eq!(texts.len(), 5, "the rest stays: {texts:?}");
     let found = memories.search("use pnpm in web", 5).unwrap().memories;
     let place = |text: &str| found.iter().position(|one| one.text == text).unwrap();
