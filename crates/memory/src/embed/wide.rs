@@ -1,5 +1,6 @@
 //! The same sums with the wider instructions of newer x86 processors (AVX2). The proof that a processor has them is a
-//! token that only the check at run time gives out, so nothing here is unsafe.
+//! token that only the check at run time gives out. We write no unsafe code; the macro `kernel!` puts one unsafe call here,
+//! with the token as its proof (docs/decisions/0014).
 
 use super::linear::{Dots, ROWS, Sums, TOKENS, dot};
 use fearless_simd::x86::Avx2;
