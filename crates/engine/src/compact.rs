@@ -259,7 +259,7 @@ impl Turn {
     /// Tokens of what always holds and is said again.
     fn repeated(&self, gauge: &Gauge) -> u64 {
         let (_, seen, ..) = self.agent.journal.carried();
-        let all = self.attachments(&seen, 0);
+        let all = self.attachments(&seen, 0, &[]);
         let before = all.iter().filter(|one| one.place == Place::Before);
         gauge.share(before.map(|one| one.text.len() as u64).sum())
     }

@@ -29,15 +29,15 @@ pub fn run(agent: Arc<Agent>, prompt: Message, interrupt: CancellationToken) -> 
 /// The same for a prompt that is still being made, with what the reader should know of that.
 pub fn run_with(
     agent: Arc<Agent>,
-    prompt: impl Future<Output = (Message, Vec<String>)> + Send + 'static,
+    prompt: impl Future<Output = (Message, Vec<(Level, String)>)> + Send + 'static,
     interrupt: CancellationToken,
 ) -> TurnStream {
     TurnStream::new(|out| async move {
         let mut turn = Turn::new(agent, interrupt, out);
         let (prompt, notices) = prompt.await;
         let state = turn.admit(prompt).await;
-        for text in notices {
-            turn.notice(Level::Info, text).await;
+        for (level, text) in notices {
+            turn.notice(level, text).await;
         }
         turn.drive(state).await;
     })

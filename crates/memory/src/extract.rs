@@ -4,10 +4,10 @@
 //! What tools returned is never kept: a page or a file that says "remember to …" is not the user.
 
 use crate::sentences::{decision, sentences, wish};
-use crate::text::folded;
+use crate::text::{core_of, folded};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::memory::{Fact, FactKind, Origin, Scope};
-use ostler_core::message::{Block, Message};
+use ostler_core::message::{Block, Message, ResultPart};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -18,6 +18,17 @@ const MOST_REMEDIES: usize = 5;
 /// Longer commands say little to a reader.
 const LONGEST_COMMAND: usize = 160;
 const LONGEST_TITLE: usize = 80;
+
+/// Lines of a prompt that nobody writes by hand, and those at its ends that somebody does.
+const LONG_PROMPT: usize = 40;
+const OWN_LINES: usize = 5;
+/// Bytes of results that are looked for in answers.
+const MOST_HEARD: usize = 1 << 20;
+/// Programs that fail when they find nothing: another call of them is no remedy.
+const LOOKING: [&str; 16] = [
+    "ls", "cat", "grep", "rg", "find", "fd", "head", "tail", "sed", "awk", "test", "[", "diff",
+    "stat", "which", "echo",
+];
 
 /// Where a conversation took place.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +64,18 @@ struct Reader<'a> {
     facts: Vec<Fact>,
     open: Vec<(CallId, Call)>,
     changed: Vec<String>,
-    failed: Vec<(CallId, String)>,
+    changes: usize,
+    failed: Vec<Failed>,
     remedies: usize,
+    /// What tools returned, to know it again in an answer.
+    heard: String,
+}
+
+struct Failed {
+    command: String,
+    turn: u32,
+    /// Changed files at that moment.
+    changed: usize,
 }
 
 enum Call {
@@ -71,8 +92,10 @@ impl<'a> Reader<'a> {
             facts: Vec::new(),
             open: Vec::new(),
             changed: Vec::new(),
+            changes: 0,
             failed: Vec::new(),
             remedies: 0,
+            heard: String::new(),
         }
     }
 
@@ -87,7 +110,10 @@ impl<'a> Reader<'a> {
                     }
                     self.said(text);
                 }
-                Block::ToolResult { id, is_error, .. } => self.result(id, *is_error),
+                Block::ToolResult { id, is_error, content } => {
+                    self.hear(content);
+                    self.result(id, *is_error);
+                }
                 _ => {}
             }
         }
@@ -107,7 +133,7 @@ impl<'a> Reader<'a> {
 
     fn said(&mut self, text: &str) {
         self.begun(text);
-        for sentence in sentences(text) {
+        for sentence in sentences(&own_words(text)) {
             if let Some((kind, text)) = wish(&sentence) {
                 self.keep(kind, text, "the user", None);
             } else if let Some(text) = decision(&sentence) {
@@ -121,7 +147,10 @@ impl<'a> Reader<'a> {
             match block {
                 Block::Text { text, .. } => {
                     for text in sentences(text).iter().filter_map(|sentence| decision(sentence)) {
-                        self.keep(FactKind::Decision, text, "an answer", None);
+                        // What a file or a page put into its mouth was not decided.
+                        if !self.heard.contains(&core_of(&text)) {
+                            self.keep(FactKind::Decision, text, "an answer", None);
+                        }
                     }
                 }
                 Block::ToolUse { id, name, input } => {
@@ -140,26 +169,48 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn hear(&mut self, content: &[ResultPart]) {
+        for part in content {
+            if let ResultPart::Text { text } = part
+                && self.heard.len() < MOST_HEARD
+            {
+                let end = text.floor_char_boundary(MOST_HEARD - self.heard.len());
+                self.heard.push_str(&core_of(text.get(..end).unwrap_or_default()));
+                self.heard.push('\n');
+            }
+        }
+    }
+
     fn result(&mut self, id: &CallId, is_error: bool) {
         let Some(at) = self.open.iter().position(|(open, _)| open == id) else { return };
         match self.open.swap_remove(at).1 {
-            Call::Change(path) if !is_error => self.change(&path),
-            Call::Command(command) if is_error => self.failed.push((id.clone(), command)),
+            Call::Change(path) if !is_error => {
+                self.change(&path);
+                self.changes += 1;
+            }
+            Call::Command(command) if is_error => {
+                let (turn, changed) = (self.turn, self.changes);
+                self.failed.push(Failed { command, turn, changed });
+            }
             Call::Command(command) => self.worked(id, &command),
             Call::Change(_) => {}
         }
     }
 
-    /// The command that works after one of the same program failed is how it is done.
+    /// The command that works after one of the same program failed is how it is done: in the same turn, and if no file
+    /// was changed meanwhile, which is what made it work then.
     fn worked(&mut self, id: &CallId, command: &str) {
-        let Some(at) =
-            self.failed.iter().rposition(|(_, failed)| program(failed) == program(command))
-        else {
-            return;
+        let (turn, changed) = (self.turn, self.changes);
+        let is_remedied = |failed: &Failed| {
+            program(&failed.command) == program(command)
+                && (failed.turn, failed.changed) == (turn, changed)
         };
-        let (_, failed) = self.failed.swap_remove(at);
+        let Some(at) = self.failed.iter().rposition(is_remedied) else { return };
+        let Failed { command: failed, .. } = self.failed.swap_remove(at);
         let short = |text: &str| !text.contains('\n') && text.len() <= LONGEST_COMMAND;
-        if failed != command && short(&failed) && short(command) && self.remedies < MOST_REMEDIES {
+        let looks = LOOKING.contains(&program(command).0);
+        let good = failed != command && short(&failed) && short(command) && !looks;
+        if good && self.remedies < MOST_REMEDIES {
             self.remedies += 1;
             let text = format!("`{failed}` failed here; `{command}` worked.");
             self.keep(FactKind::HowTo, text, id.as_str(), None);
@@ -209,11 +260,29 @@ fn title(text: &str) -> String {
     }
 }
 
-/// The program and, where it has some, its subcommand.
+/// The program and, where it has some, its subcommand; after folders and variables in front of it.
 fn program(command: &str) -> (&str, &str) {
-    let mut words = command.split_whitespace();
+    let mut rest = command.trim_start();
+    while let Some((first, after)) = rest.split_once("&&") {
+        if !first.trim_start().starts_with("cd ") {
+            break;
+        }
+        rest = after;
+    }
+    let mut words = rest.split_whitespace().skip_while(|word| word.contains('='));
     let first = words.next().unwrap_or_default();
     (first, words.next().filter(|word| !word.starts_with('-')).unwrap_or_default())
+}
+
+/// A long prompt is mostly pasted: only its beginning and its end are the person's own words.
+fn own_words(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= LONG_PROMPT {
+        return text.to_owned();
+    }
+    let end = lines.len() - OWN_LINES;
+    let own = lines.iter().take(OWN_LINES).chain(lines.iter().skip(end));
+    own.copied().collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Invariants
 //! - **Nothing is kept without its origin and date**, and nothing twice. What tools returned is never kept by itself.
+//! - **The newer statement counts**: what it plainly takes back is replaced, what is much alike comes after it.
 //! - **No credential is kept**: a text that looks like one is refused with the reason.
 //! - **Forgotten is gone**: from the table, the word index, the vectors and the log of the database. Its hash stays, so
 //!   that it is not learnt again by itself.
@@ -14,6 +15,7 @@
 //! Deliberately absent: the network (fetching and posting are handed in), the clock, asking a model what to keep, an
 //! approximate index (see [`embed`] and the figures in `docs/memory.md`).
 
+mod conflict;
 pub mod embed;
 mod export;
 mod extract;
@@ -29,7 +31,8 @@ mod text;
 
 pub use export::to_markdown;
 pub use extract::{Scene, facts};
-pub use memories::{Meaning, Memories, Remembered};
+pub use fuse::{BY_WORDS, fuse};
+pub use memories::{Key, Meaning, Memories, Rankings, Remembered};
 pub use recall::{BUDGET, Shown, date, render};
 pub use secrets::credential;
 pub use store::MOST_ENTRIES;

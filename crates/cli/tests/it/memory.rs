@@ -111,6 +111,29 @@ fn the_command_line() {
     assert!(!world.home().join("models").exists());
 }
 
+/// Neither stops a session: it goes on, says so in one line, and what it learns is kept.
+#[test]
+fn a_damaged_memory_stops_no_session() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    world.run(&["memory", "add", "The orders topic has 24 partitions."]);
+    let folder = world.home().join("memory");
+    let databases: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "db"))
+        .collect();
+    for path in &databases {
+        std::fs::write(path, "no database at all").unwrap();
+    }
+    let ran = world.run(&["-p", "Say hello. Never push on Friday."]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "ok"), "{}", ran.stderr);
+    let told: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("was damaged")).collect();
+    assert!(told.len() == 1 && told[0].contains(".db.broken-1"), "{}", ran.stderr);
+    let kept = lines(&world.run(&["memory", "list", "--json"]));
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0]["text"], "Never push on Friday.");
+}
+
 #[test]
 fn memory_can_be_switched_off() {
     let world = World::new(Script::new().answer(text("ok")).forever());

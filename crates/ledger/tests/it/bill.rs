@@ -111,6 +111,8 @@ async fn the_ledger_is_the_providers_bill() {
     let rows = place.rows();
     same_tokens(&rows, &server);
     same_story(&rows, &server);
+    let (all, cost) = billed(&rows, None);
+    println!("ledger = the server's bill: {} requests, {all:?}, {cost:.6} dollars", rows.len());
     // The log alone gives the same rows.
     let mut entries = vec![opened()];
     entries.extend(rig.timeline.entries());

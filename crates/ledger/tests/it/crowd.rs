@@ -49,7 +49,8 @@ fn of_ledger(path: &Path) -> f64 {
     rows.iter().map(|row| row.charged.cost.unwrap()).sum()
 }
 
-fn holds(spent: f64, limit: f64) {
+fn holds(who: &str, spent: f64, limit: f64) {
+    println!("shared budget, {who}: {spent:.4} of {limit} dollars spent, never more");
     assert!(spent <= limit + 1e-9, "{spent} of {limit}");
     assert!(spent > limit - LEAST, "{spent} of {limit}: money was left that would have done");
 }
@@ -70,7 +71,7 @@ fn fifty_engines_share_a_day() {
     let spent = of_ledger(&place.file());
     assert!((logged - spent).abs() < 1e-9, "the logs say {logged}, the ledger {spent}");
     assert!(50.0 * 10.0 * PRICE.cost(&USAGE) > 3.0, "they wanted three times as much");
-    holds(spent, 1.0);
+    holds("50 engines, 500 requests wanted", spent, 1.0);
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn tasks_of_one_process_share_a_project() {
             task.await.unwrap();
         }
     });
-    holds(of_ledger(&path), 0.3);
+    holds("20 tasks of one process", of_ledger(&path), 0.3);
 }
 
 /// Each agent has a sum of its own.
@@ -101,7 +102,7 @@ async fn an_agent_does_not_spend_anothers_money() {
     let limits = Limits { agent: Some(0.02), ..Limits::default() };
     for name in ["a", "b"] {
         let spent = engine(&place.file(), name.into(), limits, 10).await;
-        holds(spent, 0.02);
+        holds("one agent", spent, 0.02);
     }
 }
 
@@ -143,7 +144,7 @@ fn four_processes_share_a_day() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    holds(of_ledger(&place.file()), 0.5);
+    holds("4 processes of 5 engines", of_ledger(&place.file()), 0.5);
     let processes: std::collections::BTreeSet<_> =
         rows_at(&place.file()).iter().map(|row| row.session[..2].to_owned()).collect();
     assert!(processes.len() > 1, "{processes:?}");

@@ -1,8 +1,10 @@
 //! all-MiniLM-L6-v2 on one core: six layers of attention, the mean over the tokens, length 1.
 
-use super::linear::Rounded;
+use super::linear::{Dots, Plain, Rounded};
 use super::math::{add, dot, gelu, layer_norm, softmax};
 use super::model_file::{self, Layer, Shape, Weights, WordTable};
+#[cfg(target_arch = "x86_64")]
+use super::wide::Wide;
 use super::wordpiece::WordPieces;
 use super::{EmbedError, Embedder, normalise};
 use std::path::{Path, PathBuf};
@@ -29,6 +31,11 @@ impl MiniLm {
         Ok(MiniLm { path: path.to_owned(), weights, pieces, words })
     }
 
+    /// Word pieces of a text that count, the two marks included.
+    pub fn pieces(&self, text: &str) -> usize {
+        self.pieces.read(text, MOST_PIECES.min(self.weights.shape.positions)).len()
+    }
+
     fn one(&self, text: &str) -> std::io::Result<Vec<f32>> {
         let Weights { shape, positions, norm, layers, .. } = &self.weights;
         let hidden = shape.hidden;
@@ -39,9 +46,7 @@ impl MiniLm {
         }
         add(&mut x, positions);
         layer_norm(&mut x, &norm.weight, &norm.bias);
-        for layer in layers {
-            pass(&mut x, layer, *shape);
-        }
+        through(&mut x, layers, *shape);
         let mut mean = vec![0.0f32; hidden];
         for row in x.chunks_exact(hidden) {
             add(&mut mean, row);
@@ -65,19 +70,33 @@ impl Embedder for MiniLm {
     }
 }
 
-fn pass(x: &mut [f32], layer: &Layer, shape: Shape) {
+/// With the widest instructions this processor has.
+fn through(x: &mut [f32], layers: &[Layer], shape: Shape) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(wide) = Wide::new() {
+        return wide.run(
+            #[inline(always)]
+            || layers.iter().for_each(|layer| pass(x, layer, shape, wide)),
+        );
+    }
+    layers.iter().for_each(|layer| pass(x, layer, shape, Plain));
+}
+
+#[inline(always)]
+fn pass(x: &mut [f32], layer: &Layer, shape: Shape, dots: impl Dots) {
     let hidden = shape.hidden;
-    let three = layer.attention.apply(&Rounded::of(x, hidden));
+    let three = layer.attention.apply(&Rounded::of(x, hidden), dots);
     let seen = attend(&three, shape);
-    add(x, &layer.mix.apply(&Rounded::of(&seen, hidden)));
+    add(x, &layer.mix.apply(&Rounded::of(&seen, hidden), dots));
     layer_norm(x, &layer.mix_norm.weight, &layer.mix_norm.bias);
-    let mut inner = layer.up.apply(&Rounded::of(x, hidden));
+    let mut inner = layer.up.apply(&Rounded::of(x, hidden), dots);
     gelu(&mut inner);
-    add(x, &layer.down.apply(&Rounded::of(&inner, shape.inner)));
+    add(x, &layer.down.apply(&Rounded::of(&inner, shape.inner), dots));
     layer_norm(x, &layer.norm.weight, &layer.norm.bias);
 }
 
 /// Each token looks at all of them, each head in its own part of the row.
+#[inline(always)]
 fn attend(three: &[f32], shape: Shape) -> Vec<f32> {
     let (hidden, width) = (shape.hidden, shape.hidden / shape.heads);
     let tokens = three.len() / (3 * hidden);

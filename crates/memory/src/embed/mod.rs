@@ -5,6 +5,8 @@ pub(crate) mod linear;
 mod math;
 mod minilm;
 pub(crate) mod model_file;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 mod wordpiece;
 
 pub use http::{EndpointSettings, HttpEmbedder, PostJson};

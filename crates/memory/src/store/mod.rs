@@ -3,6 +3,7 @@
 mod lexical;
 mod open;
 mod rows;
+mod salvage;
 
 use crate::index::Index;
 use ostler_core::memory::{MemoryError, Scope};
@@ -104,8 +105,13 @@ impl Inner {
         let aside = open::set_aside(path).map_err(|error| {
             MemoryError::Unavailable(format!("{}: {why}; {error}", path.display()))
         })?;
+        let saved = match salvage::salvage(&aside, path) {
+            0 => "nothing in it could be read".to_owned(),
+            1 => "one entry could be read and was taken over".to_owned(),
+            n => format!("{n} entries could be read and were taken over"),
+        };
         self.notices.push(format!(
-            "The memory {} was damaged ({why}). It was set aside as {}, and a new one begun.",
+            "The memory {} was damaged ({why}). It was set aside as {}, and a new one begun; {saved}.",
             path.display(),
             aside.display()
         ));

@@ -1,6 +1,7 @@
 //! Entries: kept once, listed, forgotten, and pruned when there are too many.
 
 use super::Store;
+use crate::conflict::{Gist, is_a_number, replaces};
 use crate::index::{Index, Quantised};
 use crate::text::hash_of;
 use ostler_core::ids::SessionId;
@@ -17,6 +18,11 @@ pub struct Stored {
 
 /// A day: how exact the date of the last use needs to be.
 const DAY: i64 = 86_400_000;
+
+/// A longer note does not take another back.
+const MOST_WORDS: usize = 16;
+/// Notes of the same words that are looked at, newest first.
+const MOST_LOOKED_AT: i64 = 20;
 
 const COLUMNS: &str = "id, text, kind, session, turn, source, at";
 
@@ -217,6 +223,7 @@ fn keep_one(
             params![session, key],
         )?;
     }
+    take_back(connection, fact)?;
     connection.execute("DELETE FROM forgotten WHERE hash = ?1", [&hash])?;
     let Origin { turn, source, .. } = &fact.origin;
     connection
@@ -235,6 +242,34 @@ fn keep_one(
             now
         ])?;
     Ok(Some((connection.last_insert_rowid(), true)))
+}
+
+/// Removes what the fact plainly takes back.
+fn take_back(connection: &Connection, fact: &Fact) -> rusqlite::Result<()> {
+    let gist = Gist::of(&fact.text);
+    // The number is what differs; everything else must be there.
+    let numbers = |word: &&str| !word.contains(|c: char| c.is_ascii_digit());
+    let words: Vec<String> =
+        gist.words().filter(numbers).map(|word| format!("\"{}\"", word.replace('"', ""))).collect();
+    let may = fact.kind == FactKind::Preference || is_a_number(&fact.text);
+    if !may || words.is_empty() || words.len() > MOST_WORDS {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT memories.id, memories.text FROM words JOIN memories ON memories.id = words.rowid
+         WHERE words MATCH ?1 AND kind = ?2 ORDER BY words.rowid DESC LIMIT ?3",
+    )?;
+    let found = statement
+        .query_map(params![words.join(" "), fact.kind.name(), MOST_LOOKED_AT], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        })?;
+    let found: Vec<(i64, String)> = found.collect::<rusqlite::Result<_>>()?;
+    for (row, text) in found {
+        if replaces(&fact.text, &text) {
+            connection.execute("DELETE FROM memories WHERE id = ?1", [row])?;
+        }
+    }
+    Ok(())
 }
 
 fn put_vector(

@@ -1,15 +1,24 @@
-//! Retrieval quality on 200 questions among 1 350 entries: by words, by meaning, by both.
+//! Retrieval quality on 200 questions: by words, by meaning, by both. The weight of the fusion is the best on every second
+//! question (the tune half), and tried on the others. That scores are added rather than ranks was chosen having seen both.
+//!
+//! Among the entries are 186 notes written one by one, many about the same things as the questions, and 1 150 from
+//! templates.
 
 use crate::support::{fact, memories};
 use ostler_core::memory::FactKind;
-use ostler_core::ports::MemoryStore;
+use ostler_core::ports::MemoryStore as _;
 use ostler_memory::embed::{EmbedError, Embedder, MiniLm};
-use ostler_memory::{Meaning, Memories};
+use ostler_memory::{BY_WORDS, Key, Meaning, Memories, Rankings, fuse};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 const PAIRS: &str = include_str!("../../../../fixtures/memory/pairs.psv");
-const DISTRACTORS: &str = include_str!("../../../../fixtures/memory/distractors.psv");
+const WRITTEN: &str = include_str!("../../../../fixtures/memory/written.psv");
+const FROM_TEMPLATES: &str = include_str!("../../../../fixtures/memory/distractors.psv");
+
+fn entries() -> impl Iterator<Item = &'static str> {
+    PAIRS.lines().chain(WRITTEN.lines()).chain(FROM_TEMPLATES.lines())
+}
 
 struct Pair {
     memory: String,
@@ -31,9 +40,7 @@ fn pairs() -> Vec<Pair> {
 fn filled(meaning: Meaning) -> (Memories, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let (memories, _) = memories(folder.path(), meaning);
-    let facts: Vec<_> = PAIRS
-        .lines()
-        .chain(DISTRACTORS.lines())
+    let facts: Vec<_> = entries()
         .map(|line| {
             let fields = fields(line);
             fact(&fields[1], FactKind::named(&fields[0]).unwrap())
@@ -43,16 +50,6 @@ fn filled(meaning: Meaning) -> (Memories, tempfile::TempDir) {
     let remembered = memories.remember(&facts).unwrap();
     assert_eq!((remembered.new, remembered.refused), (facts.len(), vec![]));
     (memories, folder)
-}
-
-/// Questions of a hundred whose memory is among the first five.
-fn hits(pairs: &[Pair], find: impl Fn(&str) -> Vec<String>) -> f64 {
-    let hit = |pair: &&Pair| find(&pair.question).iter().take(5).any(|text| *text == pair.memory);
-    pairs.iter().filter(hit).count() as f64 * 100.0 / pairs.len() as f64
-}
-
-fn searched(memories: &Memories, question: &str) -> Vec<String> {
-    memories.search(question, 5).unwrap().memories.into_iter().map(|memory| memory.text).collect()
 }
 
 /// Where `scripts/test` installed the model.
@@ -85,40 +82,120 @@ impl Embedder for Once {
     }
 }
 
+fn found(memories: &Memories, pairs: &[Pair]) -> Vec<Rankings> {
+    pairs.iter().map(|pair| memories.rankings(&pair.question).unwrap()).collect()
+}
+
+type Ranking = Vec<(Key, f64)>;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Half {
+    Tune,
+    HeldOut,
+    Both,
+}
+
+/// Questions of a hundred whose memory is among the first five, and the mean of the reciprocal ranks. Entries are
+/// numbered as they were kept: the memory of question `n` is row `n + 1`.
+fn hits(all: &[Rankings], half: Half, order: impl Fn(&Rankings) -> Ranking) -> (f64, f64) {
+    let (mut hits, mut ranks, mut count) = (0.0, 0.0, 0.0);
+    for (n, found) in all.iter().enumerate() {
+        if half == Half::Both || (n % 2 == 0) == (half == Half::Tune) {
+            let place = order(found).iter().position(|((_, row), _)| *row == n as i64 + 1);
+            count += 1.0;
+            hits += place.map_or(0.0, |place| f64::from(place < 5));
+            ranks += place.map_or(0.0, |place| 1.0 / (place as f64 + 1.0));
+        }
+    }
+    (hits * 100.0 / count, ranks / count)
+}
+
+fn hybrid(weight: f64) -> impl Fn(&Rankings) -> Ranking {
+    move |found| fuse(&found.by_words, &found.by_meaning, weight)
+}
+
+/// The best weight for the tune half: most hits, then the better ranks.
+fn tuned(all: &[Rankings]) -> (f64, (f64, f64)) {
+    let grid = [0.001, 0.002_5, 0.005, 0.007_5, 0.01, 0.015, 0.02, 0.03, 0.05];
+    grid.map(|weight| (weight, hits(all, Half::Tune, hybrid(weight))))
+        .into_iter()
+        .reduce(|best, other| if other.1 > best.1 { other } else { best })
+        .unwrap()
+}
+
 #[test]
 fn hybrid_is_not_worse_than_either() {
     let pairs = pairs();
     assert_eq!(pairs.len(), 200);
-    let (plain, _folder) = filled(Meaning::None);
-    let lexical = hits(&pairs, |question| searched(&plain, question));
-    assert!(lexical >= 40.0, "by words {lexical} %");
     let Some(path) = installed() else {
+        let (plain, _folder) = filled(Meaning::None);
+        let (lexical, _) = hits(&found(&plain, &pairs), Half::Both, |found| found.by_words.clone());
         println!("memory hit@5: lexical {lexical} %");
-        println!(
+        assert!(lexical >= 34.0, "by words {lexical} %");
+        return println!(
             "SKIPPED: memory hit@5 by meaning and hybrid (no embedding model; set OSTLER_TEST_MODEL)"
         );
-        return;
     };
     let model = Arc::new(Once { model: MiniLm::open(&path).unwrap(), known: Default::default() });
-    let (both, _folder) = filled(Meaning::Given(model.clone()));
-    let hybrid = hits(&pairs, |question| searched(&both, question));
-    let texts: Vec<String> =
-        PAIRS.lines().chain(DISTRACTORS.lines()).map(|line| fields(line)[1].clone()).collect();
-    let vectors = model.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
-    let vector = hits(&pairs, |question| {
-        let wanted = model.embed(&[question]).unwrap().remove(0);
-        let mut ranked: Vec<(f32, &String)> = vectors
-            .iter()
-            .zip(&texts)
-            .map(|(vector, text)| (vector.iter().zip(&wanted).map(|(a, b)| a * b).sum(), text))
-            .collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        ranked.into_iter().take(5).map(|(_, text)| text.clone()).collect()
+    let (memories, _folder) = filled(Meaning::Given(model));
+    let all = found(&memories, &pairs);
+    let mut hybrids = Vec::new();
+    for (half, name) in
+        [(Half::Tune, "tune half"), (Half::HeldOut, "held-out half"), (Half::Both, "all 200")]
+    {
+        let (lexical, _) = hits(&all, half, |found| found.by_words.clone());
+        let (vector, _) = hits(&all, half, |found| found.by_meaning.clone());
+        let (both, rank) = hits(&all, half, hybrid(BY_WORDS));
+        println!(
+            "memory hit@5, {name}: lexical {lexical} %, vector {vector} %, hybrid {both} % (mean reciprocal rank {rank:.3})"
+        );
+        assert!(both >= lexical && both >= vector, "{name}");
+        hybrids.push(both);
+    }
+    let (weight, (best, rank)) = tuned(&all);
+    println!("memory fusion, best of the tune half: {weight} ({best} %, {rank:.3})");
+    assert_eq!(weight, BY_WORDS, "what is in force was chosen on the tune half");
+    assert!(hybrids[2] >= 68.0, "{} %", hybrids[2]);
+    // The search itself does the same.
+    let searched = pairs.iter().filter(|pair| {
+        let found = memories.search(&pair.question, 5).unwrap().memories;
+        found.iter().any(|memory| memory.text == pair.memory)
     });
-    println!("memory hit@5: lexical {lexical} %, vector {vector} %, hybrid {hybrid} %");
-    assert!(
-        hybrid >= lexical && hybrid >= vector,
-        "hybrid {hybrid} %, vector {vector} %, lexical {lexical} %"
-    );
-    assert!(hybrid >= 70.0, "{hybrid} %");
+    assert!((searched.count() as f64 / 2.0 - hybrids[2]).abs() <= 0.5);
+}
+
+/// A question asks in its own words: it never repeats three words of its memory in a row, and few share most of their
+/// words with it (those that name a thing by its name).
+#[test]
+fn questions_do_not_copy_their_memories() {
+    let words = |text: &str| -> Vec<String> {
+        text.to_lowercase()
+            .split(|c: char| !c.is_alphanumeric() && !"_-.:".contains(c))
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let mut close = 0;
+    for Pair { memory, question } in pairs() {
+        let (memory, question) = (words(&memory), words(&question));
+        let copied = question.windows(3).find(|three| {
+            let long = three.iter().filter(|word| word.len() > 3).count();
+            long >= 2 && memory.windows(3).any(|other| other == *three)
+        });
+        assert_eq!(copied, None);
+        let long: Vec<_> = question.iter().filter(|word| word.len() > 3).collect();
+        let shared = long.iter().filter(|word| memory.contains(word)).count();
+        close += usize::from(2 * shared > long.len());
+    }
+    println!("memory questions that share most of their words with the memory: {close} of 200");
+    assert!(close <= 30, "{close}");
+}
+
+#[test]
+fn the_notes_written_one_by_one_are_varied() {
+    let begins = |text: &str| text.split(' ').take(3).collect::<Vec<_>>().join(" ");
+    let texts: Vec<String> = WRITTEN.lines().map(|line| fields(line)[1].clone()).collect();
+    let beginnings: std::collections::HashSet<String> =
+        texts.iter().map(|text| begins(text)).collect();
+    assert!(beginnings.len() * 100 >= texts.len() * 95, "{} of {}", beginnings.len(), texts.len());
 }

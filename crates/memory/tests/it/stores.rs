@@ -1,7 +1,7 @@
 //! Keeping, finding, forgetting, and what the disk may do to it.
 
 use crate::support::{DAY, Fails, Topics, fact, memories, with_topics};
-use ostler_core::memory::{FactKind, Kept, MemoryError, Scope};
+use ostler_core::memory::{Fact, FactKind, Kept, MemoryError, Scope};
 use ostler_core::ports::MemoryStore;
 use ostler_memory::{Meaning, Shown};
 use std::fs;
@@ -260,6 +260,65 @@ fn a_damaged_database_is_set_aside() {
     memories.add(&fact("Something else to keep.", FACT)).unwrap();
     assert_eq!(texts(&memories.list(None, 5).unwrap()), ["Something else to keep."]);
     assert!(folder.path().join("p.db.broken-2").exists());
+}
+
+/// What can be read of a damaged database goes on, under the same ids; what was forgotten stays so.
+#[test]
+fn what_is_readable_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.db");
+    let (memories, _) = with_topics(folder.path());
+    let facts: Vec<_> = (0..200)
+        .map(|n| fact(&format!("Module m{n} is written in language l{n}."), FACT))
+        .collect();
+    memories.remember(&facts).unwrap();
+    memories.forget("p7").unwrap();
+    drop(memories);
+    let mut bytes = fs::read(&path).unwrap();
+    // The word index is broken, and with it every writing.
+    let at = bytes.windows(12).position(|part| part == b"Module m150 ").unwrap() / 4096;
+    bytes[at * 4096..(at + 1) * 4096].fill(0xa5);
+    fs::write(&path, &bytes).unwrap();
+    let (memories, _) = with_topics(folder.path());
+    let left = memories.list(None, 1_000).unwrap().len();
+    memories.add(&fact("Something else to keep.", FACT)).unwrap();
+    let notices = memories.notices();
+    assert!(notices.len() == 1 && notices[0].contains("taken over"), "{notices:?}");
+    let all = memories.list(None, 1_000).unwrap();
+    assert!(all.len() > 100 && all.len() < 200, "{} {left}", all.len());
+    for memory in all.iter().filter(|memory| memory.text.starts_with("Module")) {
+        let n: usize = memory.id[1..].parse().unwrap();
+        assert!(memory.text.starts_with(&format!("Module m{} ", n - 1)), "{memory:?}");
+    }
+    assert_eq!(memories.remember(&facts[6..7]).unwrap().new, 0, "still forgotten");
+}
+
+#[test]
+fn the_newer_statement_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memories, hand) = with_topics(folder.path());
+    let preference = |text: &str| fact(text, FactKind::Preference);
+    let say = |facts: &[Fact]| {
+        hand.0.fetch_add(DAY, std::sync::atomic::Ordering::Relaxed);
+        memories.remember(facts).unwrap();
+    };
+    say(&[preference("Always deploy on Friday."), fact("The staging port is 5433.", FACT)]);
+    say(&[preference("Always use pnpm in web/."), fact("The design is Ann's work.", FACT)]);
+    say(&[preference("Never deploy on Friday."), fact("The staging port is 5434.", FACT)]);
+    say(&[preference("Always use npm in web/.")]);
+    let all = memories.list(None, 50).unwrap();
+    let texts = texts(&all);
+    assert!(
+        !texts.contains(&"Always deploy on Friday.") && texts.contains(&"Never deploy on Friday.")
+    );
+    assert!(
+        !texts.contains(&"The staging port is 5433.")
+            && texts.contains(&"The staging port is 5434.")
+    );
+    assert_eq!(texts.len(), 5, "the rest stays: {texts:?}");
+    let found = memories.search("use pnpm in web", 5).unwrap().memories;
+    let place = |text: &str| found.iter().position(|one| one.text == text).unwrap();
+    assert!(place("Always use npm in web/.") < place("Always use pnpm in web/."));
 }
 
 #[test]

@@ -120,11 +120,7 @@ fn export(memories: &Memories, args: &ExportArgs) -> Result<Code> {
     }
     std::fs::write(&args.file, text)
         .with_context(|| format!("cannot write {}", args.file.display()))?;
-    writeln!(
-        std::io::stdout().lock(),
-        "{} memories written to {}",
-        all.len(),
-        args.file.display()
-    )?;
+    let count = if all.len() == 1 { "1 memory".into() } else { format!("{} memories", all.len()) };
+    writeln!(std::io::stdout().lock(), "{count} written to {}", args.file.display())?;
     Ok(Code::Done)
 }
