@@ -49,6 +49,7 @@ fn of_ledger(path: &Path) -> f64 {
     rows.iter().map(|row| row.charged.cost.unwrap()).sum()
 }
 
+#[allow(clippy::print_stdout, reason = "the figure is part of the result")]
 fn holds(who: &str, spent: f64, limit: f64) {
     println!("shared budget, {who}: {spent:.4} of {limit} dollars spent, never more");
     assert!(spent <= limit + 1e-9, "{spent} of {limit}");
