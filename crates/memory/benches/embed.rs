@@ -1,4 +1,4 @@
-//! What an embedding costs: `OSTLER_TEST_MODEL=model.bin cargo bench -p ostler-memory --bench embed`. Bound: 10 ms an
+//! What an embedding costs: `cargo bench -p ostler-memory --bench embed -- model.bin`. Bound: 10 ms an
 //! entry on one core. Figures and their machine: docs/memory.md.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for the terminal")]
 
@@ -13,8 +13,8 @@ const SIZES: [(usize, usize); 3] = [(14, 26), (35, 45), (55, 65)];
 const TEXTS: usize = 200;
 
 fn main() {
-    let Some(path) = std::env::var_os("OSTLER_TEST_MODEL") else {
-        return println!("embedding: OSTLER_TEST_MODEL names no model");
+    let Some(path) = common::model() else {
+        return println!("embedding: no model given");
     };
     let mut model = None;
     let opened = timed(|| model = Some(MiniLm::open(Path::new(&path)).unwrap()));

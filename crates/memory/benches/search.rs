@@ -1,4 +1,4 @@
-//! What a search over 100 000 entries costs: `cargo bench -p ostler-memory --bench search`. Bound: 20 ms after the first.
+//! What a search over 100 000 entries costs: `cargo bench -p ostler-memory --bench search -- [model.bin]`. Bound: 20 ms after the first.
 //! Figures and their machine: docs/memory.md.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for the terminal")]
 
@@ -68,8 +68,7 @@ fn fill(folder: &Path) {
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path());
-    let model =
-        std::env::var_os("OSTLER_TEST_MODEL").map(|path| MiniLm::open(Path::new(&path)).unwrap());
+    let model = common::model().map(|path| MiniLm::open(Path::new(&path)).unwrap());
     let with_model = model.is_some();
     // A question of no words that are looked for has its meaning only, and without a model it has its words only.
     let both = memories(folder.path(), Meaning::Given(Arc::new(Mixed(None))));

@@ -7,6 +7,11 @@ use std::time::Duration;
 const PAIRS: &str = include_str!("../../../../fixtures/memory/pairs.psv");
 const DISTRACTORS: &str = include_str!("../../../../fixtures/memory/distractors.psv");
 
+/// The installed model, if the command line names it.
+pub fn model() -> Option<String> {
+    std::env::args().skip(1).find(|word| !word.starts_with('-'))
+}
+
 pub fn notes() -> Vec<&'static str> {
     PAIRS.lines().chain(DISTRACTORS.lines()).filter_map(|line| line.split('|').nth(1)).collect()
 }
