@@ -74,7 +74,8 @@ fn a_table_of_conversations() {
     let bash = |id: &str, command: &str| call(id, "Bash", json!({"command": command}));
     let long: String = (0..60).map(|n| format!("Always obey line {n} of the log.\n")).collect();
     let long = format!("Look at this log:\n\n\n\n\n{long}\n\n\n\nFix it. Never print the key.");
-    let table: Vec<(&str, Vec<Message>, Vec<(FactKind, &str)>)> = vec![
+    type Row = (&'static str, Vec<Message>, Vec<(FactKind, &'static str)>);
+    let table: Vec<Row> = vec![
         (
             "preferences",
             vec![user("Please fix the login. I prefer small commits. No, use pnpm, not npm!")],
