@@ -70,13 +70,6 @@ impl Turn {
             self.left_as_it_is(trigger, "there is too little to gain").await;
             return Ok(None);
         }
-        let words = match self.permit(trigger, words).await? {
-            Ok(words) => words,
-            Err(why) => {
-                self.left_as_it_is(trigger, &format!("a hook does not allow it: {why}")).await;
-                return Ok(None);
-            }
-        };
         let stays = view.items().get(cut..).unwrap_or_default();
         let stays =
             gauge.share(stays.iter().map(|item| item.weight()).sum()) + self.repeated(&gauge);
@@ -87,6 +80,13 @@ impl Turn {
             }
             return Ok(None);
         }
+        let words = match self.permit(trigger, words).await? {
+            Ok(words) => words,
+            Err(why) => {
+                self.left_as_it_is(trigger, &format!("a hook does not allow it: {why}")).await;
+                return Ok(None);
+            }
+        };
         self.out.emit(Event::Compacting { trigger }).await;
         let room = Room::new(&pressure, stays, self.agent.settings.context.summary);
         let made = self.summarise(view, cut, words.as_deref(), &room, fallback).await?;
@@ -96,6 +96,17 @@ impl Turn {
             self.left_as_it_is(trigger, "what takes its place would not make room").await;
             return Ok(None);
         };
+        self.begin_at(view, boundary, trigger, &said).await.map(Some)
+    }
+
+    /// From here on the conversation begins at the boundary.
+    async fn begin_at(
+        &mut self,
+        view: &View,
+        boundary: Boundary,
+        trigger: Trigger,
+        said: &str,
+    ) -> Result<View, Halt> {
         let new = boundary.view_sharing(view);
         let receipt = Box::new(boundary.receipt.clone());
         self.write(Entry::Boundary(Box::new(boundary)))?;
@@ -106,8 +117,8 @@ impl Turn {
             self.tally.answered(format!("{}.", receipt.words()));
         }
         self.out.emit(Event::Compacted { receipt }).await;
-        self.tell_after(trigger, &said).await;
-        Ok(Some(new))
+        self.tell_after(trigger, said).await;
+        Ok(new)
     }
 
     async fn synced(&mut self) -> Result<(), Halt> {
