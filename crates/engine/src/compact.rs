@@ -5,9 +5,7 @@ use crate::context::Halt;
 use crate::run::Turn;
 use crate::summarise::Summary;
 use ostler_core::context::boundary::{Draft, newest_seen};
-use ostler_core::context::{
-    Boundary, CarryOver, Gauge, Made, Pressure, Receipt, Trigger, cut, summary,
-};
+use ostler_core::context::{Boundary, CarryOver, Made, Pressure, Receipt, Trigger, cut, summary};
 use ostler_core::event::{Event, Level};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::message::{Block, Message};
@@ -70,10 +68,9 @@ impl Turn {
             self.left_as_it_is(trigger, "there is too little to gain").await;
             return Ok(None);
         }
-        let stays = view.items().get(cut..).unwrap_or_default();
-        let stays =
-            gauge.share(stays.iter().map(|item| item.weight()).sum()) + self.repeated(&gauge);
-        let least = pressure.overhead + stays + 2 * LEAST;
+        let kept = view.items().get(cut..).unwrap_or_default();
+        let stays = kept.iter().map(|item| item.weight()).sum::<u64>() + self.repeated();
+        let least = gauge.plausible(stays) + 2 * LEAST;
         if trigger == Trigger::Auto && !pressure.is_relieved_by(least) {
             if self.compactions.is_news() {
                 self.left_as_it_is(trigger, &too_little(least, pressure.window)).await;
@@ -88,7 +85,7 @@ impl Turn {
             }
         };
         self.out.emit(Event::Compacting { trigger }).await;
-        let room = Room::new(&pressure, stays, self.agent.settings.context.summary);
+        let room = Room::new(&pressure, gauge.share(stays), self.agent.settings.context.summary);
         let made = self.summarise(view, cut, words.as_deref(), &room, fallback).await?;
         let said = made.text.clone();
         let Some(boundary) = self.boundary(view, cut, trigger, made, &room, &pressure, fallback)
@@ -264,15 +261,15 @@ impl Turn {
             let at = self.agent.journal.clock().now();
             Some(Boundary { head, kept, carry, receipt, turns, title, seen, at })
         });
-        chosen(drafts, pressure, trigger)
+        chosen(drafts, pressure.target)
     }
 
-    /// Tokens of what always holds and is said again.
-    fn repeated(&self, gauge: &Gauge) -> u64 {
+    /// Bytes of what always holds and is said again.
+    fn repeated(&self) -> u64 {
         let (_, seen, ..) = self.agent.journal.carried();
         let all = self.attachments(&seen, 0, &[]);
         let before = all.iter().filter(|one| one.place == Place::Before);
-        gauge.share(before.map(|one| one.text.len() as u64).sum())
+        before.map(|one| one.text.len() as u64).sum()
     }
 
     /// What is said again. What always holds is taken whole, the rest as far as there is room.
@@ -302,23 +299,19 @@ impl Turn {
 }
 
 /// As hooks know it.
-/// The first that reaches the target, else the smallest; unasked only what leaves room to go on.
-fn chosen(
-    drafts: impl Iterator<Item = Boundary>,
-    pressure: &Pressure,
-    trigger: Trigger,
-) -> Option<Boundary> {
+/// The first that reaches the target, else the smallest.
+fn chosen(drafts: impl Iterator<Item = Boundary>, target: u64) -> Option<Boundary> {
     let mut best: Option<Boundary> = None;
     for draft in drafts {
         let after = draft.receipt.after;
         if best.as_ref().is_none_or(|best| after < best.receipt.after) {
             best = Some(draft);
         }
-        if after <= pressure.target {
+        if after <= target {
             break;
         }
     }
-    best.filter(|best| trigger != Trigger::Auto || pressure.is_relieved_by(best.receipt.after))
+    best
 }
 
 fn too_little(least: u64, window: u64) -> String {

@@ -59,6 +59,11 @@ impl Gauge {
         self.estimate(self.fixed)
     }
 
+    /// What stands in every request and so many bytes besides, at a rate that a tokenizer can have, whatever was reported.
+    pub fn plausible(&self, view: u64) -> u64 {
+        self.estimate(self.fixed + view)
+    }
+
     /// Bytes that make so many tokens, by what is known of the tokenizer.
     pub fn bytes(&self, tokens: u64) -> u64 {
         (tokens as f64 / self.per_byte) as u64

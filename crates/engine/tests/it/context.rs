@@ -7,7 +7,7 @@ use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Block;
 use ostler_core::model::ModelErrorKind::{ContextOverflow, Unavailable};
-use ostler_core::ports::{BeforeCompact, BoxFuture, Permit};
+use ostler_core::ports::{Attachment, BeforeCompact, BoxFuture, Carried, Carrying, Permit, Place};
 use ostler_core::session::Entry;
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::Terminal;
@@ -275,21 +275,35 @@ async fn a_window_that_keeps_filling_up_ends_the_turn() {
     assert_eq!(boundaries(&rig).len(), 3);
 }
 
-/// Whatever is summed up, the same size is reported: a summary is asked for only where the newest messages, which stay, are
-/// a small part of that; that they are not is said once.
+/// What is said again after every summary leaves no room: none is asked for, and that is said once in a turn.
 #[tokio::test(start_paused = true)]
 async fn what_would_not_make_room_is_not_paid_for() {
     let full = Usage { input: 175_000, output: 10, ..Usage::default() };
-    let answers = reads_using(30, full).chain([says("done")]);
-    let rig = agent(3_000).window(200_000).answers(answers).summaries("s").build();
-    let events = rig.turn("go").await;
-    assert_eq!(terminal(&events), Terminal::Completed, "{}", trace(&events));
-    let summaries = boundaries(&rig).len();
-    assert_eq!(rig.model.requests().len(), 31 + summaries, "a summary was asked for and not used");
-    let is_told = |event: &&Event| matches!(event, Event::Notice { text, .. } if text.contains("have to stay"));
-    let told = events.iter().filter(is_told).count();
-    assert_eq!(told, 1);
-    assert!((1..=7).contains(&summaries), "{summaries}");
+    for (rules, helps) in [(20_000, true), (150_000, false)] {
+        let answers = reads_using(30, full).chain([says("done")]);
+        let agent = agent(3_000).window(200_000).answers(answers).summaries("s");
+        let rules = Arc::new(Rules("rule ".repeat(rules / 5)));
+        let rig = agent.context(|context| context.carried.push(rules)).build();
+        let events = rig.turn("go").await;
+        let is_told = |event: &&Event| matches!(event, Event::Notice { text, .. } if text.contains("have to stay"));
+        let told = events.iter().filter(is_told).count();
+        if helps {
+            assert!(!boundaries(&rig).is_empty() && told == 0, "{}", trace(&events));
+        } else {
+            assert_eq!((boundaries(&rig).len(), told), (0, 1), "{}", trace(&events));
+            assert_eq!(terminal(&events), Terminal::Completed);
+            assert_eq!(rig.model.requests().len(), 31, "a summary was asked for");
+        }
+    }
+}
+
+/// Said again before everything else after each summary.
+struct Rules(String);
+
+impl Carried for Rules {
+    fn carry(&self, _: &Carrying<'_>) -> Vec<Attachment> {
+        vec![Attachment { place: Place::Before, name: "rules".into(), text: self.0.clone() }]
+    }
 }
 
 #[tokio::test(start_paused = true)]
