@@ -279,7 +279,7 @@ async fn a_window_that_keeps_filling_up_ends_the_turn() {
 #[tokio::test(start_paused = true)]
 async fn what_would_not_make_room_is_not_paid_for() {
     let full = Usage { input: 175_000, output: 10, ..Usage::default() };
-    for (rules, helps) in [(20_000, true), (150_000, false)] {
+    for (rules, helps) in [(500, true), (150_000, false)] {
         let answers = reads_using(30, full).chain([says("done")]);
         let agent = agent(3_000).window(200_000).answers(answers).summaries("s");
         let rules = Arc::new(Rules("rule ".repeat(rules / 5)));
