@@ -32,7 +32,7 @@ pub(crate) struct Room {
 impl Room {
     /// What the target leaves beside what stays, in parts.
     fn new(pressure: &Pressure, stays: u64, most: u64) -> Self {
-        let left = pressure.target.saturating_sub(pressure.overhead + stays);
+        let left = pressure.target.saturating_sub(stays);
         Room {
             summary: (left / 2).clamp(LEAST, most.max(LEAST)),
             carry: (left / 4).clamp(LEAST, CARRY),
@@ -70,7 +70,8 @@ impl Turn {
         }
         let kept = view.items().get(cut..).unwrap_or_default();
         let stays = kept.iter().map(|item| item.weight()).sum::<u64>() + self.repeated();
-        let least = gauge.plausible(stays) + 2 * LEAST;
+        let stays = gauge.plausible(stays);
+        let least = stays + 2 * LEAST;
         if trigger == Trigger::Auto && !pressure.is_relieved_by(least) {
             if self.compactions.is_news() {
                 self.left_as_it_is(trigger, &too_little(least, pressure.window)).await;
@@ -85,7 +86,7 @@ impl Turn {
             }
         };
         self.out.emit(Event::Compacting { trigger }).await;
-        let room = Room::new(&pressure, gauge.share(stays), self.agent.settings.context.summary);
+        let room = Room::new(&pressure, stays, self.agent.settings.context.summary);
         let made = self.summarise(view, cut, words.as_deref(), &room, fallback).await?;
         let said = made.text.clone();
         let Some(boundary) = self.boundary(view, cut, trigger, made, &room, &pressure, fallback)
@@ -240,7 +241,8 @@ impl Turn {
             let weight: u64 = head.iter().map(ostler_core::context::weight::of_message).sum();
             let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
             let before = pressure.tokens;
-            let after = gauge.tokens(view.weight().saturating_sub(dropped) + weight);
+            let left = view.weight().saturating_sub(dropped) + weight;
+            let after = gauge.tokens(left);
             if weight >= dropped || after >= before {
                 return None;
             }
@@ -259,7 +261,8 @@ impl Turn {
             };
             let (title, seen) = (title.clone(), newest_seen(&seen));
             let at = self.agent.journal.clock().now();
-            Some(Boundary { head, kept, carry, receipt, turns, title, seen, at })
+            let size = after.min(gauge.plausible(left));
+            Some((size, Boundary { head, kept, carry, receipt, turns, title, seen, at }))
         });
         chosen(drafts, pressure.target)
     }
@@ -300,18 +303,17 @@ impl Turn {
 
 /// As hooks know it.
 /// The first that reaches the target, else the smallest.
-fn chosen(drafts: impl Iterator<Item = Boundary>, target: u64) -> Option<Boundary> {
-    let mut best: Option<Boundary> = None;
-    for draft in drafts {
-        let after = draft.receipt.after;
-        if best.as_ref().is_none_or(|best| after < best.receipt.after) {
-            best = Some(draft);
+fn chosen(drafts: impl Iterator<Item = (u64, Boundary)>, target: u64) -> Option<Boundary> {
+    let mut best: Option<(u64, Boundary)> = None;
+    for (size, draft) in drafts {
+        if best.as_ref().is_none_or(|(smallest, _)| size < *smallest) {
+            best = Some((size, draft));
         }
-        if after <= target {
+        if size <= target {
             break;
         }
     }
-    best
+    best.map(|(_, boundary)| boundary)
 }
 
 fn too_little(least: u64, window: u64) -> String {

@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::budget::Reservation;
 use ostler_core::ids::{CallId, ModelId};
 use ostler_core::ledger::{Broken, Charge, Charged, Purpose, Sent, Status, Usage};
-use ostler_core::message::Block;
+use ostler_core::message::{Block, Message};
 use ostler_core::model::Request;
 use ostler_core::ports::StoreError;
 use ostler_core::session::Entry;
@@ -162,9 +162,14 @@ impl Drop for Payment {
     }
 }
 
-/// The tools whose results the request carries, each once, in the order of the calls.
+/// The tools whose results the request carries, each once, in the order of the calls. What the harness added behind them
+/// caused nothing.
 fn caused_by(view: &View) -> Option<String> {
-    let mut messages = view.messages().collect::<Vec<_>>().into_iter().rev();
+    let messages = view.items().iter().rev().map(|item| item.message());
+    let is_added = |message: &&Message| {
+        message.blocks().iter().all(|b| matches!(b, Block::Text { meta: true, .. }))
+    };
+    let mut messages = messages.skip_while(is_added);
     let results: Vec<&CallId> = messages.next()?.blocks().iter().filter_map(result_of).collect();
     let mut names: Vec<&str> = Vec::new();
     for block in messages.next()?.blocks() {
@@ -182,5 +187,38 @@ fn result_of(block: &Block) -> Option<&CallId> {
     match block {
         Block::ToolResult { id, .. } => Some(id),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_core::ids::ModelId;
+    use ostler_core::message::ResultPart;
+
+    #[test]
+    fn the_tools_of_the_newest_results_cause_a_request_whatever_is_added_behind_them() {
+        let id = |n: &str| CallId::new(n);
+        let call = |n: &str, name: &str| Block::ToolUse {
+            id: id(n),
+            name: name.into(),
+            input: serde_json::json!({}),
+        };
+        let result = |n: &str| Block::ToolResult {
+            id: id(n),
+            content: vec![ResultPart::text("ok")],
+            is_error: false,
+        };
+        let mut view = View::from_messages([Message::user("go")]);
+        assert_eq!(caused_by(&view), None);
+        let calls = vec![call("1", "Read"), call("2", "Grep"), call("3", "Read")];
+        view.push(Message::assistant(&ModelId::new("m"), calls));
+        view.push(Message::User { content: vec![result("1"), result("2"), result("3")] });
+        assert_eq!(caused_by(&view).as_deref(), Some("Read, Grep"));
+        view.push(Message::meta("a note"));
+        view.push(Message::meta("and another"));
+        assert_eq!(caused_by(&view).as_deref(), Some("Read, Grep"));
+        view.push(Message::user("something else"));
+        assert_eq!(caused_by(&view), None);
     }
 }
