@@ -46,13 +46,15 @@ impl Payment {
         task: Option<String>,
     ) -> Self {
         let at = agent.journal.clock().now();
+        // What the harness asks for itself was caused by no call.
+        let is_own = matches!(purpose, Purpose::Compaction | Purpose::Title | Purpose::Memory);
         Payment {
             model: request.model.clone(),
             sent: Sent::new(request, at),
             reservation: Some(reservation),
             purpose,
             task: agent.meter.task.clone().or(task),
-            tool: caused_by(&request.view),
+            tool: if is_own { None } else { caused_by(&request.view) },
             at,
             since: Instant::now(),
             first_byte: None,

@@ -1,6 +1,7 @@
 //! The ledger says the same as the model server's own bill, to the token.
 
 use crate::support::{Named, Place, SetClock};
+use ostler_core::event::Event;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Change, Purpose, Status, Usage};
 use ostler_core::message::Message;
@@ -46,7 +47,14 @@ fn rig(server: &ModelServer, ledger: Arc<FileLedger>) -> Rig {
         .build()
 }
 
-/// A request beside the conversation, as a compaction or a title makes one.
+/// A real summary, in place of the conversation so far.
+async fn sum_up(rig: &Rig) {
+    let stream = ostler_engine::compact(rig.agent.clone(), None, Default::default());
+    let events = ostler_testkit::collect(stream).await;
+    assert!(events.iter().any(|event| matches!(event, Event::Compacted { .. })), "{events:?}");
+}
+
+/// A request beside the conversation, as a title makes one.
 async fn beside(rig: &Rig, ask: &str, purpose: Purpose) {
     let mut view = rig.view();
     view.push(Message::user(ask));
@@ -70,9 +78,9 @@ fn script() -> Script {
     Script::new()
         // The summary and the title, whenever they come; the summary fails once.
         .answer(status(529))
-        .when(Match::last_user("summarise"))
+        .when(Match::last_user("is about to be replaced by what you write now"))
         .answer(text("what happened"))
-        .when(Match::last_user("summarise"))
+        .when(Match::last_user("is about to be replaced by what you write now"))
         .answer(text("a title"))
         .when(Match::last_user("a title for"))
         // First turn: retried, then calls, then a stream that breaks and is asked again.
@@ -101,9 +109,10 @@ async fn the_ledger_is_the_providers_bill() {
     for prompt in ["first", "second", "third"] {
         let events = rig.turn(prompt).await;
         assert_eq!(finished(&events).terminal, Terminal::Completed, "{:?}", server.rejected());
-        if prompt == "first" {
-            beside(&rig, "summarise all of this", Purpose::Compaction).await;
-            beside(&rig, "a title for this", Purpose::Title).await;
+        match prompt {
+            "first" => beside(&rig, "a title for this", Purpose::Title).await,
+            "second" => sum_up(&rig).await,
+            _ => {}
         }
     }
     assert_eq!(server.rejected(), [] as [&str; 0]);
