@@ -57,6 +57,14 @@ pub fn tail(text: &str, chars: usize) -> &str {
     }
 }
 
+/// A sum that a person chose, in US dollars: cents, and more places only where it has them.
+pub fn dollars(amount: f64) -> String {
+    let text = format!("{amount:.6}");
+    let whole = text.trim_end_matches('0');
+    let places = whole.len() - whole.find('.').map_or(whole.len(), |at| at + 1);
+    format!("${amount:.*}", places.max(2))
+}
+
 /// A text of `prompts/` with its `{name}`s filled in. What is put in is not searched again: it may hold anything.
 pub fn fill(form: &str, values: &[(&str, &str)]) -> String {
     let mut out =
@@ -125,6 +133,15 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(fill(form, &[("a", "{b}}"), ("b", "{a}")]), out, "{form}");
+        }
+    }
+
+    #[test]
+    fn sums_are_written_with_the_places_they_have() {
+        for (amount, text) in
+            [(5.0, "$5.00"), (0.5, "$0.50"), (0.001, "$0.001"), (12.345, "$12.345"), (0.0, "$0.00")]
+        {
+            assert_eq!(dollars(amount), text);
         }
     }
 }

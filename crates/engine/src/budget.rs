@@ -5,6 +5,7 @@ use crate::agent::Agent;
 use ostler_core::ledger::{Ask, Grant, Hold, Left, Sum};
 use ostler_core::model::{Request, Thinking};
 use ostler_core::ports::{Ledger, LedgerError, ModelInfo, Reserved};
+use ostler_core::text::dollars;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -167,7 +168,7 @@ pub(crate) async fn left(agent: &Agent, requests: u32, cost: f64) -> Vec<Left> {
 
 fn short_of_own(agent: &Agent, sum: usize) -> String {
     let limit = agent.budget.sums().get(sum).map_or(0.0, |sum| sum.limit);
-    format!("Not enough is left of the budget of this run, ${limit:.2}.")
+    format!("Not enough is left of the budget of this run, {}.", dollars(limit))
 }
 
 fn stopping() -> LedgerError {

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::row::{Row, signed, spent};
 use ostler_core::ledger::{Ask, Grant, Sum, grant};
 use ostler_core::ports::Reserved;
+use ostler_core::text::dollars;
 use ostler_core::time::Timestamp;
 use rusqlite::{Transaction, params};
 
@@ -139,7 +140,7 @@ pub(crate) fn release(tx: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
 
 fn short(scope: &Scope, sum: Option<&Sum>) -> String {
     let Sum { limit, spent, reserved } = sum.copied().unwrap_or_default();
-    let mut words = format!("{}, ${limit:.2}: ${spent:.4} is spent", scope.words);
+    let mut words = format!("{}, {}: ${spent:.4} is spent", scope.words, dollars(limit));
     if reserved > 0.0 {
         words += &format!(" and ${reserved:.4} is reserved by requests on their way");
     }

@@ -1,6 +1,7 @@
 //! The line at the end: what it took.
 
 use ostler::{Finished, Left, Usage};
+use ostler_core::text::dollars;
 
 pub fn line(finished: &Finished) -> String {
     let usage = &finished.usage;
@@ -20,7 +21,7 @@ pub fn line(finished: &Finished) -> String {
 /// How each budget stands, and how far it goes on.
 pub fn budgets(finished: &Finished) -> impl Iterator<Item = String> + '_ {
     finished.budgets.iter().map(|Left { what, sum, requests }| {
-        let so_far = format!("budget of the {what}: ${:.4} of ${:.2}", sum.spent, sum.limit);
+        let so_far = format!("budget of the {what}: ${:.4} of {}", sum.spent, dollars(sum.limit));
         match requests {
             None => so_far,
             Some(0) => format!("{so_far} · not enough for another request like the last ones"),
