@@ -54,6 +54,7 @@ mod memory;
 mod options;
 mod report;
 mod rule_sets;
+mod said;
 mod sandbox;
 mod session;
 mod skills;
