@@ -40,8 +40,8 @@ impl Notices {
     pub(crate) fn push(&mut self, cause: Cause, text: &str) {
         let (lines, more) = self.by_cause.entry(cause).or_default();
         let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-        let mut line: String = plain.clone().take(CHARS).collect();
-        if plain.skip(CHARS).next().is_some() {
+        let mut line: String = plain.take(CHARS).collect();
+        if text.chars().nth(CHARS).is_some() {
             line.push('…');
         }
         if lines.contains(&line) {
