@@ -39,7 +39,7 @@ pub fn options(
     options.session = session(args)?;
     options.system_prompt.clone_from(&args.system_prompt);
     options.append_system_prompt.clone_from(&args.append_system_prompt);
-    options.instructions = Some(instructions(places));
+    options.instructions = Some(instructions(places, loaded.trusted));
     let mode = args.permission_mode.map(ostler::Mode::from);
     options.mode = mode.or(loaded.mode).unwrap_or_default();
     options.allow = split_list(&args.allowed_tools);
@@ -152,13 +152,14 @@ fn prices(home: &Path) -> Result<PriceBook, Wrong> {
         .map_err(|(line, what)| Wrong::Config(format!("{}:{line}: {what}", file.display())))
 }
 
-fn instructions(places: &Places) -> InstructionPlaces {
+fn instructions(places: &Places, trusted: bool) -> InstructionPlaces {
     let user = [Some(places.ostler_home.clone()), places.claude_home.clone()];
     InstructionPlaces {
         cwd: places.cwd.clone(),
         project: places.project.clone(),
         home: places.user_home.clone(),
         user: user.into_iter().flatten().collect(),
+        trusted,
     }
 }
 

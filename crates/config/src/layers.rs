@@ -42,6 +42,8 @@ pub struct Loaded {
     /// Mistakes in files that change nothing that matters, one line each.
     pub warnings: Vec<String>,
     pub untrusted: Option<Untrusted>,
+    /// The project has files that want something or tighten, and the user accepted all of them as they are.
+    pub trusted: bool,
     /// Contents of the project's skills that the user accepted, by hash: what they run and allow counts.
     pub skills: Vec<String>,
     /// Allow rules of files that are not trusted: not in force.
@@ -168,6 +170,7 @@ impl Layers<'_> {
         self.misnamed(&project.root.join(".ostler/permissions.yaml"));
         let before = trust::accepted(self.places, &project.root)?;
         let trusted = before.as_ref().is_some_and(|before| before.is(&Accepted::now(&project)));
+        self.loaded.trusted = trusted;
         let mut wanted = Vec::new();
         for file in &project.files {
             let settings = file.settings(self.anchors(&self.places.project), self.check);

@@ -175,6 +175,19 @@ fn everything_that_is_accepted_is_shown() {
     assert!(ground.load().untrusted.is_none());
 }
 
+/// A project that says nothing was never accepted.
+#[test]
+fn a_project_is_trusted_as_long_as_its_files_are_those_accepted() {
+    let ground = Ground::new();
+    assert!(!ground.load().trusted);
+    ground.write("ws/.claude/settings.json", r#"{"permissions": {"allow": ["Bash(a)"]}}"#);
+    assert!(!ground.load().trusted);
+    accept(&ground.places, &ground.load().untrusted.unwrap()).unwrap();
+    assert!(ground.load().trusted);
+    ground.write("ws/.mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#);
+    assert!(!ground.load().trusted);
+}
+
 /// What is accepted is what was shown, not what has come to be there meanwhile.
 #[test]
 fn a_change_between_question_and_answer_is_not_accepted() {

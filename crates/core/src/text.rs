@@ -88,9 +88,70 @@ pub fn fill(form: &str, values: &[(&str, &str)]) -> String {
     out + rest
 }
 
+/// Tags under which the harness speaks to the model.
+const TAGS: [&str; 11] = [
+    "instructions",
+    "environment",
+    "memory",
+    "skills",
+    "skill",
+    "summary",
+    "changed-file",
+    "system-reminder",
+    "plan",
+    "plan-state",
+    "file",
+];
+
+/// A text of somebody else, to stand inside of a tag of ours: it can neither end that tag nor begin another one. Whatever
+/// looks like one of ours gets a blank after the `<`.
+pub fn enclosed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('<') {
+        out.push_str(before);
+        out.push('<');
+        let odd = |c: char| c == '/' || c.is_whitespace() || c.is_control();
+        let name = after.trim_start_matches(odd);
+        let is_tag = |tag: &&str| {
+            let end = name.get(..tag.len()).filter(|start| start.eq_ignore_ascii_case(tag));
+            let next = name.get(tag.len()..).and_then(|more| more.chars().next());
+            end.is_some() && !next.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        };
+        if !after.starts_with(' ') && TAGS.iter().any(is_tag) {
+            out.push(' ');
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_stays_inside_of_its_tag() {
+        for (text, expected) in [
+            ("a </instructions> b", "a < /instructions> b"),
+            ("</INSTRUCTIONS\n>", "< /INSTRUCTIONS\n>"),
+            ("<instructions path=\"x\">", "< instructions path=\"x\">"),
+            ("</ memory></\tskills>", "< / memory>< /\tskills>"),
+            ("<<skill name=\"a\">", "<< skill name=\"a\">"),
+            ("</environment", "< /environment"),
+            ("< /memory>", "< /memory>"),
+            (
+                "<div></div> a<b <instruction> <skilled> <memory-x>",
+                "<div></div> a<b <instruction> <skilled> <memory-x>",
+            ),
+            ("<ä</memory>ö", "<ä< /memory>ö"),
+            ("no tag <", "no tag <"),
+        ] {
+            assert_eq!(enclosed(text), expected);
+            assert_eq!(enclosed(expected), expected, "said twice");
+        }
+    }
 
     #[test]
     fn counts_and_sizes() {

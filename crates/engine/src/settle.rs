@@ -5,7 +5,7 @@ use crate::scheduler::Happened;
 use crate::signals::Signal;
 use ostler_core::event::{Denial, Event, Level};
 use ostler_core::message::Message;
-use ostler_core::ports::Recorder;
+use ostler_core::ports::{Recorder, Reminder};
 use ostler_core::session::Entry;
 use ostler_core::todo;
 use ostler_core::turn::{Outcome, ToolsEnd};
@@ -19,7 +19,7 @@ impl Turn {
             Ok(end) => {
                 let plan = self.agent.journal.plan();
                 let mut extra = self.tools.notes();
-                extra.extend(self.reminders());
+                extra.extend(self.reminders(view).await);
                 if end == ToolsEnd::Finished {
                     extra.extend(todo::reminder(&plan, view));
                 }
@@ -29,15 +29,23 @@ impl Turn {
         }
     }
 
-    /// What somebody wants to add, now that the calls are done.
-    fn reminders(&self) -> Vec<Message> {
-        let reminders = &self.agent.context.reminders;
+    /// What somebody wants to add, now that the calls are done. They look at files, so no other turn waits for them.
+    async fn reminders(&self, view: &View) -> Vec<Message> {
+        let reminders = self.agent.context.reminders.clone();
         if reminders.is_empty() {
             return Vec::new();
         }
-        let seen = self.tools.seen();
-        let texts = reminders.iter().flat_map(|reminder| reminder.after_calls(&seen));
-        texts.map(Message::meta).collect()
+        let (seen, view) = (self.tools.seen(), view.clone());
+        let asked = tokio::task::spawn_blocking(move || {
+            let add = |reminder: &Arc<dyn Reminder>| reminder.after_calls(&seen, &view);
+            let texts: Vec<String> = reminders.iter().flat_map(add).collect();
+            (texts, reminders.iter().flat_map(|reminder| reminder.notices()).collect::<Vec<_>>())
+        });
+        let Ok((texts, notices)) = asked.await else { return Vec::new() };
+        for text in notices {
+            self.notice(Level::Warning, text).await;
+        }
+        texts.into_iter().map(Message::meta).collect()
     }
 
     async fn settled(&mut self) -> Result<ToolsEnd, ()> {

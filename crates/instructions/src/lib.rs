@@ -5,31 +5,28 @@
 //! read.
 //!
 //! Invariants
-//! - **Bounded**: size of a file, of all of them, their number, the depth of imports.
+//! - **Bounded**: size of a file, of all of them in a conversation, their number, the depth of imports, the notices.
 //! - **Each file once**, by what it really is; a circle of imports ends.
-//! - **A project cannot have files read from outside of it**, by a link or an import; what was not read is said.
+//! - **A project cannot have files read from outside of it**, by a link or an import, unless the user trusts it, and then
+//!   only texts from the user's own folders. A file is the user's own only if it did not come with the project.
+//! - **What was not read is said.**
 //!
 //! Deliberately absent: the environment, deciding what the model does with them, watching for changes.
 
 mod front;
 mod import;
 mod load;
-mod nested;
+mod notices;
 mod place;
 mod read;
+mod rules;
+mod shelf;
+mod tracked;
 
-pub use load::load;
-pub use nested::Nested;
+pub use load::Loaded;
 pub use place::{Kind, Places};
-pub use read::File;
-
-/// What was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
-    pub files: Vec<File>,
-    /// What was not read, or not wholly, and why; one line each.
-    pub notices: Vec<String>,
-}
+pub use read::{File, Omitted};
+pub use shelf::{Shelf, most_bytes};
 
 #[cfg(test)]
 #[path = "tests.rs"]

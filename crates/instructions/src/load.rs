@@ -1,66 +1,73 @@
-//! What holds from the beginning.
+//! Files become instructions: each once, within the room there is, with what they import.
 
-use crate::Loaded;
 use crate::front;
 use crate::import::imports;
+use crate::notices::{Cause, Notices};
 use crate::place::{Kind, Places};
-use crate::read::{File, Found, LARGEST, read};
+use crate::read::{File, Found, LARGEST, Omitted, frame, look, read};
+use crate::rules::{Fronts, is_rule, rule_files};
+use crate::tracked::may_be_tracked;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// All texts together.
-const ALL: usize = 120_000;
-const FILES: usize = 100;
-/// How far imports of imports go.
+pub(crate) const FILES: usize = 100;
+/// How far imports of imports go, and how many are followed.
 const DEPTH: usize = 5;
-/// Entries of a folder of rules that are looked at, and how deep.
-const ENTRIES: usize = 200;
-const RULES_DEPTH: usize = 4;
+const IMPORTS: usize = 500;
+/// Less than this of a file says too little.
+const LEAST: usize = 500;
 
 pub(crate) const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 pub(crate) const LOCAL: &str = "CLAUDE.local.md";
-pub(crate) const RULES: [&str; 2] = [".ostler/rules", ".claude/rules"];
 
-/// Everything that holds from the beginning, in order.
-pub fn load(places: &Places) -> Loaded {
-    let mut loader = Loader::new(places);
-    for folder in &places.user {
-        loader.named(folder, Kind::User);
-    }
-    for folder in places.above() {
-        loader.named(folder, Kind::Above);
-    }
-    for folder in places.inside() {
-        loader.named(folder, Kind::Project);
-        loader.named(&folder.join(".claude"), Kind::Project);
-        for rules in RULES {
-            loader.rules(&folder.join(rules));
-        }
-        loader.file(&folder.join(LOCAL), Kind::Local, 0);
-    }
-    loader.finish()
+const CUT: &str = "\n[The file goes on; only its beginning is used.]";
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    pub files: Vec<File>,
+    /// Those for which there was no room.
+    pub left_out: Vec<Omitted>,
+    /// Those that were asked for and are not there, or may not be read.
+    pub gone: Vec<(PathBuf, Kind)>,
+    /// What was not read, or not wholly, and why; few lines.
+    pub notices: Vec<String>,
+}
+
+/// Bytes that there are for texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) all: usize,
+    pub(crate) left: usize,
+    /// A file may be cut to fit.
+    pub(crate) cuts: bool,
 }
 
 pub(crate) struct Loader<'a> {
     places: &'a Places,
+    fronts: &'a mut Fronts,
     loaded: Loaded,
+    notices: Notices,
     known: HashSet<PathBuf>,
-    bytes: usize,
+    room: Room,
+    imports: usize,
 }
 
 impl<'a> Loader<'a> {
-    pub(crate) fn new(places: &'a Places) -> Self {
-        Loader { places, loaded: Loaded::default(), known: HashSet::new(), bytes: 0 }
+    pub(crate) fn new(places: &'a Places, fronts: &'a mut Fronts, room: Room) -> Self {
+        let (loaded, notices, known) = (Loaded::default(), Notices::default(), HashSet::new());
+        Loader { places, fronts, loaded, notices, known, room, imports: 0 }
     }
 
     /// Files that are there already.
     pub(crate) fn knowing(mut self, known: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.known.extend(known);
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        self.known.extend(known.into_iter().map(real));
         self
     }
 
     pub(crate) fn finish(self) -> Loaded {
-        self.loaded
+        Loaded { notices: self.notices.lines(), ..self.loaded }
     }
 
     pub(crate) fn named(&mut self, folder: &Path, kind: Kind) {
@@ -69,113 +76,170 @@ impl<'a> Loader<'a> {
         }
     }
 
+    /// One that came with the project is the project's, whatever it is called.
+    pub(crate) fn local(&mut self, folder: &Path, otherwise: Kind) {
+        let path = folder.join(LOCAL);
+        let kind = self.own_or(&path, otherwise);
+        self.file(&path, kind, 0);
+    }
+
+    fn own_or(&self, path: &Path, otherwise: Kind) -> Kind {
+        let tracked = |path: &Path| may_be_tracked(path);
+        match path.canonicalize() {
+            Ok(real) if tracked(path) || (real != path && tracked(&real)) => otherwise,
+            _ => Kind::Local,
+        }
+    }
+
+    /// One that was said before, as it is now.
+    pub(crate) fn again(&mut self, path: &Path, kind: Kind) {
+        let own = path.file_name().is_some_and(|name| name == LOCAL);
+        let kind = match kind {
+            Kind::Local if own => self.own_or(path, Kind::Nested),
+            kind => kind,
+        };
+        match look(path, kind, self.places) {
+            Found::At(real, _) => {
+                if self.known.insert(real.clone()) {
+                    let _ = self.take(path, &real, kind);
+                }
+            }
+            Found::Nothing | Found::Refused(_) => self.loaded.gone.push((path.to_owned(), kind)),
+        }
+    }
+
     pub(crate) fn file(&mut self, path: &Path, kind: Kind, depth: usize) {
-        match read(path, kind, self.places) {
+        match look(path, kind, self.places) {
             Found::Nothing => {}
-            Found::Refused(why) => self.loaded.notices.push(why),
-            Found::Text(text, real) => {
-                if self.known.insert(real) && self.add(path, kind, &text) {
+            Found::Refused(why) => self.notices.push(Cause::Refused, &why),
+            Found::At(real, _) => {
+                let kind = if depth > 0 { self.places.kind_of(kind, &real) } else { kind };
+                if self.known.insert(real.clone())
+                    && let Some(text) = self.take(path, &real, kind)
+                {
                     self.imports(path, kind, &text, depth);
                 }
             }
         }
     }
 
-    /// False if there is no room for it.
-    fn add(&mut self, path: &Path, kind: Kind, text: &str) -> bool {
-        let whole = text.len() as u64 <= LARGEST;
-        let mut text = text.to_owned();
-        if !whole {
-            let mut end = usize::try_from(LARGEST).unwrap_or(usize::MAX).min(text.len());
-            while !text.is_char_boundary(end) {
-                end -= 1;
+    /// The text, if there was room for it.
+    fn take(&mut self, path: &Path, real: &Path, kind: Kind) -> Option<String> {
+        match read(path, real) {
+            Ok(whole) => {
+                let text = if is_rule(path) { front::text(&whole) } else { &whole };
+                self.add(path, kind, text, whole.len() as u64 > LARGEST)
             }
-            text.truncate(end);
-            text.push_str("\n[The file goes on; only its beginning is used.]");
-            let path = path.display();
-            self.loaded.notices.push(format!("{path} is longer than {LARGEST} bytes: cut"));
+            Err(why) => {
+                self.notices.push(Cause::Refused, &why);
+                None
+            }
         }
-        if self.loaded.files.len() >= FILES || self.bytes + text.len() > ALL {
-            let path = path.display();
-            self.loaded
-                .notices
-                .push(format!("{path} is left out: there are too many instructions"));
-            return false;
-        }
+    }
+
+    fn add(&mut self, path: &Path, kind: Kind, text: &str, long: bool) -> Option<String> {
         if text.trim().is_empty() {
-            return false;
+            return None;
         }
-        self.bytes += text.len();
-        self.loaded.files.push(File { path: path.to_owned(), kind, text });
-        true
+        let shown = path.display();
+        let mut text = text.to_owned();
+        if long {
+            cut(&mut text, usize::try_from(LARGEST).unwrap_or(usize::MAX));
+            text.push_str(CUT);
+            self.notices.push(Cause::Full, &format!("{shown} is longer than {LARGEST} bytes: cut"));
+        }
+        let mut file = File { path: path.to_owned(), kind, text };
+        let (all, left) = (self.room.all, self.room.left);
+        let why = format!("the rules fill the window (they may have {all} bytes of it)");
+        if self.loaded.files.len() >= FILES {
+            let why = format!("{shown} is left out: more than {FILES} instruction files");
+            self.notices.push(Cause::Full, &why);
+            self.loaded.left_out.push(file.omitted());
+            return None;
+        }
+        if file.weight() > left {
+            let marks = file.text.matches('<').count() + frame(path) + CUT.len();
+            let fits = left.saturating_sub(marks);
+            if !self.room.cuts || fits < LEAST {
+                self.notices.push(Cause::Full, &format!("{shown} is left out: {why}"));
+                self.loaded.left_out.push(file.omitted());
+                return None;
+            }
+            self.notices.push(Cause::Full, &format!("{shown} is cut: {why}"));
+            cut(&mut file.text, fits);
+            file.text.push_str(CUT);
+        }
+        self.room.left = left.saturating_sub(file.weight());
+        let text = file.text.clone();
+        self.loaded.files.push(file);
+        Some(text)
     }
 
     fn imports(&mut self, from: &Path, kind: Kind, text: &str, depth: usize) {
         for name in imports(text) {
+            self.imports += 1;
+            if self.imports > IMPORTS {
+                let why = format!(
+                    "{}: more than {IMPORTS} imports, the rest is not followed",
+                    from.display()
+                );
+                return self.notices.push(Cause::Import, &why);
+            }
             let path = match name.strip_prefix("~/") {
                 Some(rest) => self.places.home.join(rest),
                 None => from.parent().unwrap_or(from).join(&name),
             };
+            let (shown, from) = (path.display(), from.display());
             if depth + 1 > DEPTH {
-                let (path, from) = (path.display(), from.display());
-                self.loaded.notices.push(format!(
-                    "{path}, imported by {from}, is left out: imports go {DEPTH} deep"
-                ));
+                let why =
+                    format!("{shown}, imported by {from}, is left out: imports go {DEPTH} deep");
+                self.notices.push(Cause::Import, &why);
             } else if name.ends_with(".md") && path.symlink_metadata().is_err() {
-                let (path, from) = (path.display(), from.display());
-                self.loaded.notices.push(format!("{from} imports {path}, which is not there"));
+                self.notices
+                    .push(Cause::Import, &format!("{from} imports {shown}, which is not there"));
             } else {
                 self.file(&path, kind, depth + 1);
             }
         }
     }
 
-    /// Rules that hold whatever is read.
-    fn rules(&mut self, folder: &Path) {
-        for path in rule_files(folder) {
-            let Found::Text(whole, real) = read(&path, Kind::Rule, self.places) else { continue };
-            let rule = front::rule(&whole);
-            if let Some(wrong) = rule.wrong {
-                self.loaded.notices.push(format!("{}: {wrong}", path.display()));
-            }
-            if rule.paths.is_none()
-                && self.known.insert(real)
-                && self.add(&path, Kind::Rule, rule.text)
-            {
-                self.imports(&path, Kind::Rule, rule.text, 0);
-            }
+    /// Rules that hold whatever is read; with paths, those that hold because these were read.
+    pub(crate) fn rules(&mut self, folder: &Path, read: Option<&[&Path]>) {
+        let (files, said) = rule_files(folder, self.places);
+        for why in said {
+            self.notices.push(Cause::Refused, &why);
         }
-    }
-
-    /// A rule that holds now because of what was read.
-    pub(crate) fn rule_for(&mut self, path: &Path, relative: &Path) {
-        let Found::Text(whole, real) = read(path, Kind::Rule, self.places) else { return };
-        let rule = front::rule(&whole);
-        let holds = rule.paths.is_some_and(|paths| paths.is_match(relative));
-        if holds && self.known.insert(real) {
-            self.add(path, Kind::Rule, rule.text);
+        for path in files {
+            let (real, rule) = match self.fronts.get(&path, self.places) {
+                Ok(found) => found,
+                Err(why) => {
+                    why.iter().for_each(|why| self.notices.push(Cause::Refused, why));
+                    continue;
+                }
+            };
+            for (line, what) in &rule.wrong {
+                self.notices.push(Cause::Wrong, &format!("{}:{line}: {what}", path.display()));
+            }
+            let holds = match (&rule.holds, read) {
+                (front::Holds::Always, None) => true,
+                (front::Holds::For(set), Some(read)) => read.iter().any(|path| set.is_match(path)),
+                _ => false,
+            };
+            if holds
+                && self.known.insert(real.clone())
+                && let Some(text) = self.take(&path, &real, Kind::Rule)
+            {
+                self.imports(&path, Kind::Rule, &text, 0);
+            }
         }
     }
 }
 
-/// The rules in a folder and below, by name.
-pub(crate) fn rule_files(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut todo) = (Vec::new(), vec![(folder.to_owned(), 0)]);
-    while let Some((folder, depth)) = todo.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten().take(ENTRIES) {
-            let path = entry.path();
-            // A linked folder may lead anywhere; a linked file is judged when it is read.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if depth < RULES_DEPTH {
-                    todo.push((path, depth + 1));
-                }
-            } else if path.extension().is_some_and(|ending| ending == "md") && found.len() < ENTRIES
-            {
-                found.push(path);
-            }
-        }
+/// At most so many bytes, at the end of a character.
+fn cut(text: &mut String, most: usize) {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
     }
-    found.sort();
-    found
+    text.truncate(end);
 }

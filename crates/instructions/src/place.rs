@@ -1,4 +1,4 @@
-//! Where instructions are looked for.
+//! Where instructions are looked for, and what each may use.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,8 @@ pub struct Places {
     pub home: PathBuf,
     /// Folders with the person's own files, e.g. `~/.ostler` and `~/.claude`.
     pub user: Vec<PathBuf>,
+    /// The person accepted what the project's files want: they may import texts of the person's own folders.
+    pub trusted: bool,
 }
 
 /// Whose a file is.
@@ -28,6 +30,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    const ALL: [Kind; 6] =
+        [Kind::User, Kind::Above, Kind::Project, Kind::Rule, Kind::Local, Kind::Nested];
+
     pub fn words(self) -> &'static str {
         match self {
             Kind::User => "the user's own, for all projects",
@@ -37,6 +42,10 @@ impl Kind {
             Kind::Local => "the user's own, for this project",
             Kind::Nested => "a folder of the project",
         }
+    }
+
+    pub fn of_words(words: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.words() == words)
     }
 }
 
@@ -61,20 +70,42 @@ impl Places {
         folders
     }
 
-    /// Whether a file of this kind may be read from there. The path is free of links.
-    pub(crate) fn allows(&self, kind: Kind, real: &Path) -> bool {
-        let own = self.user.iter().any(|folder| below(real, folder));
-        match kind {
+    /// Whether a file of this kind may be read from there, and why not. The path is free of links.
+    pub(crate) fn allows(&self, kind: Kind, real: &Path) -> Result<(), &'static str> {
+        const OUT: &str = "which is outside of what it may use";
+        const OWN: &str = "which is a file of yours: only a CLAUDE.local.md that git does not \
+            track, or a folder you trust, may use it";
+        let own = self.is_own(real);
+        let may = match kind {
             Kind::User => own || below(real, &self.home),
             Kind::Above => below(real, &self.home) && !is_hidden(real, &self.home),
             Kind::Project | Kind::Rule | Kind::Local | Kind::Nested => {
-                below(real, &self.project) || (own && is_text(real))
+                let theirs = below(real, &self.project);
+                if !theirs && own && is_text(real) && kind != Kind::Local && !self.trusted {
+                    return Err(OWN);
+                }
+                theirs || (own && is_text(real))
             }
+        };
+        if may { Ok(()) } else { Err(OUT) }
+    }
+
+    /// What is found by way of a file of this kind. A person's file that imports one of the project does not make
+    /// that one the person's.
+    pub(crate) fn kind_of(&self, kind: Kind, real: &Path) -> Kind {
+        let theirs = below(real, &self.project) && !self.is_own(real);
+        match kind {
+            Kind::User | Kind::Above | Kind::Local if theirs => Kind::Project,
+            kind => kind,
         }
+    }
+
+    fn is_own(&self, real: &Path) -> bool {
+        self.user.iter().any(|folder| below(real, folder))
     }
 }
 
-fn below(path: &Path, folder: &Path) -> bool {
+pub(crate) fn below(path: &Path, folder: &Path) -> bool {
     let real = folder.canonicalize();
     !folder.as_os_str().is_empty() && path.starts_with(real.as_deref().unwrap_or(folder))
 }

@@ -2,10 +2,13 @@
 
 use crate::place::{Kind, Places};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes of one file that count.
 pub(crate) const LARGEST: u64 = 40_000;
+/// What stands around a text where it is said.
+const FRAME: usize = 120;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
@@ -15,37 +18,84 @@ pub struct File {
     pub text: String,
 }
 
+impl File {
+    /// Bytes that it takes where it is said, or more.
+    pub(crate) fn weight(&self) -> usize {
+        // What looks like a tag of ours gets a blank.
+        self.text.len() + self.text.matches('<').count() + frame(&self.path)
+    }
+
+    /// What stands for it where there is no room.
+    pub fn omitted(&self) -> Omitted {
+        let step = |print: u32, byte: u8| (print ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        let print = self.text.bytes().fold(0x811c_9dc5, step);
+        Omitted { path: self.path.clone(), kind: self.kind, bytes: self.text.len(), print }
+    }
+}
+
+pub(crate) fn frame(path: &Path) -> usize {
+    FRAME + path.as_os_str().len()
+}
+
+/// A file for which there was no room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Omitted {
+    pub path: PathBuf,
+    pub kind: Kind,
+    pub bytes: usize,
+    /// Another one if its content is another.
+    pub print: u32,
+}
+
+/// By which a content is known again without being read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp([i64; 5], u64);
+
 /// What came of looking for a file.
 pub(crate) enum Found {
     Nothing,
-    /// With where it really is.
-    Text(String, PathBuf),
+    /// Where it really is, and its stamp.
+    At(PathBuf, Stamp),
     /// Why it is not used.
     Refused(String),
 }
 
-pub(crate) fn read(path: &Path, kind: Kind, places: &Places) -> Found {
+/// Whether it is there and may be read.
+pub(crate) fn look(path: &Path, kind: Kind, places: &Places) -> Found {
     let Ok(real) = path.canonicalize() else {
         return match path.symlink_metadata() {
             Ok(_) => Found::Refused(format!("{} leads nowhere: not read", path.display())),
             Err(_) => Found::Nothing,
         };
     };
-    if !places.allows(kind, &real) {
-        return Found::Refused(format!(
-            "{} leads to {}, which is outside of what it may use: not read",
-            path.display(),
-            real.display()
-        ));
+    let (shown, there) = (path.display(), real.display());
+    if let Err(why) = places.allows(kind, &real) {
+        return Found::Refused(format!("{shown} leads to {there}, {why}: not read"));
     }
-    // A pipe would be waited for.
-    if !real.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Found::Nothing;
+    // By its name it is known again in the conversation.
+    if path.to_str().is_none() {
+        return Found::Refused(format!("{shown} has a name that is not UTF-8: not read"));
     }
+    match real.metadata() {
+        Ok(data) if data.is_file() => {
+            let times = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
+            let [a, b, c, d] = times;
+            let size = i64::try_from(data.size()).unwrap_or(i64::MAX);
+            Found::At(real, Stamp([a, b, c, d, size], data.ino()))
+        }
+        // A pipe would be waited for.
+        Ok(data) if !data.is_dir() => Found::Refused(format!("{shown} is no file: not read")),
+        Ok(_) => Found::Nothing,
+        Err(error) => Found::Refused(format!("{shown} cannot be read: {error}")),
+    }
+}
+
+/// `real` is free of links.
+pub(crate) fn read(path: &Path, real: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(&real);
+    let opened = std::fs::File::open(real);
     match opened.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)) {
-        Ok(_) => Found::Text(String::from_utf8_lossy(&bytes).into_owned(), real),
-        Err(error) => Found::Refused(format!("{} cannot be read: {error}", path.display())),
+        Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
     }
 }

@@ -101,7 +101,7 @@ pub fn render(memories: &[Memory]) -> Option<String> {
 
 /// `- [p12] preference, 2026-03-01: Use pnpm.`
 pub fn line(memory: &Memory) -> String {
-    let text = memory.text.replace("</", "< /");
+    let text = ostler_core::text::enclosed(&memory.text);
     format!("- [{}] {}, {}: {text}", memory.id, memory.kind, date(memory.at))
 }
 

@@ -21,8 +21,9 @@ use ostler_core::ports::{BeforeCompact, Model, Recorder, SessionLog};
 use ostler_core::session::Session;
 use ostler_core::todo::Plan;
 use ostler_core::turn::Limits;
+use ostler_core::view::View;
 use ostler_engine::{
-    Agent, Context, Gate, HookDesk, Journal, ModelChoice, TurnStream, compact, run, run_with,
+    Agent, Context, Gate, HookDesk, Journal, ModelChoice, TurnStream, compact, run_with,
 };
 use ostler_exec::Executor;
 use ostler_hooks::Registry;
@@ -60,6 +61,7 @@ pub struct Engine {
 pub(crate) struct Parts {
     pub(crate) skills: Arc<Skills>,
     standing: Arc<Standing>,
+    in_use: Arc<InUse>,
     memories: Option<Arc<Memories>>,
     /// Turns there were when it was opened.
     turns: u32,
@@ -85,17 +87,11 @@ impl Parts {
 
     /// Who says something again after a summary, who adds something after calls, and who looks before it. `window` is
     /// that of the model, if it is told of skills at all.
-    fn context(
-        &self,
-        journal: &Journal,
-        workspace: &Workspace,
-        in_use: Arc<InUse>,
-        window: Option<u64>,
-    ) -> Context {
+    fn context(&self, journal: &Journal, workspace: &Workspace, window: Option<u64>) -> Context {
         let mut context = Context::default();
         let again = Again { journal: journal.clone(), skills: self.skills.clone(), window };
-        context.carried = vec![self.standing.clone(), Arc::new(again), in_use.clone()];
-        context.reminders = vec![self.standing.clone(), in_use];
+        context.carried = vec![self.standing.clone(), Arc::new(again), self.in_use.clone()];
+        context.reminders = vec![self.standing.clone(), self.in_use.clone()];
         context.before_compact = self.memories.clone().map(|memories| {
             let (journal, folder) = (journal.clone(), workspace.cwd.clone());
             Arc::new(Learning { memories, journal, folder }) as Arc<dyn BeforeCompact>
@@ -106,7 +102,7 @@ impl Parts {
     /// There is an agent.
     fn serve(&mut self, agent: &Arc<Agent>) {
         self.notices.extend(self.skills.news().iter().map(ToString::to_string));
-        self.notices.extend(self.standing.notices.iter().cloned());
+        self.notices.extend(self.standing.serve(agent));
         self.skills.serve(AgentHost::new(agent));
     }
 }
@@ -141,8 +137,10 @@ impl Engine {
         let confinement = confinement(&executor, &options, &workspace);
         let id = log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
+        let (files, keeping) = kit::files(&options, &workspace, &session);
         let mut parts = Parts {
-            standing: Arc::new(Standing::new(&options, workspace.clone(), &session.view)),
+            in_use: ostler_tools::in_use(files.clone(), policy.clone(), &session.seen),
+            standing: Arc::new(Standing::new(&options, workspace.clone())),
             memories: remembers(&options, &workspace.cwd),
             turns: session.turns,
             notices: loaded.notices,
@@ -151,14 +149,12 @@ impl Engine {
             registry,
             executor,
         };
-        let (files, keeping) = kit::files(&options, &workspace, &session);
-        let in_use = ostler_tools::in_use(files.clone(), policy.clone(), &session.seen);
         let tools = toolbox(&options, &policy, parts.kit(files, keeping, log.clone()));
         let journal = Journal::resumed(log, blobs, Arc::new(SystemClock), session);
         let told = tools.get("Skill").map(|_| model.info(&choice.primary).window);
         let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, journal.log().id()),
-            context: parts.context(&journal, &workspace, in_use, told),
+            context: parts.context(&journal, &workspace, told),
             model,
             limits: limits(&options, &choice),
             choice,
@@ -243,17 +239,13 @@ impl Engine {
         let window = self.model_info(self.model()).window;
         let offered = self.agent.tools.get("Skill").is_some();
         let told = if offered { self.parts.skills.told(Some(window)) } else { None };
-        let prompt = self.parts.standing.before(with_skills(prompt, &view, told), &view);
+        let prompt = with_skills(prompt, &view, told);
         let interrupt = self.new_interrupt();
         self.probe_sandbox();
-        match &self.parts.memories {
-            None => run(self.agent.clone(), prompt, interrupt),
-            Some(memories) => {
-                let session = self.session_id().clone();
-                let prompt = with_memories(memories.clone(), prompt, view, session);
-                run_with(self.agent.clone(), prompt, interrupt)
-            }
-        }
+        let Parts { standing, in_use, memories, .. } = &self.parts;
+        let parts = (standing.clone(), in_use.clone(), memories.clone());
+        let prompt = furnished(parts, prompt, view, self.session_id().clone());
+        run_with(self.agent.clone(), prompt, interrupt)
     }
 
     /// Sums up the conversation now. `words` is what the summary should heed.
@@ -313,6 +305,24 @@ impl Engine {
     pub fn interrupt(&self) {
         self.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).cancel();
     }
+}
+
+/// The prompt with what belongs in front of it, and what the reader should know.
+async fn furnished(
+    parts: (Arc<Standing>, Arc<InUse>, Option<Arc<Memories>>),
+    prompt: Message,
+    view: View,
+    session: SessionId,
+) -> (Message, Vec<String>) {
+    let (standing, in_use, memories) = parts;
+    let (bare, before) = (prompt.clone(), view.clone());
+    let work = move || standing.before(prompt, &before, in_use.changes());
+    let (prompt, mut notices) =
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| (bare, Vec::new()));
+    let Some(memories) = memories else { return (prompt, notices) };
+    let (prompt, more) = with_memories(memories, prompt, view, session).await;
+    notices.extend(more);
+    (prompt, notices)
 }
 
 fn choice(options: &Options) -> ModelChoice {

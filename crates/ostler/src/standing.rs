@@ -1,7 +1,8 @@
 //! What the model is told besides the conversation, and told again after it was summed up: its surroundings and the
-//! standing instructions.
+//! standing instructions. What was said is found in the conversation itself, so a boundary begins anew.
 
 use crate::options::Options;
+use crate::said::{Said, gone, no_room, rendered};
 use crate::surroundings::environment;
 use crate::system::today;
 use ostler_core::message::{Block, Message};
@@ -9,106 +10,201 @@ use ostler_core::permission::{Mode, Workspace};
 use ostler_core::ports::{Attachment, Carried, Carrying, Place, Reminder};
 use ostler_core::tool::Seen;
 use ostler_core::view::View;
-use ostler_instructions::{File, Nested, Places, load};
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use ostler_engine::Agent;
+use ostler_instructions::{File, Kind, Loaded, Shelf, most_bytes};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-const INSTRUCTIONS: &str = include_str!("../../../prompts/instructions.md").trim_ascii();
+/// Notices of a session; then one says that there are more.
+const NOTICES: usize = 50;
+/// Files in a conversation from which on one that has no room is not even named.
+const NAMED: usize = 200;
 
 pub(crate) struct Standing {
     workspace: Workspace,
     mode: Mode,
     /// None: no instruction files are looked for.
-    places: Option<Places>,
-    nested: Mutex<Nested>,
-    /// What was not read, for the start.
-    pub(crate) notices: Vec<String>,
+    shelf: Option<Mutex<Shelf>>,
+    agent: OnceLock<Weak<Agent>>,
+    notices: Mutex<Notices>,
+}
+
+/// What was not read, each once.
+#[derive(Default)]
+struct Notices {
+    told: HashSet<String>,
+    waiting: Vec<String>,
 }
 
 impl Standing {
-    /// `view` is the conversation so far: what it says already is not said again.
-    pub(crate) fn new(options: &Options, workspace: Workspace, view: &View) -> Self {
-        let (mode, places) = (options.mode, options.instructions.clone());
-        let loaded = places.as_ref().map(load).unwrap_or_default();
-        let known = loaded.files.iter().map(|file| file.path.clone()).chain(said(view));
-        let nested = Mutex::new(Nested::new(known));
-        Standing { workspace, mode, places, nested, notices: loaded.notices }
+    pub(crate) fn new(options: &Options, workspace: Workspace) -> Self {
+        let shelf = options.instructions.clone().map(|places| Mutex::new(Shelf::new(places)));
+        let (agent, notices) = (OnceLock::new(), Mutex::default());
+        Standing { workspace, mode: options.mode, shelf, agent, notices }
     }
 
-    /// All that holds now, general before particular. The surroundings change more often and stand last.
-    fn texts(&self) -> Vec<(String, String)> {
-        let files = self.places.as_ref().map(|places| load(places).files).unwrap_or_default();
-        let environment = environment(&self.workspace, self.mode, &today());
-        let mut texts: Vec<(String, String)> = files.iter().map(rendered).collect();
-        texts.push(("environment".into(), environment));
-        texts
-    }
-
-    /// The prompt with what is new since it was said last in front.
-    pub(crate) fn before(&self, prompt: Message, view: &View) -> Message {
-        let Message::User { content: said } = prompt else { return prompt };
-        let told = |text: &str| {
-            let first = text.lines().next();
-            let blocks = view.messages().flat_map(|message| message.blocks());
-            let about = blocks.filter_map(|block| match block {
-                Block::Text { text, meta: true } if text.lines().next() == first => Some(text),
-                _ => None,
-            });
-            about.last().is_some_and(|last| last == text)
-        };
-        let new = self.texts().into_iter().filter(|(_, text)| !told(text));
-        let mut content: Vec<Block> =
-            new.map(|(_, text)| Block::Text { text, meta: true }).collect();
-        content.extend(said);
-        Message::User { content }
-    }
-}
-
-fn rendered(file: &File) -> (String, String) {
-    let path = file.path.display().to_string();
-    let text = INSTRUCTIONS
-        .replace("{path}", &path)
-        .replace("{from}", file.kind.words())
-        .replace("{text}", file.text.trim());
-    (path, text)
-}
-
-/// The files whose instructions stand in the conversation.
-fn said(view: &View) -> impl Iterator<Item = PathBuf> {
-    let blocks = view.messages().flat_map(|message| message.blocks());
-    blocks.filter_map(|block| match block {
-        Block::Text { text, meta: true } => {
-            let rest = text.strip_prefix("<instructions path=\"")?;
-            rest.split('"').next().map(PathBuf::from)
+    /// There is an agent, and with it a window. Gives what was not read, for the start.
+    pub(crate) fn serve(&self, agent: &Arc<Agent>) -> Vec<String> {
+        let _ = self.agent.set(Arc::downgrade(agent));
+        if let Some(mut shelf) = self.shelf() {
+            self.loaded(shelf.standing(self.most_bytes(&View::default())));
         }
+        self.notices()
+    }
+
+    fn shelf(&self) -> Option<MutexGuard<'_, Shelf>> {
+        Some(self.shelf.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All files together, in the window there is.
+    fn most_bytes(&self, view: &View) -> usize {
+        let agent = self.agent.get().and_then(Weak::upgrade);
+        let window = agent.map(|agent| agent.pressure(view, &agent.choice.primary).window);
+        most_bytes(window.unwrap_or(u64::MAX))
+    }
+
+    fn loaded(&self, mut loaded: Loaded) -> Loaded {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        for text in loaded.notices.drain(..) {
+            if notices.told.len() <= NOTICES && notices.told.insert(text.clone()) {
+                let last = notices.told.len() > NOTICES;
+                notices.waiting.push(match last {
+                    true => {
+                        "more instruction files are not read; /context shows those that are".into()
+                    }
+                    false => text,
+                });
+            }
+        }
+        drop(notices);
+        loaded
+    }
+
+    /// The prompt with what is new since it was said last in front, and `changed`, what happened to files meanwhile,
+    /// before the person's words. Gives also what the person should know.
+    pub(crate) fn before(
+        &self,
+        prompt: Message,
+        view: &View,
+        changed: Vec<String>,
+    ) -> (Message, Vec<String>) {
+        let Message::User { content: mut words } = prompt else { return (prompt, Vec::new()) };
+        let meta = |text| Block::Text { text, meta: true };
+        let own = |block: &Block| !matches!(block, Block::Text { meta: true, .. });
+        let at = words.iter().position(own).unwrap_or(words.len());
+        words.splice(at..at, changed.into_iter().map(meta));
+        let mut content: Vec<Block> = self.news(view).into_iter().map(meta).collect();
+        let surroundings = environment(&self.workspace, self.mode, &today());
+        if last_of_its_kind(view, &surroundings) != Some(&surroundings) {
+            content.push(meta(surroundings));
+        }
+        content.extend(words);
+        (Message::User { content }, self.notices())
+    }
+
+    /// Instructions that are not what was said last, general before particular.
+    fn news(&self, view: &View) -> Vec<String> {
+        let Some(mut shelf) = self.shelf() else { return Vec::new() };
+        let (said, most) = (Said::of(view), self.most_bytes(view));
+        let standing = self.loaded(shelf.standing(most));
+        let (nested, withdrawn) = others(&said, &standing);
+        let known = standing.files.iter().map(|file| file.path.clone());
+        // What stands there already needs no room.
+        let again = self.loaded(shelf.again(nested, known, (usize::MAX, most)));
+        let mut left = most.saturating_sub(said.bytes);
+        let mut news = Vec::new();
+        for file in standing.files.iter().chain(&again.files) {
+            let (text, last) = (rendered(file), said.last(&file.path));
+            if last == Some(text.as_str()) {
+                continue;
+            }
+            match left.checked_sub(text.len()) {
+                Some(rest) => {
+                    left = rest;
+                    news.push(text);
+                }
+                None => {
+                    let text = no_room(&file.omitted());
+                    news.extend((last != Some(text.as_str())).then_some(text));
+                }
+            }
+        }
+        news.extend(withdrawn.iter().chain(&again.gone).map(|(path, kind)| gone(path, *kind)));
+        news
+    }
+
+    /// Instructions for a conversation that begins anew after this one.
+    fn all(&self, view: &View) -> Vec<(PathBuf, String)> {
+        let Some(mut shelf) = self.shelf() else { return Vec::new() };
+        let (said, most) = (Said::of(view), self.most_bytes(view));
+        let standing = self.loaded(shelf.standing(most));
+        let named = |file: &File| (file.path.clone(), rendered(file));
+        let mut all: Vec<(PathBuf, String)> = standing.files.iter().map(named).collect();
+        let left = most.saturating_sub(all.iter().map(|(_, text)| text.len()).sum());
+        let (nested, _) = others(&said, &standing);
+        let known = standing.files.iter().map(|file| file.path.clone());
+        let again = self.loaded(shelf.again(nested, known, (left, most)));
+        all.extend(again.files.iter().map(named));
+        all.extend(again.left_out.iter().map(|file| (file.path.clone(), no_room(file))));
+        all
+    }
+}
+
+type Files = Vec<(PathBuf, Kind)>;
+
+/// What was said and is not among what always holds: that of nested files and rules, and what does not hold any more.
+fn others(said: &Said<'_>, standing: &Loaded) -> (Files, Files) {
+    let held: HashSet<&Path> = standing.files.iter().map(|file| file.path.as_path()).collect();
+    let left_out: HashSet<&Path> =
+        standing.left_out.iter().map(|file| file.path.as_path()).collect();
+    let others =
+        said.holding().filter(|(path, _)| !held.contains(path) && !left_out.contains(path));
+    others
+        .map(|(path, kind)| (path.to_owned(), kind))
+        .partition(|(_, kind)| matches!(kind, Kind::Nested | Kind::Rule | Kind::Local))
+}
+
+/// The newest note of the harness that begins with the same line.
+fn last_of_its_kind<'a>(view: &'a View, text: &str) -> Option<&'a String> {
+    let first = text.lines().next();
+    let blocks = view.messages().flat_map(|message| message.blocks());
+    let about = blocks.filter_map(|block| match block {
+        Block::Text { text, meta: true } if text.lines().next() == first => Some(text),
         _ => None,
-    })
+    });
+    about.last()
 }
 
 impl Carried for Standing {
     fn carry(&self, _: &Carrying<'_>) -> Vec<Attachment> {
-        let mut texts = self.texts();
-        if let Some(places) = &self.places {
-            let nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
-            let known: Vec<String> = texts.iter().map(|(name, _)| name.clone()).collect();
-            let again = nested.again(places).files;
-            let again = again.iter().map(rendered).filter(|(name, _)| !known.contains(name));
-            let at = texts.len().saturating_sub(1);
-            texts.splice(at..at, again);
-        }
-        let attach = |(name, text)| Attachment { name, text, place: Place::Before };
-        texts.into_iter().map(attach).collect()
+        let agent = self.agent.get().and_then(Weak::upgrade);
+        let view = agent.map(|agent| agent.journal.conversation().0).unwrap_or_default();
+        let files = self.all(&view).into_iter();
+        let named = |(path, text): (PathBuf, String)| (path.display().to_string(), text);
+        // The surroundings change more often and stand last.
+        let surroundings = environment(&self.workspace, self.mode, &today());
+        let texts = files.map(named).chain([("environment".to_owned(), surroundings)]);
+        texts.map(|(name, text)| Attachment { name, text, place: Place::Before }).collect()
     }
 }
 
 impl Reminder for Standing {
-    fn after_calls(&self, seen: &[Seen]) -> Vec<String> {
-        let Some(places) = &self.places else { return Vec::new() };
+    fn after_calls(&self, seen: &[Seen], view: &View) -> Vec<String> {
         let paths: Vec<PathBuf> = seen.iter().map(|seen| seen.path.clone()).collect();
-        if paths.is_empty() {
-            return Vec::new();
-        }
-        let mut nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
-        nested.after(&paths, places).files.iter().map(|file| rendered(file).1).collect()
+        let Some(mut shelf) = self.shelf().filter(|_| !paths.is_empty()) else { return Vec::new() };
+        let (said, most) = (Said::of(view), self.most_bytes(view));
+        let known: Vec<PathBuf> = said.holding().map(|(path, _)| path.to_owned()).collect();
+        let left = most.saturating_sub(said.bytes);
+        let found = self.loaded(shelf.nearby(&paths, known, (left, most)));
+        let mut texts: Vec<String> = found.files.iter().map(rendered).collect();
+        let room = NAMED.saturating_sub(said.len() + texts.len());
+        texts.extend(found.left_out.iter().take(room).map(no_room));
+        texts
+    }
+
+    fn notices(&self) -> Vec<String> {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut notices.waiting)
     }
 }

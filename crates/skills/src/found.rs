@@ -200,7 +200,7 @@ fn first_words(body: &str) -> String {
 /// One line without anything that could be taken for the end of a list or for a command to a terminal.
 fn one_line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ").replace("</", "< /");
+    let line = ostler_core::text::enclosed(&words.join(" "));
     line.chars().filter(|c| !c.is_control()).take(most).collect()
 }
 

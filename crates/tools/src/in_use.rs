@@ -6,6 +6,7 @@ use crate::workspace::Files;
 use ostler_core::ports::{Attachment, Carried, Carrying, Place, Reminder};
 use ostler_core::text;
 use ostler_core::tool::Seen;
+use ostler_core::view::View;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,8 @@ impl InUse {
         }
     }
 
-    fn changes(&self) -> Vec<String> {
+    /// What something else did to the files since it was told last.
+    pub fn changes(&self) -> Vec<String> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         let mut paths: Vec<PathBuf> = watched.by_path.keys().cloned().collect();
         paths.sort();
@@ -132,7 +134,7 @@ fn said(name: &str, diff: &str) -> String {
 }
 
 impl Reminder for InUse {
-    fn after_calls(&self, seen: &[Seen]) -> Vec<String> {
+    fn after_calls(&self, seen: &[Seen], _: &View) -> Vec<String> {
         self.watch(seen);
         self.changes()
     }
@@ -197,24 +199,28 @@ mod tests {
         vec![Seen { path: path.to_owned(), hash: Some(content.hash), part: None }]
     }
 
+    fn after(in_use: &InUse, seen: &[Seen]) -> Vec<String> {
+        in_use.after_calls(seen, &View::default())
+    }
+
     #[test]
     fn a_change_by_somebody_else_is_told_once_with_what_changed() {
         let (_folder, in_use, root) = ground();
         let path = root.join("a.txt");
         std::fs::write(&path, "one\ntwo\n").unwrap();
-        assert_eq!(in_use.after_calls(&see(&in_use, &path)), [] as [&str; 0]);
+        assert_eq!(after(&in_use, &see(&in_use, &path)), [] as [&str; 0]);
         std::fs::write(&path, "one\nthree!\n").unwrap();
-        let told = in_use.after_calls(&[]);
+        let told = after(&in_use, &[]);
         assert_eq!(told.len(), 1);
         assert!(told[0].contains("a.txt") && told[0].contains("three!"), "{told:?}");
         assert!(told[0].contains("two"), "{told:?}");
-        assert_eq!(in_use.after_calls(&[]), [] as [&str; 0]);
+        assert_eq!(after(&in_use, &[]), [] as [&str; 0]);
         // What the model itself changed, it has seen.
         std::fs::write(&path, "four\n").unwrap();
-        assert_eq!(in_use.after_calls(&see(&in_use, &path)), [] as [&str; 0]);
+        assert_eq!(after(&in_use, &see(&in_use, &path)), [] as [&str; 0]);
         std::fs::remove_file(&path).unwrap();
-        assert!(in_use.after_calls(&[])[0].contains("gone"));
-        assert_eq!(in_use.after_calls(&[]), [] as [&str; 0]);
+        assert!(after(&in_use, &[])[0].contains("gone"));
+        assert_eq!(after(&in_use, &[]), [] as [&str; 0]);
     }
 
     #[test]

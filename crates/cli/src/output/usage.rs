@@ -1,7 +1,6 @@
 //! The line at the end: what it took.
 
-use ostler::{Finished, Left, Usage};
-use ostler_core::text::dollars;
+use ostler::{Finished, Left, Usage, dollars};
 
 pub fn line(finished: &Finished) -> String {
     let usage = &finished.usage;

@@ -114,6 +114,25 @@ fn instructions_are_said_where_they_count() {
     world.assert_never_rejected();
 }
 
+/// Notes of the user are brought along by a project that the user trusts, and 4 114 imports of nothing are few lines.
+#[test]
+fn a_project_does_not_read_notes_of_the_user() {
+    let world = World::new(Script::new().answer(text("hi")).forever());
+    let notes = world.project().parent().unwrap().join(".claude/notes.md");
+    std::fs::create_dir_all(notes.parent().unwrap()).unwrap();
+    std::fs::write(notes, "the key is under the mat").unwrap();
+    let missing: String = (0..4_114).map(|n| format!("@n{n}.md ")).collect();
+    world.file("CLAUDE.md", &format!("@~/.claude/notes.md\n{missing}"));
+    world.file(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(x)"]}}"#);
+    let ran = go(&world, "go", &[]);
+    let told = |n: usize| body(&world.server.requests()[n]).contains("under the mat");
+    assert!(!told(0));
+    assert!(ran.stderr.contains("a file of yours"), "{}", ran.stderr);
+    assert!(ran.stderr.lines().count() < 15, "{}", ran.stderr);
+    go(&world, "go", &["--trust"]);
+    assert!(told(1));
+}
+
 #[test]
 fn the_window_is_accounted_for() {
     let world = World::new(

@@ -3,6 +3,7 @@
 use super::BoxFuture;
 use crate::context::Trigger;
 use crate::tool::Seen;
+use crate::view::View;
 
 /// Says again what must stand in every conversation, after it was summed up: instructions, the plan, running jobs,
 /// loaded skills, files in use. Asked anew each time, so that it says what holds now.
@@ -52,6 +53,11 @@ pub enum Permit {
 /// Has something to add to the conversation after the calls of an answer, e.g. that a file has changed. What it says
 /// is appended and then stays as it is.
 pub trait Reminder: Send + Sync {
-    /// `seen` is what the calls showed.
-    fn after_calls(&self, seen: &[Seen]) -> Vec<String>;
+    /// `seen` is what the calls showed, `view` the conversation before their results. May touch the disk.
+    fn after_calls(&self, seen: &[Seen], view: &View) -> Vec<String>;
+
+    /// What the person should know of that, each once.
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

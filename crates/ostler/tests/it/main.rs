@@ -4,6 +4,7 @@
 
 mod attached;
 mod compaction;
+mod instructions;
 mod opening;
 mod replay;
 mod reuse;
@@ -50,6 +51,11 @@ fn all() -> impl IntoIterator<Item = Named> {
             a_session_has_one_owner
             without_a_home_everything_stays_in_memory
             without_a_home_there_is_nothing_to_resume;
+        instructions:
+            nested_files_share_one_limit
+            a_nested_link_that_leads_out_is_said
+            after_a_summary_each_is_said_once_without_its_front_matter
+            what_changed_between_turns_is_told_with_the_prompt;
         opening:
             what_is_wrong_is_said_and_nothing_is_left_behind
             a_budget_needs_a_price

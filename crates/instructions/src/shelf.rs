@@ -1,0 +1,100 @@
+//! The instructions of one session: what holds from the beginning, and what holds once something was read.
+
+use crate::load::{Loaded, Loader, Room};
+use crate::place::{Kind, Places};
+use crate::rules::{Fronts, RULES};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Bytes of all texts together that a conversation has before it at most.
+const MOST: usize = 120_000;
+
+/// Bytes that instructions may have in a window of so many tokens: a quarter of it, at three bytes a token.
+pub fn most_bytes(window: u64) -> usize {
+    usize::try_from(window / 4 * 3).unwrap_or(MOST).min(MOST)
+}
+
+/// Remembers what it has read of rules.
+#[derive(Debug)]
+pub struct Shelf {
+    places: Places,
+    pub(crate) fronts: Fronts,
+}
+
+impl Shelf {
+    pub fn new(places: Places) -> Self {
+        Shelf { places, fronts: Fronts::default() }
+    }
+
+    /// Everything that holds from the beginning, in order, in at most so many bytes.
+    pub fn standing(&mut self, most: usize) -> Loaded {
+        let room = Room { all: most, left: most, cuts: true };
+        let places = &self.places;
+        let mut loader = Loader::new(places, &mut self.fronts, room);
+        for folder in &places.user {
+            loader.named(folder, Kind::User);
+        }
+        for folder in places.above() {
+            loader.named(folder, Kind::Above);
+        }
+        for folder in places.inside() {
+            loader.named(folder, Kind::Project);
+            loader.named(&folder.join(".claude"), Kind::Project);
+            for rules in RULES {
+                loader.rules(&folder.join(rules), None);
+            }
+            loader.local(folder, Kind::Project);
+        }
+        loader.finish()
+    }
+
+    /// What the reading of these files brings along besides what is said, in what is left of so many bytes.
+    pub fn nearby(
+        &mut self,
+        read: &[PathBuf],
+        said: impl IntoIterator<Item = PathBuf>,
+        (left, all): (usize, usize),
+    ) -> Loaded {
+        let places = &self.places;
+        let room = Room { all, left, cuts: false };
+        let mut loader = Loader::new(places, &mut self.fronts, room).knowing(said);
+        let mut folders: BTreeSet<&Path> = BTreeSet::new();
+        for path in read {
+            let above = path.ancestors().skip(1);
+            let inside = above.take_while(|folder| folder.starts_with(&places.project));
+            folders.extend(inside.filter(|folder| !places.cwd.starts_with(folder)));
+        }
+        // Outer folders sort before inner ones.
+        for folder in folders {
+            loader.named(folder, Kind::Nested);
+            loader.local(folder, Kind::Nested);
+        }
+        let inside =
+            |path: &'_ PathBuf| path.strip_prefix(&places.project).ok().map(Path::to_owned);
+        let relative: Vec<PathBuf> = read.iter().filter_map(inside).collect();
+        let relative: Vec<&Path> = relative.iter().map(PathBuf::as_path).collect();
+        if !relative.is_empty() {
+            for folder in places.inside() {
+                for rules in RULES {
+                    loader.rules(&folder.join(rules), Some(&relative));
+                }
+            }
+        }
+        loader.finish()
+    }
+
+    /// What was said so far besides what is known, as it is now.
+    pub fn again(
+        &mut self,
+        said: impl IntoIterator<Item = (PathBuf, Kind)>,
+        known: impl IntoIterator<Item = PathBuf>,
+        (left, all): (usize, usize),
+    ) -> Loaded {
+        let room = Room { all, left, cuts: false };
+        let mut loader = Loader::new(&self.places, &mut self.fronts, room).knowing(known);
+        for (path, kind) in said {
+            loader.again(&path, kind);
+        }
+        loader.finish()
+    }
+}
