@@ -1,8 +1,11 @@
 //! What a conversation leaves behind, by fixed rules and without asking a model: what the user wants from now on, what
 //! was decided, which files were changed, which command failed and which one worked instead.
 //!
-//! What tools returned is never kept: a page or a file that says "remember to …" is not the user.
+//! What tools returned and what was piped in is never kept: a page or a file that says "remember to …" is not the user,
+//! and an answer that repeats it decides nothing.
 
+use crate::hearsay::Hearsay;
+use crate::secrets::is_doubtful;
 use crate::sentences::{decision, sentences, wish};
 use crate::text::folded;
 use ostler_core::ids::{CallId, SessionId};
@@ -49,6 +52,7 @@ struct Reader<'a> {
     changed: Vec<String>,
     failed: Vec<(CallId, String)>,
     remedies: usize,
+    hearsay: Hearsay,
 }
 
 enum Call {
@@ -67,19 +71,26 @@ impl<'a> Reader<'a> {
             changed: Vec::new(),
             failed: Vec::new(),
             remedies: 0,
+            hearsay: Hearsay::default(),
         }
     }
 
     fn user(&mut self, content: &[Block]) {
-        let mut spoke = false;
+        let (mut spoke, mut piped) = (false, false);
         for block in content {
+            piped |= block.begins_piped();
+            if piped || !matches!(block, Block::Text { meta: false, .. }) {
+                self.hearsay.hears(block);
+            }
             match block {
                 Block::Text { text, meta: false } => {
                     if !spoke {
                         self.turn += 1;
                         spoke = true;
                     }
-                    self.said(text);
+                    if !piped {
+                        self.said(text);
+                    }
                 }
                 Block::ToolResult { id, is_error, .. } => self.result(id, *is_error),
                 _ => {}
@@ -104,7 +115,9 @@ impl<'a> Reader<'a> {
         for block in content {
             match block {
                 Block::Text { text, .. } => {
-                    for text in sentences(text).iter().filter_map(|sentence| decision(sentence)) {
+                    let decided = sentences(text);
+                    let decided = decided.iter().filter_map(|sentence| decision(sentence));
+                    for text in decided.filter(|text| !self.hearsay.has(text)).collect::<Vec<_>>() {
                         self.keep(FactKind::Decision, text, "an answer", None);
                     }
                 }
@@ -147,7 +160,9 @@ impl<'a> Reader<'a> {
         };
         let (_, failed) = self.failed.swap_remove(at);
         let short = |text: &str| !text.contains('\n') && text.len() <= LONGEST_COMMAND;
-        if failed != command && short(&failed) && short(command) && self.remedies < MOST_REMEDIES {
+        let plain =
+            short(&failed) && short(command) && !is_doubtful(&failed) && !is_doubtful(command);
+        if failed != command && plain && self.remedies < MOST_REMEDIES {
             self.remedies += 1;
             let text = format!("`{failed}` failed here; `{command}` worked.");
             self.keep(FactKind::HowTo, text, id.as_str(), None);

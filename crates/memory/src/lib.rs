@@ -1,7 +1,8 @@
 //! What is remembered across sessions: one database per project and one per user, found by words and by meaning.
 //!
 //! Invariants
-//! - **Nothing is kept without its origin and date**, and nothing twice. What tools returned is never kept by itself.
+//! - **Nothing is kept without its origin and date**, and nothing twice. What tools returned or what was piped in is never
+//!   kept by itself, nor an answer that repeats it; what is kept or forgotten is news for the person.
 //! - **No credential is kept**: a text that looks like one is refused with the reason.
 //! - **Forgotten is gone**: from the table, the word index, the vectors and the log of the database. Its hash stays, so
 //!   that it is not learnt again by itself.
@@ -18,6 +19,7 @@ pub mod embed;
 mod export;
 mod extract;
 mod fuse;
+mod hearsay;
 mod index;
 mod memories;
 mod recall;
@@ -27,9 +29,9 @@ pub mod setup;
 mod store;
 mod text;
 
-pub use export::to_markdown;
+pub use export::{MARK, to_markdown};
 pub use extract::{Scene, facts};
-pub use memories::{Meaning, Memories, Remembered};
+pub use memories::{Meaning, Memories, NO_MODEL, Remembered};
 pub use recall::{BUDGET, Shown, date, render};
 pub use secrets::credential;
 pub use store::MOST_ENTRIES;

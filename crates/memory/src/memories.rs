@@ -7,11 +7,11 @@ use crate::recall::{MOST, STANDING, Shown, within};
 use crate::secrets::credential;
 use crate::store::{MOST_ENTRIES, Store, Stored};
 use crate::text::{LONGEST, SHORTEST, folded};
-use ostler_core::memory::{Fact, FactKind, Found, Kept, Memory, MemoryError, Scope};
+use ostler_core::memory::{Fact, FactKind, Found, Kept, Memory, MemoryChange, MemoryError, Scope};
 use ostler_core::ports::MemoryStore;
 use ostler_core::time::Clock;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Less alike than this is not about the same.
 const LEAST_LIKENESS: f32 = 0.25;
@@ -19,8 +19,10 @@ const LEAST_LIKENESS: f32 = 0.25;
 const LEAST_SCORE: f64 = 0.5;
 /// Entries that get a missing vector when something is kept.
 const CATCH_UP: usize = 64;
+/// Changes that nobody has asked for yet; older ones give way.
+const MOST_NEWS: usize = 100;
 
-const NO_MODEL: &str =
+pub const NO_MODEL: &str =
     "Found by words only: no embedding model is installed (`ostler memory setup` installs one).";
 
 /// Where meaning comes from.
@@ -38,6 +40,7 @@ pub struct Memories {
     meaning: Meaning,
     embedder: OnceLock<Result<Arc<dyn Embedder>, String>>,
     clock: Arc<dyn Clock>,
+    news: Mutex<Vec<MemoryChange>>,
 }
 
 /// One memory by its store and row.
@@ -61,6 +64,7 @@ impl Memories {
             meaning,
             embedder: OnceLock::new(),
             clock,
+            news: Mutex::default(),
         }
     }
 
@@ -69,6 +73,27 @@ impl Memories {
         let mut all = self.project.notices();
         all.extend(self.user.notices());
         all
+    }
+
+    /// What was kept or forgotten since this was asked before.
+    pub fn take_news(&self) -> Vec<MemoryChange> {
+        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn tell(&self, change: MemoryChange) {
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        if news.len() >= MOST_NEWS {
+            news.remove(0);
+        }
+        news.push(change);
+    }
+
+    /// Opens the model on this machine and reads the vectors, so that the first prompt need not wait for that.
+    pub fn warm_up(&self) {
+        let installed = matches!(&self.meaning, Meaning::Installed(path) if path.exists());
+        if installed && self.has_any() {
+            let _ = self.ranked("warm up", true);
+        }
     }
 
     /// Keeps what a conversation left. What was forgotten is not learnt again.
@@ -170,7 +195,14 @@ impl Memories {
                 continue;
             }
             let model = embedder.map(|embedder| embedder.name());
-            all.extend(store.keep(&of_scope, model, self.clock.now(), by_itself)?);
+            let kept = store.keep(&of_scope, model, self.clock.now(), by_itself)?;
+            for ((fact, _), kept) in of_scope.iter().zip(&kept) {
+                if let Some(Kept::New(id)) = kept {
+                    let (id, text) = (id.clone(), fact.text.clone());
+                    self.tell(MemoryChange { kept: true, id, kind: fact.kind, scope, text });
+                }
+            }
+            all.extend(kept);
             if let Some(embedder) = embedder {
                 let _ = catch_up(store, embedder.as_ref());
             }
@@ -312,10 +344,14 @@ impl MemoryStore for Memories {
         if !store.exists() {
             return Err(missing());
         }
-        match store.forget(&[row])? {
-            0 => Err(missing()),
-            _ => Ok(()),
+        let known = store.get(&[row])?.pop();
+        if store.forget(&[row])? == 0 {
+            return Err(missing());
         }
+        if let Some(Memory { id, kind, scope, text, .. }) = known.map(|one| one.memory) {
+            self.tell(MemoryChange { kept: false, id, kind, scope, text });
+        }
+        Ok(())
     }
 
     fn path(&self) -> &Path {

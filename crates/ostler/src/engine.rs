@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::hooks;
 use crate::init::Init;
 use crate::kit::{self, Kit, check_tools, policy, toolbox};
-use crate::memory::{learn, memories, with_memories};
+use crate::memory::{Recalling, learn, memories, recall, with_memories, words_of};
 use crate::options::Options;
 use crate::report::{self, ContextReport};
 use crate::session;
@@ -15,6 +15,7 @@ use crate::standing::Standing;
 use crate::system::{SystemClock, jitter};
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Purse;
+use ostler_core::memory::MemoryChange;
 use ostler_core::message::Message;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::ports::{BeforeCompact, Model, Recorder, SessionLog};
@@ -34,7 +35,7 @@ use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
 use ostler_tools::{InUse, Keeping};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -61,8 +62,12 @@ pub(crate) struct Parts {
     pub(crate) skills: Arc<Skills>,
     standing: Arc<Standing>,
     memories: Option<Arc<Memories>>,
-    /// Turns there were when it was opened.
-    turns: u32,
+    /// The search for the memories of the prompt that is being prepared.
+    recalling: Mutex<Option<Recalling>>,
+    /// Why memories were found by words only, as the reader was told.
+    by_words: Arc<Mutex<Option<String>>>,
+    /// Turns of which the memory has kept what matters.
+    learnt: AtomicU32,
     /// What was found wrong when it was opened.
     notices: Vec<String>,
     confinement: Arc<Confinement>,
@@ -144,7 +149,9 @@ impl Engine {
         let mut parts = Parts {
             standing: Arc::new(Standing::new(&options, workspace.clone(), &session.view)),
             memories: remembers(&options, &workspace.cwd),
-            turns: session.turns,
+            recalling: Mutex::default(),
+            by_words: Arc::default(),
+            learnt: session.turns.into(),
             notices: loaded.notices,
             skills,
             confinement,
@@ -239,6 +246,7 @@ impl Engine {
 
     /// Starts a turn with what [`Engine::prepare`] gave.
     pub fn submit_prepared(&self, prompt: Message) -> TurnStream {
+        let recalling = self.recalling(words_of(&prompt));
         let (view, _) = self.agent.journal.conversation();
         let window = self.model_info(self.model()).window;
         let offered = self.agent.tools.get("Skill").is_some();
@@ -246,14 +254,40 @@ impl Engine {
         let prompt = self.parts.standing.before(with_skills(prompt, &view, told), &view);
         let interrupt = self.new_interrupt();
         self.probe_sandbox();
-        match &self.parts.memories {
+        match recalling {
             None => run(self.agent.clone(), prompt, interrupt),
-            Some(memories) => {
-                let session = self.session_id().clone();
-                let prompt = with_memories(memories.clone(), prompt, view, session);
-                run_with(self.agent.clone(), prompt, interrupt)
-            }
+            Some(found) => run_with(self.agent.clone(), with_memories(found, prompt), interrupt),
         }
+    }
+
+    /// Begins to look for the memories of a prompt, while it is being prepared.
+    pub(crate) fn begin_recall(&self, words: &str) {
+        let begun = self.recalling(words.to_owned());
+        *self.parts.recalling.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = begun;
+    }
+
+    /// The search that was begun for these words, or a new one.
+    fn recalling(&self, words: String) -> Option<Recalling> {
+        let memories = self.parts.memories.as_ref()?;
+        let begun =
+            self.parts.recalling.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        begun.filter(|begun| begun.is_for(&words)).or_else(|| {
+            let (view, _) = self.agent.journal.conversation();
+            let (session, said) = (self.session_id().clone(), self.parts.by_words.clone());
+            Some(recall(memories.clone(), words, view, session, said))
+        })
+    }
+
+    /// Opens what a search in the memory needs, so that the first prompt need not wait for it.
+    pub fn warm_up(&self) {
+        if let Some(memories) = self.parts.memories.clone() {
+            std::thread::spawn(move || memories.warm_up());
+        }
+    }
+
+    /// What the memory kept and forgot since this was asked before, whoever wanted it.
+    pub fn memory_news(&self) -> Vec<MemoryChange> {
+        self.parts.memories.as_ref().map(|memories| memories.take_news()).unwrap_or_default()
     }
 
     /// Sums up the conversation now. `words` is what the summary should heed.
@@ -291,9 +325,12 @@ impl Engine {
         notices
     }
 
-    async fn remember(&self) {
+    /// Keeps what the turns since the last time leave to later sessions. Closing does so, too;
+    /// [`Engine::memory_news`] tells what it was.
+    pub async fn remember(&self) {
         let (view, turns) = self.agent.journal.conversation();
-        if let Some(memories) = self.parts.memories.clone().filter(|_| turns > self.parts.turns) {
+        let before = self.parts.learnt.swap(turns, Ordering::Relaxed);
+        if let Some(memories) = self.parts.memories.clone().filter(|_| turns > before) {
             let (session, folder) = (self.session_id().clone(), self.workspace.cwd.clone());
             // The session is over; what could not be kept is told by the next look at the memory.
             let _ = learn(memories, view, turns, session, folder).await;

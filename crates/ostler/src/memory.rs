@@ -3,19 +3,22 @@
 use crate::system::SystemClock;
 use ostler_core::ids::SessionId;
 use ostler_core::message::{Block, Message};
+use ostler_core::texts::SUMMARY;
 use ostler_core::view::View;
 use ostler_memory::embed::{EndpointSettings, HttpEmbedder, PostJson};
 use ostler_memory::setup::{self, SetupError};
-use ostler_memory::{BUDGET, Meaning, Memories, Scene, Shown, facts, render};
+use ostler_memory::{BUDGET, Meaning, Memories, NO_MODEL, Scene, Shown, facts, render};
 use ostler_models::{Network, Secret};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A prompt does not wait longer than this for its memories.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// Nor an endpoint for its vectors.
-const ENDPOINT: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Nor for an endpoint's vector of it: then the search is by words.
+const ENDPOINT: Duration = Duration::from_millis(500);
+/// Several texts at once are not a prompt that waits.
+const ENDPOINT_MANY: Duration = Duration::from_secs(5);
 
 /// An embedding endpoint of the usual form, instead of the model on this machine.
 #[derive(Clone)]
@@ -60,30 +63,77 @@ pub fn install_memory(home: &Path, package: Vec<u8>) -> Result<PathBuf, SetupErr
 fn embedder(endpoint: EmbeddingEndpoint, network: Network) -> HttpEmbedder {
     let EmbeddingEndpoint { url, model, key } = endpoint;
     let post: PostJson = Box::new(move |url, body| {
-        let posted = network.post_json(url, key.as_ref(), body, ENDPOINT);
+        let texts = body.get("input").and_then(serde_json::Value::as_array).map_or(1, Vec::len);
+        let patience = if texts > 1 { ENDPOINT_MANY } else { ENDPOINT };
+        let posted = network.post_json(url, key.as_ref(), body, patience);
         crate::engine::block_on(posted).map_err(|error| error.to_string())?
     });
     HttpEmbedder::new(EndpointSettings { url, model }, post)
 }
 
-/// The prompt with the memories that matter for it, in one block before the person's words, and what the reader
-/// should know.
-pub(crate) async fn with_memories(
+/// A search for the memories of a prompt, begun when the prompt is read.
+pub(crate) struct Recalling {
+    words: String,
+    found: tokio::sync::oneshot::Receiver<(Option<String>, Vec<String>)>,
+}
+
+impl Recalling {
+    /// Is this the search for that prompt?
+    pub(crate) fn is_for(&self, words: &str) -> bool {
+        self.words.trim() == words.trim()
+    }
+}
+
+/// What is looked for: the person's words, or all there is where they said none.
+pub(crate) fn words_of(prompt: &Message) -> String {
+    let own: String = prompt.own_words().collect();
+    if own.trim().is_empty() { prompt.text() } else { own }
+}
+
+/// Begins to look for the memories that matter, beside everything else that is to be done for a prompt. `said` is why
+/// the search was by words, as the reader knows it.
+pub(crate) fn recall(
     memories: Arc<Memories>,
-    prompt: Message,
+    words: String,
     view: View,
     session: SessionId,
-) -> (Message, Vec<String>) {
-    let text = prompt.text();
-    let work = tokio::task::spawn_blocking(move || {
-        let shown = Shown::of(view.messages()).with_all_of(&session);
-        let found = memories.recall(&text, BUDGET, &shown);
-        let opening = view.messages().next().is_none();
+    said: Arc<Mutex<Option<String>>>,
+) -> Recalling {
+    let (tell, found) = tokio::sync::oneshot::channel();
+    let query = words.clone();
+    std::thread::spawn(move || {
+        let shown = Shown::of(view.messages());
+        // What lies behind a boundary is news again, unless the summary says it.
+        let shown = if is_whole(&view) { shown.with_all_of(&session) } else { shown };
+        let found = memories.recall(&query, BUDGET, &shown);
+        let opening = view.is_empty();
         let mut notices = memories.notices();
-        notices.extend(found.note.filter(|_| opening));
-        (render(&found.memories), notices)
+        let note = found.note.filter(|note| opening || note != NO_MODEL);
+        notices.extend(note.filter(|note| is_news(&said, note)));
+        let _ = tell.send((render(&found.memories), notices));
     });
-    match tokio::time::timeout(PATIENCE, work).await {
+    Recalling { words, found }
+}
+
+/// Said once.
+fn is_news(said: &Mutex<Option<String>>, note: &str) -> bool {
+    let mut said = said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let new = said.as_deref() != Some(note);
+    *said = Some(note.to_owned());
+    new
+}
+
+/// Nothing of the conversation was summed up.
+fn is_whole(view: &View) -> bool {
+    let first = SUMMARY.split("{carry}").next().unwrap_or(SUMMARY).trim_end();
+    let summed_up = |block: &Block| matches!(block, Block::Text { text, meta: true } if text.starts_with(first));
+    !view.messages().flat_map(Message::blocks).any(summed_up)
+}
+
+/// The prompt with the memories that matter for it, in one block before the person's words, and what the reader
+/// should know.
+pub(crate) async fn with_memories(recalling: Recalling, prompt: Message) -> (Message, Vec<String>) {
+    match tokio::time::timeout(PATIENCE, recalling.found).await {
         Ok(Ok((block, notices))) => (with_block(prompt, block), notices),
         // A prompt without its memories is better than none.
         Ok(Err(_)) => (prompt, Vec::new()),

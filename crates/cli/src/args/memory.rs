@@ -19,7 +19,7 @@ pub enum MemoryCommand {
     Add(AddArgs),
     /// Remove memories for good, from the files too. Example: ostler memory forget p12 u3
     Forget(ForgetArgs),
-    /// Write everything as a readable memory.md
+    /// Write everything as a readable memory.md: a new file, or one that an earlier export made
     Export(ExportArgs),
     /// Install the embedding model, so that memories are found by meaning, too (84 MB to fetch, 23 MB on disk)
     Setup(SetupArgs),
@@ -83,6 +83,9 @@ pub struct ExportArgs {
     /// Write JSON lines instead
     #[arg(long)]
     pub json: bool,
+    /// Replace the file although it is no earlier export
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -51,7 +51,8 @@ pub fn is_doubtful(command: &str) -> bool {
     if words.iter().any(|word| feeds.contains(word)) && command.contains('|') {
         return true;
     }
-    if words.get(1).is_some_and(|second| ENTRIES.contains(second)) {
+    let configures = words.iter().any(|word| word.starts_with("config")) && words.contains(&"set");
+    if configures || words.get(1).is_some_and(|second| ENTRIES.contains(second)) {
         return true;
     }
     let mut before = "";

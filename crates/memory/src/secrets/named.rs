@@ -130,6 +130,8 @@ const HARMLESS: [&str; 62] = [
 ];
 const STATING: [&str; 12] =
     ["is", "was", "are", "be", "to", "as", "equals", "ist", "lautet", "now", "currently", "still"];
+/// Words between such a verb and the value.
+const SETTING: [&str; 5] = ["set", "changed", "reset", "updated", "rotated"];
 /// Words between a name and the verb that gives it a value: "the password for the staging database is".
 const BETWEEN: usize = 7;
 
@@ -278,7 +280,7 @@ fn stated(strength: Strength, words: &[&str]) -> bool {
     let further = words
         .iter()
         .skip(verb + 1)
-        .find(|word| !STATING.contains(&word.to_lowercase().as_str()) && **word != "set");
+        .find(|word| !STATING.contains(&word.to_lowercase().as_str()) && !SETTING.contains(word));
     let Some(value) = further else { return false };
     let body = bare(value);
     match strength {

@@ -81,7 +81,7 @@ pub fn bare(word: &str) -> &str {
 /// `<token>`, `$TOKEN`, `***`, `op://vault/item`, `env.TOKEN`, `config/secrets.toml`, `os.environ[…]`.
 pub fn is_placeholder(value: &str) -> bool {
     let body = value.trim_end_matches(['.', ',', ';']);
-    body.starts_with(['<', '$', '{', '%', '*', '.', '/', '~', '[', '…'])
+    body.starts_with(['<', '$', '{', '%', '*', '.', '/', '~', '[', '…', '&'])
         || ["://", "::", "(", "[", "${", "$("].iter().any(|mark| body.contains(mark))
         || body.bytes().all(|byte| matches!(byte, b'x' | b'X' | b'*' | b'.' | b'-' | b'_' | b'?'))
         || is_path(body)
