@@ -198,6 +198,70 @@ fn credentials_are_refused_and_ordinary_notes_kept() {
     assert!(missed.is_empty() && wronged.is_empty(), "kept: {missed:#?}\nrefused: {wronged:#?}");
 }
 
+/// Written after the rules, to see how they do on what they were not made for: two of the first twenty were kept then, a
+/// login with blanks around its slash and `-storepass`.
+const UNSEEN_REFUSED: &[&str] = &[
+    "the grafana admin pass: Pa55word",
+    "Login for the demo shop is demo@example.com / Winter2026!",
+    "http -a ann:Winter2026 GET https://api.internal/me",
+    "ftp://backup:Winter2026@nas.local/dumps",
+    "export STRIPE_SECRET=9f8e7d6c5b4a",
+    "set REDIS_PASS to w1nterc0at before starting",
+    "keytool -storepass changeit1 -list",
+    "psql \"host=db user=app password=Winter2026\"",
+    "jdbc:mysql://db/shop?user=app&password=Winter2026",
+    "rclone config create s3 secret_access_key=Wnt2026abcDEF",
+    "The Wi-Fi password of the office is BlueLamp77",
+    "vault token: s.9Xk2mQp4Rt6Yw8Za",
+    "hashcat cracked it: password = letmein",
+    "curl 'https://api.internal/v1?api_key=9f8e7d6c5b4a3210'",
+    "NPM_TOKEN is 0f3c1a2b-9d8e-4c7b-a6f5-e4d3c2b1a098",
+    "pg_dump --dbname=postgresql://app:Winter2026@db/shop",
+    "echo 'machine git.internal login bot password Winter2026' >> ~/.netrc",
+    "sudo mount -t cifs //nas/x /mnt -o username=ann,password=Winter2026",
+    "the sudo password on build-3 is still raspberry1",
+    "X-Auth-Token: 7b6a5c4d3e2f1a0b",
+];
+
+const UNSEEN_KEPT: &[&str] = &[
+    "The secret to a fast build is sccache.",
+    "Key rotation runs on the first of the month.",
+    "Token counts are estimated with chars / 3.",
+    "Password managers fill the form only if autocomplete is on.",
+    "Run cargo test -p api --features auth_v2",
+    "The PIN pad driver is in drivers/pinpad.c",
+    "Two passes are needed: pass 1 collects, pass 2 writes.",
+    "OAuth tokens live in the table oauth_tokens, one row per device.",
+    "The env file names DATABASE_URL, SECRET_KEY_BASE and REDIS_URL.",
+    "curl -H \"Authorization: Bearer $TOKEN\" https://api.internal/me",
+    "ssh -i ~/.ssh/id_ed25519 deploy@10.0.0.5",
+    "Use key: value pairs in the YAML, never tabs.",
+    "The auth service listens on :8443 and talks gRPC.",
+    "Reviewers want the token parser split from the lexer.",
+    "API keys are shown once; only their SHA-256 is stored.",
+    "redis-cli -h cache -p 6379 ping",
+    "git show 9f8e7d6c5b4a3210:src/auth.rs",
+    "The public key fingerprint is checked at start.",
+    "The credentials file is ~/.aws/credentials, profile shop-dev.",
+    "Set the password via the POSTGRES_PASSWORD_FILE variable.",
+];
+
+#[test]
+fn unseen_texts() {
+    let missed: Vec<&&str> =
+        UNSEEN_REFUSED.iter().filter(|text| credential(text).is_none()).collect();
+    let wronged: Vec<&&str> =
+        UNSEEN_KEPT.iter().filter(|text| credential(text).is_some()).collect();
+    println!(
+        "secrets, unseen: {} of {} kept that must be refused; {} of {} ordinary notes refused",
+        missed.len(),
+        UNSEEN_REFUSED.len(),
+        wronged.len(),
+        UNSEEN_KEPT.len()
+    );
+    assert!(missed.is_empty() && wronged.is_empty(), "kept: {missed:#?}\nrefused: {wronged:#?}");
+}
+
 /// Commands that are learnt unasked.
 const NOT_LEARNT: &[&str] = &[
     "deploy --password hunter22 --bad",

@@ -208,7 +208,7 @@ fn a_silent_endpoint_does_not_hold_a_prompt_up() {
 fn commands_that_need_no_model() {
     let world = World::new(Script::new().answer(text("hi")));
     assert_eq!(world.run(&["-p", "hello"]).code, Some(0));
-    for (prompt, expected) in [("/cost", "1 request"), ("/clear", "Nothing to clear")] {
+    for (prompt, expected) in [("/cost", "total"), ("/clear", "Nothing to clear")] {
         let ran = world.run(&["-p", prompt, "--continue"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stdout.contains(expected), "{prompt}: {}", ran.stdout);

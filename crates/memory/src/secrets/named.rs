@@ -14,7 +14,9 @@ pub enum Strength {
     Weak,
 }
 
-const PASSWORDS: [&str; 26] = [
+const PASSWORDS: [&str; 28] = [
+    "storepass",
+    "keypass",
     "password",
     "passwd",
     "passphrase",
@@ -321,5 +323,5 @@ fn has_login(text: &str) -> bool {
             && is_mixed(secret)
             && !is_placeholder(secret)
     };
-    speaks && text.split_whitespace().any(pair)
+    speaks && text.replace(" / ", "/").split_whitespace().any(pair)
 }
