@@ -121,10 +121,27 @@ impl Memories {
         if !self.has_any() {
             return Found::default();
         }
-        let (ranked, note) = match self.ranked(prompt, true) {
-            Ok(ranked) => ranked,
-            Err(error) => return Found { memories: Vec::new(), note: Some(error.to_string()) },
+        match self.ranked(prompt, true) {
+            Ok((ranked, note)) => Found { note, ..self.chosen(ranked, budget, shown) },
+            Err(error) => Found { memories: Vec::new(), note: Some(error.to_string()) },
+        }
+    }
+
+    /// The same by words, where words are not all there is: what is there before the meaning is known.
+    pub fn recall_by_words(&self, prompt: &str, budget: usize, shown: &Shown) -> Option<Found> {
+        let by_words = match &self.meaning {
+            Meaning::None => true,
+            Meaning::Installed(path) => !path.exists(),
+            Meaning::Given(_) => false,
         };
+        if by_words || !self.has_any() {
+            return None;
+        }
+        let ranked = self.ranked_with(prompt, true, None).ok()?;
+        Some(self.chosen(ranked, budget, shown))
+    }
+
+    fn chosen(&self, ranked: Vec<Stored>, budget: usize, shown: &Shown) -> Found {
         let mut chosen: Vec<Stored> =
             ranked.into_iter().filter(|one| !shown.has(&one.memory)).take(MOST).collect();
         if shown.is_opening() {
@@ -146,7 +163,8 @@ impl Memories {
                 let _ = store.used(&rows, self.clock.now());
             }
         }
-        Found { memories: within(chosen.into_iter().map(|one| one.memory).collect(), budget), note }
+        let memories = chosen.into_iter().map(|one| one.memory).collect();
+        Found { memories: within(memories, budget), note: None }
     }
 
     /// Newest first; the project's before the user's.
@@ -216,10 +234,19 @@ impl Memories {
         query: &str,
         strict: bool,
     ) -> Result<(Vec<Stored>, Option<String>), MemoryError> {
-        let query: String = folded(query).chars().take(LONGEST).collect();
+        let (vector, note) = self.vector(&asked(query));
+        Ok((self.ranked_with(query, strict, vector)?, note))
+    }
+
+    fn ranked_with(
+        &self,
+        query: &str,
+        strict: bool,
+        vector: Option<(String, Vec<f32>)>,
+    ) -> Result<Vec<Stored>, MemoryError> {
+        let query = asked(query);
         let mut by_words: Vec<(Key, f64)> = Vec::new();
         let mut by_meaning: Vec<(Key, f32)> = Vec::new();
-        let (vector, note) = self.vector(&query);
         for store in self.existing() {
             let scope = self.scope_of(store);
             by_words.extend(
@@ -242,7 +269,7 @@ impl Memories {
             &by_words.iter().map(|(key, _)| *key).collect::<Vec<_>>(),
             &by_meaning.iter().map(|(key, _)| *key).collect::<Vec<_>>(),
         );
-        Ok((self.fetched(&keys)?, note))
+        self.fetched(&keys)
     }
 
     /// In order; among equal scores the newer one first.
@@ -357,6 +384,11 @@ impl MemoryStore for Memories {
     fn path(&self) -> &Path {
         self.project.path()
     }
+}
+
+/// The beginning of a prompt says what it is about.
+fn asked(query: &str) -> String {
+    folded(query).chars().take(LONGEST).collect()
 }
 
 /// On one line, of a sensible length, and without a credential; or why not.

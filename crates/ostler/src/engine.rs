@@ -64,8 +64,8 @@ pub(crate) struct Parts {
     memories: Option<Arc<Memories>>,
     /// The search for the memories of the prompt that is being prepared.
     recalling: Mutex<Option<Recalling>>,
-    /// Why memories were found by words only, as the reader was told.
-    by_words: Arc<Mutex<Option<String>>>,
+    /// The reader was told that memories are found by words only.
+    by_words: Arc<AtomicBool>,
     /// Turns of which the memory has kept what matters.
     learnt: AtomicU32,
     /// What was found wrong when it was opened.

@@ -10,15 +10,18 @@ use ostler_memory::setup::{self, SetupError};
 use ostler_memory::{BUDGET, Meaning, Memories, NO_MODEL, Scene, Shown, facts, render};
 use ostler_models::{Network, Secret};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
-/// A prompt does not wait longer than this for its memories.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Nor for an endpoint's vector of it: then the search is by words.
-const ENDPOINT: Duration = Duration::from_millis(500);
-/// Several texts at once are not a prompt that waits.
-const ENDPOINT_MANY: Duration = Duration::from_secs(5);
+/// A prompt does not wait longer than this for the meaning of it; what was found by words is there by then.
+const MEANING: Duration = Duration::from_millis(500);
+/// Nor longer than this for the disk.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Nor an endpoint for its vectors.
+const ENDPOINT: Duration = Duration::from_secs(2);
+const LATE: &str = "Found by words only: the meaning took too long.";
 
 /// An embedding endpoint of the usual form, instead of the model on this machine.
 #[derive(Clone)]
@@ -63,9 +66,7 @@ pub fn install_memory(home: &Path, package: Vec<u8>) -> Result<PathBuf, SetupErr
 fn embedder(endpoint: EmbeddingEndpoint, network: Network) -> HttpEmbedder {
     let EmbeddingEndpoint { url, model, key } = endpoint;
     let post: PostJson = Box::new(move |url, body| {
-        let texts = body.get("input").and_then(serde_json::Value::as_array).map_or(1, Vec::len);
-        let patience = if texts > 1 { ENDPOINT_MANY } else { ENDPOINT };
-        let posted = network.post_json(url, key.as_ref(), body, patience);
+        let posted = network.post_json(url, key.as_ref(), body, ENDPOINT);
         crate::engine::block_on(posted).map_err(|error| error.to_string())?
     });
     HttpEmbedder::new(EndpointSettings { url, model }, post)
@@ -74,7 +75,19 @@ fn embedder(endpoint: EmbeddingEndpoint, network: Network) -> HttpEmbedder {
 /// A search for the memories of a prompt, begun when the prompt is read.
 pub(crate) struct Recalling {
     words: String,
-    found: tokio::sync::oneshot::Receiver<(Option<String>, Vec<String>)>,
+    found: oneshot::Receiver<Brought>,
+    /// The same by words, if there is more than words.
+    by_words: oneshot::Receiver<Brought>,
+    /// That the search was by words is said once.
+    said: Arc<AtomicBool>,
+}
+
+/// What a prompt brings along.
+struct Brought {
+    block: Option<String>,
+    notices: Vec<String>,
+    /// Why it was found by words only.
+    note: Option<String>,
 }
 
 impl Recalling {
@@ -90,37 +103,38 @@ pub(crate) fn words_of(prompt: &Message) -> String {
     if own.trim().is_empty() { prompt.text() } else { own }
 }
 
-/// Begins to look for the memories that matter, beside everything else that is to be done for a prompt. `said` is why
-/// the search was by words, as the reader knows it.
+/// Begins to look for the memories that matter, beside everything else that is to be done for a prompt. `said`: the
+/// reader knows that the search is by words.
 pub(crate) fn recall(
     memories: Arc<Memories>,
     words: String,
     view: View,
     session: SessionId,
-    said: Arc<Mutex<Option<String>>>,
+    said: Arc<AtomicBool>,
 ) -> Recalling {
-    let (tell, found) = tokio::sync::oneshot::channel();
+    let (tell, found) = oneshot::channel();
+    let (tell_words, by_words) = oneshot::channel();
     let query = words.clone();
     std::thread::spawn(move || {
         let shown = Shown::of(view.messages());
         // What lies behind a boundary is news again, unless the summary says it.
         let shown = if is_whole(&view) { shown.with_all_of(&session) } else { shown };
-        let found = memories.recall(&query, BUDGET, &shown);
-        let opening = view.is_empty();
+        let by_words = memories.recall_by_words(&query, BUDGET, &shown);
         let mut notices = memories.notices();
-        let note = found.note.filter(|note| opening || note != NO_MODEL);
-        notices.extend(note.filter(|note| is_news(&said, note)));
-        let _ = tell.send((render(&found.memories), notices));
+        match by_words {
+            Some(found) => {
+                let (block, notices) = (render(&found.memories), notices.clone());
+                drop(tell_words.send(Brought { block, notices, note: Some(LATE.into()) }));
+            }
+            None => drop(tell_words),
+        }
+        let found = memories.recall(&query, BUDGET, &shown);
+        notices.extend(memories.notices());
+        // That there is no model is known since the first prompt.
+        let note = found.note.filter(|note| view.is_empty() || note != NO_MODEL);
+        let _ = tell.send(Brought { block: render(&found.memories), notices, note });
     });
-    Recalling { words, found }
-}
-
-/// Said once.
-fn is_news(said: &Mutex<Option<String>>, note: &str) -> bool {
-    let mut said = said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let new = said.as_deref() != Some(note);
-    *said = Some(note.to_owned());
-    new
+    Recalling { words, found, by_words, said }
 }
 
 /// Nothing of the conversation was summed up.
@@ -133,8 +147,19 @@ fn is_whole(view: &View) -> bool {
 /// The prompt with the memories that matter for it, in one block before the person's words, and what the reader
 /// should know.
 pub(crate) async fn with_memories(recalling: Recalling, prompt: Message) -> (Message, Vec<String>) {
-    match tokio::time::timeout(PATIENCE, recalling.found).await {
-        Ok(Ok((block, notices))) => (with_block(prompt, block), notices),
+    let Recalling { mut found, by_words, said, .. } = recalling;
+    let brought = match tokio::time::timeout(MEANING, &mut found).await {
+        Ok(brought) => Ok(brought),
+        Err(_) => match tokio::time::timeout(PATIENCE, by_words).await {
+            Ok(Ok(brought)) => Ok(Ok(brought)),
+            _ => tokio::time::timeout(PATIENCE, found).await,
+        },
+    };
+    match brought {
+        Ok(Ok(Brought { block, mut notices, note })) => {
+            notices.extend(note.filter(|_| !said.swap(true, Ordering::Relaxed)));
+            (with_block(prompt, block), notices)
+        }
         // A prompt without its memories is better than none.
         Ok(Err(_)) => (prompt, Vec::new()),
         Err(_) => (prompt, vec!["The memory took too long; this prompt goes without it.".into()]),

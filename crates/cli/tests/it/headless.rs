@@ -120,7 +120,7 @@ fn stream_json_tells_everything_in_order() {
     );
     let shipped = json!(["agent-building", "code-review", "debugging", "pdf"]);
     let commands =
-        json!(["compact", "context", "agent-building", "code-review", "debugging", "pdf"]);
+        json!(["compact", "context", "cost", "agent-building", "code-review", "debugging", "pdf"]);
     assert_eq!((&frames[0]["skills"], &frames[0]["slash_commands"]), (&shipped, &commands));
     assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
 }
