@@ -197,7 +197,7 @@ fn a_silent_endpoint_does_not_hold_a_prompt_up() {
     command.env("OSTLER_EMBEDDING_URL", &url).env("OSTLER_EMBEDDING_MODEL", "tiny");
     let ran = finish(command.spawn().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let said = ran.stdout.matches("Found by words only").count();
+    let said = ran.stdout.matches("Found by words only: the meaning took too long.").count();
     assert_eq!(said, 1, "{}", ran.stdout);
     let request = world.server.requests()[0].json()["messages"].to_string();
     assert!(request.contains("<memory>") && request.contains("24 partitions"), "{request}");
