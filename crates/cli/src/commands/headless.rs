@@ -30,7 +30,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     let source = credentials.label.clone();
     let options = wire::options(args, environment, &setup, credentials, None)?;
     let denials = text::Denials::of(&options);
-    let budgets = options.budgets.clone();
+    let budgets = options.budgets;
     ostler::block_on(async {
         let engine = match Engine::open(init, options) {
             Ok(engine) => engine,
