@@ -221,3 +221,20 @@ fn commands_that_need_no_model() {
     }
     assert_eq!(world.server.requests().len(), 1);
 }
+
+#[test]
+fn a_line_session_tells_what_it_keeps() {
+    let note = json!({"action": "add", "scope": "user", "text": "The staging port is 5433."});
+    let script = Script::new().answer(calls([("Memory", note)])).answer(text("ok")).forever();
+    let world = World::new(script);
+    world.has_chosen();
+    let ran = piped(&world, &[], "Never push on Friday!\ny\n/quit\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let at = |line: &str| ran.stdout.find(line).unwrap_or_else(|| panic!("{line}: {ran:?}"));
+    assert!(
+        at("text: The staging port is 5433.")
+            < at("Memory kept u1, a fact in all projects: The staging port is 5433."),
+        "asked before it is kept"
+    );
+    at("Memory kept p1, a preference in this project: Never push on Friday!");
+}
