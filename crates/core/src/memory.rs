@@ -108,6 +108,29 @@ impl Kept {
     }
 }
 
+/// What the memory keeps from now on or keeps no more: the person is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryChange {
+    /// Forgotten otherwise.
+    pub kept: bool,
+    pub id: String,
+    pub kind: FactKind,
+    pub scope: Scope,
+    pub text: String,
+}
+
+impl fmt::Display for MemoryChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MemoryChange { id, kind, text, .. } = self;
+        let what = if self.kept { "kept" } else { "forgot" };
+        let place = match self.scope {
+            Scope::Project => "in this project",
+            Scope::User => "in all projects",
+        };
+        write!(f, "Memory {what} {id}, a {kind} {place}: {text}")
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The fact itself is the reason.

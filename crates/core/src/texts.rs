@@ -6,6 +6,8 @@ macro_rules! text {
     };
 }
 
+text!(PIPED, "piped.md");
+text!(PIPED_PROMPT, "piped-prompt.md");
 text!(RESUME, "resume.md");
 text!(INTERRUPTED_ANSWER, "interrupted-answer.md");
 text!(INTERRUPTED_TOOLS, "interrupted-tools.md");

@@ -10,9 +10,12 @@ const KINDS: [(FactKind, &str); 4] = [
     (FactKind::Fact, "Facts"),
 ];
 
+/// The first line, by which an export is known again.
+pub const MARK: &str = "<!-- Written by `ostler memory export`, which replaces this file. -->";
+
 /// Grouped by kind, newest first, each with its date and where it was learnt.
 pub fn to_markdown(memories: &[Memory]) -> String {
-    let mut out = String::from("# Memory\n");
+    let mut out = format!("{MARK}\n# Memory\n");
     for (scope, title) in [(Scope::Project, "This project"), (Scope::User, "All projects")] {
         if memories.iter().all(|memory| memory.scope != scope) {
             continue;
@@ -76,8 +79,9 @@ mod tests {
             memory("p2", "Use pnpm.", FactKind::Preference, Scope::Project),
             memory("u1", "British spelling.", FactKind::Preference, Scope::User),
         ];
+        let document = to_markdown(&all);
         assert_eq!(
-            to_markdown(&all),
+            document.strip_prefix(&format!("{MARK}\n")).unwrap(),
             "# Memory\n\n## This project\n\n### Preferences\n\n\
              - Use pnpm. <!-- p2, 2023-11-14, session s1, turn 2, the user -->\n\n### Facts\n\n\
              - Port 5433 -- > x. <!-- p1, 2023-11-14, session s1, turn 2, the user -->\n\n## All projects\n\n\

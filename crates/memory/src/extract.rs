@@ -1,13 +1,16 @@
 //! What a conversation leaves behind, by fixed rules and without asking a model: what the user wants from now on, what
 //! was decided, which files were changed, which command failed and which one worked instead.
 //!
-//! What tools returned is never kept: a page or a file that says "remember to …" is not the user.
+//! What tools returned and what was piped in is never kept: a page or a file that says "remember to …" is not the user,
+//! and an answer that repeats it decides nothing.
 
+use crate::hearsay::Hearsay;
+use crate::secrets::is_doubtful;
 use crate::sentences::{decision, sentences, wish};
-use crate::text::{core_of, folded};
+use crate::text::folded;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::memory::{Fact, FactKind, Origin, Scope};
-use ostler_core::message::{Block, Message, ResultPart};
+use ostler_core::message::{Block, Message};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -22,8 +25,6 @@ const LONGEST_TITLE: usize = 80;
 /// Lines of a prompt that nobody writes by hand, and those at its ends that somebody does.
 const LONG_PROMPT: usize = 40;
 const OWN_LINES: usize = 5;
-/// Bytes of results that are looked for in answers.
-const MOST_HEARD: usize = 1 << 20;
 /// Programs that fail when they find nothing: another call of them is no remedy.
 const LOOKING: [&str; 16] = [
     "ls", "cat", "grep", "rg", "find", "fd", "head", "tail", "sed", "awk", "test", "[", "diff",
@@ -67,8 +68,7 @@ struct Reader<'a> {
     changes: usize,
     failed: Vec<Failed>,
     remedies: usize,
-    /// What tools returned, to know it again in an answer.
-    heard: String,
+    hearsay: Hearsay,
 }
 
 struct Failed {
@@ -95,25 +95,28 @@ impl<'a> Reader<'a> {
             changes: 0,
             failed: Vec::new(),
             remedies: 0,
-            heard: String::new(),
+            hearsay: Hearsay::default(),
         }
     }
 
     fn user(&mut self, content: &[Block]) {
-        let mut spoke = false;
+        let (mut spoke, mut piped) = (false, false);
         for block in content {
+            piped |= block.begins_piped();
+            if piped || !matches!(block, Block::Text { meta: false, .. }) {
+                self.hearsay.hears(block);
+            }
             match block {
                 Block::Text { text, meta: false } => {
                     if !spoke {
                         self.turn += 1;
                         spoke = true;
                     }
-                    self.said(text);
+                    if !piped {
+                        self.said(text);
+                    }
                 }
-                Block::ToolResult { id, is_error, content } => {
-                    self.hear(content);
-                    self.result(id, *is_error);
-                }
+                Block::ToolResult { id, is_error, .. } => self.result(id, *is_error),
                 _ => {}
             }
         }
@@ -146,11 +149,10 @@ impl<'a> Reader<'a> {
         for block in content {
             match block {
                 Block::Text { text, .. } => {
-                    for text in sentences(text).iter().filter_map(|sentence| decision(sentence)) {
-                        // What a file or a page put into its mouth was not decided.
-                        if !self.heard.contains(&core_of(&text)) {
-                            self.keep(FactKind::Decision, text, "an answer", None);
-                        }
+                    let decided = sentences(text);
+                    let decided = decided.iter().filter_map(|sentence| decision(sentence));
+                    for text in decided.filter(|text| !self.hearsay.has(text)).collect::<Vec<_>>() {
+                        self.keep(FactKind::Decision, text, "an answer", None);
                     }
                 }
                 Block::ToolUse { id, name, input } => {
@@ -165,18 +167,6 @@ impl<'a> Reader<'a> {
                     self.open.extend(call.map(|call| (id.clone(), call)));
                 }
                 _ => {}
-            }
-        }
-    }
-
-    fn hear(&mut self, content: &[ResultPart]) {
-        for part in content {
-            if let ResultPart::Text { text } = part
-                && self.heard.len() < MOST_HEARD
-            {
-                let end = text.floor_char_boundary(MOST_HEARD - self.heard.len());
-                self.heard.push_str(&core_of(text.get(..end).unwrap_or_default()));
-                self.heard.push('\n');
             }
         }
     }
@@ -209,8 +199,9 @@ impl<'a> Reader<'a> {
         let Failed { command: failed, .. } = self.failed.swap_remove(at);
         let short = |text: &str| !text.contains('\n') && text.len() <= LONGEST_COMMAND;
         let looks = LOOKING.contains(&program(command).0);
-        let good = failed != command && short(&failed) && short(command) && !looks;
-        if good && self.remedies < MOST_REMEDIES {
+        let plain =
+            short(&failed) && short(command) && !is_doubtful(&failed) && !is_doubtful(command);
+        if failed != command && plain && !looks && self.remedies < MOST_REMEDIES {
             self.remedies += 1;
             let text = format!("`{failed}` failed here; `{command}` worked.");
             self.keep(FactKind::HowTo, text, id.as_str(), None);

@@ -1,7 +1,8 @@
 //! What is remembered across sessions: one database per project and one per user, found by words and by meaning.
 //!
 //! Invariants
-//! - **Nothing is kept without its origin and date**, and nothing twice. What tools returned is never kept by itself.
+//! - **Nothing is kept without its origin and date**, and nothing twice. What tools returned or what was piped in is never
+//!   kept by itself, nor an answer that repeats it; what is kept or forgotten is news for the person.
 //! - **The newer statement counts**: what it plainly takes back is replaced, what is much alike comes after it.
 //! - **No credential is kept**: a text that looks like one is refused with the reason.
 //! - **Forgotten is gone**: from the table, the word index, the vectors and the log of the database. Its hash stays, so
@@ -20,6 +21,7 @@ pub mod embed;
 mod export;
 mod extract;
 mod fuse;
+mod hearsay;
 mod index;
 mod memories;
 mod recall;
@@ -29,10 +31,10 @@ pub mod setup;
 mod store;
 mod text;
 
-pub use export::to_markdown;
+pub use export::{MARK, to_markdown};
 pub use extract::{Scene, facts};
 pub use fuse::{BY_WORDS, fuse};
-pub use memories::{Key, Meaning, Memories, Rankings, Remembered};
+pub use memories::{Key, Meaning, Memories, NO_MODEL, Rankings, Remembered};
 pub use recall::{BUDGET, Shown, date, render};
 pub use secrets::credential;
 pub use store::MOST_ENTRIES;

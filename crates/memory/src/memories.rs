@@ -8,12 +8,12 @@ use crate::recall::{MOST, STANDING, Shown, within};
 use crate::secrets::credential;
 use crate::store::{MOST_ENTRIES, Store, Stored};
 use crate::text::{LONGEST, SHORTEST, folded};
-use ostler_core::memory::{Fact, FactKind, Found, Kept, Memory, MemoryError, Scope};
+use ostler_core::memory::{Fact, FactKind, Found, Kept, Memory, MemoryChange, MemoryError, Scope};
 use ostler_core::ports::MemoryStore;
 use ostler_core::time::Clock;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Less alike than this is not about the same.
 const LEAST_LIKENESS: f64 = 0.25;
@@ -21,8 +21,10 @@ const LEAST_LIKENESS: f64 = 0.25;
 const LEAST_SCORE: f64 = 0.5;
 /// Entries that get a missing vector when something is kept.
 const CATCH_UP: usize = 64;
+/// Changes that nobody has asked for yet; older ones give way.
+const MOST_NEWS: usize = 100;
 
-const NO_MODEL: &str =
+pub const NO_MODEL: &str =
     "Found by words only: no embedding model is installed (`ostler memory setup` installs one).";
 
 /// Where meaning comes from.
@@ -40,6 +42,7 @@ pub struct Memories {
     meaning: Meaning,
     embedder: OnceLock<Result<Arc<dyn Embedder>, String>>,
     clock: Arc<dyn Clock>,
+    news: Mutex<Vec<MemoryChange>>,
 }
 
 /// One memory by its store and row.
@@ -71,6 +74,7 @@ impl Memories {
             meaning,
             embedder: OnceLock::new(),
             clock,
+            news: Mutex::default(),
         }
     }
 
@@ -79,6 +83,27 @@ impl Memories {
         let mut all = self.project.notices();
         all.extend(self.user.notices());
         all
+    }
+
+    /// What was kept or forgotten since this was asked before.
+    pub fn take_news(&self) -> Vec<MemoryChange> {
+        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn tell(&self, change: MemoryChange) {
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        if news.len() >= MOST_NEWS {
+            news.remove(0);
+        }
+        news.push(change);
+    }
+
+    /// Opens the model on this machine and reads the vectors, so that the first prompt need not wait for that.
+    pub fn warm_up(&self) {
+        let installed = matches!(&self.meaning, Meaning::Installed(path) if path.exists());
+        if installed && self.has_any() {
+            let _ = self.ranked("warm up", true);
+        }
     }
 
     /// Keeps what a conversation left. What was forgotten is not learnt again.
@@ -106,10 +131,27 @@ impl Memories {
         if !self.has_any() {
             return Found::default();
         }
-        let (ranked, note) = match self.ranked(prompt, true) {
-            Ok(ranked) => ranked,
-            Err(error) => return Found { memories: Vec::new(), note: Some(error.to_string()) },
+        match self.ranked(prompt, true) {
+            Ok((ranked, note)) => Found { note, ..self.chosen(ranked, budget, shown) },
+            Err(error) => Found { memories: Vec::new(), note: Some(error.to_string()) },
+        }
+    }
+
+    /// The same by words, where words are not all there is: what is there before the meaning is known.
+    pub fn recall_by_words(&self, prompt: &str, budget: usize, shown: &Shown) -> Option<Found> {
+        let by_words = match &self.meaning {
+            Meaning::None => true,
+            Meaning::Installed(path) => !path.exists(),
+            Meaning::Given(_) => false,
         };
+        if by_words || !self.has_any() {
+            return None;
+        }
+        let ranked = self.ranked_with(prompt, true, None).ok()?;
+        Some(self.chosen(ranked, budget, shown))
+    }
+
+    fn chosen(&self, ranked: Vec<Stored>, budget: usize, shown: &Shown) -> Found {
         let mut chosen: Vec<Stored> =
             ranked.into_iter().filter(|one| !shown.has(&one.memory)).take(MOST).collect();
         if shown.is_opening() {
@@ -131,7 +173,8 @@ impl Memories {
                 let _ = store.used(&rows, self.clock.now());
             }
         }
-        Found { memories: within(chosen.into_iter().map(|one| one.memory).collect(), budget), note }
+        let memories = chosen.into_iter().map(|one| one.memory).collect();
+        Found { memories: within(memories, budget), note: None }
     }
 
     /// Newest first; the project's before the user's.
@@ -180,7 +223,14 @@ impl Memories {
                 continue;
             }
             let model = embedder.map(|embedder| embedder.name());
-            all.extend(store.keep(&of_scope, model, self.clock.now(), by_itself)?);
+            let kept = store.keep(&of_scope, model, self.clock.now(), by_itself)?;
+            for ((fact, _), kept) in of_scope.iter().zip(&kept) {
+                if let Some(Kept::New(id)) = kept {
+                    let (id, text) = (id.clone(), fact.text.clone());
+                    self.tell(MemoryChange { kept: true, id, kind: fact.kind, scope, text });
+                }
+            }
+            all.extend(kept);
             if let Some(embedder) = embedder {
                 let _ = catch_up(store, embedder.as_ref());
             }
@@ -194,19 +244,36 @@ impl Memories {
         query: &str,
         strict: bool,
     ) -> Result<(Vec<Stored>, Option<String>), MemoryError> {
-        let mut rankings = self.rankings(query)?;
+        let (vector, note) = self.vector(&asked(query));
+        Ok((self.ranked_with(query, strict, vector)?, note))
+    }
+
+    fn ranked_with(
+        &self,
+        query: &str,
+        strict: bool,
+        vector: Option<(String, Vec<f32>)>,
+    ) -> Result<Vec<Stored>, MemoryError> {
+        let mut rankings = self.both_ways(query, vector)?;
         if strict {
             leave_out_far(&mut rankings);
         }
-        let fused = fuse(&rankings.by_words, &rankings.by_meaning, BY_WORDS);
-        Ok((self.fetched(&fused)?, rankings.note))
+        self.fetched(&fuse(&rankings.by_words, &rankings.by_meaning, BY_WORDS))
     }
 
     /// The two ways to look, each by itself.
     pub fn rankings(&self, query: &str) -> Result<Rankings, MemoryError> {
-        let query: String = folded(query).chars().take(LONGEST).collect();
-        let (vector, note) = self.vector(&query);
-        let mut all = Rankings { note, ..Rankings::default() };
+        let (vector, note) = self.vector(&asked(query));
+        Ok(Rankings { note, ..self.both_ways(query, vector)? })
+    }
+
+    fn both_ways(
+        &self,
+        query: &str,
+        vector: Option<(String, Vec<f32>)>,
+    ) -> Result<Rankings, MemoryError> {
+        let query = asked(query);
+        let mut all = Rankings::default();
         for store in self.existing() {
             let scope = self.scope_of(store);
             let words = store.by_words(&query, DEPTH)?.into_iter();
@@ -321,15 +388,24 @@ impl MemoryStore for Memories {
         if !store.exists() {
             return Err(missing());
         }
-        match store.forget(&[row])? {
-            0 => Err(missing()),
-            _ => Ok(()),
+        let known = store.get(&[row])?.pop();
+        if store.forget(&[row])? == 0 {
+            return Err(missing());
         }
+        if let Some(Memory { id, kind, scope, text, .. }) = known.map(|one| one.memory) {
+            self.tell(MemoryChange { kept: false, id, kind, scope, text });
+        }
+        Ok(())
     }
 
     fn path(&self) -> &Path {
         self.project.path()
     }
+}
+
+/// The beginning of a prompt says what it is about.
+fn asked(query: &str) -> String {
+    folded(query).chars().take(LONGEST).collect()
 }
 
 /// On one line, of a sensible length, and without a credential; or why not.

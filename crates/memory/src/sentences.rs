@@ -147,6 +147,10 @@ pub fn sentences(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut in_code = false;
     for line in text.lines() {
+        // What is indented so far is code or a quotation.
+        if line.starts_with("    ") || line.starts_with('\t') {
+            continue;
+        }
         let line = line.trim();
         if line.starts_with("```") || line.starts_with("~~~") {
             in_code = !in_code;

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::hooks;
 use crate::init::Init;
 use crate::kit::{self, Kit, check_tools, policy, toolbox};
-use crate::memory::{learn, memories, with_memories};
+use crate::memory::{Recalling, learn, memories, recall, with_memories, words_of};
 use crate::options::Options;
 use crate::report::{self, ContextReport};
 use crate::session;
@@ -13,8 +13,10 @@ use crate::skills::{self, AgentHost, with_skills};
 use crate::spending;
 use crate::standing::Standing;
 use crate::system::{SystemClock, jitter};
+use ostler_core::event::Level;
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Purse;
+use ostler_core::memory::MemoryChange;
 use ostler_core::message::Message;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::ports::{BeforeCompact, Model, Recorder, SessionLog};
@@ -35,7 +37,7 @@ use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
 use ostler_tools::{InUse, Keeping};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -63,8 +65,12 @@ pub(crate) struct Parts {
     standing: Arc<Standing>,
     in_use: Arc<InUse>,
     memories: Option<Arc<Memories>>,
-    /// Turns there were when it was opened.
-    turns: u32,
+    /// The search for the memories of the prompt that is being prepared.
+    recalling: Mutex<Option<Recalling>>,
+    /// The reader was told that memories are found by words only.
+    by_words: Arc<AtomicBool>,
+    /// Turns of which the memory has kept what matters.
+    learnt: AtomicU32,
     /// What was found wrong when it was opened.
     notices: Vec<String>,
     confinement: Arc<Confinement>,
@@ -142,7 +148,9 @@ impl Engine {
             in_use: ostler_tools::in_use(files.clone(), policy.clone(), &session.seen),
             standing: Arc::new(Standing::new(&options, workspace.clone())),
             memories: remembers(&options, &workspace.cwd),
-            turns: session.turns,
+            recalling: Mutex::default(),
+            by_words: Arc::default(),
+            learnt: session.turns.into(),
             notices: loaded.notices,
             skills,
             confinement,
@@ -235,6 +243,7 @@ impl Engine {
 
     /// Starts a turn with what [`Engine::prepare`] gave.
     pub fn submit_prepared(&self, prompt: Message) -> TurnStream {
+        let recalling = self.recalling(words_of(&prompt));
         let (view, _) = self.agent.journal.conversation();
         let window = self.model_info(self.model()).window;
         let offered = self.agent.tools.get("Skill").is_some();
@@ -242,10 +251,39 @@ impl Engine {
         let prompt = with_skills(prompt, &view, told);
         let interrupt = self.new_interrupt();
         self.probe_sandbox();
-        let Parts { standing, in_use, memories, .. } = &self.parts;
-        let parts = (standing.clone(), in_use.clone(), memories.clone());
-        let prompt = furnished(parts, prompt, view, self.session_id().clone());
-        run_with(self.agent.clone(), prompt, interrupt)
+        let Parts { standing, in_use, .. } = &self.parts;
+        let parts = (standing.clone(), in_use.clone(), recalling);
+        run_with(self.agent.clone(), furnished(parts, prompt, view), interrupt)
+    }
+
+    /// Begins to look for the memories of a prompt, while it is being prepared.
+    pub(crate) fn begin_recall(&self, words: &str) {
+        let begun = self.recalling(words.to_owned());
+        *self.parts.recalling.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = begun;
+    }
+
+    /// The search that was begun for these words, or a new one.
+    fn recalling(&self, words: String) -> Option<Recalling> {
+        let memories = self.parts.memories.as_ref()?;
+        let begun =
+            self.parts.recalling.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        begun.filter(|begun| begun.is_for(&words)).or_else(|| {
+            let (view, _) = self.agent.journal.conversation();
+            let (session, said) = (self.session_id().clone(), self.parts.by_words.clone());
+            Some(recall(memories.clone(), words, view, session, said))
+        })
+    }
+
+    /// Opens what a search in the memory needs, so that the first prompt need not wait for it.
+    pub fn warm_up(&self) {
+        if let Some(memories) = self.parts.memories.clone() {
+            std::thread::spawn(move || memories.warm_up());
+        }
+    }
+
+    /// What the memory kept and forgot since this was asked before, whoever wanted it.
+    pub fn memory_news(&self) -> Vec<MemoryChange> {
+        self.parts.memories.as_ref().map(|memories| memories.take_news()).unwrap_or_default()
     }
 
     /// Sums up the conversation now. `words` is what the summary should heed.
@@ -284,9 +322,12 @@ impl Engine {
         notices
     }
 
-    async fn remember(&self) -> Vec<String> {
+    /// Keeps what the turns since the last time leave to later sessions; gives what the person should know. Closing does
+    /// so, too; [`Engine::memory_news`] tells what was kept.
+    pub async fn remember(&self) -> Vec<String> {
         let (_, turns) = self.agent.journal.conversation();
-        match self.parts.memories.clone().filter(|_| turns > self.parts.turns) {
+        let before = self.parts.learnt.swap(turns, Ordering::Relaxed);
+        match self.parts.memories.clone().filter(|_| turns > before) {
             Some(memories) => {
                 let folder = self.workspace.cwd.clone();
                 let failed = learn(memories.clone(), &self.agent.journal, folder).await;
@@ -309,18 +350,18 @@ impl Engine {
 
 /// The prompt with what belongs in front of it, and what the reader should know.
 async fn furnished(
-    parts: (Arc<Standing>, Arc<InUse>, Option<Arc<Memories>>),
+    parts: (Arc<Standing>, Arc<InUse>, Option<Recalling>),
     prompt: Message,
     view: View,
-    session: SessionId,
-) -> (Message, Vec<String>) {
-    let (standing, in_use, memories) = parts;
-    let (bare, before) = (prompt.clone(), view.clone());
-    let work = move || standing.before(prompt, &before, in_use.changes());
-    let (prompt, mut notices) =
+) -> (Message, Vec<(Level, String)>) {
+    let (standing, in_use, recalling) = parts;
+    let bare = prompt.clone();
+    let work = move || standing.before(prompt, &view, in_use.changes());
+    let (prompt, notices) =
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| (bare, Vec::new()));
-    let Some(memories) = memories else { return (prompt, notices) };
-    let (prompt, more) = with_memories(memories, prompt, view, session).await;
+    let mut notices: Vec<_> = notices.into_iter().map(|text| (Level::Warning, text)).collect();
+    let Some(recalling) = recalling else { return (prompt, notices) };
+    let (prompt, more) = with_memories(recalling, prompt).await;
     notices.extend(more);
     (prompt, notices)
 }

@@ -82,7 +82,9 @@ pub use ostler_core::hook::{
 };
 pub use ostler_core::ids::{CallId, ModelId, SessionId};
 pub use ostler_core::ledger::{Forecast, Left, Price, Status as ChargeStatus, Sum, Usage};
-pub use ostler_core::memory::{Fact, FactKind, Kept, Memory, MemoryError, Origin, Scope};
+pub use ostler_core::memory::{
+    Fact, FactKind, Kept, Memory, MemoryChange, MemoryError, Origin, Scope,
+};
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
@@ -109,7 +111,7 @@ pub use ostler_ledger::{Row as CostRow, Standing};
 pub use ostler_memory::setup::{
     PACKAGE as MEMORY_PACKAGE, SetupError as MemorySetupError, model_path,
 };
-pub use ostler_memory::{Meaning, Memories, date, to_markdown};
+pub use ostler_memory::{MARK as EXPORT_MARK, Meaning, Memories, date, to_markdown};
 pub use ostler_models::Secret as ApiSecret;
 pub use ostler_models::resolve_model as model;
 pub use ostler_models::{CaFile, Credentials, Deadlines, Network, PriceBook, ProxySettings};

@@ -4,20 +4,26 @@ use crate::system::SystemClock;
 use ostler_core::event::Level;
 use ostler_core::ids::SessionId;
 use ostler_core::message::{Block, Message};
+use ostler_core::texts::SUMMARY;
 use ostler_core::view::View;
 use ostler_engine::Journal;
 use ostler_memory::embed::{EndpointSettings, HttpEmbedder, PostJson};
 use ostler_memory::setup::{self, SetupError};
-use ostler_memory::{BUDGET, Meaning, Memories, Scene, Shown, facts, render};
+use ostler_memory::{BUDGET, Meaning, Memories, NO_MODEL, Scene, Shown, facts, render};
 use ostler_models::{Network, Secret};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
-/// A prompt does not wait longer than this for its memories.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// A prompt does not wait longer than this for the meaning of it; what was found by words is there by then.
+const MEANING: Duration = Duration::from_millis(500);
+/// Nor longer than this for the disk.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Nor an endpoint for its vectors.
 const ENDPOINT: Duration = Duration::from_secs(2);
+const LATE: &str = "Found by words only: the meaning took too long.";
 
 /// An embedding endpoint of the usual form, instead of the model on this machine.
 #[derive(Clone)]
@@ -68,32 +74,105 @@ fn embedder(endpoint: EmbeddingEndpoint, network: Network) -> HttpEmbedder {
     HttpEmbedder::new(EndpointSettings { url, model }, post)
 }
 
+/// A search for the memories of a prompt, begun when the prompt is read.
+pub(crate) struct Recalling {
+    words: String,
+    found: oneshot::Receiver<Brought>,
+    /// The same by words, if there is more than words.
+    by_words: oneshot::Receiver<Brought>,
+    /// That the search was by words is said once.
+    said: Arc<AtomicBool>,
+}
+
+/// What a prompt brings along.
+struct Brought {
+    block: Option<String>,
+    notices: Vec<String>,
+    /// Why it was found by words only.
+    note: Option<String>,
+}
+
+impl Recalling {
+    /// Is this the search for that prompt?
+    pub(crate) fn is_for(&self, words: &str) -> bool {
+        self.words.trim() == words.trim()
+    }
+}
+
+/// What is looked for: the person's words, or all there is where they said none.
+pub(crate) fn words_of(prompt: &Message) -> String {
+    let own: String = prompt.own_words().collect();
+    if own.trim().is_empty() { prompt.text() } else { own }
+}
+
+/// Begins to look for the memories that matter, beside everything else that is to be done for a prompt. `said`: the
+/// reader knows that the search is by words.
+pub(crate) fn recall(
+    memories: Arc<Memories>,
+    words: String,
+    view: View,
+    session: SessionId,
+    said: Arc<AtomicBool>,
+) -> Recalling {
+    let (tell, found) = oneshot::channel();
+    let (tell_words, by_words) = oneshot::channel();
+    let query = words.clone();
+    std::thread::spawn(move || {
+        let shown = Shown::of(view.messages());
+        // What lies behind a boundary is news again, unless the summary says it.
+        let shown = if is_whole(&view) { shown.with_all_of(&session) } else { shown };
+        let by_words = memories.recall_by_words(&query, BUDGET, &shown);
+        let mut notices = memories.notices();
+        match by_words {
+            Some(found) => {
+                let (block, notices) = (render(&found.memories), notices.clone());
+                drop(tell_words.send(Brought { block, notices, note: Some(LATE.into()) }));
+            }
+            None => drop(tell_words),
+        }
+        let found = memories.recall(&query, BUDGET, &shown);
+        notices.extend(memories.notices());
+        // That there is no model is known since the first prompt.
+        let note = found.note.filter(|note| view.is_empty() || note != NO_MODEL);
+        let _ = tell.send(Brought { block: render(&found.memories), notices, note });
+    });
+    Recalling { words, found, by_words, said }
+}
+
+/// Nothing of the conversation was summed up.
+fn is_whole(view: &View) -> bool {
+    let first = SUMMARY.split("{carry}").next().unwrap_or(SUMMARY).trim_end();
+    let summed_up = |block: &Block| matches!(block, Block::Text { text, meta: true } if text.starts_with(first));
+    !view.messages().flat_map(Message::blocks).any(summed_up)
+}
+
 /// The prompt with the memories that matter for it, in one block before the person's words, and what the reader
 /// should know.
 pub(crate) async fn with_memories(
-    memories: Arc<Memories>,
+    recalling: Recalling,
     prompt: Message,
-    view: View,
-    session: SessionId,
 ) -> (Message, Vec<(Level, String)>) {
-    let text = prompt.text();
-    let work = tokio::task::spawn_blocking(move || {
-        let shown = Shown::of(view.messages()).with_all_of(&session);
-        let found = memories.recall(&text, BUDGET, &shown);
-        let opening = view.messages().next().is_none();
-        // A damaged memory is worse than a missing model.
-        let damage = memories.notices().into_iter().map(|text| (Level::Warning, text));
-        let note = found.note.filter(|_| opening).map(|text| (Level::Info, text));
-        let notices: Vec<(Level, String)> = damage.chain(note).collect();
-        (render(&found.memories), notices)
-    });
-    match tokio::time::timeout(PATIENCE, work).await {
-        Ok(Ok((block, notices))) => (with_block(prompt, block), notices),
+    let Recalling { mut found, by_words, said, .. } = recalling;
+    let brought = match tokio::time::timeout(MEANING, &mut found).await {
+        Ok(brought) => Ok(brought),
+        Err(_) => match tokio::time::timeout(PATIENCE, by_words).await {
+            Ok(Ok(brought)) => Ok(Ok(brought)),
+            _ => tokio::time::timeout(PATIENCE, found).await,
+        },
+    };
+    match brought {
+        Ok(Ok(Brought { block, notices, note })) => {
+            // A damaged memory is worse than a missing model.
+            let damage = notices.into_iter().map(|text| (Level::Warning, text));
+            let note = note.filter(|_| !said.swap(true, Ordering::Relaxed));
+            let note = note.map(|text| (Level::Info, text));
+            (with_block(prompt, block), damage.chain(note).collect())
+        }
         // A prompt without its memories is better than none.
         Ok(Err(_)) => (prompt, Vec::new()),
         Err(_) => {
             let text = "The memory took too long; this prompt goes without it.".to_owned();
-            (prompt, vec![(Level::Info, text)])
+            (prompt, vec![(Level::Warning, text)])
         }
     }
 }

@@ -96,6 +96,7 @@ impl Engine {
     /// [`Engine::submit_prepared`] starts, and its commands run now.
     pub async fn prepare(&self, text: &str) -> Prepared {
         self.agent.gate.begin_turn();
+        self.begin_recall(text.trim());
         self.parts.skills.catalog().refresh();
         let Some((name, arguments)) = slash(text) else {
             return Prepared::Prompt(Message::user(text));

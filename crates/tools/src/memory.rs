@@ -81,12 +81,15 @@ impl BuiltIn for Memory {
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/memory.md");
     type Input = Input;
 
-    /// Searching is harmless; a note waits for the answer to be sealed; forgetting changes a file of ours, which asks.
+    /// Searching is harmless; a note of this project waits for the answer to be sealed. One for all projects would speak
+    /// where nobody knows of this session, and forgetting changes what is the user's: both ask, as files of ours do.
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
         Ok(match input.action()? {
             Action::Search { .. } => Access::nothing(),
-            Action::Add { .. } => Access::noting(),
-            Action::Forget { .. } => Access::writing(PathScope::File(self.store.path().to_owned())),
+            Action::Add { scope: Scope::Project, .. } => Access::noting(),
+            Action::Add { scope: Scope::User, .. } | Action::Forget { .. } => {
+                Access::writing(PathScope::File(self.store.path().to_owned()))
+            }
         })
     }
 
@@ -189,7 +192,9 @@ mod tests {
             (access.is_harmless(), verdict)
         };
         let search = json!({"action": "search", "query": "q"});
-        let add = json!({"action": "add", "text": "t", "kind": "how-to", "scope": "user"});
+        let add = json!({"action": "add", "text": "t", "kind": "how-to", "scope": "project"});
+        let everywhere =
+            json!({"action": "add", "text": "t", "kind": "preference", "scope": "user"});
         let forget = json!({"action": "forget", "id": "p1"});
         for (input, mode, expected) in [
             (&search, Mode::Default, (true, Verdict::Allow)),
@@ -197,6 +202,11 @@ mod tests {
             (&add, Mode::Default, (false, Verdict::Allow)),
             (&add, Mode::DontAsk, (false, Verdict::Allow)),
             (&add, Mode::Plan, (false, Verdict::Deny)),
+            (&everywhere, Mode::Default, (false, Verdict::Ask)),
+            (&everywhere, Mode::AcceptEdits, (false, Verdict::Ask)),
+            (&everywhere, Mode::BypassPermissions, (false, Verdict::Ask)),
+            (&everywhere, Mode::DontAsk, (false, Verdict::Deny)),
+            (&everywhere, Mode::Plan, (false, Verdict::Deny)),
             (&forget, Mode::Default, (false, Verdict::Ask)),
             (&forget, Mode::AcceptEdits, (false, Verdict::Ask)),
             (&forget, Mode::BypassPermissions, (false, Verdict::Ask)),

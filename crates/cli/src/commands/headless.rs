@@ -2,8 +2,9 @@
 
 use super::local::{self, Local};
 use super::signals::Signals;
+use super::stdin::{self, Given};
 use super::watch::Watch;
-use super::{no_key, stdin, trust};
+use super::{cost, no_key, trust};
 use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
 use crate::exit::{self, Code, warn};
@@ -12,7 +13,10 @@ use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
 use ostler::{Engine, Event, Finished, Prepared, TurnStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// The end of a turn does not wait longer than this for the memory; what was begun goes on.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
     let began = Instant::now();
@@ -26,6 +30,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     let source = credentials.label.clone();
     let options = wire::options(args, environment, &setup, credentials, None)?;
     let denials = text::Denials::of(&options);
+    let budgets = options.budgets;
     ostler::block_on(async {
         let engine = match Engine::open(init, options) {
             Ok(engine) => engine,
@@ -40,13 +45,20 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
         };
         let mut watch = Watch::new(environment, engine.session_id())?;
-        let code = match Local::of(&prompt) {
+        let code = match Local::of(&prompt.text()) {
             Some(Local::Context) => local::print(&engine.context(), args.output_format),
+            Some(Local::Cost) => {
+                let (cwd, session) = (&engine.workspace().cwd, engine.session_id());
+                let lines = cost::of_session(environment.home()?, cwd, session, budgets)?;
+                output.local(&lines.join("\n")).map(|()| Code::Done)
+            }
+            Some(Local::Clear) => output.local(local::CLEAR).map(|()| Code::Done),
             local => run_turn(&engine, &prompt, local, output.as_mut(), &mut watch).await,
         };
         for notice in engine.close_because("other").await {
             warn(&notice);
         }
+        engine.memory_news().iter().for_each(|change| warn(&change.to_string()));
         let stats = watch.finish();
         if args.verbose && args.output_format == Format::Text {
             stats.iter().for_each(|line| warn(line));
@@ -67,7 +79,7 @@ fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
 /// A prompt is looked at before it is sent: it may want a skill, or only room.
 async fn run_turn(
     engine: &Engine,
-    prompt: &str,
+    given: &Given,
     local: Option<Local>,
     output: &mut dyn Output,
     watch: &mut Watch,
@@ -79,10 +91,11 @@ async fn run_turn(
     let prepared = tokio::select! {
         biased;
         caught = signals.next() => return Ok(caught),
-        prepared = engine.prepare(prompt) => prepared,
+        prepared = engine.prepare(given.command()) => prepared,
     };
     match prepared {
         Prepared::Prompt(prompt) => {
+            let prompt = given.marked(prompt);
             turn(engine, engine.submit_prepared(prompt), output, watch, &mut signals).await
         }
         Prepared::Unknown(why) => {
@@ -115,14 +128,24 @@ async fn turn(
             notice = watch.slow() => output.event(&notice)?,
             event = stream.next() => match watch.seen(event) {
                 Some(Event::Finished(finished)) => {
+                    // Nothing follows the end: what is kept of the turn is told before it.
+                    let _ = tokio::time::timeout(PATIENCE, engine.remember()).await;
+                    tell_memory(engine, output)?;
                     output.finished(&finished)?;
                     return Ok(code(&finished, stopped_by));
                 }
-                Some(event) => output.event(&event)?,
+                Some(event) => {
+                    output.event(&event)?;
+                    tell_memory(engine, output)?;
+                }
                 None => return Ok(Code::Internal),
             },
         }
     }
+}
+
+fn tell_memory(engine: &Engine, output: &mut dyn Output) -> Result<()> {
+    engine.memory_news().iter().try_for_each(|change| output.remembered(change))
 }
 
 fn code(finished: &Finished, stopped_by: Option<Code>) -> Code {

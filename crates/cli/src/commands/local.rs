@@ -1,4 +1,4 @@
-//! What is answered here and not by the model: `/compact`, `/context`.
+//! What is answered here and not by the model: `/compact`, `/context`, `/cost`, and that `/clear` needs no doing.
 
 use crate::args::Format;
 use crate::exit::Code;
@@ -12,7 +12,13 @@ use std::io::Write;
 pub enum Local {
     Compact(Option<String>),
     Context,
+    Cost,
+    Clear,
 }
+
+/// Each run begins anew unless it is told otherwise.
+pub const CLEAR: &str = "Nothing to clear: with -p every run begins a new session, unless --continue or --resume is given. \
+                         /compact sums up the session that goes on.";
 
 impl Local {
     pub fn of(prompt: &str) -> Option<Self> {
@@ -22,6 +28,8 @@ impl Local {
         match (command, words) {
             ("/compact", words) => Some(Local::Compact(words)),
             ("/context", None) => Some(Local::Context),
+            ("/cost", None) => Some(Local::Cost),
+            ("/clear", None) => Some(Local::Clear),
             _ => None,
         }
     }
@@ -70,6 +78,9 @@ mod tests {
             (" /compact keep the names\n", compact(Some("keep the names"))),
             ("/context", Some(Local::Context)),
             ("/context of what", None),
+            ("/cost", Some(Local::Cost)),
+            ("/cost of living", None),
+            ("/clear\n", Some(Local::Clear)),
             ("/compacted", None),
             ("/usr/bin", None),
             ("compact", None),

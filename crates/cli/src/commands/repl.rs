@@ -56,6 +56,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
         let engine = Engine::open(init, options.clone())?;
         let watch = Watch::new(environment, engine.session_id())?;
         let mut repl = Repl { init, environment, options, engine, lines, watch };
+        repl.engine.warm_up();
         repl.greet(&setup)?;
         let code = repl.talk(first, &mut signals).await;
         repl.end("prompt_input_exit").await?;
@@ -221,6 +222,8 @@ impl Repl<'_> {
         for notice in self.engine.close_because(reason).await {
             warn(&notice);
         }
+        let mut screen = Screen::new();
+        self.engine.memory_news().iter().try_for_each(|change| screen.remembered(change))?;
         let paint = Paint::for_terminal();
         self.watch.finish().iter().try_for_each(|line| say(&paint.dim(&visible(line))))
     }
@@ -294,6 +297,8 @@ impl Repl<'_> {
                 Some(event) => {
                     compacted |= matches!(event, Event::Compacted { .. });
                     screen.event(&event)?;
+                    let news = self.engine.memory_news();
+                    news.iter().try_for_each(|change| screen.remembered(change))?;
                 }
                 None => return after(stopped_by),
             }

@@ -1,14 +1,54 @@
 //! Text that is piped in.
 
 use crate::exit::{Wrong, warn};
+use ostler::{Block, Message};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{IsTerminal, Read};
 
 /// More than this is not a prompt.
 const MOST: u64 = 10 * 1024 * 1024;
 
-/// The prompt: the argument, what was piped in, or both with a blank line between.
-pub fn prompt(argument: Option<&str>) -> Result<String, Wrong> {
+/// What was typed and what was piped in, kept apart: only the one is the person's word.
+pub struct Given {
+    pub typed: String,
+    pub piped: String,
+}
+
+impl Given {
+    /// Both, with a blank line between.
+    pub fn text(&self) -> String {
+        let parts = [self.typed.as_str(), self.piped.as_str()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// What may name a skill: what was typed, or all there is.
+    pub fn command(&self) -> &str {
+        if self.typed.is_empty() { &self.piped } else { &self.typed }
+    }
+
+    /// A message made of the command, with what was piped in marked as such.
+    pub fn marked(&self, message: Message) -> Message {
+        match (self.typed.is_empty(), self.piped.is_empty()) {
+            (_, true) => message,
+            (false, false) => message.with_piped(self.piped.as_str()),
+            (true, false) => {
+                let Message::User { mut content } = message else { return message };
+                let at = content
+                    .iter()
+                    .position(|block| matches!(block, Block::Text { meta: false, .. }));
+                let text = at.map(|at| content.remove(at));
+                let rest = Message::User { content };
+                match text {
+                    Some(Block::Text { text, .. }) => rest.with_piped(text),
+                    _ => rest,
+                }
+            }
+        }
+    }
+}
+
+/// The prompt: the argument, what was piped in, or both.
+pub fn prompt(argument: Option<&str>) -> Result<Given, Wrong> {
     let piped = match argument {
         _ if std::io::stdin().is_terminal() => String::new(),
         // A pipe that somebody forgot to close must not hold up a prompt that is there already.
@@ -20,15 +60,13 @@ pub fn prompt(argument: Option<&str>) -> Result<String, Wrong> {
         }
         _ => piped()?,
     };
-    let parts: Vec<&str> = [argument.unwrap_or_default(), &piped]
-        .into_iter()
-        .filter(|part| !part.trim().is_empty())
-        .collect();
-    match parts.is_empty() {
+    let said = |text: &str| if text.trim().is_empty() { String::new() } else { text.to_owned() };
+    let given = Given { typed: said(argument.unwrap_or_default()), piped: said(&piped) };
+    match given.text().is_empty() {
         true => {
             Err(Wrong::Usage("there is no prompt. Give one: ostler -p \"…\", or pipe it in".into()))
         }
-        false => Ok(parts.join("\n\n")),
+        false => Ok(given),
     }
 }
 

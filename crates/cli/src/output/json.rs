@@ -2,8 +2,9 @@
 
 use super::Output;
 use super::frames::{self, Frames};
+use crate::exit::warn;
 use anyhow::Result;
-use ostler::{Engine, Event, Finished};
+use ostler::{Engine, Event, Finished, MemoryChange};
 use std::time::Instant;
 
 pub struct JsonOutput {
@@ -24,6 +25,11 @@ impl Output for JsonOutput {
 
     fn finished(&mut self, finished: &Finished) -> Result<()> {
         frames::print(&self.frames.result(finished))
+    }
+
+    fn remembered(&mut self, change: &MemoryChange) -> Result<()> {
+        warn(&change.to_string());
+        Ok(())
     }
 
     fn local(&mut self, text: &str) -> Result<()> {

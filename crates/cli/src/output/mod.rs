@@ -11,12 +11,14 @@ pub mod usage;
 pub mod visible;
 
 use anyhow::Result;
-use ostler::{Event, Finished};
+use ostler::{Event, Finished, MemoryChange};
 
 /// Takes everything a turn says. The end comes apart from the rest, once.
 pub trait Output {
     fn event(&mut self, event: &Event) -> Result<()>;
     fn finished(&mut self, finished: &Finished) -> Result<()>;
+    /// What the memory keeps or forgot.
+    fn remembered(&mut self, change: &MemoryChange) -> Result<()>;
     /// What we answer by ourselves, without a turn.
     fn local(&mut self, text: &str) -> Result<()>;
 }

@@ -3,7 +3,7 @@
 use super::paint::Paint;
 use super::visible::visible;
 use anyhow::Result;
-use ostler::{Block, Event, Plan, ResultPart, Retry, Status, strip_terminal};
+use ostler::{Block, Event, MemoryChange, Plan, ResultPart, Retry, Status, strip_terminal};
 use serde_json::Value;
 use std::io::Write;
 
@@ -51,6 +51,10 @@ impl Screen {
             _ => {}
         }
         Ok(())
+    }
+
+    pub fn remembered(&mut self, change: &MemoryChange) -> Result<()> {
+        self.line(&self.paint.dim(&visible(&change.to_string())))
     }
 
     fn text(&mut self, text: &str) -> Result<()> {

@@ -4,7 +4,7 @@ use super::Output;
 use super::frames::{self, Frames};
 use crate::args::RunArgs;
 use anyhow::Result;
-use ostler::{Block, Continue, Engine, Event, Finished, ModelId, Receipt, Usage};
+use ostler::{Block, Continue, Engine, Event, Finished, MemoryChange, ModelId, Receipt, Usage};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ impl StreamJson {
             let skills = skills.iter().filter(|skill| may(skill));
             skills.map(|skill| skill.name.clone()).collect::<Vec<_>>()
         };
-        let mut commands = vec!["compact".to_owned(), "context".to_owned()];
+        let mut commands = vec!["compact".to_owned(), "context".to_owned(), "cost".to_owned()];
         commands.extend(named(|skill| skill.for_user));
         let init = json!({
             "type": "system", "subtype": "init",
@@ -152,6 +152,14 @@ impl Output for StreamJson {
 
     fn finished(&mut self, finished: &Finished) -> Result<()> {
         frames::print(&self.frames.result(finished))
+    }
+
+    fn remembered(&mut self, change: &MemoryChange) -> Result<()> {
+        let what = if change.kept { "kept" } else { "forgotten" };
+        let MemoryChange { id, kind, scope, text, .. } = change;
+        let fields =
+            json!({ "change": what, "id": id, "kind": kind, "scope": scope, "text": text });
+        self.system("memory", fields)
     }
 
     fn local(&mut self, text: &str) -> Result<()> {

@@ -4,7 +4,9 @@ use super::screen::Screen;
 use super::{Output, usage};
 use crate::exit::warn;
 use anyhow::Result;
-use ostler::{Block, Continue, Event, Finished, Level, Options, ResultPart, Terminal, Trigger};
+use ostler::{
+    Block, Continue, Event, Finished, Level, MemoryChange, Options, ResultPart, Terminal, Trigger,
+};
 use std::io::{IsTerminal, Write};
 
 pub struct TextOutput {
@@ -85,6 +87,14 @@ impl Output for TextOutput {
         }
         warn(&usage::line(finished));
         usage::budgets(finished).for_each(|line| warn(&line));
+        Ok(())
+    }
+
+    fn remembered(&mut self, change: &MemoryChange) -> Result<()> {
+        match &mut self.screen {
+            Some(screen) => screen.remembered(change)?,
+            None => warn(&change.to_string()),
+        }
         Ok(())
     }
 

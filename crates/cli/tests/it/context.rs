@@ -21,57 +21,6 @@ pub fn is_summary(request: &Recorded) -> bool {
     body(request).contains("is about to be replaced by what you write now")
 }
 
-fn value(n: u32) -> String {
-    format!("amber-{}", n * 7919)
-}
-
-/// Facts of the user and facts of a command, stated early.
-fn stated(from: u32, to: u32) -> String {
-    (from..to).map(|n| format!("The code of needle-{n:02} is {}. ", value(n))).collect()
-}
-
-/// Forty facts, three summaries that keep none of them, and each is found again.
-#[test]
-fn what_was_summed_up_is_found_again() {
-    let script = Script::new()
-        .by(|request| {
-            let asked = request.messages().last().map(Value::to_string).unwrap_or_default();
-            if is_summary(request) {
-                return text("# Summary\nFacts were stated; their values are in the log.");
-            }
-            match asked {
-                asked if asked.contains("tool_result") => text("noted"),
-                asked if asked.contains("learn these") => {
-                    calls([("Bash", json!({ "command": "cat facts.txt" }))])
-                }
-                asked if asked.contains("all of them") => {
-                    calls((0..40).map(|n| ("Recall", json!({ "query": format!("needle-{n:02}") }))))
-                }
-                _ => text("a longer answer without any fact ".repeat(40)),
-            }
-        })
-        .forever();
-    let world = World::new(script);
-    world.file("facts.txt", &stated(20, 40));
-    go(&world, &format!("learn these: {}", stated(0, 20)), &[]);
-    for _ in 0..3 {
-        go(&world, &format!("go on. {}", "filler words ".repeat(100)), &["--continue"]);
-        go(&world, &format!("and on. {}", "filler words ".repeat(100)), &["--continue"]);
-        go(&world, "/compact", &["--continue"]);
-    }
-    let boundaries = world.entries().iter().filter(|fact| fact["fact"] == "boundary").count();
-    assert_eq!(boundaries, 3);
-    go(&world, "tell me all of them", &["--continue"]);
-    let requests = world.server.requests();
-    let [.., before, after] = requests.as_slice() else { panic!("two requests") };
-    let (before, after) = (body(before), body(after));
-    let missing = (0..40).filter(|n| !before.contains(&value(*n))).count();
-    assert!(missing >= 20, "the test has nothing to find: {missing}");
-    let lost: Vec<u32> = (0..40).filter(|n| !after.contains(&value(*n))).collect();
-    assert_eq!(lost, [] as [u32; 0], "not delivered");
-    world.assert_never_rejected();
-}
-
 /// Instruction files stand before the first prompt, once; nested ones come with the first read below them; after a
 /// summary they are said again as they are then.
 #[test]

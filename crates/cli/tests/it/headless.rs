@@ -21,17 +21,22 @@ fn text_is_the_answer_on_stdout_and_usage_on_stderr() {
 
 #[test]
 fn the_prompt_may_come_from_standard_input_or_both() {
+    // What was piped in stands behind a note that says so.
     for (args, piped, want) in [
-        (vec!["-p"], "from the pipe", "from the pipe"),
-        (vec!["-p", "explain"], "from the pipe", "explain\n\nfrom the pipe"),
-        (vec!["-p", "explain"], "", "explain"),
+        (vec!["-p"], "from the pipe", vec!["<piped>", "from the pipe"]),
+        (vec!["-p", "explain"], "from the pipe", vec!["explain\n\n", "<piped>", "from the pipe"]),
+        (vec!["-p", "explain"], "", vec!["explain"]),
     ] {
         let world = World::new(Script::new().answer(text("ok")));
         let mut child = world.command(&args).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(piped.as_bytes()).unwrap();
         assert_eq!(finish(child).code, Some(0));
         let request = &world.server.requests()[0];
-        assert_eq!(request.messages()[0]["content"][2]["text"], want);
+        let content = request.messages()[0]["content"].as_array().unwrap();
+        let said: Vec<&str> = content.iter().skip(2).filter_map(|b| b["text"].as_str()).collect();
+        let tag =
+            |text: &str| if text.starts_with("<piped>") { "<piped>" } else { text }.to_owned();
+        assert_eq!(said.into_iter().map(tag).collect::<Vec<_>>(), want);
     }
     let world = World::new(Script::new());
     let ran = world.run(&["-p"]);
@@ -115,7 +120,7 @@ fn stream_json_tells_everything_in_order() {
     );
     let shipped = json!(["agent-building", "code-review", "debugging", "pdf"]);
     let commands =
-        json!(["compact", "context", "agent-building", "code-review", "debugging", "pdf"]);
+        json!(["compact", "context", "cost", "agent-building", "code-review", "debugging", "pdf"]);
     assert_eq!((&frames[0]["skills"], &frames[0]["slash_commands"]), (&shipped, &commands));
     assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
 }

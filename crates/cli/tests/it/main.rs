@@ -16,6 +16,8 @@ mod hostile_git;
 mod interrupt;
 mod loop_behaviour;
 mod memory;
+mod memory_safety;
+mod needles;
 mod observers;
 mod pdf_script;
 mod permissions;

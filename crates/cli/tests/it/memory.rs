@@ -96,7 +96,8 @@ fn the_command_line() {
     assert_eq!(world.run(&["memory", "export"]).code, Some(0));
     let exported = world.read("memory.md");
     assert!(
-        exported.starts_with("# Memory\n")
+        exported.starts_with("<!-- Written by `ostler memory export`")
+            && exported.contains("\n# Memory\n")
             && exported.contains("- The orders topic has 24 partitions.")
     );
     assert!(exported.contains("## All projects") && exported.contains("the command line"));

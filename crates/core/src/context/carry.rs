@@ -58,7 +58,9 @@ impl CarryOver {
         let mut failed: Vec<(String, String)> = Vec::new();
         for message in messages {
             if is_prompt(message) {
-                let said = message.text();
+                // What was piped in is no request, unless there is no other.
+                let own: String = message.own_words().collect();
+                let said = if own.trim().is_empty() { message.text() } else { own };
                 if carry.goal.is_empty() {
                     carry.goal = cut(&said, GOAL);
                 } else {

@@ -48,6 +48,7 @@ impl World {
     pub fn instructions(&self) -> InstructionPlaces {
         let project = self.project().canonicalize().unwrap();
         InstructionPlaces {
+            trusted: false,
             cwd: project.clone(),
             project,
             home: self.root().into(),

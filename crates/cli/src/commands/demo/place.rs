@@ -52,6 +52,7 @@ impl Place {
         let mut options = Options::new(&self.project, ostler::api_key("demo", "scripted"));
         options.home = Some(self.home());
         options.instructions = Some(InstructionPlaces {
+            trusted: false,
             cwd: self.project.clone(),
             project: self.project.clone(),
             home: self.folder.path().to_owned(),

@@ -1,13 +1,14 @@
 //! `ostler memory`: what is remembered across sessions.
 
+mod export;
 mod setup;
 
-use crate::args::memory::{AddArgs, ExportArgs, ForgetArgs, MemoryCommand, SearchArgs};
+use crate::args::memory::{AddArgs, ForgetArgs, MemoryCommand, SearchArgs};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ostler::{Fact, Memories, Memory, MemoryStore, Network, Origin, Scope};
 use serde_json::json;
 use std::io::Write;
@@ -24,7 +25,7 @@ pub fn run(environment: &Environment, command: &MemoryCommand) -> Result<Code> {
         MemoryCommand::Search(args) => search(&memories, args),
         MemoryCommand::Add(args) => add(&memories, args),
         MemoryCommand::Forget(args) => forget(&memories, args),
-        MemoryCommand::Export(args) => export(&memories, args),
+        MemoryCommand::Export(args) => export::run(&memories, args),
         MemoryCommand::Setup(args) => setup::run(environment, &home, &memories, args),
     };
     for notice in memories.notices() {
@@ -103,24 +104,4 @@ fn forget(memories: &Memories, args: &ForgetArgs) -> Result<Code> {
         }
     }
     Ok(code)
-}
-
-fn export(memories: &Memories, args: &ExportArgs) -> Result<Code> {
-    let all = memories.list(None, usize::MAX)?;
-    let text = match args.json {
-        true => all
-            .iter()
-            .map(|one| Ok(serde_json::to_string(one)? + "\n"))
-            .collect::<Result<String>>()?,
-        false => ostler::to_markdown(&all),
-    };
-    if args.file.as_os_str() == "-" {
-        std::io::stdout().lock().write_all(text.as_bytes())?;
-        return Ok(Code::Done);
-    }
-    std::fs::write(&args.file, text)
-        .with_context(|| format!("cannot write {}", args.file.display()))?;
-    let count = if all.len() == 1 { "1 memory".into() } else { format!("{} memories", all.len()) };
-    writeln!(std::io::stdout().lock(), "{count} written to {}", args.file.display())?;
-    Ok(Code::Done)
 }

@@ -16,7 +16,6 @@ const LAST_PROMPT: &str = "The last prompt stays word for word as well.";
 const NEWEST: &str =
     "The newest six messages stay word for word, whatever the overflow that was reported.";
 const FILES_KEPT: &str = "The newest six messages stay word for word, with what they read; of the five files read last the others are said again.";
-const MORE_KEPT: &str = "The newest six messages stay word for word, and so does the last prompt.";
 
 pub fn rows() -> Vec<Row> {
     [refused(), full(), asked_for(), blocked()].into_iter().flatten().collect()
