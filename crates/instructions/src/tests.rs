@@ -147,12 +147,16 @@ fn a_project_reads_nothing_outside_of_itself() {
     assert_eq!(said("a file of yours"), 1, "{:?}", loaded.notices);
 }
 
-fn git(world: &World, args: &[&str]) {
-    let mut git = std::process::Command::new("git");
-    git.args(["-c", "user.name=x", "-c", "user.email=x@y"]).args(args);
-    git.env("HOME", world.at("home")).env("GIT_CONFIG_NOSYSTEM", "1");
-    let done = git.current_dir(world.at(REPO)).output().unwrap();
-    assert!(done.status.success(), "{args:?}: {done:?}");
+/// An index as git writes it: a head, and entries with their names behind the facts about each file.
+fn index(world: &World, version: u8, names: &[&str]) {
+    let mut bytes = b"DIRC\0\0\0".to_vec();
+    bytes.extend([version, 0, 0, 0, names.len() as u8]);
+    for name in names {
+        bytes.extend([7; 62]);
+        bytes.extend(name.as_bytes());
+        bytes.push(0);
+    }
+    fs::write(world.at(&format!("{REPO}/.git/index")), bytes).unwrap();
 }
 
 /// What the user keeps at home is used by what the user wrote, and by projects that the user trusts.
@@ -173,19 +177,18 @@ fn the_users_texts_are_for_the_user() {
     // Without a repository nobody knows who wrote it.
     assert_eq!(found(false).0, Kind::Project);
     assert!(!found(false).1 && found(true).1);
-    git(&world, &["init", "-q"]);
+    world.file(&format!("{REPO}/.git/HEAD"), "ref: refs/heads/main");
     assert_eq!((found(false).0, found(false).1), (Kind::Local, true));
-    world.file(&format!("{REPO}/a.txt"), "x");
-    git(&world, &["add", "a.txt"]);
+    index(&world, 2, &["CLAUDE.md", "a.txt"]);
     let (kind, private, loaded) = found(false);
     assert_eq!((kind, private), (Kind::Local, true));
     let imported = loaded.files.iter().find(|file| file.path.ends_with("x.md")).unwrap();
     assert_eq!(imported.kind, Kind::Project, "a file of the project stays one");
     assert!(!loaded.files.iter().any(|file| file.path.ends_with("other.md")));
     // A repository that brings such a file along does not make it the user's.
-    git(&world, &["add", "-f", "CLAUDE.local.md"]);
+    index(&world, 2, &["CLAUDE.local.md", "CLAUDE.md"]);
     assert_eq!((found(false).0, found(false).1), (Kind::Project, false));
-    git(&world, &["update-index", "--index-version", "4"]);
+    index(&world, 4, &["CLAUDE.md"]);
     assert_eq!((found(false).0, found(false).1), (Kind::Project, false));
 }
 
