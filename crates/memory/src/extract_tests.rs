@@ -2,6 +2,7 @@
 
 use super::*;
 use ostler_core::ids::ModelId;
+use ostler_core::message::ResultPart;
 use proptest::prelude::*;
 use serde_json::json;
 
