@@ -86,7 +86,7 @@ fn exchange(log: &dyn SessionLog, n: usize, model: &ModelId, project: &Path) {
     let usage = Usage { input: 10, output: 10, ..Usage::default() };
     let seen = vec![Seen { path, hash: Some(format!("{n:064x}")), part: None }];
     for entry in [
-        Entry::Spent { model: model.clone(), usage, cost: Some(0.1), charge: None },
+        Entry::Spent { model: model.clone(), usage, cost: Some(0.1), charge: None, front: None },
         Entry::Answer { message: Message::assistant(model, vec![call]), stop: None },
         Entry::CallFinished { result, seen },
         Entry::Went { why: Continue::NextTurn },

@@ -4,7 +4,7 @@
 //! turn ends. Everything else survives the death of the process by being written, and a loss of power by luck.
 
 use ostler_core::context::CarryOver;
-use ostler_core::ledger::Usage;
+use ostler_core::ledger::{Earlier, Usage};
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
 use ostler_core::session::{Entry, Measured, Session};
@@ -96,6 +96,11 @@ impl Journal {
     pub fn begun(&self) -> (String, Vec<String>) {
         let mirror = self.mirror();
         (mirror.session.title.clone(), mirror.session.carry.files.clone())
+    }
+
+    /// The newest request of an earlier process.
+    pub fn earlier(&self) -> Option<Earlier> {
+        self.mirror().session.trail.earlier()
     }
 
     /// What is known of sizes: the bytes of a prompt's messages and of the answer, and their tokens.

@@ -1,7 +1,7 @@
 //! Who spends, for what, and where it is written down.
 
 use ostler_core::ids::{CountingIds, IdSource};
-use ostler_core::ledger::{Broken, Purpose, Sent, watch};
+use ostler_core::ledger::{Broken, Earlier, Front, Purpose, Sent, watch};
 use ostler_core::ports::{Ledger, NoLedger};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,8 +16,18 @@ pub struct Meter {
     pub task: Option<String>,
     /// Of an ordinary request: `Answer`, or `Subagent` for an agent that another one started.
     pub purpose: Purpose,
-    last: Mutex<Option<Sent>>,
+    last: Mutex<Last>,
     made_room: AtomicBool,
+}
+
+/// The request before.
+#[derive(Default)]
+enum Last {
+    #[default]
+    None,
+    /// Of an earlier process, as the log knows it.
+    Earlier(Earlier),
+    Sent(Sent),
 }
 
 impl Default for Meter {
@@ -44,12 +54,27 @@ impl Meter {
         self.made_room.store(true, Ordering::Relaxed);
     }
 
-    /// Compares an answered request with the one before it, and remembers it for the next.
-    pub(crate) fn answered(&self, sent: Sent) -> Option<Broken> {
+    /// The session goes on after this request.
+    pub fn resumed(self, earlier: Option<Earlier>) -> Self {
+        let last = Mutex::new(earlier.map_or(Last::None, Last::Earlier));
+        Meter { last, ..self }
+    }
+
+    /// Compares an answered request with the one before it, and remembers it for the next. Gives also what the log does
+    /// not know yet of its front.
+    pub(crate) fn answered(&self, sent: Sent) -> (Option<Broken>, Option<Front>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let made_room = self.made_room.swap(false, Ordering::Relaxed);
-        let broken = last.as_ref().and_then(|before| watch(before, &sent, made_room));
-        *last = Some(sent);
-        broken
+        let broken = match &*last {
+            Last::Sent(before) => watch(before, &sent, made_room),
+            Last::Earlier(before) if !made_room => before.watch(&sent),
+            Last::Earlier(_) | Last::None => None,
+        };
+        // A session is resumed from its newest boundary, so the front stands behind each.
+        let known =
+            matches!(&*last, Last::Sent(before) if !made_room && before.has_front_of(&sent));
+        let front = (!known).then(|| sent.front());
+        *last = Last::Sent(sent);
+        (broken, front)
     }
 }

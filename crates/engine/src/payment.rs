@@ -3,7 +3,7 @@
 use crate::agent::Agent;
 use crate::budget::Reservation;
 use ostler_core::ids::{CallId, ModelId};
-use ostler_core::ledger::{Broken, Charge, Charged, Purpose, Sent, Status, Usage};
+use ostler_core::ledger::{Broken, Charge, Charged, Front, Purpose, Sent, Status, Usage};
 use ostler_core::message::{Block, Message};
 use ostler_core::model::Request;
 use ostler_core::ports::StoreError;
@@ -80,7 +80,7 @@ impl Payment {
     pub(crate) fn tried(&mut self, wait: Duration) -> Result<(), StoreError> {
         let id = self.agent.meter.ids.uuid();
         let charge = self.charge(id, Status::Failed, None);
-        self.write(Usage::default(), Some(0.0), charge)?;
+        self.write(Usage::default(), Some(0.0), charge, None)?;
         // A summary stays a summary, however often it is asked for.
         if self.purpose == Purpose::Answer {
             self.purpose = Purpose::Retry;
@@ -103,22 +103,21 @@ impl Payment {
             let charge = self.charge(id, Status::Failed, None);
             // Nothing is billed, whatever it would have cost.
             reservation.settle(0.0);
-            return self.write(Usage::default(), Some(0.0), charge).map(|()| None);
+            return self.write(Usage::default(), Some(0.0), charge, None).map(|()| None);
         };
         let cost = self.agent.model.info(&self.model).price.map(|price| price.cost(&usage));
         reservation.settle(cost.unwrap_or(0.0));
         let status = if ended { Status::Ok } else { Status::Dropped };
-        let broken = self.watched(usage);
+        let (broken, front) = self.watched(usage);
         let charge = self.charge(id, status, broken.clone());
-        self.write(usage, cost, charge)?;
+        self.write(usage, cost, charge, front)?;
         Ok(Some(Paid { usage, cost, broken }))
     }
 
     /// Only requests of the conversation itself follow each other.
-    fn watched(&mut self, usage: Usage) -> Option<Broken> {
-        let conversation = [Purpose::Answer, Purpose::Retry, Purpose::Fallback, Purpose::Subagent];
-        if !conversation.contains(&self.purpose) {
-            return None;
+    fn watched(&mut self, usage: Usage) -> (Option<Broken>, Option<Front>) {
+        if !self.purpose.is_conversation() {
+            return (None, None);
         }
         self.sent.usage = usage;
         self.agent.meter.answered(self.sent.clone())
@@ -143,13 +142,20 @@ impl Payment {
 
     /// The log first: it is the durable record. The ledger is told in passing, whatever the log says, because the
     /// reservation must not stay.
-    fn write(&self, usage: Usage, cost: Option<f64>, charge: Charge) -> Result<(), StoreError> {
+    fn write(
+        &self,
+        usage: Usage,
+        cost: Option<f64>,
+        charge: Charge,
+        front: Option<Front>,
+    ) -> Result<(), StoreError> {
         let model = self.model.clone();
         let entry = Entry::Spent {
             model: model.clone(),
             usage,
             cost,
             charge: Some(Box::new(charge.clone())),
+            front: front.map(Box::new),
         };
         let written = self.agent.journal.write(entry);
         self.agent.meter.ledger.record(Charged { model, usage, cost, charge });

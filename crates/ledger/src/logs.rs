@@ -22,7 +22,7 @@ pub fn rows_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, days: &Days) ->
             Entry::Prompt { at: asked, .. } | Entry::End { at: asked, .. } if !is_copy => {
                 at = *asked;
             }
-            Entry::Spent { model, usage, cost, charge } => {
+            Entry::Spent { model, usage, cost, charge, .. } => {
                 nth += 1;
                 let charge = match charge {
                     Some(charge) => Charge::clone(charge),

@@ -161,7 +161,7 @@ impl Engine {
         let journal = Journal::resumed(log, blobs, Arc::new(SystemClock), session);
         let told = tools.get("Skill").map(|_| model.info(&choice.primary).window);
         let agent = Arc::new(Agent {
-            meter: spending::meter(&options, &workspace.cwd, journal.log().id()),
+            meter: spending::meter(&options, &workspace.cwd, &journal),
             context: parts.context(&journal, &workspace, told),
             model,
             limits: limits(&options, &choice),

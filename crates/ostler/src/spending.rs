@@ -6,7 +6,7 @@ use crate::system::{SystemClock, SystemIds};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{Ledger, NoLedger};
 use ostler_core::time::{Clock, Timestamp};
-use ostler_engine::Meter;
+use ostler_engine::{Journal, Meter};
 use ostler_ledger::{
     By, Days, Db, FileLedger, Limits, Owner, Report, Row, Setup, Standing, rows_of,
 };
@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 const FILE: &str = "ledger.db";
 
-pub(crate) fn meter(options: &Options, cwd: &Path, session: &SessionId) -> Meter {
+pub(crate) fn meter(options: &Options, cwd: &Path, journal: &Journal) -> Meter {
+    let session = journal.log().id();
     let ledger: Arc<dyn Ledger> = match &options.home {
         None => Arc::new(NoLedger),
         Some(home) => Arc::new(FileLedger::new(Setup {
@@ -32,7 +33,7 @@ pub(crate) fn meter(options: &Options, cwd: &Path, session: &SessionId) -> Meter
         meter.agent.clone_from(agent);
     }
     meter.task.clone_from(&options.task);
-    meter
+    meter.resumed(journal.earlier())
 }
 
 /// Days as the person's calendar has them.

@@ -58,7 +58,7 @@ fn exchange(log: &dyn SessionLog, n: usize, model: &ModelId) {
     let result = Block::ToolResult { id: id.as_str().into(), content, is_error: false };
     let usage = Usage { input: 10, output: 10, ..Usage::default() };
     for entry in [
-        Entry::Spent { model: model.clone(), usage, cost: Some(0.1), charge: None },
+        Entry::Spent { model: model.clone(), usage, cost: Some(0.1), charge: None, front: None },
         Entry::Answer { message: Message::assistant(model, vec![call]), stop: None },
         Entry::CallFinished { result, seen: Vec::new() },
         Entry::Went { why: ostler_core::turn::Continue::NextTurn },

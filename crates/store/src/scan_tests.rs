@@ -75,6 +75,7 @@ fn a_log_goes_on_from_its_newest_boundary() {
         usage: Usage::default(),
         cost: Some(0.5),
         charge: None,
+        front: None,
     };
     let mut all = entries(9);
     all.extend([spent(), boundary("first")]);

@@ -205,3 +205,33 @@ fn a_turn_says_how_its_budgets_stand() {
     }
     assert_eq!(run(&["--max-day-budget-usd", "0"]).code, Some(2));
 }
+
+/// What a run changes of the prompt that the run before left in the cache is named, also after a summary; what continues it
+/// raises nothing.
+#[test]
+fn the_cache_alarm_works_from_run_to_run() {
+    let world = World::new(Script::new().answer(text("an answer of some words")).forever());
+    let long = "many words ".repeat(2_000);
+    let alarms = |args: &[&str]| {
+        let mut all = vec!["-p", &long, "--output-format", "stream-json"];
+        all.extend(args);
+        let ran = world.run(&all);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let lines: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let texts = lines.iter().filter_map(|line| line["content"].as_str().map(str::to_owned));
+        texts.filter(|text| text.starts_with("The prompt cache gave")).collect::<Vec<_>>()
+    };
+    assert_eq!(alarms(&[]), [] as [&str; 0]);
+    assert_eq!(alarms(&["--continue"]), [] as [&str; 0]);
+    let other = ["--continue", "--append-system-prompt", "Be brief."];
+    let told = alarms(&other);
+    assert!(told.len() == 1 && told[0].contains("of the system text changed"), "{told:?}");
+    assert_eq!(alarms(&other), [] as [&str; 0], "the same again is no change");
+    let ran = world.run(&["-p", "/compact", "--continue"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(alarms(&other), [] as [&str; 0], "made room on purpose");
+    let told = alarms(&["--continue", "--append-system-prompt", "Be brief.", "--tools", "Read"]);
+    assert!(told.len() == 1 && told[0].contains("the tools changed"), "{told:?}");
+    world.assert_never_rejected();
+}

@@ -70,6 +70,11 @@ impl Purpose {
         Purpose::Other,
     ];
 
+    /// Requests of the conversation itself follow each other; others stand beside it.
+    pub fn is_conversation(self) -> bool {
+        matches!(self, Purpose::Answer | Purpose::Retry | Purpose::Fallback | Purpose::Subagent)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Answer => "answer",

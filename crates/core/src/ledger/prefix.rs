@@ -4,6 +4,7 @@
 //! shared is compared by content.
 
 use super::Usage;
+use super::earlier::{Front, number};
 use crate::ids::ModelId;
 use crate::model::{Request, Thinking};
 use crate::time::Timestamp;
@@ -22,12 +23,12 @@ const ONE_HOUR_MS: u64 = 3_600_000;
 /// A request that was answered: its parts in the order the provider reads them, and what was counted.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    model: ModelId,
+    pub(super) model: ModelId,
     tools: Arc<[ToolSpec]>,
     system: Arc<[String]>,
     thinking: Thinking,
     view: View,
-    at: Timestamp,
+    pub(super) at: Timestamp,
     pub usage: Usage,
 }
 
@@ -47,6 +48,26 @@ impl Sent {
     /// What it left in the cache.
     fn left(&self) -> u64 {
         self.usage.cache_read + self.usage.cache_write
+    }
+
+    /// What stands in front of its messages, as numbers.
+    pub fn front(&self) -> Front {
+        let tool = |spec: &ToolSpec| {
+            let words = [&spec.name, &spec.description, &spec.input_schema.to_string()];
+            (spec.name.clone(), number(&words.map(String::as_str)))
+        };
+        Front {
+            tools: self.tools.iter().map(tool).collect(),
+            system: self.system.iter().map(|part| number(&[part])).collect(),
+            thinking: number(&[&format!("{:?}", self.thinking)]),
+        }
+    }
+
+    /// Nothing in front of the messages differs.
+    pub fn has_front_of(&self, other: &Sent) -> bool {
+        first_difference(&self.tools, &other.tools).is_none()
+            && first_difference(&self.system, &other.system).is_none()
+            && self.thinking == other.thinking
     }
 }
 
@@ -134,8 +155,7 @@ impl fmt::Display for Broken {
 /// Compares an answered request with the one before it. `made_room`: the conversation was shortened on purpose between them.
 pub fn watch(before: &Sent, now: &Sent, made_room: bool) -> Option<Broken> {
     let (expected, read) = (before.left(), now.usage.cache_read);
-    let lost = expected.saturating_sub(read);
-    if lost < SMALLEST_LOSS || lost * 10 <= expected {
+    if !is_loss(expected, read) {
         return None;
     }
     let change = changed(before, now).or_else(|| paused(before, now)).unwrap_or(Change::Unknown);
@@ -144,6 +164,17 @@ pub fn watch(before: &Sent, now: &Sent, made_room: bool) -> Option<Broken> {
         change => change,
     };
     Some(Broken { expected, read, change })
+}
+
+/// More than a tenth, and worth a word.
+pub(super) fn is_loss(expected: u64, read: u64) -> bool {
+    let lost = expected.saturating_sub(read);
+    lost >= SMALLEST_LOSS && lost * 10 > expected
+}
+
+/// How long the provider keeps what such a request left, in milliseconds.
+pub(super) fn life(usage: &Usage) -> u64 {
+    if usage.cache_write_1h > 0 { ONE_HOUR_MS } else { FIVE_MINUTES_MS }
 }
 
 fn changed(before: &Sent, now: &Sent) -> Option<Change> {
@@ -191,8 +222,7 @@ fn messages(before: &View, now: &View) -> Option<Change> {
 
 fn paused(before: &Sent, now: &Sent) -> Option<Change> {
     let pause = now.at.0.saturating_sub(before.at.0);
-    let life = if before.usage.cache_write_1h > 0 { ONE_HOUR_MS } else { FIVE_MINUTES_MS };
-    (pause >= life).then_some(Change::Pause { seconds: pause / 1000 })
+    (pause >= life(&before.usage)).then_some(Change::Pause { seconds: pause / 1000 })
 }
 
 #[cfg(test)]

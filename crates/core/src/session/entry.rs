@@ -2,7 +2,7 @@
 
 use crate::context::{Boundary, Elision, Saved, StageName, Story};
 use crate::ids::{BlobRef, CallId, ModelId, SessionId};
-use crate::ledger::{Charge, Usage};
+use crate::ledger::{Charge, Front, Usage};
 use crate::message::{Block, Message};
 use crate::model::StopReason;
 use crate::time::Timestamp;
@@ -95,6 +95,9 @@ pub enum Entry {
         /// What it was for; logs of earlier versions do not have it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         charge: Option<Box<Charge>>,
+        /// What stood in front of the messages, where it was not known already.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        front: Option<Box<Front>>,
     },
     /// Results were shortened for good: these words stand for them in every later request.
     Elided {

@@ -166,6 +166,7 @@ impl Live {
             usage: Usage::default(),
             cost: None,
             charge: None,
+            front: None,
         })?;
         let mut content = self.pick(&[
             vec![],

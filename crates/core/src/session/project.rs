@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use crate::context::{Boundary, CarryOver, Change, Saved, Story, apply_all};
 use crate::ids::{BlobRef, CallId, ModelId, SessionId};
-use crate::ledger::{Charge, Usage};
+use crate::ledger::{Charge, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::pairing;
 use crate::texts;
@@ -33,6 +33,8 @@ pub struct Session {
     pub title: String,
     /// What was carried on when the conversation was last summed up.
     pub carry: CarryOver,
+    /// The newest request, for the first one of the next process.
+    pub trail: Trail,
     /// What is known of the size of the conversation's beginning.
     pub measured: Option<Measured>,
     pending: Pending,
@@ -155,7 +157,8 @@ impl Session {
             Entry::Checkpoint { call, before, after, .. } => self.checkpoint(call, before, after),
             Entry::Rewound { turn, .. } => self.rewind(turn),
             Entry::Planned { plan } => self.plan = Arc::new(plan),
-            Entry::Spent { model, usage, cost, charge } => {
+            Entry::Spent { model, usage, cost, charge, front } => {
+                self.trail.spent(&model, &usage, charge.as_deref(), front.map(|front| *front));
                 self.last_usage = usage;
                 self.spent.push(Spend { model, usage, cost, charge });
             }
@@ -221,6 +224,7 @@ impl Session {
         self.begun.truncate(at);
         self.turns = turn - 1;
         self.measured = None;
+        self.trail.cut();
     }
 
     /// Stories are shorter than what they stand for; a turn that began inside of one is no longer there.
@@ -256,7 +260,9 @@ impl Session {
         self.measure(saved.after);
     }
 
+    /// Something was left out on purpose.
     fn measure(&mut self, tokens: u64) {
+        self.trail.cut();
         let items = self.view.items().len();
         self.measured = Some(Measured::Estimated { tokens, items });
     }

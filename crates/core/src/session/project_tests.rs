@@ -203,8 +203,13 @@ fn what_was_left_out_stays_out() {
 #[test]
 fn the_rest_of_the_log_is_kept_in_order() {
     let seen = |path: &str| Seen { path: path.into(), hash: Some("h".into()), part: None };
-    let spent =
-        Entry::Spent { model: "m".into(), usage: Usage::default(), cost: Some(0.5), charge: None };
+    let spent = Entry::Spent {
+        model: "m".into(),
+        usage: Usage::default(),
+        cost: Some(0.5),
+        charge: None,
+        front: None,
+    };
     let opened = Entry::Opened {
         format: 1,
         session: "s".into(),

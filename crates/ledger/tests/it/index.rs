@@ -22,6 +22,7 @@ fn spent(id: Option<&str>, at: u64, cost: f64) -> Entry {
         usage: charged.usage,
         cost: charged.cost,
         charge: id.map(|_| Box::new(charged.charge)),
+        front: None,
     }
 }
 

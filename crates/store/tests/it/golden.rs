@@ -122,8 +122,20 @@ fn ending() -> Vec<Entry> {
     let usage =
         Usage { input: 12, output: 34, cache_write: 5, cache_write_1h: 2, cache_read: 6000 };
     vec![
-        Entry::Spent { model: model.clone(), usage, cost: Some(0.1 + 0.2), charge: None },
-        Entry::Spent { model: model.clone(), usage: Usage::default(), cost: None, charge: None },
+        Entry::Spent {
+            model: model.clone(),
+            usage,
+            cost: Some(0.1 + 0.2),
+            charge: None,
+            front: None,
+        },
+        Entry::Spent {
+            model: model.clone(),
+            usage: Usage::default(),
+            cost: None,
+            charge: None,
+            front: None,
+        },
         Entry::Went { why: Continue::NextTurn },
         Entry::Went { why: Continue::CollapseDrainRetry { drained: 3 } },
         Entry::Went { why: Continue::MaxOutputTokensRecovery { attempt: 1 } },

@@ -107,7 +107,8 @@ fn entry() -> impl Strategy<Value = Entry> {
             model: "m".into(),
             usage,
             cost,
-            charge: None
+            charge: None,
+            front: None
         }),
         any::<u64>().prop_map(|at| Entry::End { terminal: Terminal::MaxTurns, at: Timestamp(at) }),
     ]

@@ -170,12 +170,19 @@ fn ends() -> Vec<Entry> {
     let usage =
         Usage { input: 1, output: 2, cache_write: 3, cache_write_1h: 1, cache_read: u64::MAX };
     vec![
-        Entry::Spent { model: ModelId::new("m"), usage, cost: Some(0.1 + 0.2), charge: None },
+        Entry::Spent {
+            model: ModelId::new("m"),
+            usage,
+            cost: Some(0.1 + 0.2),
+            charge: None,
+            front: None,
+        },
         Entry::Spent {
             model: ModelId::new("m"),
             usage: Usage::default(),
             cost: None,
             charge: None,
+            front: None,
         },
         Entry::Planned { plan: plan() },
         Entry::Planned { plan: Plan::default() },
