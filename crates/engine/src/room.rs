@@ -15,6 +15,7 @@ use ostler_core::ids::CallId;
 use ostler_core::ledger::Usage;
 use ostler_core::model::{ModelError, ModelErrorKind};
 use ostler_core::session::Entry;
+use ostler_core::text::thousands;
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::{Outcome, PrepareError, State};
 use ostler_core::view::View;
@@ -84,17 +85,24 @@ impl Turn {
         }
         let fallback = state.recovery.fell_back;
         self.learn_overflow(&state.view);
-        let pressure = self.pressure(&state.view, fallback);
-        let relief = self.relief(&state.view, &pressure, fallback);
-        let drained: usize = relief.done.iter().map(|(_, changes, _)| changes.len()).sum();
-        if drained == 0 || relief.tokens > pressure.threshold {
-            return Outcome::Collapsed(None);
-        }
+        // What it named may be smaller than what was known when the results came.
         let mut view = state.view.clone();
-        match self.record_relief(&mut view, relief).await {
-            Ok(()) => Outcome::Collapsed(Some((view, u32::try_from(drained).unwrap_or(u32::MAX)))),
-            Err(halt) => halt.outcome(),
+        if let Err(halt) = self.shorten_results(&mut view, fallback) {
+            return halt.outcome();
         }
+        let shortened = u32::from(view.weight() < state.view.weight());
+        let pressure = self.pressure(&view, fallback);
+        let relief = self.relief(&view, &pressure, fallback);
+        let drained = relief.done.iter().map(|(_, changes, _)| changes.len()).sum::<usize>();
+        let drained = u32::try_from(drained).unwrap_or(u32::MAX);
+        let helps = drained > 0 && relief.tokens <= pressure.threshold;
+        if pressure.is_high() && helps {
+            return match self.record_relief(&mut view, relief).await {
+                Ok(()) => Outcome::Collapsed(Some((view, shortened + drained))),
+                Err(halt) => halt.outcome(),
+            };
+        }
+        Outcome::Collapsed((shortened > 0).then_some((view, shortened)))
     }
 
     /// As before, and a summary is the only way left. One per iteration, whoever asked for it.
@@ -181,6 +189,7 @@ impl Turn {
                 StageName::Collapse => "finished turns were shortened",
                 _ => "old results were left out",
             };
+            let (before, after) = (thousands(before), thousands(after));
             let text = format!("{count} {what}: about {before} tokens before, {after} now.");
             self.notice(Level::Info, text).await;
         }

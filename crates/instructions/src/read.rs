@@ -95,7 +95,36 @@ pub(crate) fn read(path: &Path, real: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(real);
     match opened.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)) {
+        Ok(_) if !is_text(&bytes) => Err(format!("{} is no text: not read", path.display())),
         Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+    }
+}
+
+/// Text, perhaps in an older encoding; not a picture, a program or chance.
+fn is_text(bytes: &[u8]) -> bool {
+    let wrong: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
+    !bytes.contains(&0) && wrong * 20 <= bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_is_not_read() {
+        let latin: &[u8] =
+            b"Gr\xfc\xdfe: use tabs, and run the tests before every commit of this project.";
+        let cut = "größe".as_bytes().get(..3).unwrap();
+        for (bytes, expected) in [
+            (&b"plain words"[..], true),
+            (b"", true),
+            (latin, true),
+            (&[cut, &[b'x'; 60]].concat(), true),
+            (b"a\0b", false),
+            (&[0x80, 0x9f, b'a', 0xff, b'b'], false),
+        ] {
+            assert_eq!(is_text(bytes), expected, "{bytes:?}");
+        }
     }
 }

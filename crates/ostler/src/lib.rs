@@ -96,7 +96,7 @@ pub use ostler_core::ports::MemoryStore;
 pub use ostler_core::ports::{
     Approvals, Approver, BoxFuture, Hook, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
 };
-pub use ostler_core::text::dollars;
+pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::todo::{Plan, Status, Task};
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{ContextSettings, Settings, TurnStream};

@@ -100,7 +100,8 @@ async fn run_turn(
         }
         Prepared::Unknown(why) => {
             output.local(&why)?;
-            Ok(Code::Done)
+            // Nothing was done: a script must see that.
+            Ok(Code::Usage)
         }
     }
 }

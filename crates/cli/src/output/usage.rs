@@ -1,5 +1,6 @@
 //! The line at the end: what it took.
 
+pub use ostler::thousands;
 use ostler::{Finished, Left, Usage, dollars};
 
 pub fn line(finished: &Finished) -> String {
@@ -43,18 +44,6 @@ fn cache(usage: &Usage) -> String {
 /// To the nearest whole one, as in the table of costs.
 pub fn percent(part: u64, all: u64) -> u64 {
     (part as f64 * 100.0 / all.max(1) as f64).round() as u64
-}
-
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

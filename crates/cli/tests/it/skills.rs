@@ -64,7 +64,7 @@ fn a_typed_skill_is_sent_with_its_text() {
 fn an_unknown_name_sends_nothing_and_lists_what_there_is() {
     let world = World::new(answers());
     let said = |ran: &Ran| {
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         assert!(
             ran.stdout.contains("agent-building, code-review, debugging, pdf"),
             "{}",

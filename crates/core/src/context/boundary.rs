@@ -5,6 +5,7 @@ use super::carry::CarryOver;
 use super::story::{is_prompt, last_prompt};
 use crate::ids::{CallId, ModelId};
 use crate::message::{Block, Message};
+use crate::text;
 use crate::time::Timestamp;
 use crate::tool::Seen;
 use crate::view::View;
@@ -76,9 +77,15 @@ impl Receipt {
             Made::Model { model } => format!("summed up by {model}"),
             Made::Extract { why } => format!("summed up without a model ({why})"),
         };
+        let messages = text::counted(self.messages, "message");
+        let calls = match self.calls_dropped {
+            0 => String::new(),
+            calls => format!(" with {}", text::counted(calls, "call")),
+        };
+        let (before, after) = (text::thousands(self.before), text::thousands(self.after));
         format!(
-            "{} messages with {} calls {made}: about {} tokens before, {} now; {} kept word for word. Recall finds the rest",
-            self.messages, self.calls_dropped, self.before, self.after, self.kept
+            "{messages}{calls} {made}: about {before} tokens before, {after} now; {} kept word for word. Recall finds the rest",
+            self.kept
         )
     }
 }

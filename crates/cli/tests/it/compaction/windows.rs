@@ -189,3 +189,22 @@ fn small_windows_and_failing_summaries_end_or_go_on_with_a_reason() {
         all.len(),
     );
 }
+
+/// Nobody said that the window is small; the provider's refusal names it. A result that was fine for the larger one goes
+/// beside, and the turn goes on.
+#[test]
+fn a_window_that_a_refusal_names_counts_for_the_results_it_refused() {
+    let script = Script::new()
+        .answer(calls([("Bash", json!({ "command": "seq 1 5500" }))]))
+        .answer(text("done"))
+        .rules(|rules| rules.window = Some(10_000));
+    let world = World::new(script);
+    let ran = world.run(&GO);
+    assert_eq!(ran.terminal(), "completed", "{}", ran.stdout);
+    let requests = world.server.requests();
+    let sizes: Vec<usize> = requests.iter().map(|request| request.body.len()).collect();
+    assert_eq!(requests.len(), world.server.rejected().len() + 2, "{sizes:?}");
+    assert!(sizes.last() < sizes.iter().max(), "{sizes:?}");
+    let told = requests.last().unwrap().json().to_string();
+    assert!(told.contains("1\\n2\\n3\\n") && !told.contains("\\n2750\\n"), "a preview is left");
+}
