@@ -189,7 +189,8 @@ const SUBJECTS: [&str; 10] = [
 /// The one thing that tells calls of a tool apart.
 fn summary(input: &Value) -> String {
     if let Some(todos) = input.get("todos").and_then(Value::as_array) {
-        return format!("{} tasks", todos.len());
+        let count = todos.len();
+        return format!("{count} task{}", if count == 1 { "" } else { "s" });
     }
     let first = SUBJECTS.iter().find_map(|key| input.get(key)?.as_str());
     let text = match first {
