@@ -38,6 +38,10 @@ pub fn report(
             shares.add(owner, name.as_deref(), weight::of_block(block));
         }
     }
+    // What stands around the parts, so that they are the whole.
+    let whole = weight::of_prefix(system, tools) + view.weight();
+    let parts: u64 = shares.0.iter().map(|(_, _, bytes)| bytes).sum();
+    shares.add("framing", None, whole.saturating_sub(parts));
     let share = |(owner, name, bytes): (String, Option<String>, u64)| Share {
         owner,
         name,
@@ -119,7 +123,10 @@ mod tests {
                 ("instructions", Some("/p/AGENTS.md")),
                 ("notes", None),
                 ("prompts", None),
+                ("framing", None),
             ]
         );
+        let whole = weight::of_prefix(&["s".repeat(9)], &tools) + view.weight();
+        assert_eq!(shares.iter().map(|share| share.tokens).sum::<u64>(), whole);
     }
 }
