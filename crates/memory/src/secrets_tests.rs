@@ -108,6 +108,7 @@ const REFUSED: &[&str] = &[
     "The password for staging: winterwonder",
     "the passwd on build is `winterwonder`",
     "the passwords are freddyk and bobbybrown",
+    "the router password is old-horse-shoe",
     // By chance alone.
     "signing key 9aF3kQz7Lw2XbN8vRt5YcJ1mHs6Pd4Ge",
     "it answers to 9aF3kQz7Lw2XbN8vRt5YcJ1m only",

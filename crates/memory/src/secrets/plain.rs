@@ -68,11 +68,13 @@ pub fn is_name(name: &str) -> bool {
 pub fn is_value(word: &str) -> bool {
     let body = bare(word).trim_end_matches(['.', '!', '?', ',', ';', ':']);
     let lower = body.to_lowercase();
-    let first = lower.split(['-', '/']).next().unwrap_or_default();
+    // `longer-lived`, but not `old-horse-shoe`.
+    let first = lower.split_once(['-', '/']).filter(|(_, more)| !more.contains(['-', '/']));
+    let first = first.map_or(lower.as_str(), |(first, _)| first);
     let letters = body.chars().filter(|c| c.is_alphabetic()).count();
     letters >= 3
         && !is_in(ORDINARY, &lower)
-        && !(first != lower && is_in(ORDINARY, first))
+        && !is_in(ORDINARY, first)
         && !is_placeholder(body)
         && !is_quantity(body)
 }
