@@ -96,6 +96,8 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
     New(String),
+    /// It is new and took back older ones, which are gone.
+    Instead(String, Vec<String>),
     /// It was known; only its date changed.
     Known(String),
 }
@@ -103,7 +105,23 @@ pub enum Kept {
 impl Kept {
     pub fn id(&self) -> &str {
         match self {
-            Kept::New(id) | Kept::Known(id) => id,
+            Kept::New(id) | Kept::Instead(id, _) | Kept::Known(id) => id,
+        }
+    }
+
+    pub fn is_new(&self) -> bool {
+        !matches!(self, Kept::Known(_))
+    }
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kept::New(id) => write!(f, "Kept as {id}."),
+            Kept::Instead(id, older) => {
+                write!(f, "Kept as {id}, in place of {}.", older.join(", "))
+            }
+            Kept::Known(id) => write!(f, "That was known already, as {id}."),
         }
     }
 }

@@ -18,6 +18,7 @@
 
 mod conflict;
 pub mod embed;
+mod ends;
 mod export;
 mod extract;
 mod fuse;

@@ -7,7 +7,7 @@ use crate::index::Quantised;
 use crate::recall::{MOST, STANDING, Shown, within};
 use crate::secrets::credential;
 use crate::store::{MOST_ENTRIES, Store, Stored};
-use crate::text::{LONGEST, SHORTEST, folded};
+use crate::text::{LONGEST, SHORTEST, folded, hash_of};
 use ostler_core::memory::{Fact, FactKind, Found, Kept, Memory, MemoryChange, MemoryError, Scope};
 use ostler_core::ports::MemoryStore;
 use ostler_core::time::Clock;
@@ -27,6 +27,9 @@ const MOST_NEWS: usize = 100;
 pub const NO_MODEL: &str =
     "Found by words only: no embedding model is installed (`ostler memory setup` installs one).";
 
+const HELD_BACK: &str =
+    "Not kept in the memory: something you said looks as if it held a credential.";
+
 /// Where meaning comes from.
 pub enum Meaning {
     /// Words only.
@@ -43,6 +46,15 @@ pub struct Memories {
     embedder: OnceLock<Result<Arc<dyn Embedder>, String>>,
     clock: Arc<dyn Clock>,
     news: Mutex<Vec<MemoryChange>>,
+    warnings: Mutex<Warnings>,
+}
+
+/// What went wrong: each told once.
+#[derive(Default)]
+struct Warnings {
+    waiting: Vec<String>,
+    /// Of the lines, or of what they are about.
+    told: HashSet<String>,
 }
 
 /// One memory by its store and row.
@@ -75,6 +87,7 @@ impl Memories {
             embedder: OnceLock::new(),
             clock,
             news: Mutex::default(),
+            warnings: Mutex::default(),
         }
     }
 
@@ -82,7 +95,23 @@ impl Memories {
     pub fn notices(&self) -> Vec<String> {
         let mut all = self.project.notices();
         all.extend(self.user.notices());
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        all.append(&mut warnings.waiting);
         all
+    }
+
+    /// The person is told that the memory failed, the same failure once.
+    pub fn failed(&self, error: &MemoryError) {
+        let line = error.to_string();
+        self.warn(line.clone(), line);
+    }
+
+    fn warn(&self, about: String, line: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = warnings.told.len() < MOST_NEWS && warnings.told.insert(about);
+        if new && !warnings.waiting.contains(&line) {
+            warnings.waiting.push(line);
+        }
     }
 
     /// What was kept or forgotten since this was asked before.
@@ -106,20 +135,25 @@ impl Memories {
         }
     }
 
-    /// Keeps what a conversation left. What was forgotten is not learnt again.
+    /// Keeps what a conversation left. What was forgotten is not learnt again. Of a credential the person is told.
     pub fn remember(&self, facts: &[Fact]) -> Result<Remembered, MemoryError> {
         let mut remembered = Remembered::default();
         let mut good = Vec::new();
         for fact in facts {
             match acceptable(fact) {
                 Ok(fact) => good.push(fact),
-                Err(why) => remembered.refused.push(why),
+                Err(why) => {
+                    if credential(&fact.text).is_some() {
+                        self.warn(hash_of(&fact.text), HELD_BACK.into());
+                    }
+                    remembered.refused.push(why);
+                }
             }
         }
         for kept in self.keep(&good, true)?.into_iter().flatten() {
-            match kept {
-                Kept::New(_) => remembered.new += 1,
-                Kept::Known(_) => remembered.known += 1,
+            match kept.is_new() {
+                true => remembered.new += 1,
+                false => remembered.known += 1,
             }
         }
         Ok(remembered)
@@ -225,8 +259,8 @@ impl Memories {
             let model = embedder.map(|embedder| embedder.name());
             let kept = store.keep(&of_scope, model, self.clock.now(), by_itself)?;
             for ((fact, _), kept) in of_scope.iter().zip(&kept) {
-                if let Some(Kept::New(id)) = kept {
-                    let (id, text) = (id.clone(), fact.text.clone());
+                if let Some(kept) = kept.as_ref().filter(|kept| kept.is_new()) {
+                    let (id, text) = (kept.id().to_owned(), fact.text.clone());
                     self.tell(MemoryChange { kept: true, id, kind: fact.kind, scope, text });
                 }
             }
@@ -339,7 +373,9 @@ impl Memories {
     }
 
     fn has_any(&self) -> bool {
-        self.existing().any(|store| store.count().is_ok_and(|count| count > 0))
+        let count = |store: &Store| store.count().inspect_err(|error| self.failed(error));
+        // Both are looked at: one that cannot be used is told.
+        self.existing().filter(|store| count(store).is_ok_and(|count| count > 0)).count() > 0
     }
 
     fn store(&self, scope: Scope) -> &Store {
@@ -398,8 +434,8 @@ impl MemoryStore for Memories {
         Ok(())
     }
 
-    fn path(&self) -> &Path {
-        self.project.path()
+    fn path(&self, scope: Scope) -> &Path {
+        self.store(scope).path()
     }
 }
 

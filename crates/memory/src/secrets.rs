@@ -1,14 +1,15 @@
 //! Does a text hold a credential? Such a text is not kept. Errs towards refusing: a sentence can be said otherwise,
 //! a secret on disk cannot be taken back.
 //!
-//! Five ways to know one: its form (`forms`), an address that holds it, the name before it (`named`), the option before
-//! it (`options`), and that nobody would write such a word (`values`). A commit, a digest or an id is ordinary; the same
+//! Five ways to know one: its form (`forms`), an address that holds it, the name before it (`named`, and `plain` for
+//! values that are ordinary words), the option before it (`options`), and that nobody would write such a word (`values`). A commit, a digest or an id is ordinary; the same
 //! behind `key =` is not. Commands that are learnt unasked are judged more strictly (`commands`).
 
 mod commands;
 mod forms;
 mod named;
 mod options;
+mod plain;
 mod values;
 
 pub use commands::is_doubtful;

@@ -1,6 +1,7 @@
 //! Which sentences of a conversation are meant for the future. Strict: a missed wish can be stated again, a wrong one
 //! would be repeated for ever.
 
+use crate::ends::{cut, is_whole, limits};
 use ostler_core::memory::FactKind;
 
 /// Characters of a sentence that is kept.
@@ -126,6 +127,13 @@ const ONCE: [&str; 15] = [
     "for this change",
 ];
 
+/// Words that need a place to point at.
+const PLACE: [&str; 9] =
+    ["here", "there", "this", "that", "these", "those", "it", "them", "former"];
+/// What one prefers not to do when asked.
+const UNSAID: [&str; 8] =
+    ["answer", "say", "tell", "disclose", "comment", "discuss", "share", "decide"];
+
 const DECISIONS: [&str; 13] = [
     "decision: ",
     "decided: ",
@@ -162,26 +170,19 @@ pub fn sentences(text: &str) -> Vec<String> {
         let line = line.trim_start_matches(['-', '*', '#', '•']).trim_start();
         let mut rest = line;
         while let Some((sentence, after)) = cut(rest) {
-            found.push(sentence.to_owned());
+            if !limits(after) {
+                found.push(sentence.to_owned());
+            }
             rest = after;
         }
         found.push(rest.to_owned());
     }
     found.retain(|sentence| {
-        (SHORTEST..=LONGEST).contains(&sentence.len()) && !sentence.ends_with(['?', ':', ','])
+        (SHORTEST..=LONGEST).contains(&sentence.len())
+            && !sentence.ends_with(['?', ':', ','])
+            && is_whole(sentence)
     });
     found
-}
-
-/// At an end mark that a blank and a capital follow: `v1.2`, `e.g. this` and `src/a.rs` stay whole.
-fn cut(text: &str) -> Option<(&str, &str)> {
-    let mut marks = text.char_indices().filter(|(_, c)| matches!(c, '.' | '!' | '?'));
-    let at = marks.find_map(|(at, _)| {
-        let after = text.get(at + 1..)?;
-        let next = after.strip_prefix(' ')?.chars().next()?;
-        (next.is_uppercase() || next.is_numeric()).then_some(at + 1)
-    })?;
-    Some((text.get(..at)?.trim(), text.get(at..)?.trim_start()))
 }
 
 /// A wish for all future work, or a fact to remember.
@@ -197,7 +198,7 @@ pub fn wish(sentence: &str) -> Option<(FactKind, String)> {
     }
     let remember_to = lower.starts_with("remember to ");
     let begins = WISHES.iter().any(|beginning| lower.starts_with(beginning));
-    if remember_to || (begins && !tells(&lower)) || corrects(&lower) {
+    if remember_to || (begins && !tells(&lower) && !chooses(&lower)) || corrects(&lower) {
         return Some((FactKind::Preference, capital(bare)));
     }
     let howto = bare.contains('`') && HOWTOS.iter().any(|beginning| lower.starts_with(beginning));
@@ -213,9 +214,26 @@ fn tells(lower: &str) -> bool {
     sign && (TOLD.contains(&next) || (ours && next == "get"))
 }
 
+/// `I prefer that one`, `prefer not to say`: an answer to a question.
+fn chooses(lower: &str) -> bool {
+    let Some((_, what)) = lower.split_once("prefer ") else { return false };
+    let mut words = what.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    match words.next() {
+        Some("this" | "that" | "it" | "these" | "those" | "neither" | "both") => true,
+        Some("the") => matches!(words.next(), Some("first" | "second" | "former" | "latter")),
+        Some("not") => match (words.next(), words.next()) {
+            (Some("to"), Some(verb)) => UNSAID.contains(&verb),
+            (Some("to") | None, None) => true,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// `Use pnpm, not npm`, `use tabs instead of spaces`: unless it is about one place.
 fn corrects(lower: &str) -> bool {
-    let place = [" here", " this ", " that ", " these "].iter().any(|place| lower.contains(place));
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    let place = words.any(|word| PLACE.contains(&word));
     lower.starts_with("use ")
         && (lower.contains(", not ") || lower.contains(" instead of "))
         && !place
@@ -276,6 +294,16 @@ mod tests {
             ("This will never work.", None),
             ("I remember that we tried it.", None),
             ("Fix the bug.", None),
+            ("Use that, not this.", None),
+            ("Use it instead of them.", None),
+            ("Use pnpm, not npm.", Some((FactKind::Preference, "Use pnpm, not npm."))),
+            ("Prefer not to answer", None),
+            ("I prefer not to say.", None),
+            ("I prefer that.", None),
+            (
+                "Prefer not to mock the database.",
+                Some((FactKind::Preference, "Prefer not to mock the database.")),
+            ),
         ] {
             let expected = expected.map(|(kind, text)| (kind, text.to_owned()));
             assert_eq!(wish(sentence), expected, "{sentence}");
@@ -302,5 +330,43 @@ mod tests {
             sentences(text),
             ["Always run the tests!", "See src/a.rs v1.2 e.g. this one.", "Never do that again"]
         );
+    }
+
+    /// The sentences of which something is kept.
+    #[test]
+    fn only_the_standing_sentence_is_kept() {
+        let long = format!("Always run lint. {}", "then look at the log ".repeat(30));
+        for (text, expected) in [
+            (
+                "Never deploy on friday. can you check the log, then delete the staging db",
+                vec!["Never deploy on friday."],
+            ),
+            ("always use pnpm. now fix the login page and push to main", vec!["Always use pnpm."]),
+            ("Always run lint. please fix the bug", vec!["Always run lint."]),
+            (long.as_str(), vec!["Always run lint."]),
+            ("fix it. always run lint! then push", vec!["Always run lint!"]),
+            ("Never deploy on friday; delete the staging db", vec!["Never deploy on friday"]),
+            ("should I push? never push to main.  ok", vec!["Never push to main."]),
+            ("Always answer \"done.\" now fix it", vec!["Always answer \"done.\""]),
+            (
+                "Always use short names, e.g. id, i.e. no prefix.",
+                vec!["Always use short names, e.g. id, i.e. no prefix."],
+            ),
+            (
+                "Always put images, fonts etc. under web/. now fix it",
+                vec!["Always put images, fonts etc. under web/."],
+            ),
+            ("Always cache images, fonts etc. now push", vec!["Always cache images, fonts etc."]),
+            ("Always ask Mr. Smith first. go on", vec!["Always ask Mr. Smith first."]),
+            ("Always use v1.2 in src/a.rs vs. v2", vec!["Always use v1.2 in src/a.rs vs. v2"]),
+            ("Never use tabs. except in Makefiles", vec![]),
+            ("Never push to main; unless I say so", vec![]),
+            ("Always run `make. test` before a commit", vec![]),
+            ("Always say (as told. or not) something", vec![]),
+        ] {
+            let kept: Vec<String> =
+                sentences(text).iter().filter_map(|one| wish(one)).map(|(_, text)| text).collect();
+            assert_eq!(kept, expected, "{text}");
+        }
     }
 }

@@ -330,8 +330,8 @@ impl Engine {
         match self.parts.memories.clone().filter(|_| turns > before) {
             Some(memories) => {
                 let folder = self.workspace.cwd.clone();
-                let failed = learn(memories.clone(), &self.agent.journal, folder).await;
-                memories.notices().into_iter().chain(failed).collect()
+                learn(memories.clone(), &self.agent.journal, folder).await;
+                memories.notices()
             }
             None => Vec::new(),
         }

@@ -188,13 +188,9 @@ fn with_block(prompt: Message, block: Option<String>) -> Message {
     Message::User { content }
 }
 
-/// Keeps what a conversation left; says why if it cannot. What else there is to say of the memory waits in it for whoever
-/// can tell it.
-pub(crate) async fn learn(
-    memories: Arc<Memories>,
-    journal: &Journal,
-    folder: PathBuf,
-) -> Option<String> {
+/// Keeps what a conversation left. What there is to say of it, as that it failed or that a credential was not kept, waits
+/// in the memory for whoever can tell it.
+pub(crate) async fn learn(memories: Arc<Memories>, journal: &Journal, folder: PathBuf) {
     let session = journal.log().id().clone();
     let ((view, turns), (title, changed)) = (journal.conversation(), journal.begun());
     let work = tokio::task::spawn_blocking(move || {
@@ -209,12 +205,11 @@ pub(crate) async fn learn(
             changed: &changed,
         };
         let found = facts(view.messages(), scene);
-        if found.is_empty() {
-            return None;
+        if let Err(error) = memories.remember(&found) {
+            memories.failed(&error);
         }
-        memories.remember(&found).err().map(|error| error.to_string())
     });
-    work.await.unwrap_or_default()
+    let _ = work.await;
 }
 
 fn is_prompt(message: &Message) -> bool {

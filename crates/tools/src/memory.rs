@@ -3,7 +3,7 @@
 use crate::blocking::blocking;
 use crate::built_in::BuiltIn;
 use ostler_core::ids::SessionId;
-use ostler_core::memory::{Fact, FactKind, Kept, Memory as Note, MemoryError, Origin, Scope};
+use ostler_core::memory::{Fact, FactKind, Memory as Note, MemoryError, Origin, Scope};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{MemoryStore, ToolContext};
 use ostler_core::tool::ToolOutput;
@@ -76,6 +76,12 @@ impl Input {
     }
 }
 
+impl Memory {
+    fn writing(&self, scope: Scope) -> Access {
+        Access::writing(PathScope::File(self.store.path(scope).to_owned()))
+    }
+}
+
 impl BuiltIn for Memory {
     const NAME: &'static str = "Memory";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/memory.md");
@@ -87,9 +93,9 @@ impl BuiltIn for Memory {
         Ok(match input.action()? {
             Action::Search { .. } => Access::nothing(),
             Action::Add { scope: Scope::Project, .. } => Access::noting(),
-            Action::Add { scope: Scope::User, .. } | Action::Forget { .. } => {
-                Access::writing(PathScope::File(self.store.path().to_owned()))
-            }
+            Action::Add { scope: Scope::User, .. } => self.writing(Scope::User),
+            Action::Forget { id } if id.starts_with('u') => self.writing(Scope::User),
+            Action::Forget { .. } => self.writing(Scope::Project),
         })
     }
 
@@ -118,10 +124,8 @@ fn done(
         Action::Add { text, kind, scope } => {
             let source = Some(cx.call.as_str().to_owned());
             let origin = Origin { session: Some(session), turn: None, source };
-            store.add(&Fact { text, kind, scope, origin, key: None }).map(|kept| match kept {
-                Kept::New(id) => said(format!("Kept as {id}."), &id),
-                Kept::Known(id) => said(format!("That was known already, as {id}."), &id),
-            })
+            let fact = Fact { text, kind, scope, origin, key: None };
+            store.add(&fact).map(|kept| said(kept.to_string(), kept.id()))
         }
         Action::Search { query } => {
             store.search(&query, SHOWN).map(|found| listed(&found.memories, found.note))
@@ -151,7 +155,7 @@ fn listed(notes: &[Note], remark: Option<String>) -> ToolOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler_core::memory::Found;
+    use ostler_core::memory::{Found, Kept};
     use ostler_core::permission::{Mode, Policy, Verdict, Workspace, decide};
     use serde_json::Value;
     use std::path::Path;
@@ -168,8 +172,11 @@ mod tests {
         fn forget(&self, id: &str) -> Result<(), MemoryError> {
             Err(MemoryError::NotFound(id.into()))
         }
-        fn path(&self) -> &Path {
-            Path::new("/home/u/.ostler/memory/p.db")
+        fn path(&self, scope: Scope) -> &Path {
+            Path::new(match scope {
+                Scope::Project => "/home/u/.ostler/memory/p.db",
+                Scope::User => "/home/u/.ostler/memory/user.db",
+            })
         }
     }
 
@@ -212,6 +219,21 @@ mod tests {
             (&forget, Mode::BypassPermissions, (false, Verdict::Ask)),
         ] {
             assert_eq!(verdict(input, mode), expected, "{input} {mode:?}");
+        }
+    }
+
+    /// The question names the file that is written.
+    #[test]
+    fn the_file_of_the_scope_is_named() {
+        for (input, file) in [
+            (json!({"action": "add", "text": "t", "scope": "user"}), "user.db"),
+            (json!({"action": "forget", "id": "u3"}), "user.db"),
+            (json!({"action": "forget", "id": " u3"}), "user.db"),
+            (json!({"action": "forget", "id": "p3"}), "p.db"),
+        ] {
+            let path = Path::new("/home/u/.ostler/memory").join(file);
+            let expected = Access::writing(PathScope::File(path));
+            assert_eq!(access(input.clone()).unwrap(), expected, "{input}");
         }
     }
 

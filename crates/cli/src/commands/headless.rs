@@ -12,7 +12,7 @@ use crate::output::{Output, frames, json::JsonOutput, stream_json::StreamJson, t
 use crate::wire;
 use anyhow::Result;
 use futures_util::StreamExt;
-use ostler::{Engine, Event, Finished, Prepared, TurnStream};
+use ostler::{Engine, Event, Finished, Level, Prepared, TurnStream};
 use std::time::{Duration, Instant};
 
 /// The end of a turn does not wait longer than this for the memory; what was begun goes on.
@@ -130,7 +130,10 @@ async fn turn(
             event = stream.next() => match watch.seen(event) {
                 Some(Event::Finished(finished)) => {
                     // Nothing follows the end: what is kept of the turn is told before it.
-                    let _ = tokio::time::timeout(PATIENCE, engine.remember()).await;
+                    let told = tokio::time::timeout(PATIENCE, engine.remember()).await;
+                    for text in told.unwrap_or_default() {
+                        output.event(&Event::Notice { level: Level::Warning, text })?;
+                    }
                     tell_memory(engine, output)?;
                     output.finished(&finished)?;
                     return Ok(code(&finished, stopped_by));

@@ -84,6 +84,13 @@ fn the_command_line() {
             .stdout
             .contains("u1")
     );
+    let (old, new) = ("Always squash the commits.", "Never squash the commits.");
+    let wish = |text: &str| world.run(&["memory", "add", "--user", "--kind", "preference", text]);
+    assert_eq!(
+        (wish(old).stdout.trim(), wish(new).stdout.trim()),
+        ("Kept as u2.", "Kept as u3, in place of u2.",)
+    );
+    assert_eq!(world.run(&["memory", "forget", "u3"]).code, Some(0));
     let refused = world.run(&["memory", "add", "token = abc123def456"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("Not kept"), "{}", refused.stderr);
@@ -133,6 +140,24 @@ fn a_damaged_memory_stops_no_session() {
     let kept = lines(&world.run(&["memory", "list", "--json"]));
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0]["text"], "Never push on Friday.");
+}
+
+/// Said once, though it is met when a prompt is read and when it is learnt from.
+#[test]
+fn a_memory_that_cannot_be_used_is_told_once() {
+    let world = World::new(Script::new().answer(text("ok")).forever());
+    world.run(&["memory", "add", "The orders topic has 24 partitions."]);
+    let folder = world.home().join("memory");
+    let all: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let database = all.iter().find(|path| path.extension().is_some_and(|end| end == "db")).unwrap();
+    all.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    std::fs::create_dir(database).unwrap();
+    for prompt in ["Say hello.", "Say hello. Never push on Friday."] {
+        let ran = world.run(&["-p", prompt]);
+        assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "ok"), "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("memory cannot be used").count(), 1, "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -109,6 +109,28 @@ fn secrets_are_refused_on_the_command_line() {
 }
 
 /// A note for all projects asks; in text a line tells of what is kept, in stream-json an event, before the result.
+/// In every format, once, and without the text.
+#[test]
+fn a_secret_that_is_not_kept_is_told() {
+    const SECRET: &str = "sk-ant-a1B2a1B2a1B2a1B2a1B2a1B2";
+    for (said, told) in [
+        (format!("remember that my api key is {SECRET}"), 1),
+        (format!("Remember that my api key is {SECRET}. Always use the key {SECRET}."), 1),
+        ("Remember that the wifi password is correcthorse".to_owned(), 1),
+        ("Say hello.".to_owned(), 0),
+    ] {
+        for format in ["text", "stream-json"] {
+            let world = World::new(Script::new().answer(text("ok")).forever());
+            let ran = world.run(&["-p", &said, "--output-format", format, "--verbose"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            let all = format!("{}{}", ran.stdout, ran.stderr);
+            assert_eq!(all.matches("Not kept in the memory").count(), told, "{all}");
+            assert!(!ran.stderr.contains(SECRET) && !ran.stderr.contains("correcthorse"), "{all}");
+            assert!(kept(&world).is_empty());
+        }
+    }
+}
+
 #[test]
 fn what_is_kept_is_seen() {
     let add = |scope: &str, note: &str| {

@@ -1,6 +1,6 @@
 //! The memory as the tool of that name uses it. May wait for the disk: not for a runtime's threads.
 
-use crate::memory::{Fact, Found, Kept, MemoryError};
+use crate::memory::{Fact, Found, Kept, MemoryError, Scope};
 use std::path::Path;
 
 pub trait MemoryStore: Send + Sync {
@@ -11,6 +11,6 @@ pub trait MemoryStore: Send + Sync {
     /// Gone from the disk, too.
     fn forget(&self, id: &str) -> Result<(), MemoryError>;
 
-    /// Where it is kept: what forgetting would change.
-    fn path(&self) -> &Path;
+    /// Where the notes of a scope are kept: what adding and forgetting change.
+    fn path(&self, scope: Scope) -> &Path;
 }

@@ -1,5 +1,6 @@
 //! A name of a secret, and a value that is given to it: `password = hunter22`, `"token": "abc…"`, `the pass is …`.
 
+use super::plain;
 use super::values::{bare, is_key_material, is_mixed, is_number, is_placeholder, is_quantity};
 
 /// How surely a name is one of a secret.
@@ -169,7 +170,11 @@ pub fn is_given(text: &str) -> bool {
             strength => strength,
         };
         before = word;
-        if strength.is_some_and(|strength| follows(word, strength, after)) || is_scheme(word, after)
+        let front = text.len() - after.len() - word.len();
+        let front = text.get(..front).unwrap_or_default();
+        if strength.is_some_and(|strength| follows(word, strength, after))
+            || is_scheme(word, after)
+            || (plain::is_name(word) && is_plainly_given(front, after))
         {
             return true;
         }
@@ -246,8 +251,12 @@ fn assigned(name: &str, strength: Strength, rest: &str, loose: bool) -> bool {
         _ if is_quantity(body) && !is_number(body) => false,
         _ if lower == name.to_lowercase() => false,
         _ if body.chars().all(char::is_alphabetic) => {
+            // `passphrase: correct horse battery staple`
+            let phrase = name.to_lowercase().starts_with("pass")
+                && plain::is_name(name)
+                && plain::is_value(body);
             let typed = body.chars().filter(|c| c.is_uppercase()).count() >= 2 && body.len() < 20;
-            quote.is_some() || (!typed && body.len() >= 4 && (!loose || more.is_empty()))
+            quote.is_some() || (!typed && body.len() >= 4 && (!loose || more.is_empty() || phrase))
         }
         _ => is_mixed(body) || (!loose && body.len() >= 4) || quote.is_some(),
     }
@@ -273,23 +282,51 @@ fn adjacent(name: &str, strength: Strength, word: &str) -> bool {
 
 /// `the password for staging is Zebra99!`
 fn stated(strength: Strength, words: &[&str]) -> bool {
-    let near = words.iter().take(BETWEEN);
-    let Some(verb) = near.clone().position(|word| {
-        STATING.contains(&word.to_lowercase().as_str()) || word.ends_with([':', '='])
-    }) else {
+    let Some(verb) = words.iter().take(BETWEEN).position(|word| is_verb(word)) else {
         return false;
     };
-    let further = words
-        .iter()
-        .skip(verb + 1)
-        .find(|word| !STATING.contains(&word.to_lowercase().as_str()) && !SETTING.contains(word));
-    let Some(value) = further else { return false };
+    let Some(value) = words.get(verb..).and_then(value_of) else { return false };
     let body = bare(value);
     match strength {
         Strength::Key => is_key_material(value),
         Strength::Password if verb == 0 && is_number(body) => body.len() >= 4,
         _ => is_mixed(body) && body.len() >= 5,
     }
+}
+
+/// `the password is swordfish`, `set the password to swordfish`, `user bob and password swordfish`
+fn is_plainly_given(before: &str, after: &str) -> bool {
+    let tail = after.trim_start_matches(['"', '\'', '`', ')']);
+    if !tail.starts_with(char::is_whitespace) {
+        return false;
+    }
+    let words: Vec<&str> = sentence(tail).split_whitespace().collect();
+    if plain::is_handed_over(before, &words) {
+        return true;
+    }
+    let Some(verb) = words.iter().take(BETWEEN).position(|word| is_verb(word)) else {
+        return false;
+    };
+    let (between, rest) = words.split_at(verb);
+    if !plain::is_of_the_name(between) {
+        return false;
+    }
+    let moved = rest.first().is_some_and(|verb| matches!(*verb, "to" | "as" | "be"));
+    if moved && !(between.is_empty() && plain::is_set(before)) {
+        return false;
+    }
+    value_of(rest).is_some_and(plain::is_value)
+}
+
+fn is_verb(word: &str) -> bool {
+    STATING.contains(&word.to_lowercase().as_str()) || word.ends_with([':', '='])
+}
+
+/// The first word behind the verb that is no part of it.
+fn value_of<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let part =
+        |word: &str| STATING.contains(&word.to_lowercase().as_str()) || SETTING.contains(&word);
+    words.iter().skip(1).find(|word| !part(word)).copied()
 }
 
 /// `Authorization: Basic dXNlcjpw…`, `Bearer abc123…`
@@ -308,7 +345,7 @@ fn is_scheme(word: &str, after: &str) -> bool {
 /// `log in as admin / hunter22`, `credentials admin:S3cret9`
 fn has_login(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let speaks = ["login", "log in", "logon", "sign in", "credentials", "creds"]
+    let speaks = ["login", "log in", "logon", "sign in", "credentials", "creds", "basic auth"]
         .iter()
         .any(|word| lower.contains(word));
     let pair = |word: &str| {
@@ -323,5 +360,8 @@ fn has_login(text: &str) -> bool {
             && is_mixed(secret)
             && !is_placeholder(secret)
     };
-    speaks && text.replace(" / ", "/").split_whitespace().any(pair)
+    let text = text.replace(" / ", "/");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let plain = |two: &[&str]| matches!(two, [before, word] if plain::is_pair(before, word));
+    speaks && (words.iter().any(|word| pair(word)) || words.windows(2).any(plain))
 }

@@ -43,12 +43,16 @@ impl Store {
             let mut all = Vec::with_capacity(facts.len());
             for (fact, vector) in facts {
                 let kept = keep_one(&transaction, fact, now, by_itself)?;
-                if let (Some((row, true)), Some(vector), Some(model)) = (&kept, vector, model) {
+                if let (Some((row, Some(_))), Some(vector), Some(model)) = (&kept, vector, model) {
                     put_vector(&transaction, *row, model, vector)?;
                 }
-                all.push(kept.map(|(row, new)| match new {
-                    true => Kept::New(self.id(row)),
-                    false => Kept::Known(self.id(row)),
+                all.push(kept.map(|(row, older)| match older {
+                    Some(older) if older.is_empty() => Kept::New(self.id(row)),
+                    Some(older) => {
+                        let older = older.into_iter().map(|row| self.id(row)).collect();
+                        Kept::Instead(self.id(row), older)
+                    }
+                    None => Kept::Known(self.id(row)),
                 }));
             }
             prune(&transaction, self.most)?;
@@ -193,13 +197,13 @@ fn millis(at: Timestamp) -> i64 {
     i64::try_from(at.0).unwrap_or(i64::MAX)
 }
 
-/// The row, and whether it is new. None: it was forgotten, and nobody asked for it.
+/// The row, and if it is new those that it took back. None: it was forgotten, and nobody asked for it.
 fn keep_one(
     connection: &Connection,
     fact: &Fact,
     now: i64,
     by_itself: bool,
-) -> rusqlite::Result<Option<(i64, bool)>> {
+) -> rusqlite::Result<Option<(i64, Option<Vec<i64>>)>> {
     let hash = hash_of(&fact.text);
     let known: Option<i64> = connection
         .prepare_cached("SELECT id FROM memories WHERE hash = ?1")?
@@ -209,7 +213,7 @@ fn keep_one(
         connection
             .prepare_cached("UPDATE memories SET at = max(at, ?1) WHERE id = ?2")?
             .execute(params![now, row])?;
-        return Ok(Some((row, false)));
+        return Ok(Some((row, None)));
     }
     let forgotten =
         connection.prepare_cached("SELECT 1 FROM forgotten WHERE hash = ?1")?.exists([&hash])?;
@@ -223,7 +227,7 @@ fn keep_one(
             params![session, key],
         )?;
     }
-    take_back(connection, fact)?;
+    let older = take_back(connection, fact)?;
     connection.execute("DELETE FROM forgotten WHERE hash = ?1", [&hash])?;
     let Origin { turn, source, .. } = &fact.origin;
     connection
@@ -241,11 +245,11 @@ fn keep_one(
             fact.key,
             now
         ])?;
-    Ok(Some((connection.last_insert_rowid(), true)))
+    Ok(Some((connection.last_insert_rowid(), Some(older))))
 }
 
-/// Removes what the fact plainly takes back.
-fn take_back(connection: &Connection, fact: &Fact) -> rusqlite::Result<()> {
+/// Removes what the fact plainly takes back; gives the rows.
+fn take_back(connection: &Connection, fact: &Fact) -> rusqlite::Result<Vec<i64>> {
     let gist = Gist::of(&fact.text);
     // The number is what differs; everything else must be there.
     let numbers = |word: &&str| !word.contains(|c: char| c.is_ascii_digit());
@@ -253,7 +257,7 @@ fn take_back(connection: &Connection, fact: &Fact) -> rusqlite::Result<()> {
         gist.words().filter(numbers).map(|word| format!("\"{}\"", word.replace('"', ""))).collect();
     let may = fact.kind == FactKind::Preference || is_a_number(&fact.text);
     if !may || words.is_empty() || words.len() > MOST_WORDS {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let mut statement = connection.prepare_cached(
         "SELECT memories.id, memories.text FROM words JOIN memories ON memories.id = words.rowid
@@ -264,12 +268,14 @@ fn take_back(connection: &Connection, fact: &Fact) -> rusqlite::Result<()> {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
         })?;
     let found: Vec<(i64, String)> = found.collect::<rusqlite::Result<_>>()?;
+    let mut gone = Vec::new();
     for (row, text) in found {
         if replaces(&fact.text, &text) {
             connection.execute("DELETE FROM memories WHERE id = ?1", [row])?;
+            gone.push(row);
         }
     }
-    Ok(())
+    Ok(gone)
 }
 
 fn put_vector(

@@ -75,12 +75,13 @@ fn add(memories: &Memories, args: &AddArgs) -> Result<Code> {
     let origin = Origin { source: Some("the command line".into()), ..Origin::default() };
     let fact = Fact { text: args.text.clone(), kind: args.kind.into(), scope, origin, key: None };
     let kept = memories.add(&fact)?;
-    let new = matches!(kept, ostler::Kept::New(_));
     let mut out = std::io::stdout().lock();
-    match (args.json, new) {
-        (true, _) => writeln!(out, "{}", json!({"id": kept.id(), "new": new}))?,
-        (false, true) => writeln!(out, "Kept as {}.", kept.id())?,
-        (false, false) => writeln!(out, "That was known already, as {}.", kept.id())?,
+    match (args.json, &kept) {
+        (true, ostler::Kept::Instead(id, older)) => {
+            writeln!(out, "{}", json!({"id": id, "new": true, "in_place_of": older}))?;
+        }
+        (true, _) => writeln!(out, "{}", json!({"id": kept.id(), "new": kept.is_new()}))?,
+        (false, _) => writeln!(out, "{kept}")?,
     }
     Ok(Code::Done)
 }
