@@ -17,7 +17,7 @@ fn costs() -> Costs {
     let lasts = Some(Duration::from_secs(5_400));
     let forecast = Forecast { usd_per_hour: 1.0, lasts };
     let standings = vec![Standing { what: "day".into(), sum, forecast }];
-    Costs { report, rows: Vec::new(), standings }
+    Costs { report, rows: Vec::new(), standings, notices: Vec::new() }
 }
 
 #[test]
