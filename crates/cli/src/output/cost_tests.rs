@@ -41,6 +41,25 @@ fn the_table_says_what_was_expensive_and_what_is_unknown() {
 }
 
 #[test]
+fn only_what_happened_is_said() {
+    let said = |change: fn(&mut CostLine)| {
+        let mut costs = costs();
+        costs.report.unpriced.clear();
+        change(&mut costs.report.total);
+        notes(&costs, "all").split_off(1)
+    };
+    assert_eq!(said(|_| {}), [] as [&str; 0]);
+    assert_eq!(said(|total| total.failed = 1), ["1 request failed and cost nothing."]);
+    assert_eq!(said(|total| total.dropped = 2), ["2 requests broke off."]);
+    let lost =
+        "2 requests of processes that died are counted at what was reserved for them, $0.1300.";
+    assert_eq!(said(|total| (total.lost, total.lost_cost) = (2, 0.13)), [lost]);
+    for (amount, shown) in [(-0.0, "$0.0000"), (-0.000_01, "$0.0000"), (-0.5, "-$0.5000")] {
+        assert_eq!(dollars(amount), shown);
+    }
+}
+
+#[test]
 fn json_has_null_for_what_is_unknown() {
     let told = as_json(&costs(), Side::Tool, 7);
     assert_eq!(told["lines"][0]["cost_usd"], 0.5);
