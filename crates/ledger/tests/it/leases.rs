@@ -127,7 +127,7 @@ fn what_is_known_later_replaces_what_was_lost() {
                 let (day, project, session) = ("0000".into(), "/p".into(), "s".into());
                 let row = Row { day, project, session, charged };
                 let mut db = Db::open(&place.file()).unwrap();
-                assert_eq!(db.index(&[row.clone()], &[]).unwrap(), 1);
+                assert_eq!(db.index(std::slice::from_ref(&row), &[]).unwrap(), 1);
                 assert_eq!(db.index(&[row], &[]).unwrap(), 0);
             },
             0.01,

@@ -58,7 +58,8 @@ fn a_new_file_learns_what_was_spent_before_anything_is_reserved() {
 
 #[test]
 fn a_damaged_file_is_set_aside_and_a_new_one_is_made() {
-    let damage: [(&str, fn(&Path)); 2] = [
+    type Damage = fn(&Path);
+    let damage: [(&str, Damage); 2] = [
         ("garbage", |path| fs::write(path, "garbage\n").unwrap()),
         ("a hole", |path| {
             drop(Db::open(path).unwrap());
