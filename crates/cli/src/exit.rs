@@ -33,7 +33,7 @@ pub fn of_turn(finished: &Finished) -> Code {
         Terminal::Completed | Terminal::ToolDeferred | Terminal::HookStopped => Code::Done,
         Terminal::MaxTurns | Terminal::MaxBudget => Code::Limit,
         Terminal::AbortedStreaming | Terminal::AbortedTools => Code::Interrupted,
-        Terminal::StoreFailed => Code::Store,
+        Terminal::StoreFailed | Terminal::LedgerFailed => Code::Store,
         _ => Code::Failed,
     }
 }

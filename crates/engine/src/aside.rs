@@ -42,7 +42,8 @@ pub async fn aside(
     task: Option<String>,
 ) -> Result<Aside, AsideError> {
     let wanted = request.max_output;
-    let reservation = budget::reserve(agent, &request, wanted).await.map_err(AsideError::Budget)?;
+    let reservation = budget::reserve(agent, &request, wanted).await;
+    let reservation = reservation.map_err(|refused| AsideError::Budget(refused.words()))?;
     request.max_output = reservation.output;
     let model = request.model.clone();
     let mut payment = Payment::new(agent.clone(), &request, reservation, purpose, task);

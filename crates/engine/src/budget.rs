@@ -2,7 +2,7 @@
 //! is what the rest allows.
 
 use crate::agent::Agent;
-use ostler_core::ledger::{Ask, Grant, Hold, Left, Sum};
+use ostler_core::ledger::{Ask, Grant, Hold, Left, Purpose, Sum};
 use ostler_core::model::{Request, Thinking};
 use ostler_core::ports::{Ledger, LedgerError, ModelInfo, Reserved};
 use ostler_core::text::dollars;
@@ -48,6 +48,21 @@ impl Drop for Reservation {
     }
 }
 
+/// Why a request may not be sent.
+pub(crate) enum Refused {
+    Short(String),
+    /// Nobody can say what is left.
+    Unknown(String),
+}
+
+impl Refused {
+    pub(crate) fn words(self) -> String {
+        match self {
+            Refused::Short(words) | Refused::Unknown(words) => words,
+        }
+    }
+}
+
 /// The output limit that the agent's settings ask for, as far as the model and the window leave room for it.
 pub(crate) fn wanted(agent: &Agent, request: &Request, escalated: bool) -> u32 {
     let settings = &agent.settings;
@@ -81,7 +96,7 @@ pub(crate) async fn reserve(
     agent: &Agent,
     request: &Request,
     wanted: u32,
-) -> Result<Reservation, String> {
+) -> Result<Reservation, Refused> {
     let info = agent.model.info(&request.model);
     let shared = agent.meter.ledger.is_limited();
     let id = agent.meter.ids.uuid();
@@ -91,7 +106,10 @@ pub(crate) async fn reserve(
     }
     // A budget in a currency nobody can compute is no budget: the request is not sent.
     let Some(price) = info.price else {
-        return Err(format!("No price is known for {}, and there is a budget.", request.model));
+        let model = &request.model;
+        return Err(Refused::Short(format!(
+            "No price is known for {model}, and there is a budget."
+        )));
     };
     // It is paid for like the answer.
     let thinking = thinking(request, &info);
@@ -114,12 +132,12 @@ async fn once(
     id: &str,
     ask: &Ask,
     shared: bool,
-) -> Result<Option<Reservation>, String> {
+) -> Result<Option<Reservation>, Refused> {
     let (grant, mut hold) = agent.budget.reserve(ask);
     let output = match grant {
         Grant::Yes { output, .. } => output,
         Grant::Wait => return Ok(None),
-        Grant::No { sum } => return Err(short_of_own(agent, sum)),
+        Grant::No { sum } => return Err(Refused::Short(short_of_own(agent, sum))),
     };
     if !shared {
         let (hold, id) = (Some(hold), id.to_owned());
@@ -146,10 +164,21 @@ async fn once(
         Ok(Reserved { grant: Grant::Wait, .. }) => Ok(None),
         Ok(Reserved { grant: Grant::No { .. }, short }) => {
             let what = short.unwrap_or_else(|| "a shared budget".into());
-            Err(format!("Not enough is left of {what}."))
+            Err(Refused::Short(format!("Not enough is left of {what}.")))
         }
-        Err(error) => Err(format!("The budget cannot be checked: {error}.")),
+        Err(error) => Err(Refused::Unknown(format!("The budget cannot be checked: {error}."))),
     }
+}
+
+/// What the person should know about the ledger; nothing where that takes too long.
+pub(crate) async fn trouble(agent: &Agent) -> Vec<String> {
+    // Whoever started this agent tells it.
+    if agent.meter.purpose == Purpose::Subagent {
+        return Vec::new();
+    }
+    let ledger = agent.meter.ledger.clone();
+    let asked = tokio::task::spawn_blocking(move || ledger.trouble());
+    tokio::time::timeout(LOOK, asked).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 /// How the budgets stand after requests of a turn. What cannot be read in time is left out.

@@ -1,7 +1,7 @@
 //! The loop: ask the machine what to do, do it, record what became of it.
 
 use crate::agent::Agent;
-use crate::budget;
+use crate::budget::{self, Refused};
 use crate::context::{Compactions, Halt};
 use crate::scheduler::Scheduler;
 use crate::turn_stream::{Emitter, TurnStream};
@@ -195,9 +195,13 @@ impl Turn {
                 self.reserved = Some(reservation);
                 Outcome::Prepared(Ok(request.view))
             }
-            Err(why) => {
-                self.notice(Level::Warning, why).await;
-                Outcome::Prepared(Err(PrepareError::BudgetSpent))
+            Err(refused) => {
+                let error = match &refused {
+                    Refused::Short(_) => PrepareError::BudgetSpent,
+                    Refused::Unknown(_) => PrepareError::BudgetUnknown,
+                };
+                self.notice(Level::Warning, refused.words()).await;
+                Outcome::Prepared(Err(error))
             }
         }
     }
@@ -284,6 +288,9 @@ impl Turn {
     async fn finish(self, terminal: Terminal, state: &State) {
         let (requests, cost) = self.tally.paid();
         let budgets = budget::left(&self.agent, requests, cost).await;
+        for words in budget::trouble(&self.agent).await {
+            self.notice(Level::Warning, words).await;
+        }
         let finished = Finished { budgets, ..self.tally.finished(terminal, state) };
         self.out.emit(Event::Finished(finished)).await;
     }

@@ -1,6 +1,9 @@
 //! The file: opening it, its format, and transactions.
 
+use crate::broken::heal;
+use crate::complete::EVERY;
 use crate::error::Error;
+use crate::row::mark;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const SCHEMA: &str = include_str!("schema.sql");
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
+/// From format 1: whose a reservation is.
+const WHOSE: &str = include_str!("whose.sql");
 /// How long one process waits for another's transaction; each takes well under a millisecond.
 const BUSY: Duration = Duration::from_secs(10);
 /// Two first openings at once may meet; one of them tries again.
@@ -20,21 +25,43 @@ const BETWEEN: Duration = Duration::from_millis(5);
 pub struct Db {
     pub(crate) path: PathBuf,
     pub(crate) connection: Connection,
+    pub(crate) set_aside: Option<PathBuf>,
 }
 
 impl Db {
-    /// Opens the file, or makes it, readable by its owner alone.
+    /// Opens the file, or makes it, readable by its owner alone. A damaged one is set aside, and a new one made.
     ///
     /// # Errors
     /// If it cannot be read and written, or is of a newer version.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let io = |why: std::io::Error| Error::File { path: path.into(), why: why.to_string() };
+        match Db::open_as_it_is(path) {
+            Err(error) if error.is_damage() => heal(path),
+            done => done,
+        }
+    }
+
+    /// Where the damaged file is that this one replaced, in words; told once.
+    pub fn set_aside(&mut self) -> Option<String> {
+        let aside = self.set_aside.take()?;
+        let path = self.path.display();
+        Some(format!(
+            "The ledger {path} was damaged. It is now {}, and a new one is made from the logs.",
+            aside.display()
+        ))
+    }
+
+    pub(crate) fn open_as_it_is(path: &Path) -> Result<Self, Error> {
         // Made by us first, because SQLite would make it with the rights of the umask.
-        OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(io)?;
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(Error::io(path))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(Error::of(path))?;
         connection.busy_timeout(BUSY).map_err(Error::of(path))?;
-        let mut db = Db { path: path.into(), connection };
+        let mut db = Db { path: path.into(), connection, set_aside: None };
         db.prepare()?;
         Ok(db)
     }
@@ -50,10 +77,12 @@ impl Db {
             _ => self.change(|tx| {
                 // Another process may have been here in the meantime.
                 let now: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-                if now == 0 {
-                    tx.execute_batch(SCHEMA)?;
-                    tx.pragma_update(None, "user_version", FORMAT)?;
+                match now {
+                    0 => tx.execute_batch(SCHEMA).and_then(|()| mark(tx, EVERY, true))?,
+                    1 => tx.execute_batch(WHOSE)?,
+                    _ => return Ok(()),
                 }
+                tx.pragma_update(None, "user_version", FORMAT)?;
                 Ok(())
             }),
         }

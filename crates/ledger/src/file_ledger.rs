@@ -1,9 +1,12 @@
 //! The ledger of one session, behind core's port.
 
+use crate::broken::heal;
+use crate::complete::Fill;
 use crate::db::Db;
 use crate::error::Error;
-use crate::reserve::{Limits, Owner, scopes};
+use crate::reserve::{Limits, Owner, Whose};
 use crate::row::{Days, Row};
+use crate::told::Told;
 use crate::writer::{Job, Open, Writer};
 use ostler_core::ledger::{Ask, Charged, Sum};
 use ostler_core::ports::{Ledger, LedgerError, Reserved};
@@ -18,6 +21,8 @@ pub struct Setup {
     pub limits: Limits,
     pub days: Days,
     pub clock: Arc<dyn Clock>,
+    /// How a new file learns what was spent before; asked for only where there are limits.
+    pub fill: Option<Fill>,
 }
 
 /// Dropped, it waits until what it was told is written.
@@ -28,14 +33,15 @@ pub struct FileLedger {
     open: Open,
     /// Reservations that are being made, and whether they were given back in the meantime.
     making: Mutex<BTreeMap<String, bool>>,
+    told: Arc<Told>,
     writer: Writer,
 }
 
 impl FileLedger {
     pub fn new(setup: Setup) -> Self {
-        let open = Open::default();
-        let writer = Writer::start(&setup, open.clone());
-        FileLedger { setup, db: Mutex::default(), open, making: Mutex::default(), writer }
+        let (open, told) = (Open::default(), Arc::new(Told::default()));
+        let writer = Writer::start(&setup, open.clone(), told.clone());
+        FileLedger { setup, db: Mutex::default(), open, making: Mutex::default(), told, writer }
     }
 
     /// Waits until everything told so far is written, or cannot be.
@@ -46,21 +52,47 @@ impl FileLedger {
     fn reserve_in_file(&self, id: &str, agent: &str, ask: &Ask) -> Result<Reserved, Error> {
         let Setup { owner, limits, days, clock, .. } = &self.setup;
         let now = clock.now();
-        let scopes = scopes(limits, owner, agent, &days(now));
-        self.with_db(|db| db.reserve(id, &owner.session, &scopes, ask, now))
+        let whose = Whose { id, owner, agent, day: &days(now) };
+        self.with_db(|db| db.reserve(&whose, limits, ask, now))
     }
 
-    fn with_db<T>(&self, work: impl FnOnce(&mut Db) -> Result<T, Error>) -> Result<T, Error> {
+    fn with_db<T>(&self, work: impl Fn(&mut Db) -> Result<T, Error>) -> Result<T, Error> {
+        let path = &self.setup.path;
         let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
-        work(match &mut *db {
-            Some(db) => db,
-            none => none.insert(Db::open(&self.setup.path)?),
-        })
+        let open = match db.take() {
+            // One that was removed since is of no use to others.
+            Some(open) if path.exists() => open,
+            _ => Db::open(path)?,
+        };
+        let open = db.insert(open);
+        match self.complete(open).and_then(|()| work(open)) {
+            Err(error) if error.is_damage() => {
+                *db = None;
+                let new = db.insert(heal(path)?);
+                self.complete(new).and_then(|()| work(new))
+            }
+            done => done,
+        }
+    }
+
+    /// A sum is worth nothing before it has what was spent earlier.
+    fn complete(&self, db: &mut Db) -> Result<(), Error> {
+        if let Some(words) = db.set_aside() {
+            self.told.tell(words);
+        }
+        match &self.setup.fill {
+            Some(fill) if db.is_incomplete()? => db.complete(|db| fill(db)),
+            _ => Ok(()),
+        }
     }
 
     /// A reservation that nobody will end runs out.
     fn send(&self, id: &str, job: Job) {
+        let is_row = matches!(job, Job::Record(_));
         if !self.writer.send(job) {
+            if is_row {
+                self.told.missed("too much waits to be written");
+            }
             self.open().remove(id);
         }
     }
@@ -104,6 +136,11 @@ impl Ledger for FileLedger {
         });
         let standings = standings.unwrap_or_default().into_iter();
         standings.map(|standing| (standing.what, standing.sum)).collect()
+    }
+
+    fn trouble(&self) -> Vec<String> {
+        self.writer.flush_soon();
+        self.told.take()
     }
 
     fn release(&self, id: &str) {

@@ -1,17 +1,22 @@
 //! What every request cost, and sums that several processes share, in one SQLite file.
 //!
 //! Invariants
-//! - **The session logs are the record, this is an index**: everything but open reservations can be made anew from them
+//! - **The session logs are the record, this is an index**: everything but reservations, open or lost, can be made anew from them
 //!   ([`rows_of`], [`Db::index`]). A row has the same id in both, so indexing twice changes nothing.
 //! - **Nobody waits for it**: rows are written by a thread of its own, after the answer.
 //! - **Reserved before spent**: a shared sum is read and the reservation written in one transaction, so that any number of
 //!   processes together never promise more than is left.
-//! - **A reservation dies with its process**: it is a lease, renewed while the request is on its way.
+//! - **A reservation outlives its process as spending**: it is a lease, renewed while the request is on its way. One that
+//!   ran out is counted at what was reserved, until somebody knows better.
+//! - **A file that does not know the past limits nothing**: a new one is completed from the logs before it is asked for a sum.
+//! - **A damaged file stops nobody**: it is set aside.
 //! - **A session that did not end in order is remembered**: its log may know more than this file.
 //! - **Unknown is not zero**: a request of a model without a price has no cost.
 //!
 //! Deliberately absent: the clock, time zones, the place of the file (the caller gives them), and prices.
 
+mod broken;
+mod complete;
 mod db;
 mod error;
 mod file_ledger;
@@ -20,10 +25,12 @@ mod report;
 mod reserve;
 mod row;
 mod standing;
+mod told;
 mod writer;
 
+pub use complete::Fill;
 pub use db::Db;
-pub use error::Error;
+pub use error::{Error, Trouble};
 pub use file_ledger::{FileLedger, Setup};
 pub use logs::rows_of;
 pub use report::{By, Line, Report};

@@ -27,6 +27,9 @@ pub struct Line {
     pub failed: u64,
     /// Of them, those that broke off.
     pub dropped: u64,
+    /// Of them, those of processes that died: counted at what was reserved for them.
+    pub lost: u64,
+    pub lost_cost: f64,
     pub usage: Usage,
     /// Of the requests whose price is known.
     pub cost: f64,
@@ -90,6 +93,10 @@ impl Line {
         self.requests += 1;
         self.failed += u64::from(charge.status == Status::Failed);
         self.dropped += u64::from(charge.status == Status::Dropped);
+        if charge.status == Status::Lost {
+            self.lost += 1;
+            self.lost_cost += cost.unwrap_or(0.0);
+        }
         self.usage += *usage;
         self.cost += cost.unwrap_or(0.0);
         self.unknown += u64::from(cost.is_none());

@@ -2,8 +2,9 @@
 
 use crate::db::Db;
 use crate::error::Error;
-use crate::row::{Row, signed, spent};
-use ostler_core::ledger::{Ask, Grant, Sum, grant};
+use crate::row::{Row, found, insert, signed, spent};
+use ostler_core::ids::ModelId;
+use ostler_core::ledger::{Ask, Charge, Charged, Grant, Purpose, Status, Sum, Usage, grant};
 use ostler_core::ports::Reserved;
 use ostler_core::text::dollars;
 use ostler_core::time::Timestamp;
@@ -59,8 +60,11 @@ pub(crate) fn scopes(limits: &Limits, owner: &Owner, agent: &str, day: &str) -> 
 
 /// Every sum that a row counts for, limited or not: a limit may come later.
 pub(crate) fn scopes_of(row: &Row) -> [String; 3] {
-    let agent = &row.charged.charge.agent;
-    [day_scope(&row.day), project_scope(&row.project), agent_scope(&row.session, agent)]
+    scopes_named(&row.day, &row.project, &row.session, &row.charged.charge.agent)
+}
+
+pub(crate) fn scopes_named(day: &str, project: &str, session: &str, agent: &str) -> [String; 3] {
+    [day_scope(day), project_scope(project), agent_scope(session, agent)]
 }
 
 fn day_scope(day: &str) -> String {
@@ -75,15 +79,24 @@ fn agent_scope(session: &str, agent: &str) -> String {
     format!("agent:{session}/{agent}")
 }
 
+/// Whose a reservation is.
+pub(crate) struct Whose<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) owner: &'a Owner,
+    pub(crate) agent: &'a str,
+    pub(crate) day: &'a str,
+}
+
 impl Db {
     pub(crate) fn reserve(
         &mut self,
-        id: &str,
-        session: &str,
-        scopes: &[Scope],
+        whose: &Whose<'_>,
+        limits: &Limits,
         ask: &Ask,
         now: Timestamp,
     ) -> Result<Reserved, Error> {
+        let Whose { id, owner: Owner { project, session }, agent, day } = whose;
+        let scopes = &scopes(limits, whose.owner, agent, day);
         self.change(|tx| {
             expire(tx, now)?;
             let mut sums = Vec::with_capacity(scopes.len());
@@ -96,11 +109,14 @@ impl Db {
                 Grant::Wait | Grant::Yes { .. } => None,
             };
             if let Grant::Yes { amount, .. } = answer {
-                let sql = "INSERT OR REPLACE INTO holds (id, scope, amount, until, session)
-                    VALUES (?1, ?2, ?3, ?4, ?5)";
+                let sql = "INSERT OR REPLACE INTO holds (id, scope, amount, until, session, at, day, project, agent)
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
                 let mut insert = tx.prepare_cached(sql)?;
                 for Scope { name, .. } in scopes {
-                    insert.execute(params![id, name, amount, signed(now.0 + LEASE_MS), session])?;
+                    let (at, until) = (signed(now.0), signed(now.0 + LEASE_MS));
+                    insert.execute(params![
+                        id, name, amount, until, session, at, day, project, agent
+                    ])?;
                 }
             }
             Ok(Reserved { grant: answer, short })
@@ -124,17 +140,47 @@ pub(crate) fn sum(tx: &Transaction<'_>, scope: &Scope) -> rusqlite::Result<Sum> 
     Ok(Sum { limit: scope.limit, spent: spent(tx, &scope.name)?, reserved })
 }
 
-/// What dead processes held is free again. Their logs may know what became of it.
+/// What dead processes held is counted as spent: nobody knows what was sent. Their logs may know more.
 pub(crate) fn expire(tx: &Transaction<'_>, now: Timestamp) -> rusqlite::Result<()> {
     let now = signed(now.0);
     tx.prepare_cached(
         "INSERT OR IGNORE INTO unsettled (session) SELECT DISTINCT session FROM holds WHERE until < ?1",
     )?
     .execute([now])?;
+    for row in &lost(tx, now)? {
+        insert(tx, row)?;
+    }
     tx.prepare_cached("DELETE FROM holds WHERE until < ?1")?.execute([now]).map(|_| ())
 }
 
+fn lost(tx: &Transaction<'_>, now: i64) -> rusqlite::Result<Vec<Row>> {
+    let sql = "SELECT id, max(amount) AS amount, at, day, project, session, agent FROM holds
+        WHERE until < ?1 AND day <> '' GROUP BY id";
+    let read = |row: &rusqlite::Row<'_>| {
+        let charge = Charge {
+            id: row.get("id")?,
+            at: Timestamp(row.get::<_, i64>("at")?.unsigned_abs()),
+            agent: row.get("agent")?,
+            task: None,
+            tool: None,
+            purpose: Purpose::Other,
+            status: Status::Lost,
+            latency_ms: 0,
+            first_byte_ms: None,
+            price: None,
+            broken: None,
+        };
+        let (model, cost) = (ModelId::new("(unknown)"), Some(row.get("amount")?));
+        let charged = Charged { model, usage: Usage::default(), cost, charge };
+        let (day, project) = (row.get("day")?, row.get("project")?);
+        Ok(Row { day, project, session: row.get("session")?, charged })
+    };
+    tx.prepare_cached(sql)?.query_map([now], read)?.collect()
+}
+
+/// The request is over, or was never sent, even if its process was thought dead.
 pub(crate) fn release(tx: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
+    found(tx, id)?;
     tx.prepare_cached("DELETE FROM holds WHERE id = ?1")?.execute([id]).map(|_| ())
 }
 

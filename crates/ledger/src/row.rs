@@ -1,8 +1,9 @@
 //! One request as the file holds it.
 
+use crate::complete::EVERY;
 use crate::db::Db;
 use crate::error::Error;
-use crate::reserve::scopes_of;
+use crate::reserve::{release, scopes_named, scopes_of};
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Charge, Charged, Purpose, Status, Usage};
 use ostler_core::time::Timestamp;
@@ -29,9 +30,12 @@ const SELECT: &str = "SELECT id, at, day, project, session, agent, task, tool, p
     input, output, cache_write, cache_write_1h, cache_read, price, cost, latency_ms, first_byte_ms, status, broken
     FROM requests WHERE at >= ?1 AND (?2 IS NULL OR session = ?2) ORDER BY at, id";
 
-/// Writes the row and counts its cost, once, however often it is told.
+/// Writes the row and counts its cost, once, however often it is told. It takes the place of what was thought lost.
 pub(crate) fn insert(tx: &Transaction<'_>, row: &Row) -> rusqlite::Result<bool> {
     let Charged { model, usage, cost, charge } = &row.charged;
+    if charge.status != Status::Lost {
+        found(tx, &charge.id)?;
+    }
     let new = tx.prepare_cached(INSERT)?.execute(params![
         charge.id,
         signed(charge.at.0),
@@ -65,9 +69,25 @@ pub(crate) fn insert(tx: &Transaction<'_>, row: &Row) -> rusqlite::Result<bool> 
     Ok(new > 0)
 }
 
+/// A request that was counted as lost is not: what became of it is known.
+pub(crate) fn found(tx: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
+    let sql = "SELECT day, project, session, agent, cost FROM requests
+        WHERE id = ?1 AND status = 'lost'";
+    let mut select = tx.prepare_cached(sql)?;
+    let read = |row: &rusqlite::Row<'_>| {
+        let text = |n: usize| row.get::<_, String>(n);
+        Ok((scopes_named(&text(0)?, &text(1)?, &text(2)?, &text(3)?), row.get::<_, f64>(4)?))
+    };
+    let Some((scopes, cost)) = select.query_row([id], read).optional()? else { return Ok(()) };
+    for scope in scopes {
+        add(tx, &scope, -cost)?;
+    }
+    tx.prepare_cached("DELETE FROM requests WHERE id = ?1")?.execute([id]).map(|_| ())
+}
+
 fn add(tx: &Transaction<'_>, scope: &str, cost: f64) -> rusqlite::Result<()> {
     let sql = "INSERT INTO totals (scope, spent) VALUES (?1, ?2)
-        ON CONFLICT (scope) DO UPDATE SET spent = spent + ?2";
+        ON CONFLICT (scope) DO UPDATE SET spent = max(spent + ?2, 0.0)";
     tx.prepare_cached(sql)?.execute(params![scope, cost]).map(|_| ())
 }
 
@@ -95,7 +115,9 @@ impl Db {
         self.change(|tx| {
             let mut new = 0;
             for row in rows {
-                new += u64::from(insert(tx, row)?);
+                let is_new = insert(tx, row)?;
+                release(tx, &row.charged.charge.id)?;
+                new += u64::from(is_new);
             }
             for session in sessions {
                 mark(tx, session, false)?;
@@ -110,8 +132,9 @@ impl Db {
     /// If the file cannot be read.
     pub fn unsettled(&self) -> Result<Vec<String>, Error> {
         let read = || {
-            let mut statement = self.connection.prepare("SELECT session FROM unsettled")?;
-            statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
+            let mut statement =
+                self.connection.prepare("SELECT session FROM unsettled WHERE session <> ?1")?;
+            statement.query_map([EVERY], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
         };
         read().map_err(Error::of(&self.path))
     }

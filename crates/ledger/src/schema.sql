@@ -34,6 +34,10 @@ CREATE TABLE holds (
     amount  REAL NOT NULL,
     until   INTEGER NOT NULL,
     session TEXT NOT NULL,
+    at      INTEGER NOT NULL DEFAULT 0,
+    day     TEXT NOT NULL DEFAULT '',
+    project TEXT NOT NULL DEFAULT '',
+    agent   TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (scope, id)
 ) WITHOUT ROWID;
 CREATE INDEX holds_id ON holds (id);

@@ -1,10 +1,13 @@
 //! The thread that writes rows and keeps leases alive, so that nobody waits for the disk.
 
+use crate::broken::heal;
+use crate::complete::missed;
 use crate::db::Db;
 use crate::error::Error;
 use crate::file_ledger::Setup;
 use crate::reserve::{LEASE_MS, release};
 use crate::row::{Row, insert, mark};
+use crate::told::Told;
 use ostler_core::time::Clock;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,6 +19,8 @@ use std::time::Duration;
 /// Rows that wait; one more is left to the session's log.
 const MOST_WAITING: usize = 4096;
 const AT_ONCE: usize = 256;
+/// How long somebody waits to hear whether rows were written.
+const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) enum Job {
     Record(Box<Row>),
@@ -33,11 +38,12 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(setup: &Setup, open: Open) -> Self {
+    pub(crate) fn start(setup: &Setup, open: Open, told: Arc<Told>) -> Self {
         let (jobs, received) = sync_channel(MOST_WAITING);
         let (path, clock) = (setup.path.clone(), setup.clock.clone());
         let session = setup.owner.session.clone();
-        let new = Loop { path, session, clock, open, db: None, waiting: Vec::new() };
+        let (db, waiting) = (None, Vec::new());
+        let new = Loop { path, session, clock, open, told, db, waiting, marked: false };
         let run = move || new.run(&received);
         // Without a thread the log still has everything.
         let thread = std::thread::Builder::new().name("ledger".into()).spawn(run).ok();
@@ -57,6 +63,14 @@ impl Writer {
             let _ = flushed.recv();
         }
     }
+
+    /// The same, but for nobody who has no time.
+    pub(crate) fn flush_soon(&self) {
+        let (done, flushed) = sync_channel(1);
+        if self.send(Job::Flush(done)) {
+            let _ = flushed.recv_timeout(LOOK);
+        }
+    }
 }
 
 impl Drop for Writer {
@@ -73,10 +87,13 @@ struct Loop {
     session: String,
     clock: Arc<dyn Clock>,
     open: Open,
+    told: Arc<Told>,
     /// Opened when there is something to write.
     db: Option<Db>,
     /// What could not be written yet.
     waiting: Vec<Job>,
+    /// Whether the file knows that the session's log may know more.
+    marked: bool,
 }
 
 impl Loop {
@@ -100,18 +117,26 @@ impl Loop {
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     self.write();
-                    if self.waiting.is_empty() {
-                        let _ = self.mark(false);
-                    }
-                    return;
+                    return self.end();
                 }
             }
         }
     }
 
+    fn end(&mut self) {
+        let rows_wait = self.waiting.iter().any(is_row);
+        if !rows_wait && !self.told.has_missed() {
+            let _ = self.mark(false);
+        } else if !self.marked {
+            missed(&self.path);
+        }
+    }
+
     fn mark(&mut self, unsettled: bool) -> Result<(), Error> {
         let session = self.session.clone();
-        self.db()?.change(|tx| mark(tx, &session, unsettled))
+        self.db()?.change(|tx| mark(tx, &session, unsettled))?;
+        self.marked = unsettled;
+        Ok(())
     }
 
     fn take(&mut self, job: Job) {
@@ -121,16 +146,34 @@ impl Loop {
             let _ = done.send(());
         } else if self.waiting.len() < MOST_WAITING {
             self.waiting.push(job);
+        } else if is_row(&job) {
+            self.told.missed("too much waits to be written");
         }
     }
 
     /// What fails is tried again with what comes next.
     fn write(&mut self) {
-        if !self.waiting.is_empty() && self.try_write().is_ok() {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            for job in self.waiting.drain(..) {
-                open.remove(id(&job));
+        if self.waiting.is_empty() {
+            return;
+        }
+        let mut written = self.try_write();
+        if written.as_ref().is_err_and(Error::is_damage) {
+            self.db = None;
+            written = heal(&self.path).and_then(|db| {
+                self.db = Some(db);
+                self.try_write()
+            });
+        }
+        match written {
+            Ok(()) => {
+                self.marked = true;
+                let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+                for job in self.waiting.drain(..) {
+                    open.remove(id(&job));
+                }
             }
+            Err(error) if self.waiting.iter().any(is_row) => self.told.late(&error.why()),
+            Err(_) => {}
         }
     }
 
@@ -164,11 +207,24 @@ impl Loop {
     }
 
     fn db(&mut self) -> Result<&mut Db, Error> {
-        match &mut self.db {
-            Some(db) => Ok(db),
-            none => Ok(none.insert(Db::open(&self.path)?)),
+        let open = match self.db.take() {
+            // One that was removed since is of no use to others.
+            Some(open) if self.path.exists() => open,
+            _ => {
+                self.marked = false;
+                Db::open(&self.path)?
+            }
+        };
+        let db = self.db.insert(open);
+        if let Some(words) = db.set_aside() {
+            self.told.tell(words);
         }
+        Ok(db)
     }
+}
+
+fn is_row(job: &Job) -> bool {
+    matches!(job, Job::Record(_))
 }
 
 fn id(job: &Job) -> &str {

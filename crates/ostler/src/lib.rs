@@ -124,7 +124,7 @@ pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Tested, run_sandboxed, test_sandbox};
 pub use session::list_sessions;
 pub use skills::{Prepared, skill_catalog};
-pub use spending::{CostQuery, Costs, costs, rebuild_ledger};
+pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{is_uuid, new_uuid, now_ms, now_text};
 pub use undo::{
     ChangingCall, Rewinding, SnapshotChange, SnapshotLine, UndoChoice, Undone, diff_snapshots,

@@ -8,7 +8,7 @@ use ostler_core::ports::{Ledger, NoLedger};
 use ostler_core::time::{Clock, Timestamp};
 use ostler_engine::{Journal, Meter};
 use ostler_ledger::{
-    By, Days, Db, FileLedger, Limits, Owner, Report, Row, Setup, Standing, rows_of,
+    By, Days, Db, FileLedger, Fill, Limits, Owner, Report, Row, Setup, Standing, Trouble, rows_of,
 };
 use ostler_store::FileStore;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ pub(crate) fn meter(options: &Options, cwd: &Path, journal: &Journal) -> Meter {
             limits: options.budgets,
             days: days(),
             clock: Arc::new(SystemClock),
+            fill: options.budgets.any().then(|| fill(home)),
         })),
     };
     let mut meter = Meter::new(ledger, Arc::new(SystemIds));
@@ -34,6 +35,19 @@ pub(crate) fn meter(options: &Options, cwd: &Path, journal: &Journal) -> Meter {
     }
     meter.task.clone_from(&options.task);
     meter.resumed(journal.earlier())
+}
+
+/// Logs that cannot be read are passed over; `ostler cost --rebuild` names them.
+fn fill(home: &Path) -> Fill {
+    let home = home.to_owned();
+    Arc::new(move |db: &mut Db| match read_all(&home, db) {
+        Ok(_) => Ok(()),
+        Err(Error::Ledger(error)) => Err(error),
+        Err(error) => {
+            let (path, why) = (home.join(FILE), error.to_string());
+            Err(ostler_ledger::Error::File { path, why, trouble: Trouble::Other })
+        }
+    })
 }
 
 /// Days as the person's calendar has them.
@@ -64,6 +78,8 @@ pub struct Costs {
     /// With `By::Request`: each of them, in the order they were sent.
     pub rows: Vec<Row>,
     pub standings: Vec<Standing>,
+    /// What happened to the ledger.
+    pub notices: Vec<String>,
 }
 
 /// Requests that are shown one by one.
@@ -76,8 +92,13 @@ const MOST_ROWS: usize = 10_000;
 pub fn costs(query: &CostQuery) -> Result<Costs, Error> {
     let store = FileStore::new(&query.home)?;
     let mut db = Db::open(&query.home.join(FILE))?;
+    let mut notices = Vec::from_iter(db.set_aside());
+    if db.is_incomplete()? {
+        db.complete(|db| read_all(&query.home, db).map(|(_, unread)| notices.extend(unread)))?;
+    }
     for session in db.unsettled()? {
-        match index(&store, &mut db, &SessionId::new(session)) {
+        let settled = [session.clone()];
+        match index(&store, &mut db, &SessionId::new(session), &settled) {
             // A log that cannot be read does not hide what the others say; `--rebuild` names it.
             Ok(_) | Err(Error::Store(_)) => {}
             Err(error) => return Err(error),
@@ -102,7 +123,7 @@ pub fn costs(query: &CostQuery) -> Result<Costs, Error> {
         budgets.agent = None;
     }
     let standings = db.standings(&budgets, &owner, "main", &days()(now), now)?;
-    Ok(Costs { report: report.finish(), rows, standings })
+    Ok(Costs { report: report.finish(), rows, standings, notices })
 }
 
 /// Tells the ledger everything that the logs of this home hold; how many requests were new to it.
@@ -110,11 +131,36 @@ pub fn costs(query: &CostQuery) -> Result<Costs, Error> {
 /// # Errors
 /// If the ledger cannot be used. Logs that cannot be read are named and passed over.
 pub fn rebuild_ledger(home: &Path) -> Result<(u64, Vec<String>), Error> {
-    let store = FileStore::new(home)?;
     let mut db = Db::open(&home.join(FILE))?;
+    let mut notices = Vec::from_iter(db.set_aside());
+    let mut new = 0;
+    db.complete(|db| -> Result<(), Error> {
+        let (rows, unread) = read_all(home, db)?;
+        new = rows;
+        notices.extend(unread);
+        Ok(())
+    })?;
+    Ok((new, notices))
+}
+
+/// Whether there is such a session, or was one that cost something.
+///
+/// # Errors
+/// If there is none, or its log cannot be looked for.
+pub fn cost_of_session(found: &Costs, home: &Path, session: &str) -> Result<(), Error> {
+    if found.report.total.requests > 0 {
+        return Ok(());
+    }
+    FileStore::new(home)?.peek(&SessionId::new(session))?;
+    Ok(())
+}
+
+fn read_all(home: &Path, db: &mut Db) -> Result<(u64, Vec<String>), Error> {
+    let store = FileStore::new(home)?;
     let (mut new, mut notices) = (0, Vec::new());
     for session in store.all()? {
-        match index(&store, &mut db, &session) {
+        // Some of them are open: they stay marked.
+        match index(&store, db, &session, &[]) {
             Ok(rows) => new += rows,
             Err(Error::Store(error)) => notices.push(error.to_string()),
             Err(error) => return Err(error),
@@ -124,10 +170,15 @@ pub fn rebuild_ledger(home: &Path) -> Result<(u64, Vec<String>), Error> {
 }
 
 /// A session whose log is gone has nothing more to tell.
-fn index(store: &FileStore, db: &mut Db, session: &SessionId) -> Result<u64, Error> {
+fn index(
+    store: &FileStore,
+    db: &mut Db,
+    session: &SessionId,
+    settled: &[String],
+) -> Result<u64, Error> {
     let entries = match store.peek(session) {
         Err(ostler_core::ports::StoreError::NotFound(_)) => Vec::new(),
         entries => entries?,
     };
-    Ok(db.index(&rows_of(&entries, &days()), &[session.to_string()])?)
+    Ok(db.index(&rows_of(&entries, &days()), settled)?)
 }

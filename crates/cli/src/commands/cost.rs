@@ -3,12 +3,12 @@
 use crate::args::cost::{CostArgs, Side, Since};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
-use crate::output::cost::{as_json, table};
+use crate::output::cost::{as_json, requests, table};
 use crate::output::paint::Paint;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
-use ostler::{Budgets, CostQuery, SessionId, costs, rebuild_ledger};
+use ostler::{Budgets, CostQuery, SessionId, cost_of_session, costs, rebuild_ledger};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,9 @@ pub fn run(environment: &Environment, args: &CostArgs) -> Result<Code> {
         let (new, notices) = rebuild_ledger(&home)?;
         notices.iter().for_each(|notice| warn(notice));
         if !args.json {
-            writeln!(std::io::stdout(), "{new} requests were missing and are there now.")?;
+            let missing =
+                requests(new, "was missing and is there now", "were missing and are there now");
+            writeln!(std::io::stdout(), "{missing}.")?;
         }
     }
     let Since { words, millis } = &args.since;
@@ -32,6 +34,10 @@ pub fn run(environment: &Environment, args: &CostArgs) -> Result<Code> {
         budgets: wire::budgets(&setup.loaded.budget),
     };
     let found = costs(&query)?;
+    found.notices.iter().for_each(|notice| warn(notice));
+    if let Some(session) = &query.session {
+        cost_of_session(&found, &query.home, session)?;
+    }
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{}", as_json(&found, args.by, query.since_ms))?;
@@ -58,5 +64,8 @@ pub fn of_session(
         session: Some(session.to_string()),
         budgets,
     };
-    Ok(table(&costs(&query)?, Side::Tool, "all", Paint::for_output()))
+    let found = costs(&query)?;
+    let mut lines = found.notices.clone();
+    lines.extend(table(&found, Side::Tool, "all", Paint::for_output()));
+    Ok(lines)
 }

@@ -58,14 +58,24 @@ fn notes(costs: &Costs, since: &str) -> Vec<String> {
     ));
     if !costs.report.unpriced.is_empty() {
         lines.push(format!(
-            "No price is known for {}: {} requests are not in the sum. prices.toml in the home folder can give one.",
+            "No price is known for {}: {} not in the sum. prices.toml in the home folder can give one.",
             visible(&costs.report.unpriced.join(", ")),
-            total.unknown
+            requests(total.unknown, "is", "are")
         ));
     }
-    if total.failed + total.dropped > 0 {
-        let (failed, dropped) = (total.failed, total.dropped);
-        lines.push(format!("{failed} requests failed and cost nothing, {dropped} broke off."));
+    if total.failed > 0 {
+        lines.push(format!("{} and cost nothing.", requests(total.failed, "failed", "failed")));
+    }
+    if total.dropped > 0 {
+        lines.push(format!("{}.", requests(total.dropped, "broke off", "broke off")));
+    }
+    if total.lost > 0 {
+        let (each, whose) = match total.lost {
+            1 => ("1 request of a process that died is counted".to_owned(), "it"),
+            lost => (format!("{lost} requests of processes that died are counted"), "them"),
+        };
+        let amount = dollars(total.lost_cost);
+        lines.push(format!("{each} at what was reserved for {whose}, {amount}."));
     }
     if total.alarms > 0 {
         let times = match total.alarms {
@@ -77,6 +87,14 @@ fn notes(costs: &Costs, since: &str) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// Of one, or of several.
+pub fn requests(n: u64, one: &str, several: &str) -> String {
+    match n {
+        1 => format!("1 request {one}"),
+        n => format!("{} requests {several}", thousands(n)),
+    }
 }
 
 fn cell(key: &str, line: &CostLine) -> [String; 9] {
@@ -103,6 +121,7 @@ fn request(row: &CostRow) -> [String; 9] {
         key = format!("{} ({})", charge.purpose.name(), broken.change);
     }
     let time = match charge.status {
+        ChargeStatus::Lost => "-".to_owned(),
         ChargeStatus::Failed => format!("{} ms", charge.latency_ms),
         ChargeStatus::Ok | ChargeStatus::Dropped => {
             format!("{}/{} ms", charge.first_byte_ms.unwrap_or_default(), charge.latency_ms)
@@ -156,6 +175,8 @@ fn percent(usage: &Usage) -> String {
 }
 
 pub fn dollars(amount: f64) -> String {
+    // What rounds to nothing has no sign.
+    let amount = if amount.abs() < 0.000_05 { 0.0 } else { amount };
     if amount < 0.0 { format!("-${:.4}", -amount) } else { format!("${amount:.4}") }
 }
 
@@ -206,6 +227,7 @@ fn line_json(line: &CostLine) -> Value {
     let Usage { input, output, cache_write, cache_write_1h, cache_read } = line.usage;
     json!({
         "key": line.key, "requests": line.requests, "failed": line.failed, "dropped": line.dropped,
+        "lost": line.lost, "lost_usd": line.lost_cost,
         "input": input, "output": output, "cache_write": cache_write,
         "cache_write_1h": cache_write_1h, "cache_read": cache_read,
         "hit_rate": line.usage.hit_rate(), "cost_usd": line.known_cost(),

@@ -17,7 +17,7 @@ fn costs() -> Costs {
     let lasts = Some(Duration::from_secs(5_400));
     let forecast = Forecast { usd_per_hour: 1.0, lasts };
     let standings = vec![Standing { what: "day".into(), sum, forecast }];
-    Costs { report, rows: Vec::new(), standings }
+    Costs { report, rows: Vec::new(), standings, notices: Vec::new() }
 }
 
 #[test]
@@ -38,6 +38,25 @@ fn the_table_says_what_was_expensive_and_what_is_unknown() {
     assert!(shown[5].contains("No price is known for odd"), "{}", shown[5]);
     let widths: Vec<_> = shown[..4].iter().map(|line| line.chars().count()).collect();
     assert!(widths.iter().all(|width| *width == widths[0]), "{widths:?}");
+}
+
+#[test]
+fn only_what_happened_is_said() {
+    let said = |change: fn(&mut CostLine)| {
+        let mut costs = costs();
+        costs.report.unpriced.clear();
+        change(&mut costs.report.total);
+        notes(&costs, "all").split_off(1)
+    };
+    assert_eq!(said(|_| {}), [] as [&str; 0]);
+    assert_eq!(said(|total| total.failed = 1), ["1 request failed and cost nothing."]);
+    assert_eq!(said(|total| total.dropped = 2), ["2 requests broke off."]);
+    let lost =
+        "2 requests of processes that died are counted at what was reserved for them, $0.1300.";
+    assert_eq!(said(|total| (total.lost, total.lost_cost) = (2, 0.13)), [lost]);
+    for (amount, shown) in [(-0.0, "$0.0000"), (-0.000_01, "$0.0000"), (-0.5, "-$0.5000")] {
+        assert_eq!(dollars(amount), shown);
+    }
 }
 
 #[test]

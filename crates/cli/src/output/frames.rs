@@ -157,9 +157,10 @@ fn subtype(terminal: Terminal) -> &'static str {
     match terminal {
         Terminal::MaxTurns => "error_max_turns",
         Terminal::MaxBudget => "error_max_budget_usd",
-        Terminal::AbortedStreaming | Terminal::AbortedTools | Terminal::StoreFailed => {
-            "error_during_execution"
-        }
+        Terminal::AbortedStreaming
+        | Terminal::AbortedTools
+        | Terminal::StoreFailed
+        | Terminal::LedgerFailed => "error_during_execution",
         _ => "success",
     }
 }

@@ -67,7 +67,7 @@ fn rebuilt(world: &World, expected: [u64; 4]) {
         let _ = std::fs::remove_file(world.home().join(name));
     }
     let before = cost(world, &[]);
-    assert_eq!(before["total"]["requests"], 0);
+    assert_eq!(sum(&before["total"]), expected, "a new one is made from the logs");
     let after = cost(world, &["--rebuild", "--by", "request"]);
     assert_eq!(sum(&after["total"]), expected);
     assert_eq!(after["lines"].as_array().unwrap().len(), 5);
@@ -154,6 +154,49 @@ fn what_a_dead_process_did_not_write_is_found_in_its_log() {
     assert_eq!(told["total"]["requests"], 1);
     assert_eq!(told["total"]["input"], bill.input);
     assert_eq!(told["total"]["output"], bill.output);
+}
+
+/// Whatever happens to the file, money that was spent stays spent.
+#[test]
+fn a_ledger_that_is_gone_or_damaged_forgets_nothing() {
+    let world = World::new(Script::new().answer(text("a".repeat(2_000))).forever());
+    let run = |more: &[&str]| world.run(&[&["-p", "go", "--tools", ""], more].concat());
+    assert_eq!(run(&[]).code, Some(0));
+    let spent = world.server.bill().cost().unwrap();
+    let budget = format!("{:.4}", spent + 0.001);
+    let path = world.home().join("ledger.db");
+    let remove = || {
+        for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+            let _ = std::fs::remove_file(world.home().join(name));
+        }
+    };
+    for garbage in [false, true] {
+        remove();
+        if garbage {
+            std::fs::write(&path, "garbage\n").unwrap();
+        }
+        let refused = run(&["--max-day-budget-usd", &budget]);
+        assert_eq!(refused.code, Some(5), "{}", refused.stderr);
+        assert!(refused.stderr.contains(&format!("${spent:.4} is spent")), "{}", refused.stderr);
+        assert_eq!(refused.stderr.contains("ledger.db.broken-1"), garbage, "{}", refused.stderr);
+    }
+    remove();
+    std::fs::write(&path, "garbage\n").unwrap();
+    let told = world.run(&["cost"]);
+    assert!(told.stderr.contains("ledger.db.broken-2"), "{}", told.stderr);
+    assert!(told.stdout.contains(&format!("${spent:.4}")), "{}", told.stdout);
+    remove();
+    std::fs::create_dir(&path).unwrap();
+    let free = run(&[]);
+    assert_eq!(free.code, Some(0), "{}", free.stderr);
+    assert!(free.stderr.contains("This request is not in the ledger yet:"), "{}", free.stderr);
+    let refused = run(&["--max-day-budget-usd", "5"]);
+    assert!(refused.stderr.contains("the budget cannot be checked"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("Raise the budget"), "{}", refused.stderr);
+    std::fs::remove_dir(&path).unwrap();
+    assert_eq!(cost(&world, &[])["total"]["requests"], 2);
+    let unknown = world.run(&["cost", "--session", "zzzz"]);
+    assert!(unknown.code != Some(0) && unknown.stderr.contains("zzzz"), "{}", unknown.stderr);
 }
 
 /// Killed with a request on its way: what it might cost stays reserved, for a while.

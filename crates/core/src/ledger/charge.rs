@@ -102,6 +102,8 @@ pub enum Status {
     Failed,
     /// It began and broke off, or was interrupted; what the provider said until then is billed.
     Dropped,
+    /// Its process died; it is counted at what was reserved for it. Only in the ledger, never in a log.
+    Lost,
 }
 
 impl Status {
@@ -110,6 +112,7 @@ impl Status {
             Status::Ok => "ok",
             Status::Failed => "failed",
             Status::Dropped => "dropped",
+            Status::Lost => "lost",
         }
     }
 
@@ -118,6 +121,7 @@ impl Status {
         match name {
             "ok" => Status::Ok,
             "failed" => Status::Failed,
+            "lost" => Status::Lost,
             _ => Status::Dropped,
         }
     }
@@ -135,7 +139,7 @@ mod tests {
             assert_eq!(logged, format!("\"{}\"", purpose.name()));
         }
         assert_eq!(serde_json::from_str::<Purpose>("\"dreaming\"").unwrap(), Purpose::Other);
-        for status in [Status::Ok, Status::Failed, Status::Dropped] {
+        for status in [Status::Ok, Status::Failed, Status::Dropped, Status::Lost] {
             assert_eq!(Status::named(status.name()), status);
             let logged = serde_json::to_string(&status).unwrap();
             assert_eq!(logged, format!("\"{}\"", status.name()));

@@ -6,8 +6,6 @@ use std::time::Duration;
 
 /// How far back the pace is measured.
 const WINDOW_MS: u64 = 3_600_000;
-/// One dear request just now is not yet a pace.
-const SHORTEST_MS: u64 = 300_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
@@ -19,11 +17,9 @@ pub struct Forecast {
 /// `spends` are times and costs, in any order; `left` is what may still be spent.
 pub fn forecast(spends: &[(Timestamp, f64)], now: Timestamp, left: f64) -> Forecast {
     let from = now.0.saturating_sub(WINDOW_MS);
-    let recent = || spends.iter().filter(|(at, _)| at.0 >= from && at.0 <= now.0);
-    let sum: f64 = recent().map(|(_, cost)| cost).sum();
-    let first = recent().map(|(at, _)| at.0).min().unwrap_or(now.0);
-    let over = now.0.saturating_sub(first).max(SHORTEST_MS) as f64;
-    let usd_per_hour = sum * WINDOW_MS as f64 / over;
+    let recent = spends.iter().filter(|(at, _)| at.0 >= from && at.0 <= now.0);
+    // From zero: the sum of nothing is -0.
+    let usd_per_hour = recent.fold(0.0, |sum, (_, cost)| sum + cost);
     let hours = (usd_per_hour > 0.0).then(|| left.max(0.0) / usd_per_hour);
     // Beyond a year it is no forecast.
     let lasts = hours.filter(|hours| *hours < 8_760.0);
@@ -63,21 +59,22 @@ mod tests {
     fn the_pace_of_the_last_hour_says_when_it_ends() {
         let spends = [(minutes(10), 9.0), (minutes(100), 1.0), (minutes(130), 1.0)];
         let told = forecast(&spends, minutes(130), 4.0);
-        assert_eq!(told.usd_per_hour, 4.0, "2 dollars in 30 minutes; the old 9 do not count");
-        assert_eq!(told.lasts, Some(Duration::from_secs(3600)));
+        assert_eq!(told.usd_per_hour, 2.0, "what was spent in it; the old 9 do not count");
+        assert_eq!(told.lasts, Some(Duration::from_secs(7200)));
         assert_eq!(forecast(&spends, minutes(130), -1.0).lasts, Some(Duration::ZERO));
     }
 
     #[test]
-    fn one_request_is_measured_over_five_minutes() {
-        let told = forecast(&[(minutes(60), 0.5)], minutes(60), 12.0);
-        assert_eq!((told.usd_per_hour, told.lasts), (6.0, Some(Duration::from_secs(7200))));
+    fn one_request_is_measured_over_an_hour() {
+        let told = forecast(&[(minutes(60), 0.5)], minutes(60), 1.0);
+        assert_eq!((told.usd_per_hour, told.lasts), (0.5, Some(Duration::from_secs(7200))));
     }
 
     #[test]
     fn nothing_spent_never_ends() {
         let told = forecast(&[(minutes(1), 5.0)], minutes(500), 1.0);
         assert_eq!(told, Forecast { usd_per_hour: 0.0, lasts: None });
+        assert!(told.usd_per_hour.is_sign_positive(), "-0 is shown as a loss");
         assert_eq!(forecast(&[(minutes(499), 1e-9)], minutes(500), 1e9).lasts, None);
     }
 

@@ -21,6 +21,11 @@ pub trait Ledger: Send + Sync {
         Vec::new()
     }
 
+    /// What went wrong with it since this was last asked, for a person to read. Blocks for the disk.
+    fn trouble(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// A request is over; its reservation is replaced by what it cost. Never waits: the durable record is the log.
     fn record(&self, charged: Charged);
 }

@@ -217,6 +217,7 @@ fn an_end_has_the_same_name_everywhere() {
         Completed,
         MaxTurns,
         MaxBudget,
+        LedgerFailed,
         BlockingLimit,
         PromptTooLong,
         MaxOutputTokens,

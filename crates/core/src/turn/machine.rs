@@ -51,6 +51,8 @@ pub enum Outcome {
 pub enum PrepareError {
     BlockingLimit,
     BudgetSpent,
+    /// Nobody can say what is left of it.
+    BudgetUnknown,
     RapidRefill,
 }
 
@@ -129,6 +131,7 @@ pub fn advance(state: State, outcome: Outcome, limits: &Limits) -> Advance {
         Outcome::Prepared(Ok(view)) => turn.with_view(view).to(Phase::Sample),
         Outcome::Prepared(Err(PrepareError::BlockingLimit)) => turn.done(Terminal::BlockingLimit),
         Outcome::Prepared(Err(PrepareError::BudgetSpent)) => turn.done(Terminal::MaxBudget),
+        Outcome::Prepared(Err(PrepareError::BudgetUnknown)) => turn.done(Terminal::LedgerFailed),
         Outcome::Prepared(Err(PrepareError::RapidRefill)) => turn.done(Terminal::RapidRefill),
         Outcome::Sampled { message, cut, end } => turn.sampled(message, cut, end),
         Outcome::Collapsed(Some((view, drained))) => {

@@ -434,6 +434,7 @@ fn ways_out_before_and_after_the_model() {
     let table = [
         (prepared(PrepareError::BlockingLimit), "blocking_limit"),
         (prepared(PrepareError::BudgetSpent), "max_budget"),
+        (prepared(PrepareError::BudgetUnknown), "ledger_failed"),
         (prepared(PrepareError::RapidRefill), "rapid_refill_breaker"),
         (vec![say(SampleEnd::Refused)], "refusal"),
         (vec![answer(vec![use_of("a")], false, SampleEnd::Refused)], "refusal"),

@@ -64,6 +64,7 @@ pub enum Terminal {
     Completed,
     MaxTurns,
     MaxBudget,
+    LedgerFailed,
     BlockingLimit,
     PromptTooLong,
     MaxOutputTokens,
@@ -86,6 +87,7 @@ impl Terminal {
             Terminal::Completed => "completed",
             Terminal::MaxTurns => "max_turns",
             Terminal::MaxBudget => "max_budget",
+            Terminal::LedgerFailed => "ledger_failed",
             Terminal::BlockingLimit => "blocking_limit",
             Terminal::PromptTooLong => "prompt_too_long",
             Terminal::MaxOutputTokens => "max_output_tokens",
@@ -108,6 +110,7 @@ impl Terminal {
             Terminal::Completed => "done",
             Terminal::MaxTurns => "the limit of turns is reached",
             Terminal::MaxBudget => "the budget does not allow another request",
+            Terminal::LedgerFailed => "the budget cannot be checked",
             Terminal::BlockingLimit | Terminal::PromptTooLong => {
                 "the conversation is too long for the model"
             }
@@ -130,6 +133,9 @@ impl Terminal {
             Terminal::MaxTurns => "Raise --max-turns, or resume the session to go on.",
             Terminal::MaxBudget => {
                 "Raise the budget (--max-budget-usd, or `budget` in the settings) and resume the session to go on."
+            }
+            Terminal::LedgerFailed => {
+                "Mend what keeps the ledger from being used, or leave the shared budgets out, and resume the session to go on."
             }
             Terminal::BlockingLimit => {
                 "Sum it up with /compact, start a new session, or use a model with a larger window."

@@ -30,8 +30,8 @@ variants!(way_round, WAYS_ROUND, Continue:
     ImageDropRetry, ThinkingDropRetry,
 );
 variants!(way_out, WAYS_OUT, Terminal:
-    Completed, MaxTurns, MaxBudget, BlockingLimit, PromptTooLong, MaxOutputTokens, AbortedStreaming, AbortedTools,
-    StopHookPrevented, HookStopped, ImageError, Refusal, ToolDeferred, RapidRefill, ModelError, StoreFailed,
+    Completed, MaxTurns, MaxBudget, LedgerFailed, BlockingLimit, PromptTooLong, MaxOutputTokens, AbortedStreaming,
+    AbortedTools, StopHookPrevented, HookStopped, ImageError, Refusal, ToolDeferred, RapidRefill, ModelError, StoreFailed,
 );
 
 #[derive(Clone, Copy, PartialEq)]

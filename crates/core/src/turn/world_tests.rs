@@ -120,8 +120,12 @@ impl World {
 }
 
 fn preparations() -> Vec<Outcome> {
-    let errors =
-        [PrepareError::BlockingLimit, PrepareError::BudgetSpent, PrepareError::RapidRefill];
+    let errors = [
+        PrepareError::BlockingLimit,
+        PrepareError::BudgetSpent,
+        PrepareError::BudgetUnknown,
+        PrepareError::RapidRefill,
+    ];
     [Ok(rich())].into_iter().chain(errors.map(Err)).map(Outcome::Prepared).collect()
 }
 

@@ -101,17 +101,19 @@ async fn what_is_refused_or_cannot_be_checked_is_not_sent() {
         (
             answer(Grant::No { sum: 0 }, Some("the budget of the day, $5.00")),
             "Not enough is left of the budget of the day, $5.00.",
+            Terminal::MaxBudget,
         ),
         (
             Err(broken),
             "The budget cannot be checked: the ledger l.db cannot be used: it is on fire.",
+            Terminal::LedgerFailed,
         ),
     ];
-    for (given, said) in table {
+    for (given, said, ended) in table {
         let ledger = FakeLedger::limited([given]);
         let rig = agent(&ledger).answers([says("x")]).build();
         let events = rig.turn("go").await;
-        assert_eq!(finished(&events).terminal, Terminal::MaxBudget);
+        assert_eq!(finished(&events).terminal, ended);
         let told = |event: &Event| matches!(event, Event::Notice { text, .. } if text == said);
         assert!(events.iter().any(told), "{}", trace(&events));
         assert_eq!((rig.model.requests().len(), ledger.told().len()), (0, 1));

@@ -1,9 +1,9 @@
 //! A reservation lives as long as its process speaks of it.
 
-use crate::support::{Place, SetClock, ask, charged, ledger_at};
-use ostler_core::ledger::{Grant, Usage};
+use crate::support::{DAY_MS, Place, SetClock, ask, charged, ledger_at};
+use ostler_core::ledger::{Grant, Status, Sum, Usage};
 use ostler_core::ports::Ledger;
-use ostler_ledger::{Db, LEASE_MS, Limits, Owner};
+use ostler_ledger::{Db, FileLedger, LEASE_MS, Limits, Owner, Row};
 use proptest::prelude::*;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -33,7 +33,7 @@ fn a_process_that_holds() {
 }
 
 #[test]
-fn a_killed_process_holds_nothing_for_long() {
+fn what_a_killed_process_held_is_counted_as_spent() {
     let place = Place::new();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "leases::a_process_that_holds", "--nocapture", "--test-threads", "1"])
@@ -56,8 +56,23 @@ fn a_killed_process_holds_nothing_for_long() {
     assert_eq!(granted(refused.grant), None);
     assert!(refused.short.unwrap().contains("is reserved by requests on their way"));
     clock.pass(1);
+    // Nobody knows what it sent: the day stays spent, so that processes that die in a row do not spend without end.
+    let refused = ledger.reserve("r2", "main", &patient).unwrap();
+    assert_eq!(granted(refused.grant), None);
+    assert!(refused.short.unwrap().ends_with("$0.1000 is spent"));
+    let rows = place.rows();
+    let row = &rows[0];
+    let charge = &row.charged.charge;
+    assert_eq!((rows.len(), charge.id.as_str(), charge.status), (1, "r1", Status::Lost));
+    assert_eq!(
+        (row.day.as_str(), row.project.as_str(), row.session.as_str()),
+        ("0000", "/p", "dead")
+    );
+    // The day after, there is a new one.
+    clock.pass(DAY_MS);
     let reserved = ledger.reserve("r2", "main", &patient).unwrap();
     assert_eq!(granted(reserved.grant), Some(((0.1 - 0.00375) / 15.0 * 1e6) as u32));
+    ledger.release("r2");
     // What became of the dead one's request, its log may know.
     let unsettled = || Db::open(&place.file()).unwrap().unsettled().unwrap();
     ledger.flush();
@@ -90,15 +105,73 @@ fn a_row_takes_the_place_of_its_reservation() {
     assert_eq!(standing(), ("0.01000".into(), "0.00000".into()));
 }
 
+/// A process that slept too long, or one whose log was read: what is known takes the place of what was feared.
 #[test]
-fn a_file_that_cannot_be_used_refuses() {
+fn what_is_known_later_replaces_what_was_lost() {
+    let limits = Limits { day: Some(1.0), project: Some(1.0), agent: Some(1.0) };
+    let amount = ask(1_000).amount(1_000);
+    type End = fn(&Place, &FileLedger);
+    let table: [(&str, End, f64, usize); 4] = [
+        ("nothing", |_, _| {}, amount, 1),
+        (
+            "settled",
+            |_, ledger| ledger.record(charged("r1", 0, Usage::default(), Some(0.01))),
+            0.01,
+            1,
+        ),
+        ("given back", |_, ledger| ledger.release("r1"), 0.0, 0),
+        (
+            "read in its log",
+            |place, _| {
+                let charged = charged("r1", 0, Usage::default(), Some(0.01));
+                let (day, project, session) = ("0000".into(), "/p".into(), "s".into());
+                let row = Row { day, project, session, charged };
+                let mut db = Db::open(&place.file()).unwrap();
+                assert_eq!(db.index(std::slice::from_ref(&row), &[]).unwrap(), 1);
+                assert_eq!(db.index(&[row], &[]).unwrap(), 0);
+            },
+            0.01,
+            1,
+        ),
+    ];
+    for (name, end, spent, rows) in table {
+        let place = Place::new();
+        let ledger = place.ledger("s", limits, SetClock::at(0));
+        assert!(ledger.reserve("r1", "main", &ask(1_000)).unwrap().holds());
+        let sums = |now: u64| -> Vec<(String, String)> {
+            let mut db = Db::open(&place.file()).unwrap();
+            let owner = Owner { project: "/p".into(), session: "s".into() };
+            let now = ostler_core::time::Timestamp(now);
+            let standings = db.standings(&limits, &owner, "main", "0000", now).unwrap();
+            let told = |sum: Sum| (format!("{:.6}", sum.spent), format!("{:.6}", sum.reserved));
+            standings.into_iter().map(|standing| told(standing.sum)).collect()
+        };
+        let all = |spent: f64| vec![(format!("{spent:.6}"), "0.000000".to_owned()); 3];
+        assert_eq!(sums(LEASE_MS + 1), all(amount), "{name}");
+        assert_eq!(sums(LEASE_MS + 2), all(amount), "{name}: counted once");
+        end(&place, &ledger);
+        ledger.flush();
+        assert_eq!(sums(LEASE_MS + 3), all(spent), "{name}");
+        assert_eq!(place.rows().len(), rows, "{name}");
+    }
+}
+
+/// One that is in the ledger already when its lease runs out was not lost.
+#[test]
+fn what_was_found_in_time_is_not_counted_twice() {
     let place = Place::new();
-    std::fs::write(place.file(), "this is not a database, not at all, whatever its name says")
-        .unwrap();
     let ledger = place.ledger("s", LIMITS, SetClock::at(0));
-    let error = ledger.reserve("r1", "main", &ask(1_000)).unwrap_err().to_string();
-    assert!(error.contains("ledger.db") && error.contains("--rebuild"), "{error}");
-    assert!(Db::open(&place.file()).is_err());
+    assert!(ledger.reserve("r1", "main", &ask(1_000)).unwrap().holds());
+    let charged = charged("r1", 0, Usage::default(), Some(0.01));
+    let row = Row { day: "0000".into(), project: "/p".into(), session: "s".into(), charged };
+    let mut db = Db::open(&place.file()).unwrap();
+    db.index(&[row], &[]).unwrap();
+    let owner = Owner { project: "/p".into(), session: "s".into() };
+    for now in [0, LEASE_MS + 1] {
+        let now = ostler_core::time::Timestamp(now);
+        let sum = db.standings(&LIMITS, &owner, "main", "0000", now).unwrap()[0].sum;
+        assert_eq!((sum.spent, sum.reserved), (0.01, 0.0));
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -7,3 +7,4 @@ mod index;
 mod leases;
 mod reports;
 mod support;
+mod trouble;

@@ -74,7 +74,7 @@ impl Place {
 
 pub fn ledger_at(path: &Path, session: &str, limits: Limits, clock: Arc<dyn Clock>) -> FileLedger {
     let owner = Owner { project: "/p".into(), session: session.into() };
-    FileLedger::new(Setup { path: path.into(), owner, limits, days: days(), clock })
+    FileLedger::new(Setup { path: path.into(), owner, limits, days: days(), clock, fill: None })
 }
 
 pub fn rows_at(path: &Path) -> Vec<Row> {

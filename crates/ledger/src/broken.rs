@@ -1,0 +1,64 @@
+//! A damaged file is set aside, and a new one takes its place: what it said is in the logs.
+
+use crate::db::Db;
+use crate::error::{Error, Trouble};
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Files set aside, at most; more and something else is wrong.
+const MOST_ASIDE: u32 = 100;
+
+/// Opens the file, or if it is damaged a new one in its place. One at a time: who comes second finds the new one.
+pub(crate) fn heal(path: &Path) -> Result<Db, Error> {
+    let io = Error::io(path);
+    let mut lock = OpenOptions::new();
+    lock.create(true).append(true).mode(0o600);
+    let lock = lock.open(beside(path, ".lock")).map_err(&io)?;
+    lock.lock().map_err(&io)?;
+    match Db::open_as_it_is(path).and_then(checked) {
+        Err(error) if error.is_damage() => {}
+        done => return done,
+    }
+    let aside = set_aside(path).map_err(&io)?;
+    let mut db = Db::open_as_it_is(path)?;
+    db.set_aside = Some(aside);
+    Ok(db)
+}
+
+fn checked(db: Db) -> Result<Db, Error> {
+    let check = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+    let found = db.connection.query_row("PRAGMA quick_check(1)", [], check);
+    match found.map_err(Error::of(&db.path))?.as_str() {
+        "ok" => Ok(db),
+        why => {
+            let (path, why) = (db.path.clone(), why.to_owned());
+            Err(Error::File { path, why, trouble: Trouble::Damaged })
+        }
+    }
+}
+
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    for n in 1..=MOST_ASIDE {
+        let aside = beside(path, &format!(".broken-{n}"));
+        if aside.exists() {
+            continue;
+        }
+        for ending in ["-wal", "-shm"] {
+            let part = beside(path, ending);
+            if part.exists() {
+                fs::rename(part, beside(path, &format!(".broken-{n}{ending}")))?;
+            }
+        }
+        fs::rename(path, &aside)?;
+        return Ok(aside);
+    }
+    Err(io::Error::other("too many broken ledgers stand beside it; remove some"))
+}
+
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    path.with_file_name(name)
+}
