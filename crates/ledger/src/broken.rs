@@ -10,12 +10,19 @@ use std::path::{Path, PathBuf};
 /// Files set aside, at most; more and something else is wrong.
 const MOST_ASIDE: u32 = 100;
 
+const LOCK: &str = ".lock";
+
+/// Somebody mends it, or has.
+pub(crate) fn is_mended(path: &Path) -> bool {
+    beside(path, LOCK).exists()
+}
+
 /// Opens the file, or if it is damaged a new one in its place. One at a time: who comes second finds the new one.
 pub(crate) fn heal(path: &Path) -> Result<Db, Error> {
     let io = Error::io(path);
     let mut lock = OpenOptions::new();
     lock.create(true).append(true).mode(0o600);
-    let lock = lock.open(beside(path, ".lock")).map_err(&io)?;
+    let lock = lock.open(beside(path, LOCK)).map_err(&io)?;
     lock.lock().map_err(&io)?;
     match Db::open_as_it_is(path).and_then(checked) {
         Err(error) if error.is_damage() => {}

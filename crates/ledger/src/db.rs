@@ -1,6 +1,6 @@
 //! The file: opening it, its format, and transactions.
 
-use crate::broken::heal;
+use crate::broken::{heal, is_mended};
 use crate::complete::EVERY;
 use crate::error::Error;
 use crate::row::mark;
@@ -35,7 +35,9 @@ impl Db {
     /// If it cannot be read and written, or is of a newer version.
     pub fn open(path: &Path) -> Result<Self, Error> {
         match Db::open_as_it_is(path) {
-            Err(error) if error.is_damage() => heal(path),
+            Err(Error::TooNew(path, format)) => Err(Error::TooNew(path, format)),
+            // Whoever mends it may be moving it this very moment: again, after them.
+            Err(error) if error.is_damage() || is_mended(path) => heal(path),
             done => done,
         }
     }
