@@ -3,7 +3,8 @@
 //! Invariants
 //! - **The session logs are the record, this is an index**: everything but reservations, open or lost, can be made anew from them
 //!   ([`rows_of`], [`Db::index`]). A row has the same id in both, so indexing twice changes nothing.
-//! - **Nobody waits for it**: rows are written by a thread of its own, after the answer.
+//! - **No request waits for a row**: rows are written by a thread of its own, after the answer. The end of a turn waits a
+//!   moment, to tell what could not be written.
 //! - **Reserved before spent**: a shared sum is read and the reservation written in one transaction, so that any number of
 //!   processes together never promise more than is left.
 //! - **A reservation outlives its process as spending**: it is a lease, renewed while the request is on its way. One that
