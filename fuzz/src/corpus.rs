@@ -45,3 +45,25 @@ fn write(folder: &Path, text: &str) -> Result<String, String> {
     fs::write(&path, text).map_err(wrong)?;
     Ok(path.display().to_string())
 }
+
+/// Every shell line of the test corpora, and what is kept for fuzzing.
+pub fn commands() -> Result<Vec<String>, String> {
+    let folder = root().join("../fixtures/corpus");
+    let wrong = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&folder).map_err(wrong)?.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
+    files.sort();
+    let mut texts = seeds("effects")?;
+    texts.extend(seeds("shell")?);
+    for file in files {
+        for line in fs::read_to_string(&file).map_err(wrong)?.lines() {
+            let case: serde_json::Value = serde_json::from_str(line)
+                .map_err(|error| format!("{}: {error}", file.display()))?;
+            let command = case.pointer("/input/command").and_then(serde_json::Value::as_str);
+            texts.extend(command.map(str::to_owned));
+        }
+    }
+    texts.retain(|text| !text.trim().is_empty() && text.len() < 2000);
+    Ok(texts)
+}

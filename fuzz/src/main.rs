@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod corpus;
+mod effects;
 mod mutate;
 mod random;
 mod targets;
@@ -31,10 +32,19 @@ struct Plan {
 }
 
 fn main() -> ExitCode {
-    let plan = match plan(std::env::args().skip(1)) {
+    let mut args = std::env::args().skip(1).peekable();
+    match args.peek().map(String::as_str) {
+        Some("effects") => return effects::main(args.skip(1)),
+        Some("effects-worker") => return worker(args.nth(1).as_deref().unwrap_or_default()),
+        _ => {}
+    }
+    let plan = match plan(args) {
         Ok(plan) => plan,
         Err(why) => {
-            eprintln!("{why}\nusage: ostler-fuzz shell|rules [--seconds N] [--seed N] [--keep]");
+            eprintln!(
+                "{why}\nusage: ostler-fuzz shell|rules [--seconds N] [--seed N] [--keep]\n       {}",
+                effects::USAGE
+            );
             return ExitCode::from(2);
         }
     };
@@ -45,6 +55,17 @@ fn main() -> ExitCode {
         }
         Err(finding) => {
             eprintln!("{finding}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A part of `effects`, inside its sandbox.
+fn worker(task: &str) -> ExitCode {
+    match effects::worker::main(task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("effects-worker: {why}");
             ExitCode::FAILURE
         }
     }

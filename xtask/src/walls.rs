@@ -46,7 +46,7 @@ const MAY: &[(&str, &[&str])] = &[
     ),
     ("ostler-cli", &["ostler", "ostler-model-server"]),
     ("ostler-testkit", &["ostler-core", "ostler-engine"]),
-    ("ostler-fuzz", &["ostler-core", "ostler-shell", "ostler-config"]),
+    ("ostler-fuzz", &["ostler", "ostler-core", "ostler-shell", "ostler-config"]),
     ("xtask", &[]),
 ];
 
