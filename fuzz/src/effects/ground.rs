@@ -294,6 +294,8 @@ fn repository() -> io::Result<()> {
     fs::write("/ws/a.txt", "alpha\nbeta\nmore\n")?;
     set_modified("/ws/a.txt", 1_500_000_001)?;
     git(&["commit", "-q", "-am", "second"])?;
+    git(&["pack-refs", "--all"])?;
+    git(&["repack", "-adq"])?;
     fs::write("/ws/b.txt", "beta\ngamma\ndelta\n")?;
     set_modified("/ws/g", 1_600_000_000)
 }

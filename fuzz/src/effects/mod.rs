@@ -65,7 +65,8 @@ pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let stage = match Stage::new(&seeds) {
+    let with_locale = plan.planted.is_none_or(|planted| planted == Planted::Locale);
+    let stage = match Stage::new(&seeds, with_locale) {
         Ok(stage) => stage,
         Err(why) => {
             println!("SKIPPED: fuzzing by effect ({why})");

@@ -38,7 +38,9 @@ impl Planted {
     pub fn rewrite(self, line: &str) -> String {
         match self {
             Planted::LoopVariable => special_names_as_plain_ones(line),
-            Planted::NestedAssign => nested_assignments_as_defaults(line),
+            Planted::NestedAssign => {
+                nested_assignments_as_defaults(&empty_values_as_plain_ones(line))
+            }
             Planted::Locale => without_locales(line),
             Planted::Option => without_output_options(line),
             Planted::Arithmetic => without_subscripts(line),
@@ -48,6 +50,10 @@ impl Planted {
 
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn is_locale(name: &str) -> bool {
+    name == "LANG" || name.starts_with("LC_")
 }
 
 fn special_names_as_plain_ones(line: &str) -> String {
@@ -60,13 +66,38 @@ fn special_names_as_plain_ones(line: &str) -> String {
             first.len_utf8()
         };
         let (word, after) = rest.split_at(end);
-        if SPECIAL.contains(&word) {
-            made.push_str("plain_");
-            made.push_str(&word.to_ascii_lowercase());
+        if SPECIAL.contains(&word) && !is_locale(word) {
+            made.push('v');
+            made.extend(word.to_ascii_lowercase().chars().filter(|c| *c != '_'));
         } else {
             made.push_str(word);
         }
         rest = after;
+    }
+    made
+}
+
+/// `s=` as `s=p`: to a gate that is sure of an empty value, nothing changes when an expansion assigns another one.
+/// Only where an expansion does.
+fn empty_values_as_plain_ones(line: &str) -> String {
+    if nested_assignments_as_defaults(line) == line {
+        return line.to_owned();
+    }
+    let mut made = String::new();
+    let mut last = ' ';
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        made.push(c);
+        rest = rest.strip_prefix(c).unwrap_or_default();
+        if c == '=' && is_name(last) {
+            let unquoted = ["''", "\"\""].iter().find_map(|empty| rest.strip_prefix(empty));
+            let after = unquoted.unwrap_or(rest);
+            if after.starts_with([';', '\n', ' ', '&']) {
+                made.push('p');
+                rest = after;
+            }
+        }
+        last = c;
     }
     made
 }
@@ -164,13 +195,11 @@ mod tests {
     #[test]
     fn each_fault_hides_what_it_is_about() {
         let table = [
-            (
-                Planted::LoopVariable,
-                "for RANDOM in x; do :; done",
-                "for plain_random in x; do :; done",
-            ),
+            (Planted::LoopVariable, "for RANDOM in x; do :; done", "for vrandom in x; do :; done"),
             (Planted::LoopVariable, "echo $RANDOMS", "echo $RANDOMS"),
             (Planted::NestedAssign, ": ${q:-${s:=x}}", ": ${q:-${s:-x}}"),
+            (Planted::NestedAssign, "s=; : ${q:-${s:=x}}", "s=p; : ${q:-${s:-x}}"),
+            (Planted::NestedAssign, "s=; : ${s:=x}", "s=; : ${s:=x}"),
             (Planted::NestedAssign, ": ${q:-${s=x}} ${t:=y}", ": ${q:-${s-x}} ${t:=y}"),
             (Planted::Locale, "LC_ALL=x\necho a", "echo a"),
             (Planted::Locale, "for LC_ALL in x; do :; done\necho a", "echo a"),

@@ -31,7 +31,7 @@ pub struct Stage {
 impl Stage {
     /// # Errors
     /// In words, why there is no sandbox on this machine.
-    pub fn new(seeds: &[String]) -> Result<Self, String> {
+    pub fn new(seeds: &[String], with_locale: bool) -> Result<Self, String> {
         let bwrap = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"].map(PathBuf::from);
         let bwrap = bwrap.into_iter().find(|path| path.exists()).ok_or("bwrap is not installed")?;
         let wrong = |error: io::Error| format!("cannot prepare the sandbox: {error}");
@@ -42,7 +42,7 @@ impl Stage {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).map_err(wrong)?;
         let seeds = serde_json::to_vec(seeds).map_err(|error| error.to_string())?;
         fs::write(directory.path().join("seeds.json"), seeds).map_err(wrong)?;
-        let has_locale = make_locale(&directory.path().join("locale"));
+        let has_locale = with_locale && make_locale(&directory.path().join("locale"));
         let stage = Stage { directory, bwrap, has_locale };
         stage.probe()?;
         Ok(stage)

@@ -58,7 +58,7 @@ pub fn run(script: &str, cwd: &str, environment: &[(String, String)]) -> io::Res
         ran.left_behind |= !ended(deadline)?;
     }
     let text = String::from_utf8_lossy(&ran.output);
-    ran.endless |= text.contains("llocate memory") || text.contains("xrealloc: cannot");
+    ran.endless |= text.contains("cannot allocate") || text.contains("failed to allocate");
     clear()?;
     Ok(ran)
 }

@@ -63,7 +63,7 @@ pub enum Message {
 }
 
 /// Lines that were minimised; further findings are only counted.
-const MOST_MINIMISED: u64 = 40;
+const MOST_MINIMISED: u64 = 12;
 /// Programs that must never run: the shipped rules deny the first, our added ones the second.
 const DENIED: &str = "sudo";
 const DENIED_BY_RULE: [&str; 2] = ["curl", "touch"];
@@ -72,9 +72,15 @@ const STAND_INS: &[&str] =
     &["sudo", "curl", "wget", "nc", "ssh", "evil", "P", "doas", "su", "sudoedit"];
 /// Larger programs are not copied.
 const MOST_BYTES: u64 = 8 << 20;
-/// Files that the C library opens by itself; the last is opened by git and ripgrep.
-const OPEN_TO_ALL: [&str; 5] =
-    ["/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/ld.so.cache", "/home/dev/.gitconfig"];
+/// Files that the C library opens by itself; the last two are opened by git and ripgrep.
+const OPEN_TO_ALL: [&str; 6] = [
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/ld.so.cache",
+    "/home/dev/.gitconfig",
+    "/ws/.gitignore",
+];
 /// Trees in which every file that is opened is noticed.
 const WATCHED: [&str; 4] = ["/ws", "/home", "/etc", "/srv"];
 /// Where a line could connect to.
@@ -132,7 +138,9 @@ impl Worker {
             {
                 continue;
             }
-            let Some(allowed) = self.gate.judge(&line, rules, self.task.planted) else { continue };
+            let judged = self.gate.judge(&line, rules, self.task.planted);
+            maker.learn(judged.is_some());
+            let Some(allowed) = judged else { continue };
             self.counts.allowed += 1;
             let Some(effect) = self.attempt(&line, rules, &allowed)? else {
                 maker.keep(line);
@@ -168,15 +176,16 @@ impl Worker {
     fn effects(&mut self, ran: &Ran, rules: Rules, allowed: &Allowed) -> io::Result<Vec<String>> {
         let mut effects = self.ground.changes();
         let seen = self.watch.take();
-        effects.extend(seen.changes);
-        let changed = !effects.is_empty();
-        effects.retain(|change| !allowed.may_change(change));
-        if changed {
+        if !seen.changes.is_empty() {
             copy_programs()?;
+        }
+        effects.extend(seen.changes);
+        if !effects.is_empty() {
             self.ground.restore()?;
             // A directory that was replaced is watched no longer.
             self.watch = Watch::new(&WATCHED)?;
         }
+        effects.retain(|change| !allowed.may_change(change));
         for program in &seen.programs {
             let denied = program == DENIED
                 || (rules == Rules::WithDenials && DENIED_BY_RULE.contains(&program.as_str()));

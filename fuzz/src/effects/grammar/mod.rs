@@ -7,10 +7,12 @@ mod quote;
 mod sinks;
 mod sources;
 mod splice;
+mod weights;
 
 use crate::random::Random;
 use names::{ARITHMETIC, NEUTRAL, PLAIN, SECRETS, SPECIAL, VALUES};
 use sinks::{Kind, SINKS};
+use weights::Weights;
 
 /// Allowed lines that are kept to start from.
 const MOST_KEPT: usize = 3000;
@@ -21,6 +23,10 @@ pub struct Maker {
     seeds: Vec<String>,
     kept: Vec<String>,
     has_locale: bool,
+    sources: Weights,
+    sinks: Weights,
+    tools: Weights,
+    shapes: Weights,
 }
 
 const DIRECTORIES: &[&str] = &[
@@ -97,7 +103,16 @@ const JOINS: &[&str] = &["; ", "; ", "; ", "\n", "\n", " && ", " ; "];
 
 impl Maker {
     pub fn new(seed: u64, seeds: Vec<String>, has_locale: bool) -> Self {
-        Maker { random: Random::new(seed), seeds, kept: Vec::new(), has_locale }
+        Maker {
+            random: Random::new(seed),
+            seeds,
+            kept: Vec::new(),
+            has_locale,
+            sources: Weights::default(),
+            sinks: Weights::default(),
+            tools: Weights::default(),
+            shapes: Weights::default(),
+        }
     }
 
     pub fn percent(&mut self, chance: usize) -> bool {
@@ -106,6 +121,13 @@ impl Maker {
 
     fn pick(&mut self, list: &[&'static str]) -> &'static str {
         self.random.pick(list).unwrap_or_default()
+    }
+
+    /// Whether the last line was allowed.
+    pub fn learn(&mut self, was_allowed: bool) {
+        for weights in [&mut self.sources, &mut self.sinks, &mut self.tools, &mut self.shapes] {
+            weights.learn(was_allowed);
+        }
     }
 
     /// An allowed line without effect: what is close to it is worth trying.
@@ -138,7 +160,8 @@ impl Maker {
     /// A variable is set to something harmless, then perhaps to something else, then used.
     fn flow(&mut self) -> String {
         let name = if self.percent(8) { self.pick(SPECIAL) } else { self.pick(PLAIN) };
-        let Some(sink) = SINKS.get(self.random.below(SINKS.len())) else { return String::new() };
+        let at = self.sinks.draw(SINKS.len(), &mut self.random);
+        let Some(sink) = SINKS.get(at) else { return String::new() };
         let payload = self.payload(sink.kind);
         let mut parts = Vec::new();
         match self.random.below(100) {
@@ -210,9 +233,8 @@ impl Maker {
     }
 
     fn options(&mut self) -> String {
-        let Some(tool) = options::TOOLS.get(self.random.below(options::TOOLS.len())) else {
-            return String::new();
-        };
+        let at = self.tools.draw(options::TOOLS.len(), &mut self.random);
+        let Some(tool) = options::TOOLS.get(at) else { return String::new() };
         let mut line = tool.before.to_owned();
         for _ in 0..=self.random.below(2) {
             line.push(' ');
@@ -248,7 +270,8 @@ impl Maker {
     }
 
     fn source(&mut self, name: &str, value: &str) -> String {
-        let text = self.pick(sources::SOURCES);
+        let at = self.sources.draw(sources::SOURCES.len(), &mut self.random);
+        let text = sources::SOURCES.get(at).copied().unwrap_or_default();
         let (word, bare) = (self.quoted(value), quote::bare(value));
         fill(text, name, &word, &bare)
     }
@@ -306,7 +329,8 @@ impl Maker {
             "L || true",
             "select i in a; do L\nbreak; done <<< 1",
         ];
-        let shape = self.pick(&shapes);
+        let at = self.shapes.draw(shapes.len(), &mut self.random);
+        let shape = shapes.get(at).copied().unwrap_or_default();
         let word = quote::quoted(line, 0);
         shape.replace('L', "\u{1}").replace('Q', &word).replace('\u{1}', line)
     }

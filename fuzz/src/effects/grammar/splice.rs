@@ -2,7 +2,7 @@
 
 use super::Maker;
 use super::names::{ARITHMETIC, NEUTRAL, PLAIN, SECRETS, SPECIAL, VALUES};
-use super::{quote, sinks, sources};
+use super::{quote, sinks};
 use crate::mutate::mutate;
 
 /// Pieces for blind mutation.
@@ -195,9 +195,7 @@ impl Maker {
     fn beside(&mut self, line: &str) -> String {
         let name = if self.percent(40) { self.pick(SPECIAL) } else { self.pick(PLAIN) };
         let value = if self.percent(50) { self.pick(ARITHMETIC) } else { self.pick(VALUES) };
-        let word = self.quoted(value);
-        let text = self.pick(sources::SOURCES);
-        let source = super::fill(text, name, &word, &quote::bare(value));
+        let source = self.source(name, value);
         let parts =
             if self.percent(75) { [source, line.to_owned()] } else { [line.to_owned(), source] };
         self.joined(&parts)
