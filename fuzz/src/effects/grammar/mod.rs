@@ -1,6 +1,7 @@
 //! Makes lines: benign commands whose meaning hangs on a variable, ways to give that variable another value, options
 //! that write, and old lines with hostile pieces in them.
 
+mod folders;
 pub mod names;
 mod options;
 mod quote;
@@ -27,6 +28,7 @@ pub struct Maker {
     sinks: Weights,
     tools: Weights,
     shapes: Weights,
+    moves: Weights,
 }
 
 const DIRECTORIES: &[&str] = &[
@@ -112,6 +114,7 @@ impl Maker {
             sinks: Weights::default(),
             tools: Weights::default(),
             shapes: Weights::default(),
+            moves: Weights::default(),
         }
     }
 
@@ -125,9 +128,14 @@ impl Maker {
 
     /// Whether the last line was allowed.
     pub fn learn(&mut self, was_allowed: bool) {
-        for weights in [&mut self.sources, &mut self.sinks, &mut self.tools, &mut self.shapes] {
-            weights.learn(was_allowed);
-        }
+        let weights = [
+            &mut self.sources,
+            &mut self.sinks,
+            &mut self.tools,
+            &mut self.shapes,
+            &mut self.moves,
+        ];
+        weights.into_iter().for_each(|weights| weights.learn(was_allowed));
     }
 
     /// An allowed line without effect: what is close to it is worth trying.
@@ -144,9 +152,10 @@ impl Maker {
 
     pub fn line(&mut self) -> String {
         let mut line = match self.random.below(100) {
-            0..42 => self.flow(),
-            42..58 => self.special(),
-            58..72 => self.options(),
+            0..40 => self.flow(),
+            40..54 => self.special(),
+            54..64 => self.options(),
+            64..72 => self.moved(),
             72..74 if self.has_locale => self.locale(),
             72..88 => self.spliced(),
             _ => self.mutated(),
@@ -222,6 +231,18 @@ impl Maker {
             let show = self.pick(SHOWS);
             parts.push(fill(show, name, "", ""));
         }
+        self.joined(&parts)
+    }
+
+    /// The working directory changes, or does not, and something is read there.
+    fn moved(&mut self) -> String {
+        let mut parts = Vec::new();
+        for _ in 0..=self.random.below(3) {
+            let at = self.moves.draw(folders::MOVES.len(), &mut self.random);
+            let moved = folders::MOVES.get(at).copied().unwrap_or_default();
+            parts.push(if self.percent(10) { self.wrapped(moved) } else { moved.to_owned() });
+        }
+        parts.push(self.pick(folders::READS).to_owned());
         self.joined(&parts)
     }
 
