@@ -172,16 +172,19 @@ impl BuiltIn for Bash {
                 return ToolOutput::error(format!("The command could not be run: {error}."));
             }
         };
-        let notices = self.notices(&notes);
+        let stopped = self.confinement.stopped(&finished);
+        let notices = self.notices(&notes).into_iter().chain(stopped.clone()).collect();
         notes.extend(held.denied(&finished));
+        notes.extend(self.confinement.limit_hint(&finished));
         let one_is_an_answer = commands.only_reads()
             && finished.status == ExitStatus::Code(1)
             && judge::one_is_an_answer(&input.command);
         let limit = limit(&input);
         let short = finished.output.total() <= MAX_CHARS as u64;
         let show = move || {
-            let report = Report { notes, ..Report::of(&finished, limit, one_is_an_answer) };
-            shown(&report, &cx)
+            let report = Report::of(&finished, limit, one_is_an_answer);
+            let ending = stopped.or(report.ending);
+            shown(&Report { notes, ending, ..report }, &cx)
         };
         if short {
             return ToolOutput { notices, ..kept.told(show()) };

@@ -3,12 +3,14 @@
 mod folders;
 mod git_parts;
 mod guard;
+mod limits;
 mod temp;
 
 use git_parts::{Around, Parts};
 use guard::{Guard, Restored, is_harmless_change};
+pub use limits::LimitOptions;
 use ostler_core::permission::{Access, Commands, Hold, PathScope, Workspace};
-use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, Sandbox};
+use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, ProcessLimits, Sandbox};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -28,6 +30,9 @@ pub struct ConfineOptions {
     pub allow_write: Vec<PathBuf>,
     pub allow_read: Vec<PathBuf>,
     pub deny_read: Vec<PathBuf>,
+    pub limits: LimitOptions,
+    /// What limits are lowered to, defaults included.
+    pub limits_at_most: LimitOptions,
 }
 
 impl Default for ConfineOptions {
@@ -40,6 +45,8 @@ impl Default for ConfineOptions {
             allow_write: Vec::new(),
             allow_read: Vec::new(),
             deny_read: Vec::new(),
+            limits: LimitOptions::default(),
+            limits_at_most: LimitOptions::default(),
         }
     }
 }
@@ -56,6 +63,7 @@ pub struct Confinement {
     parts: Mutex<Option<Arc<Parts>>>,
     /// Repositories that roots are part of.
     around: OnceLock<Vec<Around>>,
+    limits: OnceLock<ProcessLimits>,
 }
 
 /// What a call is run with.
@@ -110,6 +118,7 @@ impl Confinement {
             temp: OnceLock::new(),
             parts: Mutex::default(),
             around: OnceLock::new(),
+            limits: OnceLock::new(),
         }
     }
 
@@ -298,10 +307,30 @@ impl Confinement {
 
     /// Puts a command into the sandbox, with its temporary files and caches in the private folder.
     pub fn confine(&self, command: &mut Command, held: &Held) {
+        command.limits = self.limits();
         if let Some(sandbox) = &held.sandbox {
             folders::with_temp(&mut command.env, sandbox.temp_inside(), &sandbox.writable);
             command.sandbox = Some(Arc::clone(sandbox));
         }
+    }
+
+    /// Of every command, also of those that run outside; none where the sandbox is off.
+    pub fn limits(&self) -> ProcessLimits {
+        let ConfineOptions { enabled, limits, limits_at_most, .. } = &self.options;
+        if !enabled {
+            return ProcessLimits::default();
+        }
+        *self.limits.get_or_init(|| limits.resolve(limits_at_most, &self.workspace.cwd))
+    }
+
+    /// Why a command was stopped, if it was for one of its limits.
+    pub fn stopped(&self, finished: &Finished) -> Option<String> {
+        limits::stopped(&self.limits(), finished)
+    }
+
+    /// Which limit may be behind a failure.
+    pub fn limit_hint(&self, finished: &Finished) -> Option<String> {
+        limits::hint(&self.limits(), finished)
     }
 
     fn temp(&self) -> Result<&Path, String> {
