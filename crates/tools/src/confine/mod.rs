@@ -4,6 +4,7 @@ mod folders;
 mod git_parts;
 mod guard;
 mod limits;
+mod repository;
 mod temp;
 
 use git_parts::{Around, Parts};
