@@ -152,11 +152,12 @@ impl BuiltIn for Bash {
             return misuse;
         }
         let commands = self.readings.of(&input.command);
-        let kept = match self.undo.begin(commands.only_reads(), &cx).await {
+        let terms = Terms::of(&commands, &cx.judged, lifts(&input));
+        let inspection = self.confinement.inspection(terms, self.undo.is_off());
+        let kept = match self.undo.begin(commands.only_reads(), inspection, &cx).await {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };
-        let terms = Terms::of(&commands, &cx.judged, lifts(&input));
         let mut held = match self.confinement.held(terms) {
             Ok(held) => held,
             Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
@@ -166,6 +167,7 @@ impl BuiltIn for Bash {
         let finished = execute(&self.executor, command, &cx).await;
         let mut notes = held.settle(|path| self.files.name(path));
         let kept = kept.end().await;
+        notes.extend(kept.notes.iter().cloned());
         let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {
@@ -173,7 +175,8 @@ impl BuiltIn for Bash {
             }
         };
         let stopped = self.confinement.stopped(&finished);
-        let notices = self.notices(&notes).into_iter().chain(stopped.clone()).collect();
+        let notices = self.undo.untold().into_iter().chain(self.notices(&notes));
+        let notices: Vec<String> = notices.chain(stopped.clone()).collect();
         notes.extend(held.denied(&finished));
         notes.extend(self.confinement.limit_hint(&finished));
         let one_is_an_answer = commands.only_reads()
