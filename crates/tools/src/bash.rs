@@ -167,7 +167,10 @@ impl BuiltIn for Bash {
         let finished = execute(&self.executor, command, &cx).await;
         let mut notes = held.settle(|path| self.files.name(path));
         let kept = kept.end().await;
-        notes.extend(kept.notes.iter().cloned());
+        if !kept.notes.is_empty() {
+            self.confinement.forget_repositories();
+            notes.extend(kept.notes.iter().cloned());
+        }
         let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {

@@ -249,7 +249,7 @@ impl Confinement {
         }
         if terms.git {
             // It may make a repository or a worktree.
-            *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            self.forget_repositories();
         }
         if layers == Layers::default() {
             return Ok(Held { sandbox: None, guard, rebases });
@@ -385,6 +385,11 @@ impl Confinement {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || Arc::new(git_parts::of(&self.workspace.roots, &around));
         Arc::clone(parts.get_or_insert_with(look))
+    }
+
+    /// New repositories came to be: they are looked for again before the next command.
+    pub fn forget_repositories(&self) {
+        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn around(&self) -> &[Around] {
