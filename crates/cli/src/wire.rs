@@ -7,8 +7,8 @@ use crate::exit::Wrong;
 use crate::setup::Setup;
 use ostler::config::{self, FileApprovals, Places};
 use ostler::{
-    Action, Approver, ConfineOptions, Credentials, HookSpec, InstructionPlaces, Options, PriceBook,
-    Secret, SessionChoice, SessionId, SkillFolders,
+    Action, Approver, ConfineOptions, Credentials, HookSpec, InstructionPlaces, LimitOptions,
+    Options, PriceBook, Secret, SessionChoice, SessionId, SkillFolders,
 };
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::{Path, PathBuf};
@@ -111,7 +111,14 @@ pub fn sandbox(settings: &config::Sandbox, flags: &SandboxFlags) -> ConfineOptio
         allow_write: settings.allow_write.clone(),
         allow_read: settings.allow_read.clone(),
         deny_read: settings.deny_read.clone(),
+        limits: limits(&settings.limits),
+        limits_at_most: limits(&settings.limits_at_most),
     }
+}
+
+fn limits(settings: &config::SandboxLimits) -> LimitOptions {
+    let config::SandboxLimits { memory, processes, file_size } = *settings;
+    LimitOptions { memory, processes, file_size }
 }
 
 /// Hooks with the secrets that they name.

@@ -237,8 +237,9 @@ impl Layers<'_> {
     }
 
     /// Of a file that is not the project's.
-    fn add_own(&mut self, settings: Settings, file: &Path) {
+    fn add_own(&mut self, mut settings: Settings, file: &Path) {
         set_all(&mut self.loaded.own_env, &settings.env);
+        self.loaded.sandbox.add_own(std::mem::take(&mut settings.sandbox));
         self.loaded.budget.replace(&settings.budget);
         self.add(settings, file);
     }

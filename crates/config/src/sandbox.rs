@@ -2,6 +2,7 @@
 
 use crate::ConfigError;
 use crate::located::Located;
+use crate::sandbox_limits::{self, SandboxLimits};
 use std::path::{Path, PathBuf};
 
 /// What is not said is none or empty, and means the strict default.
@@ -17,10 +18,14 @@ pub struct Sandbox {
     pub allow_write: Vec<PathBuf>,
     pub allow_read: Vec<PathBuf>,
     pub deny_read: Vec<PathBuf>,
+    /// Of the person's own files.
+    pub limits: SandboxLimits,
+    /// What limits are lowered to, whatever they are: a project can tighten them, trusted or not.
+    pub limits_at_most: SandboxLimits,
 }
 
 impl Sandbox {
-    /// Of single values the later one counts; lists grow.
+    /// Of single values the later one counts; lists grow. Limits only become lower.
     pub(crate) fn add(&mut self, other: Sandbox) {
         self.enabled = other.enabled.or(self.enabled);
         self.network = other.network.or(self.network);
@@ -29,6 +34,13 @@ impl Sandbox {
         self.allow_write.extend(other.allow_write);
         self.allow_read.extend(other.allow_read);
         self.deny_read.extend(other.deny_read);
+        self.limits_at_most.lower(&other.limits);
+    }
+
+    /// The same for a file that is not the project's: its limits replace earlier ones.
+    pub(crate) fn add_own(&mut self, mut other: Sandbox) {
+        self.limits.replace(&std::mem::take(&mut other.limits));
+        self.add(other);
     }
 
     /// What of it holds without trust.
@@ -40,6 +52,7 @@ impl Sandbox {
             accept_missing: only(self.accept_missing, false),
             may_lift: only(self.may_lift, false),
             deny_read: self.deny_read,
+            limits: self.limits,
             ..Sandbox::default()
         }
     }
@@ -94,6 +107,7 @@ pub(crate) fn parse(
             "allowWrite" => found.allow_write.extend(paths(value, &key)?),
             "allowRead" => found.allow_read.extend(paths(value, &key)?),
             "denyRead" => found.deny_read.extend(paths(value, &key)?),
+            "limits" => found.limits = sandbox_limits::parse(value)?,
             "filesystem" => {
                 for (key, value) in value.object("filesystem")? {
                     match key.as_str() {
@@ -113,7 +127,7 @@ pub(crate) fn parse(
             }
             _ => {
                 return Err(value.wrong(format!(
-                    "\"{key}\" is not known in sandbox, write enabled, network, allowWrite, allowRead, denyRead, \
+                    "\"{key}\" is not known in sandbox, write enabled, network, allowWrite, allowRead, denyRead, limits, \
                      acceptMissingLayers or allowUnsandboxedCommands"
                 )));
             }
@@ -195,6 +209,7 @@ mod tests {
                 allow_write: vec!["/home/u/.cache/x".into(), "/ws/out".into()],
                 allow_read: vec![],
                 deny_read: vec!["/srv/secret".into()],
+                ..Sandbox::default()
             }
         );
         let named = [
@@ -233,6 +248,7 @@ mod tests {
             allow_write: vec!["/a".into()],
             allow_read: vec!["/b".into()],
             deny_read: vec!["/c".into()],
+            ..Sandbox::default()
         };
         let kept = Sandbox { deny_read: vec!["/c".into()], ..Sandbox::default() };
         assert_eq!(loose.wants().len(), 6);
@@ -249,5 +265,26 @@ mod tests {
         let mut both = Sandbox { network: Some(true), ..Sandbox::default() };
         both.add(strict.clone());
         assert_eq!(both, strict);
+    }
+
+    #[test]
+    fn a_project_lowers_limits_and_never_raises_them() {
+        let with = |memory: u64, processes: Option<u64>| Sandbox {
+            limits: SandboxLimits { memory: Some(memory), processes, ..SandboxLimits::default() },
+            ..Sandbox::default()
+        };
+        let mut all = Sandbox::default();
+        all.add_own(with(8, Some(100)));
+        // One file asks for more memory than the person allows, and for fewer processes.
+        all.add(with(1_000, Some(50)).tightening());
+        all.add(with(500, None));
+        assert_eq!((all.limits.memory, all.limits.processes), (Some(8), Some(100)));
+        let most = all.limits_at_most;
+        assert_eq!((most.memory, most.processes, most.file_size), (Some(500), Some(50), None));
+        // What is said on the command line replaces what a file of the person says.
+        all.add_own(with(16, None));
+        assert_eq!((all.limits.memory, all.limits.processes), (Some(16), Some(100)));
+        assert_eq!(all.limits_at_most, most);
+        assert!(with(1, None).wants().is_empty());
     }
 }

@@ -52,10 +52,12 @@ impl Command {
     }
 }
 
-/// Limits the system enforces; each is set only if asked for. Core files are always off.
+/// Resource limits; each is set only if asked for. Core files are always off.
 ///
 /// A limit above what the process may have anyway is lowered to that. The system does not apply
-/// `processes` to root.
+/// `processes` to root. `memory` and `tasks` cover the command with everything it starts: a control
+/// group enforces them where one can be had, otherwise the supervisor looks at the processes a few
+/// times a second and kills the command (see `docs/sandbox.md`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessLimits {
     /// Bytes of address space, for each process of the command.
@@ -65,6 +67,10 @@ pub struct ProcessLimits {
     pub open_files: Option<u64>,
     /// Bytes in any one file it writes.
     pub file_size: Option<u64>,
+    /// Bytes of memory of all its processes together.
+    pub memory: Option<u64>,
+    /// All its processes and threads together.
+    pub tasks: Option<u64>,
 }
 
 /// How much of the output is kept, shown and tolerated.

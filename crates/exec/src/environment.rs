@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 
 /// Variables that common tools need and that tell nothing secret.
 const ALLOWED: &str = "
-    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM NO_COLOR TZ TMPDIR TEMP TMP
+    PATH HOME USER LOGNAME SHELL LANG TERM COLORTERM NO_COLOR TZ TMPDIR TEMP TMP
     HOSTNAME CI XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME CARGO_HOME
     CARGO_TARGET_DIR RUSTUP_HOME RUSTUP_TOOLCHAIN RUST_BACKTRACE RUSTFLAGS GOPATH GOROOT
     GOBIN GOCACHE GOMODCACHE GOFLAGS GOTOOLCHAIN JAVA_HOME JDK_HOME MAVEN_HOME M2_HOME
@@ -55,22 +55,62 @@ const CREDENTIAL_VALUES: &str = "
     sk- ghp_ gho_ ghs_ ghu_ github_pat_ glpat- xoxb- xoxp- AKIA ASIA eyJ -----BEGIN Bearer
     Basic";
 
-/// The variables a command may see: the allow-list, `LC_*`, and the names in `extra`. What looks
-/// like a credential and what changes how programs are started is left out even if it is named.
+/// The variables a command may see: the allow-list, and the names in `extra`. What looks like a
+/// credential and what changes how programs are started is left out even if it is named. A proxy
+/// loses its user name and password. Locales are left out but for a plain `LANG`: they change what
+/// shells and tools read.
 pub fn allowed_environment(
     all: impl Iterator<Item = (OsString, OsString)>,
     extra: &[impl AsRef<OsStr>],
 ) -> Vec<(OsString, OsString)> {
-    all.filter(|(name, value)| {
+    let allowed = all.filter(|(name, value)| {
         let named = extra.iter().any(|wanted| wanted.as_ref() == name.as_os_str());
         // A name that is not UTF-8 is nobody's convention.
         let Some(name) = name.to_str() else { return false };
         let allowed = words(ALLOWED).any(|word| word == name);
-        (allowed || named || is_locale(name))
+        (allowed || named)
             && !is_refused(name, allowed)
-            && !is_secret_value(value)
+            && (is_proxy(name) || !is_secret_value(value))
+    });
+    without_secrets(allowed)
+}
+
+/// The variables without the user names and passwords of proxies, and without locales.
+pub fn without_secrets(
+    all: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    all.filter_map(|(name, value)| {
+        let text = name.to_str().unwrap_or_default();
+        if is_locale(text) && !(text == "LANG" && is_plain_locale(&value)) {
+            return None;
+        }
+        let value = if is_proxy(text) { without_user(&value)? } else { value };
+        Some((name, value))
     })
     .collect()
+}
+
+/// Also those of single tools, such as `npm_config_https_proxy`.
+fn is_proxy(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("proxy")
+}
+
+/// The address of a proxy alone. None if it cannot be told from the credentials.
+fn without_user(value: &OsStr) -> Option<OsString> {
+    let text = value.to_str()?;
+    // A password may hold any character unescaped, and the scheme may be missing: what follows the
+    // last `@` is the host.
+    let Some((before, host)) = text.rsplit_once('@') else {
+        return (!is_secret_value(value)).then(|| value.to_owned());
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".:-_[]/".contains(c);
+    let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
+    let is_scheme = scheme.bytes().all(|b| b.is_ascii_alphanumeric());
+    if host.is_empty() || !host.chars().all(plain) || !is_scheme {
+        return None;
+    }
+    let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
+    Some(format!("{scheme}{host}").into())
 }
 
 fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
@@ -78,8 +118,18 @@ fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 fn is_locale(name: &str) -> bool {
-    name.strip_prefix("LC_")
-        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_uppercase()))
+    name == "LANG" || name == "LANGUAGE" || name == "LOCPATH" || name.starts_with("LC_")
+}
+
+/// `de_DE.UTF-8@euro`, not a path and nothing longer.
+fn is_plain_locale(value: &OsStr) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
+    value.to_str().is_some_and(|text| {
+        text.len() <= 32
+            && !text.contains("..")
+            && !text.starts_with('.')
+            && text.chars().all(plain)
+    })
 }
 
 fn is_refused(name: &str, allowed: bool) -> bool {
@@ -124,7 +174,7 @@ mod tests {
     #[test]
     fn tools_find_their_parts() {
         for name in words(
-            "PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDIR CI
+            "PATH HOME USER LOGNAME SHELL LANG TERM TZ TMPDIR CI
              CARGO_HOME RUSTUP_HOME GOPATH GOROOT JAVA_HOME NVM_DIR PYENV_ROOT VIRTUAL_ENV
              CONDA_PREFIX NODE_PATH PKG_CONFIG_PATH GIT_AUTHOR_NAME https_proxy",
         ) {
@@ -141,7 +191,18 @@ mod tests {
 
     #[test]
     fn everything_else_stays_outside() {
-        for name in ["FOO", "MY_SETTING", "LC_", "LC_x", "path", "", "A=B", "EDITOR", "PS1"] {
+        for name in [
+            "FOO",
+            "MY_SETTING",
+            "LC_ALL",
+            "LC_CTYPE",
+            "LANGUAGE",
+            "path",
+            "",
+            "A=B",
+            "EDITOR",
+            "PS1",
+        ] {
             assert!(!passes(name, "value", &[]), "{name}");
         }
     }
@@ -162,10 +223,60 @@ mod tests {
     #[test]
     fn an_allowed_name_does_not_carry_a_secret_value() {
         assert!(passes("HTTPS_PROXY", "http://proxy.example:3128", &[]));
-        assert!(passes("HTTPS_PROXY", "http://user@proxy.example:3128/a:b@c", &[]));
-        assert!(!passes("HTTPS_PROXY", "http://user:word@proxy.example:3128", &[]));
+        assert!(!passes("SERVICE_ADDRESS", "http://user:word@host.example", &["SERVICE_ADDRESS"]));
         assert!(!passes("LANG", "ghp_0123456789", &[]));
         assert!(!passes("TERM", "() { :; }; echo x", &[]));
+    }
+
+    #[test]
+    fn a_proxy_is_passed_on_without_its_credentials() {
+        let pass = |name: &str, value: &str| {
+            let all = [(OsString::from(name), OsString::from(value))];
+            let found = allowed_environment(all.into_iter(), &[name]);
+            found.first().map(|(_, value)| value.to_str().unwrap().to_owned())
+        };
+        for (given, expected) in [
+            ("http://proxy.example:3128", Some("http://proxy.example:3128")),
+            ("http://user:word@proxy.example:3128", Some("http://proxy.example:3128")),
+            ("http://user@proxy.example:3128/", Some("http://proxy.example:3128/")),
+            ("user:word@proxy.example:3128", Some("proxy.example:3128")),
+            ("socks5h://u:w@[::1]:1080", Some("socks5h://[::1]:1080")),
+            // Characters that should have been escaped.
+            ("http://user:p@ss@proxy.example", Some("http://proxy.example")),
+            ("http://user:p/w?x#y@proxy.example", Some("http://proxy.example")),
+            ("http://user:w://x@proxy.example", Some("http://proxy.example")),
+            // The host cannot be told from the rest.
+            ("http://user:word@", None),
+            ("http://user:word@host/p?token=x", None),
+            ("us er:word://x@proxy.example", None),
+        ] {
+            assert_eq!(pass("HTTPS_PROXY", given).as_deref(), expected, "{given}");
+            assert_eq!(pass("all_proxy", given).as_deref(), expected, "{given}");
+            assert_eq!(pass("npm_config_proxy", given).as_deref(), expected, "{given}");
+        }
+        assert_eq!(
+            pass("NO_PROXY", "localhost,.corp,10.0.0.0/8").as_deref(),
+            Some("localhost,.corp,10.0.0.0/8")
+        );
+    }
+
+    #[test]
+    fn locales_stay_outside_but_for_a_plain_language() {
+        for (name, value, expected) in [
+            ("LANG", "de_DE.UTF-8", true),
+            ("LANG", "C.UTF-8", true),
+            ("LANG", "ca_ES.UTF-8@valencia", true),
+            ("LANG", "/tmp/evil", false),
+            ("LANG", "../../x", false),
+            ("LANG", "a$(id)", false),
+            ("LC_ALL", "C", false),
+            ("LC_CTYPE", "zh_TW.Big5", false),
+            ("LC_x", "C", false),
+            ("LANGUAGE", "de", false),
+            ("LOCPATH", "/tmp", false),
+        ] {
+            assert_eq!(passes(name, value, &[name]), expected, "{name}={value}");
+        }
     }
 
     #[test]

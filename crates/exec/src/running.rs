@@ -161,6 +161,7 @@ impl Running {
             timed_out: killed && self.ladder.timed_out(),
             killed,
             output_capped: killed && intake.is_over(),
+            exceeded: exit.exceeded,
             output: intake.capture.finish(),
             errors: intake.errors.map(Capture::finish),
             wall: self.started.elapsed(),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::capture::Captured;
+use crate::limits::Exceeded;
 use crate::signals::signal_name;
 use crate::wire::{Ended, Exit};
 
@@ -53,6 +54,8 @@ pub struct Finished {
     pub killed: bool,
     /// It wrote more than [`OutputLimits::total`](crate::OutputLimits::total) and was ended for it.
     pub output_capped: bool,
+    /// A limit of all its processes together that it ran into.
+    pub exceeded: Option<Exceeded>,
     pub output: Captured,
     /// Standard error, if it was asked for separately.
     pub errors: Option<Captured>,
@@ -66,7 +69,8 @@ mod tests {
     #[test]
     fn the_status_is_what_happened_except_that_a_kill_is_never_success() {
         let check = |ended, signalled, expected: &str| {
-            assert_eq!(ExitStatus::of(Exit { ended, signalled }).to_string(), expected);
+            let exit = Exit { ended, signalled, exceeded: None };
+            assert_eq!(ExitStatus::of(exit).to_string(), expected);
         };
         check(Ended::Code(0), 0, "exit code 0");
         check(Ended::Code(3), 0, "exit code 3");

@@ -16,6 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::command::{Command, MAX_INPUT, MAX_SCRIPT, ProcessLimits};
 use crate::error::ExecError;
+use crate::limits::Exceeded;
 
 pub(crate) const GREETING: &[u8] = b"ostler-exec 1";
 
@@ -34,7 +35,7 @@ pub(crate) const WITH_ERRORS: u8 = 8;
 pub(crate) const ORDER_TERMINATE: u8 = b'T';
 pub(crate) const ORDER_KILL: u8 = b'K';
 
-const HEADER: usize = 5 * 8;
+const HEADER: usize = 7 * 8;
 const NO_LIMIT: u64 = u64::MAX;
 
 /// A request as the supervisor reads it; the strings lie in the received bytes.
@@ -60,7 +61,14 @@ pub(crate) fn encode(command: &Command, sandbox: &[u8]) -> Result<Vec<u8>, ExecE
     }
     let mut body = Vec::with_capacity(bytes);
     let limits = &command.limits;
-    for limit in [limits.address_space, limits.processes, limits.open_files, limits.file_size] {
+    for limit in [
+        limits.address_space,
+        limits.processes,
+        limits.open_files,
+        limits.file_size,
+        limits.memory,
+        limits.tasks,
+    ] {
         body.extend(limit.unwrap_or(NO_LIMIT).to_ne_bytes());
     }
     body.extend((command.args.len() as u32).to_ne_bytes());
@@ -131,11 +139,11 @@ pub(crate) fn decode(body: &[u8]) -> Option<Request<'_>> {
     };
     let (program, cwd) = (next()?, next()?);
     let mut args = vec![program];
-    for _ in 0..count(32)? {
+    for _ in 0..count(48)? {
         args.push(next()?);
     }
     let mut env = Vec::new();
-    for _ in 0..count(36)? {
+    for _ in 0..count(52)? {
         env.push(next()?);
     }
     let limits = ProcessLimits {
@@ -143,6 +151,8 @@ pub(crate) fn decode(body: &[u8]) -> Option<Request<'_>> {
         processes: limit(1)?,
         open_files: limit(2)?,
         file_size: limit(3)?,
+        memory: limit(4)?,
+        tasks: limit(5)?,
     };
     let sandbox = (!strings.is_empty()).then_some(strings);
     Some(Request { program, cwd, args, env, limits, sandbox })
@@ -166,6 +176,7 @@ pub(crate) struct Exit {
     pub ended: Ended,
     /// The strongest signal the supervisor sent while the command was running, or 0.
     pub signalled: i32,
+    pub exceeded: Option<Exceeded>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,9 +238,12 @@ impl Report {
         let fields = match self {
             Report::Started { pid } => [1, pid, 0, 0],
             Report::Failed(Failure { stage, errno }) => [2, stage as i32, errno, 0],
-            Report::Exited(Exit { ended: Ended::Code(code), signalled }) => [3, code, signalled, 0],
-            Report::Exited(Exit { ended: Ended::Signal(number), signalled }) => {
-                [4, number, signalled, 0]
+            Report::Exited(Exit { ended, signalled, exceeded }) => {
+                let (kind, value) = match ended {
+                    Ended::Code(code) => (3, code),
+                    Ended::Signal(number) => (4, number),
+                };
+                [kind, value, signalled, exceeded.map_or(0, |limit| limit as i32)]
             }
         };
         let mut bytes = [0; REPORT_SIZE];
@@ -242,15 +256,16 @@ impl Report {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; REPORT_SIZE] = bytes.try_into().ok()?;
         let field = |at: usize| Some(i32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let (kind, a, b) = (field(0)?, field(4)?, field(8)?);
+        let (kind, a, b, c) = (field(0)?, field(4)?, field(8)?, field(12)?);
+        let exceeded = Exceeded::ALL.into_iter().find(|limit| *limit as i32 == c);
         match kind {
             1 => Some(Report::Started { pid: a }),
             2 => {
                 let stage = Stage::ALL.into_iter().find(|stage| *stage as i32 == a)?;
                 Some(Report::Failed(Failure { stage, errno: b }))
             }
-            3 => Some(Report::Exited(Exit { ended: Ended::Code(a), signalled: b })),
-            4 => Some(Report::Exited(Exit { ended: Ended::Signal(a), signalled: b })),
+            3 => Some(Report::Exited(Exit { ended: Ended::Code(a), signalled: b, exceeded })),
+            4 => Some(Report::Exited(Exit { ended: Ended::Signal(a), signalled: b, exceeded })),
             _ => None,
         }
     }

@@ -64,7 +64,7 @@ fn reports_arrive_as_they_were_sent() {
         reports.push(Report::Failed(Failure { stage, errno: 7 }));
     }
     for ended in [Ended::Code(0), Ended::Code(255), Ended::Signal(9)] {
-        reports.push(Report::Exited(Exit { ended, signalled: 15 }));
+        reports.push(Report::Exited(Exit { ended, signalled: 15, exceeded: None }));
     }
     for report in reports {
         assert_eq!(Report::decode(&report.encode()), Some(report));

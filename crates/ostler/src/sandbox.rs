@@ -2,7 +2,7 @@
 
 use crate::{Confinement, Error, Init};
 use ostler_core::permission::Workspace;
-use ostler_exec::{Executor, ExitStatus, bash};
+use ostler_exec::{Executor, ExitStatus, Mechanism, bash};
 use ostler_tools::confine::{ConfineOptions, Missing, Terms};
 use std::ffi::OsString;
 use std::path::Path;
@@ -49,7 +49,8 @@ pub async fn run_sandboxed(
         }
     };
     let finished = running.wait_with(show).await.map_err(failed)?;
-    let put_back = held.settle(|path| path.display().to_string());
+    let mut put_back = held.settle(|path| path.display().to_string());
+    put_back.extend(confinement.stopped(&finished));
     let _ = executor.shutdown().await;
     if !put_back.is_empty() {
         return Err(wrong(put_back.join(" ")));
@@ -87,5 +88,21 @@ pub async fn test_sandbox(init: &Init, scratch: &Path) -> Vec<Tested> {
         tested.push(Tested { name: name.into(), outcome: refused.map(|()| said) });
     }
     let _ = executor.shutdown().await;
+    tested.push(Tested { name: "limits".into(), outcome: Ok(limits()) });
     tested
+}
+
+/// What enforces the limits of memory and processes of commands.
+fn limits() -> String {
+    match ostler_exec::limit_mechanism() {
+        Mechanism::ControlGroup(path) => {
+            format!(
+                "the kernel limits memory and processes, by control groups in {}",
+                path.display()
+            )
+        }
+        Mechanism::Watched(why) => {
+            format!("the supervisor checks memory and processes four times a second: {why}")
+        }
+    }
 }

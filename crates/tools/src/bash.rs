@@ -152,11 +152,12 @@ impl BuiltIn for Bash {
             return misuse;
         }
         let commands = self.readings.of(&input.command);
-        let kept = match self.undo.begin(commands.only_reads(), &cx).await {
+        let terms = Terms::of(&commands, &cx.judged, lifts(&input));
+        let inspection = self.confinement.inspection(terms, self.undo.is_off());
+        let kept = match self.undo.begin(commands.only_reads(), inspection, &cx).await {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };
-        let terms = Terms::of(&commands, &cx.judged, lifts(&input));
         let mut held = match self.confinement.held(terms) {
             Ok(held) => held,
             Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
@@ -166,22 +167,30 @@ impl BuiltIn for Bash {
         let finished = execute(&self.executor, command, &cx).await;
         let mut notes = held.settle(|path| self.files.name(path));
         let kept = kept.end().await;
+        if !kept.notes.is_empty() {
+            self.confinement.forget_repositories();
+            notes.extend(kept.notes.iter().cloned());
+        }
         let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {
                 return ToolOutput::error(format!("The command could not be run: {error}."));
             }
         };
-        let notices = self.notices(&notes);
+        let stopped = self.confinement.stopped(&finished);
+        let notices = self.undo.untold().into_iter().chain(self.notices(&notes));
+        let notices: Vec<String> = notices.chain(stopped.clone()).collect();
         notes.extend(held.denied(&finished));
+        notes.extend(self.confinement.limit_hint(&finished));
         let one_is_an_answer = commands.only_reads()
             && finished.status == ExitStatus::Code(1)
             && judge::one_is_an_answer(&input.command);
         let limit = limit(&input);
         let short = finished.output.total() <= MAX_CHARS as u64;
         let show = move || {
-            let report = Report { notes, ..Report::of(&finished, limit, one_is_an_answer) };
-            shown(&report, &cx)
+            let report = Report::of(&finished, limit, one_is_an_answer);
+            let ending = stopped.or(report.ending);
+            shown(&Report { notes, ending, ..report }, &cx)
         };
         if short {
             return ToolOutput { notices, ..kept.told(show()) };

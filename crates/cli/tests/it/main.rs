@@ -1,6 +1,7 @@
 //! The built program against the scripted model: one file per behaviour.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod aftermath;
 mod compaction;
 mod context;
 mod cost;

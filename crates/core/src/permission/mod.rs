@@ -1,6 +1,7 @@
 //! What a call would touch, and whether it may.
 
 pub mod access;
+pub mod autorun;
 pub mod command_regex;
 pub mod command_rule;
 pub mod commands;

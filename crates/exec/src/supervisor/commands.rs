@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
+use super::cgroup::{Group, Groups};
 use super::floor::Floors;
 use super::launch::{Launcher, Setting, Streams};
 use super::refused::Refused;
 use super::strays::Tree;
+use super::watch::Watch;
 use super::wrap::{Wrapped, Wrapper};
+use crate::limits::Exceeded;
 use crate::marks::{Mark, Marks};
 use crate::sandbox::landlock::Place;
 use crate::sandbox::pack;
@@ -29,6 +32,16 @@ pub(super) struct Commands {
     started: u32,
     floors: Floors,
     wrapper: Wrapper,
+    groups: Groups,
+    own_pid: i32,
+}
+
+/// A command that has just been started.
+pub(super) struct Started {
+    pid: i32,
+    wrapped: Option<Wrapped>,
+    group: Option<Group>,
+    watch: Option<Watch>,
 }
 
 struct Entry {
@@ -41,6 +54,10 @@ struct Entry {
     ending: Option<Ending>,
     /// It runs inside bubblewrap.
     wrapped: Option<Wrapped>,
+    group: Option<Group>,
+    /// None where its group limits it, or nothing does.
+    watch: Option<Watch>,
+    exceeded: Option<Exceeded>,
 }
 
 /// The command itself has ended; what it left behind is being ended.
@@ -59,38 +76,62 @@ impl Commands {
             started: 0,
             floors: Floors::default(),
             wrapper: Wrapper::default(),
+            groups: Groups::default(),
+            own_pid,
         }
     }
 
-    pub(super) fn launch(
-        &mut self,
-        body: &[u8],
-        streams: Streams,
-    ) -> Result<(i32, Option<Wrapped>), Refused> {
+    pub(super) fn launch(&mut self, body: &[u8], streams: Streams) -> Result<Started, Refused> {
         let broken = Failure { stage: Stage::Request, errno: libc::EPROTO };
         let request = wire::decode(body).ok_or(broken)?;
         self.started = self.started.wrapping_add(1);
+        let group = self.groups.make(self.own_pid, self.started, &request.limits);
+        let group = group.map_err(Refused::sandbox)?;
+        let started = self.launch_in(body, &request, streams, group.as_ref());
+        match started {
+            Ok((pid, wrapped)) => {
+                let watch = if group.is_some() { None } else { Watch::new(&request.limits) };
+                Ok(Started { pid, wrapped, group, watch })
+            }
+            Err(refused) => {
+                group.map(|group| self.groups.release(group));
+                Err(refused)
+            }
+        }
+    }
+
+    fn launch_in(
+        &mut self,
+        body: &[u8],
+        request: &wire::Request<'_>,
+        streams: Streams,
+        group: Option<&Group>,
+    ) -> Result<(i32, Option<Wrapped>), Refused> {
+        let broken = Failure { stage: Stage::Request, errno: libc::EPROTO };
         let mark = self.marks.number(self.started);
-        let mut setting = Setting { mark: Some(mark), unblock: true, ..Setting::default() };
+        let group = group.map(|group| group.join.as_fd());
+        let mut setting = Setting { mark: Some(mark), unblock: true, group, ..Setting::default() };
         let Some(packed) = request.sandbox else {
-            return Ok((self.launcher.launch(&request, &streams, setting)?, None));
+            return Ok((self.launcher.launch(request, &streams, setting)?, None));
         };
         let order = pack::unpack(packed).ok_or(broken)?;
         if order.sandbox.layers.bubblewrap {
             let launcher = &mut self.launcher;
-            let started = self.wrapper.launch(launcher, body, &request, &order, streams, mark)?;
+            let started = self.wrapper.launch(launcher, body, request, &order, streams, setting)?;
             return Ok((started.0, Some(started.1)));
         }
         let floor = self.floors.make(&order.sandbox, Place::Bare).map_err(Refused::sandbox)?;
         setting.floor = Some(&floor);
-        Ok((self.launcher.launch(&request, &streams, setting)?, None))
+        Ok((self.launcher.launch(request, &streams, setting)?, None))
     }
 
     /// Takes note of what [`Commands::launch`] has just started.
-    pub(super) fn add(&mut self, pid: i32, control: OwnedFd, wrapped: Option<Wrapped>) {
+    pub(super) fn add(&mut self, started: Started, control: OwnedFd) {
         let mark = self.marks.number(self.started);
-        let control = Some(control);
-        let entry = Entry { pid, mark, control, signalled: 0, ending: None, wrapped };
+        let Started { pid, wrapped, group, watch } = started;
+        let (control, signalled, ending, exceeded) = (Some(control), 0, None, None);
+        let entry =
+            Entry { pid, mark, control, signalled, ending, wrapped, group, watch, exceeded };
         if entry.wrapped.is_none() {
             entry.report(Report::Started { pid });
         }
@@ -121,6 +162,32 @@ impl Commands {
         self.list.iter().filter_map(|entry| Some(entry.ending.as_ref()?.deadline)).min()
     }
 
+    /// When the next look at what a command uses is due.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let running = self.list.iter().filter(|entry| entry.ending.is_none());
+        running.filter_map(|entry| Some(entry.watch.as_ref()?.next)).min()
+    }
+
+    /// Kills the commands that use more than they may.
+    pub(super) fn watch(&mut self) {
+        let now = Instant::now();
+        for entry in self.list.iter_mut().filter(|entry| entry.ending.is_none()) {
+            let Some(watch) = entry.watch.as_mut().filter(|watch| watch.next <= now) else {
+                continue;
+            };
+            // What has left its parents is a child of ours by now.
+            let strays = self.tree.direct().into_iter();
+            let strays = strays.filter(|pid| self.marks.of(*pid) == Some(entry.mark));
+            let roots: Vec<i32> =
+                [entry.pid].into_iter().chain(strays.filter(|pid| *pid != entry.pid)).collect();
+            if let Some(exceeded) = watch.look(&self.tree, &roots) {
+                entry.watch = None;
+                entry.exceeded = Some(exceeded);
+                entry.kill();
+            }
+        }
+    }
+
     /// Reads one order of the client; a closed socket is the order to kill.
     pub(super) fn obey(&mut self, pid: i32) {
         let Some(entry) = self.list.iter_mut().find(|entry| entry.pid == pid) else { return };
@@ -143,7 +210,7 @@ impl Commands {
         let left = self.reap_all();
         let strays = if left { self.sweep() } else { Vec::new() };
         let now = Instant::now();
-        let wrapper = &mut self.wrapper;
+        let (wrapper, groups) = (&mut self.wrapper, &mut self.groups);
         self.list.retain_mut(|entry| {
             let Some(ending) = &entry.ending else { return true };
             let gone = !left || (!strays.contains(&entry.mark) && entry.group_is_gone());
@@ -152,10 +219,11 @@ impl Commands {
                 if let Some(wrapped) = entry.wrapped.take() {
                     wrapper.release(wrapped);
                 }
-                entry.report(Report::Exited(Exit {
-                    ended: ending.ended,
-                    signalled: entry.signalled,
-                }));
+                let ended = ending.ended;
+                let in_group = entry.group.take().and_then(|group| groups.release(group));
+                let exceeded = entry.exceeded.or(in_group);
+                let signalled = entry.signalled;
+                entry.report(Report::Exited(Exit { ended, signalled, exceeded }));
                 return false;
             }
             true
@@ -218,8 +286,15 @@ impl Commands {
 
     /// When all is gone: nothing of ours stays in the roots.
     pub(super) fn clean_up(&mut self) {
-        let wrapped = self.list.drain(..).filter_map(|entry| entry.wrapped);
-        wrapped.for_each(|wrapped| self.wrapper.release(wrapped));
+        for entry in self.list.drain(..) {
+            if let Some(wrapped) = entry.wrapped {
+                self.wrapper.release(wrapped);
+            }
+            if let Some(group) = entry.group {
+                self.groups.release(group);
+            }
+        }
+        self.groups.clean_up();
     }
 
     pub(super) fn end_all_children(&self) {

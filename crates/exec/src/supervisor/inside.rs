@@ -47,7 +47,7 @@ pub(super) fn run(numbers: &str) -> i32 {
             tell(Report::Started { pid }, "");
             sys::let_go_of_streams();
             let ended = wait_for(pid);
-            tell(Report::Exited(Exit { ended, signalled: 0 }), "");
+            tell(Report::Exited(Exit { ended, signalled: 0, exceeded: None }), "");
             0
         }
         Err(refused) => {
@@ -80,7 +80,7 @@ fn start(plan: &OwnedFd, errors: OwnedFd, script: Option<OwnedFd>) -> Result<i32
     let streams = Streams { output, script, input: None, errors: Some(errors) };
     let own_pid = rustix::process::getpid().as_raw_nonzero().get();
     let mut launcher = Launcher::new(own_pid);
-    let setting = Setting { floor: Some(&floor), unblock: true, ..Setting::default() };
+    let setting = Setting { floor: Some(&floor), unblock: true, alone: true, ..Setting::default() };
     Ok(launcher.launch(&request, &streams, setting)?)
 }
 

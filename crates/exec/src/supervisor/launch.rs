@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use super::floor::Floor;
 use crate::command::{ProcessLimits, SCRIPT_FD};
@@ -37,6 +37,10 @@ pub(super) struct Setting<'a> {
     /// It starts with no signal blocked. Bubblewrap does with all: what is sent to its group is
     /// for the command inside.
     pub unblock: bool,
+    /// It is alone in a user namespace, where the kernel counts its processes apart from ours.
+    pub alone: bool,
+    /// The control group it joins.
+    pub group: Option<BorrowedFd<'a>>,
 }
 
 pub(super) struct Launcher {
@@ -56,6 +60,8 @@ struct Plan<'a> {
     input: Option<c_int>,
     script: Option<c_int>,
     limits: ProcessLimits,
+    /// Of the user, or of the user namespace: the kernel does not count by command.
+    processes: Option<u64>,
     setting: Setting<'a>,
     ruleset: c_int,
     filter: Option<libc::sock_fprog>,
@@ -96,6 +102,7 @@ impl Launcher {
             input: streams.input.as_ref().map(|fd| fd.as_raw_fd()),
             script: streams.script.as_ref().map(|fd| fd.as_raw_fd()),
             limits: request.limits,
+            processes: processes(&request.limits, setting.alone),
             setting,
             ruleset: floor_rules(setting.floor),
             filter: setting.floor.and_then(filter),
@@ -124,6 +131,34 @@ impl Launcher {
             }
         }
     }
+}
+
+/// The kernel counts the processes of the user, so those that run already are added. There are at
+/// most as many as the whole system has, which is one short file to read.
+fn processes(limits: &ProcessLimits, alone: bool) -> Option<u64> {
+    // Kernels before 5.14 count those outside of the namespace too.
+    let counts_apart = || kernel_version().is_some_and(|version| version >= (5, 14));
+    let others = match limits.tasks {
+        None => 0,
+        // Bubblewrap and its first process.
+        Some(_) if alone && counts_apart() => 2,
+        Some(_) => tasks_of_system(),
+    };
+    let for_tasks = limits.tasks.map(|tasks| tasks.saturating_add(others));
+    limits.processes.into_iter().chain(for_tasks).min()
+}
+
+/// If it is not known, no limit is set by it; the supervisor still counts the command's own.
+fn tasks_of_system() -> u64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let tasks = text.split_ascii_whitespace().nth(3).and_then(|field| field.split_once('/'));
+    tasks.and_then(|(_, all)| all.parse().ok()).unwrap_or(u64::MAX)
+}
+
+fn kernel_version() -> Option<(u32, u32)> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let mut parts = release.split(['.', '-']);
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 fn floor_rules(floor: Option<&Floor>) -> c_int {
@@ -180,6 +215,11 @@ fn become_command(plan: &Plan<'_>) -> Stage {
         }
         if plan.raise_oom_score {
             raise_oom_score();
+        }
+        if let Some(group) = plan.setting.group
+            && libc::write(group.as_raw_fd(), c"0".as_ptr().cast(), 1) != 1
+        {
+            return Stage::Limits;
         }
         if !set_limits(plan) {
             return Stage::Limits;
@@ -243,7 +283,7 @@ unsafe fn raise_oom_score() {
 unsafe fn set_limits(plan: &Plan<'_>) -> bool {
     let asked = [
         (libc::RLIMIT_AS, plan.limits.address_space),
-        (libc::RLIMIT_NPROC, plan.limits.processes),
+        (libc::RLIMIT_NPROC, plan.processes),
         (libc::RLIMIT_NOFILE, plan.limits.open_files),
         (libc::RLIMIT_FSIZE, plan.limits.file_size),
     ];

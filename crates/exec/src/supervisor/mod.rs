@@ -1,15 +1,18 @@
 //! The supervisor: a small process that starts commands and outlives none of them.
 //!
-//! One thread, one loop, no timers but the bound on an ending command. Orders come over sockets
+//! One thread, one loop, no timers but the bound on an ending command and the look at what limited
+//! commands use. Orders come over sockets
 //! only; signals are blocked. When the client's socket closes, for whatever reason, everything
 //! below us is killed and we exit.
 
+mod cgroup;
 mod commands;
 mod floor;
 mod inside;
 mod launch;
 mod refused;
 mod strays;
+mod watch;
 mod wrap;
 
 use std::io;
@@ -25,10 +28,9 @@ use crate::wire::{
     self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Stage, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT,
 };
 use crate::{socket, sys};
-use commands::Commands;
+use commands::{Commands, Started};
 use launch::Streams;
 use refused::Refused;
-use wrap::Wrapped;
 
 /// How long the end of everything may take; what is left then cannot be killed by us.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -116,6 +118,7 @@ impl Supervisor {
             if ready.children || overdue || !ready.orders.is_empty() {
                 self.commands.collect();
             }
+            self.commands.watch();
             for pid in ready.starts {
                 self.commands.hear(pid);
             }
@@ -137,7 +140,8 @@ impl Supervisor {
         fds.push(PollFd::new(&self.signals, PollFlags::IN));
         let others = controls.iter().chain(&starting);
         fds.extend(others.map(|(_, fd)| PollFd::new(fd, PollFlags::IN)));
-        let timeout = self.commands.next_deadline().map(until);
+        let wakes = [self.commands.next_deadline(), self.commands.next_look()];
+        let timeout = wakes.into_iter().flatten().min().map(until);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -179,7 +183,7 @@ impl Supervisor {
             self.buffer.split_first().map_or((0, &[][..]), |(flags, rest)| (*flags, rest));
         let body = body.get(..packet.length - 1).unwrap_or_default();
         match start(&mut self.commands, flags, body, fds) {
-            Ok((pid, wrapped)) => self.commands.add(pid, control, wrapped),
+            Ok(started) => self.commands.add(started, control),
             Err(refused) => commands::report_failure(&control, &refused),
         }
         Ok(true)
@@ -206,7 +210,7 @@ fn start(
     flags: u8,
     inline: &[u8],
     mut fds: impl Iterator<Item = OwnedFd>,
-) -> Result<(i32, Option<Wrapped>), Refused> {
+) -> Result<Started, Refused> {
     let missing = Failure { stage: Stage::Descriptors, errno: libc::EMFILE };
     let output = fds.next().ok_or(missing)?;
     let mut given = |flag: u8| match flags & flag {

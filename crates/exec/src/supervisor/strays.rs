@@ -53,6 +53,19 @@ impl Tree {
         lists.flat_map(|list| parse_list(&list)).collect()
     }
 
+    /// Calls `visit` for these processes and what is below them, at most so many and until it
+    /// returns false.
+    pub(super) fn each(&self, roots: &[i32], most: usize, visit: &mut dyn FnMut(i32) -> bool) {
+        let mut seen: HashSet<i32> = roots.iter().copied().collect();
+        let mut open: Vec<i32> = roots.to_vec();
+        while let Some(pid) = open.pop() {
+            if seen.len() > most || !visit(pid) {
+                return;
+            }
+            open.extend(self.children(pid).into_iter().filter(|pid| seen.insert(*pid)));
+        }
+    }
+
     /// Kills these direct children and what is below them. Everything is stopped before anything
     /// is killed: a tree that keeps forking would otherwise grow while we cut it.
     pub(super) fn end(&self, roots: &[i32]) {

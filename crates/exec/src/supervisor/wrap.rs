@@ -14,13 +14,12 @@ use super::inside::INSIDE;
 use super::launch::{Launcher, Setting, Streams};
 use super::refused::Refused;
 use crate::command::ProcessLimits;
-use crate::marks::Mark;
 use crate::memory;
 use crate::sandbox::bubble::{self, Bubble};
 use crate::sandbox::pack::Order;
 use crate::sandbox::stubs::{Held, Stubs};
 use crate::sys;
-use crate::wire::{Ended, REPORT_SIZE, Report, Request};
+use crate::wire::{Ended, Failure, REPORT_SIZE, Report, Request, Stage};
 
 /// How much bubblewrap can say when it fails.
 const WORDS: u64 = 2048;
@@ -52,14 +51,14 @@ impl Wrapper {
         request: &Request<'_>,
         order: &Order,
         streams: Streams,
-        mark: Mark,
+        setting: Setting<'_>,
     ) -> Result<(i32, Wrapped), Refused> {
         let found =
             order.bubblewrap.as_ref().ok_or_else(|| Refused::sandbox("bwrap is unknown"))?;
         let bubble = bubble::prepare(&order.sandbox, found, &mut self.stubs);
         let bubble = bubble.map_err(Refused::sandbox)?;
         let program = CString::new(found.program.as_os_str().as_bytes()).unwrap_or_default();
-        let result = self.start(launcher, body, request, &program, &bubble, streams, mark);
+        let result = self.start(launcher, body, request, &program, &bubble, streams, setting);
         match result {
             Ok((pid, pipe, words)) => {
                 let held = bubble.held;
@@ -81,7 +80,7 @@ impl Wrapper {
         program: &CStr,
         bubble: &Bubble,
         streams: Streams,
-        mark: Mark,
+        setting: Setting<'_>,
     ) -> Result<(i32, OwnedFd, OwnedFd), Refused> {
         let resources = |error: io::Error| Refused::sandbox(format!("out of descriptors: {error}"));
         let own = self.own_program().map_err(resources)?;
@@ -109,8 +108,18 @@ impl Wrapper {
         let outside = words.try_clone().map_err(resources)?;
         let output = streams.output.try_clone().map_err(resources)?;
         let outer = Streams { output, input, script: None, errors: Some(outside) };
-        let setting = Setting { mark: Some(mark), keep: &keep, ..Setting::default() };
-        let pid = launcher.launch(&request, &outer, setting)?;
+        let setting = Setting { keep: &keep, unblock: false, ..setting };
+        // It was there when the layers were looked for. Without it the command must not run, and
+        // the reason is not that its own program is missing.
+        let gone = |failure: Failure| {
+            let error = io::Error::from_raw_os_error(failure.errno);
+            Refused::sandbox(format!("{} cannot be started: {error}", program.to_string_lossy()))
+        };
+        let started = launcher.launch(&request, &outer, setting);
+        let pid = started.map_err(|failure| match failure.stage {
+            Stage::Exec => gone(failure),
+            _ => failure.into(),
+        })?;
         Ok((pid, pipe, words))
     }
 

@@ -20,12 +20,24 @@ fn main() {
         ["leak", count] => client(leak(count.parse().unwrap())),
         ["flood", script] => client(flood(script)),
         ["nofile", limit] => client(starve(limit.parse().unwrap())),
+        ["reserve"] => reserve(),
         ["tty", script] => {
             take_terminal();
             client(show(script));
         }
         _ => std::process::exit(64),
     }
+}
+
+/// Reserves address space as many runtimes do, and lives long enough to be looked at.
+fn reserve() {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping that nothing else knows of and nobody touches.
+    let place =
+        unsafe { libc::mmap(std::ptr::null_mut(), 64 << 30, libc::PROT_NONE, flags, -1, 0) };
+    assert_ne!(place, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+    std::thread::sleep(Duration::from_millis(700));
+    println!("reserved 64 GB");
 }
 
 fn client(work: impl Future<Output = ()>) {

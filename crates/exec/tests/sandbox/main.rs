@@ -7,6 +7,7 @@ mod actions;
 mod ends;
 mod git;
 mod hints;
+mod limits;
 mod missing;
 mod ordinary;
 mod refused;

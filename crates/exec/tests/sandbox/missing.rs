@@ -54,3 +54,20 @@ async fn each_layer_proves_itself() {
     println!("{results:?}");
     assert_eq!(found.layers().landlock, Layers { ..found.layers() }.landlock);
 }
+
+/// A bubblewrap that is removed while we run: what was to run in it does not run, and the reason names it.
+#[tokio::test]
+async fn a_bubblewrap_that_vanishes_is_an_error_with_its_name() {
+    let name = "missing::a_bubblewrap_that_vanishes_is_an_error_with_its_name";
+    let Some(base) = ordinary::folder(name) else { return };
+    let world = World::new(&base);
+    let program = world.outside.join("bwrap");
+    let script = "#!/bin/sh\necho ' --bind-fd --as-pid-1 '\nrm \"$0\"\n";
+    std::fs::write(&program, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let reason = world.executor.probe_in(&[&world.outside]).await.bubblewrap.unwrap_err();
+    assert!(!program.exists());
+    let expected = format!("{} cannot be started: No such file", program.display());
+    assert!(reason.contains(&expected), "{reason}");
+}

@@ -32,7 +32,8 @@ pub struct Environment {
 
 impl Environment {
     pub fn new(given: Variables, workspace: &Workspace) -> Self {
-        let base: Variables = given.into_iter().filter(|(name, _)| !is_cleared(name)).collect();
+        let given = given.into_iter().filter(|(name, _)| !is_cleared(name));
+        let base = ostler_exec::without_secrets(given);
         let path = base.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
         let outside = outside(path.unwrap_or(OsStr::new(DEFAULT_PATH)), workspace);
         Environment { base, outside }
@@ -122,13 +123,16 @@ mod tests {
             ("GIT_CONFIG_COUNT", "1"),
             ("GIT_CONFIG_KEY_0", "core.editor"),
             ("GIT_PAGER", "less"),
+            ("LC_ALL", "zh_TW.Big5"),
+            ("https_proxy", "http://user:word@proxy.example:3128"),
         ]);
         let environment = Environment::new(given, &Workspace::default());
         for all in [environment.for_proved(), environment.for_others()] {
             assert_eq!(get(&all, "HOME"), Some("/h"));
             assert_eq!(get(&all, "GIT_CONFIG_KEY_0"), Some("core.fsmonitor"));
             assert_eq!(get(&all, "GIT_PAGER"), Some("cat"));
-            for gone in ["BASH_ENV", "LD_PRELOAD", "BASH_FUNC_ls%%", "GIT_DIR"] {
+            assert_eq!(get(&all, "https_proxy"), Some("http://proxy.example:3128"));
+            for gone in ["BASH_ENV", "LD_PRELOAD", "BASH_FUNC_ls%%", "GIT_DIR", "LC_ALL"] {
                 assert_eq!(get(&all, gone), None, "{gone}");
             }
         }

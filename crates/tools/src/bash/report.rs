@@ -84,6 +84,7 @@ mod tests {
             timed_out: false,
             killed: false,
             output_capped: false,
+            exceeded: None,
             output: capture.finish(),
             wall: Duration::ZERO,
             errors: None,

@@ -3,6 +3,7 @@
 //! The look at the folders begins when the call arrives, while the model may still talk. It is used if the command
 //! starts shortly after; what is changed in between by somebody else is told from the command's work by its time.
 
+use crate::confine::{Inspection, Seen};
 use crate::workspace::Files;
 use ostler_core::ids::CallId;
 use ostler_core::permission::script::Word;
@@ -10,11 +11,11 @@ use ostler_core::permission::{Access, PathScope, Step};
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
-use ostler_snapshots::{Alive, Snapshots, Taken};
+use ostler_snapshots::{Alive, Change, Hash, Snapshots, Taken, Why};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use tokio::task::AbortHandle;
@@ -50,16 +51,38 @@ pub struct Undo {
     /// Held from the look before a command to the look after it: their changes are not mixed.
     turn: Arc<Turn<Early>>,
     looking: Arc<AtomicBool>,
+    untold: Untold,
 }
+
+/// What was found after commands that were dropped: told with the next one.
+type Untold = Arc<Mutex<Vec<String>>>;
 
 /// The look that began when a call arrived.
 type Early = Option<(Instant, Taken)>;
 
 /// A command that runs. However it ends, also when it is dropped, what it changed is kept.
 #[derive(Default)]
-pub struct Kept(Option<Running>);
+pub struct Kept(State);
+
+#[derive(Default)]
+enum State {
+    /// It is proved to change nothing, or has been dealt with.
+    #[default]
+    Nothing,
+    /// No snapshots are taken.
+    Unkept(Unkept),
+    Running(Box<Running>),
+}
+
+/// It is looked at afterwards all the same.
+struct Unkept {
+    inspection: Option<Inspection>,
+    untold: Untold,
+}
 
 struct Running {
+    inspection: Option<Inspection>,
+    untold: Untold,
     call: CallId,
     recorder: Arc<dyn Recorder>,
     alive: Arc<Alive>,
@@ -77,11 +100,24 @@ struct Running {
 pub struct Told {
     detail: Option<Value>,
     failed: Option<String>,
+    /// What the look afterwards found, for the model and the person.
+    pub notes: Vec<String>,
 }
 
 impl Undo {
     pub fn new(keeping: Keeping, files: Arc<Files>) -> Self {
-        Undo { keeping, files, turn: Arc::default(), looking: Arc::default() }
+        let (turn, looking, untold) = Default::default();
+        Undo { keeping, files, turn, looking, untold }
+    }
+
+    /// No snapshots say what a command changes.
+    pub fn is_off(&self) -> bool {
+        !matches!(self.keeping, Keeping::By { .. })
+    }
+
+    /// What was found after commands that nobody waited for.
+    pub fn untold(&self) -> Vec<String> {
+        std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Something that its commands would remove and that is too large to be kept.
@@ -133,12 +169,18 @@ impl Undo {
     }
 
     /// Keeps the folders, unless the command is proved to change nothing.
-    pub async fn begin(&self, only_reads: bool, cx: &ToolContext) -> Result<Kept, ToolOutput> {
+    pub async fn begin(
+        &self,
+        only_reads: bool,
+        inspection: Option<Inspection>,
+        cx: &ToolContext,
+    ) -> Result<Kept, ToolOutput> {
         if only_reads && cx.judged.is_harmless() {
             return Ok(Kept::default());
         }
+        let untold = Arc::clone(&self.untold);
         let (snapshots, now) = match &self.keeping {
-            Keeping::Off => return Ok(Kept::default()),
+            Keeping::Off => return Ok(Kept(State::Unkept(Unkept { inspection, untold }))),
             Keeping::By { snapshots, now } => (Arc::clone(snapshots), *now),
             Keeping::Impossible(why) => return Err(refused(why)),
         };
@@ -154,7 +196,9 @@ impl Undo {
         record(&*recorder, &call, before.id, None, &before).map_err(|why| refused(&why))?;
         let (files, beats) = (Arc::clone(&self.files), beat(Arc::clone(&alive)));
         let (is_over, _turn) = (false, turn);
-        Ok(Kept(Some(Running {
+        Ok(Kept(State::Running(Box::new(Running {
+            inspection,
+            untold,
             call,
             recorder,
             alive,
@@ -165,7 +209,7 @@ impl Undo {
             _turn,
             before,
             started,
-        })))
+        }))))
     }
 }
 
@@ -192,20 +236,31 @@ fn beat(alive: Arc<Alive>) -> AbortHandle {
 impl Kept {
     /// The command has ended: what it changed is what differs now.
     pub async fn end(self) -> Told {
-        let Some(mut running) = self.0 else { return Told::default() };
+        let mut running = match self.0 {
+            State::Nothing => return Told::default(),
+            State::Unkept(mut unkept) => {
+                let notes = unkept.inspection.take().map(|look| look.run(None));
+                return Told { notes: notes.unwrap_or_default(), ..Told::default() };
+            }
+            State::Running(running) => running,
+        };
         running.beats.abort();
         running.alive.beat();
         let after = take(&running.snapshots, AFTER, running.started).await;
         running.is_over = true;
         match after {
             Ok(after) => running.settle(&after),
-            Err(why) => Told { detail: None, failed: Some(why) },
+            Err(why) => {
+                let notes = running.inspection.take().map(|look| look.run(None));
+                Told { detail: None, failed: Some(why), notes: notes.unwrap_or_default() }
+            }
         }
     }
 }
 
 impl Running {
-    fn settle(&self, after: &Taken) -> Told {
+    fn settle(&mut self, after: &Taken) -> Told {
+        let inspection = self.inspection.take();
         let Running { before, call, .. } = self;
         // Somebody else's look in between leaves it open whose change it was: then all of it counts.
         let from = after.older.filter(|older| *older == before.id + 1).unwrap_or(before.id);
@@ -218,14 +273,47 @@ impl Running {
         if failed.is_none() {
             self.alive.ended();
         }
-        if after.id > from {
-            self.files.command_changed(call, &self.snapshots, from, after.id);
+        let changes = match after.id > from {
+            true => self.snapshots.diff(from, after.id).ok(),
+            false => Some(Vec::new()),
+        };
+        if let Some(changes) = changes.as_deref().filter(|changes| !changes.is_empty()) {
+            self.files.command_changed(call, &self.snapshots, changes);
         }
         let detail = json!({
             "before": from, "after": after.id, "changed": after.changed, "files": after.files,
             "ms": millis(cost.took), "bytes": cost.bytes_kept, "left_out": cost.left_out.len(),
         });
-        Told { detail: Some(detail), failed }
+        let notes =
+            inspection.map(|inspection| self.inspect(&inspection, changes.as_deref(), after));
+        Told { detail: Some(detail), failed, notes: notes.unwrap_or_default() }
+    }
+
+    /// Looks at what the command changed. If the snapshots do not say it, a walk does.
+    fn inspect(
+        &self,
+        inspection: &Inspection,
+        changes: Option<&[Change]>,
+        after: &Taken,
+    ) -> Vec<String> {
+        let Some(changes) = changes else { return inspection.run(None) };
+        let left_out = after.left_out.iter().filter(|(_, why)| *why == Why::Build);
+        let left_out: Vec<PathBuf> = left_out.map(|(path, _)| path.clone()).collect();
+        let content = |hash: &Hash| self.snapshots.content(hash).ok();
+        inspection.run(Some(Seen { changes, left_out: &left_out, content: &content }))
+    }
+}
+
+/// Nobody is there to be told now.
+fn remember(untold: &Untold, notes: Vec<String>) {
+    untold.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
+}
+
+impl Drop for Unkept {
+    fn drop(&mut self) {
+        let Some(inspection) = self.inspection.take() else { return };
+        std::thread::sleep(DYING);
+        remember(&self.untold, inspection.run(None));
     }
 }
 
@@ -239,9 +327,11 @@ impl Drop for Running {
         std::thread::sleep(DYING);
         self.alive.beat();
         // If it fails, the signs of life tell what was the command's.
-        if let Ok(after) = self.snapshots.take_since(AFTER, self.started) {
-            self.settle(&after);
-        }
+        let notes = match self.snapshots.take_since(AFTER, self.started) {
+            Ok(after) => self.settle(&after).notes,
+            Err(_) => self.inspection.take().map(|look| look.run(None)).unwrap_or_default(),
+        };
+        remember(&self.untold, notes);
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Parts {
     pub(super) fixed: Vec<PathBuf>,
     /// Not there, and nothing can be put in their place: looked for afterwards.
     pub(super) absent: Vec<PathBuf>,
+    /// The repositories themselves: folders such as `.git` and `.git/modules/x`.
+    pub(super) repositories: Vec<PathBuf>,
 }
 
 /// Of every repository in the roots, and of those around them.
@@ -40,7 +42,7 @@ pub(super) fn of(roots: &[PathBuf], around: &[PathBuf]) -> Parts {
     for folder in around {
         search.repository(folder.clone());
     }
-    let mut parts = Parts { fixed: search.links, absent: Vec::new() };
+    let mut parts = Parts { fixed: search.links, ..Parts::default() };
     for folder in &search.repositories {
         parts.fixed.extend(PARTS.map(|part| folder.join(part)));
         parts.fixed.extend(named_by(folder, roots));
@@ -51,7 +53,8 @@ pub(super) fn of(roots: &[PathBuf], around: &[PathBuf]) -> Parts {
             parts.fixed.extend(OF_A_WORKTREE.map(|part| worktree.join(part)));
         }
     }
-    for list in [&mut parts.fixed, &mut parts.absent] {
+    parts.repositories = search.repositories;
+    for list in [&mut parts.fixed, &mut parts.absent, &mut parts.repositories] {
         list.sort();
         list.dedup();
     }
@@ -228,7 +231,7 @@ mod tests {
         }
         let config = "[core]\n\thooksPath = .husky\n[include]\n\tpath = ../team.cfg\n";
         fs::write(at("ws/.git/config"), config).unwrap();
-        let Parts { fixed: found, absent } = of(&[at("ws")], &[]);
+        let Parts { fixed: found, absent, .. } = of(&[at("ws")], &[]);
         assert!(absent.contains(&at("ws/.git/commondir")), "{absent:?}");
         let below = |name: &str| found.contains(&at(name));
         for name in [

@@ -174,14 +174,20 @@ pub(super) fn settings(bytes: &[u8]) -> Option<Vec<(String, String)>> {
             continue;
         }
         if let Some(head) = line.strip_prefix('[') {
+            // Git takes what follows the bracket for a setting, so nothing may.
             let head = head.strip_suffix(']')?;
-            section = match head.split_once(' ') {
-                None => head.to_ascii_lowercase(),
-                Some((name, sub)) => {
-                    let sub = sub.trim().strip_prefix('"')?.strip_suffix('"')?;
-                    format!("{}.{sub}", name.to_ascii_lowercase())
+            let (name, sub) = head.split_once(' ').unwrap_or((head, ""));
+            if !is_name(name, ".-") {
+                return None;
+            }
+            section = name.to_ascii_lowercase();
+            if head != name {
+                let sub = sub.trim().strip_prefix('"')?.strip_suffix('"')?;
+                if sub.contains(['"', '\\']) {
+                    return None;
                 }
-            };
+                section = format!("{section}.{sub}");
+            }
             continue;
         }
         // A value that goes on in the next line, or is quoted in parts, is not read here.
@@ -189,10 +195,17 @@ pub(super) fn settings(bytes: &[u8]) -> Option<Vec<(String, String)>> {
             return None;
         }
         let (key, value) = line.split_once('=').unwrap_or((line, "true"));
+        if !is_name(key.trim(), "-") {
+            return None;
+        }
         let value = value.trim().trim_matches('"');
         found.push((format!("{section}.{}", key.trim().to_ascii_lowercase()), value.to_owned()));
     }
     Some(found)
+}
+
+fn is_name(text: &str, besides: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || besides.contains(c))
 }
 
 #[cfg(test)]
@@ -253,6 +266,9 @@ mod tests {
             ("[include]\n\tpath = x\n", false),
             ("[user]\n\tname = a \\\n", false),
             ("[broken\n", false),
+            // Git reads a setting behind the bracket.
+            ("[core]fsmonitor=x]\n", false),
+            ("[core] fsmonitor=x\n", false),
         ] {
             let after = format!("{before}{after}");
             let config = Path::new("/ws/.git/config");

@@ -3,12 +3,20 @@
 mod folders;
 mod git_parts;
 mod guard;
+mod inspection;
+mod limits;
+mod rebase;
+mod repository;
 mod temp;
+mod traces;
 
 use git_parts::{Around, Parts};
 use guard::{Guard, Restored, is_harmless_change};
+pub use inspection::{Inspection, Seen};
+pub use limits::LimitOptions;
 use ostler_core::permission::{Access, Commands, Hold, PathScope, Workspace};
-use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, Sandbox};
+use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, ProcessLimits, Sandbox};
+use rebase::{Left, Rebases};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -28,6 +36,9 @@ pub struct ConfineOptions {
     pub allow_write: Vec<PathBuf>,
     pub allow_read: Vec<PathBuf>,
     pub deny_read: Vec<PathBuf>,
+    pub limits: LimitOptions,
+    /// What limits are lowered to, defaults included.
+    pub limits_at_most: LimitOptions,
 }
 
 impl Default for ConfineOptions {
@@ -40,6 +51,8 @@ impl Default for ConfineOptions {
             allow_write: Vec::new(),
             allow_read: Vec::new(),
             deny_read: Vec::new(),
+            limits: LimitOptions::default(),
+            limits_at_most: LimitOptions::default(),
         }
     }
 }
@@ -56,6 +69,7 @@ pub struct Confinement {
     parts: Mutex<Option<Arc<Parts>>>,
     /// Repositories that roots are part of.
     around: OnceLock<Vec<Around>>,
+    limits: OnceLock<ProcessLimits>,
 }
 
 /// What a call is run with.
@@ -91,6 +105,7 @@ impl<'a> Terms<'a> {
 pub struct Held {
     pub sandbox: Option<Arc<Sandbox>>,
     guard: Option<Guard>,
+    rebases: Option<Rebases>,
 }
 
 impl Confinement {
@@ -110,6 +125,7 @@ impl Confinement {
             temp: OnceLock::new(),
             parts: Mutex::default(),
             around: OnceLock::new(),
+            limits: OnceLock::new(),
         }
     }
 
@@ -200,7 +216,7 @@ impl Confinement {
     /// # Errors
     /// In words, when the command cannot be held as it was judged: it must not run.
     pub fn held(&self, terms: Terms<'_>) -> Result<Held, String> {
-        let nothing = Held { sandbox: None, guard: None };
+        let nothing = Held { sandbox: None, guard: None, rebases: None };
         if !self.options.enabled || terms.lifted {
             return Ok(nothing);
         }
@@ -215,7 +231,9 @@ impl Confinement {
             |part: &&PathBuf| terms.writes.iter().any(|scope| part.starts_with(scope.path()));
         let is_setting = |part: &&PathBuf| part.file_name().is_some_and(|name| name == "config");
         let all = self.parts();
-        let parts: Vec<PathBuf> = all.fixed.iter().filter(|part| !written(part)).cloned().collect();
+        let rebases = Rebases::of(&all.repositories, terms.git);
+        let fixed = all.fixed.iter().chain(&rebases.fixed);
+        let parts: Vec<PathBuf> = fixed.filter(|part| !written(part)).cloned().collect();
         let (mut open, frozen): (Vec<PathBuf>, Vec<PathBuf>) = match layers.bubblewrap {
             true => parts.into_iter().partition(|part| terms.git && is_setting(&part)),
             false => (parts, Vec::new()),
@@ -223,6 +241,7 @@ impl Confinement {
         open.extend(all.absent.iter().cloned());
         let guard =
             (!terms.only_reads && !terms.unguarded && !open.is_empty()).then(|| Guard::take(&open));
+        let rebases = (!terms.only_reads && !terms.unguarded).then_some(rebases);
         if guard.as_ref().is_some_and(|guard| guard.incomplete) {
             return Err(
                 "hooks and settings of git in the workspace are too large to be guarded".into()
@@ -230,14 +249,42 @@ impl Confinement {
         }
         if terms.git {
             // It may make a repository or a worktree.
-            *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            self.forget_repositories();
         }
         if layers == Layers::default() {
-            return Ok(Held { sandbox: None, guard });
+            return Ok(Held { sandbox: None, guard, rebases });
         }
         let network = self.options.network || terms.network;
         let sandbox = self.sandbox(frozen, network, layers)?;
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard })
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases })
+    }
+
+    /// What the look after a command is compared with; before it starts, and before it is [`held`](Self::held). None where
+    /// nobody looks. `walks`: no snapshots say what it changes.
+    pub fn inspection(&self, terms: Terms<'_>, walks: bool) -> Option<Inspection> {
+        if !self.options.enabled || terms.only_reads || terms.unguarded {
+            return None;
+        }
+        let roots = &self.workspace.roots;
+        let parts = self.parts();
+        // One that is inert could be brought back to life: it does not count as known.
+        let alive = parts.repositories.iter().filter(|folder| repository::is_repository(folder));
+        let worktrees = alive.clone().flat_map(|folder| {
+            folder.join("worktrees").read_dir().into_iter().flatten().flatten().take(200)
+        });
+        let known = alive.cloned().chain(worktrees.map(|entry| entry.path())).collect();
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let since = now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+        Some(Inspection {
+            workspace: self.workspace.clone(),
+            places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
+            known,
+            judged: Inspection::judged(terms.writes),
+            before: walks.then(|| Inspection::walk(&self.workspace)),
+            since,
+            by_git: terms.git,
+            quarantines: !terms.lifted,
+        })
     }
 
     /// What is proved to only read needs no mounts: nothing at all is writable for it, which the floor holds by itself
@@ -247,7 +294,7 @@ impl Confinement {
         let network = self.options.network || terms.network;
         let mut sandbox = self.sandbox(Vec::new(), network, layers)?;
         sandbox.readable.append(&mut sandbox.writable);
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None })
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None, rebases: None })
     }
 
     /// Nothing of the workspace's repositories may be written that makes git run programs.
@@ -298,10 +345,30 @@ impl Confinement {
 
     /// Puts a command into the sandbox, with its temporary files and caches in the private folder.
     pub fn confine(&self, command: &mut Command, held: &Held) {
+        command.limits = self.limits();
         if let Some(sandbox) = &held.sandbox {
             folders::with_temp(&mut command.env, sandbox.temp_inside(), &sandbox.writable);
             command.sandbox = Some(Arc::clone(sandbox));
         }
+    }
+
+    /// Of every command, also of those that run outside; none where the sandbox is off.
+    pub fn limits(&self) -> ProcessLimits {
+        let ConfineOptions { enabled, limits, limits_at_most, .. } = &self.options;
+        if !enabled {
+            return ProcessLimits::default();
+        }
+        *self.limits.get_or_init(|| limits.resolve(limits_at_most, &self.workspace.cwd))
+    }
+
+    /// Why a command was stopped, if it was for one of its limits.
+    pub fn stopped(&self, finished: &Finished) -> Option<String> {
+        limits::stopped(&self.limits(), finished)
+    }
+
+    /// Which limit may be behind a failure.
+    pub fn limit_hint(&self, finished: &Finished) -> Option<String> {
+        limits::hint(&self.limits(), finished)
     }
 
     fn temp(&self) -> Result<&Path, String> {
@@ -318,6 +385,11 @@ impl Confinement {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || Arc::new(git_parts::of(&self.workspace.roots, &around));
         Arc::clone(parts.get_or_insert_with(look))
+    }
+
+    /// New repositories came to be: they are looked for again before the next command.
+    pub fn forget_repositories(&self) {
+        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn around(&self) -> &[Around] {
@@ -407,7 +479,9 @@ impl Held {
 
     /// After the command: what it changed and must not have, put back. One line each, for the model and the person.
     pub fn settle(&mut self, shown: impl Fn(&Path) -> String) -> Vec<String> {
-        let Some(guard) = self.guard.take() else { return Vec::new() };
+        let rebases = self.rebases.take().map(|rebases| rebases.settle()).unwrap_or_default();
+        let rebases = rebases.into_iter().map(|left| left.told(&shown)).collect::<Vec<_>>();
+        let Some(guard) = self.guard.take() else { return rebases };
         let told = |restored: Restored| match restored {
             Restored::Done(path) => format!(
                 "{} was changed by the command and has been put back: git runs programs that it names.",
@@ -418,7 +492,28 @@ impl Held {
                 shown(&path)
             ),
         };
-        guard.restore(&is_harmless_change).into_iter().map(told).collect()
+        guard.restore(&is_harmless_change).into_iter().map(told).chain(rebases).collect()
+    }
+}
+
+impl Left {
+    fn told(self, shown: impl Fn(&Path) -> String) -> String {
+        match self {
+            Left::Removed(path) => format!(
+                "{} was made by the command and has been removed: git would have run programs from it at the next \
+                 `git rebase --continue`.",
+                shown(&path)
+            ),
+            Left::Failed(path, why) => format!(
+                "{} was made by the command and could not be removed ({why}). Git runs programs from it at the next \
+                 `git rebase --continue`.",
+                shown(&path)
+            ),
+            Left::Runs(path) => format!(
+                "{} has steps that run programs at the next `git rebase --continue`.",
+                shown(&path)
+            ),
+        }
     }
 }
 

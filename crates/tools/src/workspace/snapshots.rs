@@ -178,10 +178,10 @@ impl Files {
     }
 
     /// A command changed files: each of these changes can be gone back from, too.
-    pub(crate) fn command_changed(&self, call: &CallId, store: &Arc<Store>, from: u64, to: u64) {
+    pub(crate) fn command_changed(&self, call: &CallId, store: &Arc<Store>, changes: &[Change]) {
         self.remember_contents(store);
-        for change in store.diff(from, to).unwrap_or_default().into_iter().take(MAX_LEVELS) {
-            if let Some(snapshot) = level(call, &change) {
+        for change in changes.iter().take(MAX_LEVELS) {
+            if let Some(snapshot) = level(call, change) {
                 self.snapshots.apply(snapshot);
             }
         }

@@ -1,0 +1,299 @@
+//! What is looked at after a command that may have changed files: new repositories, and files that other programs run for
+//! the user. Both are told; a repository that would run programs is made inert.
+//!
+//! Where snapshots are taken they say what changed. Otherwise, and in folders that they leave out, a bounded walk looks.
+
+use super::repository::{is_repository, led_to, quarantine, runs};
+use super::traces::{self, Stamp, Traces};
+use ostler_core::permission::autorun::autorun;
+use ostler_core::permission::{PathScope, Workspace};
+use ostler_snapshots::{Change, Hash, What};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const QUARANTINED: &str = include_str!("../../../../prompts/results/quarantined.md").trim_ascii();
+
+/// Files that are named in a note.
+const MOST_NAMED: usize = 5;
+/// Repositories that are looked at.
+const MOST_REPOSITORIES: usize = 1_000;
+/// Of a `package.json`.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// What packages bring along runs by other rules, and is too much to name.
+const DEPENDENCIES: [&str; 6] =
+    ["node_modules", "site-packages", ".venv", "venv", "target", "vendor"];
+
+/// Scripts that package managers run when somebody installs.
+const AT_INSTALLATION: [&str; 7] =
+    ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
+
+/// The state before a command, as far as the look afterwards needs it.
+pub struct Inspection {
+    pub(super) workspace: Workspace,
+    /// Folders in which a repository could be put.
+    pub(super) places: Vec<PathBuf>,
+    /// Repositories whose hooks and settings the command could not change.
+    pub(super) known: Vec<PathBuf>,
+    /// Files that the command was judged to write, by their names: whoever allowed it knows.
+    pub(super) judged: Vec<PathBuf>,
+    /// What a walk found before, where no snapshots are taken.
+    pub(super) before: Option<Traces>,
+    /// Nanoseconds since 1970.
+    pub(super) since: i64,
+    /// Git itself was to run: whoever allowed it expects repositories.
+    pub(super) by_git: bool,
+    /// Repositories that run programs are made inert, not only told.
+    pub(super) quarantines: bool,
+}
+
+/// What a command did, as snapshots know it.
+pub struct Seen<'a> {
+    pub changes: &'a [Change],
+    /// Folders that they do not hold.
+    pub left_out: &'a [PathBuf],
+    pub content: &'a dyn Fn(&Hash) -> Option<Vec<u8>>,
+}
+
+/// A file that others run.
+struct Waiting {
+    path: PathBuf,
+    is_new: bool,
+    why: String,
+}
+
+#[derive(Default)]
+struct Candidates {
+    repositories: Vec<PathBuf>,
+    links: Vec<PathBuf>,
+}
+
+impl Inspection {
+    /// Files that the command was judged to write.
+    pub(super) fn judged(writes: &[PathScope]) -> Vec<PathBuf> {
+        let file = |scope: &PathScope| match scope {
+            PathScope::File(path) => Some(path.clone()),
+            PathScope::Tree(_) => None,
+        };
+        writes.iter().filter_map(file).collect()
+    }
+
+    /// One line for each thing, for the model and the person.
+    pub fn run(&self, seen: Option<Seen<'_>>) -> Vec<String> {
+        let mut candidates = Candidates::default();
+        let mut waiting = Vec::new();
+        match seen {
+            Some(seen) => {
+                self.from_changes(&seen, &mut candidates, &mut waiting);
+                let found = traces::look(seen.left_out, &|_| false);
+                self.from_traces(found, &mut candidates, &mut waiting);
+            }
+            None => {
+                let found = Inspection::walk(&self.workspace);
+                self.from_traces(found, &mut candidates, &mut waiting);
+            }
+        }
+        let mut lines = self.repositories(candidates);
+        lines.extend(self.told(waiting));
+        lines
+    }
+
+    fn from_changes(&self, seen: &Seen<'_>, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
+        for Change { path, before, after } in seen.changes {
+            let Some(item) = after else { continue };
+            if let Some(candidate) = self.candidate(path, before.is_none()) {
+                found.add(candidate, path);
+            }
+            if matches!(item.what, What::Folder) || self.is_elsewhere(path) {
+                continue;
+            }
+            let is_new = before.is_none();
+            let why = self.waits(path).map(str::to_owned).or_else(|| {
+                let before = match before.as_ref().map(|item| &item.what) {
+                    Some(What::File(hash)) if is_package(path) => (seen.content)(hash),
+                    _ => None,
+                };
+                install_scripts(path, before.as_deref())
+            });
+            waiting.extend(why.map(|why| Waiting { path: path.clone(), is_new, why }));
+        }
+    }
+
+    /// What a look without snapshots sees.
+    pub(super) fn walk(workspace: &Workspace) -> Traces {
+        let is_wanted = |path: &Path| autorun(path, workspace).is_some() || is_package(path);
+        traces::look(&workspace.roots, &is_wanted)
+    }
+
+    fn from_traces(&self, now: Traces, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
+        let changed = |kind: fn(&Traces) -> &BTreeMap<PathBuf, Stamp>| {
+            let before = self.before.as_ref().map(kind);
+            let is_changed = |path: &Path, stamp: &Stamp| match before {
+                Some(before) => before.get(path) != Some(stamp),
+                None => stamp.is_since(self.since),
+            };
+            let all = kind(&now).iter().filter(|(path, stamp)| is_changed(path, stamp));
+            all.map(|(path, _)| path.clone()).collect::<Vec<_>>()
+        };
+        found.repositories.extend(changed(|traces| &traces.repositories));
+        found.links.extend(changed(|traces| &traces.links));
+        for path in changed(|traces| &traces.files) {
+            if self.is_elsewhere(&path) {
+                continue;
+            }
+            let why = self.waits(&path).map(str::to_owned);
+            let why = why.or_else(|| install_scripts(&path, None));
+            waiting.extend(why.map(|why| Waiting { path, is_new: false, why }));
+        }
+    }
+
+    fn waits(&self, path: &Path) -> Option<&'static str> {
+        autorun(path, &self.workspace)
+    }
+
+    /// What has been judged by its name, is looked at as a repository, or came with a package.
+    fn is_elsewhere(&self, path: &Path) -> bool {
+        let root = self.workspace.roots.iter().find(|root| path.starts_with(root));
+        let below = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let in_package = |part: &std::ffi::OsStr| {
+            part == ".git" || DEPENDENCIES.iter().any(|name| part == *name)
+        };
+        let in_known = self.known.iter().any(|known| path.starts_with(known));
+        in_known || self.judged.iter().any(|judged| judged == path) || below.iter().any(in_package)
+    }
+
+    /// The repository that a change belongs to, if it may decide what git runs.
+    fn candidate(&self, path: &Path, is_new: bool) -> Option<PathBuf> {
+        let name = path.file_name()?.to_str()?;
+        let in_hooks = path.parent().and_then(Path::file_name).is_some_and(|name| name == "hooks");
+        let decides = ["config", "config.worktree", "commondir", "hooks"].contains(&name);
+        let makes = is_new && ["HEAD", "objects", "refs"].contains(&name);
+        let is_link = name == ".git" && path.symlink_metadata().is_ok_and(|meta| !meta.is_dir());
+        if is_link {
+            return Some(path.to_owned());
+        }
+        if !decides && !makes && !in_hooks {
+            return None;
+        }
+        let in_root = |folder: &&Path| self.places.iter().any(|root| folder.starts_with(root));
+        path.ancestors().skip(1).take_while(in_root).find(|at| is_repository(at)).map(Into::into)
+    }
+
+    fn repositories(&self, mut found: Candidates) -> Vec<String> {
+        let mut lines = Vec::new();
+        for list in [&mut found.repositories, &mut found.links] {
+            list.sort();
+            list.dedup();
+            list.truncate(MOST_REPOSITORIES);
+        }
+        for folder in found.repositories.iter().filter(|folder| !self.known.contains(folder)) {
+            let what = runs(folder, &self.known);
+            if what.is_empty() {
+                let outside =
+                    !folder.ancestors().any(|above| self.known.iter().any(|k| k == above));
+                if outside && !self.by_git {
+                    lines.push(format!("{} is a new git repository.", self.name(folder)));
+                }
+                continue;
+            }
+            lines.push(self.make_inert(folder, &folder.join("HEAD"), &what));
+        }
+        for link in &found.links {
+            let target = match link.symlink_metadata() {
+                Ok(meta) if meta.is_symlink() => link.canonicalize().ok(),
+                _ => led_to(link),
+            };
+            // Outside, only what the person made; inside, what a command may have.
+            let Some(target) = target.filter(|target| {
+                is_repository(target) && self.places.iter().any(|place| target.starts_with(place))
+            }) else {
+                continue;
+            };
+            if self.known.contains(&target) {
+                continue;
+            }
+            let what = runs(&target, &self.known);
+            if !what.is_empty() {
+                lines.push(self.make_inert(link, link, &what));
+            }
+        }
+        lines
+    }
+
+    fn make_inert(&self, shown: &Path, renamed: &Path, what: &[String]) -> String {
+        let (shown, what) = (self.name(shown), what.join(", "));
+        if !self.quarantines {
+            return format!("{shown} runs programs when git is used there: {what}.");
+        }
+        match quarantine(renamed) {
+            Ok(aside) => {
+                let file = |path: &Path| {
+                    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+                };
+                let text = QUARANTINED.replace("{path}", &shown).replace("{what}", &what);
+                text.replace("{old}", &file(renamed)).replace("{new}", &file(&aside))
+            }
+            Err(error) => format!(
+                "{shown} runs programs when git is used there ({what}) and could not be made inert ({error}). Do not \
+                 use git there before you have looked at it."
+            ),
+        }
+    }
+
+    fn told(&self, mut waiting: Vec<Waiting>) -> Option<String> {
+        waiting.sort_by(|a, b| a.path.cmp(&b.path));
+        waiting.dedup_by(|a, b| a.path == b.path);
+        let line = |waiting: &Waiting| {
+            let verb = if waiting.is_new { "is new" } else { "changed" };
+            format!("{} {verb}: {}", self.name(&waiting.path), waiting.why)
+        };
+        let named: Vec<String> = waiting.iter().take(MOST_NAMED).map(line).collect();
+        let more = waiting.len().saturating_sub(MOST_NAMED);
+        let more = (more > 0).then(|| format!("{more} more such files changed"));
+        let all: Vec<String> = named.into_iter().chain(more).collect();
+        (!all.is_empty()).then(|| format!("{}.", all.join("; ")))
+    }
+
+    fn name(&self, path: &Path) -> String {
+        let below = path.strip_prefix(&self.workspace.cwd).unwrap_or(path);
+        below.display().to_string()
+    }
+}
+
+impl Candidates {
+    fn add(&mut self, found: PathBuf, changed: &Path) {
+        let list = if found == changed { &mut self.links } else { &mut self.repositories };
+        list.push(found);
+    }
+}
+
+fn is_package(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "package.json")
+}
+
+/// Scripts of a package that run when somebody installs it, if they differ from those before.
+fn install_scripts(path: &Path, before: Option<&[u8]>) -> Option<String> {
+    if !is_package(path) {
+        return None;
+    }
+    let scripts = |bytes: &[u8]| {
+        let value = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
+        let all = value.get("scripts").cloned().unwrap_or_default();
+        AT_INSTALLATION.map(|name| (name, all.get(name).cloned()))
+    };
+    let now = scripts(&crate::read_small(path, MOST_BYTES)?);
+    let before = before.map(scripts).unwrap_or(AT_INSTALLATION.map(|name| (name, None)));
+    let differs = now.into_iter().zip(before);
+    let names: Vec<&str> = differs
+        .filter(|(now, before)| now.1.is_some() && now != before)
+        .map(|(now, _)| now.0)
+        .collect();
+    let verb = if names.len() == 1 { "script" } else { "scripts" };
+    (!names.is_empty()).then(|| {
+        format!("package managers run its {verb} {} at the next installation", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+#[path = "inspection_tests.rs"]
+mod tests;

@@ -1,0 +1,273 @@
+//! What a command leaves behind is found, by snapshots and by a walk alike, and what is the user's stays as it is.
+
+use super::*;
+use ostler_snapshots::{Config, Snapshots};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_nanos()).unwrap()
+}
+
+struct Ground {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+    snapshots: Snapshots,
+    inspection: Inspection,
+}
+
+impl Ground {
+    /// With `ws/.git` as the repository that the sandbox guards.
+    fn new(walks: bool, before: impl Fn(&Path)) -> Ground {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let root = base.join("ws");
+        repository(&root.join(".git"), "[core]\n\thooksPath = .husky\n");
+        before(&root);
+        let config =
+            Config { dir: base.join("store"), roots: vec![root.clone()], hidden: Vec::new(), now };
+        let snapshots = Snapshots::open(config).unwrap();
+        snapshots.take("before").unwrap();
+        let roots = vec![root.clone()];
+        let since = i64::try_from(now()).unwrap();
+        let workspace =
+            Workspace { cwd: root.clone(), roots: roots.clone(), ..Workspace::default() };
+        let inspection = Inspection {
+            before: walks.then(|| Inspection::walk(&workspace)),
+            workspace,
+            places: roots.clone(),
+            known: vec![root.join(".git"), root.join(".git/worktrees/old")],
+            judged: Vec::new(),
+            since,
+            by_git: false,
+            quarantines: true,
+        };
+        Ground { _dir: dir, root, snapshots, inspection }
+    }
+
+    fn look(&self) -> Vec<String> {
+        if self.inspection.before.is_some() {
+            return self.inspection.run(None);
+        }
+        let after = self.snapshots.take("after").unwrap();
+        let changes = if after.id > 1 {
+            self.snapshots.diff(after.id - 1, after.id).unwrap()
+        } else {
+            vec![]
+        };
+        let left_out: Vec<PathBuf> = after.left_out.into_iter().map(|(path, _)| path).collect();
+        let content = |hash: &Hash| self.snapshots.content(hash).ok();
+        self.inspection.run(Some(Seen {
+            changes: &changes,
+            left_out: &left_out,
+            content: &content,
+        }))
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        write(&self.root.join(name), text);
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn repository(folder: &Path, config: &str) {
+    for name in ["objects", "refs", "hooks"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    write(&folder.join("HEAD"), "ref: refs/heads/main\n");
+    write(&folder.join("config"), config);
+}
+
+const PLAIN: &str = "[core]\n\tbare = false\n";
+const EVIL: &str = "[core]\n\tbare = false\n\tfsmonitor = ./evil\n";
+
+#[test]
+fn a_repository_that_runs_programs_is_made_inert_wherever_it_is() {
+    for walks in [false, true] {
+        for (at, config) in [
+            ("sub/.git", EVIL),
+            ("a/b/c/d/e/f/.git", EVIL),
+            ("bare", EVIL),
+            (".", EVIL),
+            (".git/modules/new", EVIL),
+            ("node_modules/x/.git", EVIL),
+            ("sub/.git", "[core] fsmonitor = x\n"),
+        ] {
+            let ground = Ground::new(walks, |_| {});
+            // At the root itself the one that is there already comes first.
+            let folder = ground.root.join(at);
+            if at == "." {
+                fs::rename(ground.root.join(".git"), ground.root.join("old")).unwrap();
+                fs::remove_dir_all(ground.root.join("old")).unwrap();
+            }
+            repository(&folder, config);
+            let lines = ground.look();
+            let told = lines.iter().find(|line| line.contains("made inert"));
+            assert!(told.is_some(), "{walks} {at}: {lines:?}");
+            assert!(!is_repository(&folder), "{walks} {at}");
+            assert!(folder.join("HEAD.quarantined-1").exists());
+            // Brought back by a later command, it is made inert again.
+            let again = Ground { inspection: ground.inspection, ..ground };
+            let _ = again.snapshots.take("between").unwrap();
+            fs::rename(folder.join("HEAD.quarantined-1"), folder.join("HEAD")).unwrap();
+            let lines = again.look();
+            assert!(!is_repository(&folder), "{walks} {at}: {lines:?}");
+        }
+    }
+}
+
+#[test]
+fn a_plain_repository_is_told_and_left_alone() {
+    for walks in [false, true] {
+        let ground = Ground::new(walks, |_| {});
+        repository(&ground.root.join("sub/.git"), PLAIN);
+        assert_eq!(ground.look(), ["sub/.git is a new git repository."], "{walks}");
+        assert!(is_repository(&ground.root.join("sub/.git")));
+        let mut ground = Ground::new(walks, |_| {});
+        ground.inspection.by_git = true;
+        repository(&ground.root.join("sub/.git"), PLAIN);
+        assert!(ground.look().is_empty(), "whoever allowed git clone knows");
+    }
+}
+
+#[test]
+fn the_users_own_repositories_keep_their_hooks() {
+    for walks in [false, true] {
+        let ground = Ground::new(walks, |root| {
+            // Too deep to be guarded, and a bare one in a folder of tests.
+            for folder in ["a/b/c/d/e/f/g/.git", "tests/fixture.git"] {
+                repository(&root.join(folder), EVIL);
+            }
+            let worktree = root.join(".git/worktrees/old");
+            write(&worktree.join("HEAD"), "ref: refs/heads/x\n");
+            write(&worktree.join("commondir"), "../..\n");
+            write(&worktree.join("config.worktree"), EVIL);
+        });
+        // A commit, a checkout in each.
+        for folder in ["a/b/c/d/e/f/g/.git", "tests/fixture.git", ".git", ".git/worktrees/old"] {
+            ground.file(&format!("{folder}/HEAD"), "ref: refs/heads/other\n");
+            ground.file(&format!("{folder}/refs/heads/other"), "0\n");
+        }
+        // A new worktree of the guarded one, whose hooks it has.
+        ground.file(".git/worktrees/new/HEAD", "ref: refs/heads/y\n");
+        ground.file(".git/worktrees/new/commondir", "../..\n");
+        let target = ground.root.join(".git/worktrees/new");
+        ground.file("linked/.git", &format!("gitdir: {}\n", target.display()));
+        let lines = ground.look();
+        assert!(lines.is_empty(), "{walks} {lines:?}");
+        assert!(is_repository(&target));
+        // Its own settings are another matter.
+        if !walks {
+            ground.file(".git/worktrees/new/config.worktree", EVIL);
+            assert!(ground.look().iter().any(|line| line.contains("inert")), "{walks}");
+        }
+    }
+}
+
+#[test]
+fn a_hook_put_into_an_unguarded_repository_counts() {
+    for walks in [false, true] {
+        let ground = Ground::new(walks, |root| {
+            repository(&root.join("a/b/c/d/e/f/.git"), PLAIN);
+        });
+        let hook = ground.root.join("a/b/c/d/e/f/.git/hooks/post-checkout");
+        write(&hook, "#!/bin/sh\n");
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+        let lines = ground.look();
+        assert!(lines.iter().any(|line| line.contains("hooks/post-checkout")), "{walks} {lines:?}");
+    }
+}
+
+#[test]
+fn links_to_what_runs_programs_are_taken_out_of_the_way() {
+    for walks in [false, true] {
+        // The folder it leads to was there before and is the user's: it stays.
+        let ground = Ground::new(walks, |root| repository(&root.join("store/x"), EVIL));
+        ground.file("one/.git", "gitdir: ../store/x\n");
+        fs::create_dir(ground.root.join("two")).unwrap();
+        symlink("../store/x", ground.root.join("two/.git")).unwrap();
+        ground.file("three/.git", "gitdir: ../missing\n");
+        let lines = ground.look();
+        assert_eq!(lines.iter().filter(|line| line.contains("made inert")).count(), 2, "{lines:?}");
+        for (name, stays) in [("one", false), ("two", false), ("three", true)] {
+            let link = ground.root.join(name).join(".git");
+            assert_eq!(link.symlink_metadata().is_ok(), stays, "{walks} {name}");
+        }
+        assert!(is_repository(&ground.root.join("store/x")));
+        assert!(ground.root.join("one/.git.quarantined-1").exists());
+    }
+}
+
+#[test]
+fn files_that_others_run_are_told_with_their_runner() {
+    for walks in [false, true] {
+        let mut ground = Ground::new(walks, |root| {
+            write(&root.join(".envrc"), "export A=1\n");
+            write(&root.join(".npmrc"), "a=b\n");
+            write(&root.join(".mcp.json"), "{}\n");
+        });
+        ground.inspection.judged.push(ground.root.join(".mcp.json"));
+        assert!(ground.look().is_empty(), "{walks}");
+        ground.file(".envrc", "evil\n");
+        ground.file(".mcp.json", "{\"allowed\": true}\n");
+        ground.file(".vscode/tasks.json", "{}\n");
+        ground.file("node_modules/p/.npmrc", "a\n");
+        ground.file("src/main.rs", "fn main() {}\n");
+        let lines = ground.look();
+        let is_new = if walks { "changed" } else { "is new" };
+        let expected = format!(
+            ".envrc changed: direnv runs it when you enter the directory; .vscode/tasks.json {is_new}: VS Code runs \
+             its tasks."
+        );
+        assert_eq!(lines, [expected], "{walks}");
+    }
+}
+
+#[test]
+fn many_files_are_counted() {
+    for walks in [false, true] {
+        let ground = Ground::new(walks, |_| {});
+        for number in 0..20 {
+            ground.file(&format!(".github/workflows/{number:02}.yml"), "x\n");
+        }
+        let lines = ground.look();
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].ends_with("; 15 more such files changed."), "{lines:?}");
+    }
+}
+
+#[test]
+fn scripts_of_an_installation_are_compared() {
+    let before = r#"{"scripts": {"test": "a", "prepare": "husky"}}"#;
+    for (after, expected) in [
+        (r#"{"scripts": {"test": "b", "prepare": "husky"}, "version": "2"}"#, None),
+        (r#"{"scripts": {"postinstall": "evil", "prepare": "husky"}}"#, Some("script postinstall")),
+        (r#"{"scripts": {"prepare": "evil", "install": "x"}}"#, Some("scripts install, prepare")),
+        ("not json", None),
+    ] {
+        let ground = Ground::new(false, |root| write(&root.join("package.json"), before));
+        ground.file("package.json", after);
+        let lines = ground.look().join(" ");
+        match expected {
+            Some(words) => assert!(lines.contains(words), "{after}: {lines}"),
+            None => assert_eq!(lines, "", "{after}"),
+        }
+    }
+}
+
+/// Outside the sandbox, with the person's yes: nothing is renamed.
+#[test]
+fn without_quarantine_it_is_only_told() {
+    let mut ground = Ground::new(false, |_| {});
+    ground.inspection.quarantines = false;
+    repository(&ground.root.join("sub/.git"), EVIL);
+    let lines = ground.look();
+    assert_eq!(lines, ["sub/.git runs programs when git is used there: core.fsmonitor."]);
+    assert!(is_repository(&ground.root.join("sub/.git")));
+}

@@ -1,0 +1,120 @@
+//! A bounded walk that looks for repositories and for files that others run, and by what a change of them is noticed.
+
+use super::repository::is_repository;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+const MOST_NAMES: usize = 20_000;
+const MOST_LEVELS: usize = 8;
+const MOST_HOOKS: usize = 200;
+/// The clock of files may be behind ours by this much, in nanoseconds.
+const CLOCK: i64 = 20_000_000;
+
+/// Of a repository: the parts that decide what git runs.
+const PARTS: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
+
+#[derive(Default)]
+pub(super) struct Traces {
+    /// Repositories, and `.git` that is a file or a link.
+    pub(super) repositories: BTreeMap<PathBuf, Stamp>,
+    pub(super) links: BTreeMap<PathBuf, Stamp>,
+    /// Files that were asked for.
+    pub(super) files: BTreeMap<PathBuf, Stamp>,
+    names: usize,
+}
+
+/// Differs when something was changed. No program can set the times that it is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    all: u64,
+    newest: i64,
+}
+
+impl Stamp {
+    fn of(paths: impl Iterator<Item = PathBuf>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        let mut newest = i64::MIN;
+        for path in paths {
+            let Ok(meta) = path.symlink_metadata() else { continue };
+            let time = meta.ctime().saturating_mul(1_000_000_000).saturating_add(meta.ctime_nsec());
+            (path, meta.ino(), meta.len(), meta.mode(), time).hash(&mut hasher);
+            newest = newest.max(time);
+        }
+        Stamp { all: hasher.finish(), newest }
+    }
+
+    /// `since` is in nanoseconds since 1970.
+    pub(super) fn is_since(&self, since: i64) -> bool {
+        self.newest >= since.saturating_sub(CLOCK)
+    }
+}
+
+pub(super) fn look(roots: &[PathBuf], wanted: &dyn Fn(&Path) -> bool) -> Traces {
+    let mut found = Traces::default();
+    for root in roots {
+        found.folder(root, 0, wanted);
+    }
+    found
+}
+
+impl Traces {
+    fn folder(&mut self, folder: &Path, level: usize, wanted: &dyn Fn(&Path) -> bool) {
+        if is_repository(folder) {
+            // A bare one may hold ordinary files as well.
+            self.repository(folder);
+            if folder.file_name().is_some_and(|name| name == ".git") {
+                return;
+            }
+        }
+        let entries = folder.read_dir().into_iter().flatten().flatten();
+        let mut below = Vec::new();
+        for entry in entries {
+            self.names += 1;
+            if self.names > MOST_NAMES {
+                return;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
+            if kind.is_dir() {
+                below.push(path);
+            } else if entry.file_name() == ".git" {
+                self.links.insert(path.clone(), Stamp::of([path].into_iter()));
+            } else if wanted(&path) {
+                self.files.insert(path.clone(), Stamp::of([path].into_iter()));
+            }
+        }
+        if level < MOST_LEVELS {
+            below.sort();
+            below.iter().for_each(|path| self.folder(path, level + 1, wanted));
+        }
+    }
+
+    /// With those of its submodules.
+    fn repository(&mut self, folder: &Path) {
+        let hooks = folder.join("hooks").read_dir().into_iter().flatten().flatten();
+        let mut hooks: Vec<PathBuf> = hooks.take(MOST_HOOKS).map(|entry| entry.path()).collect();
+        hooks.sort();
+        let parts = PARTS.map(|name| folder.join(name)).into_iter().chain(hooks);
+        self.repositories.insert(folder.to_owned(), Stamp::of(parts));
+        self.modules(&folder.join("modules"), 0);
+    }
+
+    fn modules(&mut self, folder: &Path, level: usize) {
+        let entries = folder.read_dir().into_iter().flatten().flatten();
+        for entry in entries {
+            self.names += 1;
+            if self.names > MOST_NAMES || level > MOST_LEVELS {
+                return;
+            }
+            let path = entry.path();
+            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true if is_repository(&path) => self.repository(&path),
+                // A submodule's name may have slashes.
+                true => self.modules(&path, level + 1),
+                false => {}
+            }
+        }
+    }
+}
