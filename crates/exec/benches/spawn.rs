@@ -116,6 +116,7 @@ fn sandbox(base: &Path, layers: Layers) -> Sandbox {
         temp: make(base.join("temp")),
         network: false,
         layers,
+        bounds: None,
     }
 }
 

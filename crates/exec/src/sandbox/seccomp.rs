@@ -11,7 +11,7 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-use super::{Sandbox, landlock};
+use super::{Sandbox, landlock, seccomp_reading};
 
 /// Refused with any arguments.
 const REFUSED: &[i64] = &[
@@ -48,6 +48,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_swapon,
     libc::SYS_swapoff,
     libc::SYS_reboot,
@@ -90,22 +91,31 @@ const TIOCLINUX: u64 = 0x541c;
 /// The kind of a socket, without the flags that may stand beside it.
 const SOCKET_KIND: u64 = 0xf;
 
-/// Which sockets can be made.
+/// What a filter lets through, where that depends on the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Sockets {
+pub(crate) struct Grants {
+    /// Which sockets can be made.
     pub unix: bool,
     pub internet: bool,
+    /// IPC between processes that are not related.
+    pub ipc: bool,
+    /// Changes of files and processes; without them the command only reads.
+    pub changes: bool,
 }
 
-impl Sockets {
-    /// Without bubblewrap the sockets of the user's session are within reach, so there are none of
-    /// that family. With it they are hidden, but the unnamed ones only if the network is a private
+impl Grants {
+    /// Without bubblewrap the sockets and the IPC of the user's session are within reach, so there
+    /// are none. With it they are hidden, but abstract sockets only if the network is a private
     /// one or Landlock keeps them away.
     pub(crate) fn of(sandbox: &Sandbox) -> Self {
+        let only_reads = sandbox.bounds.as_ref().is_some_and(|bounds| bounds.only_reads);
         let scoped = sandbox.layers.landlock && landlock::version().is_ok_and(landlock::has_scopes);
+        let bubblewrap = sandbox.layers.bubblewrap && !only_reads;
         Self {
-            unix: sandbox.layers.bubblewrap && (!sandbox.network || scoped),
-            internet: sandbox.layers.bubblewrap || sandbox.network,
+            unix: bubblewrap && (!sandbox.network || scoped),
+            internet: !only_reads && (bubblewrap || sandbox.network),
+            ipc: bubblewrap,
+            changes: !only_reads,
         }
     }
 }
@@ -116,10 +126,10 @@ pub(crate) fn check() -> Result<(), String> {
     crate::sys::seccomp_can_refuse().map_err(|_| "this kernel has no seccomp filters".into())
 }
 
-pub(crate) fn program(sockets: Sockets) -> Result<BpfProgram, String> {
+pub(crate) fn program(grants: Grants) -> Result<BpfProgram, String> {
     let words =
         |error: seccompiler::BackendError| format!("the seccomp filter is invalid: {error}");
-    let rules = rules(sockets).map_err(words)?;
+    let rules = rules(grants).map_err(words)?;
     let refusal = SeccompAction::Errno(libc::EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, architecture()?);
     let body: BpfProgram = filter.and_then(BpfProgram::try_from).map_err(words)?;
@@ -151,7 +161,7 @@ fn preamble() -> Vec<sock_filter> {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
+fn rules(grants: Grants) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules =
         REFUSED.iter().chain(REFUSED_HERE).map(|number| (*number, Vec::new())).collect();
     let clone = NAMESPACES.iter().map(|flag| {
@@ -161,18 +171,24 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_clone, clone.collect::<Result<_, _>>()?);
     let ioctl = [TIOCSTI, TIOCLINUX].map(|request| is(1, request).and_then(one));
     rules.insert(libc::SYS_ioctl, ioctl.into_iter().collect::<Result<_, _>>()?);
-    rules.insert(libc::SYS_socket, socket_rules(sockets)?);
-    rules.insert(libc::SYS_socketpair, pair_rules(sockets)?);
+    rules.insert(libc::SYS_socket, socket_rules(grants)?);
+    rules.insert(libc::SYS_socketpair, pair_rules(grants)?);
+    if !grants.ipc {
+        seccomp_reading::refuse_shared_ipc(&mut rules);
+    }
+    if !grants.changes {
+        seccomp_reading::refuse_changes(&mut rules)?;
+    }
     Ok(rules)
 }
 
 /// Refuses every family but those that are granted; of netlink only routes are.
-fn socket_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn socket_rules(grants: Grants) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let mut granted = Vec::new();
-    if sockets.unix {
+    if grants.unix {
         granted.push(libc::AF_UNIX);
     }
-    if sockets.internet {
+    if grants.internet {
         granted.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
     let others: Result<Vec<_>, _> =
@@ -185,7 +201,7 @@ fn socket_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, seccompiler::Backe
     } else {
         refused.push(SeccompRule::new(others)?);
     }
-    if sockets.internet {
+    if grants.internet {
         let netlink = is(0, libc::AF_NETLINK as u64)?;
         let other = is_not(2, libc::NETLINK_ROUTE as u64)?;
         refused.push(SeccompRule::new(vec![netlink, other])?);
@@ -194,9 +210,9 @@ fn socket_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, seccompiler::Backe
 }
 
 /// A datagram socket of a pair can still be sent elsewhere; the other kinds cannot.
-fn pair_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn pair_rules(grants: Grants) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let mut refused = vec![one(is_not(0, libc::AF_UNIX as u64)?)?];
-    if !sockets.unix {
+    if !grants.unix {
         let kind = SeccompCmpOp::MaskedEq(SOCKET_KIND);
         refused.push(one(argument(1, kind, libc::SOCK_DGRAM as u64)?)?);
         let raw = SeccompCmpOp::MaskedEq(SOCKET_KIND);
