@@ -156,7 +156,8 @@ impl BuiltIn for Bash {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };
-        let terms = Terms::of(&commands, &cx.judged, lifts(&input));
+        let path = self.environment.programs(&commands);
+        let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let mut held = match self.confinement.held(terms) {
             Ok(held) => held,
             Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),

@@ -1,15 +1,17 @@
 //! How commands are held: what each may reach, what is said where a layer is missing, and what is put back.
 
+mod bounds;
 mod folders;
 mod git_parts;
 mod guard;
+mod programs;
 mod temp;
 
 use git_parts::{Around, Parts};
 use guard::{Guard, Restored, is_harmless_change};
 use ostler_core::permission::{Access, Commands, Hold, PathScope, Workspace};
 use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, Sandbox};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
@@ -56,6 +58,8 @@ pub struct Confinement {
     parts: Mutex<Option<Arc<Parts>>>,
     /// Repositories that roots are part of.
     around: OnceLock<Vec<Around>>,
+    /// Where the programs of proved commands lie.
+    program_directories: OnceLock<Vec<PathBuf>>,
 }
 
 /// What a call is run with.
@@ -70,18 +74,23 @@ pub struct Terms<'a> {
     pub git: bool,
     /// It is proved to change nothing.
     pub only_reads: bool,
+    /// What it runs, with paths looked up, and the search path for its programs. The kernel holds the command to it.
+    pub proof: Option<&'a Commands>,
+    pub path: &'a OsStr,
     /// Nobody looks afterwards at what it changed.
     pub unguarded: bool,
 }
 
 impl<'a> Terms<'a> {
-    pub fn of(commands: &Commands, judged: &'a Access, lifted: bool) -> Self {
+    pub fn of(commands: &'a Commands, judged: &'a Access, path: &'a OsStr, lifted: bool) -> Self {
         Terms {
             lifted,
             network: !judged.hosts.is_empty(),
             writes: &judged.writes,
             git: commands.runs_git() && !commands.git_only_reads(),
             only_reads: commands.only_reads(),
+            proof: Some(judged.runs.as_deref().unwrap_or(commands)),
+            path,
             unguarded: false,
         }
     }
@@ -91,6 +100,8 @@ impl<'a> Terms<'a> {
 pub struct Held {
     pub sandbox: Option<Arc<Sandbox>>,
     guard: Option<Guard>,
+    /// For this command alone; removed after it.
+    _temp: Option<TempDir>,
 }
 
 impl Confinement {
@@ -110,6 +121,7 @@ impl Confinement {
             temp: OnceLock::new(),
             parts: Mutex::default(),
             around: OnceLock::new(),
+            program_directories: OnceLock::new(),
         }
     }
 
@@ -200,7 +212,7 @@ impl Confinement {
     /// # Errors
     /// In words, when the command cannot be held as it was judged: it must not run.
     pub fn held(&self, terms: Terms<'_>) -> Result<Held, String> {
-        let nothing = Held { sandbox: None, guard: None };
+        let nothing = Held { sandbox: None, guard: None, _temp: None };
         if !self.options.enabled || terms.lifted {
             return Ok(nothing);
         }
@@ -233,21 +245,31 @@ impl Confinement {
             *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
         if layers == Layers::default() {
-            return Ok(Held { sandbox: None, guard });
+            return Ok(Held { sandbox: None, guard, _temp: None });
         }
         let network = self.options.network || terms.network;
-        let sandbox = self.sandbox(frozen, network, layers)?;
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard })
+        let mut sandbox = self.sandbox(frozen, network, layers)?;
+        // Where the floor does not hold it, reading is not all it can do.
+        sandbox.bounds = self.bounds(&Terms { only_reads: false, ..terms });
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, _temp: None })
     }
 
-    /// What is proved to only read needs no mounts: nothing at all is writable for it, which the floor holds by itself
-    /// and at a tenth of the cost.
+    /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
+    /// themselves and at a tenth of the cost. If it needs temporary files, it gets a directory of its own for them.
     fn reading(&self, terms: Terms<'_>) -> Result<Held, String> {
         let layers = Layers { bubblewrap: false, ..self.layers() };
-        let network = self.options.network || terms.network;
-        let mut sandbox = self.sandbox(Vec::new(), network, layers)?;
+        let mut sandbox = self.sandbox(Vec::new(), false, layers)?;
         sandbox.readable.append(&mut sandbox.writable);
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None })
+        sandbox.bounds = self.bounds(&terms);
+        let mut own = None;
+        if sandbox.bounds.as_ref().is_some_and(|bounds| bounds.temp) {
+            let made = tempfile::Builder::new().prefix("reading-").tempdir_in(&sandbox.temp);
+            let made =
+                made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
+            sandbox.temp = made.path().to_path_buf();
+            own = Some(made);
+        }
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None, _temp: own })
     }
 
     /// Nothing of the workspace's repositories may be written that makes git run programs.
@@ -283,6 +305,7 @@ impl Confinement {
             temp: self.temp()?.to_owned(),
             network,
             layers,
+            bounds: None,
         };
         sandbox.readable.extend(self.workspace.readable.iter().cloned());
         // Without the rest of its files git would take them for removed.
