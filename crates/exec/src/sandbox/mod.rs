@@ -13,6 +13,7 @@ pub(crate) mod pack;
 pub(crate) mod programs;
 pub(crate) mod seccomp;
 mod seccomp_reading;
+mod seccomp_tree;
 pub(crate) mod self_test;
 pub(crate) mod stubs;
 pub(crate) mod view;

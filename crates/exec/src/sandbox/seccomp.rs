@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    SeccompRule, TargetArch,
 };
 
+use super::seccomp_tree::{Answer, search};
 use super::{Sandbox, landlock, seccomp_reading};
 
 /// Refused with any arguments.
@@ -33,6 +34,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_fspick,
     libc::SYS_open_tree,
     libc::SYS_move_mount,
+    OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_chroot,
     libc::SYS_unshare,
@@ -48,7 +50,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_quotactl,
-    libc::SYS_quotactl_fd,
+    QUOTACTL_FD,
     libc::SYS_swapon,
     libc::SYS_swapoff,
     libc::SYS_reboot,
@@ -65,6 +67,10 @@ const REFUSED: &[i64] = &[
     libc::SYS_adjtimex,
     libc::SYS_clock_adjtime,
 ];
+
+// Newer than the C library's list; the numbers are the same on every architecture.
+const QUOTACTL_FD: i64 = 443;
+const OPEN_TREE_ATTR: i64 = 467;
 
 /// Those that not every architecture has.
 #[cfg(target_arch = "x86_64")]
@@ -130,33 +136,21 @@ pub(crate) fn program(grants: Grants) -> Result<BpfProgram, String> {
     let words =
         |error: seccompiler::BackendError| format!("the seccomp filter is invalid: {error}");
     let rules = rules(grants).map_err(words)?;
+    let answer = |rules: &Vec<SeccompRule>| match rules.is_empty() {
+        true => Answer::Refuse,
+        false => Answer::GoOn,
+    };
+    let answers = rules.iter().map(|(number, rules)| (*number, answer(rules))).collect();
     let refusal = SeccompAction::Errno(libc::EPERM as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, architecture()?);
+    let conditions = rules.into_iter().filter(|(_, rules)| !rules.is_empty()).collect();
+    let filter = SeccompFilter::new(conditions, SeccompAction::Allow, refusal, architecture()?);
     let body: BpfProgram = filter.and_then(BpfProgram::try_from).map_err(words)?;
-    Ok(preamble().into_iter().chain(body).collect())
+    Ok(search(&answers, architecture()?).into_iter().chain(body).collect())
 }
 
 fn architecture() -> Result<TargetArch, String> {
     let name = std::env::consts::ARCH;
     TargetArch::try_from(name).map_err(|_| format!("no seccomp filter is known for {name}"))
-}
-
-/// Numbers that mean something else than they seem (x32), and `clone3`: both unknown here. Jumps
-/// go forward by a number of instructions, so the rest can follow.
-fn preamble() -> Vec<sock_filter> {
-    const LOAD: u16 = 0x20;
-    const JUMP_IF_EQUAL: u16 = 0x15;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    const X32: u32 = 0x4000_0000;
-    let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
-    let step = |code, k, jt, jf| sock_filter { code, jt, jf, k };
-    vec![
-        step(LOAD, 0, 0, 0),
-        step(JUMP_IF_AT_LEAST, X32, 1, 0),
-        step(JUMP_IF_EQUAL, libc::SYS_clone3 as u32, 0, 1),
-        step(RETURN, unknown, 0, 0),
-    ]
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;

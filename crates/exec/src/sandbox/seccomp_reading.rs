@@ -45,10 +45,11 @@ const CHANGES: &[i64] = &[
     libc::SYS_truncate,
     libc::SYS_flock,
     libc::SYS_memfd_create,
-    libc::SYS_memfd_secret,
+    MEMFD_SECRET,
 ];
 
 // Newer than the C library's list; the numbers are the same on every architecture.
+const MEMFD_SECRET: i64 = 447;
 const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;

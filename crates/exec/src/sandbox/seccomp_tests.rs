@@ -1,6 +1,7 @@
 //! The filter as the kernel would run it: every refusal, also of calls that cannot be made here.
 
 use super::*;
+use seccompiler::sock_filter;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
@@ -59,6 +60,23 @@ fn ordinary_calls_pass_and_the_list_is_refused_whatever_its_arguments() {
             assert_eq!(judge(sockets, *number, &[1, 2, 3, 4, 5, 6]), EPERM, "{number}");
         }
         assert_eq!(judge(sockets, libc::SYS_clone3, &[]), ENOSYS);
+    }
+}
+
+/// A search that takes a wrong turn would let a call through, or refuse one that no list names.
+#[test]
+fn every_number_gets_its_own_answer() {
+    for grants in [NONE, NETWORK, INSIDE, READING] {
+        let rules = rules(grants).unwrap();
+        let program = program(grants).unwrap();
+        for number in (0..600).filter(|number| *number != libc::SYS_clone3) {
+            let found = verdict(&program, number, own_arch(), [0; 6]);
+            match rules.get(&number) {
+                None => assert_eq!(found, ALLOW, "{number} {grants:?}"),
+                Some(rules) if rules.is_empty() => assert_eq!(found, EPERM, "{number} {grants:?}"),
+                Some(_) => {}
+            }
+        }
     }
 }
 

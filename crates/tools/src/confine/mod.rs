@@ -247,10 +247,14 @@ impl Confinement {
         if layers == Layers::default() {
             return Ok(Held { sandbox: None, guard, _temp: None });
         }
-        let network = self.options.network || terms.network;
+        let only_reads = terms.only_reads && !terms.network;
+        let network = terms.network || self.options.network && !only_reads;
         let mut sandbox = self.sandbox(frozen, network, layers)?;
-        // Where the floor does not hold it, reading is not all it can do.
-        sandbox.bounds = self.bounds(&Terms { only_reads: false, ..terms });
+        sandbox.bounds = self.bounds(&Terms { only_reads, ..terms });
+        if only_reads {
+            // Without Landlock the mounts have to do.
+            sandbox.readable.append(&mut sandbox.writable);
+        }
         Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, _temp: None })
     }
 

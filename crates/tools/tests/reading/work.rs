@@ -91,14 +91,16 @@ pub async fn check() -> Vec<String> {
     faults
 }
 
-/// Every line of the everyday corpus that is proved, whether it finds what it looks for or not.
+/// Every line of the everyday corpus that is proved and runs without a question, whether it finds what it looks for or not.
 async fn everyday(desk: &Desk, faults: &mut Vec<String>) -> (usize, BTreeSet<String>) {
     let mut programs = BTreeSet::new();
     let mut count = 0;
     for case in EVERYDAY.lines() {
         let case: Value = serde_json::from_str(case).unwrap();
         let line = case["input"]["command"].as_str().unwrap_or_default();
-        let Ok(names) = installed(line) else { continue };
+        let (Ok(names), Some("allow")) = (installed(line), case["expect"].as_str()) else {
+            continue;
+        };
         let (free, held) = (run(desk, line, true).await, run(desk, line, false).await);
         count += 1;
         programs.extend(names);
