@@ -1,14 +1,17 @@
-//! What the sandbox costs per command: `true` through bash, plain, with the floor, and inside
-//! bubblewrap, in turns so that a busy machine burdens all alike.
+//! What the sandbox costs per command: `true` through bash, plain, with the floor, with the policy of
+//! a command that is proved to only read, and inside bubblewrap, in turns so that a busy machine
+//! burdens all alike.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ostler_exec::{Executor, Layers, Sandbox, SupervisorProgram, bash, supervise};
+use ostler_exec::{Bounds, Executor, Layers, Sandbox, SupervisorProgram, bash, supervise};
 
 const ROUNDS: usize = 150;
+
+const READING: &str = "reading";
 
 /// What one command may cost more than a plain one.
 const FLOOR_LIMIT: f64 = 4.0;
@@ -37,10 +40,12 @@ async fn measure() {
     let kinds = [
         ("plain", None, 0.0),
         ("floor", Some(floor), FLOOR_LIMIT),
+        (READING, Some(floor), FLOOR_LIMIT),
         ("bubblewrap", Some(here).filter(|layers| layers.bubblewrap), BUBBLEWRAP_LIMIT),
     ];
-    let sandboxes = kinds.map(|(_, layers, _)| layers.map(|it| Arc::new(sandbox(&base, it))));
-    let mut times: [Vec<Duration>; 3] = Default::default();
+    let made = |name, layers| sandbox(&base, layers, name == READING);
+    let sandboxes = kinds.map(|(name, layers, _)| layers.map(|it| Arc::new(made(name, it))));
+    let mut times: [Vec<Duration>; 4] = Default::default();
     for _ in 0..ROUNDS {
         for (sandbox, times) in sandboxes.iter().zip(&mut times) {
             let mut command = bash("true", base.join("root"), vec![("PATH".into(), "/bin".into())]);
@@ -58,7 +63,7 @@ async fn measure() {
             println!("{name}: this machine has it not");
             continue;
         }
-        let cpu = cpu_per_command(layers.map(|it| sandbox(&base, it)), &base).await;
+        let cpu = cpu_per_command(layers.map(|it| made(name, it)), &base).await;
         let more = [10, 50].map(|part| at(list, part) - at(&times[0], part));
         println!(
             "{name}: {:.2} ms (median), {:.2} ms (lowest tenth); {:.2} and {:.2} ms over plain, limit {limit} ms; \
@@ -95,7 +100,7 @@ fn cpu_of(pid: u32) -> Duration {
 }
 
 /// As large as those that are used in earnest.
-fn sandbox(base: &Path, layers: Layers) -> Sandbox {
+fn sandbox(base: &Path, layers: Layers, only_reads: bool) -> Sandbox {
     let home = base.join("home");
     let make = |path: PathBuf| {
         std::fs::create_dir_all(&path).unwrap();
@@ -116,6 +121,20 @@ fn sandbox(base: &Path, layers: Layers) -> Sandbox {
         temp: make(base.join("temp")),
         network: false,
         layers,
+        bounds: only_reads.then(|| Bounds {
+            programs: Some(Vec::new()),
+            search_path: [
+                "/usr/bin",
+                "/usr/sbin",
+                "/usr/local/bin",
+                "/usr/local/sbin",
+                "/usr/games",
+            ]
+            .map(PathBuf::from)
+            .to_vec(),
+            only_reads: true,
+            ..Bounds::default()
+        }),
     }
 }
 

@@ -62,7 +62,7 @@ pub use running::Running;
 pub use sandbox::denial::{Denied, DeniedAct, Layer, denial_hint};
 pub use sandbox::found::Found;
 pub use sandbox::self_test::self_test;
-pub use sandbox::{Layers, Sandbox};
+pub use sandbox::{Bounds, Layers, Sandbox};
 pub use signals::signal_name;
 pub use status::{ExitStatus, Finished};
 pub use stop::Stopper;

@@ -152,7 +152,8 @@ impl BuiltIn for Bash {
             return misuse;
         }
         let commands = self.readings.of(&input.command);
-        let terms = Terms::of(&commands, &cx.judged, lifts(&input));
+        let path = self.environment.programs(&commands);
+        let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off());
         let kept = match self.undo.begin(commands.only_reads(), inspection, &cx).await {
             Ok(kept) => kept,

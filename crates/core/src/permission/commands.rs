@@ -5,6 +5,7 @@
 //! with a doubt is never allowed by a rule on commands.
 
 mod distinct;
+mod programs;
 
 use super::access::{Access, PathScope};
 use super::places::Places;

@@ -12,6 +12,7 @@ fn sandbox(landlock: bool, seccomp: bool, bubblewrap: bool) -> Sandbox {
         temp: "/tmp/private".into(),
         network: false,
         layers: Layers { landlock, seccomp, bubblewrap },
+        bounds: None,
     }
 }
 

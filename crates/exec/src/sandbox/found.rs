@@ -96,6 +96,7 @@ async fn try_once(executor: &Executor, found: &Bubblewrap) -> Result<(), String>
         temp,
         network: false,
         layers: Layers { bubblewrap: true, ..Layers::default() },
+        bounds: None,
     };
     let mut command = Command::new("/bin/sh", "/");
     command.args = ["-c", ":"].map(Into::into).to_vec();

@@ -4,6 +4,10 @@
 //! Landlock grants and never takes back: where something closed lies below a folder, that folder
 //! is not granted, but each of its other entries is. Such a folder can then neither be listed nor
 //! get new entries.
+//!
+//! With bounds, nothing but the named programs can be executed, and a command that only reads opens
+//! no other file in the directories of programs: the loader, which has to stay executable, would
+//! start it.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,8 +19,9 @@ use landlock::{
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
-use super::Sandbox;
 use super::view::{Kind, View};
+use super::watch::Watch;
+use super::{Bounds, Sandbox, programs};
 
 /// More rules than this would make the start of each command slow; a sandbox that needs them hides
 /// something in a folder that is too large.
@@ -25,17 +30,9 @@ const MAX_RULES: usize = 4096;
 /// Rights newer than this are not known to these rules.
 const NEWEST: i32 = 6;
 
-/// What a command may do with devices; no other device is even seen.
-const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+/// The devices that a command may use; it sees no others. Terminals are not among them: the
+/// terminals of the user lie in the same directory.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// What stands around the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,15 +64,25 @@ pub(crate) fn has_scopes(version: i32) -> bool {
     version >= 6
 }
 
-pub(crate) fn rules(sandbox: &Sandbox, place: Place) -> Result<OwnedFd, String> {
+/// Rules as the kernel knows them.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub fd: OwnedFd,
+    /// What they depend on.
+    pub watch: Watch,
+}
+
+/// The rules for a command that is started as this program.
+pub(crate) fn rules(sandbox: &Sandbox, place: Place, program: &Path) -> Result<Made, String> {
     let version = version()?;
     let mut rules = Rules::new(sandbox, place, version.min(NEWEST))?;
     match place {
-        Place::Bare => rules.grant_view(sandbox)?,
-        Place::Inside => rules.grant_inside(sandbox)?,
+        Place::Bare => rules.grant_view(sandbox, program)?,
+        Place::Inside => rules.grant_inside(sandbox, program)?,
     }
     let fd: Option<OwnedFd> = rules.ruleset.into();
-    fd.ok_or_else(|| "the kernel gave no Landlock rules".into())
+    let fd = fd.ok_or_else(|| String::from("the kernel gave no Landlock rules"))?;
+    Ok(Made { fd, watch: rules.watch })
 }
 
 struct Rules {
@@ -85,6 +92,7 @@ struct Rules {
     device: BitFlags<AccessFs>,
     file: BitFlags<AccessFs>,
     count: usize,
+    watch: Watch,
 }
 
 impl Rules {
@@ -103,20 +111,32 @@ impl Rules {
         if has_scopes(version) {
             ruleset = ruleset.scope(Scope::from_all(abi)).map_err(words)?;
         }
-        let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
+        let bounds = sandbox.bounds.as_ref();
+        let mut unused = AccessFs::MakeChar | AccessFs::MakeBlock;
+        if bounds.is_some_and(|bounds| bounds.programs.is_some()) {
+            unused |= AccessFs::Execute;
+        }
         let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir;
         Ok(Self {
             ruleset: ruleset.create().map_err(words)?,
-            read: AccessFs::from_read(abi),
-            write: all & !devices,
+            read: AccessFs::from_read(abi) & !unused,
+            write: all & !unused,
             device: if version >= 5 { device | AccessFs::IoctlDev } else { device },
             file: AccessFs::from_file(abi),
             count: 0,
+            watch: Watch::default(),
         })
     }
 
-    fn grant_view(&mut self, sandbox: &Sandbox) -> Result<(), String> {
-        let view = View::new(sandbox);
+    fn grant_view(&mut self, sandbox: &Sandbox, program: &Path) -> Result<(), String> {
+        let mut view = View::new(sandbox);
+        view.marks().for_each(|(path, _)| self.watch.identity(path));
+        if let Some(bounds) = &sandbox.bounds {
+            self.grant_programs(bounds, program, |path| view.of(path) != Kind::Closed)?;
+            for directory in self.grant_listing(bounds, &view)? {
+                view.close(directory);
+            }
+        }
         self.grant_tree(&view, Path::new("/"), self.read)?;
         for (path, kind) in view.marks() {
             match kind {
@@ -124,24 +144,85 @@ impl Rules {
                 Kind::Readable => self.grant_tree(&view, path, self.read)?,
                 Kind::Writable => {
                     drop(open_root(path)?);
-                    self.grant_tree(&view, path, self.write)?;
+                    self.grant_tree(&view, path, self.rights_in(sandbox, path))?;
                 }
             }
         }
         self.grant_devices(&DEVICES)
     }
 
+    /// The rights in a root or the temporary directory.
+    fn rights_in(&self, sandbox: &Sandbox, path: &Path) -> BitFlags<AccessFs> {
+        let is_temp = path == sandbox.temp;
+        match &sandbox.bounds {
+            Some(bounds) if bounds.only_reads && !(bounds.temp && is_temp) => self.read,
+            _ => self.write,
+        }
+    }
+
     /// The mounts decide what is seen; this holds writes to the same places once more.
-    fn grant_inside(&mut self, sandbox: &Sandbox) -> Result<(), String> {
+    fn grant_inside(&mut self, sandbox: &Sandbox, program: &Path) -> Result<(), String> {
+        if let Some(bounds) = &sandbox.bounds {
+            self.grant_programs(bounds, program, |_| true)?;
+        }
         self.grant(open(Path::new("/")).map_err(|e| e.to_string())?, self.read)?;
-        for root in sandbox.writable.iter().map(PathBuf::as_path).chain([Path::new("/tmp")]) {
+        for root in sandbox.writable.iter().chain([&sandbox.temp]) {
+            let rights = self.rights_in(sandbox, root);
+            let root = if *root == sandbox.temp { Path::new("/tmp") } else { root };
             let words = |error| format!("the root {} cannot be opened: {error}", root.display());
-            self.grant(open(root).map_err(words)?, self.write)?;
+            self.grant(open(root).map_err(words)?, rights)?;
         }
         if let Ok(shared) = open(Path::new("/dev/shm")) {
             self.grant(shared, self.write)?;
         }
         self.grant_devices(&["/dev"])
+    }
+
+    /// Lets the bounded programs be executed, as far as they are in sight.
+    fn grant_programs(
+        &mut self,
+        bounds: &Bounds,
+        program: &Path,
+        in_sight: impl Fn(&Path) -> bool,
+    ) -> Result<(), String> {
+        let Some(named) = &bounds.programs else { return Ok(()) };
+        let named = named.iter().map(PathBuf::as_path).chain([program]);
+        let rights = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
+        for path in programs::with_interpreters(named).iter().filter(|path| in_sight(path)) {
+            self.watch.identity(path);
+            if let Ok(fd) = open(path) {
+                self.grant(fd, rights)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the directories of programs be listed, and what the command was judged to read there be
+    /// read. Returns the directories, which must not be granted as a whole.
+    fn grant_listing(&mut self, bounds: &Bounds, view: &View) -> Result<Vec<PathBuf>, String> {
+        if !bounds.only_reads || bounds.programs.is_none() {
+            return Ok(Vec::new());
+        }
+        let in_sight = |path: &&PathBuf| view.of(path) != Kind::Closed;
+        let real = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            let real = paths.iter().filter_map(|path| path.canonicalize().ok());
+            real.collect()
+        };
+        let directories: Vec<_> =
+            real(&bounds.search_path).iter().filter(in_sight).cloned().collect();
+        for directory in &directories {
+            self.watch.identity(directory);
+            if let Ok(fd) = open(directory) {
+                self.grant(fd, AccessFs::ReadDir.into())?;
+            }
+        }
+        for path in real(&bounds.reads).iter().filter(in_sight) {
+            self.watch.identity(path);
+            if let Ok(fd) = open(path) {
+                self.grant(fd, self.read)?;
+            }
+        }
+        Ok(directories)
     }
 
     fn grant_devices(&mut self, paths: &[&str]) -> Result<(), String> {
@@ -169,6 +250,7 @@ impl Rules {
                 }
                 continue;
             }
+            self.watch.entries(&path);
             for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
                 let child = entry.path();
                 // Where a link leads to is granted there or not at all.
@@ -252,9 +334,11 @@ mod tests {
             temp: root.join("1"),
             network: false,
             layers: crate::sandbox::Layers::default(),
+            bounds: None,
         };
         if version().is_ok() {
-            assert!(rules(&sandbox, Place::Bare).unwrap_err().contains("more than"));
+            let made = rules(&sandbox, Place::Bare, Path::new("/bin/sh"));
+            assert!(made.unwrap_err().contains("more than"));
         }
     }
 }

@@ -4,18 +4,25 @@
 //! arguments of bubblewrap. A layer that is asked for and cannot be had is an error, never a
 //! weaker sandbox.
 
+pub(crate) mod bounds;
 pub(crate) mod bubble;
 pub(crate) mod denial;
 pub(crate) mod found;
 pub(crate) mod landlock;
 pub(crate) mod pack;
+pub(crate) mod programs;
 pub(crate) mod seccomp;
+mod seccomp_reading;
+mod seccomp_tree;
 pub(crate) mod self_test;
 pub(crate) mod stubs;
 pub(crate) mod view;
+pub(crate) mod watch;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+
+pub use bounds::Bounds;
 
 /// What a command may touch. The most specific path decides; if one is named twice, `hidden`
 /// wins over `writable`, that over `readable`, and that over `homes`.
@@ -39,6 +46,8 @@ pub struct Sandbox {
     /// Whether the network is granted.
     pub network: bool,
     pub layers: Layers,
+    /// What was proved of the command. Landlock and seccomp enforce it.
+    pub bounds: Option<Bounds>,
 }
 
 /// Which layers hold a command. Each one that is asked for must be there.
@@ -58,7 +67,8 @@ impl Sandbox {
     /// What is wrong with it, in words.
     pub(crate) fn fault(&self) -> Option<String> {
         let lists = [&self.writable, &self.readable, &self.homes, &self.hidden, &self.frozen];
-        for path in lists.into_iter().flatten().chain([&self.temp]) {
+        let bounds = self.bounds.iter().flat_map(Bounds::paths);
+        for path in lists.into_iter().flatten().chain(bounds).chain([&self.temp]) {
             let plain = |part: Component<'_>| !matches!(part, Component::ParentDir);
             if !path.is_absolute() || !path.components().all(plain) {
                 return Some(format!("{} is not an absolute path without ..", path.display()));

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::found::Bubblewrap;
-use super::{Layers, Sandbox};
+use super::{Bounds, Layers, Sandbox};
 
 /// A sandbox with what is needed to set it up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,11 +14,12 @@ pub(crate) struct Order {
     pub bubblewrap: Option<Bubblewrap>,
 }
 
-const LISTS: usize = 5;
+const LISTS: usize = 8;
 
 pub(crate) fn pack(order: &Order) -> Vec<u8> {
     let sandbox = &order.sandbox;
     let bubblewrap = order.bubblewrap.as_ref();
+    let bounds = sandbox.bounds.as_ref();
     let flags = [
         sandbox.network,
         sandbox.layers.landlock,
@@ -26,6 +27,10 @@ pub(crate) fn pack(order: &Order) -> Vec<u8> {
         sandbox.layers.bubblewrap,
         bubblewrap.is_some_and(|found| found.disable_userns),
         bubblewrap.is_some_and(|found| found.bind_fd),
+        bounds.is_some(),
+        bounds.is_some_and(|bounds| bounds.programs.is_some()),
+        bounds.is_some_and(|bounds| bounds.only_reads),
+        bounds.is_some_and(|bounds| bounds.temp),
     ];
     let bits = flags.iter().rev().fold(0u32, |bits, flag| bits << 1 | u32::from(*flag));
     let lists = lists(sandbox);
@@ -39,8 +44,18 @@ pub(crate) fn pack(order: &Order) -> Vec<u8> {
     bytes
 }
 
-fn lists(sandbox: &Sandbox) -> [&Vec<PathBuf>; LISTS] {
-    [&sandbox.writable, &sandbox.readable, &sandbox.homes, &sandbox.hidden, &sandbox.frozen]
+fn lists(sandbox: &Sandbox) -> [&[PathBuf]; LISTS] {
+    let bounds = sandbox.bounds.as_ref();
+    [
+        &sandbox.writable,
+        &sandbox.readable,
+        &sandbox.homes,
+        &sandbox.hidden,
+        &sandbox.frozen,
+        bounds.and_then(|bounds| bounds.programs.as_deref()).unwrap_or_default(),
+        bounds.map(|bounds| bounds.search_path.as_slice()).unwrap_or_default(),
+        bounds.map(|bounds| bounds.reads.as_slice()).unwrap_or_default(),
+    ]
 }
 
 pub(crate) fn unpack(bytes: &[u8]) -> Option<Order> {
@@ -66,7 +81,17 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<Order> {
         temp,
         network: flag(0),
         layers: Layers { landlock: flag(1), seccomp: flag(2), bubblewrap: flag(3) },
+        bounds: None,
     };
+    let (programs, search_path, reads) = (list(6)?, list(7)?, list(8)?);
+    let bounds = flag(6).then(|| Bounds {
+        programs: flag(7).then_some(programs),
+        search_path,
+        reads,
+        only_reads: flag(8),
+        temp: flag(9),
+    });
+    let sandbox = Sandbox { bounds, ..sandbox };
     let bubblewrap = (!program.as_os_str().is_empty()).then(|| Bubblewrap {
         program,
         disable_userns: flag(4),
@@ -84,18 +109,27 @@ mod tests {
         prop::collection::vec("/[a-z\u{e9}/. ]{0,12}".prop_map(PathBuf::from), 0..5)
     }
 
+    fn bounds() -> impl Strategy<Value = Option<Bounds>> {
+        let parts = (prop::option::of(paths()), paths(), paths(), any::<[bool; 2]>());
+        prop::option::of(parts.prop_map(|(programs, search_path, reads, [only_reads, temp])| {
+            Bounds { programs, search_path, reads, only_reads, temp }
+        }))
+    }
+
     proptest! {
         #[test]
         fn what_is_packed_is_unpacked(
             lists in [paths(), paths(), paths(), paths(), paths()],
             temp in "/[a-z]{0,9}",
             flags in any::<[bool; 7]>(),
+            bounds in bounds(),
         ) {
             let [writable, readable, homes, hidden, frozen] = lists;
             let [network, landlock, seccomp, bubblewrap, disable_userns, bind_fd, found] = flags;
             let layers = Layers { landlock, seccomp, bubblewrap };
             let temp = PathBuf::from(temp);
-            let sandbox = Sandbox { writable, readable, homes, hidden, frozen, temp, network, layers };
+            let sandbox =
+                Sandbox { writable, readable, homes, hidden, frozen, temp, network, layers, bounds };
             let program = "/usr/bin/bwrap".into();
             let bubblewrap = found.then_some(Bubblewrap { program, disable_userns, bind_fd });
             let order = Order { sandbox, bubblewrap };

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    SeccompRule, TargetArch,
 };
 
-use super::{Sandbox, landlock};
+use super::seccomp_tree::{Answer, search};
+use super::{Sandbox, landlock, seccomp_reading};
 
 /// Refused with any arguments.
 const REFUSED: &[i64] = &[
@@ -33,6 +34,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_fspick,
     libc::SYS_open_tree,
     libc::SYS_move_mount,
+    OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_chroot,
     libc::SYS_unshare,
@@ -48,6 +50,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_quotactl,
+    QUOTACTL_FD,
     libc::SYS_swapon,
     libc::SYS_swapoff,
     libc::SYS_reboot,
@@ -64,6 +67,10 @@ const REFUSED: &[i64] = &[
     libc::SYS_adjtimex,
     libc::SYS_clock_adjtime,
 ];
+
+// Newer than the C library's list; the numbers are the same on every architecture.
+const QUOTACTL_FD: i64 = 443;
+const OPEN_TREE_ATTR: i64 = 467;
 
 /// Those that not every architecture has.
 #[cfg(target_arch = "x86_64")]
@@ -90,22 +97,31 @@ const TIOCLINUX: u64 = 0x541c;
 /// The kind of a socket, without the flags that may stand beside it.
 const SOCKET_KIND: u64 = 0xf;
 
-/// Which sockets can be made.
+/// What a filter lets through, where that depends on the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Sockets {
+pub(crate) struct Grants {
+    /// Which sockets can be made.
     pub unix: bool,
     pub internet: bool,
+    /// IPC between processes that are not related.
+    pub ipc: bool,
+    /// Changes of files and processes; without them the command only reads.
+    pub changes: bool,
 }
 
-impl Sockets {
-    /// Without bubblewrap the sockets of the user's session are within reach, so there are none of
-    /// that family. With it they are hidden, but the unnamed ones only if the network is a private
+impl Grants {
+    /// Without bubblewrap the sockets and the IPC of the user's session are within reach, so there
+    /// are none. With it they are hidden, but abstract sockets only if the network is a private
     /// one or Landlock keeps them away.
     pub(crate) fn of(sandbox: &Sandbox) -> Self {
+        let only_reads = sandbox.bounds.as_ref().is_some_and(|bounds| bounds.only_reads);
         let scoped = sandbox.layers.landlock && landlock::version().is_ok_and(landlock::has_scopes);
+        let bubblewrap = sandbox.layers.bubblewrap && !only_reads;
         Self {
-            unix: sandbox.layers.bubblewrap && (!sandbox.network || scoped),
-            internet: sandbox.layers.bubblewrap || sandbox.network,
+            unix: bubblewrap && (!sandbox.network || scoped),
+            internet: !only_reads && (bubblewrap || sandbox.network),
+            ipc: bubblewrap,
+            changes: !only_reads,
         }
     }
 }
@@ -116,14 +132,20 @@ pub(crate) fn check() -> Result<(), String> {
     crate::sys::seccomp_can_refuse().map_err(|_| "this kernel has no seccomp filters".into())
 }
 
-pub(crate) fn program(sockets: Sockets) -> Result<BpfProgram, String> {
+pub(crate) fn program(grants: Grants) -> Result<BpfProgram, String> {
     let words =
         |error: seccompiler::BackendError| format!("the seccomp filter is invalid: {error}");
-    let rules = rules(sockets).map_err(words)?;
+    let rules = rules(grants).map_err(words)?;
+    let answer = |rules: &Vec<SeccompRule>| match rules.is_empty() {
+        true => Answer::Refuse,
+        false => Answer::GoOn,
+    };
+    let answers = rules.iter().map(|(number, rules)| (*number, answer(rules))).collect();
     let refusal = SeccompAction::Errno(libc::EPERM as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, architecture()?);
+    let conditions = rules.into_iter().filter(|(_, rules)| !rules.is_empty()).collect();
+    let filter = SeccompFilter::new(conditions, SeccompAction::Allow, refusal, architecture()?);
     let body: BpfProgram = filter.and_then(BpfProgram::try_from).map_err(words)?;
-    Ok(preamble().into_iter().chain(body).collect())
+    Ok(search(&answers, architecture()?).into_iter().chain(body).collect())
 }
 
 fn architecture() -> Result<TargetArch, String> {
@@ -131,27 +153,9 @@ fn architecture() -> Result<TargetArch, String> {
     TargetArch::try_from(name).map_err(|_| format!("no seccomp filter is known for {name}"))
 }
 
-/// Numbers that mean something else than they seem (x32), and `clone3`: both unknown here. Jumps
-/// go forward by a number of instructions, so the rest can follow.
-fn preamble() -> Vec<sock_filter> {
-    const LOAD: u16 = 0x20;
-    const JUMP_IF_EQUAL: u16 = 0x15;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    const X32: u32 = 0x4000_0000;
-    let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
-    let step = |code, k, jt, jf| sock_filter { code, jt, jf, k };
-    vec![
-        step(LOAD, 0, 0, 0),
-        step(JUMP_IF_AT_LEAST, X32, 1, 0),
-        step(JUMP_IF_EQUAL, libc::SYS_clone3 as u32, 0, 1),
-        step(RETURN, unknown, 0, 0),
-    ]
-}
-
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
+fn rules(grants: Grants) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules =
         REFUSED.iter().chain(REFUSED_HERE).map(|number| (*number, Vec::new())).collect();
     let clone = NAMESPACES.iter().map(|flag| {
@@ -161,18 +165,24 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_clone, clone.collect::<Result<_, _>>()?);
     let ioctl = [TIOCSTI, TIOCLINUX].map(|request| is(1, request).and_then(one));
     rules.insert(libc::SYS_ioctl, ioctl.into_iter().collect::<Result<_, _>>()?);
-    rules.insert(libc::SYS_socket, socket_rules(sockets)?);
-    rules.insert(libc::SYS_socketpair, pair_rules(sockets)?);
+    rules.insert(libc::SYS_socket, socket_rules(grants)?);
+    rules.insert(libc::SYS_socketpair, pair_rules(grants)?);
+    if !grants.ipc {
+        seccomp_reading::refuse_shared_ipc(&mut rules);
+    }
+    if !grants.changes {
+        seccomp_reading::refuse_changes(&mut rules)?;
+    }
     Ok(rules)
 }
 
 /// Refuses every family but those that are granted; of netlink only routes are.
-fn socket_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn socket_rules(grants: Grants) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let mut granted = Vec::new();
-    if sockets.unix {
+    if grants.unix {
         granted.push(libc::AF_UNIX);
     }
-    if sockets.internet {
+    if grants.internet {
         granted.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
     let others: Result<Vec<_>, _> =
@@ -185,7 +195,7 @@ fn socket_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, seccompiler::Backe
     } else {
         refused.push(SeccompRule::new(others)?);
     }
-    if sockets.internet {
+    if grants.internet {
         let netlink = is(0, libc::AF_NETLINK as u64)?;
         let other = is_not(2, libc::NETLINK_ROUTE as u64)?;
         refused.push(SeccompRule::new(vec![netlink, other])?);
@@ -194,9 +204,9 @@ fn socket_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, seccompiler::Backe
 }
 
 /// A datagram socket of a pair can still be sent elsewhere; the other kinds cannot.
-fn pair_rules(sockets: Sockets) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn pair_rules(grants: Grants) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let mut refused = vec![one(is_not(0, libc::AF_UNIX as u64)?)?];
-    if !sockets.unix {
+    if !grants.unix {
         let kind = SeccompCmpOp::MaskedEq(SOCKET_KIND);
         refused.push(one(argument(1, kind, libc::SOCK_DGRAM as u64)?)?);
         let raw = SeccompCmpOp::MaskedEq(SOCKET_KIND);

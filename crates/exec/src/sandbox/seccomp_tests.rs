@@ -1,6 +1,7 @@
 //! The filter as the kernel would run it: every refusal, also of calls that cannot be made here.
 
 use super::*;
+use seccompiler::sock_filter;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
@@ -38,19 +39,20 @@ fn own_arch() -> u32 {
     machine | 0xc000_0000
 }
 
-fn judge(sockets: Sockets, number: i64, args: &[u64]) -> u32 {
+fn judge(grants: Grants, number: i64, args: &[u64]) -> u32 {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
-    verdict(&program(sockets).unwrap(), number, own_arch(), all)
+    verdict(&program(grants).unwrap(), number, own_arch(), all)
 }
 
-const NONE: Sockets = Sockets { unix: false, internet: false };
-const NETWORK: Sockets = Sockets { unix: false, internet: true };
-const INSIDE: Sockets = Sockets { unix: true, internet: true };
+const NONE: Grants = Grants { unix: false, internet: false, ipc: false, changes: true };
+const NETWORK: Grants = Grants { internet: true, ..NONE };
+const INSIDE: Grants = Grants { unix: true, internet: true, ipc: true, changes: true };
+const READING: Grants = Grants { changes: false, ..NONE };
 
 #[test]
 fn ordinary_calls_pass_and_the_list_is_refused_whatever_its_arguments() {
-    for sockets in [NONE, NETWORK, INSIDE] {
+    for sockets in [NONE, NETWORK, INSIDE, READING] {
         for number in [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_kill] {
             assert_eq!(judge(sockets, number, &[]), ALLOW, "{number}");
         }
@@ -58,6 +60,23 @@ fn ordinary_calls_pass_and_the_list_is_refused_whatever_its_arguments() {
             assert_eq!(judge(sockets, *number, &[1, 2, 3, 4, 5, 6]), EPERM, "{number}");
         }
         assert_eq!(judge(sockets, libc::SYS_clone3, &[]), ENOSYS);
+    }
+}
+
+/// A search that takes a wrong turn would let a call through, or refuse one that no list names.
+#[test]
+fn every_number_gets_its_own_answer() {
+    for grants in [NONE, NETWORK, INSIDE, READING] {
+        let rules = rules(grants).unwrap();
+        let program = program(grants).unwrap();
+        for number in (0..600).filter(|number| *number != libc::SYS_clone3) {
+            let found = verdict(&program, number, own_arch(), [0; 6]);
+            match rules.get(&number) {
+                None => assert_eq!(found, ALLOW, "{number} {grants:?}"),
+                Some(rules) if rules.is_empty() => assert_eq!(found, EPERM, "{number} {grants:?}"),
+                Some(_) => {}
+            }
+        }
     }
 }
 
@@ -128,9 +147,9 @@ fn another_architecture_does_not_lead_past_the_filter() {
 
 #[test]
 fn sockets_follow_from_the_layers() {
-    use crate::sandbox::Layers;
-    let of = |landlock, bubblewrap, network| {
-        Sockets::of(&Sandbox {
+    use crate::sandbox::{Bounds, Layers};
+    let of_bounds = |landlock, bubblewrap, network, bounds| {
+        Grants::of(&Sandbox {
             writable: Vec::new(),
             readable: Vec::new(),
             homes: Vec::new(),
@@ -139,13 +158,71 @@ fn sockets_follow_from_the_layers() {
             temp: "/tmp/x".into(),
             network,
             layers: Layers { landlock, seccomp: true, bubblewrap },
+            bounds,
         })
     };
+    let of = |landlock, bubblewrap, network| of_bounds(landlock, bubblewrap, network, None);
     assert_eq!(of(true, false, false), NONE);
     assert_eq!(of(true, false, true), NETWORK);
     assert_eq!(of(false, true, false), INSIDE);
     // The host's network brings its abstract sockets; nothing but Landlock keeps them away.
-    assert_eq!(of(false, true, true), NETWORK);
+    assert_eq!(of(false, true, true), Grants { ipc: true, ..NETWORK });
     let scoped = landlock::version().is_ok_and(landlock::has_scopes);
-    assert_eq!(of(true, true, true), if scoped { INSIDE } else { NETWORK });
+    assert_eq!(of(true, true, true), if scoped { INSIDE } else { Grants { ipc: true, ..NETWORK } });
+    let reading = Bounds { only_reads: true, ..Bounds::default() };
+    for (bubblewrap, network) in [(false, false), (false, true), (true, false), (true, true)] {
+        assert_eq!(of_bounds(true, bubblewrap, network, Some(reading.clone())), READING);
+    }
+    assert_eq!(of_bounds(true, true, false, Some(Bounds::default())), INSIDE);
+}
+
+#[test]
+fn ipc_of_the_user_is_for_private_namespaces_only() {
+    let (shared, ..) = seccomp_reading::listed();
+    for number in shared {
+        for (grants, expected) in
+            [(NONE, EPERM), (NETWORK, EPERM), (READING, EPERM), (INSIDE, ALLOW)]
+        {
+            assert_eq!(judge(grants, number, &[]), expected, "{number} {grants:?}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_only_reads_changes_nothing_about_files_and_processes() {
+    let (_, changes, requests) = seccomp_reading::listed();
+    for number in changes {
+        assert_eq!(judge(NONE, number, &[]), ALLOW, "{number}");
+        assert_eq!(judge(READING, number, &[]), EPERM, "{number}");
+    }
+    for request in requests {
+        assert_eq!(judge(READING, libc::SYS_ioctl, &[0, *request]), ALLOW, "{request:#x}");
+    }
+    // Flags, attributes, verity and encryption of files, and typing for the user.
+    for request in [0x4008_6602, 0x401c_5820, 0x4080_6685, 0x800c_6613, 0x5412, 0x540e, 0] {
+        assert_eq!(judge(READING, libc::SYS_ioctl, &[0, request]), EPERM, "{request:#x}");
+    }
+    assert_eq!(judge(READING, libc::SYS_fcntl, &[3, libc::F_SETLEASE as u64]), EPERM);
+    assert_eq!(judge(READING, libc::SYS_fcntl, &[3, libc::F_SETFD as u64]), ALLOW);
+}
+
+#[test]
+fn a_command_that_only_reads_sets_priorities_and_limits_for_itself_only() {
+    for number in [libc::SYS_sched_setscheduler, libc::SYS_sched_setaffinity, libc::SYS_move_pages]
+    {
+        assert_eq!(judge(READING, number, &[0, 1]), ALLOW);
+        assert_eq!(judge(READING, number, &[77, 1]), EPERM);
+        assert_eq!(judge(NONE, number, &[77, 1]), ALLOW);
+    }
+    for (which, who, expected) in [(0, 0, ALLOW), (1, 0, ALLOW), (0, 77, EPERM), (2, 0, EPERM)] {
+        assert_eq!(judge(READING, libc::SYS_setpriority, &[which, who]), expected, "{which} {who}");
+    }
+    for (which, who, expected) in [(1, 0, ALLOW), (1, 77, EPERM), (3, 0, EPERM)] {
+        assert_eq!(judge(READING, libc::SYS_ioprio_set, &[which, who]), expected, "{which} {who}");
+    }
+    let pointer = 0x7fff_0000_0000;
+    for (pid, new, expected) in [(0, pointer, ALLOW), (77, 0, ALLOW), (77, pointer, EPERM)] {
+        let args = [pid, 7, new, 0];
+        assert_eq!(judge(READING, libc::SYS_prlimit64, &args), expected, "{pid} {new:#x}");
+    }
 }

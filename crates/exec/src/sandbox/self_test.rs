@@ -118,6 +118,7 @@ impl Place {
             temp: self.temp.clone(),
             network: false,
             layers,
+            bounds: None,
         }
     }
 }

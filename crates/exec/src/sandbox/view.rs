@@ -64,6 +64,11 @@ impl View {
         self.marks.insert(path, kind);
     }
 
+    /// Closes a directory, so that nothing in it is granted along with its parent.
+    pub(crate) fn close(&mut self, path: PathBuf) {
+        self.marks.insert(path, Kind::Closed);
+    }
+
     /// What holds for a path and what lies below it without a mark of its own.
     pub(crate) fn of(&self, path: &Path) -> Kind {
         path.ancestors().find_map(|above| self.marks.get(above)).copied().unwrap_or(Kind::Readable)
@@ -111,6 +116,7 @@ mod tests {
             temp: "/tmp/private".into(),
             network: false,
             layers: Layers::default(),
+            bounds: None,
         };
         let view = View::new(&sandbox);
         for (path, kind) in [

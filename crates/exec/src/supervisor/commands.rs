@@ -120,7 +120,8 @@ impl Commands {
             let started = self.wrapper.launch(launcher, body, request, &order, streams, setting)?;
             return Ok((started.0, Some(started.1)));
         }
-        let floor = self.floors.make(&order.sandbox, Place::Bare).map_err(Refused::sandbox)?;
+        let floor = self.floors.make(&order.sandbox, Place::Bare, request.program);
+        let floor = floor.map_err(Refused::sandbox)?;
         setting.floor = Some(&floor);
         Ok((self.launcher.launch(request, &streams, setting)?, None))
     }

@@ -74,7 +74,8 @@ fn start(plan: &OwnedFd, errors: OwnedFd, script: Option<OwnedFd>) -> Result<i32
     let body = super::read_body(plan).map_err(|_| broken())?;
     let request = wire::decode(&body).ok_or_else(broken)?;
     let order = request.sandbox.and_then(pack::unpack).ok_or_else(broken)?;
-    let floor = Floors::default().make(&order.sandbox, Place::Inside).map_err(Refused::sandbox)?;
+    let floor = Floors::default().make(&order.sandbox, Place::Inside, request.program);
+    let floor = floor.map_err(Refused::sandbox)?;
     let output = sys::adopt(1).ok_or_else(broken)?;
     // Standard input is in its place already.
     let streams = Streams { output, script, input: None, errors: Some(errors) };

@@ -162,7 +162,7 @@ fn kernel_version() -> Option<(u32, u32)> {
 }
 
 fn floor_rules(floor: Option<&Floor>) -> c_int {
-    floor.and_then(|floor| floor.ruleset.as_ref()).map_or(-1, |fd| fd.as_raw_fd())
+    floor.and_then(|floor| floor.ruleset.as_ref()).map_or(-1, |made| made.fd.as_raw_fd())
 }
 
 /// The filter as the kernel takes it; the instructions stay where they are.

@@ -73,6 +73,7 @@ async fn hold(text: &str, folders: Option<(&str, &str)>) {
             temp: temp.into(),
             network: false,
             layers: Layers { landlock: false, seccomp: true, bubblewrap: true },
+            bounds: None,
         })
     });
     let running = executor.spawn(command).await.unwrap();

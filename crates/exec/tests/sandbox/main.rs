@@ -4,12 +4,15 @@
 #![allow(clippy::print_stdout, reason = "what was refused, and what this machine lacks, is shown")]
 
 mod actions;
+mod bounds;
 mod ends;
+mod exploits;
 mod git;
 mod hints;
 mod limits;
 mod missing;
 mod ordinary;
 mod refused;
+mod terminals;
 mod work;
 mod world;

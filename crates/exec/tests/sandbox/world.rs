@@ -113,6 +113,7 @@ impl World {
             temp: self.temp.clone(),
             network: false,
             layers,
+            bounds: None,
         }
     }
 

@@ -22,6 +22,10 @@ const GIT_ALWAYS: [(&str, &str); 9] = [
     ("GIT_CONFIG_VALUE_2", "cat"),
 ];
 
+/// How commands read and write text, whatever the user's own locale is: in some locales bash splits words and matches
+/// patterns in other ways than those that commands are judged by.
+const LOCALE: [(&str, &str); 2] = [("LC_ALL", "C.UTF-8"), ("LANG", "C.UTF-8")];
+
 pub(super) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub struct Environment {
@@ -32,8 +36,8 @@ pub struct Environment {
 
 impl Environment {
     pub fn new(given: Variables, workspace: &Workspace) -> Self {
-        let given = given.into_iter().filter(|(name, _)| !is_cleared(name));
-        let base = ostler_exec::without_secrets(given);
+        let kept = given.into_iter().filter(|(name, _)| !is_cleared(name));
+        let base = with(&ostler_exec::without_secrets(kept), fixed(&LOCALE));
         let path = base.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
         let outside = outside(path.unwrap_or(OsStr::new(DEFAULT_PATH)), workspace);
         Environment { base, outside }
@@ -42,16 +46,16 @@ impl Environment {
     /// Under which a proof of harmlessness holds: the programs are the system's, whatever lies in the workspace.
     pub fn for_proved(&self) -> Variables {
         let path = (OsString::from("PATH"), self.outside.clone());
-        with(&self.base, git(GIT_OVERRIDES).chain([path]))
+        with(&self.base, fixed(GIT_OVERRIDES).chain([path]))
     }
 
     /// For commands that somebody allowed, where every git among them only reads.
     pub fn with_reading_git(&self) -> Variables {
-        with(&self.base, git(GIT_OVERRIDES))
+        with(&self.base, fixed(GIT_OVERRIDES))
     }
 
     pub fn for_others(&self) -> Variables {
-        with(&self.base, git(&GIT_ALWAYS))
+        with(&self.base, fixed(&GIT_ALWAYS))
     }
 
     /// Where such commands find their programs.
@@ -65,7 +69,7 @@ impl Environment {
     }
 }
 
-fn git(
+fn fixed(
     variables: &'static [(&'static str, &'static str)],
 ) -> impl Iterator<Item = (OsString, OsString)> {
     variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)))
@@ -82,7 +86,9 @@ fn with(base: &Variables, added: impl Iterator<Item = (OsString, OsString)>) -> 
 /// Variables that change what a shell or a program does before it looks at its command.
 fn is_cleared(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return true };
-    CLEARED_ENV.contains(&name)
+    // Messages would be in another language in spite of the locale.
+    name == "LANGUAGE"
+        || CLEARED_ENV.contains(&name)
         || ["BASH_FUNC_", "LD_", "GIT_CONFIG"].iter().any(|start| name.starts_with(start))
 }
 
@@ -143,6 +149,21 @@ mod tests {
             !others.iter().any(|(_, value)| value == "core.hooksPath" || value == "gpg.program")
         );
         assert_eq!(get(&environment.for_proved(), "GIT_ALLOW_PROTOCOL"), Some(""));
+    }
+
+    #[test]
+    fn commands_run_in_a_known_locale() {
+        let odd = [("LC_ALL", "zh_TW.BIG5"), ("LANG", "xx"), ("LANGUAGE", "de"), ("LC_CTYPE", "x")];
+        for given in [variables(&odd), Vec::new()] {
+            let environment = Environment::new(given, &Workspace::default());
+            for all in
+                [environment.for_proved(), environment.with_reading_git(), environment.for_others()]
+            {
+                assert_eq!(get(&all, "LC_ALL"), Some("C.UTF-8"));
+                assert_eq!(get(&all, "LANG"), Some("C.UTF-8"));
+                assert_eq!(get(&all, "LANGUAGE"), None);
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! How commands are held: what each may reach, what is said where a layer is missing, and what is put back.
 
+mod bounds;
 mod folders;
 mod git_parts;
 mod guard;
 mod inspection;
 mod limits;
+mod programs;
 mod rebase;
 mod repository;
 mod temp;
@@ -17,7 +19,7 @@ pub use limits::LimitOptions;
 use ostler_core::permission::{Access, Commands, Hold, PathScope, Workspace};
 use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, ProcessLimits, Sandbox};
 use rebase::{Left, Rebases};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
@@ -70,6 +72,8 @@ pub struct Confinement {
     /// Repositories that roots are part of.
     around: OnceLock<Vec<Around>>,
     limits: OnceLock<ProcessLimits>,
+    /// Where the programs of proved commands lie.
+    program_directories: OnceLock<Vec<PathBuf>>,
 }
 
 /// What a call is run with.
@@ -84,18 +88,23 @@ pub struct Terms<'a> {
     pub git: bool,
     /// It is proved to change nothing.
     pub only_reads: bool,
+    /// What it runs, with paths looked up, and the search path for its programs. The kernel holds the command to it.
+    pub proof: Option<&'a Commands>,
+    pub path: &'a OsStr,
     /// Nobody looks afterwards at what it changed.
     pub unguarded: bool,
 }
 
 impl<'a> Terms<'a> {
-    pub fn of(commands: &Commands, judged: &'a Access, lifted: bool) -> Self {
+    pub fn of(commands: &'a Commands, judged: &'a Access, path: &'a OsStr, lifted: bool) -> Self {
         Terms {
             lifted,
             network: !judged.hosts.is_empty(),
             writes: &judged.writes,
             git: commands.runs_git() && !commands.git_only_reads(),
             only_reads: commands.only_reads(),
+            proof: Some(judged.runs.as_deref().unwrap_or(commands)),
+            path,
             unguarded: false,
         }
     }
@@ -106,6 +115,8 @@ pub struct Held {
     pub sandbox: Option<Arc<Sandbox>>,
     guard: Option<Guard>,
     rebases: Option<Rebases>,
+    /// For this command alone; removed after it.
+    _temp: Option<TempDir>,
 }
 
 impl Confinement {
@@ -126,6 +137,7 @@ impl Confinement {
             parts: Mutex::default(),
             around: OnceLock::new(),
             limits: OnceLock::new(),
+            program_directories: OnceLock::new(),
         }
     }
 
@@ -216,7 +228,7 @@ impl Confinement {
     /// # Errors
     /// In words, when the command cannot be held as it was judged: it must not run.
     pub fn held(&self, terms: Terms<'_>) -> Result<Held, String> {
-        let nothing = Held { sandbox: None, guard: None, rebases: None };
+        let nothing = Held { sandbox: None, guard: None, rebases: None, _temp: None };
         if !self.options.enabled || terms.lifted {
             return Ok(nothing);
         }
@@ -252,11 +264,17 @@ impl Confinement {
             self.forget_repositories();
         }
         if layers == Layers::default() {
-            return Ok(Held { sandbox: None, guard, rebases });
+            return Ok(Held { sandbox: None, guard, rebases, _temp: None });
         }
-        let network = self.options.network || terms.network;
-        let sandbox = self.sandbox(frozen, network, layers)?;
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases })
+        let only_reads = terms.only_reads && !terms.network;
+        let network = terms.network || self.options.network && !only_reads;
+        let mut sandbox = self.sandbox(frozen, network, layers)?;
+        sandbox.bounds = self.bounds(&Terms { only_reads, ..terms });
+        if only_reads {
+            // Without Landlock the mounts have to do.
+            sandbox.readable.append(&mut sandbox.writable);
+        }
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: None })
     }
 
     /// What the look after a command is compared with; before it starts, and before it is [`held`](Self::held). None where
@@ -287,14 +305,22 @@ impl Confinement {
         })
     }
 
-    /// What is proved to only read needs no mounts: nothing at all is writable for it, which the floor holds by itself
-    /// and at a tenth of the cost.
+    /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
+    /// themselves and at a tenth of the cost. If it needs temporary files, it gets a directory of its own for them.
     fn reading(&self, terms: Terms<'_>) -> Result<Held, String> {
         let layers = Layers { bubblewrap: false, ..self.layers() };
-        let network = self.options.network || terms.network;
-        let mut sandbox = self.sandbox(Vec::new(), network, layers)?;
+        let mut sandbox = self.sandbox(Vec::new(), false, layers)?;
         sandbox.readable.append(&mut sandbox.writable);
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None, rebases: None })
+        sandbox.bounds = self.bounds(&terms);
+        let mut own = None;
+        if sandbox.bounds.as_ref().is_some_and(|bounds| bounds.temp) {
+            let made = tempfile::Builder::new().prefix("reading-").tempdir_in(&sandbox.temp);
+            let made =
+                made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
+            sandbox.temp = made.path().to_path_buf();
+            own = Some(made);
+        }
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None, rebases: None, _temp: own })
     }
 
     /// Nothing of the workspace's repositories may be written that makes git run programs.
@@ -330,6 +356,7 @@ impl Confinement {
             temp: self.temp()?.to_owned(),
             network,
             layers,
+            bounds: None,
         };
         sandbox.readable.extend(self.workspace.readable.iter().cloned());
         // Without the rest of its files git would take them for removed.

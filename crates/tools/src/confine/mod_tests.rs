@@ -1,7 +1,7 @@
 //! When a call is held whole, weakly or not at all, and what it is held by.
 
 use super::*;
-use ostler_exec::SupervisorProgram;
+use ostler_exec::{Bounds, SupervisorProgram};
 use std::fs;
 
 /// A machine with these layers, and a workspace that is a repository.
@@ -96,8 +96,42 @@ fn what_a_call_is_held_by() {
     let reading = sandbox(Terms { only_reads: true, ..Terms::default() });
     assert!(reading.writable.is_empty() && reading.readable.contains(&root));
     assert_eq!(reading.layers, Layers { landlock: true, seccomp: true, bubblewrap: false });
+    let mounts = confinement(ConfineOptions::default(), [false, true, true], &root);
+    let reading = mounts.held(Terms { only_reads: true, ..Terms::default() }).unwrap();
+    let reading = reading.sandbox.clone().unwrap();
+    assert!(reading.writable.is_empty() && reading.bounds.as_ref().unwrap().only_reads);
     let lifted = Terms { lifted: true, ..Terms::default() };
     assert!(strict.held(lifted).unwrap().sandbox.is_none());
+}
+
+/// The policy comes from the proof: which programs, whether it writes at all, and whether it needs temporary files.
+#[test]
+fn a_proof_bounds_what_runs() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    let strict = confinement(ConfineOptions { network: true, ..Default::default() }, ALL, &root);
+    let sandbox = |text: &str| {
+        let (commands, judged) = (ostler_shell::steps(text), Access::default());
+        let terms = Terms::of(&commands, &judged, OsStr::new("/usr/bin:/bin"), false);
+        strict.held(terms).unwrap().sandbox.clone().unwrap()
+    };
+    let real = |name: &str| Path::new("/usr/bin").join(name).canonicalize().unwrap();
+    let cat = sandbox("cat f | head -1; echo done");
+    let bounds = cat.bounds.clone().unwrap();
+    assert!(bounds.only_reads && !bounds.temp && !cat.network);
+    assert_eq!(bounds.programs.unwrap(), [real("cat"), real("head")]);
+    assert!(bounds.search_path.contains(&Path::new("/usr/bin").canonicalize().unwrap()));
+    for text in ["sort f", "seq 3 | tac", "cat <<E\nx\nE"] {
+        let sort = sandbox(text);
+        assert!(sort.bounds.as_ref().unwrap().temp, "{text}");
+        assert_ne!(sort.temp, cat.temp, "{text}: it has a directory of its own");
+        assert!(!sort.temp.exists(), "{text}: it is removed with the call");
+    }
+    // What writes by programs that a table knows executes nothing else; the rest is not bounded.
+    let writes = sandbox("cp a b").bounds.clone().unwrap();
+    assert_eq!(writes, Bounds { programs: Some(vec![real("cp")]), ..Bounds::default() });
+    assert_eq!(sandbox("make").bounds, None);
+    assert_eq!(sandbox("cp a b; make").bounds, None);
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! The part of the filter that goes by numbers alone: a binary search. When a filter is installed
+//! the kernel runs it once for each system call that exists, so a search instead of a list makes
+//! every command start faster.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{TargetArch, sock_filter};
+
+const LOAD: u16 = 0x20;
+const JUMP: u16 = 0x05;
+const JUMP_IF_EQUAL: u16 = 0x15;
+const JUMP_IF_AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+
+/// Where the kernel puts the number of the call, and the architecture.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+
+/// Numbers from here on mean something else than they seem (x32).
+const X32: u32 = 0x4000_0000;
+
+/// Stands for the way to the end until that is known.
+const TO_THE_END: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Refuse,
+    /// It depends on the arguments, which whatever follows looks at.
+    GoOn,
+}
+
+/// Instructions that allow every call without an answer, and go on behind their end where the
+/// arguments count. `clone3` and numbers of x32 are unknown; another architecture is fatal.
+pub(super) fn search(
+    answers: &BTreeMap<i64, Answer>,
+    architecture: TargetArch,
+) -> Vec<sock_filter> {
+    let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
+    let mut all = vec![
+        step(LOAD, ARCHITECTURE, 0, 0),
+        step(JUMP_IF_EQUAL, audit_number(architecture), 1, 0),
+        step(RETURN, libc::SECCOMP_RET_KILL_PROCESS, 0, 0),
+        step(LOAD, NUMBER, 0, 0),
+        step(JUMP_IF_AT_LEAST, X32, 1, 0),
+        step(JUMP_IF_EQUAL, libc::SYS_clone3 as u32, 0, 1),
+        step(RETURN, unknown, 0, 0),
+    ];
+    let answers: Vec<_> =
+        answers.iter().map(|(number, answer)| (*number as u32, *answer)).collect();
+    all.extend(tree(&answers));
+    let end = all.len();
+    for (at, step) in all.iter_mut().enumerate() {
+        if step.code == JUMP && step.k == TO_THE_END {
+            step.k = (end - at - 1) as u32;
+        }
+    }
+    all
+}
+
+/// Jumps go forward by a number of instructions; those of a comparison are too short for a tree.
+fn tree(answers: &[(u32, Answer)]) -> Vec<sock_filter> {
+    let allow = step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
+    match answers {
+        [] => vec![allow],
+        [(number, answer)] => {
+            let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+            let found = match answer {
+                Answer::Refuse => step(RETURN, refusal, 0, 0),
+                Answer::GoOn => step(JUMP, TO_THE_END, 0, 0),
+            };
+            vec![step(JUMP_IF_EQUAL, *number, 0, 1), found, allow]
+        }
+        _ => {
+            let (low, high) = answers.split_at(answers.len() / 2);
+            let first = high.first().map_or(0, |(number, _)| *number);
+            let low = tree(low);
+            let mut all = vec![step(JUMP_IF_AT_LEAST, first, 0, 1)];
+            all.push(step(JUMP, low.len() as u32, 0, 0));
+            all.extend(low);
+            all.extend(tree(high));
+            all
+        }
+    }
+}
+
+fn step(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+/// As the kernel names it: the ELF machine, 64 bits, little-endian.
+fn audit_number(architecture: TargetArch) -> u32 {
+    let machine = match architecture {
+        TargetArch::x86_64 => 62,
+        TargetArch::aarch64 => 183,
+        TargetArch::riscv64 => 243,
+    };
+    machine | 0xc000_0000
+}
