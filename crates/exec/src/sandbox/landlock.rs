@@ -2,8 +2,8 @@
 //! process only puts them on.
 //!
 //! Landlock grants and never takes back: where something closed lies below a folder, that folder
-//! is not granted, but each of its other entries is. Such a folder can then neither be listed nor
-//! get new entries.
+//! is not granted, but each of its other entries is. Such a folder can then not get new entries,
+//! and it can be listed only if what is closed below it are single files.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -168,6 +168,12 @@ impl Rules {
                     self.grant(fd, rights)?;
                 }
                 continue;
+            }
+            // Rules hold for all below, so this lists every directory there and reads no file.
+            if view.is_listable(&path)
+                && let Ok(fd) = open(&path)
+            {
+                self.grant(fd, rights & AccessFs::ReadDir)?;
             }
             for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
                 let child = entry.path();

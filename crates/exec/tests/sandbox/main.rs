@@ -6,6 +6,7 @@
 mod actions;
 mod ends;
 mod git;
+mod hidden;
 mod hints;
 mod missing;
 mod ordinary;
