@@ -93,6 +93,11 @@ impl Pattern {
         self.parts.last().is_some_and(|part| part == "**")
     }
 
+    /// False only if nothing that is called so matches, unless a directory above it does.
+    pub fn may_end_in(&self, name: &str) -> bool {
+        self.parts.last().is_none_or(|part| part == "**" || match_name(part, name))
+    }
+
     /// Something below the directory could match.
     pub fn may_match_below(&self, directory: &Path) -> bool {
         self.may_touch(&PathScope::Tree(directory.to_owned()))

@@ -1,13 +1,16 @@
 //! How commands are held: what each may reach, what is said where a layer is missing, and what is put back.
 
+mod denials;
+mod denied;
 mod folders;
 mod git_parts;
 mod guard;
 mod temp;
 
+use denied::{Areas, Denied, DeniedPaths};
 use git_parts::{Around, Parts};
 use guard::{Guard, Restored, is_harmless_change};
-use ostler_core::permission::{Access, Commands, Hold, PathScope, Workspace};
+use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
 use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, Sandbox};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -56,6 +59,9 @@ pub struct Confinement {
     parts: Mutex<Option<Arc<Parts>>>,
     /// Repositories that roots are part of.
     around: OnceLock<Vec<Around>>,
+    /// The files that deny rules cover, and where they are searched for.
+    denied: Denied,
+    areas: OnceLock<Areas>,
 }
 
 /// What a call is run with.
@@ -72,6 +78,8 @@ pub struct Terms<'a> {
     pub only_reads: bool,
     /// Nobody looks afterwards at what it changed.
     pub unguarded: bool,
+    /// Somebody was asked about deny rules that cannot be enforced, and said yes.
+    pub accepts_gaps: bool,
 }
 
 impl<'a> Terms<'a> {
@@ -83,6 +91,7 @@ impl<'a> Terms<'a> {
             git: commands.runs_git() && !commands.git_only_reads(),
             only_reads: commands.only_reads(),
             unguarded: false,
+            accepts_gaps: matches!(judged.denials, Denials::Unenforced(_)),
         }
     }
 }
@@ -110,6 +119,8 @@ impl Confinement {
             temp: OnceLock::new(),
             parts: Mutex::default(),
             around: OnceLock::new(),
+            denied: Denied::default(),
+            areas: OnceLock::new(),
         }
     }
 
@@ -205,11 +216,13 @@ impl Confinement {
             return Ok(nothing);
         }
         let layers = self.layers();
+        let denied = self.denied_for(terms)?;
         if self.workspace.roots.iter().any(|root| root.parent().is_none()) {
             return Ok(nothing);
         }
-        if terms.only_reads && !terms.network && layers.landlock && layers.seccomp {
-            return self.reading(terms);
+        let only_reads = terms.only_reads && !terms.network && layers.landlock && layers.seccomp;
+        if only_reads && (denied.suits_landlock() || !layers.bubblewrap) {
+            return self.reading(terms, &denied);
         }
         let written =
             |part: &&PathBuf| terms.writes.iter().any(|scope| part.starts_with(scope.path()));
@@ -236,16 +249,21 @@ impl Confinement {
             return Ok(Held { sandbox: None, guard });
         }
         let network = self.options.network || terms.network;
-        let sandbox = self.sandbox(frozen, network, layers)?;
+        let mut sandbox = self.sandbox(frozen, network, layers)?;
+        denied.keep_from(&mut sandbox);
+        if only_reads {
+            sandbox.readable.append(&mut sandbox.writable);
+        }
         Ok(Held { sandbox: Some(Arc::new(sandbox)), guard })
     }
 
     /// What is proved to only read needs no mounts: nothing at all is writable for it, which the floor holds by itself
     /// and at a tenth of the cost.
-    fn reading(&self, terms: Terms<'_>) -> Result<Held, String> {
+    fn reading(&self, terms: Terms<'_>, denied: &DeniedPaths) -> Result<Held, String> {
         let layers = Layers { bubblewrap: false, ..self.layers() };
         let network = self.options.network || terms.network;
         let mut sandbox = self.sandbox(Vec::new(), network, layers)?;
+        denied.keep_from(&mut sandbox);
         sandbox.readable.append(&mut sandbox.writable);
         Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None })
     }
@@ -257,13 +275,12 @@ impl Confinement {
         network: bool,
         layers: Layers,
     ) -> Result<Sandbox, String> {
-        let Workspace { roots, home, ours, .. } = &self.workspace;
+        let Workspace { roots, ours, .. } = &self.workspace;
         let options = &self.options;
         let real = |paths: &[PathBuf]| {
             paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>()
         };
-        let home = if home.is_absolute() { home.clone() } else { self.home_of_commands() };
-        let home = home.canonicalize().unwrap_or(home);
+        let home = self.home();
         let readable = self.readable.get_or_init(|| folders::readable(&home, &self.environment));
         let mut homes: Vec<PathBuf> = ["/home", "/root"].map(PathBuf::from).to_vec();
         if home.parent().is_some() {
@@ -288,6 +305,12 @@ impl Confinement {
         // Without the rest of its files git would take them for removed.
         sandbox.readable.extend(around.iter().filter_map(|around| around.top.clone()));
         Ok(sandbox)
+    }
+
+    fn home(&self) -> PathBuf {
+        let home = &self.workspace.home;
+        let home = if home.is_absolute() { home.clone() } else { self.home_of_commands() };
+        home.canonicalize().unwrap_or(home)
     }
 
     /// Where programs look for their settings if nobody said whose home it is.

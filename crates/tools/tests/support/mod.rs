@@ -128,12 +128,13 @@ impl Desk {
         let blobs = Arc::new(Folder(dir.path().canonicalize().unwrap().join("blobs")));
         let (seen, snapshots) =
             (log.seen.lock().unwrap().clone(), log.snapshots.lock().unwrap().clone());
-        let confinement = Arc::new(Confinement::new(
+        let confinement = Confinement::new(
             executor.clone(),
             ConfineOptions::default(),
             workspace.clone(),
             environment.clone(),
-        ));
+        );
+        let confinement = Arc::new(confinement.denying(&policy));
         let files = Arc::new(Files::new(workspace, seen, snapshots));
         let tools = built_in(Setup {
             files,
