@@ -124,6 +124,11 @@ impl Confinement {
         }
     }
 
+    /// As on a machine that has these layers, without a look at this one.
+    pub fn on_machine(self, found: Found) -> Self {
+        Confinement { found: OnceLock::from(found), ..self }
+    }
+
     pub fn options(&self) -> &ConfineOptions {
         &self.options
     }
