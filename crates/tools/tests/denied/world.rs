@@ -58,8 +58,8 @@ impl World {
         let place = std::env::var_os(crate::PLACE).unwrap();
         let dir = Arc::new(tempfile::tempdir_in(place).unwrap());
         let base = dir.path().canonicalize().unwrap();
-        let (ws, home) = (base.join("ws"), base.join("home"));
-        fs::create_dir(&ws).unwrap();
+        let (ws, home) = (base.join("projects/ws"), base.join("home"));
+        fs::create_dir_all(&ws).unwrap();
         fs::create_dir(&home).unwrap();
         let workspace = Workspace {
             cwd: ws.clone(),
