@@ -131,18 +131,7 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
         match meets(rule, step, &lines, &files, asks) {
             Reach::Full => return Ruling::Ask(by_rule(rule, "ask")),
             Reach::Below => {
-                let why = match &rule.matcher {
-                    Matcher::Command(_) => {
-                        format!("it may be what the rule {} covers", rule.text())
-                    }
-                    _ if scene.kernel_denies() && !asks => {
-                        format!("git tracks a file that the deny rule {} covers", rule.text())
-                    }
-                    _ => format!(
-                        "it goes through a folder in which the rule {} covers something",
-                        rule.text()
-                    ),
-                };
+                let why = why_below(scene, rule, asks);
                 return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
             }
             Reach::None => {}
@@ -157,6 +146,18 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
     match allowed(scene, step, &lines, &files) {
         Ok(reason) => Ruling::Allow(reason),
         Err(reason) => Ruling::Open(reason),
+    }
+}
+
+/// Why somebody has to look where a rule may cover something.
+fn why_below(scene: Scene<'_>, rule: &Rule, asks: bool) -> String {
+    let text = rule.text();
+    match &rule.matcher {
+        Matcher::Command(_) => format!("it may be what the rule {text} covers"),
+        _ if scene.kernel_denies() && !asks => {
+            format!("git tracks a file that the deny rule {text} covers")
+        }
+        _ => format!("it goes through a folder in which the rule {text} covers something"),
     }
 }
 

@@ -158,7 +158,10 @@ fn denied_files_are_hidden_from_whatever_runs() {
         assert!(sandbox.hidden.contains(&root.join(path)), "{layers:?} {rule}");
         assert_eq!(sandbox.layers.bubblewrap, bubblewrap, "{layers:?} {rule}");
         let is_writable = sandbox.writable.contains(&root);
-        assert_eq!(is_writable, !terms.only_reads, "{layers:?} {rule}: what only reads, only reads");
+        assert_eq!(
+            is_writable, !terms.only_reads,
+            "{layers:?} {rule}: what only reads, only reads"
+        );
     }
     // A root that must not be changed at all can be read, with every layer.
     for layers in [ALL, FLOOR] {

@@ -6,13 +6,13 @@ use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Names that are looked at in one search for denied files.
 const MOST_NAMES: usize = 300_000;
 const LONGEST: Duration = Duration::from_secs(10);
-/// A directory that changed less than this ago may change again without getting another time.
-const SETTLED: i128 = 50_000_000;
+/// A directory that has just changed may change again without getting another time. After this long it cannot.
+const SETTLED: Duration = Duration::from_millis(50);
 
 /// What one search may cost.
 pub(super) struct Budget {
@@ -67,8 +67,10 @@ pub(super) struct Tree<T> {
 
 struct Node<T> {
     stamp: Stamp,
-    /// It may have changed since without getting another stamp.
-    racy: bool,
+    /// When it was first seen with this stamp.
+    seen: Instant,
+    /// It was read so long after that that a later change gets another stamp.
+    settled: bool,
     round: u64,
     names: usize,
     below: Vec<OsString>,
@@ -90,12 +92,6 @@ impl Stamp {
             // A command can set the other time back, but not this one.
             changed: (meta.ctime(), meta.ctime_nsec()),
         }
-    }
-
-    fn is_racy(self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let nanos = |(s, ns): (i64, i64)| i128::from(s) * 1_000_000_000 + i128::from(ns);
-        i128::try_from(now.as_nanos()).unwrap_or(i128::MAX) - nanos(self.changed) < SETTLED
     }
 }
 
@@ -123,9 +119,10 @@ impl<T: Default> Tree<T> {
                 continue;
             }
             let stamp = Stamp::of(&meta);
-            let is_known = |node: &Node<T>| node.stamp == stamp && !node.racy;
-            if !self.known.get(&path).is_some_and(is_known) {
-                let node = self.read(&path, stamp, budget, &mut note)?;
+            let known = self.known.get(&path).filter(|node| node.stamp == stamp);
+            if !known.is_some_and(|node| node.settled) {
+                let seen = known.map(|node| node.seen);
+                let node = self.read(&path, stamp, seen, budget, &mut note)?;
                 self.known.insert(path.clone(), node);
             }
             let Some(node) = self.known.get_mut(&path) else { continue };
@@ -143,14 +140,17 @@ impl<T: Default> Tree<T> {
         &mut self,
         path: &Path,
         stamp: Stamp,
+        seen: Option<Instant>,
         budget: &Budget,
         note: &mut impl FnMut(&Path, &Entry, &mut T) -> bool,
     ) -> Result<Node<T>, String> {
         self.reads += 1;
-        // Taken before the names are read: what changes meanwhile has a later time.
-        let racy = stamp.is_racy();
-        let mut node =
-            Node { stamp, racy, round: 0, names: 0, below: Vec::new(), found: T::default() };
+        // Taken before the names are read: what changes meanwhile gets another stamp.
+        let now = Instant::now();
+        let settled = seen.is_some_and(|seen| now.duration_since(seen) > SETTLED);
+        let seen = seen.unwrap_or(now);
+        let (below, found) = (Vec::new(), T::default());
+        let mut node = Node { stamp, seen, settled, round: 0, names: 0, below, found };
         let list = match path.read_dir() {
             Ok(list) => list,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(node),
@@ -207,7 +207,7 @@ mod tests {
 
     /// Long enough ago that an unchanged time means an unchanged directory.
     fn settle(tree: &mut Tree<Vec<OsString>>) {
-        tree.known.values_mut().for_each(|node| node.racy = false);
+        tree.known.values_mut().for_each(|node| node.settled = true);
     }
 
     #[test]
