@@ -68,7 +68,7 @@ fn holds(index: &Path, top: &Path, paths: &[PathBuf]) -> Option<bool> {
         let is = |path: &&[u8]| {
             name.strip_prefix(*path).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
         };
-        wanted.iter().any(|path| is(&path))
+        wanted.iter().any(is)
     };
     let mut found = false;
     names(&bytes, |name| found |= covers(name))?;
