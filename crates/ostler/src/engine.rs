@@ -140,7 +140,7 @@ impl Engine {
         let skills = at_home(&options, log.id(), &mut workspace)?;
         let source = hooks::source(&options.session, loaded.entries.is_empty());
         let session = Session::fold(loaded.entries).close();
-        let confinement = confinement(&executor, &options, &workspace);
+        let confinement = confinement(&executor, &options, &workspace, &policy);
         let id = log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
         let (files, keeping) = kit::files(&options, &workspace, &session);
@@ -398,9 +398,15 @@ fn limits(options: &Options, choice: &ModelChoice) -> Limits {
     }
 }
 
-fn confinement(executor: &Executor, options: &Options, workspace: &Workspace) -> Arc<Confinement> {
+fn confinement(
+    executor: &Executor,
+    options: &Options,
+    workspace: &Workspace,
+    policy: &Policy,
+) -> Arc<Confinement> {
     let (held_by, environment) = (options.sandbox.clone(), options.environment.clone());
-    Arc::new(Confinement::new(executor.clone(), held_by, workspace.clone(), environment))
+    let made = Confinement::new(executor.clone(), held_by, workspace.clone(), environment);
+    Arc::new(made.denying(policy))
 }
 
 fn gate(options: &Options, policy: &Policy, workspace: &Workspace) -> Gate {

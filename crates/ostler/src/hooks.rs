@@ -147,7 +147,8 @@ pub async fn verify_hooks(init: &Init, options: &Options) -> Vec<(HookSpec, Trie
     };
     let about = about(options, &workspace, "canary".into());
     let (held_by, environment) = (options.sandbox.clone(), options.environment.clone());
-    let confinement = Confinement::new(executor.clone(), held_by, workspace, environment);
+    let confinement = Confinement::new(executor.clone(), held_by, workspace, environment)
+        .denying(&options.policy);
     let setup = setup(options, executor.clone(), about, Arc::new(confinement));
     let mut tried = Vec::new();
     for spec in &options.hooks.specs {

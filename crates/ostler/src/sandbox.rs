@@ -1,7 +1,7 @@
 //! The sandbox without an engine: one command in it, and a test of its layers.
 
 use crate::{Confinement, Error, Init};
-use ostler_core::permission::Workspace;
+use ostler_core::permission::{Policy, Workspace};
 use ostler_exec::{Executor, ExitStatus, Mechanism, bash};
 use ostler_tools::confine::{ConfineOptions, Missing, Terms};
 use std::ffi::OsString;
@@ -9,6 +9,7 @@ use std::path::Path;
 
 /// Runs a shell text, or a program with its arguments, as commands of an agent are run, without standard input, and hands
 /// its output on as it comes until `sink` says that nobody reads it any more; then it is ended. Gives the exit code.
+/// Files that deny rules of the policy cover are hidden from it or cannot be changed, as for an agent.
 ///
 /// # Errors
 /// If it could not be started, or not be held as the options say.
@@ -16,13 +17,15 @@ pub async fn run_sandboxed(
     init: &Init,
     options: ConfineOptions,
     workspace: Workspace,
+    policy: &Policy,
     environment: Vec<(OsString, OsString)>,
     words: &[String],
     mut sink: impl FnMut(&[u8]) -> bool,
 ) -> Result<i32, Error> {
     let executor = Executor::new(init.supervisor.clone());
     let cwd = workspace.cwd.clone();
-    let confinement = Confinement::new(executor.clone(), options, workspace, environment.clone());
+    let confinement =
+        Confinement::new(executor.clone(), options, workspace, environment.clone()).denying(policy);
     let wrong = |why: String| Error::Exec(why);
     // A person who calls for the sandbox does not want to run without one.
     if let Some(missing @ (Missing::Whole | Missing::Floor)) = confinement.missing() {

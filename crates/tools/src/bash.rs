@@ -141,10 +141,11 @@ impl BuiltIn for Bash {
         let places = Disk::new(&self.files, self.environment.programs(&commands));
         commands.look_up(&places);
         let hold = self.confinement.hold(&commands, lifts(input));
+        let denials = self.confinement.denials(&commands, lifts(input));
         let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
         let unkept = self.undo.unkept(&access);
         self.undo.expect(&access);
-        Ok(Access { hold, unkept, ..access })
+        Ok(Access { hold, denials, unkept, ..access })
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {

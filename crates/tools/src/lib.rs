@@ -26,6 +26,7 @@ mod blocking;
 mod built_in;
 pub mod confine;
 mod edit;
+mod first_names;
 mod glob;
 mod grep;
 mod in_use;
@@ -117,20 +118,24 @@ pub fn in_use(files: Arc<Files>, policy: Arc<Policy>, seen: &[Seen]) -> Arc<InUs
 pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
     let Setup { files, executor, environment, policy, confinement, keeping } = setup;
     let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());
-    let readable: Readable = Arc::new(move |path| rules.may_show(path, &workspace));
-    let at = Arc::clone(&files);
+    let (names, at) = (Arc::clone(&confinement), Arc::clone(&files));
+    let readable: Readable =
+        Arc::new(move |path| rules.may_show(path, &workspace) && !names.may_be_unreadable(path));
+    let named = |tool| first_names::judged_by_first_name(tool, &confinement);
+    let bash =
+        bash::Bash::new(at, executor, environment, policy, Arc::clone(&confinement), keeping);
     vec![
-        erase(bash::Bash::new(at, executor, environment, policy, confinement, keeping)),
-        erase(edit::Edit { files: Arc::clone(&files) }),
+        erase(bash),
+        named(erase(edit::Edit { files: Arc::clone(&files) })),
         erase(glob::Glob { files: Arc::clone(&files) }),
-        erase(grep::Grep { files: Arc::clone(&files), readable }),
-        erase(read::Read { files: Arc::clone(&files) }),
-        erase(revert::Revert { files: Arc::clone(&files) }),
+        named(erase(grep::Grep { files: Arc::clone(&files), readable })),
+        named(erase(read::Read { files: Arc::clone(&files) })),
+        named(erase(revert::Revert { files: Arc::clone(&files) })),
         erase(tasks::TaskCreate),
         erase(tasks::TaskGet),
         erase(tasks::TaskList),
         erase(tasks::TaskUpdate),
         erase(todo::TodoWrite),
-        erase(write::Write { files }),
+        named(erase(write::Write { files })),
     ]
 }

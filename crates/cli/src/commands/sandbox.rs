@@ -39,6 +39,7 @@ fn run_one(init: &ostler::Init, environment: &Environment, args: &SandboxRunArgs
         init,
         options,
         workspace,
+        &setup.loaded.policy,
         variables,
         &args.words,
         &mut show,

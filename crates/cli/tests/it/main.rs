@@ -7,6 +7,7 @@ mod context;
 mod cost;
 mod crash;
 mod demo;
+mod denied;
 mod faults_model;
 mod faults_tools;
 mod headless;

@@ -21,6 +21,9 @@ pub struct Access {
     pub absent: Vec<PathBuf>,
     /// How well the kernel holds what it runs.
     pub hold: Hold,
+    /// Who keeps what it runs from files that deny rules cover.
+    #[serde(skip_serializing_if = "Denials::is_decision")]
+    pub denials: Denials,
     /// Something it would remove and that could not be brought back.
     pub unkept: Option<PathBuf>,
     /// What it changes of the session itself. Nothing in the world, but it waits for the seal, for its like and for
@@ -54,6 +57,28 @@ pub enum Hold {
     Weak(String),
     /// The call asks to run outside.
     Lifted,
+}
+
+/// Who enforces deny rules on files for the commands of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Denials {
+    /// Nobody but this decision, which goes by what the text of a command shows.
+    #[default]
+    Decision,
+    /// The kernel: every file that a deny rule covers was found, and a command that opens one fails.
+    Kernel {
+        /// One of them is tracked by git, which keeps a copy that the kernel does not know of.
+        tracked: bool,
+    },
+    /// The kernel should and cannot; in words, why. Asks in every mode.
+    Unenforced(String),
+}
+
+impl Denials {
+    fn is_decision(&self) -> bool {
+        *self == Denials::Decision
+    }
 }
 
 /// A path that has been made absolute and freed of links as far as it exists.

@@ -1,7 +1,7 @@
 //! May this call run? One pure function, used at run time, in tests and by the command line: built-in deny → deny →
 //! ask → allow → mode → default, the strictest answer over all parts. When in doubt, ask.
 
-use super::access::{Access, Hold, PathScope, Workspace};
+use super::access::{Access, Denials, Hold, PathScope, Workspace};
 use super::guarded::{protected, sensitive};
 use super::mode::Mode;
 use super::policy::{Fallback, Policy};
@@ -119,6 +119,15 @@ pub(super) struct Scene<'a> {
     pub(super) policy: &'a Policy,
     pub(super) mode: Mode,
     pub(super) workspace: &'a Workspace,
+    /// Who enforces deny rules on files.
+    pub(super) denials: &'a Denials,
+}
+
+impl Scene<'_> {
+    /// Commands that open a file which a deny rule covers fail, whatever their text says.
+    pub(super) fn kernel_denies(&self) -> bool {
+        matches!(self.denials, Denials::Kernel { .. })
+    }
 }
 
 pub fn decide(
@@ -128,7 +137,7 @@ pub fn decide(
     mode: Mode,
     workspace: &Workspace,
 ) -> Decision {
-    let scene = Scene { policy, mode, workspace };
+    let scene = Scene { policy, mode, workspace, denials: &access.denials };
     let mut rulings = match (unresolved(access), &access.runs) {
         (Some(path), _) => {
             let why = format!("where {} leads was not found out first", path.display());
@@ -144,10 +153,10 @@ pub fn decide(
         rulings.push(Ruling::Deny(reason(By::Mode, "plan mode changes nothing")));
     }
     // A rule would not help where the sandbox is what is missing.
-    let held = hold(access);
-    let offer = match held {
-        None => super::offer::offer(scene, tool, access, &rulings),
-        Some(_) => Vec::new(),
+    let held: Vec<Ruling> = hold(access).into_iter().chain(unenforced(access)).collect();
+    let offer = match held.is_empty() {
+        true => super::offer::offer(scene, tool, access, &rulings),
+        false => Vec::new(),
     };
     rulings.extend(held);
     settle(scene, rulings, offer)
@@ -206,6 +215,14 @@ fn hold(access: &Access) -> Option<Ruling> {
     }
 }
 
+/// A deny rule that cannot be enforced makes every mode ask, the bypass included.
+fn unenforced(access: &Access) -> Option<Ruling> {
+    match &access.denials {
+        Denials::Unenforced(why) => Some(Ruling::Ask(reason(By::Sandbox, why.as_str()))),
+        Denials::Decision | Denials::Kernel { .. } => None,
+    }
+}
+
 /// A path that may lead elsewhere than its text says: no rule and no root can be compared with it.
 fn unresolved(access: &Access) -> Option<&Path> {
     let climbs = |path: &Path| path.components().any(|part| part == Component::ParentDir);
@@ -215,7 +232,7 @@ fn unresolved(access: &Access) -> Option<&Path> {
 
 /// A call that runs no commands.
 pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Ruling {
-    let Scene { policy, mode, workspace } = scene;
+    let Scene { policy, mode, workspace, .. } = scene;
     if let Some(rule) =
         policy.deny.iter().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
     {

@@ -80,6 +80,29 @@ impl Pattern {
         self.base.join(fixed.collect::<PathBuf>())
     }
 
+    /// The one file or directory that it covers with everything below, if no wildcard leaves that open.
+    pub fn place(&self) -> Option<PathBuf> {
+        let ends = self.parts.iter().rposition(|part| part != "**").map_or(0, |last| last + 1);
+        let fixed = self.parts.get(..ends)?;
+        let is_open = |part: &String| part.contains(['*', '?']);
+        (!fixed.iter().any(is_open)).then(|| self.base.join(fixed.iter().collect::<PathBuf>()))
+    }
+
+    /// It covers what lies below a directory, not the file of that name alone: `./secrets/**`.
+    pub fn names_directory(&self) -> bool {
+        self.parts.last().is_some_and(|part| part == "**")
+    }
+
+    /// False only if nothing that is called so matches, unless a directory above it does.
+    pub fn may_end_in(&self, name: &str) -> bool {
+        self.parts.last().is_none_or(|part| part == "**" || match_name(part, name))
+    }
+
+    /// Something below the directory could match.
+    pub fn may_match_below(&self, directory: &Path) -> bool {
+        self.may_touch(&PathScope::Tree(directory.to_owned()))
+    }
+
     /// The names it spells out, without wildcards.
     pub fn spelled(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(String::as_str).filter(|part| !part.contains(['*', '?']))
@@ -226,6 +249,29 @@ pub(super) fn match_name(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_without_wildcards_names_one_place() {
+        let cwd = Path::new("/ws");
+        let anchors = Anchors { cwd, home: Path::new("/home/dev"), settings: cwd };
+        for (rule, expected, directory) in [
+            ("./.env", Some("/ws/.env"), false),
+            ("./secrets/**", Some("/ws/secrets"), true),
+            ("./a/b/", Some("/ws/a/b"), false),
+            ("~/notes/x.md", Some("/home/dev/notes/x.md"), false),
+            ("//etc/ssl/**", Some("/etc/ssl"), true),
+            ("./**", Some("/ws"), true),
+            ("**", Some("/ws"), true),
+            (".env", None, false),
+            ("*.pem", None, false),
+            ("./a/*/b", None, false),
+            ("./**/x/**", None, true),
+        ] {
+            let pattern = Pattern::new(rule, anchors);
+            assert_eq!(pattern.place(), expected.map(PathBuf::from), "{rule}");
+            assert_eq!(pattern.names_directory(), directory, "{rule}");
+        }
+    }
 
     #[test]
     fn patterns_that_can_mean_the_same_file() {

@@ -18,7 +18,7 @@ mod step_verdict;
 mod strays;
 mod vouch;
 
-pub use access::{Access, Hold, Inward, PathScope, Workspace};
+pub use access::{Access, Denials, Hold, Inward, PathScope, Workspace};
 pub use commands::{Act, Caution, Commands, Effect, Position, Step, Touch, TouchKind};
 pub use decide::{By, Decision, Reason, Verdict, decide};
 pub use files::Anchors;
@@ -26,5 +26,5 @@ pub use guarded::{protected, sensitive};
 pub use mode::Mode;
 pub use offer::runs_anything;
 pub use places::{Lexical, Places};
-pub use policy::{Fallback, Policy};
+pub use policy::{DeniedFiles, Fallback, Policy};
 pub use rule::{Bound, Matcher, Rule, RuleError, Source, Tier};

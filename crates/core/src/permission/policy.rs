@@ -1,6 +1,7 @@
 //! Everything the rules say, from all their sources.
 
 use super::access::{PathScope, Workspace};
+use super::files::Pattern;
 use super::guarded::sensitive;
 use super::rule::{Matcher, Reach, Rule, Tier, scope_reach};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,15 @@ pub struct Policy {
     pub fallback: Fallback,
     /// The managed settings forbid `bypassPermissions`.
     pub no_bypass: bool,
+}
+
+/// A deny rule on files that commands have to obey.
+#[derive(Clone, Copy, Debug)]
+pub struct DeniedFiles<'a> {
+    pub rule: &'a Rule,
+    pub pattern: &'a Pattern,
+    /// It forbids to change the files; otherwise it forbids to read them.
+    pub writing: bool,
 }
 
 /// What happens to a call that no rule and no mode speaks of. Reading tools inside the roots run in any case.
@@ -79,6 +89,16 @@ impl Policy {
         };
         let below = |place: &PathBuf| place.starts_with(tree) && place != tree;
         self.deny.iter().chain(&self.ask).filter_map(start).filter(below).collect()
+    }
+
+    /// Deny rules on files, as far as they hold for commands.
+    pub fn denied_files(&self) -> impl Iterator<Item = DeniedFiles<'_>> {
+        self.deny.iter().filter_map(|rule| match &rule.matcher {
+            Matcher::Files(pattern) if rule.tool == "Read" || rule.is_about_writing() => {
+                Some(DeniedFiles { rule, pattern, writing: rule.is_about_writing() })
+            }
+            _ => None,
+        })
     }
 
     /// Allow rules that amount to everything, one line each.

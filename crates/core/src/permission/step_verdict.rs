@@ -1,6 +1,6 @@
 //! What each command of a shell text comes to. A part that nobody vouches for decides for all of them.
 
-use super::access::{Access, PathScope};
+use super::access::{Access, Denials, PathScope};
 use super::command_regex::{CommandRegex, Lines};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
@@ -100,7 +100,7 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
     if let Effect::Ruin(why) = &step.effect {
         return Ruling::Deny(reason(By::BuiltIn, why.clone()));
     }
-    let (reads, writes) = scopes(step);
+    let (reads, writes) = scopes(step, |_| true);
     let files = Access {
         reads: reads.clone(),
         writes: writes.clone(),
@@ -108,8 +108,9 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
         ..Access::nothing()
     };
     let lines = Lines::of(step);
+    let named = named_files(scene, step, &files);
     for rule in &scene.policy.deny {
-        match meets(rule, step, &lines, &files, false) {
+        match meets(rule, step, &lines, named.as_ref().unwrap_or(&files), false) {
             Reach::Full => return Ruling::Deny(by_rule(rule, "deny")),
             Reach::Below | Reach::None => {}
         }
@@ -119,22 +120,18 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
         .deny
         .iter()
         // Of the others it is known by now.
-        .filter(|rule| matches!(rule.matcher, Matcher::Files(_) | Matcher::Command(_)))
+        .filter(|rule| match rule.matcher {
+            Matcher::Files(_) => !is_enforced(scene, step),
+            Matcher::Command(_) => true,
+            _ => false,
+        })
         .map(|rule| (rule, false))
         .chain(scene.policy.asks().map(|rule| (rule, true)))
     {
         match meets(rule, step, &lines, &files, asks) {
             Reach::Full => return Ruling::Ask(by_rule(rule, "ask")),
             Reach::Below => {
-                let why = match &rule.matcher {
-                    Matcher::Command(_) => {
-                        format!("it may be what the rule {} covers", rule.text())
-                    }
-                    _ => format!(
-                        "it goes through a folder in which the rule {} covers something",
-                        rule.text()
-                    ),
-                };
+                let why = why_below(scene, rule, asks);
                 return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
             }
             Reach::None => {}
@@ -152,8 +149,42 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
     }
 }
 
+/// Why somebody has to look where a rule may cover something.
+fn why_below(scene: Scene<'_>, rule: &Rule, asks: bool) -> String {
+    let text = rule.text();
+    match &rule.matcher {
+        Matcher::Command(_) => format!("it may be what the rule {text} covers"),
+        _ if scene.kernel_denies() && !asks => {
+            format!("git tracks a file that the deny rule {text} covers")
+        }
+        _ => format!("it goes through a folder in which the rule {text} covers something"),
+    }
+}
+
+/// What the step names, where the kernel takes care of everything that it merely goes through: a bare `*` names nothing.
+fn named_files(scene: Scene<'_>, step: &Step, files: &Access) -> Option<Access> {
+    let is_bare = |touch: &Touch| {
+        let last = touch.path.rsplit('/').next().unwrap_or_default();
+        touch.kind == TouchKind::Glob && !last.is_empty() && last.chars().all(|c| c == '*')
+    };
+    if !scene.kernel_denies() || !step.touches.iter().any(is_bare) {
+        return None;
+    }
+    let (reads, writes) = scopes(step, |touch| !is_bare(touch));
+    Some(Access { reads, writes, absent: files.absent.clone(), ..Access::nothing() })
+}
+
+/// A deny rule on a file somewhere below what the step touches needs no question: the kernel refuses the file. Git
+/// prints what it tracks from its own copy.
+fn is_enforced(scene: Scene<'_>, step: &Step) -> bool {
+    match scene.denials {
+        Denials::Kernel { tracked } => !(*tracked && step.git),
+        Denials::Decision | Denials::Unenforced(_) => false,
+    }
+}
+
 /// What is read, and what is written, where that is known. Where only names are listed, no rule on a file below speaks.
-fn scopes(step: &Step) -> (Vec<PathScope>, Vec<PathScope>) {
+fn scopes(step: &Step, counts: impl Fn(&Touch) -> bool) -> (Vec<PathScope>, Vec<PathScope>) {
     let of = |wanted: fn(Act) -> bool| -> Vec<PathScope> {
         let known = |touch: &Touch| {
             let names = touch.kind == TouchKind::Names;
@@ -163,7 +194,8 @@ fn scopes(step: &Step) -> (Vec<PathScope>, Vec<PathScope>) {
                 scope => scope,
             })
         };
-        step.touches.iter().filter(|touch| wanted(touch.act)).flat_map(known).collect()
+        let wanted = |touch: &&Touch| wanted(touch.act) && counts(touch);
+        step.touches.iter().filter(wanted).flat_map(known).collect()
     };
     (of(|act| act == Act::Read), of(|act| matches!(act, Act::Write | Act::Redirect)))
 }
@@ -303,3 +335,7 @@ fn judge_doubts(scene: Scene<'_>, commands: &Commands, whole: Option<&Rule>) -> 
 #[cfg(test)]
 #[path = "step_verdict_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "denials_tests.rs"]
+mod denials_tests;

@@ -34,7 +34,8 @@ pub(super) fn stray(
         };
         if let Word::Glob(pattern) = word {
             let below = format!("{pattern}/*");
-            let met = scene.policy.deny.iter().chain(&scene.policy.ask).find(|rule| {
+            let deny = scene.policy.deny.iter().filter(|_| !scene.kernel_denies());
+            let met = deny.chain(&scene.policy.ask).find(|rule| {
                 matches!(&rule.matcher, Matcher::Files(files)
                     if files.may_meet(place, pattern) || files.may_meet(place, &below))
             });
@@ -165,7 +166,8 @@ fn matched(scene: Scene<'_>, place: &Path, pattern: &str) -> Option<Ruling> {
         matches!(&rule.matcher, Matcher::Files(files)
             if files.may_meet(place, inside) || files.may_meet(place, &below))
     };
-    let (rule, kind) = strict(scene).find(|(rule, _)| meets(rule))?;
+    let is_open = |kind: &str| kind == "ask" || !scene.kernel_denies();
+    let (rule, kind) = strict(scene).find(|(rule, kind)| is_open(kind) && meets(rule))?;
     let why = format!("{pattern} may stand for what {} covers", rule.text());
     Some(Ruling::Ask(Reason { why, ..by_rule(rule, kind) }))
 }

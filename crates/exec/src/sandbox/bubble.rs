@@ -40,8 +40,10 @@ enum Mount {
     /// The folder itself, so that it cannot be renamed, or another one, by its descriptor.
     Writable,
     WritableFd(i32),
-    /// Nothing can be done with it.
+    /// A file that cannot be opened: a device where devices are not allowed.
     Masked,
+    /// A directory that can be neither listed nor entered.
+    Sealed,
     Frozen,
 }
 
@@ -56,7 +58,8 @@ pub(crate) fn prepare(
     plan.marks(bubblewrap)?;
     plan.sockets()?;
     let mut held = Held::default();
-    plan.frozen(stubs, &mut held);
+    let frozen = plan.frozen(stubs, &mut held);
+    plan.pin_hidden(&frozen);
     plan.mounts.sort_by_cached_key(|(path, mount)| {
         (path.components().count(), path.clone(), mount.clone())
     });
@@ -126,7 +129,10 @@ impl Plan<'_> {
                         false => continue,
                     }
                 }
-                Kind::Closed if data.is_dir() => Mount::Empty,
+                Kind::Closed if data.is_dir() => {
+                    let is_sealed = self.view.is_hidden(&path) && !self.view.has_open_below(&path);
+                    if is_sealed { Mount::Sealed } else { Mount::Empty }
+                }
                 Kind::Closed => Mount::Masked,
                 Kind::Readable if around != Kind::Closed => continue,
                 Kind::Readable if data.is_symlink() => match std::fs::read_link(&path) {
@@ -161,7 +167,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    fn frozen(&mut self, stubs: &mut Stubs, held: &mut Held) {
+    /// The real places that are read-only from here on.
+    fn frozen(&mut self, stubs: &mut Stubs, held: &mut Held) -> Vec<PathBuf> {
         let mut all = Vec::new();
         for path in &self.sandbox.frozen {
             if let Some(root) = self.root_of(path) {
@@ -173,20 +180,42 @@ impl Plan<'_> {
         for path in &all {
             let is_inner = all.iter().any(|other| path != other && path.starts_with(other));
             let Some(root) = self.root_of(path).filter(|_| !is_inner) else { continue };
-            // What lies between must not be renamed, or another could be put in its place.
-            let between = path.ancestors().skip(1).take_while(|above| **above != *root);
-            self.mounts.extend(between.map(|above| (above.to_path_buf(), Mount::Writable)));
+            self.pin_between(&root, path, &[]);
             self.mounts.push((path.clone(), Mount::Frozen));
         }
+        all
+    }
+
+    /// The directories above a hidden name must not be renamed: the next command is told to hide
+    /// the name, not what has become of it.
+    fn pin_hidden(&mut self, frozen: &[PathBuf]) {
+        let hidden: Vec<PathBuf> = self.view.hidden().map(Path::to_path_buf).collect();
+        for path in hidden {
+            let is_real = std::fs::canonicalize(&path).is_ok_and(|real| real == path);
+            if is_real && let Some(root) = self.root_above(&path) {
+                self.pin_between(&root, &path, frozen);
+            }
+        }
+    }
+
+    /// Mounts the directories between a root and a path on themselves, so that they can be
+    /// neither renamed nor replaced. Those that are read-only already stay as they are.
+    fn pin_between(&mut self, root: &Path, path: &Path, frozen: &[PathBuf]) {
+        let between = path.ancestors().skip(1).take_while(|above| *above != root);
+        let is_open = |above: &&Path| !frozen.iter().any(|frozen| above.starts_with(frozen));
+        let pins = between.filter(is_open).map(|above| (above.to_path_buf(), Mount::Writable));
+        self.mounts.extend(pins);
     }
 
     /// The root that makes a path writable, if one does.
     fn root_of(&self, path: &Path) -> Option<PathBuf> {
-        if self.view.of(path) != Kind::Writable || self.view.bears_mark(path) {
-            return None;
-        }
+        if self.view.bears_mark(path) { None } else { self.root_above(path) }
+    }
+
+    /// The root around a path, whatever the path's own mark is.
+    fn root_above(&self, path: &Path) -> Option<PathBuf> {
         let above = path.ancestors().skip(1).find(|above| self.view.bears_mark(above))?;
-        Some(above.to_path_buf())
+        (self.view.of(above) == Kind::Writable).then(|| above.to_path_buf())
     }
 
     fn arguments(&self, found: &Bubblewrap) -> Vec<u8> {
@@ -234,6 +263,10 @@ impl Plan<'_> {
                     put(&["--bind-fd".as_ref(), fd.to_string().as_ref(), at]);
                 }
                 Mount::Masked => put(&["--ro-bind".as_ref(), "/dev/null".as_ref(), at]),
+                Mount::Sealed => {
+                    put(&["--perms".as_ref(), "0000".as_ref(), "--tmpfs".as_ref(), at]);
+                    put(&["--remount-ro".as_ref(), at]);
+                }
             }
         }
         out

@@ -2,8 +2,8 @@
 //! process only puts them on.
 //!
 //! Landlock grants and never takes back: where something closed lies below a folder, that folder
-//! is not granted, but each of its other entries is. Such a folder can then neither be listed nor
-//! get new entries.
+//! is not granted, but each of its other entries is. Such a folder can then not get new entries,
+//! and it can be listed only if what is closed below it are single files.
 //!
 //! With bounds, nothing but the named programs can be executed, and a command that only reads opens
 //! no other file in the directories of programs: the loader, which has to stay executable, would
@@ -251,6 +251,12 @@ impl Rules {
                 continue;
             }
             self.watch.entries(&path);
+            // Rules hold for all below, so this lists every directory there and reads no file.
+            if view.is_listable(&path)
+                && let Ok(fd) = open(&path)
+            {
+                self.grant(fd, rights & AccessFs::ReadDir)?;
+            }
             for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
                 let child = entry.path();
                 // Where a link leads to is granted there or not at all.

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 pub(crate) struct View {
     marks: BTreeMap<PathBuf, Kind>,
+    /// The closed marks that come from `hidden`, and whether each is a directory.
+    hidden: BTreeMap<PathBuf, bool>,
 }
 
 impl View {
@@ -49,6 +51,10 @@ impl View {
         }
         for path in &sandbox.hidden {
             view.mark(path.clone(), Kind::Closed, &real);
+            let target = real(path).unwrap_or_else(|| path.clone());
+            let is_dir = target.is_dir();
+            view.hidden.insert(target, is_dir);
+            view.hidden.entry(path.clone()).or_insert(is_dir);
         }
         view
     }
@@ -87,12 +93,38 @@ impl View {
         self.marks.iter().map(|(path, kind)| (path.as_path(), *kind))
     }
 
+    /// The paths of `hidden`, and what they lead to.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &Path> {
+        self.hidden.keys().map(PathBuf::as_path)
+    }
+
+    pub(crate) fn is_hidden(&self, path: &Path) -> bool {
+        self.hidden.contains_key(path)
+    }
+
     /// Whether something below a path is closed, so that the path cannot be opened as a whole.
     pub(crate) fn has_closed_below(&self, path: &Path) -> bool {
+        self.below(path).any(|(_, kind)| kind == Kind::Closed)
+    }
+
+    /// Whether something below a path can be seen although the path itself is closed.
+    pub(crate) fn has_open_below(&self, path: &Path) -> bool {
+        self.below(path).any(|(_, kind)| kind != Kind::Closed)
+    }
+
+    /// Whether a command may list the directories below a path, itself included: nothing but
+    /// single files is closed there, and their names are no secret.
+    pub(crate) fn is_listable(&self, path: &Path) -> bool {
+        let is_file = |mark: &Path| self.hidden.get(mark) == Some(&false);
+        self.below(path).all(|(mark, kind)| kind != Kind::Closed || is_file(mark))
+    }
+
+    fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = (&'a Path, Kind)> {
         // Paths are ordered by their parts, so all that lies below follows directly.
         let after = (Bound::Excluded(path), Bound::Unbounded);
-        let below = self.marks.range::<Path, _>(after);
-        below.take_while(|(mark, _)| mark.starts_with(path)).any(|(_, kind)| *kind == Kind::Closed)
+        let marks = self.marks.range::<Path, _>(after);
+        let marks = marks.map(|(mark, kind)| (mark.as_path(), *kind));
+        marks.take_while(move |(mark, _)| mark.starts_with(path))
     }
 }
 

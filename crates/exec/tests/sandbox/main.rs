@@ -8,6 +8,7 @@ mod bounds;
 mod ends;
 mod exploits;
 mod git;
+mod hidden;
 mod hints;
 mod limits;
 mod missing;

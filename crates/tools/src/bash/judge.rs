@@ -13,8 +13,9 @@ pub fn one_is_an_answer(command: &str) -> bool {
     ostler_shell::parse(command).is_ok_and(|script| ends_with_a_question(&script))
 }
 
-/// Every name the shell could make of a pattern, and some more: hidden names are included, and `?` is taken for `*`.
-/// None if it cannot be told or is too much.
+/// Every name the shell could make of a pattern, and some more: `?` is taken for `*`. As in the shell, a wildcard at the
+/// start of a name does not stand for a dot; who changes that (`shopt`, `GLOBIGNORE`) is not understood in the first
+/// place. None if it cannot be told or is too much.
 pub(super) fn expand(cwd: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     if pattern.contains(['[', '\\', '(', '{']) {
         return None;
@@ -51,6 +52,9 @@ pub(super) fn expand(cwd: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
 
 /// `*` and `?` stand for any bytes: never fewer names than in the shell, whatever its locale.
 fn matches(part: &str, name: &[u8]) -> bool {
+    if name.starts_with(b".") && !part.starts_with('.') {
+        return false;
+    }
     let mut pieces = part.split(['*', '?']).map(str::as_bytes);
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };

@@ -1,6 +1,8 @@
 //! How commands are held: what each may reach, what is said where a layer is missing, and what is put back.
 
 mod bounds;
+mod denials;
+mod denied;
 mod folders;
 mod git_parts;
 mod guard;
@@ -12,11 +14,12 @@ mod repository;
 mod temp;
 mod traces;
 
+use denied::{Areas, Denied, DeniedPaths};
 use git_parts::{Around, Parts};
 use guard::{Guard, Restored, is_harmless_change};
 pub use inspection::{Inspection, Seen};
 pub use limits::LimitOptions;
-use ostler_core::permission::{Access, Commands, Hold, PathScope, Workspace};
+use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
 use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, ProcessLimits, Sandbox};
 use rebase::{Left, Rebases};
 use std::ffi::{OsStr, OsString};
@@ -74,6 +77,9 @@ pub struct Confinement {
     limits: OnceLock<ProcessLimits>,
     /// Where the programs of proved commands lie.
     program_directories: OnceLock<Vec<PathBuf>>,
+    /// The files that deny rules cover, and where they are searched for.
+    denied: Denied,
+    areas: OnceLock<Areas>,
 }
 
 /// What a call is run with.
@@ -93,6 +99,8 @@ pub struct Terms<'a> {
     pub path: &'a OsStr,
     /// Nobody looks afterwards at what it changed.
     pub unguarded: bool,
+    /// Somebody was asked about deny rules that cannot be enforced, and said yes.
+    pub accepts_gaps: bool,
 }
 
 impl<'a> Terms<'a> {
@@ -106,6 +114,7 @@ impl<'a> Terms<'a> {
             proof: Some(judged.runs.as_deref().unwrap_or(commands)),
             path,
             unguarded: false,
+            accepts_gaps: matches!(judged.denials, Denials::Unenforced(_)),
         }
     }
 }
@@ -138,7 +147,14 @@ impl Confinement {
             around: OnceLock::new(),
             limits: OnceLock::new(),
             program_directories: OnceLock::new(),
+            denied: Denied::default(),
+            areas: OnceLock::new(),
         }
+    }
+
+    /// As on a machine that has these layers, without a look at this one.
+    pub fn on_machine(self, found: Found) -> Self {
+        Confinement { found: OnceLock::from(found), ..self }
     }
 
     pub fn options(&self) -> &ConfineOptions {
@@ -233,11 +249,13 @@ impl Confinement {
             return Ok(nothing);
         }
         let layers = self.layers();
+        let denied = self.denied_for(terms)?;
         if self.workspace.roots.iter().any(|root| root.parent().is_none()) {
             return Ok(nothing);
         }
-        if terms.only_reads && !terms.network && layers.landlock && layers.seccomp {
-            return self.reading(terms);
+        let only_reads = terms.only_reads && !terms.network && layers.landlock && layers.seccomp;
+        if only_reads && (denied.suits_landlock() || !layers.bubblewrap) {
+            return self.reading(terms, &denied);
         }
         let written =
             |part: &&PathBuf| terms.writes.iter().any(|scope| part.starts_with(scope.path()));
@@ -269,6 +287,7 @@ impl Confinement {
         let only_reads = terms.only_reads && !terms.network;
         let network = terms.network || self.options.network && !only_reads;
         let mut sandbox = self.sandbox(frozen, network, layers)?;
+        denied.keep_from(&mut sandbox);
         sandbox.bounds = self.bounds(&Terms { only_reads, ..terms });
         if only_reads {
             // Without Landlock the mounts have to do.
@@ -307,9 +326,10 @@ impl Confinement {
 
     /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
     /// themselves and at a tenth of the cost. If it needs temporary files, it gets a directory of its own for them.
-    fn reading(&self, terms: Terms<'_>) -> Result<Held, String> {
+    fn reading(&self, terms: Terms<'_>, denied: &DeniedPaths) -> Result<Held, String> {
         let layers = Layers { bubblewrap: false, ..self.layers() };
         let mut sandbox = self.sandbox(Vec::new(), false, layers)?;
+        denied.keep_from(&mut sandbox);
         sandbox.readable.append(&mut sandbox.writable);
         sandbox.bounds = self.bounds(&terms);
         let mut own = None;
@@ -330,13 +350,12 @@ impl Confinement {
         network: bool,
         layers: Layers,
     ) -> Result<Sandbox, String> {
-        let Workspace { roots, home, ours, .. } = &self.workspace;
+        let Workspace { roots, ours, .. } = &self.workspace;
         let options = &self.options;
         let real = |paths: &[PathBuf]| {
             paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>()
         };
-        let home = if home.is_absolute() { home.clone() } else { self.home_of_commands() };
-        let home = home.canonicalize().unwrap_or(home);
+        let home = self.home();
         let readable = self.readable.get_or_init(|| folders::readable(&home, &self.environment));
         let mut homes: Vec<PathBuf> = ["/home", "/root"].map(PathBuf::from).to_vec();
         if home.parent().is_some() {
@@ -362,6 +381,12 @@ impl Confinement {
         // Without the rest of its files git would take them for removed.
         sandbox.readable.extend(around.iter().filter_map(|around| around.top.clone()));
         Ok(sandbox)
+    }
+
+    fn home(&self) -> PathBuf {
+        let home = &self.workspace.home;
+        let home = if home.is_absolute() { home.clone() } else { self.home_of_commands() };
+        home.canonicalize().unwrap_or(home)
     }
 
     /// Where programs look for their settings if nobody said whose home it is.

@@ -1,6 +1,7 @@
 //! When a call is held whole, weakly or not at all, and what it is held by.
 
 use super::*;
+use ostler_core::permission::{Policy, Rule};
 use ostler_exec::{Bounds, SupervisorProgram};
 use std::fs;
 
@@ -159,6 +160,56 @@ fn without_mounts_what_makes_git_run_programs_is_put_back() {
     fs::write(root.join(".git/config"), more).unwrap();
     assert!(held.settle(|path| path.display().to_string()).is_empty());
     assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), more);
+}
+
+fn denying(layers: [bool; 3], root: &Path, rules: &[&str]) -> Confinement {
+    let confinement = confinement(ConfineOptions::default(), layers, root);
+    let parse = |rule: &&str| Rule::parse(rule, &confinement.workspace).unwrap();
+    let deny = rules.iter().map(parse).collect();
+    confinement.denying(&Policy { deny, ..Policy::default() })
+}
+
+/// Also for hooks, whose changes nobody looks at.
+#[test]
+fn denied_files_are_hidden_from_whatever_runs() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    fs::write(root.join(".env"), "secret").unwrap();
+    fs::create_dir(root.join("vault")).unwrap();
+    let read = Terms { only_reads: true, ..Terms::default() };
+    let hook = Terms { unguarded: true, ..Terms::default() };
+    for (layers, rule, terms, bubblewrap) in [
+        (ALL, "Read(./.env)", Terms::default(), true),
+        (ALL, "Read(./.env)", hook, true),
+        (ALL, "Read(.env)", read, false),
+        (ALL, "Read(./vault/**)", read, true),
+        (FLOOR, "Read(./vault/**)", read, false),
+        (FLOOR, "Read(./.env)", hook, false),
+    ] {
+        let held = denying(layers, &root, &[rule]).held(terms).unwrap();
+        let sandbox = held.sandbox.clone().unwrap();
+        let path = if rule.contains("vault") { "vault" } else { ".env" };
+        assert!(sandbox.hidden.contains(&root.join(path)), "{layers:?} {rule}");
+        assert_eq!(sandbox.layers.bubblewrap, bubblewrap, "{layers:?} {rule}");
+        let is_writable = sandbox.writable.contains(&root);
+        assert_eq!(
+            is_writable, !terms.only_reads,
+            "{layers:?} {rule}: what only reads, only reads"
+        );
+    }
+    // A root that must not be changed at all can be read, with every layer.
+    for layers in [ALL, FLOOR] {
+        let held = denying(layers, &root, &["Edit(./**)"]).held(Terms::default()).unwrap();
+        let sandbox = held.sandbox.clone().unwrap();
+        assert!(sandbox.writable.is_empty() && sandbox.readable.contains(&root));
+    }
+    let part = || denying(FLOOR, &root, &["Edit(./vault/**)"]);
+    assert!(part().held(Terms::default()).is_err(), "only bubblewrap can do that");
+    assert!(part().held(Terms { accepts_gaps: true, ..Terms::default() }).is_ok());
+    assert!(part().held(read).is_ok(), "it writes nothing");
+    let off = ConfineOptions { enabled: false, ..ConfineOptions::default() };
+    let off = confinement(off, ALL, &root);
+    assert_eq!(off.denials(&ostler_shell::steps("make"), false), Denials::Decision);
 }
 
 /// Programs find their settings by `HOME`; what lies there is hidden and readable as in a home that was named.

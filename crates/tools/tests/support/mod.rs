@@ -9,7 +9,7 @@ use ostler_core::permission::{Access, Policy, Rule, Workspace};
 use ostler_core::ports::{Blobs, Progress, Recorder, StoreError, Tool, ToolContext};
 use ostler_core::session::{Entry, Snapshot};
 use ostler_core::tool::{Seen, ToolOutput};
-use ostler_exec::Executor;
+use ostler_exec::{Executor, Found};
 use ostler_tools::confine::{ConfineOptions, Confinement};
 use ostler_tools::workspace::Files;
 use ostler_tools::{Setup, built_in};
@@ -124,16 +124,34 @@ impl Desk {
         executor: Executor,
         environment: Vec<(OsString, OsString)>,
     ) -> Desk {
+        Desk::on(None, dir, log, workspace, policy, executor, environment)
+    }
+
+    /// On a machine that has these layers of the sandbox; none: those that it really has.
+    pub fn on(
+        found: Option<Found>,
+        dir: Arc<tempfile::TempDir>,
+        log: Arc<Log>,
+        workspace: Workspace,
+        policy: Policy,
+        executor: Executor,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Desk {
         let root = workspace.cwd.clone();
         let blobs = Arc::new(Folder(dir.path().canonicalize().unwrap().join("blobs")));
         let (seen, snapshots) =
             (log.seen.lock().unwrap().clone(), log.snapshots.lock().unwrap().clone());
-        let confinement = Arc::new(Confinement::new(
+        let confinement = Confinement::new(
             executor.clone(),
             ConfineOptions::default(),
             workspace.clone(),
             environment.clone(),
-        ));
+        );
+        let confinement = confinement.denying(&policy);
+        let confinement = Arc::new(match found {
+            Some(found) => confinement.on_machine(found),
+            None => confinement,
+        });
         let files = Arc::new(Files::new(workspace, seen, snapshots));
         let tools = built_in(Setup {
             files,
