@@ -1,7 +1,9 @@
 //! The instructions of one session: what holds from the beginning, and what holds once something was read.
 
+use crate::judge::Judge;
 use crate::load::{Loaded, Loader, Room};
 use crate::place::{Kind, Places};
+use crate::read::Limits;
 use crate::rules::{Fronts, RULES};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,22 +17,29 @@ pub fn most_bytes(window: u64) -> usize {
 }
 
 /// Remembers what it has read of rules.
-#[derive(Debug)]
 pub struct Shelf {
     places: Places,
+    judge: Option<Judge>,
     pub(crate) fronts: Fronts,
 }
 
 impl Shelf {
     pub fn new(places: Places) -> Self {
-        Shelf { places, fronts: Fronts::default() }
+        Shelf { places, judge: None, fronts: Fronts::default() }
+    }
+
+    /// Asks this judge about every file.
+    #[must_use]
+    pub fn judged_by(self, judge: Judge) -> Self {
+        Shelf { judge: Some(judge), ..self }
     }
 
     /// Everything that holds from the beginning, in order, in at most so many bytes.
     pub fn standing(&mut self, most: usize) -> Loaded {
         let room = Room { all: most, left: most, cuts: true };
         let places = &self.places;
-        let mut loader = Loader::new(places, &mut self.fronts, room);
+        let limits = Limits { places, judge: self.judge.as_ref() };
+        let mut loader = Loader::new(limits, &mut self.fronts, room);
         for folder in &places.user {
             loader.named(folder, Kind::User);
         }
@@ -57,7 +66,8 @@ impl Shelf {
     ) -> Loaded {
         let places = &self.places;
         let room = Room { all, left, cuts: false };
-        let mut loader = Loader::new(places, &mut self.fronts, room).knowing(said);
+        let limits = Limits { places, judge: self.judge.as_ref() };
+        let mut loader = Loader::new(limits, &mut self.fronts, room).knowing(said);
         let mut folders: BTreeSet<&Path> = BTreeSet::new();
         for path in read {
             let above = path.ancestors().skip(1);
@@ -91,7 +101,8 @@ impl Shelf {
         (left, all): (usize, usize),
     ) -> Loaded {
         let room = Room { all, left, cuts: false };
-        let mut loader = Loader::new(&self.places, &mut self.fronts, room).knowing(known);
+        let limits = Limits { places: &self.places, judge: self.judge.as_ref() };
+        let mut loader = Loader::new(limits, &mut self.fronts, room).knowing(known);
         for (path, kind) in said {
             loader.again(&path, kind);
         }

@@ -13,6 +13,7 @@ mod hook_faults;
 mod hooks;
 mod hostile;
 mod hostile_git;
+mod imports;
 mod interrupt;
 mod loop_behaviour;
 mod memory;
