@@ -66,6 +66,10 @@ impl<'a> Loader<'a> {
         self
     }
 
+    pub(crate) fn say(&mut self, why: &str) {
+        self.notices.push(Cause::Refused, why);
+    }
+
     pub(crate) fn finish(self) -> Loaded {
         Loaded { notices: self.notices.lines(), ..self.loaded }
     }
@@ -79,6 +83,9 @@ impl<'a> Loader<'a> {
     /// One that came with the project is the project's, whatever it is called.
     pub(crate) fn local(&mut self, folder: &Path, otherwise: Kind) {
         let path = folder.join(LOCAL);
+        if path.symlink_metadata().is_err() {
+            return;
+        }
         let kind = self.own_or(&path, otherwise);
         self.file(&path, kind, 0);
     }

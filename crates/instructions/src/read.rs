@@ -84,11 +84,12 @@ pub(crate) enum Found {
 
 /// Whether it is there and may be read. `imported`: another file names it.
 pub(crate) fn look(path: &Path, kind: Kind, imported: bool, limits: Limits<'_>) -> Found {
+    // Most files that are looked for do not exist, and to resolve a path takes a step for each of its names.
+    if path.symlink_metadata().is_err() {
+        return Found::Nothing;
+    }
     let Ok(real) = path.canonicalize() else {
-        return match path.symlink_metadata() {
-            Ok(_) => Found::Refused(format!("{} leads nowhere: not read", path.display())),
-            Err(_) => Found::Nothing,
-        };
+        return Found::Refused(format!("{} leads nowhere: not read", path.display()));
     };
     let (shown, there) = (path.display(), real.display());
     if let Err(why) = limits.places.allows(kind, &real) {

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 /// Bytes of all texts together that a conversation has before it at most.
 const MOST: usize = 120_000;
 
+/// Folders below the project, one inside the other, in which instruction files are looked for.
+const DEEPEST: usize = 64;
+
 /// Bytes that instructions may have in a window of so many tokens: a quarter of it, at three bytes a token.
 pub fn most_bytes(window: u64) -> usize {
     usize::try_from(window / 4 * 3).unwrap_or(MOST).min(MOST)
@@ -70,8 +73,15 @@ impl Shelf {
         let mut loader = Loader::new(limits, &mut self.fronts, room).knowing(said);
         let mut folders: BTreeSet<&Path> = BTreeSet::new();
         for path in read {
-            let above = path.ancestors().skip(1);
-            let inside = above.take_while(|folder| folder.starts_with(&places.project));
+            let inside = path.strip_prefix(&places.project);
+            let depth = inside.map_or(0, |inside| inside.iter().count().saturating_sub(1));
+            if depth > DEEPEST {
+                loader.say(&format!(
+                    "instruction files more than {DEEPEST} folders below the project are not read"
+                ));
+            }
+            let near = path.ancestors().skip(1 + depth.saturating_sub(DEEPEST)).take(DEEPEST + 1);
+            let inside = near.take_while(|folder| folder.starts_with(&places.project));
             folders.extend(inside.filter(|folder| !places.cwd.starts_with(folder)));
         }
         // Outer folders sort before inner ones.

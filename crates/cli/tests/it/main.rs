@@ -5,6 +5,7 @@ mod compaction;
 mod context;
 mod cost;
 mod crash;
+mod deep_paths;
 mod demo;
 mod faults_model;
 mod faults_tools;
