@@ -93,12 +93,11 @@ impl Bash {
         Bash { files, executor, environment, policy, readings, confinement, announced, undo }
     }
 
-    /// What the person is told: what was put back, and once what the sandbox lacks.
-    fn notices(&self, put_back: &[String]) -> Vec<String> {
-        let options = self.confinement.options();
-        let missing = (options.enabled && options.accept_missing)
-            .then(|| self.confinement.missing())
-            .flatten()
+    /// What the person is told: what was put back, and once what the sandbox lacks, whoever allowed the command.
+    fn notices(&self, only_reads: bool, put_back: &[String]) -> Vec<String> {
+        let missing = self
+            .confinement
+            .not_enforced(only_reads)
             .filter(|_| !self.announced.swap(true, Ordering::Relaxed));
         let missing = missing.map(|missing| format!("sandbox: {}", missing.accepted()));
         missing.into_iter().chain(put_back.iter().cloned()).collect()
@@ -172,7 +171,7 @@ impl BuiltIn for Bash {
                 return ToolOutput::error(format!("The command could not be run: {error}."));
             }
         };
-        let notices = self.notices(&notes);
+        let notices = self.notices(commands.only_reads(), &notes);
         notes.extend(held.denied(&finished));
         let one_is_an_answer = commands.only_reads()
             && finished.status == ExitStatus::Code(1)

@@ -186,15 +186,17 @@ impl Confinement {
         if lifted {
             return Hold::Lifted;
         }
-        if self.options.accept_missing {
-            return Hold::Whole;
+        match self.not_enforced(commands.only_reads()) {
+            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why().into()),
+            _ => Hold::Whole,
         }
-        match self.missing() {
-            None => Hold::Whole,
-            // What is proved to only read changes no hook and no setting.
-            Some(Missing::Bubblewrap) if commands.only_reads() => Hold::Whole,
-            Some(missing) => Hold::Weak(missing.why().into()),
-        }
+    }
+
+    /// What is missing for a command that runs in the sandbox. What is proved to only read changes no hook and no
+    /// setting, so it does not need bubblewrap.
+    pub fn not_enforced(&self, only_reads: bool) -> Option<Missing> {
+        let missing = self.options.enabled.then(|| self.missing()).flatten();
+        missing.filter(|missing| !(only_reads && *missing == Missing::Bubblewrap))
     }
 
     /// # Errors
@@ -370,7 +372,7 @@ impl Missing {
         }
     }
 
-    /// For a person who has accepted it.
+    /// What is not enforced while a command runs all the same.
     pub fn accepted(self) -> &'static str {
         match self {
             Missing::Bubblewrap => {
