@@ -134,8 +134,9 @@ impl Engine {
         let choice = choice(&options);
         let budget = budget(&options, &choice, model.as_ref())?;
         let executor = Executor::new(init.supervisor.clone());
-        check_tools(&options, &policy)?;
+        let mut notices = check_tools(&options, &policy)?;
         let session::Opened { loaded, blobs } = open(&options, &workspace.cwd)?;
+        notices.extend(loaded.notices);
         let log = loaded.log;
         let skills = at_home(&options, &policy, log.id(), &mut workspace)?;
         let source = hooks::source(&options.session, loaded.entries.is_empty());
@@ -151,7 +152,7 @@ impl Engine {
             recalling: Mutex::default(),
             by_words: Arc::default(),
             learnt: session.turns.into(),
-            notices: loaded.notices,
+            notices,
             skills,
             confinement,
             registry,

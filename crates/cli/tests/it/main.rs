@@ -32,5 +32,6 @@ mod skills;
 mod support;
 mod talk;
 mod terminal;
+mod tool_names;
 mod undo;
 mod webhooks;

@@ -15,6 +15,7 @@ pub mod rule;
 pub mod script;
 mod step_verdict;
 mod strays;
+pub mod tool_names;
 mod vouch;
 
 pub use access::{Access, Hold, Inward, PathScope, Workspace};
@@ -27,3 +28,4 @@ pub use offer::runs_anything;
 pub use places::{Lexical, Places};
 pub use policy::{Fallback, Policy};
 pub use rule::{Bound, Matcher, Rule, RuleError, Source, Tier};
+pub use tool_names::ToolName;
