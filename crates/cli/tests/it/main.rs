@@ -7,6 +7,7 @@ mod cost;
 mod crash;
 mod deep_paths;
 mod demo;
+mod escapes;
 mod faults_model;
 mod faults_tools;
 mod headless;
