@@ -65,12 +65,7 @@ fn code_of(error: &anyhow::Error) -> Code {
         };
     }
     match error.downcast_ref::<Error>() {
-        Some(
-            Error::Rule(_)
-            | Error::RuleCase { .. }
-            | Error::RuleRoot(_)
-            | Error::UnknownTool { .. },
-        ) => Code::Usage,
+        Some(Error::Rule(_) | Error::RuleRoot(_) | Error::UnknownTool { .. }) => Code::Usage,
         Some(
             Error::Workspace { .. }
             | Error::NoPrice(_)

@@ -44,7 +44,8 @@ pub fn options(
     options.mode = mode.or(loaded.mode).unwrap_or_default();
     options.allow = split_list(&args.allowed_tools);
     options.deny = split_list(&args.disallowed_tools);
-    options.tools = (!args.tools.is_empty()).then(|| split_list(&args.tools));
+    let tools = (!args.tools.is_empty()).then(|| split_list(&args.tools));
+    options.tools = tools.filter(|names| *names != ["default"]);
     options.max_turns = args.max_turns;
     options.max_budget_usd = args.max_budget_usd;
     options.budgets = budgets(&loaded.budget);

@@ -2,7 +2,7 @@
 
 use crate::error::{is_plain, one_line};
 use crate::{Check, ConfigError, Kind};
-use ostler_core::permission::{Anchors, Fallback, Policy, Rule, Source, Tier};
+use ostler_core::permission::{Anchors, Fallback, Policy, Rule, Source, Tier, ToolName};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::options::MergeKeyPolicy;
@@ -246,6 +246,9 @@ impl Reading<'_> {
                 return Err(self.wrong(&tool.referenced, what));
             }
         }
+        if let Some(tool) = &tool {
+            self.spelled(&tool.value, &tool.referenced)?;
+        }
         let tool = tool.map_or_else(|| "Bash".to_owned(), |tool| tool.value);
         Rule::regex(&tool, &pattern.value, self.source(&pattern.referenced))
             .map_err(|error| self.wrong(&pattern.referenced, error.to_string()))
@@ -253,8 +256,20 @@ impl Reading<'_> {
 
     fn rule(&self, text: &Spanned<String>) -> Result<Rule, ConfigError> {
         self.readable(text)?;
+        let tool = text.value.split('(').next().unwrap_or_default().trim();
+        self.spelled(tool, &text.referenced)?;
         Rule::parse_at(&text.value, self.anchors, self.source(&text.referenced))
             .map_err(|error| self.wrong(&text.referenced, error.to_string()))
+    }
+
+    fn spelled(&self, tool: &str, place: &Location) -> Result<(), ConfigError> {
+        match ToolName::of(tool) {
+            ToolName::Mistake(meant) => {
+                let what = format!("unknown tool \"{tool}\" (did you mean \"{meant}\"?)");
+                Err(self.wrong(place, what))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What a person sees of it is what it is.

@@ -120,7 +120,7 @@ fn mistakes_found_by_the_parser_have_their_line_too() {
         ("always_deny:\n  - pattern: '^ls('\n", 2, "is not a regular expression"),
         ("always_deny:\n  - pattern: a\n  - pattern: '[z-a]'\n", 3, "is not a regular expression"),
         ("deny:\n  - Bash(\n", 2, "is not a rule"),
-        ("deny:\n  - 'Bash(ls)'\n  - 'Frob(x)'\n", 3, "take a pattern"),
+        ("deny:\n  - 'Bash(ls)'\n  - 'Frobnicate(x)'\n", 3, "take a pattern"),
         ("x: &a {b: c}\n<<: *a\n", 1, ""),
         ("always_deny:\n\t- pattern: a\n", 2, ""),
         ("always_deny: [\n", 1, "unclosed"),

@@ -8,7 +8,7 @@ use crate::sandbox::{self, Sandbox};
 use crate::settings_keys::{STARTS, UNUSED};
 use crate::{ConfigError, hooks_json, starts};
 use ostler_core::hook::HookSpec;
-use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier};
+use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier, ToolName};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -191,12 +191,15 @@ impl Reading<'_> {
     ) -> Result<Option<Rule>, ConfigError> {
         let line = entry.line();
         let source = Source { tier: self.tier, file: Some(self.file.to_owned()), line: Some(line) };
+        let tool = text.trim().split('(').next().unwrap_or_default();
+        if !self.is_named(tool, entry, list)? {
+            return Ok(None);
+        }
         let error = match Rule::parse_at(text, self.anchors, source.clone()) {
             Ok(rule) => return Ok(Some(rule)),
             Err(error) => error,
         };
         // A form we do not know of a tool that we may: ignored where it loosens, the whole tool where it tightens.
-        let tool = text.trim().split('(').next().unwrap_or_default();
         match error {
             RuleError::NoPattern(_) if list == List::Allow => {
                 self.warn(line, format!("the rule {text} is not understood, ignored"));
@@ -212,6 +215,26 @@ impl Reading<'_> {
                 whole.map(Some).map_err(|error| entry.wrong(error.to_string()))
             }
             error => Err(entry.wrong(error.to_string())),
+        }
+    }
+
+    /// Whether the rule can speak of a tool. One that tightens would be lost by a spelling mistake, so that is an error.
+    fn is_named(
+        &mut self,
+        tool: &str,
+        entry: Located<'_>,
+        list: List,
+    ) -> Result<bool, ConfigError> {
+        match ToolName::of(tool) {
+            ToolName::Mistake(meant) => {
+                let what = format!("unknown tool \"{tool}\" (did you mean \"{meant}\"?)");
+                if list != List::Allow {
+                    return Err(entry.wrong(what));
+                }
+                self.warn(entry.line(), what + ", ignored");
+                Ok(false)
+            }
+            ToolName::Ours | ToolName::Elsewhere | ToolName::Unknown => Ok(true),
         }
     }
 

@@ -9,12 +9,15 @@
 //! - **Each file once**, by what it really is; a circle of imports ends.
 //! - **A project cannot have files read from outside of it**, by a link or an import, unless the user trusts it, and then
 //!   only texts from the user's own folders. A file is the user's own only if it did not come with the project.
+//! - **Every file passes the judge**: what the rules about reading deny or ask about is not read. Until the user trusts
+//!   the project, only `.md` and `.txt` files of it are.
 //! - **What was not read is said.**
 //!
 //! Deliberately absent: the environment, deciding what the model does with them, watching for changes.
 
 mod front;
 mod import;
+mod judge;
 mod load;
 mod notices;
 mod place;
@@ -23,6 +26,7 @@ mod rules;
 mod shelf;
 mod tracked;
 
+pub use judge::{Judge, Request};
 pub use load::Loaded;
 pub use place::{Kind, Places};
 pub use read::{File, Omitted};

@@ -3,8 +3,8 @@
 use crate::front;
 use crate::import::imports;
 use crate::notices::{Cause, Notices};
-use crate::place::{Kind, Places};
-use crate::read::{File, Found, LARGEST, Omitted, frame, look, read};
+use crate::place::Kind;
+use crate::read::{File, Found, LARGEST, Limits, Omitted, Stamp, frame, look, read};
 use crate::rules::{Fronts, is_rule, rule_files};
 use crate::tracked::may_be_tracked;
 use std::collections::HashSet;
@@ -44,7 +44,7 @@ pub(crate) struct Room {
 }
 
 pub(crate) struct Loader<'a> {
-    places: &'a Places,
+    limits: Limits<'a>,
     fronts: &'a mut Fronts,
     loaded: Loaded,
     notices: Notices,
@@ -54,9 +54,9 @@ pub(crate) struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    pub(crate) fn new(places: &'a Places, fronts: &'a mut Fronts, room: Room) -> Self {
+    pub(crate) fn new(limits: Limits<'a>, fronts: &'a mut Fronts, room: Room) -> Self {
         let (loaded, notices, known) = (Loaded::default(), Notices::default(), HashSet::new());
-        Loader { places, fronts, loaded, notices, known, room, imports: 0 }
+        Loader { limits, fronts, loaded, notices, known, room, imports: 0 }
     }
 
     /// Files that are there already.
@@ -64,6 +64,10 @@ impl<'a> Loader<'a> {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         self.known.extend(known.into_iter().map(real));
         self
+    }
+
+    pub(crate) fn say(&mut self, why: &str) {
+        self.notices.push(Cause::Refused, why);
     }
 
     pub(crate) fn finish(self) -> Loaded {
@@ -79,6 +83,9 @@ impl<'a> Loader<'a> {
     /// One that came with the project is the project's, whatever it is called.
     pub(crate) fn local(&mut self, folder: &Path, otherwise: Kind) {
         let path = folder.join(LOCAL);
+        if path.symlink_metadata().is_err() {
+            return;
+        }
         let kind = self.own_or(&path, otherwise);
         self.file(&path, kind, 0);
     }
@@ -98,10 +105,11 @@ impl<'a> Loader<'a> {
             Kind::Local if own => self.own_or(path, Kind::Nested),
             kind => kind,
         };
-        match look(path, kind, self.places) {
-            Found::At(real, _) => {
+        let imported = !own && !is_rule(path) && !NAMES.iter().any(|name| path.ends_with(name));
+        match look(path, kind, imported, self.limits) {
+            Found::At(real, stamp) => {
                 if self.known.insert(real.clone()) {
-                    let _ = self.take(path, &real, kind);
+                    let _ = self.take(path, (&real, &stamp), kind);
                 }
             }
             Found::Nothing | Found::Refused(_) => self.loaded.gone.push((path.to_owned(), kind)),
@@ -109,13 +117,13 @@ impl<'a> Loader<'a> {
     }
 
     pub(crate) fn file(&mut self, path: &Path, kind: Kind, depth: usize) {
-        match look(path, kind, self.places) {
+        match look(path, kind, depth > 0, self.limits) {
             Found::Nothing => {}
             Found::Refused(why) => self.notices.push(Cause::Refused, &why),
-            Found::At(real, _) => {
-                let kind = if depth > 0 { self.places.kind_of(kind, &real) } else { kind };
+            Found::At(real, stamp) => {
+                let kind = if depth > 0 { self.limits.places.kind_of(kind, &real) } else { kind };
                 if self.known.insert(real.clone())
-                    && let Some(text) = self.take(path, &real, kind)
+                    && let Some(text) = self.take(path, (&real, &stamp), kind)
                 {
                     self.imports(path, kind, &text, depth);
                 }
@@ -124,8 +132,8 @@ impl<'a> Loader<'a> {
     }
 
     /// The text, if there was room for it.
-    fn take(&mut self, path: &Path, real: &Path, kind: Kind) -> Option<String> {
-        match read(path, real) {
+    fn take(&mut self, path: &Path, (real, stamp): (&Path, &Stamp), kind: Kind) -> Option<String> {
+        match read(path, real, stamp) {
             Ok(whole) => {
                 let text = if is_rule(path) { front::text(&whole) } else { &whole };
                 self.add(path, kind, text, whole.len() as u64 > LARGEST)
@@ -186,7 +194,7 @@ impl<'a> Loader<'a> {
                 return self.notices.push(Cause::Import, &why);
             }
             let path = match name.strip_prefix("~/") {
-                Some(rest) => self.places.home.join(rest),
+                Some(rest) => self.limits.places.home.join(rest),
                 None => from.parent().unwrap_or(from).join(&name),
             };
             let (shown, from) = (path.display(), from.display());
@@ -205,12 +213,12 @@ impl<'a> Loader<'a> {
 
     /// Rules that hold whatever is read; with paths, those that hold because these were read.
     pub(crate) fn rules(&mut self, folder: &Path, read: Option<&[&Path]>) {
-        let (files, said) = rule_files(folder, self.places);
+        let (files, said) = rule_files(folder, self.limits.places);
         for why in said {
             self.notices.push(Cause::Refused, &why);
         }
         for path in files {
-            let (real, rule) = match self.fronts.get(&path, self.places) {
+            let (real, stamp, rule) = match self.fronts.get(&path, self.limits) {
                 Ok(found) => found,
                 Err(why) => {
                     why.iter().for_each(|why| self.notices.push(Cause::Refused, why));
@@ -227,7 +235,7 @@ impl<'a> Loader<'a> {
             };
             if holds
                 && self.known.insert(real.clone())
-                && let Some(text) = self.take(&path, &real, Kind::Rule)
+                && let Some(text) = self.take(&path, (&real, &stamp), Kind::Rule)
             {
                 self.imports(&path, Kind::Rule, &text, 0);
             }

@@ -75,6 +75,7 @@ impl Places {
         const OUT: &str = "which is outside of what it may use";
         const OWN: &str = "which is a file of yours: only a CLAUDE.local.md that git does not \
             track, or a folder you trust, may use it";
+        const TEXT: &str = "and before you trust the project only its .md and .txt files are used";
         let own = self.is_own(real);
         let may = match kind {
             Kind::User => own || below(real, &self.home),
@@ -83,6 +84,9 @@ impl Places {
                 let theirs = below(real, &self.project);
                 if !theirs && own && is_text(real) && kind != Kind::Local && !self.trusted {
                     return Err(OWN);
+                }
+                if theirs && !is_text(real) && !self.trusted {
+                    return Err(TEXT);
                 }
                 theirs || (own && is_text(real))
             }
@@ -98,6 +102,10 @@ impl Places {
             Kind::User | Kind::Above | Kind::Local if theirs => Kind::Project,
             kind => kind,
         }
+    }
+
+    pub(crate) fn is_own_text(&self, real: &Path) -> bool {
+        self.is_own(real) && is_text(real)
     }
 
     fn is_own(&self, real: &Path) -> bool {

@@ -1,5 +1,6 @@
 //! One file, read with care.
 
+use crate::judge::{Judge, Request};
 use crate::place::{Kind, Places};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -49,7 +50,28 @@ pub struct Omitted {
 
 /// By which a content is known again without being read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp([i64; 5], u64);
+pub(crate) struct Stamp {
+    changed: [i64; 4],
+    size: u64,
+    place: (u64, u64),
+}
+
+impl Stamp {
+    fn of(data: &std::fs::Metadata) -> Self {
+        Stamp {
+            changed: [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()],
+            size: data.size(),
+            place: (data.dev(), data.ino()),
+        }
+    }
+}
+
+/// What decides whether a file may be read.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits<'a> {
+    pub(crate) places: &'a Places,
+    pub(crate) judge: Option<&'a Judge>,
+}
 
 /// What came of looking for a file.
 pub(crate) enum Found {
@@ -60,45 +82,55 @@ pub(crate) enum Found {
     Refused(String),
 }
 
-/// Whether it is there and may be read.
-pub(crate) fn look(path: &Path, kind: Kind, places: &Places) -> Found {
+/// Whether it is there and may be read. `imported`: another file names it.
+pub(crate) fn look(path: &Path, kind: Kind, imported: bool, limits: Limits<'_>) -> Found {
+    // Most files that are looked for do not exist, and to resolve a path takes a step for each of its names.
+    if path.symlink_metadata().is_err() {
+        return Found::Nothing;
+    }
     let Ok(real) = path.canonicalize() else {
-        return match path.symlink_metadata() {
-            Ok(_) => Found::Refused(format!("{} leads nowhere: not read", path.display())),
-            Err(_) => Found::Nothing,
-        };
+        return Found::Refused(format!("{} leads nowhere: not read", path.display()));
     };
     let (shown, there) = (path.display(), real.display());
-    if let Err(why) = places.allows(kind, &real) {
+    if let Err(why) = limits.places.allows(kind, &real) {
         return Found::Refused(format!("{shown} leads to {there}, {why}: not read"));
     }
     // By its name it is known again in the conversation.
     if path.to_str().is_none() {
         return Found::Refused(format!("{shown} has a name that is not UTF-8: not read"));
     }
-    match real.metadata() {
-        Ok(data) if data.is_file() => {
-            let times = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
-            let [a, b, c, d] = times;
-            let size = i64::try_from(data.size()).unwrap_or(i64::MAX);
-            Found::At(real, Stamp([a, b, c, d, size], data.ino()))
-        }
+    let stamp = match real.metadata() {
+        Ok(data) if data.is_file() => Stamp::of(&data),
         // A pipe would be waited for.
-        Ok(data) if !data.is_dir() => Found::Refused(format!("{shown} is no file: not read")),
-        Ok(_) => Found::Nothing,
-        Err(error) => Found::Refused(format!("{shown} cannot be read: {error}")),
+        Ok(data) if !data.is_dir() => {
+            return Found::Refused(format!("{shown} is no file: not read"));
+        }
+        Ok(_) => return Found::Nothing,
+        Err(error) => return Found::Refused(format!("{shown} cannot be read: {error}")),
+    };
+    let own = limits.places.is_own_text(&real);
+    let request = Request { path, real: &real, imported, own };
+    if let Some(Err(why)) = limits.judge.map(|judge| judge(&request)) {
+        return Found::Refused(format!("{shown} is not read: {why}"));
     }
+    Found::At(real, stamp)
 }
 
-/// `real` is free of links.
-pub(crate) fn read(path: &Path, real: &Path) -> Result<String, String> {
+/// `real` is free of links, and `stamp` is that of the file that was judged.
+pub(crate) fn read(path: &Path, real: &Path, stamp: &Stamp) -> Result<String, String> {
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(real);
-    match opened.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)) {
-        Ok(_) if !is_text(&bytes) => Err(format!("{} is no text: not read", path.display())),
-        Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+    let shown = path.display();
+    let unread = |error: std::io::Error| format!("{shown} cannot be read: {error}");
+    let file = std::fs::File::open(real).map_err(unread)?;
+    let opened = file.metadata().map_err(unread)?;
+    if !opened.is_file() || (opened.dev(), opened.ino()) != stamp.place {
+        return Err(format!("{shown} was replaced while it was being read: not read"));
     }
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unread)?;
+    if !is_text(&bytes) {
+        return Err(format!("{shown} is no text: not read"));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Text, perhaps in an older encoding; not a picture, a program or chance.

@@ -3,7 +3,7 @@
 
 use crate::front::{Rule, rule};
 use crate::place::{Kind, Places, below};
-use crate::read::{Found, Stamp, look, read};
+use crate::read::{Found, Limits, Stamp, look, read};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,27 +31,27 @@ pub(crate) struct Fronts {
 }
 
 impl Fronts {
-    /// The rule and where it really is; or why it is not read, if there is something to say.
+    /// The rule, where it really is and its stamp; or why it is not read, if there is something to say.
     pub(crate) fn get(
         &mut self,
         path: &Path,
-        places: &Places,
-    ) -> Result<(PathBuf, Arc<Rule>), Option<String>> {
-        let (real, stamp) = match look(path, Kind::Rule, places) {
+        limits: Limits<'_>,
+    ) -> Result<(PathBuf, Stamp, Arc<Rule>), Option<String>> {
+        let (real, stamp) = match look(path, Kind::Rule, false, limits) {
             Found::Nothing => return Err(None),
             Found::Refused(why) => return Err(Some(why)),
             Found::At(real, stamp) => (real, stamp),
         };
         if let Some((_, rule)) = self.kept.get(&real).filter(|(known, _)| *known == stamp) {
-            return Ok((real, rule.clone()));
+            return Ok((real, stamp, rule.clone()));
         }
         self.reads += 1;
-        let rule = Arc::new(rule(&read(path, &real).map_err(Some)?));
+        let rule = Arc::new(rule(&read(path, &real, &stamp).map_err(Some)?));
         if self.kept.len() >= KEPT {
             self.kept.clear();
         }
-        self.kept.insert(real.clone(), (stamp, rule.clone()));
-        Ok((real, rule))
+        self.kept.insert(real.clone(), (stamp.clone(), rule.clone()));
+        Ok((real, stamp, rule))
     }
 }
 

@@ -1,7 +1,9 @@
 //! The instructions of one session: what holds from the beginning, and what holds once something was read.
 
+use crate::judge::Judge;
 use crate::load::{Loaded, Loader, Room};
 use crate::place::{Kind, Places};
+use crate::read::Limits;
 use crate::rules::{Fronts, RULES};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,28 +11,38 @@ use std::path::{Path, PathBuf};
 /// Bytes of all texts together that a conversation has before it at most.
 const MOST: usize = 120_000;
 
+/// Folders below the project, one inside the other, in which instruction files are looked for.
+const DEEPEST: usize = 64;
+
 /// Bytes that instructions may have in a window of so many tokens: a quarter of it, at three bytes a token.
 pub fn most_bytes(window: u64) -> usize {
     usize::try_from(window / 4 * 3).unwrap_or(MOST).min(MOST)
 }
 
 /// Remembers what it has read of rules.
-#[derive(Debug)]
 pub struct Shelf {
     places: Places,
+    judge: Option<Judge>,
     pub(crate) fronts: Fronts,
 }
 
 impl Shelf {
     pub fn new(places: Places) -> Self {
-        Shelf { places, fronts: Fronts::default() }
+        Shelf { places, judge: None, fronts: Fronts::default() }
+    }
+
+    /// Asks this judge about every file.
+    #[must_use]
+    pub fn judged_by(self, judge: Judge) -> Self {
+        Shelf { judge: Some(judge), ..self }
     }
 
     /// Everything that holds from the beginning, in order, in at most so many bytes.
     pub fn standing(&mut self, most: usize) -> Loaded {
         let room = Room { all: most, left: most, cuts: true };
         let places = &self.places;
-        let mut loader = Loader::new(places, &mut self.fronts, room);
+        let limits = Limits { places, judge: self.judge.as_ref() };
+        let mut loader = Loader::new(limits, &mut self.fronts, room);
         for folder in &places.user {
             loader.named(folder, Kind::User);
         }
@@ -57,11 +69,19 @@ impl Shelf {
     ) -> Loaded {
         let places = &self.places;
         let room = Room { all, left, cuts: false };
-        let mut loader = Loader::new(places, &mut self.fronts, room).knowing(said);
+        let limits = Limits { places, judge: self.judge.as_ref() };
+        let mut loader = Loader::new(limits, &mut self.fronts, room).knowing(said);
         let mut folders: BTreeSet<&Path> = BTreeSet::new();
         for path in read {
-            let above = path.ancestors().skip(1);
-            let inside = above.take_while(|folder| folder.starts_with(&places.project));
+            let inside = path.strip_prefix(&places.project);
+            let depth = inside.map_or(0, |inside| inside.iter().count().saturating_sub(1));
+            if depth > DEEPEST {
+                loader.say(&format!(
+                    "instruction files more than {DEEPEST} folders below the project are not read"
+                ));
+            }
+            let near = path.ancestors().skip(1 + depth.saturating_sub(DEEPEST)).take(DEEPEST + 1);
+            let inside = near.take_while(|folder| folder.starts_with(&places.project));
             folders.extend(inside.filter(|folder| !places.cwd.starts_with(folder)));
         }
         // Outer folders sort before inner ones.
@@ -91,7 +111,8 @@ impl Shelf {
         (left, all): (usize, usize),
     ) -> Loaded {
         let room = Room { all, left, cuts: false };
-        let mut loader = Loader::new(&self.places, &mut self.fronts, room).knowing(known);
+        let limits = Limits { places: &self.places, judge: self.judge.as_ref() };
+        let mut loader = Loader::new(limits, &mut self.fronts, room).knowing(known);
         for (path, kind) in said {
             loader.again(&path, kind);
         }

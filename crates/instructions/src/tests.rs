@@ -368,3 +368,19 @@ fn a_rule_for_paths_nobody_can_tell_is_told_and_not_used() {
     let found = shelf.nearby(&[world.at(&format!("{REPO}/src/x.tsx"))], [], (ALL, ALL));
     assert_eq!(world.names(&found), ["work/repo/.claude/rules/d.md"]);
 }
+
+/// However deep a file lies that was read, a bounded number of folders is looked at.
+#[test]
+fn instructions_are_looked_for_down_to_a_depth() {
+    let world = World::new();
+    let folder = |depth: usize| format!("{REPO}/{}", "d/".repeat(depth));
+    world.file(&format!("{}AGENTS.md", folder(64)), "deep enough");
+    world.file(&format!("{}AGENTS.md", folder(65)), "too deep");
+    let read = [world.at(&format!("{}x.rs", folder(1_000)))];
+    let found = world.shelf().nearby(&read, [], (ALL, ALL));
+    let texts: Vec<&str> = found.files.iter().map(|file| file.text.as_str()).collect();
+    assert_eq!(texts, ["deep enough"]);
+    assert_eq!(found.notices.len(), 1, "{:?}", found.notices);
+    let near = [world.at(&format!("{}x.rs", folder(64)))];
+    assert!(world.shelf().nearby(&near, [], (ALL, ALL)).notices.is_empty());
+}

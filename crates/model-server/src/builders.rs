@@ -95,6 +95,10 @@ impl At {
         self.cut(How::Ping(every))
     }
 
+    pub fn comment(self, every: Duration) -> Cut {
+        self.cut(How::Comment(every))
+    }
+
     fn cut(self, how: How) -> Cut {
         Cut { after: self.point, nth: self.nth, bytes: self.bytes, how }
     }

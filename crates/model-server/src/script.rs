@@ -404,4 +404,6 @@ pub enum How {
     Stall,
     /// Nothing but `ping` events, one per interval.
     Ping(Duration),
+    /// Nothing but comment lines, one per interval.
+    Comment(Duration),
 }

@@ -10,7 +10,7 @@ use crate::protocol::anthropic_messages::options::{Feature, Options, Wishes};
 use crate::protocol::anthropic_messages::parser::Parser;
 use crate::protocol::anthropic_messages::refusal::{Remedy, remedy};
 use crate::retry::{Decision, GiveUp, Tried};
-use crate::sse::{Decoder, Frame};
+use crate::sse::{Decoder, Frame, MAX_NOISE_BYTES};
 use crate::transport::Reply;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, Request, Retry};
 use std::collections::VecDeque;
@@ -222,8 +222,16 @@ impl Reading {
             return self.parser.end().map_err(misread);
         };
         let decoded = self.decoder.push(&bytes, &mut self.frames);
+        if self.decoder.noise() == 0 {
+            self.watch.alive();
+        }
         for frame in self.frames.drain(..) {
             self.parser.push(&frame, out).map_err(misread)?;
+        }
+        // Waiting is what deadlines measure, so they do not end a stream that never pauses.
+        if self.decoder.noise() > MAX_NOISE_BYTES {
+            let what = "the stream goes on without an event";
+            return Err(peer.misread(ModelErrorKind::Protocol, what));
         }
         match decoded {
             Err(too_large) if !self.parser.is_ended() => {

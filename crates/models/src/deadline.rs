@@ -17,7 +17,7 @@ pub struct Deadlines {
     pub connect: Duration,
     /// From the request to the first event of the answer; pings do not count as one.
     pub first_event: Duration,
-    /// Between any two pieces of the answer. Pings count as life: a model may think for long.
+    /// Between any two events of the answer. A ping is one, because a model may think for long; a comment is not.
     pub silence: Duration,
     /// All waiting for one answer together, so that pings alone do not keep it alive for ever.
     pub answer: Duration,
@@ -40,11 +40,13 @@ pub(crate) enum Expired {
     Total(Duration),
 }
 
-/// Watches one stage: a bound on each wait, and one on all of them together.
+/// Watches one stage: a bound on the waits between two signs of life, and one on all of them together.
 pub(crate) struct Watch {
     silence: Duration,
     total: Duration,
     waited: Duration,
+    /// The part of `waited` since the last sign of life.
+    quiet: Duration,
     /// Since when we wait for the next piece, and how long that may last.
     waiting: Option<(Instant, Duration)>,
     timer: Pin<Box<Sleep>>,
@@ -53,7 +55,19 @@ pub(crate) struct Watch {
 impl Watch {
     pub fn new(silence: Duration, total: Duration) -> Self {
         let timer = Box::pin(sleep_until(Instant::now()));
-        Watch { silence, total, waited: Duration::ZERO, waiting: None, timer }
+        Watch {
+            silence,
+            total,
+            waited: Duration::ZERO,
+            quiet: Duration::ZERO,
+            waiting: None,
+            timer,
+        }
+    }
+
+    /// What arrived was more than noise: silence starts anew.
+    pub fn alive(&mut self) {
+        self.quiet = Duration::ZERO;
     }
 
     /// Passes data on, and an overdue wait as an error. To be called with what was polled just now.
@@ -61,7 +75,9 @@ impl Watch {
         let now = Instant::now();
         if let Poll::Ready(data) = data {
             if let Some((since, allowed)) = self.waiting.take() {
-                self.waited += now.duration_since(since).min(allowed);
+                let waited = now.duration_since(since).min(allowed);
+                self.waited += waited;
+                self.quiet += waited;
             }
             return Poll::Ready(Ok(data));
         }
@@ -78,13 +94,15 @@ impl Watch {
     }
 
     fn arm(&mut self, now: Instant) {
-        let allowed = self.silence.min(self.total.saturating_sub(self.waited));
+        let silence = self.silence.saturating_sub(self.quiet);
+        let allowed = silence.min(self.total.saturating_sub(self.waited));
         self.waiting = Some((now, allowed));
         self.timer.as_mut().reset(now + allowed);
     }
 
     fn expired(&self) -> Expired {
-        match self.total.saturating_sub(self.waited) < self.silence {
+        let silence = self.silence.saturating_sub(self.quiet);
+        match self.total.saturating_sub(self.waited) < silence {
             true => Expired::Total(self.total),
             false => Expired::Silence(self.silence),
         }
@@ -117,6 +135,7 @@ mod tests {
         let mut watch = Watch::new(secs(90), secs(1_800));
         for _ in 0..5 {
             assert_eq!(within(&mut watch, sleep(secs(80))).await, Ok(()));
+            watch.alive();
         }
         let before = Instant::now();
         assert_eq!(
@@ -127,12 +146,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn noise_is_no_sign_of_life() {
+        let mut watch = Watch::new(secs(90), secs(1_800));
+        assert_eq!(within(&mut watch, sleep(secs(80))).await, Ok(()));
+        watch.alive();
+        let before = Instant::now();
+        let end = loop {
+            if let Err(expired) = within(&mut watch, sleep(secs(20))).await {
+                break expired;
+            }
+        };
+        assert_eq!((end, before.elapsed().as_secs()), (Expired::Silence(secs(90)), 90));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn signs_of_life_do_not_last_for_ever() {
         let mut watch = Watch::new(secs(90), secs(1_800));
         let mut pings = 0;
         let end = loop {
             match within(&mut watch, sleep(secs(20))).await {
-                Ok(()) => pings += 1,
+                Ok(()) => {
+                    pings += 1;
+                    watch.alive();
+                }
                 Err(expired) => break expired,
             }
         };

@@ -122,7 +122,7 @@ impl Peer {
             (Expired::Silence(limit) | Expired::Total(limit), false) => {
                 format!("{host} did not begin to answer within {}", human(limit))
             }
-            (Expired::Silence(limit), true) => format!("{host} sent nothing for {}", human(limit)),
+            (Expired::Silence(limit), true) => format!("{host} sent no event for {}", human(limit)),
             (Expired::Total(limit), true) => {
                 format!("the answer of {host} was not complete after {} of waiting", human(limit))
             }

@@ -5,6 +5,9 @@ use thiserror::Error;
 /// What one event may hold before the stream is given up.
 pub const MAX_EVENT_BYTES: usize = 16 << 20;
 
+/// What may be sent in a row that is no part of an event: comments, blank lines and fields that nobody reads.
+pub const MAX_NOISE_BYTES: usize = 1 << 20;
+
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub struct Decoder {
     after_cr: bool,
     first_line: bool,
     failed: bool,
+    /// Bytes since the last part of an event.
+    noise: usize,
 }
 
 impl Default for Decoder {
@@ -50,11 +55,18 @@ impl Decoder {
             after_cr: false,
             first_line: true,
             failed: false,
+            noise: 0,
         }
+    }
+
+    /// Bytes that arrived since the last part of an event. Zero: what was pushed last belongs to one.
+    pub fn noise(&self) -> usize {
+        self.noise
     }
 
     /// Adds the frames that these bytes complete. Frames before a failure are added too.
     pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Frame>) -> Result<(), TooLarge> {
+        self.noise = self.noise.saturating_add(bytes.len());
         while !bytes.is_empty() && !self.failed {
             if std::mem::take(&mut self.after_cr)
                 && let Some(rest) = bytes.strip_prefix(b"\n")
@@ -64,6 +76,9 @@ impl Decoder {
             }
             let Some(end) = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')) else {
                 self.line.extend_from_slice(bytes);
+                if self.line.starts_with(b"data") {
+                    self.noise = 0;
+                }
                 self.failed = self.held() > self.limit;
                 break;
             };
@@ -111,6 +126,7 @@ impl Decoder {
                 self.event.extend_from_slice(value);
             }
             b"data" => {
+                self.noise = 0;
                 if self.has_data {
                     self.data.push(b'\n');
                 }

@@ -134,10 +134,11 @@ impl Engine {
         let choice = choice(&options);
         let budget = budget(&options, &choice, model.as_ref())?;
         let executor = Executor::new(init.supervisor.clone());
-        check_tools(&options, &policy)?;
+        let mut notices = check_tools(&options, &policy)?;
         let session::Opened { loaded, blobs } = open(&options, &workspace.cwd)?;
+        notices.extend(loaded.notices);
         let log = loaded.log;
-        let skills = at_home(&options, log.id(), &mut workspace)?;
+        let skills = at_home(&options, &policy, log.id(), &mut workspace)?;
         let source = hooks::source(&options.session, loaded.entries.is_empty());
         let session = Session::fold(loaded.entries).close();
         let confinement = confinement(&executor, &options, &workspace, &policy);
@@ -146,12 +147,12 @@ impl Engine {
         let (files, keeping) = kit::files(&options, &workspace, &session);
         let mut parts = Parts {
             in_use: ostler_tools::in_use(files.clone(), policy.clone(), &session.seen),
-            standing: Arc::new(Standing::new(&options, workspace.clone())),
+            standing: Arc::new(Standing::new(&options, &policy, workspace.clone())),
             memories: remembers(&options, &workspace.cwd),
             recalling: Mutex::default(),
             by_words: Arc::default(),
             learnt: session.turns.into(),
-            notices: loaded.notices,
+            notices,
             skills,
             confinement,
             registry,
@@ -376,11 +377,12 @@ fn choice(options: &Options) -> ModelChoice {
 /// What belongs to skills and what this session spilled may be read; what else is in our home is ours.
 fn at_home(
     options: &Options,
+    policy: &Policy,
     session: &SessionId,
     workspace: &mut Workspace,
 ) -> Result<Arc<Skills>, Error> {
     let ours = options.home.as_deref().map(real).transpose()?;
-    let skills = skills::open(&options.skills, ours.as_deref(), session, workspace);
+    let skills = skills::open(&options.skills, policy, ours.as_deref(), session, workspace);
     if let Some(home) = ours {
         // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
         workspace.readable.extend(spill_folder(&home, session));

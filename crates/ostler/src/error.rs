@@ -25,8 +25,6 @@ pub enum Error {
     Snapshots(String),
     #[error(transparent)]
     Rule(#[from] RuleError),
-    #[error("\"{rule}\": the tool is spelled {name}")]
-    RuleCase { rule: String, name: String },
     #[error(
         "\"{0}\": a pattern that begins with / is meant from the working folder. Write // for an absolute path"
     )]
@@ -39,8 +37,8 @@ pub enum Error {
     NothingToFork,
     #[error("there is no session in this folder to look at")]
     NothingToLookAt,
-    #[error("there is no tool named \"{name}\"; the tools are {known}")]
-    UnknownTool { name: String, known: String },
+    #[error("unknown tool \"{name}\" (did you mean \"{meant}\"?)")]
+    UnknownTool { name: String, meant: &'static str },
     #[error(
         "a budget needs a price, and none is known for the model \"{0}\". Give it one in prices.toml, leave the budget out, or choose another model"
     )]

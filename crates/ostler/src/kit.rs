@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::undo;
 use ostler_core::ids::SessionId;
-use ostler_core::permission::{Matcher, Policy, Rule, Workspace};
+use ostler_core::permission::{Matcher, Policy, Rule, ToolName, Workspace};
 use ostler_core::ports::SessionLog;
 use ostler_core::session::Session;
 use ostler_engine::Toolbox;
@@ -32,9 +32,12 @@ pub(crate) fn policy(options: &Options, workspace: &Workspace) -> Result<Policy,
     let parse = |texts: &[String]| {
         texts.iter().map(|text| rule(text, workspace)).collect::<Result<Vec<_>, _>>()
     };
+    // What an allow rule says about a tool that does not exist here is not needed.
+    let ours = |text: &&String| ToolName::of(tool_of(text)) != ToolName::Elsewhere;
+    let allow: Vec<String> = options.allow.iter().filter(ours).cloned().collect();
     let mut policy = options.policy.clone();
     policy.add(Policy {
-        allow: parse(&options.allow)?,
+        allow: parse(&allow)?,
         ask: parse(&options.ask)?,
         deny: parse(&options.deny)?,
         ..Policy::default()
@@ -44,11 +47,16 @@ pub(crate) fn policy(options: &Options, workspace: &Workspace) -> Result<Policy,
 
 /// A rule that would silently mean something else than it seems to is refused.
 fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
+    let tool = tool_of(text);
+    let text = match ToolName::of(tool) {
+        ToolName::Mistake(meant) => {
+            return Err(Error::UnknownTool { name: tool.to_owned(), meant });
+        }
+        // A pattern that is not ours: the whole tool is meant at least.
+        ToolName::Elsewhere if Rule::parse(text, workspace).is_err() => tool,
+        _ => text,
+    };
     let rule = Rule::parse(text, workspace)?;
-    let twin = |name: &&&str| name.eq_ignore_ascii_case(&rule.tool) && **name != rule.tool;
-    if let Some(name) = ostler_tools::NAMES.iter().find(twin) {
-        return Err(Error::RuleCase { rule: text.to_owned(), name: (*name).to_owned() });
-    }
     let pattern = text.split_once('(').map_or("", |(_, rest)| rest);
     let first = pattern.trim_start_matches('/').split('/').next().unwrap_or_default();
     let on_files = matches!(rule.matcher, Matcher::Files(_));
@@ -60,23 +68,42 @@ fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
     Ok(rule)
 }
 
+/// The name before the pattern.
+fn tool_of(rule: &str) -> &str {
+    rule.split('(').next().unwrap_or_default().trim()
+}
+
 /// A tool that is denied as a whole is not offered at all.
 fn is_offered(name: &str, options: &Options, policy: &Policy) -> bool {
     let named = |names: &Vec<String>| names.iter().any(|other| other == name);
     options.tools.as_ref().is_none_or(named) && policy.offers(name)
 }
 
-pub(crate) fn check_tools(options: &Options, policy: &Policy) -> Result<(), Error> {
-    let all = ostler_tools::NAMES;
-    let mut names = options.tools.iter().flatten();
-    if let Some(name) = names.find(|name| !all.contains(&name.as_str())) {
-        return Err(Error::UnknownTool { name: name.clone(), known: all.join(", ") });
+/// Gives a warning for each name that nobody knows.
+pub(crate) fn check_tools(options: &Options, policy: &Policy) -> Result<Vec<String>, Error> {
+    for name in options.tools.iter().flatten().map(|name| tool_of(name)) {
+        if let ToolName::Mistake(meant) = ToolName::of(name) {
+            return Err(Error::UnknownTool { name: name.to_owned(), meant });
+        }
     }
     // Said now and not by the first command, when work has been done already.
     if is_offered("Bash", options, policy) {
         ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
     }
-    Ok(())
+    Ok(unknown_tools(options))
+}
+
+fn unknown_tools(options: &Options) -> Vec<String> {
+    let rules = options.allow.iter().chain(&options.deny).chain(&options.ask);
+    let of_rules = rules.map(|rule| tool_of(rule));
+    let mut warnings: Vec<String> = Vec::new();
+    for name in of_rules.chain(options.tools.iter().flatten().map(|name| tool_of(name))) {
+        let warning = format!("unknown tool \"{name}\" on the command line: ignored");
+        if ToolName::of(name) == ToolName::Unknown && !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
 }
 
 /// The files of a session, and how they are kept before a command.

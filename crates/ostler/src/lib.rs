@@ -52,6 +52,7 @@ mod init;
 mod kit;
 mod memory;
 mod options;
+mod read_judge;
 mod report;
 mod rule_sets;
 mod said;

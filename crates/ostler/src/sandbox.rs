@@ -8,7 +8,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Runs a shell text, or a program with its arguments, as commands of an agent are run, without standard input, and hands
-/// its output on as it comes until `sink` says that nobody reads it any more; then it is ended. Gives the exit code.
+/// its output on as it comes until `sink` says that nobody reads it any more; then it is ended. `warn` is told what the
+/// sandbox cannot enforce on this machine. Gives the exit code.
 /// Files that deny rules of the policy cover are hidden from it or cannot be changed, as for an agent.
 ///
 /// # Errors
@@ -21,6 +22,7 @@ pub async fn run_sandboxed(
     environment: Vec<(OsString, OsString)>,
     words: &[String],
     mut sink: impl FnMut(&[u8]) -> bool,
+    warn: impl FnOnce(&str),
 ) -> Result<i32, Error> {
     let executor = Executor::new(init.supervisor.clone());
     let cwd = workspace.cwd.clone();
@@ -28,8 +30,10 @@ pub async fn run_sandboxed(
         Confinement::new(executor.clone(), options, workspace, environment.clone()).denying(policy);
     let wrong = |why: String| Error::Exec(why);
     // A person who calls for the sandbox does not want to run without one.
-    if let Some(missing @ (Missing::Whole | Missing::Floor)) = confinement.missing() {
-        return Err(wrong(missing.plainly().into()));
+    match confinement.missing() {
+        None => {}
+        Some(missing @ Missing::Bubblewrap) => warn(&format!("sandbox: {}", missing.accepted())),
+        Some(missing) => return Err(wrong(missing.plainly().into())),
     }
     let mut held = confinement.held(Terms::default()).map_err(wrong)?;
     let mut command = match words {

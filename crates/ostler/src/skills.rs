@@ -2,9 +2,10 @@
 
 use crate::engine::Engine;
 use crate::options::SkillFolders;
+use crate::read_judge::ReadJudge;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::message::{Block, Message, ResultPart};
-use ostler_core::permission::{Source, Tier, Workspace};
+use ostler_core::permission::{Policy, Source, Tier, Workspace};
 use ostler_core::ports::BoxFuture;
 use ostler_core::view::View;
 use ostler_engine::{Agent, own_call};
@@ -40,12 +41,15 @@ pub fn skill_catalog(choice: &SkillFolders, home: Option<&Path>) -> Catalog {
 /// What belongs to skills may be read from here on.
 pub(crate) fn open(
     choice: &SkillFolders,
+    policy: &Policy,
     home: Option<&Path>,
     session: &SessionId,
     workspace: &mut Workspace,
 ) -> Arc<Skills> {
     let project = choice.project.clone().unwrap_or_else(|| workspace.cwd.clone());
-    let catalog = skill_catalog(choice, home);
+    let judge = ReadJudge::new(policy, workspace, &project);
+    let judge = move |file: &Path, real: &Path| judge.skill(file, real);
+    let catalog = skill_catalog(choice, home).judged_by(Arc::new(judge));
     let skills = Skills::new(catalog, session.as_str(), project, shipped_at(home));
     workspace.readable.extend(readable(choice, home, &skills));
     Arc::new(skills)

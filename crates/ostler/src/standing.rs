@@ -2,16 +2,17 @@
 //! standing instructions. What was said is found in the conversation itself, so a boundary begins anew.
 
 use crate::options::Options;
+use crate::read_judge::ReadJudge;
 use crate::said::{Said, gone, no_room, rendered};
 use crate::surroundings::environment;
 use crate::system::today;
 use ostler_core::message::{Block, Message};
-use ostler_core::permission::{Mode, Workspace};
+use ostler_core::permission::{Mode, Policy, Workspace};
 use ostler_core::ports::{Attachment, Carried, Carrying, Place, Reminder};
 use ostler_core::tool::Seen;
 use ostler_core::view::View;
 use ostler_engine::Agent;
-use ostler_instructions::{File, Kind, Loaded, Shelf, most_bytes};
+use ostler_instructions::{File, Kind, Loaded, Request, Shelf, most_bytes};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -38,8 +39,12 @@ struct Notices {
 }
 
 impl Standing {
-    pub(crate) fn new(options: &Options, workspace: Workspace) -> Self {
-        let shelf = options.instructions.clone().map(|places| Mutex::new(Shelf::new(places)));
+    pub(crate) fn new(options: &Options, policy: &Policy, workspace: Workspace) -> Self {
+        let shelf = options.instructions.clone().map(|places| {
+            let judge = ReadJudge::new(policy, &workspace, &places.project);
+            let judge = Arc::new(move |request: &Request<'_>| judge.instructions(request));
+            Mutex::new(Shelf::new(places).judged_by(judge))
+        });
         let (agent, notices) = (OnceLock::new(), Mutex::default());
         Standing { workspace, mode: options.mode, shelf, agent, notices }
     }

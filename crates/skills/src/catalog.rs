@@ -51,8 +51,12 @@ pub struct Catalog {
     shipped: Vec<Arc<Skill>>,
     /// Contents of project files whose effects the user accepted, by hash.
     accepted: HashSet<String>,
+    judge: Option<Judge>,
     state: Mutex<State>,
 }
+
+/// Whether a file may be read, by the name it was found under and by its real path; gives the reason if not.
+pub type Judge = Arc<dyn Fn(&Path, &Path) -> Result<(), String> + Send + Sync>;
 
 impl Catalog {
     /// `folders` in the order in which they count; `shipped` come last.
@@ -65,8 +69,17 @@ impl Catalog {
             folders,
             shipped: shipped.into_iter().map(Arc::new).collect(),
             accepted: accepted.into_iter().collect(),
+            judge: None,
             state: Mutex::default(),
         };
+        catalog.refresh();
+        catalog
+    }
+
+    /// Asks this judge about every file, also about those that were read already.
+    #[must_use]
+    pub fn judged_by(self, judge: Judge) -> Self {
+        let catalog = Catalog { judge: Some(judge), state: Mutex::default(), ..self };
         catalog.refresh();
         catalog
     }
@@ -110,7 +123,11 @@ impl Catalog {
     }
 
     fn read(&self, file: &Path, folder: &Folder, stamp: Stamp) -> Entry {
-        let (real, bytes) = match found::load(file, folder.within.as_deref()) {
+        let judge = |real: &Path| match &self.judge {
+            Some(judge) => judge(file, real).map_err(|why| format!("{why}, left out")),
+            None => Ok(()),
+        };
+        let (real, bytes) = match found::load(file, folder.within.as_deref(), &judge) {
             Ok(loaded) => loaded,
             Err(what) => {
                 let problems = vec![Problem { file: file.to_owned(), line: 1, what }];

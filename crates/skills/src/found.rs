@@ -48,7 +48,11 @@ pub fn hash(bytes: &[u8]) -> String {
 }
 
 /// The bytes of a file, and its real path. `within`: a folder, free of links, that it must not lead out of.
-pub(crate) fn load(file: &Path, within: Option<&Path>) -> Result<(PathBuf, Vec<u8>), String> {
+pub(crate) fn load(
+    file: &Path,
+    within: Option<&Path>,
+    judge: &dyn Fn(&Path) -> Result<(), String>,
+) -> Result<(PathBuf, Vec<u8>), String> {
     let unread = |error: std::io::Error| format!("it cannot be read ({error}), left out");
     let real = fs::canonicalize(file).map_err(unread)?;
     if within.is_some_and(|folder| !real.starts_with(folder)) {
@@ -58,6 +62,7 @@ pub(crate) fn load(file: &Path, within: Option<&Path>) -> Result<(PathBuf, Vec<u
     if !seen.is_file() {
         return Err("it is not a regular file, left out".into());
     }
+    judge(&real)?;
     let opened = File::open(&real).map_err(unread)?;
     let data = opened.metadata().map_err(unread)?;
     if (seen.dev(), seen.ino()) != (data.dev(), data.ino()) {

@@ -23,7 +23,7 @@ mod skills;
 mod wants;
 mod words;
 
-pub use catalog::{Catalog, Folder, Layout};
+pub use catalog::{Catalog, Folder, Judge, Layout};
 pub use expand::{Piece, Situation, expand};
 pub use found::hash;
 pub use listing::{listing, one_line};

@@ -36,7 +36,9 @@ pub fn project_files(project: &Path, cwd: &Path) -> Vec<(PathBuf, Vec<u8>, Vec<S
     let mut wanting = Vec::new();
     for folder in project_folders(project, cwd) {
         for file in crate::catalog::listed(&folder) {
-            let Ok((real, bytes)) = found::load(&file, Some(project)) else { continue };
+            let Ok((real, bytes)) = found::load(&file, Some(project), &|_| Ok(())) else {
+                continue;
+            };
             let source = Source {
                 file: &real,
                 layout: folder.layout,

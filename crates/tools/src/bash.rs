@@ -93,12 +93,11 @@ impl Bash {
         Bash { files, executor, environment, policy, readings, confinement, announced, undo }
     }
 
-    /// What the person is told: what was put back, and once what the sandbox lacks.
-    fn notices(&self, put_back: &[String]) -> Vec<String> {
-        let options = self.confinement.options();
-        let missing = (options.enabled && options.accept_missing)
-            .then(|| self.confinement.missing())
-            .flatten()
+    /// What the person is told: what was put back, and once what the sandbox lacks, whoever allowed the command.
+    fn notices(&self, only_reads: bool, put_back: &[String]) -> Vec<String> {
+        let missing = self
+            .confinement
+            .not_enforced(only_reads)
             .filter(|_| !self.announced.swap(true, Ordering::Relaxed));
         let missing = missing.map(|missing| format!("sandbox: {}", missing.accepted()));
         missing.into_iter().chain(put_back.iter().cloned()).collect()
@@ -180,7 +179,8 @@ impl BuiltIn for Bash {
             }
         };
         let stopped = self.confinement.stopped(&finished);
-        let notices = self.undo.untold().into_iter().chain(self.notices(&notes));
+        let notices =
+            self.undo.untold().into_iter().chain(self.notices(commands.only_reads(), &notes));
         let notices: Vec<String> = notices.chain(stopped.clone()).collect();
         notes.extend(held.denied(&finished));
         notes.extend(self.confinement.limit_hint(&finished));

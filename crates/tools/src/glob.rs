@@ -125,13 +125,8 @@ fn spelled(pattern: &str) -> Option<Vec<String>> {
 
 /// The leading folders of a pattern that are plain names, and what is left to match.
 fn split(pattern: &str) -> (Option<&str>, &str) {
-    let mut end = None;
-    for (at, _) in pattern.match_indices('/') {
-        if pattern.get(..at).is_some_and(|base| base.contains(['*', '?', '[', '{', '\\', '!'])) {
-            break;
-        }
-        end = Some(at);
-    }
+    let plain = pattern.find(['*', '?', '[', '{', '\\', '!']).unwrap_or(pattern.len());
+    let end = pattern.get(..plain).and_then(|plain| plain.rfind('/'));
     match end {
         None => (None, pattern),
         Some(0) => (Some("/"), pattern.get(1..).unwrap_or_default()),

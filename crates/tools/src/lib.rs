@@ -79,23 +79,7 @@ pub struct Setup {
 }
 
 /// The names of all built-in tools.
-pub const NAMES: [&str; 15] = [
-    "Bash",
-    "Edit",
-    "Glob",
-    "Grep",
-    "Memory",
-    "Read",
-    "Recall",
-    "Revert",
-    "Skill",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskUpdate",
-    "TodoWrite",
-    "Write",
-];
+pub const NAMES: [&str; 15] = ostler_core::permission::tool_names::OURS;
 
 /// The tool for notes, where there is a memory. It belongs into the list of the others, by its name.
 pub fn memory(store: Arc<dyn MemoryStore>, session: SessionId) -> Arc<dyn Tool> {

@@ -4,6 +4,7 @@ use crate::args::cost::{CostArgs, Side, Since};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::cost::{as_json, requests, table};
+use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::setup::Setup;
 use crate::wire;
@@ -40,7 +41,7 @@ pub fn run(environment: &Environment, args: &CostArgs) -> Result<Code> {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", as_json(&found, args.by, query.since_ms))?;
+        writeln!(out, "{}", escaped(&as_json(&found, args.by, query.since_ms).to_string()))?;
     } else {
         for line in table(&found, args.by, words, Paint::for_output()) {
             writeln!(out, "{line}")?;

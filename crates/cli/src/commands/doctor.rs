@@ -3,6 +3,7 @@
 use crate::args::{ConfigArgs, DoctorArgs};
 use crate::environment::Environment;
 use crate::exit::Code;
+use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::setup::Setup;
 use anyhow::Result;
@@ -23,7 +24,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &DoctorArgs) ->
         };
         if args.json {
             let row = serde_json::json!({"name": name, "ok": found, "detail": said});
-            writeln!(out, "{row}")?;
+            writeln!(out, "{}", escaped(&row.to_string()))?;
         } else {
             let mark = if found { "ok     " } else { "missing" };
             let mark = if found { paint.dim(mark) } else { paint.bold(mark) };

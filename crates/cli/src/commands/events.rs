@@ -4,6 +4,7 @@ use crate::args::ConfigArgs;
 use crate::args::hooks::{EventsCommand, ReplayArgs, TailArgs};
 use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
+use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use crate::wire;
@@ -80,7 +81,7 @@ fn next_line(file: &mut BufReader<File>) -> Result<Option<String>> {
 fn print(line: &str, raw: bool) -> Result<()> {
     let mut out = std::io::stdout().lock();
     if raw {
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", escaped(line))?;
     } else if let Ok(Value::Object(fields)) = serde_json::from_str(line) {
         let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
         let rest = fields.iter().filter(|(name, value)| {
@@ -88,11 +89,11 @@ fn print(line: &str, raw: bool) -> Result<()> {
         });
         let rest: Vec<String> = rest
             .map(|(name, value)| match value.as_str() {
-                Some(text) => format!("{name}={}", visible(text)),
-                None => format!("{name}={value}"),
+                Some(text) => format!("{}={}", visible(name), visible(text)),
+                None => format!("{}={}", visible(name), escaped(&value.to_string())),
             })
             .collect();
-        writeln!(out, "{}  {}  {}", text("at"), text("event"), rest.join("  "))?;
+        writeln!(out, "{}  {}  {}", visible(text("at")), visible(text("event")), rest.join("  "))?;
     }
     Ok(out.flush()?)
 }

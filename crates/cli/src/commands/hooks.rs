@@ -3,6 +3,7 @@
 use crate::args::hooks::{HooksCommand, HooksListArgs};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
+use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
@@ -27,7 +28,7 @@ fn list(environment: &Environment, args: &HooksListArgs) -> Result<Code> {
     if args.json {
         let all = loaded.hooks.iter().map(|hook| (hook, true));
         for (hook, trusted) in all.chain(loaded.ignored_hooks.iter().map(|hook| (hook, false))) {
-            writeln!(out, "{}", as_json(hook, trusted))?;
+            writeln!(out, "{}", escaped(&as_json(hook, trusted).to_string()))?;
         }
         return Ok(Code::Done);
     }
@@ -66,7 +67,7 @@ fn verify(init: &ostler::Init, environment: &Environment, args: &HooksListArgs) 
     let paint = Paint::for_output();
     for (hook, tried) in &tried {
         match args.json {
-            true => writeln!(out, "{}", tried_json(hook, tried))?,
+            true => writeln!(out, "{}", escaped(&tried_json(hook, tried).to_string()))?,
             false => writeln!(out, "{}", tried_line(hook, tried, paint))?,
         }
     }

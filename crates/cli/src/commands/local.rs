@@ -2,6 +2,7 @@
 
 use crate::args::Format;
 use crate::exit::Code;
+use crate::output::json_text::escaped;
 use crate::output::usage::thousands;
 use crate::output::visible::visible;
 use anyhow::Result;
@@ -39,7 +40,7 @@ pub fn print(report: &ContextReport, format: Format) -> Result<Code> {
     let mut out = std::io::stdout().lock();
     match format {
         Format::Text => table(report).iter().try_for_each(|line| writeln!(out, "{line}"))?,
-        _ => writeln!(out, "{}", serde_json::to_string(report)?)?,
+        _ => writeln!(out, "{}", escaped(&serde_json::to_string(report)?))?,
     }
     Ok(Code::Done)
 }

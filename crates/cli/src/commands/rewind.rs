@@ -4,6 +4,7 @@ use super::undo::{as_json, choice, code, tell, tell_way_back};
 use crate::args::undo::RewindArgs;
 use crate::environment::Environment;
 use crate::exit::Code;
+use crate::output::json_text::escaped;
 use anyhow::Result;
 use ostler::Rewinding;
 use serde_json::json;
@@ -22,7 +23,7 @@ pub fn run(environment: &Environment, args: &RewindArgs) -> Result<Code> {
             "session": session.as_str(), "turn": args.to, "dry_run": dry_run,
             "conversation": conversation, "files": files,
         });
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", escaped(&line.to_string()))?;
         return Ok(undone.as_ref().map_or(Code::Done, code));
     }
     match &undone {

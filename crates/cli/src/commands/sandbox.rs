@@ -43,6 +43,7 @@ fn run_one(init: &ostler::Init, environment: &Environment, args: &SandboxRunArgs
         variables,
         &args.words,
         &mut show,
+        warn,
     ))?
     .map_err(Into::into)
 }

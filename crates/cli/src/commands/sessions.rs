@@ -3,6 +3,7 @@
 use crate::args::SessionsArgs;
 use crate::environment::Environment;
 use crate::exit::Code;
+use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::SessionInfo;
@@ -14,7 +15,7 @@ pub fn run(environment: &Environment, args: &SessionsArgs) -> Result<Code> {
     let mut out = std::io::stdout().lock();
     if args.json {
         for session in &sessions {
-            writeln!(out, "{}", as_json(session))?;
+            writeln!(out, "{}", escaped(&as_json(session).to_string()))?;
         }
     } else if sessions.is_empty() {
         writeln!(out, "No sessions in this folder yet.")?;

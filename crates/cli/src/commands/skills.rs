@@ -3,6 +3,7 @@
 use crate::args::{ConfigArgs, SkillsCommand};
 use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
+use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
@@ -35,7 +36,7 @@ fn list(catalog: &Catalog, as_json: bool) -> Result<Code> {
     let mut out = std::io::stdout().lock();
     let all = catalog.all();
     for line in if as_json {
-        all.iter().map(|skill| brief(skill).to_string()).collect()
+        all.iter().map(|skill| escaped(&brief(skill).to_string())).collect()
     } else {
         table(&all)
     } {
@@ -100,7 +101,7 @@ fn show(catalog: &Catalog, name: &str, as_json: bool) -> Result<Code> {
         if let Some(fields) = value.as_object_mut() {
             fields.insert("text".into(), skill.body.clone().into());
         }
-        writeln!(out, "{value}")?;
+        writeln!(out, "{}", escaped(&value.to_string()))?;
         return Ok(Code::Done);
     }
     let paint = Paint::for_terminal();

@@ -4,6 +4,7 @@ use super::sessions::age;
 use crate::args::undo::SnapshotsCommand;
 use crate::environment::Environment;
 use crate::exit::Code;
+use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use anyhow::Result;
 use serde_json::json;
@@ -33,7 +34,7 @@ fn list(home: &Path, cwd: &Path, json: bool) -> Result<Code> {
                 "id": line.id, "at_ms": line.at, "reason": line.reason,
                 "changed": line.changed, "base": line.base,
             });
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", escaped(&line.to_string()))?;
             continue;
         }
         let what = if line.base { "files, the first" } else { "changed" };
@@ -54,7 +55,7 @@ fn diff(home: &Path, cwd: &Path, ids: (Option<u64>, Option<u64>), json: bool) ->
         let path = change.path.strip_prefix(cwd).unwrap_or(&change.path).to_string_lossy();
         if json {
             let line = json!({"from": from, "to": to, "kind": change.kind, "path": path});
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", escaped(&line.to_string()))?;
         } else {
             writeln!(out, "{:<8}  {}", change.kind, visible(&path))?;
         }
@@ -70,7 +71,7 @@ fn prune(home: &Path, cwd: &Path, dry_run: bool, json: bool) -> Result<Code> {
             "dry_run": dry_run, "snapshots": pruned.snapshots, "objects": pruned.objects,
             "bytes": pruned.bytes, "kept": pruned.kept,
         });
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", escaped(&line.to_string()))?;
         return Ok(Code::Done);
     }
     let verb = if dry_run { "Would drop" } else { "Dropped" };

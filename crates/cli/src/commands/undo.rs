@@ -3,6 +3,7 @@
 use crate::args::undo::{Common, UndoArgs};
 use crate::environment::Environment;
 use crate::exit::Code;
+use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{ChangingCall, Fate, UndoChoice, Undoing, Undone};
@@ -24,7 +25,7 @@ pub fn run(environment: &Environment, args: &UndoArgs) -> Result<Code> {
     let verb = if args.redo { "Redone" } else { "Undone" };
     let mut out = std::io::stdout().lock();
     if args.common.json {
-        writeln!(out, "{}", as_json(&undone, args.common.dry_run))?;
+        writeln!(out, "{}", escaped(&as_json(&undone, args.common.dry_run).to_string()))?;
     } else {
         tell(&mut out, &undone, verb, args.common.dry_run)?;
         if !args.common.dry_run {

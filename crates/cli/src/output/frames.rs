@@ -1,5 +1,6 @@
 //! The JSON objects other programs read. Fields and their names are those of Claude Code's stream.
 
+use crate::output::json_text::escaped;
 use crate::output::text::failure;
 use ostler::{
     Block, Engine, Event, Finished, ModelId, ResultPart, SessionId, StopReason, Terminal, Usage,
@@ -128,11 +129,8 @@ pub fn refused(why: &str) -> Value {
 /// Writes one line, whole.
 pub fn print(frame: &Value) -> anyhow::Result<()> {
     use std::io::Write;
-    let mut line = serde_json::to_string(frame)?;
-    // Valid in JSON, but some readers of lines end one there.
-    if line.contains(['\u{2028}', '\u{2029}']) {
-        line = line.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
-    }
+    // Also U+2028 and U+2029, where some readers of lines end one.
+    let mut line = escaped(&serde_json::to_string(frame)?);
     line.push('\n');
     let mut out = std::io::stdout().lock();
     out.write_all(line.as_bytes())?;

@@ -313,9 +313,10 @@ fn tools_can_be_chosen() {
         .unwrap(),
         ["Glob", "Grep", "Memory", "Read", "Recall", "Revert"]
     );
-    let (code, said) = names(&["--tools", "Nope"]).unwrap_err();
+    assert_eq!(names(&["--tools", "Nope"]).unwrap(), Vec::<String>::new());
+    let (code, said) = names(&["--tools", "Baash"]).unwrap_err();
     assert_eq!(code, Some(2));
-    assert!(said.contains("Nope") && said.contains("Bash"), "{said}");
+    assert!(said.contains("Baash") && said.contains("\"Bash\""), "{said}");
 }
 
 #[test]
@@ -365,7 +366,7 @@ fn a_pipe_that_is_never_closed_does_not_hold_up_a_prompt() {
 #[test]
 fn rules_that_would_silently_mean_something_else_are_refused() {
     for (rule, says) in
-        [("bash", "spelled Bash"), ("Edit(/tmp/x/**)", "Write // for an absolute path")]
+        [("bash", "did you mean \"Bash\""), ("Edit(/tmp/x/**)", "Write // for an absolute path")]
     {
         let world = World::new(Script::new());
         let ran = world.run(&["-p", "go", "--disallowedTools", rule]);

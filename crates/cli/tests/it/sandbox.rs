@@ -1,6 +1,6 @@
 //! The sandbox from end to end: what the kernel refuses, what the model is told of it, and who may lift it.
 
-use crate::support::{Ran, World, finish};
+use crate::support::{Ran, World, can_hide_bubblewrap, finish};
 use ostler_model_server::{Script, calls, text};
 use serde_json::{Value, json};
 use std::io::Read;
@@ -152,32 +152,17 @@ fn only_a_person_lifts_it() {
     assert!(told(&world).contains("without dangerouslyDisableSandbox"), "{}", told(&world));
 }
 
-/// Bubblewrap is taken away by a mount of this test's own, for which it must be root.
-#[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
 #[test]
 fn a_missing_layer_asks_and_can_be_accepted() {
+    if !can_hide_bubblewrap() {
+        return;
+    }
     let hidden = |world: &World, more: &[&str]| {
         let mut args = vec!["-p", "go", "--output-format", "stream-json"];
         args.extend(["--allowedTools", "Bash"]);
         args.extend(more);
-        let plain = world.command(&args);
-        let mut command = Command::new("unshare");
-        let away = "mount --bind /dev/null \"$0\" && exec \"$@\"";
-        command.args(["-m", "sh", "-c", away, "/usr/bin/bwrap"]).arg(plain.get_program());
-        command.args(plain.get_args()).env_clear().current_dir(world.project());
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
-        finish(command.stderr(std::process::Stdio::piped()).spawn().unwrap())
+        world.run_without_bubblewrap(&args)
     };
-    let probe = Command::new("unshare")
-        .args(["-m", "mount", "--bind", "/dev/null", "/usr/bin/bwrap"])
-        .status();
-    if !probe.is_ok_and(|status| status.success()) {
-        println!(
-            "SKIPPED: a machine without bubblewrap (this test may not mount, or there is none to hide)"
-        );
-        return;
-    }
     let world = World::new(bash("touch a"));
     let ran = hidden(&world, &[]);
     assert_eq!(ran.code, Some(4), "{}", ran.stdout);
@@ -204,6 +189,49 @@ fn a_missing_layer_asks_and_can_be_accepted() {
     assert!(!world.project().join(".git/hooks/pre-commit").exists(), "{}", told(&world));
     assert!(told(&world).contains("has been put back"), "{}", told(&world));
     assert_eq!(ran.stdout.matches("sandbox: bubblewrap is missing").count(), 1, "{}", ran.stdout);
+}
+
+/// In a mode that asks nothing the person still learns what is not enforced: once, and only if it matters.
+#[test]
+fn a_missing_layer_is_announced_whoever_allowed_the_command() {
+    if !can_hide_bubblewrap() {
+        return;
+    }
+    let said = |ran: &Ran| {
+        let both = format!("{}{}", ran.stdout, ran.stderr);
+        both.matches("sandbox: bubblewrap is missing; hooks and settings of git").count()
+    };
+    let two = || {
+        Script::new()
+            .answer(calls([("Bash", json!({"command": "touch a"}))]))
+            .answer(calls([("Bash", json!({"command": "touch b"}))]))
+            .answer(text("Done."))
+    };
+    let bypass = ["-p", "go", "--output-format", "stream-json", BYPASS[0], BYPASS[1]];
+    let world = World::new(two());
+    let ran = world.run_without_bubblewrap(&bypass);
+    assert_eq!((ran.code, said(&ran)), (Some(0), 1), "{}{}", ran.stdout, ran.stderr);
+    assert!(world.project().join("a").exists() && world.project().join("b").exists());
+    // In plain text, too, where it goes to standard error.
+    let world = World::new(two());
+    let ran = world.run_without_bubblewrap(&["-p", "go", BYPASS[0], BYPASS[1]]);
+    assert_eq!((ran.code, said(&ran)), (Some(0), 1), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("bubblewrap is missing"), "{}", ran.stderr);
+    // What only reads needs no bubblewrap; with it, or without any sandbox, there is nothing to say.
+    let world = World::new(bash("ls"));
+    assert_eq!(said(&world.run_without_bubblewrap(&bypass)), 0);
+    assert_eq!(said(&World::new(two()).run(&bypass)), 0);
+    let mut open = bypass.to_vec();
+    open.push("--no-sandbox");
+    assert_eq!(said(&World::new(two()).run_without_bubblewrap(&open)), 0);
+
+    let world = World::new(Script::new());
+    let run = ["sandbox", "run", "--", "touch c; echo done"];
+    let ran = world.run_without_bubblewrap(&run);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
+    assert_eq!(said(&ran), 1, "{}", ran.stderr);
+    let ran = world.run(&run);
+    assert_eq!((ran.code, said(&ran)), (Some(0), 0), "{}", ran.stderr);
 }
 
 #[test]

@@ -80,6 +80,18 @@ impl World {
         finish(self.command(args).spawn().unwrap())
     }
 
+    /// The same on a machine without bubblewrap: it is hidden by a mount of this process's own.
+    pub fn run_without_bubblewrap(&self, args: &[&str]) -> Ran {
+        let plain = self.command(args);
+        let mut command = Command::new("unshare");
+        let away = "mount --bind /dev/null \"$0\" && exec \"$@\"";
+        command.args(["-m", "sh", "-c", away, "/usr/bin/bwrap"]).arg(plain.get_program());
+        command.args(plain.get_args()).env_clear().current_dir(self.project());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        finish(command.stderr(Stdio::piped()).spawn().unwrap())
+    }
+
     /// `-p go` with everything allowed, in stream-json.
     pub fn go(&self) -> Ran {
         self.run(&[
@@ -111,6 +123,19 @@ impl World {
     pub fn assert_never_rejected(&self) {
         assert_eq!(self.server.rejected(), Vec::<String>::new());
     }
+}
+
+/// Whether a mount can hide bubblewrap, for which a test must be root.
+#[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
+pub fn can_hide_bubblewrap() -> bool {
+    let hide = ["-m", "mount", "--bind", "/dev/null", "/usr/bin/bwrap"];
+    let can = Command::new("unshare").args(hide).status().is_ok_and(|status| status.success());
+    if !can {
+        println!(
+            "SKIPPED: a machine without bubblewrap (this test may not mount, or there is none to hide)"
+        );
+    }
+    can
 }
 
 pub fn facts(log: &str) -> Vec<Value> {

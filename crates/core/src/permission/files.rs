@@ -68,10 +68,7 @@ impl Pattern {
     pub fn matches(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.base) else { return false };
         // A folder's pattern covers what is below the folder.
-        self.compare(below, |parts, names| {
-            (0..=names.len())
-                .any(|end| names.get(..end).is_some_and(|names| match_parts(parts, names)))
-        })
+        self.compare(below, match_beginning)
     }
 
     /// The folder or file below which everything it matches lies.
@@ -155,29 +152,72 @@ fn may_match_below(parts: &[&str], names: &[&str]) -> bool {
     }
 }
 
-fn match_parts(parts: &[&str], names: &[&str]) -> bool {
-    match parts.split_first() {
-        None => names.is_empty(),
-        Some((&"**", rest)) => {
-            (0..=names.len()).any(|n| names.get(n..).is_some_and(|names| match_parts(rest, names)))
+/// The parts of a pattern that could come next, name by name: work grows with names times parts, whatever the pattern.
+struct Progress<'a> {
+    parts: &'a [&'a str],
+    /// Whether the part of this number could be next; the last one stands for the end.
+    next: Vec<bool>,
+}
+
+impl<'a> Progress<'a> {
+    fn new(parts: &'a [&'a str]) -> Self {
+        let mut next = vec![false; parts.len() + 1];
+        if let Some(first) = next.first_mut() {
+            *first = true;
         }
-        Some((part, rest)) => match names.split_first() {
-            Some((name, names)) => match_name(part, name) && match_parts(rest, names),
-            None => false,
-        },
+        Progress { parts, next }
     }
+
+    fn is_done(&self) -> bool {
+        self.next.last() == Some(&true)
+    }
+
+    /// `**` may stand for nothing.
+    fn skip_stars(&mut self) {
+        let mut skipped = false;
+        for (at, next) in self.next.iter_mut().enumerate() {
+            *next |= skipped;
+            skipped = *next && self.parts.get(at) == Some(&"**");
+        }
+    }
+
+    fn enter(&mut self, fits: impl Fn(&str) -> bool) {
+        let mut entered = false;
+        for (at, next) in self.next.iter_mut().enumerate() {
+            let was = *next;
+            let part = self.parts.get(at);
+            let stays = was && part == Some(&"**");
+            *next = entered || stays;
+            entered = was && !stays && part.is_some_and(|part| fits(part));
+        }
+    }
+}
+
+/// The parts match the names or a beginning of them.
+fn match_beginning(parts: &[&str], names: &[&str]) -> bool {
+    let mut progress = Progress::new(parts);
+    progress.skip_stars();
+    for name in names {
+        if progress.is_done() {
+            return true;
+        }
+        progress.enter(|part| match_name(part, name));
+        progress.skip_stars();
+    }
+    progress.is_done()
 }
 
 /// Two patterns, name by name. A folder alone does not count for what is in it.
 fn meet(parts: &[&str], glob: &[&str]) -> bool {
-    match (parts.split_first(), glob.split_first()) {
-        (None, _) => true,
-        (_, None) => false,
-        (Some((&"**", rest)), _) => {
-            (0..glob.len()).any(|n| glob.get(n..).is_some_and(|glob| meet(rest, glob)))
+    let mut progress = Progress::new(parts);
+    for name in glob {
+        progress.skip_stars();
+        if progress.is_done() {
+            return true;
         }
-        (Some((part, parts)), Some((name, glob))) => names_meet(part, name) && meet(parts, glob),
+        progress.enter(|part| names_meet(part, name));
     }
+    progress.is_done()
 }
 
 fn names_meet(part: &str, glob: &str) -> bool {
@@ -220,6 +260,9 @@ pub(super) fn without_sets(pattern: &str) -> String {
 
 /// `*` and `?` within one name. Linear: only the last star is ever retried.
 pub(super) fn match_name(pattern: &str, name: &str) -> bool {
+    if !pattern.contains(['*', '?']) {
+        return pattern == name;
+    }
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n, mut star) = (0, 0, None);
@@ -249,6 +292,68 @@ pub(super) fn match_name(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By definition: a star pair takes any number of names, tried one after the other.
+    fn naive(parts: &[&str], names: &[&str]) -> bool {
+        match parts.split_first() {
+            None => true,
+            Some((&"**", rest)) => (0..=names.len()).any(|n| naive(rest, &names[n..])),
+            Some((part, rest)) => names
+                .split_first()
+                .is_some_and(|(name, names)| match_name(part, name) && naive(rest, names)),
+        }
+    }
+
+    fn naive_meet(parts: &[&str], glob: &[&str]) -> bool {
+        match (parts.split_first(), glob.split_first()) {
+            (None, _) => true,
+            (_, None) => false,
+            (Some((&"**", rest)), _) => (0..glob.len()).any(|n| naive_meet(rest, &glob[n..])),
+            (Some((part, parts)), Some((name, glob))) => {
+                names_meet(part, name) && naive_meet(parts, glob)
+            }
+        }
+    }
+
+    #[test]
+    fn all_short_patterns_mean_what_the_definition_says() {
+        let words = |kinds: &[&'static str]| {
+            let mut all: Vec<Vec<&'static str>> = vec![Vec::new()];
+            let mut from = 0;
+            while all.last().is_some_and(|longest| longest.len() < 4) {
+                let end = all.len();
+                for at in from..end {
+                    let longer = |kind: &&'static str| [all[at].as_slice(), &[*kind]].concat();
+                    let longer: Vec<_> = kinds.iter().map(longer).collect();
+                    all.extend(longer);
+                }
+                from = end;
+            }
+            all
+        };
+        let (patterns, paths) = (words(&["**", "a", "*"]), words(&["a", "b"]));
+        for parts in &patterns {
+            for names in &paths {
+                assert_eq!(
+                    match_beginning(parts, names),
+                    naive(parts, names),
+                    "{parts:?} {names:?}"
+                );
+                assert_eq!(meet(parts, names), naive_meet(parts, names), "{parts:?} {names:?}");
+            }
+        }
+    }
+
+    /// Tried one after the other, these would take longer than anybody lives.
+    #[test]
+    fn many_stars_on_a_deep_path_end() {
+        let cwd = Path::new("/ws");
+        let anchors = Anchors { cwd, home: cwd, settings: cwd };
+        let pattern = Pattern::new(&format!("./{}b", "**/a/".repeat(20)), anchors);
+        let path = cwd.join("a/".repeat(2_000));
+        assert!(!pattern.matches(&path) && pattern.matches(&path.join("b")));
+        assert!(!pattern.may_meet(&path, "a*") && pattern.may_meet(&path, "*"));
+    }
 
     #[test]
     fn a_pattern_without_wildcards_names_one_place() {

@@ -16,6 +16,7 @@ pub mod rule;
 pub mod script;
 mod step_verdict;
 mod strays;
+pub mod tool_names;
 mod vouch;
 
 pub use access::{Access, Denials, Hold, Inward, PathScope, Workspace};
@@ -28,3 +29,4 @@ pub use offer::runs_anything;
 pub use places::{Lexical, Places};
 pub use policy::{DeniedFiles, Fallback, Policy};
 pub use rule::{Bound, Matcher, Rule, RuleError, Source, Tier};
+pub use tool_names::ToolName;

@@ -164,6 +164,18 @@ impl Wire<'_> {
         }
     }
 
+    async fn endless(&mut self, piece: &[u8], every: Duration) -> Result<Outcome, Stopped> {
+        let piece = if self.chunked { in_chunk(piece) } else { Bytes::copy_from_slice(piece) };
+        let hold = self.hold;
+        let endless = async {
+            loop {
+                self.wait(&Wait::Pause(every)).await?;
+                self.raw(&piece).await?;
+            }
+        };
+        timeout(hold, endless).await.unwrap_or(Err(Stopped::Held))
+    }
+
     async fn break_off(&mut self, how: How) -> Result<Outcome, Stopped> {
         match how {
             How::End => {}
@@ -177,16 +189,9 @@ impl Wire<'_> {
             }
             How::Ping(every) => {
                 let ping = Framing::default().event("ping", &serde_json::json!({"type": "ping"}));
-                let ping = if self.chunked { in_chunk(&ping) } else { ping };
-                let hold = self.hold;
-                let endless = async {
-                    loop {
-                        self.wait(&Wait::Pause(every)).await?;
-                        self.raw(&ping).await?;
-                    }
-                };
-                return timeout(hold, endless).await.unwrap_or(Err(Stopped::Held));
+                return self.endless(&ping, every).await;
             }
+            How::Comment(every) => return self.endless(b": still here\n\n", every).await,
         }
         Ok(Outcome::Broken)
     }

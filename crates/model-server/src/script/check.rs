@@ -78,8 +78,10 @@ fn part(part: &Part) -> Result<(), String> {
 
 fn possible(cut: &Cut) -> Result<(), String> {
     let clash = match (&cut.after, cut.how) {
-        (Point::Request, How::End | How::Ping(_)) => "before the head there is no body",
-        (Point::End, How::End | How::Ping(_)) => "the body has already ended",
+        (Point::Request, How::End | How::Ping(_) | How::Comment(_)) => {
+            "before the head there is no body"
+        }
+        (Point::End, How::End | How::Ping(_) | How::Comment(_)) => "the body has already ended",
         _ if cut.nth == 0 => "`nth` must be at least 1",
         (Point::Request | Point::Headers | Point::End, _) if cut.nth > 1 => {
             "`nth` counts events only"

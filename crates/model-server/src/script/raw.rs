@@ -223,6 +223,7 @@ pub(super) enum RawHow {
     Reset,
     Stall,
     Ping,
+    Comment,
 }
 
 /// Tells `stop: null` from no `stop` at all.

@@ -150,15 +150,17 @@ fn breaks(raw: &mut RawStep) -> Checked<(Vec<Insert>, Option<Cut>)> {
 fn cut_of(raw: Spanned<RawCut>) -> Checked<Cut> {
     let line = raw.referenced.line();
     let raw = raw.value;
+    let every = Duration::from_millis(raw.every_ms.unwrap_or(1000).max(1));
     let how = match raw.how {
         RawHow::End => How::End,
         RawHow::Close => How::Close,
         RawHow::Reset => How::Reset,
         RawHow::Stall => How::Stall,
-        RawHow::Ping => How::Ping(Duration::from_millis(raw.every_ms.unwrap_or(1000).max(1))),
+        RawHow::Ping => How::Ping(every),
+        RawHow::Comment => How::Comment(every),
     };
-    if raw.every_ms.is_some() && raw.how != RawHow::Ping {
-        return Err(ScriptError::at(line, "`every_ms` belongs to `how: ping`"));
+    if raw.every_ms.is_some() && !matches!(raw.how, RawHow::Ping | RawHow::Comment) {
+        return Err(ScriptError::at(line, "`every_ms` belongs to `how: ping` and `how: comment`"));
     }
     let nth = positive("nth", raw.nth).map_err(|error| error.or_at(line))?.unwrap_or(1);
     Ok(Cut { after: Point::from(raw.after.as_str()), nth, bytes: raw.bytes, how })

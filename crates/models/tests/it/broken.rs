@@ -160,7 +160,7 @@ async fn silence_has_a_limit() {
         Script::new().answer(text("hello").cut(after("content_block_delta").stall())).forever(),
     );
     let heard = hear(&hasty(&server.url(), limits), asked).await;
-    assert!(heard.error().message.contains("sent nothing for 400 ms"), "{}", heard.error());
+    assert!(heard.error().message.contains("sent no event for 400 ms"), "{}", heard.error());
     assert_eq!((heard.lines[0].as_str(), server.requests().len()), ("started", 1));
 }
 
@@ -184,4 +184,32 @@ async fn pings_alone_do_not_keep_it_alive() {
     let heard = hear(&hasty(&server.url(), limits), go()).await;
     assert!(heard.error().message.contains("not complete after 1 s"), "{}", heard.error());
     assert!(before.elapsed() >= Duration::from_millis(1_000), "longer than the limit for silence");
+}
+
+/// A comment is no event: neither one now and then nor a flood of them keeps an answer alive.
+#[tokio::test]
+async fn comments_do_not_keep_it_alive() {
+    let every = Duration::from_millis(20);
+    let limits = Deadlines {
+        first_event: Duration::from_millis(400),
+        silence: Duration::from_millis(400),
+        ..Deadlines::default()
+    };
+    for (point, said) in [
+        ("headers", "did not begin to answer within 400 ms"),
+        ("message_start", "sent no event for 400 ms"),
+        ("content_block_delta", "sent no event for 400 ms"),
+    ] {
+        let reply = text("hello").cut(after(point).comment(every));
+        let server = serve(Script::new().answer(reply).forever());
+        let heard = hear(&hasty(&server.url(), limits), go()).await;
+        assert!(heard.error().message.contains(said), "{point}: {}", heard.error());
+    }
+    // So many that nobody ever waits for the next one; the deadlines are those of every day.
+    for (piece, times) in [(":\n", 2 << 20), (": x\n\n", 1 << 20), ("id: 1\n", 1 << 20)] {
+        let reply = text("x").part(Part::raw(piece.repeat(times)));
+        let (heard, _server) = once(reply).await;
+        assert_eq!(heard.error().kind, Protocol);
+        assert!(heard.error().message.contains("without an event"), "{}", heard.error());
+    }
 }

@@ -6,8 +6,10 @@ mod denied;
 mod folders;
 mod git_parts;
 mod guard;
+mod held;
 mod inspection;
 mod limits;
+mod missing;
 mod programs;
 mod rebase;
 mod repository;
@@ -16,18 +18,18 @@ mod traces;
 
 use denied::{Areas, Denied, DeniedPaths};
 use git_parts::{Around, Parts};
-use guard::{Guard, Restored, is_harmless_change};
+use guard::Guard;
+pub use held::Held;
 pub use inspection::{Inspection, Seen};
 pub use limits::LimitOptions;
+pub use missing::Missing;
 use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
-use ostler_exec::{Command, DeniedAct, Executor, Finished, Found, Layers, ProcessLimits, Sandbox};
-use rebase::{Left, Rebases};
+use ostler_exec::{Command, Executor, Finished, Found, Layers, ProcessLimits, Sandbox};
+use rebase::Rebases;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
-
-const DENIED: &str = include_str!("../../../../prompts/results/sandbox-denied.md").trim_ascii();
 
 /// What a person has decided about the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,15 +119,6 @@ impl<'a> Terms<'a> {
             accepts_gaps: matches!(judged.denials, Denials::Unenforced(_)),
         }
     }
-}
-
-/// How one command is held, until it is dropped.
-pub struct Held {
-    pub sandbox: Option<Arc<Sandbox>>,
-    guard: Option<Guard>,
-    rebases: Option<Rebases>,
-    /// For this command alone; removed after it.
-    _temp: Option<TempDir>,
 }
 
 impl Confinement {
@@ -230,15 +223,17 @@ impl Confinement {
         if lifted {
             return Hold::Lifted;
         }
-        if self.options.accept_missing {
-            return Hold::Whole;
+        match self.not_enforced(commands.only_reads()) {
+            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why().into()),
+            _ => Hold::Whole,
         }
-        match self.missing() {
-            None => Hold::Whole,
-            // What is proved to only read changes no hook and no setting.
-            Some(Missing::Bubblewrap) if commands.only_reads() => Hold::Whole,
-            Some(missing) => Hold::Weak(missing.why().into()),
-        }
+    }
+
+    /// What is missing for a command that runs in the sandbox. What is proved to only read changes no hook and no
+    /// setting, so it does not need bubblewrap.
+    pub fn not_enforced(&self, only_reads: bool) -> Option<Missing> {
+        let missing = self.options.enabled.then(|| self.missing()).flatten();
+        missing.filter(|missing| !(only_reads && *missing == Missing::Bubblewrap))
     }
 
     /// # Errors
@@ -290,7 +285,7 @@ impl Confinement {
         denied.keep_from(&mut sandbox);
         sandbox.bounds = self.bounds(&Terms { only_reads, ..terms });
         if only_reads {
-            // Without Landlock the mounts have to do.
+            // Where Landlock is missing or cannot hide what is denied, read-only mounts enforce it.
             sandbox.readable.append(&mut sandbox.writable);
         }
         Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: None })
@@ -447,132 +442,6 @@ impl Confinement {
     fn around(&self) -> &[Around] {
         let look = || self.workspace.roots.iter().filter_map(|root| git_parts::around(root));
         self.around.get_or_init(|| look().collect())
-    }
-}
-
-/// Why a machine does not hold all that is promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// Files inside the workspace that make git run programs can be changed; they are put back afterwards.
-    Bubblewrap,
-    /// Commands are not held at all.
-    Floor,
-    /// The workspace is the whole disk.
-    Whole,
-}
-
-impl Missing {
-    pub fn why(self) -> &'static str {
-        match self {
-            Missing::Bubblewrap => {
-                "bubblewrap is missing, so hooks and settings of git are not protected while it runs (install \
-                 bubblewrap, or accept it with --accept-missing-layers)"
-            }
-            Missing::Floor => {
-                "this system cannot hold commands in a sandbox (`ostler doctor` says why; accept it with \
-                 --accept-missing-layers)"
-            }
-            Missing::Whole => {
-                "the workspace is the whole disk, which no sandbox can hold (work in a folder, or accept it with \
-                 --accept-missing-layers)"
-            }
-        }
-    }
-}
-
-impl Missing {
-    /// Without a way to accept it.
-    pub fn plainly(self) -> &'static str {
-        match self {
-            Missing::Bubblewrap => "bubblewrap is missing; install it",
-            Missing::Floor => {
-                "this system cannot hold commands in a sandbox; `ostler doctor` says why"
-            }
-            Missing::Whole => {
-                "the folder is the whole disk, which no sandbox can hold; change to another folder"
-            }
-        }
-    }
-
-    /// For a person who has accepted it.
-    pub fn accepted(self) -> &'static str {
-        match self {
-            Missing::Bubblewrap => {
-                "bubblewrap is missing; hooks and settings of git are put back after each command, \
-                 but are not protected while it runs"
-            }
-            Missing::Floor => "this system cannot hold commands; they run as you do",
-            Missing::Whole => "the workspace is the whole disk; commands run as you do",
-        }
-    }
-}
-
-impl Held {
-    /// Lets the command read these besides.
-    pub fn also_readable(&mut self, paths: Vec<PathBuf>) {
-        if let Some(sandbox) = &mut self.sandbox {
-            Arc::make_mut(sandbox).readable.extend(paths);
-        }
-    }
-
-    /// What the sandbox has refused, as far as the output shows it, and how to get it granted.
-    pub fn denied(&self, finished: &Finished) -> Option<String> {
-        let sandbox = self.sandbox.as_ref()?;
-        let text = finished.output.to_text();
-        let denied = ostler_exec::denial_hint(&text, finished.status, sandbox)?;
-        let grant = match &denied.act {
-            DeniedAct::Write(_) => "sandbox.allowWrite in settings.json, or --add-dir",
-            DeniedAct::Read(_) => "sandbox.allowRead in settings.json, or --add-dir",
-            DeniedAct::Network => "--network, or sandbox.network in settings.json",
-            DeniedAct::Socket | DeniedAct::Call => "only outside the sandbox",
-        };
-        Some(DENIED.replace("{what}", &denied.to_string()).replace("{grant}", grant))
-    }
-
-    /// After the command: what it changed and must not have, put back. One line each, for the model and the person.
-    pub fn settle(&mut self, shown: impl Fn(&Path) -> String) -> Vec<String> {
-        let rebases = self.rebases.take().map(|rebases| rebases.settle()).unwrap_or_default();
-        let rebases = rebases.into_iter().map(|left| left.told(&shown)).collect::<Vec<_>>();
-        let Some(guard) = self.guard.take() else { return rebases };
-        let told = |restored: Restored| match restored {
-            Restored::Done(path) => format!(
-                "{} was changed by the command and has been put back: git runs programs that it names.",
-                shown(&path)
-            ),
-            Restored::Failed(path, why) => format!(
-                "{} was changed by the command and could not be put back ({why}). Look at it before you use git.",
-                shown(&path)
-            ),
-        };
-        guard.restore(&is_harmless_change).into_iter().map(told).chain(rebases).collect()
-    }
-}
-
-impl Left {
-    fn told(self, shown: impl Fn(&Path) -> String) -> String {
-        match self {
-            Left::Removed(path) => format!(
-                "{} was made by the command and has been removed: git would have run programs from it at the next \
-                 `git rebase --continue`.",
-                shown(&path)
-            ),
-            Left::Failed(path, why) => format!(
-                "{} was made by the command and could not be removed ({why}). Git runs programs from it at the next \
-                 `git rebase --continue`.",
-                shown(&path)
-            ),
-            Left::Runs(path) => format!(
-                "{} has steps that run programs at the next `git rebase --continue`.",
-                shown(&path)
-            ),
-        }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        // The call was dropped; its command is being killed.
-        self.settle(|path| path.display().to_string());
     }
 }
 

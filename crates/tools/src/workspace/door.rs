@@ -92,6 +92,8 @@ impl Door {
 
     fn open_as_told(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let (base, below) = self.base(path)?;
+        #[cfg(test)]
+        count(below.iter().count());
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if !self.by_hand.load(Ordering::Relaxed) {
             let resolve =
@@ -113,13 +115,12 @@ impl Door {
         if below.as_os_str().is_empty() {
             return Ok(Sight { stat: fs::fstat(base)?, target: None });
         }
-        let object = self.open_as_told(path, OFlags::PATH)?;
-        let stat = fs::fstat(&object)?;
-        let target = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Symlink => Some(target(&object)?),
-            _ => None,
-        };
-        Ok(Sight { stat, target })
+        seen(&self.open_as_told(path, OFlags::PATH)?)
+    }
+
+    /// A folder, to look for names in it.
+    pub fn folder(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.open(path, FOLDER)
     }
 
     /// The folder that holds the path's last name.
@@ -183,6 +184,25 @@ impl Door {
     }
 }
 
+/// What stands under a name in a folder that is held, and the object itself. A link is not followed.
+pub fn look_in(folder: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Sight), Errno> {
+    #[cfg(test)]
+    count(1);
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let object = fs::openat(folder, name, flags, Mode::empty())?;
+    let sight = seen(&object)?;
+    Ok((object, sight))
+}
+
+fn seen(object: &OwnedFd) -> Result<Sight, Errno> {
+    let stat = fs::fstat(object)?;
+    let target = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => Some(target(object)?),
+        _ => None,
+    };
+    Ok(Sight { stat, target })
+}
+
 fn open_by_hand(base: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let Some(name) = below.file_name() else {
         return fs::openat(base, ".", flags, Mode::empty());
@@ -196,6 +216,8 @@ fn open_by_hand(base: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<Own
 
 /// One folder further, never through a link.
 fn step(folder: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    #[cfg(test)]
+    count(1);
     fs::openat(folder, name, FOLDER, Mode::empty()).map_err(|errno| {
         let is_link = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
         let link = errno == Errno::NOTDIR
@@ -212,16 +234,29 @@ fn target(link: &OwnedFd) -> Result<PathBuf, Errno> {
     if on_proc && !is_plain { Err(Errno::XDEV) } else { Ok(target) }
 }
 
-/// Folders made for a file, removed again if the file did not come to be.
+/// Folders made for a file, removed again if the file did not come to be. Only the innermost is held, so that the depth
+/// of a path is not limited by the number of descriptors.
 #[derive(Default)]
 pub struct Parents {
-    made: Vec<(OwnedFd, OsString)>,
+    made: Vec<Made>,
+    /// The folder that holds the last one made.
+    innermost: Option<OwnedFd>,
+}
+
+struct Made {
+    name: OsString,
+    /// Device and inode of the folder that holds it.
+    holder: (u64, u64),
 }
 
 impl Parents {
     fn make(&mut self, folder: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
         match fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
-            Ok(()) => self.made.push((folder.try_clone().map_err(|_| Errno::MFILE)?, name.into())),
+            Ok(()) => {
+                let holder = identity(folder)?;
+                self.innermost = Some(folder.try_clone().map_err(|_| Errno::MFILE)?);
+                self.made.push(Made { name: name.into(), holder });
+            }
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
@@ -233,12 +268,34 @@ impl Parents {
     }
 }
 
+fn identity(folder: &OwnedFd) -> Result<(u64, u64), Errno> {
+    fs::fstat(folder).map(|stat| (stat.st_dev, stat.st_ino))
+}
+
 impl Drop for Parents {
+    /// From the inside out. Where somebody has moved a folder meanwhile, the rest stays.
     fn drop(&mut self) {
-        for (folder, name) in self.made.iter().rev() {
-            let _ = fs::unlinkat(folder, name, AtFlags::REMOVEDIR);
+        let Some(mut folder) = self.innermost.take() else { return };
+        while let Some(Made { name, holder }) = self.made.pop() {
+            if identity(&folder) != Ok(holder) {
+                return;
+            }
+            let _ = fs::unlinkat(&folder, &name, AtFlags::REMOVEDIR);
+            let Ok(above) = fs::openat(&folder, "..", FOLDER, Mode::empty()) else { return };
+            folder = above;
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Names that were looked up on this thread.
+    static LOOKED_UP: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+fn count(names: usize) {
+    LOOKED_UP.set(LOOKED_UP.get() + names);
 }
 
 #[cfg(test)]

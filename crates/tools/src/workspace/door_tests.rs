@@ -130,3 +130,30 @@ fn the_deepest_root_is_taken_and_the_whole_disk_is_none() {
         fs::rename(base.join("taken"), base.join("ws/d")).unwrap();
     }
 }
+
+/// The work grows with the depth of a path, not with its square.
+#[test]
+fn a_deep_path_takes_a_few_steps_for_each_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for by_hand in [false, true] {
+        let door = Door::new(std::slice::from_ref(&root));
+        let door = if by_hand { door.by_hand() } else { door };
+        let names = 1_500;
+        let text = format!("{by_hand}/{}x", "a/".repeat(names));
+        LOOKED_UP.set(0);
+        let path = super::super::resolve::resolve(&door, &root, &text).unwrap();
+        assert!(LOOKED_UP.get() < 10, "what does not exist is not looked for: {}", LOOKED_UP.get());
+        // More folders than a process may have descriptors, and all of them go if the file does not come to be.
+        drop(door.make_place(&path).unwrap());
+        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
+        door.make_place(&path).unwrap().1.keep();
+        LOOKED_UP.set(0);
+        let there = super::super::resolve::resolve(&door, &root, &text).unwrap();
+        assert_eq!(there, path);
+        door.make_place(&path).unwrap().1.keep();
+        let steps = LOOKED_UP.get();
+        assert!(steps > names && steps < 4 * names, "{steps}");
+        std::fs::remove_dir_all(root.join(by_hand.to_string())).unwrap();
+    }
+}

@@ -4,11 +4,12 @@
 //! behind a name that does not exist is an error rather than folded away. No `~`, no variables. A path that begins with
 //! a root means the folder that was the root at the start, whatever stands under its name now.
 
-use super::door::Door;
+use super::door::{self, Door, Sight};
 use super::error::FileError;
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 const MAX_PATH: usize = 4095;
@@ -24,8 +25,14 @@ enum Part {
 
 pub fn resolve(door: &Door, cwd: &Path, text: &str) -> Result<PathBuf, FileError> {
     check(text)?;
-    let mut walk =
-        Walk { door, out: PathBuf::from("/"), todo: VecDeque::new(), links: 0, missing: false };
+    let mut walk = Walk {
+        door,
+        out: PathBuf::from("/"),
+        folder: None,
+        todo: VecDeque::new(),
+        links: 0,
+        missing: false,
+    };
     walk.prepend(&cwd.join(text));
     while let Some(part) = walk.todo.pop_front() {
         walk.step(part)?;
@@ -66,6 +73,9 @@ struct Walk<'a> {
     door: &'a Door,
     /// Existing and free of links, until something is missing.
     out: PathBuf,
+    /// The folder at `out`, where the walk has just entered it: a path of n names takes n steps, not n walks from the
+    /// top.
+    folder: Option<OwnedFd>,
     todo: VecDeque<Part>,
     links: usize,
     missing: bool,
@@ -92,7 +102,10 @@ impl Walk<'_> {
                     hint: ", so `..` leads nowhere.".into(),
                 });
             }
-            Part::Up => drop(self.out.pop()),
+            Part::Up => {
+                self.folder = None;
+                self.out.pop();
+            }
             Part::Name(name) if self.missing => self.out.push(name),
             Part::Name(name) => self.enter(name)?,
         }
@@ -101,6 +114,7 @@ impl Walk<'_> {
 
     /// From the top, or from the root that the path names.
     fn start(&mut self) {
+        self.folder = None;
         let names = |path: &Path| path.iter().skip(1).map(OsString::from).collect::<Vec<_>>();
         let begins = |root: &[OsString]| {
             root.len() <= self.todo.len()
@@ -118,9 +132,9 @@ impl Walk<'_> {
     }
 
     fn enter(&mut self, name: OsString) -> Result<(), FileError> {
-        let next = self.out.join(name);
-        let sight = match self.door.look(&next) {
-            Ok(sight) => sight,
+        let next = self.out.join(&name);
+        let (object, sight) = match self.look(&next, &name) {
+            Ok(found) => found,
             Err(Errno::NOENT) => {
                 self.missing = true;
                 self.out = next;
@@ -143,8 +157,23 @@ impl Walk<'_> {
         if goes_on && !sight.is_folder() {
             return Err(FileError::NotAFolder(next));
         }
+        self.folder = sight.is_folder().then_some(object);
         self.out = next;
         Ok(())
+    }
+
+    /// What stands at `next`, which is this name in the folder at `out`.
+    fn look(&mut self, next: &Path, name: &OsStr) -> Result<(OwnedFd, Sight), Errno> {
+        if self.door.roots().any(|root| root == next) {
+            return Ok((self.door.folder(next)?, self.door.look(next)?));
+        }
+        if self.folder.is_none() {
+            self.folder = Some(self.door.folder(&self.out)?);
+        }
+        match &self.folder {
+            Some(folder) => door::look_in(folder, name),
+            None => Err(Errno::NOENT),
+        }
     }
 }
 

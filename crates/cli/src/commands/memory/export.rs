@@ -3,6 +3,7 @@
 
 use crate::args::memory::ExportArgs;
 use crate::exit::Code;
+use crate::output::json_text::escaped;
 use anyhow::{Context, Result, bail};
 use ostler::{EXPORT_MARK, Memories, Memory};
 use std::fs::{File, OpenOptions, Permissions};
@@ -17,7 +18,7 @@ pub fn run(memories: &Memories, args: &ExportArgs) -> Result<Code> {
     let text = match args.json {
         true => all
             .iter()
-            .map(|one| Ok(serde_json::to_string(one)? + "\n"))
+            .map(|one| Ok(escaped(&serde_json::to_string(one)?) + "\n"))
             .collect::<Result<String>>()?,
         false => ostler::to_markdown(&all),
     };

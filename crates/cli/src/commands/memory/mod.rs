@@ -6,6 +6,7 @@ mod setup;
 use crate::args::memory::{AddArgs, ForgetArgs, MemoryCommand, SearchArgs};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
+use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use anyhow::Result;
@@ -50,7 +51,7 @@ fn show(all: &[Memory], as_json: bool, nothing: &str) -> Result<Code> {
     let mut out = std::io::stdout().lock();
     if as_json {
         for memory in all {
-            writeln!(out, "{}", serde_json::to_string(memory)?)?;
+            writeln!(out, "{}", escaped(&serde_json::to_string(memory)?))?;
         }
         return Ok(Code::Done);
     }
@@ -95,7 +96,13 @@ fn forget(memories: &Memories, args: &ForgetArgs) -> Result<Code> {
         match (&outcome, args.json) {
             (_, true) => {
                 let why = outcome.as_ref().err().map(ToString::to_string);
-                writeln!(out, "{}", json!({"id": id, "forgotten": outcome.is_ok(), "why": why}))?;
+                writeln!(
+                    out,
+                    "{}",
+                    escaped(
+                        &json!({"id": id, "forgotten": outcome.is_ok(), "why": why}).to_string()
+                    )
+                )?;
             }
             (Ok(()), false) => writeln!(out, "Forgotten: {}", visible(id))?,
             (Err(error), false) => warn(&error.to_string()),

@@ -3,6 +3,7 @@
 use crate::args::permissions::CheckArgs;
 use crate::commands::question::with_source;
 use crate::exit::{Code, Wrong, warn};
+use crate::output::json_text::escaped;
 use anyhow::Result;
 use ostler::{Case, Decision};
 use serde_json::{Value, json};
@@ -44,7 +45,9 @@ fn answer(mut input: impl BufRead, mut out: impl Write) -> Result<Code> {
             }
         };
         match case {
-            Ok(case) => writeln!(out, "{}", verdict(&case.id, &ostler::check(&case)))?,
+            Ok(case) => {
+                writeln!(out, "{}", escaped(&verdict(&case.id, &ostler::check(&case)).to_string()))?
+            }
             Err(why) => {
                 warn(&format!("line {number} is no case: {why}"));
                 code = Code::Usage;

@@ -5,6 +5,7 @@ use crate::args::permissions::ExplainArgs;
 use crate::commands::question::with_source;
 use crate::environment::Environment;
 use crate::exit::{Code, Wrong};
+use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
@@ -24,7 +25,7 @@ pub fn run(environment: &Environment, args: &ExplainArgs) -> Result<Code> {
         None => ostler::judge(tool, &input, policy, mode, &workspace),
     };
     if args.json {
-        print(&format!("{}\n", as_json(&judged, &input, mode)))?;
+        print(&format!("{}\n", escaped(&as_json(&judged, &input, mode).to_string())))?;
     } else {
         print(&text(&judged, &args.call, mode, Paint::for_output()))?;
     }

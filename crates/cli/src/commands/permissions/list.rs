@@ -4,6 +4,7 @@ use super::print;
 use crate::args::permissions::ListArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
+use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use anyhow::Result;
@@ -20,7 +21,7 @@ pub fn run(environment: &Environment, args: &ListArgs) -> Result<Code> {
     setup.notices().iter().for_each(|notice| warn(notice));
     if args.json {
         for line in as_json(policy, &setup.loaded.ignored, &kept) {
-            print(&format!("{line}\n"))?;
+            print(&format!("{}\n", escaped(&line.to_string())))?;
         }
     } else {
         let mode = setup.loaded.mode.unwrap_or_default();

@@ -84,7 +84,7 @@ fn a17_silence_after_the_headers() {
     let row =
         Row::new(Script::new().answer(faltering()).forever()).env("OSTLER_IDLE_TIMEOUT_MS", 200);
     let told = row.fails("model_error");
-    told.asked(4).went(&["stream_retry"; 3]).says(&["sent nothing for 200 ms"]);
+    told.asked(4).went(&["stream_retry"; 3]).says(&["sent no event for 200 ms"]);
     assert_eq!(
         told.last_answer,
         ("one two ".to_owned(), false),

@@ -1,0 +1,187 @@
+//! Names of tools as people write them in rules: ours, those of Claude Code, and spelling mistakes.
+
+/// The tools there are, by name.
+pub const OURS: [&str; 15] = [
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "Memory",
+    "Read",
+    "Recall",
+    "Revert",
+    "Skill",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "TodoWrite",
+    "Write",
+];
+
+/// Tools of Claude Code, of this and earlier versions, that do not exist here. Scripts and settings written for it
+/// name them, and a rule about such a tool does no harm.
+const CLAUDE_CODE: [&str; 45] = [
+    "Agent",
+    "AgentOutputTool",
+    "AskUserQuestion",
+    "BashOutput",
+    "BashOutputTool",
+    "Brief",
+    "Config",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "KillBash",
+    "KillShell",
+    "LS",
+    "LSP",
+    "ListMcpResources",
+    "ListMcpResourcesTool",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "NotebookRead",
+    "PowerShell",
+    "REPL",
+    "ReadMcpResource",
+    "ReadMcpResourceDirTool",
+    "ReadMcpResourceTool",
+    "SendMessage",
+    "SlashCommand",
+    "Sleep",
+    "StructuredOutput",
+    "Task",
+    "TaskOutput",
+    "TaskStop",
+    "TeamCreate",
+    "TeamDelete",
+    "TodoRead",
+    "ToolSearch",
+    "WaitForMcpServers",
+    "WebFetch",
+    "WebSearch",
+    "Workflow",
+    "exit_plan_mode",
+];
+
+/// Edits by which a name may differ from one of ours and still be taken for a mistake.
+const EDITS: usize = 2;
+/// Longer names are not compared.
+const LONGEST: usize = 40;
+
+/// What a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolName {
+    Ours,
+    /// A tool of Claude Code or of an MCP server.
+    Elsewhere,
+    /// Probably meant to be this one of ours.
+    Mistake(&'static str),
+    Unknown,
+}
+
+impl ToolName {
+    pub fn of(name: &str) -> Self {
+        if OURS.contains(&name) {
+            return ToolName::Ours;
+        }
+        // A name with a wildcard means several tools.
+        if CLAUDE_CODE.contains(&name) || name.starts_with("mcp__") || name.contains('*') {
+            return ToolName::Elsewhere;
+        }
+        if name.chars().count() > LONGEST {
+            return ToolName::Unknown;
+        }
+        let edits = |ours: &&&str| distance(&name.to_lowercase(), &ours.to_lowercase());
+        match OURS.iter().min_by_key(edits) {
+            Some(nearest) if edits(&nearest) <= EDITS => ToolName::Mistake(nearest),
+            _ => ToolName::Unknown,
+        }
+    }
+}
+
+/// How many letters must be added, removed, replaced or swapped with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let at = |row: usize, column: usize| {
+            rows.get(row)
+                .and_then(|row: &Vec<usize>| row.get(column))
+                .copied()
+                .unwrap_or(usize::MAX)
+        };
+        let letter = |i: usize| i.checked_sub(1).and_then(|i| a.get(i));
+        let other = |j: usize| j.checked_sub(1).and_then(|j| b.get(j));
+        let mut row: Vec<usize> = vec![i];
+        for j in 1..=b.len() {
+            let left = row.last().copied().unwrap_or(usize::MAX);
+            let replaced = at(i - 1, j - 1) + usize::from(letter(i) != other(j));
+            let mut least = replaced.min(at(i - 1, j) + 1).min(left + 1);
+            if i > 1 && j > 1 && letter(i) == other(j - 1) && letter(i - 1) == other(j) {
+                least = least.min(at(i - 2, j - 2) + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows.last().and_then(|row| row.last()).copied().unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_people_write_them() {
+        for (name, expected) in [
+            ("Bash", ToolName::Ours),
+            ("Bsah", ToolName::Mistake("Bash")),
+            ("bash", ToolName::Mistake("Bash")),
+            ("Bahs", ToolName::Mistake("Bash")),
+            ("Bashh", ToolName::Mistake("Bash")),
+            ("Raed", ToolName::Mistake("Read")),
+            ("Writ", ToolName::Mistake("Write")),
+            ("Edits", ToolName::Mistake("Edit")),
+            ("TaskUpdtae", ToolName::Mistake("TaskUpdate")),
+            ("todowrite", ToolName::Mistake("TodoWrite")),
+            ("TodoRead", ToolName::Elsewhere),
+            ("Task", ToolName::Elsewhere),
+            ("LS", ToolName::Elsewhere),
+            ("mcp__github__create_issue", ToolName::Elsewhere),
+            ("mcp__x", ToolName::Elsewhere),
+            ("*", ToolName::Elsewhere),
+            ("Deploy", ToolName::Unknown),
+            ("", ToolName::Unknown),
+            (&"Bash".repeat(1_000), ToolName::Unknown),
+        ] {
+            assert_eq!(ToolName::of(name), expected, "{name}");
+        }
+        // Exact names are never taken for mistakes, however near they are to another one.
+        for name in CLAUDE_CODE {
+            assert_eq!(ToolName::of(name), ToolName::Elsewhere, "{name}");
+        }
+        for name in OURS {
+            assert_eq!(ToolName::of(name), ToolName::Ours, "{name}");
+        }
+    }
+
+    #[test]
+    fn distances() {
+        for (a, b, edits) in [
+            ("", "", 0),
+            ("a", "", 1),
+            ("ab", "ba", 1),
+            ("bash", "bsah", 1),
+            ("read", "road", 1),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!((distance(a, b), distance(b, a)), (edits, edits), "{a} {b}");
+        }
+    }
+}
