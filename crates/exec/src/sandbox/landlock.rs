@@ -124,7 +124,7 @@ impl Rules {
             device: if version >= 5 { device | AccessFs::IoctlDev } else { device },
             file: AccessFs::from_file(abi),
             count: 0,
-            watch: Watch::default(),
+            watch: Watch::start(),
         })
     }
 

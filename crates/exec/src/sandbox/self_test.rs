@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Layers, Sandbox};
+use super::{Bounds, Layers, Sandbox};
 use crate::command::bash;
 use crate::executor::Executor;
 
@@ -19,18 +19,23 @@ enum Act {
     Write,
     /// Making an internet socket.
     Socket,
+    /// Executing a program that is not named.
+    Execute,
 }
 
 /// Tests every layer in a new folder below `scratch`, which is removed afterwards. Each result has
-/// the name of its layer: `Landlock`, `seccomp`, `bubblewrap`.
+/// the name of its layer: `Landlock`, `programs` (Landlock, for commands that may execute only named
+/// programs), `seccomp`, `bubblewrap`.
 pub async fn self_test(
     executor: &Executor,
     scratch: &Path,
 ) -> Vec<(&'static str, Result<(), String>)> {
     let found = executor.probe().await;
     let none = Layers::default();
+    let (landlock, only) = (found.landlock.map(drop), Layers { landlock: true, ..none });
     let layers = [
-        ("Landlock", found.landlock.map(drop), Layers { landlock: true, ..none }, Act::Write),
+        ("Landlock", landlock.clone(), only, Act::Write),
+        ("programs", landlock, only, Act::Execute),
         ("seccomp", found.seccomp, Layers { seccomp: true, ..none }, Act::Socket),
         ("bubblewrap", found.bubblewrap.map(drop), Layers { bubblewrap: true, ..none }, Act::Write),
     ];
@@ -80,6 +85,7 @@ impl Place {
     fn clear(&self) {
         let _ = std::fs::remove_file(self.folder.join("outside"));
         let _ = std::fs::remove_file(self.root.join("inside"));
+        let _ = std::fs::remove_file(self.root.join("executed"));
     }
 
     /// Whether the act was done.
@@ -93,10 +99,11 @@ impl Place {
             Act::Write => "echo x > inside; echo x > ../outside",
             // Nobody listens there: it is refused by the other side, unless it never gets so far.
             Act::Socket => "echo x > inside; : </dev/tcp/127.0.0.1/1",
+            Act::Execute => "echo x > inside; /bin/cat inside > /dev/null && echo x > executed",
         };
         let mut command = bash(script, &self.root, vec![("LC_ALL".into(), "C".into())]);
         command.time_limit = Some(PATIENCE);
-        command.sandbox = layers.map(|layers| Arc::new(self.sandbox(layers)));
+        command.sandbox = layers.map(|layers| Arc::new(self.sandbox(layers, act)));
         let finished = executor.run(command, |_| {}).await.map_err(|error| error.to_string())?;
         let text = finished.output.to_text();
         if !self.root.join("inside").exists() {
@@ -105,10 +112,12 @@ impl Place {
         match act {
             Act::Write => Ok(self.folder.join("outside").exists()),
             Act::Socket => Ok(!text.contains("Operation not permitted")),
+            Act::Execute => Ok(self.root.join("executed").exists()),
         }
     }
 
-    fn sandbox(&self, layers: Layers) -> Sandbox {
+    fn sandbox(&self, layers: Layers, act: Act) -> Sandbox {
+        let named = Bounds { programs: Some(Vec::new()), ..Bounds::default() };
         Sandbox {
             writable: vec![self.root.clone()],
             readable: Vec::new(),
@@ -118,7 +127,7 @@ impl Place {
             temp: self.temp.clone(),
             network: false,
             layers,
-            bounds: None,
+            bounds: matches!(act, Act::Execute).then_some(named),
         }
     }
 }

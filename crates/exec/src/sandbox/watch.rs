@@ -3,14 +3,18 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, fstat, memfd_create};
 
 /// A directory that changed this shortly before it was listed may change again without a new time
 /// stamp, because file systems count time in steps.
 const RACY: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watch {
+    /// When it began, by the clock that files are stamped with.
+    started: Option<Duration>,
     seen: Vec<Seen>,
     racy: bool,
 }
@@ -32,6 +36,11 @@ struct Stamp {
 }
 
 impl Watch {
+    /// Call it before anything is looked at.
+    pub(crate) fn start() -> Self {
+        Self { started: file_clock(), seen: Vec::new(), racy: false }
+    }
+
     /// The rules depend on which file this name stands for, or on there being none.
     pub(crate) fn identity(&mut self, path: &Path) {
         let seen = Seen { path: path.to_path_buf(), entries: false, stamp: stamp(path, false) };
@@ -41,7 +50,7 @@ impl Watch {
     /// The rules depend on the names in this directory. Call it before listing them.
     pub(crate) fn entries(&mut self, path: &Path) {
         let stamp = stamp(path, true);
-        self.racy |= stamp.is_none_or(|stamp| stamp.is_recent());
+        self.racy |= stamp.is_none_or(|stamp| stamp.is_recent(self.started));
         self.seen.push(Seen { path: path.to_path_buf(), entries: true, stamp });
     }
 
@@ -51,16 +60,23 @@ impl Watch {
 }
 
 impl Stamp {
-    fn is_recent(self) -> bool {
-        let Ok(now) = SystemTime::now().duration_since(UNIX_EPOCH) else { return true };
+    /// One from the future, or of which nothing can be said, is not old either.
+    fn is_recent(self, now: Option<Duration>) -> bool {
         let (Ok(seconds), Ok(nanos)) = (self.changed.0.try_into(), self.changed.1.try_into())
         else {
             return true;
         };
-        let changed = Duration::new(seconds, nanos);
-        // One from the future is not old either.
-        now.checked_sub(changed).is_none_or(|age| age < RACY)
+        let age = now.and_then(|now| now.checked_sub(Duration::new(seconds, nanos)));
+        age.is_none_or(|age| age < RACY)
     }
+}
+
+/// The stamp that a file gets which is made now.
+fn file_clock() -> Option<Duration> {
+    let data = fstat(memfd_create(c"clock", MemfdFlags::CLOEXEC).ok()?).ok()?;
+    let (seconds, nanos) =
+        (u64::try_from(data.st_ctime).ok()?, u32::try_from(data.st_ctime_nsec).ok()?);
+    Some(Duration::new(seconds, nanos))
 }
 
 fn stamp(path: &Path, entries: bool) -> Option<Stamp> {
@@ -87,7 +103,7 @@ mod tests {
             std::fs::create_dir(at(name)).unwrap();
         }
         let watch = || {
-            let mut watch = Watch::default();
+            let mut watch = Watch::start();
             watch.entries(&at("listed"));
             watch.identity(&at("named"));
             watch.identity(&at("missing"));
@@ -109,12 +125,13 @@ mod tests {
     fn a_directory_that_changed_just_now_is_listed_again() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("new"), "").unwrap();
-        let mut watch = Watch::default();
+        let mut watch = Watch::start();
         watch.entries(dir.path());
         assert!(!watch.is_unchanged());
         let old = Stamp { device: 1, inode: 1, changed: (1_000_000, 5) };
-        assert!(!old.is_recent());
-        assert!(Stamp { changed: (i64::MAX, 0), ..old }.is_recent());
-        assert!(Stamp { changed: (-1, 0), ..old }.is_recent());
+        let now = file_clock();
+        assert!(now.is_some() && !old.is_recent(now) && old.is_recent(None));
+        assert!(Stamp { changed: (i64::MAX, 0), ..old }.is_recent(now));
+        assert!(Stamp { changed: (-1, 0), ..old }.is_recent(now));
     }
 }

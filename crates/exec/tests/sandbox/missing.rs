@@ -49,6 +49,7 @@ async fn each_layer_proves_itself() {
     let results = self_test(&world.executor, &world.base).await;
     let result = |name: &str| results.iter().find(|(layer, _)| *layer == name).unwrap().1.clone();
     assert_eq!(result("Landlock").is_ok(), found.landlock.is_ok(), "{results:?}");
+    assert_eq!(result("programs").is_ok(), found.landlock.is_ok(), "{results:?}");
     assert_eq!(result("seccomp").is_ok(), found.seccomp.is_ok(), "{results:?}");
     assert_eq!(result("bubblewrap").is_ok(), found.bubblewrap.is_ok(), "{results:?}");
     println!("{results:?}");
