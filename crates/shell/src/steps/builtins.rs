@@ -148,13 +148,11 @@ fn declare(name: &str, words: &[Word]) -> Verdict {
         }
     }
     let evaluates = flags.contains(['i', 'n', 'f', 'a', 'A', 'F']);
-    let harmless = |name: &String| super::shadow::is_harmless(name);
-    if name == "export"
-        && clear
-        && flags.is_empty()
-        && sets.iter().all(harmless)
-        && !sets.is_empty()
-    {
+    let shows = |word: &Word| {
+        let given = word.literal().and_then(|text| text.split_once('='));
+        given.is_some_and(|(name, value)| super::names::only_shows(name, value))
+    };
+    if name == "export" && clear && words.iter().all(shows) && !sets.is_empty() {
         return Verdict::reads(Vec::new());
     }
     let why = format!("{name} changes variables");

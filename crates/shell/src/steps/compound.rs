@@ -30,7 +30,7 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             if walk.bindings.enter(variable, values.as_deref()) {
                 walk.loops.push(variable.clone());
             }
-            walk.shadows.assigned(variable);
+            walk.sets(variable);
             looped(walk, |walk| walk.script(body, inner));
             walk.bindings.leave();
         }
@@ -55,7 +55,7 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             });
         }
         Compound::Coprocess { name, body } => {
-            walk.shadows.assigned(name.as_deref().unwrap_or("COPROC"));
+            walk.sets(name.as_deref().unwrap_or("COPROC"));
             walk.apart(|walk| walk.stage(body, at.position(Position::Background)));
         }
         Compound::Test(words) => test(walk, words, at),

@@ -274,7 +274,7 @@ impl Walk {
             self.shadows.everything(&why);
         }
         for variable in std::mem::take(&mut verdict.sets) {
-            if self.shadows.assigned(&variable) {
+            if self.sets(&variable) {
                 self.change(index, |step| step.variables.push(variable));
             }
         }

@@ -17,6 +17,7 @@ mod inner;
 mod judge;
 mod landing;
 mod languages;
+mod names;
 mod redirect;
 mod ruin;
 mod sed;
@@ -108,6 +109,9 @@ mod language_tests;
 #[cfg(test)]
 #[path = "steps_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "variable_tests.rs"]
+mod variable_tests;
 #[cfg(test)]
 #[path = "words_tests.rs"]
 mod words_tests;

@@ -1,6 +1,6 @@
 //! Commands that start another command: the other one becomes a step inside.
 
-use super::shadow::is_harmless;
+use super::names::only_shows;
 use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::resolve;
 use super::wrap_table::{TIME, WATCH, Wrapper, XARGS, wrapper};
@@ -408,7 +408,7 @@ impl Env {
             && self.command.is_empty()
             && let Some((name, value)) = text.split_once('=')
         {
-            if !is_harmless(name) || value.contains('/') {
+            if !only_shows(name, value) {
                 self.variables.push(name.to_owned());
             }
             words = rest;
