@@ -49,12 +49,12 @@ impl Walk {
     fn assigned(&mut self, name: &str, shows: bool) -> bool {
         match names::class(name) {
             Name::Environment => {
-                self.shadows.sets(name);
+                self.note_set(name);
                 self.shadows.reaches_programs(name);
                 false
             }
             Name::Display if shows => {
-                self.shadows.sets(name);
+                self.note_set(name);
                 false
             }
             _ => self.sets(name),
@@ -64,7 +64,7 @@ impl Walk {
     /// A variable gets a value that need not be known: a loop's, one that is read, one of an expansion. True if it can
     /// change what runs; then it is a doubt of the text.
     pub(super) fn sets(&mut self, name: &str) -> bool {
-        self.shadows.sets(name);
+        self.note_set(name);
         let class = names::class(name);
         if class == Name::Own {
             return false;

@@ -99,7 +99,7 @@ impl Walk {
         let variants = self.bindings.variants(words);
         let mut verdict = Verdict::default();
         for variant in &variants {
-            verdict.join(judge(variant, &read(variant), self.folder.as_deref()));
+            verdict.join(judge(variant, &read(variant), self.folder.only().map(Vec::as_slice)));
         }
         self.change(index, |step| verdict.apply(step));
         let found = read(words);
@@ -113,7 +113,7 @@ impl Walk {
             let option = words.get(at).and_then(Word::literal).unwrap_or_default();
             self.apart(|walk| {
                 if option.ends_with("dir") {
-                    walk.folder = None;
+                    walk.folder = super::folders::Folders::UNKNOWN;
                 }
                 walk.enter(index, &command, redirects);
             });

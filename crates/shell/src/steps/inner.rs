@@ -1,5 +1,6 @@
 //! What one command runs: its program, or the text that a shell, `eval` or `trap` is given.
 
+use super::folders::{Folders, Move};
 use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::{Bindings, resolve, shown};
 use crate::options;
@@ -146,7 +147,7 @@ impl Walk {
         match operands {
             Some([Word::Literal(action), _, ..]) if action == "-" || action.is_empty() => {}
             Some([Word::Literal(action), _, ..]) => self.apart(|walk| {
-                walk.folder = None;
+                walk.folder = Folders::UNKNOWN;
                 walk.text(index, action);
             }),
             Some([]) | Some([Word::Literal(_)]) | None => {}
@@ -156,7 +157,7 @@ impl Walk {
 
     fn source(&mut self, index: usize, words: &[Word]) {
         self.shadows.everything("a file is read into the shell");
-        self.moved(None);
+        self.moved(&Move::Unknown);
         let at = if words.get(1).and_then(Word::literal) == Some("--") { 2 } else { 1 };
         self.script_file(index, words.get(at), at);
     }
@@ -253,8 +254,11 @@ impl Walk {
             if open { made.iter().map(Vec::as_slice).collect() } else { vec![words] };
         let folder = self.steps.get(index).and_then(|step| step.folder.as_deref());
         let mut verdict = super::judge::Verdict::default();
+        let mut moves: Vec<Move> = Vec::new();
         for variant in &variants {
-            verdict.join(super::judge::judge(name, variant, folder));
+            let mut one = super::judge::judge(name, variant, folder);
+            moves.extend(one.moves.take());
+            verdict.join(one);
         }
         let guarded = self.past == 0 && words.first().and_then(Word::literal) == Some("git");
         if verdict.git && !guarded && super::git::needs_guard(words) {
@@ -278,9 +282,8 @@ impl Walk {
                 self.change(index, |step| step.variables.push(variable));
             }
         }
-        if let Some(moves) = verdict.moves.take() {
-            self.moved(if variants.len() == 1 { moves } else { None });
-        }
+        let to = moves.iter().map(|to| self.folder.moved(to)).reduce(|all, one| all.or(&one));
+        self.folder = to.unwrap_or_else(|| self.folder.clone());
         self.change(index, |step| verdict.apply(step));
     }
 }

@@ -10,6 +10,7 @@ mod compound;
 mod constants;
 mod file_tests;
 mod find;
+mod folders;
 mod git;
 mod handed;
 mod hosts;
@@ -100,6 +101,9 @@ pub fn steps_of(text: &str, script: &Script) -> Commands {
 #[cfg(test)]
 #[path = "constant_tests.rs"]
 mod constant_tests;
+#[cfg(test)]
+#[path = "folder_tests.rs"]
+mod folder_tests;
 #[cfg(test)]
 #[path = "hand.rs"]
 mod hand;

@@ -101,7 +101,6 @@ fn every_position() {
 fn folders() {
     check(&[
         ("cd src && ls", &["cd src = reads", "ls = reads ./ in src"]),
-        ("cd src; ls", &["cd src = reads", "ls = reads ./ in ?"]),
         ("cd src || exit 1; ls", &["cd src = reads", "exit 1 = reads", "ls = reads ./ in src"]),
         ("cd src || ls", &["cd src = reads", "ls = reads ./"]),
         (
@@ -113,22 +112,15 @@ fn folders() {
             "cd a && pwd | ls && ls",
             &["cd a = reads", "pwd = reads in a", "ls = reads ./ in a", "ls = reads ./ in a"],
         ),
-        ("if ls; then cd a; fi && ls", &["ls = reads ./", "cd a = reads", "ls = reads ./ in ?"]),
         ("for i in 1 2; do ls; cd a; done", &["ls = reads ./ in ?", "cd a = reads in ?"]),
-        ("! cd a && ls", &["cd a = reads", "ls = reads ./ in ?"]),
-        ("cd a || true && ls", &["cd a = reads", "true = reads", "ls = reads ./ in ?"]),
-        ("pwd || cd a && ls", &["pwd = reads", "cd a = reads", "ls = reads ./ in ?"]),
-        ("pwd && cd a || ls", &["pwd = reads", "cd a = reads", "ls = reads ./ in ?"]),
         ("cd && ls", &["cd = reads", "ls = reads ./ in ~"]),
         ("cd '~' && ls", &["cd ~ = reads", "ls = reads ./ in ./~"]),
         ("cd - && ls", &["cd - = unknown !", "ls = reads ./ in ?"]),
         ("cd -P a && ls", &["cd -P a = unknown !", "ls = reads ./ in ?"]),
-        ("pushd a && ls", &["pushd a = unknown", "ls = reads ./ in ?"]),
         (
             "builtin cd a && ls",
             &["builtin cd a = hands over", "0> cd a = reads", "ls = reads ./ in a"],
         ),
-        ("eval 'cd a' && ls", &["eval cd a = hands over", "0> cd a = reads", "ls = reads ./ in ?"]),
         (
             "bash -c 'cd a' && ls",
             &["bash -c cd a = hands over", "0> cd a = reads", "ls = reads ./"],

@@ -1,5 +1,6 @@
 //! Commands that start another command: the other one becomes a step inside.
 
+use super::folders::Move;
 use super::names::only_shows;
 use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::resolve;
@@ -139,7 +140,7 @@ impl Walk {
         }
         self.apart(|walk| {
             if let Some(folder) = found.folder {
-                walk.moved(Some(folder));
+                walk.moved(&Move::To(folder));
             }
             walk.enter(index, &found.command, redirects);
         });
