@@ -32,15 +32,23 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
                 walk.loops.push(variable.clone());
             }
             walk.sets(variable);
+            let numbers = walk.numbers.count();
+            walk.numbers.enter(variable);
             looped(walk, |walk| walk.script(body, inner));
+            walk.numbers.forget(numbers);
             walk.bindings.leave();
         }
         Compound::ArithmeticFor { header, body } => {
-            header.iter().for_each(|part| evaluated(walk, part, at));
+            let numbers = walk.numbers.count();
+            for part in header {
+                evaluated(walk, part, at);
+                walk.numbers.enter_header(part);
+            }
             if header.iter().all(|part| part.plain || part.source.trim().is_empty()) {
                 walk.doubt("a loop has no end of its own");
             }
             looped(walk, |walk| walk.script(body, inner));
+            walk.numbers.forget(numbers);
         }
         Compound::Case { value, arms } => {
             loose(walk, std::slice::from_ref(value), at);

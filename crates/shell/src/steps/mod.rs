@@ -19,6 +19,7 @@ mod judge;
 mod landing;
 mod languages;
 mod names;
+mod numbers;
 mod redirect;
 mod ruin;
 mod sed;
@@ -88,6 +89,7 @@ fn read(text: &str) -> Result<Script, Opaque> {
 /// The same for a text that has been read.
 pub fn steps_of(text: &str, script: &Script) -> Commands {
     let mut walk = walk::Walk::new(text);
+    walk.numbers = numbers::Numbers::of(script);
     walk.script(script, walk::At::default());
     if walk.steps.is_empty() {
         walk.doubt("there is no command in it");

@@ -1,6 +1,7 @@
 //! The walk through a script: lists, pipelines and simple commands, and the folder each of them runs in.
 
 use super::folders::{Folders, Move};
+use super::numbers::Numbers;
 use super::words::Bindings;
 use super::{compound, shadow::Shadows, suspects};
 use ostler_core::permission::script::*;
@@ -35,6 +36,7 @@ pub(super) struct Walk {
     /// The same command is looked at again, in another folder.
     again: bool,
     pub(super) bindings: Bindings,
+    pub(super) numbers: Numbers,
     /// Loop variables whose values were taken for known.
     pub(super) loops: Vec<String>,
     level: usize,
@@ -55,6 +57,7 @@ impl Walk {
             folder: Folders::default(),
             again: false,
             bindings: Bindings::of(text),
+            numbers: Numbers::default(),
             loops: Vec::new(),
             level: 0,
             wraps: 0,
@@ -87,21 +90,23 @@ impl Walk {
     }
 
     pub(super) fn script(&mut self, script: &Script, at: At) {
-        let held = self.bindings.count();
+        let (held, numbers) = (self.bindings.count(), self.numbers.count());
         for item in &script.items {
             if item.background {
                 let position = match at.position {
                     Position::Plain => Position::Background,
                     other => other,
                 };
-                let held = self.bindings.count();
+                let (held, numbers) = (self.bindings.count(), self.numbers.count());
                 self.apart(|walk| walk.item(item, at.position(position)));
                 self.bindings.forget(held);
+                self.numbers.forget(numbers);
             } else {
                 self.item(item, at);
             }
         }
         self.bindings.forget(held);
+        self.numbers.forget(numbers);
     }
 
     /// Runs in a shell of its own: it changes folder for itself only.

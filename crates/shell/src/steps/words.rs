@@ -267,7 +267,14 @@ impl Walk {
 
     pub(super) fn expression(&mut self, expression: &Expression, at: At) {
         expression.scripts.iter().for_each(|script| self.substitution(script, at));
-        if !expression.plain && !expression.source.trim().is_empty() {
+        if expression.plain || expression.source.trim().is_empty() {
+            return;
+        }
+        if let Some(names) = self.numbers.understood(expression) {
+            for name in &names {
+                self.sets(name);
+            }
+        } else {
             let source = shown(&expression.source);
             self.doubt(format!("the shell evaluates the names in the expression {source}"));
         }
