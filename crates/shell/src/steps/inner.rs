@@ -3,10 +3,11 @@
 use super::folders::{Folders, Move};
 use super::judge::Verdict;
 use super::numbers::{ANY, Numbers, may_be_negative};
+use super::printed;
 use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::{Bindings, resolve, shown};
 use crate::options;
-use ostler_core::permission::script::{Dynamic, Redirect, RedirectKind, Word};
+use ostler_core::permission::script::{Dynamic, Part, Redirect, RedirectKind, Word};
 use ostler_core::permission::{Act, Caution, Effect, Position, Touch, TouchKind};
 
 /// Bytes of nested texts that are read, all together.
@@ -27,6 +28,7 @@ impl Walk {
         }
         let Word::Literal(program) = resolve(first, &[]) else {
             self.doubt("a program is named by something that only the shell knows");
+            self.may_start(index, words);
             return self.unknown(index, "it is not known which program it is", None);
         };
         let Some(name) = program_name(&program) else {
@@ -49,6 +51,11 @@ impl Walk {
             "source" | "." => self.source(index, words),
             "su" | "runuser" => self.su(index, words),
             "find" => self.find(index, words, redirects),
+            "sudoedit" => self.sudoedit(index, words),
+            "hash" | "alias" => {
+                self.renamed(index, &name, words);
+                self.leaf(index, &name, words);
+            }
             _ if self.wrapping(index, &name, words, redirects) => {}
             _ => self.leaf(index, &name, words),
         }
@@ -126,6 +133,8 @@ impl Walk {
                 self.text(index, &words.join(" "));
             }
             None => {
+                let texts: Vec<String> = words.iter().flat_map(printed::by_word).collect();
+                self.may_run(index, &texts);
                 self.doubt("it runs a text that only the shell knows");
                 self.unknown(index, "the text it runs is not known", None);
             }
@@ -173,6 +182,8 @@ impl Walk {
                 self.unknown(index, format!("it runs {}", options::written(&path)), Some(at));
             }
             _ => {
+                let texts = file.map(printed::by_word).unwrap_or_default();
+                self.may_run(index, &texts);
                 self.doubt("it runs a file that only the shell knows");
                 self.unknown(index, "it is not known which file it runs", None);
             }
@@ -213,6 +224,8 @@ impl Walk {
         match operand {
             _ if options.command => {
                 let text = operand.and_then(Word::literal).map(str::to_owned);
+                let texts = operand.map(printed::by_word).unwrap_or_default();
+                self.may_run(index, &texts);
                 self.shell_text(index, name, text, options.plain);
             }
             Some(file) if !options.input && !is_input(file) => {
@@ -224,6 +237,8 @@ impl Walk {
                     self.change(index, |step| step.cautions.iter_mut().for_each(|c| c.word = None));
                 }
                 given => {
+                    let fed = if given.is_none() { self.fed.clone() } else { Vec::new() };
+                    self.may_run(index, &fed);
                     let text = given.and_then(|(_, text)| text.literal()).map(str::to_owned);
                     self.shell_text(index, name, text, options.plain);
                 }
@@ -401,7 +416,8 @@ impl ShellOptions {
         while let Some(word) = words.get(found.operand) {
             let Some(text) = word.literal() else {
                 // A word of nobody knows how many is no place to look for the text.
-                return crate::options::is_one_word(word).then_some(found);
+                let pipe = matches!(word, Word::Dynamic { parts, .. } if matches!(parts.as_slice(), [Part::Process(_)]));
+                return (pipe || crate::options::is_one_word(word)).then_some(found);
             };
             if matches!(text, "--" | "-") {
                 found.operand += 1;

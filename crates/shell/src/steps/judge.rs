@@ -157,7 +157,12 @@ fn printed(name: &str, program: &table::Program, words: &[Word]) -> Option<Verdi
         Word::Literal(_) => false,
         // A name that it matches could be an option.
         Word::Glob(pattern) => name == "printf" || options::cannot_be_option(pattern),
-        Word::Dynamic { .. } => name != "printf" && options::is_one_word(word),
+        // All they do with any word is print it, or fail.
+        Word::Dynamic { parts, .. } => {
+            name != "printf"
+                && !parts.is_empty()
+                && !parts.iter().any(|p| matches!(p, Part::Glob(_) | Part::Other(_)))
+        }
     };
     let from = usize::from(name == "printf");
     let (first, rest) = words.split_at_checked(from)?;

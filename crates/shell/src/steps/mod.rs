@@ -20,6 +20,7 @@ mod landing;
 mod languages;
 mod names;
 mod numbers;
+mod printed;
 mod redirect;
 mod ruin;
 mod sed;

@@ -271,7 +271,12 @@ fn what_changes_other_names() {
         ("set -- a; ls", &["set -- a = unknown !", "ls = unknown ./ !"]),
         (
             "bash -c 'alias ls=x'; ls",
-            &["bash -c alias ls=x = unknown !", "0> alias ls=x = unknown !", "ls = unknown ./ !"],
+            &[
+                "bash -c alias ls=x = unknown !",
+                "0> alias ls=x = unknown !",
+                "1> x = unknown !",
+                "ls = unknown ./ !",
+            ],
         ),
         ("FOO=1 timeout 5 ls", &["timeout 5 ls = unknown $FOO", "0> ls = reads ./"]),
         ("TZ=/etc/x ls", &["ls = unknown ./ $TZ"]),

@@ -3,7 +3,7 @@
 use super::folders::{Folders, Move};
 use super::numbers::Numbers;
 use super::words::Bindings;
-use super::{compound, shadow::Shadows, suspects};
+use super::{compound, printed, shadow::Shadows, suspects};
 use ostler_core::permission::script::*;
 use ostler_core::permission::{Caution, Commands, Effect, Position, Step};
 
@@ -39,6 +39,8 @@ pub(super) struct Walk {
     pub(super) numbers: Numbers,
     /// Loop variables whose values were taken for known.
     pub(super) loops: Vec<String>,
+    /// What the stage before this one in a pipeline prints, as far as it is known.
+    pub(super) fed: Vec<String>,
     level: usize,
     pub(super) wraps: usize,
     /// How many of them are programs or shells: functions of this shell do not reach what they start.
@@ -59,6 +61,7 @@ impl Walk {
             bindings: Bindings::of(text),
             numbers: Numbers::default(),
             loops: Vec::new(),
+            fed: Vec::new(),
             level: 0,
             wraps: 0,
             past: 0,
@@ -156,11 +159,14 @@ impl Walk {
             return;
         }
         let mut stages = Vec::new();
+        let outer = std::mem::take(&mut self.fed);
         for stage in &pipeline.stages {
             let start = self.steps.len();
             self.apart(|walk| walk.stage(stage, at));
+            self.fed = printed::handed_on(stage, std::mem::take(&mut self.fed));
             stages.push((start..self.steps.len()).collect());
         }
+        self.fed = outer;
         self.pipes.push(stages);
     }
 

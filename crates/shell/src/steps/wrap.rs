@@ -58,6 +58,35 @@ impl Walk {
         true
     }
 
+    /// `sudo -e` by another name.
+    pub(super) fn sudoedit(&mut self, index: usize, words: &[Word]) {
+        let mut normal: Vec<Word> = ["sudo", "-e"].map(|word| Word::Literal(word.into())).into();
+        normal.extend(words.iter().skip(1).cloned());
+        self.unknown(index, "it edits files as another user", None);
+        self.change(index, |step| step.normal = normal);
+    }
+
+    /// `hash -p /bin/x y` and `alias y=x`: y is x by another name.
+    pub(super) fn renamed(&mut self, index: usize, name: &str, words: &[Word]) {
+        for (at, word) in words.iter().enumerate().skip(1) {
+            let text = word.literal().unwrap_or_default();
+            if name == "alias" {
+                if let Some((_, value)) = text.split_once('=') {
+                    self.may_run(index, &[value.to_owned()]);
+                }
+                continue;
+            }
+            let value = match text.split_once('p') {
+                Some((before, "")) if before.starts_with('-') => words.get(at + 1).cloned(),
+                Some((before, path)) if before.starts_with('-') => Some(Word::Literal(path.into())),
+                _ => None,
+            };
+            if let Some(program) = value {
+                self.enter(index, &[program], &[]);
+            }
+        }
+    }
+
     /// The words of a step are a command that it starts.
     pub(super) fn enter(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
         if words.is_empty() {
