@@ -104,8 +104,8 @@ impl Walk {
         self.change(index, |step| verdict.apply(step));
         let found = read(words);
         for (at, command) in found.starts.clone() {
-            if let Some(folder) = found.shown_by(words, at, command) {
-                self.shows(index, command, folder, redirects);
+            if let Some((folder, kind)) = found.shown_by(words, at, command) {
+                self.shows(index, command, &folder, kind, redirects);
                 continue;
             }
             let mut command = command.to_vec();
@@ -120,20 +120,21 @@ impl Walk {
         }
     }
 
-    /// The command reads plain files below the folder, each by a name that begins with the folder's.
-    fn shows(&mut self, index: usize, command: &[Word], folder: &str, redirects: &[Redirect]) {
+    /// The command reads files below the folder, each by a name that begins with the folder's.
+    fn shows(
+        &mut self,
+        index: usize,
+        command: &[Word],
+        folder: &str,
+        kind: TouchKind,
+        redirects: &[Redirect],
+    ) {
         let file = |word: &Word| match word.literal() {
             Some("{}") => Word::Literal(folder.to_owned()),
             _ => word.clone(),
         };
         let command: Vec<Word> = command.iter().map(file).collect();
-        let (inner, below) = (self.steps.len(), options::written(folder));
-        self.enter(index, &command, redirects);
-        self.change(inner, |step| {
-            for touch in step.touches.iter_mut().filter(|touch| touch.path == below) {
-                touch.kind = TouchKind::Tree;
-            }
-        });
+        self.reads_below(index, &command, &[folder.to_owned()], kind, redirects);
     }
 }
 
@@ -207,15 +208,17 @@ fn plain_below(words: &[Word]) -> Option<String> {
 }
 
 impl Found<'_> {
-    /// The folder, where the command only reads what is found below it.
-    fn shown_by(&self, words: &[Word], at: usize, command: &[Word]) -> Option<&str> {
+    /// The folder, where the command only reads what is found below it. Of all but plain files links are followed.
+    fn shown_by(&self, words: &[Word], at: usize, command: &[Word]) -> Option<(String, TouchKind)> {
         let option = words.get(at).and_then(Word::literal);
         let name = command.first().and_then(Word::literal)?;
         let known = |word: &Word| word.literal().is_some_and(|w| w == "{}" || !w.contains("{}"));
         let last = command.last().and_then(Word::literal) == Some("{}");
         let once = command.iter().filter(|word| word.literal() == Some("{}")).count() == 1;
         let fine = option == Some("-exec") && READERS.contains(&name) && last && once;
-        self.plain.as_deref().filter(|_| fine && command.iter().all(known))
+        let plain = self.plain.clone().map(|folder| (folder, TouchKind::Tree));
+        let any = || Some((one_folder(words)?, TouchKind::Followed));
+        plain.or_else(any).filter(|_| fine && command.iter().all(known))
     }
 
     /// Where it looks. Gives the place of what follows.
@@ -258,4 +261,42 @@ fn end_of(words: &[Word], from: usize) -> usize {
         literal(*at) == Some(";") || literal(*at) == Some("+") && literal(at - 1) == Some("{}")
     };
     (from..words.len()).find(ends).unwrap_or(words.len())
+}
+
+/// The one folder below which it looks, following no links.
+fn one_folder(words: &[Word]) -> Option<String> {
+    let texts: Vec<&str> = words.iter().map(Word::literal).collect::<Option<_>>()?;
+    let first = texts.get(1).copied().unwrap_or_default();
+    let follows = texts.contains(&"-follow")
+        || ["-H", "-L", "-P", "-D", "-O"].iter().any(|option| first.starts_with(option));
+    let is_start = |text: &&&str| !text.starts_with(['-', '(', '!']);
+    let starts: Vec<&&str> = texts.iter().skip(1).take_while(is_start).collect();
+    let folder = match starts.as_slice() {
+        [] => ".",
+        [folder] => folder,
+        _ => return None,
+    };
+    (!follows && !folder.contains(crate::options::HOME)).then(|| folder.to_owned())
+}
+
+/// The folders, where it prints names below them and does nothing else; true if each ends with a zero byte.
+pub(super) fn prints_names(words: &[Word]) -> Option<(Vec<String>, bool)> {
+    let found = read(words);
+    let texts: Vec<&str> = words.iter().map(Word::literal).collect::<Option<_>>()?;
+    let others = ["-printf", "-ls", "-H", "-L", "-P", "-follow"];
+    let zero = texts.contains(&"-print0");
+    if !found.misses.is_empty()
+        || !found.starts.is_empty()
+        || texts.iter().any(|text| others.contains(text))
+        || zero && texts.contains(&"-print")
+    {
+        return None;
+    }
+    let is_start = |text: &&&str| !text.starts_with(['-', '(', '!']);
+    let starts = texts.iter().skip(1).take_while(is_start);
+    let mut folders: Vec<String> = starts.map(|text| (*text).to_owned()).collect();
+    if folders.is_empty() {
+        folders.push(".".into());
+    }
+    Some((folders, zero))
 }

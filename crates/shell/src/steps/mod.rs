@@ -18,6 +18,7 @@ mod inner;
 mod judge;
 mod landing;
 mod languages;
+mod listing;
 mod names;
 mod numbers;
 mod printed;
@@ -113,6 +114,9 @@ mod hand;
 #[cfg(test)]
 #[path = "language_tests.rs"]
 mod language_tests;
+#[cfg(test)]
+#[path = "listing_tests.rs"]
+mod listing_tests;
 #[cfg(test)]
 #[path = "steps_tests.rs"]
 mod tests;

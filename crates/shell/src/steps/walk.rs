@@ -1,6 +1,7 @@
 //! The walk through a script: lists, pipelines and simple commands, and the folder each of them runs in.
 
 use super::folders::{Folders, Move};
+use super::listing::{self, Listing};
 use super::numbers::Numbers;
 use super::words::Bindings;
 use super::{compound, printed, shadow::Shadows, suspects};
@@ -41,6 +42,8 @@ pub(super) struct Walk {
     pub(super) loops: Vec<String>,
     /// What the stage before this one in a pipeline prints, as far as it is known.
     pub(super) fed: Vec<String>,
+    /// The same, where it is names of files below known folders.
+    pub(super) listing: Option<Listing>,
     level: usize,
     pub(super) wraps: usize,
     /// How many of them are programs or shells: functions of this shell do not reach what they start.
@@ -62,6 +65,7 @@ impl Walk {
             numbers: Numbers::default(),
             loops: Vec::new(),
             fed: Vec::new(),
+            listing: None,
             level: 0,
             wraps: 0,
             past: 0,
@@ -159,18 +163,23 @@ impl Walk {
             return;
         }
         let mut stages = Vec::new();
-        let outer = std::mem::take(&mut self.fed);
+        let outer = (std::mem::take(&mut self.fed), self.listing.take());
         for stage in &pipeline.stages {
             let start = self.steps.len();
             self.apart(|walk| walk.stage(stage, at));
             self.fed = printed::handed_on(stage, std::mem::take(&mut self.fed));
+            self.listing = listing::of(stage, self.listing.take());
             stages.push((start..self.steps.len()).collect());
         }
-        self.fed = outer;
+        (self.fed, self.listing) = outer;
         self.pipes.push(stages);
     }
 
     pub(super) fn stage(&mut self, stage: &Stage, at: At) {
+        if matches!(stage, Stage::Compound { .. }) {
+            // Which of its commands reads what it is given is not known.
+            self.listing = None;
+        }
         if self.level >= MAX_LEVEL {
             return self.doubt("it nests deeper than is looked at");
         }

@@ -199,6 +199,10 @@ impl Walk {
             });
             return self.enter(index, &inner, redirects);
         }
+        let options = words.get(1..start).unwrap_or_default();
+        if self.reads_listed(index, options, &inner, redirects) {
+            return;
+        }
         match mark {
             Some(mark) => replace(&mut inner, &mark, "a word xargs reads"),
             None => inner.push(from_outside("the words xargs reads")),
