@@ -73,7 +73,7 @@ impl Walk {
             self.shadows.everything(&format!("{name} is set"));
         }
         self.shadows.reaches_programs(name);
-        self.doubt(format!("it sets {name}, which is not a variable of its own"));
+        self.doubt(format!("it sets {name}, which bash or other programs use"));
         true
     }
 

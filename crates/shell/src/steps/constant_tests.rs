@@ -115,7 +115,7 @@ fn what_find_gives_to_a_reader_lies_below_its_folder() {
         "find src -name Cargo.toml -exec grep -H version {} \\;",
     ] {
         let found = lines(text);
-        assert!(found.iter().any(|line| line.ends_with("= reads src/**(links)")), "{found:?}");
+        assert!(found.iter().any(|line| line.contains("= reads src/**(links)")), "{found:?}");
     }
     for text in [
         "find src lib -name x -exec cat {} +",
@@ -159,7 +159,7 @@ fn what_xargs_only_prints_needs_no_names() {
         "ls | xargs --arg-file /etc/shadow echo",
         "ls | xargs -0a /etc/shadow echo",
         "ls | xargs -p echo",
-        "ls | xargs rm",
+        "ls | xargs cat",
         "ls | xargs printf",
         "ls | xargs $x",
         "ls | xargs -I{} {} echo",

@@ -1,6 +1,7 @@
 //! find: where it looks, and what it starts for each file.
 
 use super::judge::Verdict;
+use super::listing::Listing;
 use super::ruin;
 use super::walk::Walk;
 use super::wrap::replace;
@@ -105,7 +106,7 @@ impl Walk {
         let found = read(words);
         for (at, command) in found.starts.clone() {
             if let Some((folder, kind)) = found.shown_by(words, at, command) {
-                self.shows(index, command, &folder, kind, redirects);
+                self.shows(index, (words, command), (&folder, kind), redirects);
                 continue;
             }
             let mut command = command.to_vec();
@@ -124,9 +125,8 @@ impl Walk {
     fn shows(
         &mut self,
         index: usize,
-        command: &[Word],
-        folder: &str,
-        kind: TouchKind,
+        (words, command): (&[Word], &[Word]),
+        (folder, kind): (&str, TouchKind),
         redirects: &[Redirect],
     ) {
         let file = |word: &Word| match word.literal() {
@@ -134,7 +134,10 @@ impl Walk {
             _ => word.clone(),
         };
         let command: Vec<Word> = command.iter().map(file).collect();
-        self.reads_below(index, &command, &[folder.to_owned()], kind, redirects);
+        let folders = vec![folder.to_owned()];
+        let named = named_files(words, &folders);
+        let listing = Listing { folders, named, ..Listing::default() };
+        self.reads_below(index, &command, &listing, kind, redirects);
     }
 }
 
@@ -299,4 +302,37 @@ pub(super) fn prints_names(words: &[Word]) -> Option<(Vec<String>, bool)> {
         folders.push(".".into());
     }
     Some((folders, zero))
+}
+
+/// Hidden files that rules are written for. A pattern of find matches them like any other name.
+const HIDDEN: [&str; 4] = [".env", ".env.local", ".env.production", ".envrc"];
+
+/// Files that its tests ask for by name, as if they lay in the folders themselves.
+pub(super) fn named_files(words: &[Word], folders: &[String]) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for pair in words.windows(2) {
+        let [Word::Literal(test), Word::Literal(value)] = pair else { continue };
+        if !matches!(test.as_str(), "-name" | "-iname" | "-path" | "-ipath" | "-wholename") {
+            continue;
+        }
+        let last = value.rsplit('/').next().unwrap_or(value);
+        match last.contains(['*', '?', '[', '\\']) {
+            false => names.push(last),
+            true => names.extend(HIDDEN.iter().filter(|name| may_match(last, name))),
+        }
+    }
+    let paths = |folder: &String| {
+        let folder = folder.trim_end_matches('/').to_owned();
+        names.iter().map(move |name| format!("{folder}/{name}")).collect::<Vec<_>>()
+    };
+    folders.iter().flat_map(paths).collect()
+}
+
+/// What stands before the first and behind the last sign of the pattern is in the name; `*` alone asks for nothing.
+fn may_match(pattern: &str, name: &str) -> bool {
+    let signs = ['*', '?', '[', '\\'];
+    let first = pattern.find(signs).and_then(|at| pattern.get(..at)).unwrap_or_default();
+    let last =
+        pattern.rfind(['*', '?', ']']).and_then(|at| pattern.get(at + 1..)).unwrap_or_default();
+    !(first.is_empty() && last.is_empty()) && name.starts_with(first) && name.ends_with(last)
 }

@@ -2,12 +2,12 @@
 
 use super::folders::{Folders, Move};
 use super::judge::Verdict;
-use super::numbers::{ANY, Numbers, may_be_negative};
+use super::numbers::Numbers;
 use super::printed;
 use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::{Bindings, resolve, shown};
 use crate::options;
-use ostler_core::permission::script::{Dynamic, Part, Redirect, RedirectKind, Word};
+use ostler_core::permission::script::{Part, Redirect, RedirectKind, Word};
 use ostler_core::permission::{Act, Caution, Effect, Position, Touch, TouchKind};
 
 /// Bytes of nested texts that are read, all together.
@@ -265,36 +265,6 @@ impl Walk {
         });
     }
 
-    /// The words with the values of loops, and with numbers where nothing else is known.
-    fn with_numbers(&mut self, index: usize, name: &str, words: &[Word]) -> Vec<Vec<Word>> {
-        let mut made = self.bindings.variants(words);
-        let compares = |word: &Word| {
-            matches!(word.literal(), Some("-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge"))
-        };
-        let in_test = matches!(name, "test" | "[") && words.iter().any(compares);
-        let is_number = |word: &Word| self.numbers.resolve(word, ANY, in_test).is_some();
-        if !words.iter().any(is_number) {
-            return made;
-        }
-        let resolved = |words: &[Word], number: &str| -> Vec<Word> {
-            let one = |word: &Word| self.numbers.resolve(word, number, in_test);
-            words.iter().map(|word| one(word).unwrap_or_else(|| word.clone())).collect()
-        };
-        // As an option `-3` may mean something that `3` does not.
-        let below: Vec<_> = match words.iter().any(may_be_negative) && !in_test {
-            true => made.iter().map(|words| resolved(words, &format!("-{ANY}"))).collect(),
-            false => Vec::new(),
-        };
-        made.iter_mut().for_each(|words| *words = resolved(words, ANY));
-        made.extend(below);
-        let numbers: Vec<bool> = words.iter().map(is_number).collect();
-        self.change(index, |step| {
-            mark(&mut step.words, &numbers);
-            mark(&mut step.normal, &numbers);
-        });
-        made
-    }
-
     /// The program itself is judged, once for each value of the loops around it.
     pub(super) fn leaf(&mut self, index: usize, name: &str, words: &[Word]) {
         let open = words.iter().any(|word| matches!(word, Word::Dynamic { .. }));
@@ -303,17 +273,10 @@ impl Walk {
             if open { made.iter().map(Vec::as_slice).collect() } else { vec![words] };
         let folder = self.steps.get(index).and_then(|step| step.folder.as_deref());
         let mut verdict = Verdict::default();
-        let any_file = |verdict: &Verdict| {
-            let paths = verdict.touches.iter().map(|touch| &touch.path);
-            let mut names = paths.chain(&verdict.folder).chain(&verdict.hosts);
-            names.any(|name| name.contains(ANY))
-        };
         let mut moves: Vec<Move> = Vec::new();
         for variant in &variants {
             let mut one = super::judge::judge(name, variant, folder);
-            if any_file(&one)
-                || matches!(&one.moves, Some(Move::To(to) | Move::Push(to)) if to.contains(ANY))
-            {
+            if one.names_number() {
                 let moves = one.moves.take().map(|_| Move::Unknown);
                 one =
                     Verdict { moves, ..Verdict::careful("a number names one of its files", None) };
@@ -346,18 +309,6 @@ impl Walk {
         let to = moves.iter().map(|to| self.folder.moved(to)).reduce(|all, one| all.or(&one));
         self.folder = to.unwrap_or_else(|| self.folder.clone());
         self.change(index, |step| verdict.apply(step));
-    }
-}
-
-/// Says of words that they hold a number.
-fn mark(words: &mut [Word], numbers: &[bool]) {
-    if words.len() != numbers.len() {
-        return;
-    }
-    for (word, number) in words.iter_mut().zip(numbers) {
-        if let (Word::Dynamic { why, .. }, true) = (word, number) {
-            *why = Dynamic::Number;
-        }
     }
 }
 

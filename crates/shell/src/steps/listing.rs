@@ -6,14 +6,16 @@
 use super::walk::Walk;
 use crate::options;
 use ostler_core::permission::script::*;
-use ostler_core::permission::{Effect, TouchKind};
+use ostler_core::permission::{Act, Effect, Touch, TouchKind};
 
 /// What a stage of a pipeline prints: names below these folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
-    folders: Vec<String>,
+    pub(super) folders: Vec<String>,
     /// Each ends with a zero byte.
-    zero: bool,
+    pub(super) zero: bool,
+    /// Files that are asked for by name.
+    pub(super) named: Vec<String>,
 }
 
 /// Programs that read the files they are given. Judged by their tables as ever, with the folder in place of the names.
@@ -43,10 +45,10 @@ pub(super) fn of(stage: &Stage, given: Option<Listing>) -> Option<Listing> {
     }
     let texts: Vec<&str> = words.iter().map(Word::literal).collect::<Option<_>>()?;
     match texts.as_slice() {
-        ["find", ..] => {
-            super::find::prints_names(words).map(|(folders, zero)| Listing { folders, zero })
-        }
-        ["ls"] | ["ls", "-1" | "-A" | "-t" | "-tr"] => Some(here()),
+        ["find", ..] => super::find::prints_names(words).map(|(folders, zero)| {
+            let named = super::find::named_files(words, &folders);
+            Listing { folders, zero, named }
+        }),
         ["grep", rest @ ..] => searched(rest).or_else(|| given.filter(|_| is_filter(rest))),
         ["rg", rest @ ..] => by_ripgrep(rest),
         ["head" | "tail", rest @ ..] if is_count(rest) => given,
@@ -58,7 +60,7 @@ pub(super) fn of(stage: &Stage, given: Option<Listing>) -> Option<Listing> {
 }
 
 fn here() -> Listing {
-    Listing { folders: vec![".".into()], zero: false }
+    Listing { folders: vec![".".into()], ..Listing::default() }
 }
 
 fn is_cluster(word: &str, letters: &str) -> bool {
@@ -101,10 +103,8 @@ fn searched(words: &[&str]) -> Option<Listing> {
         |letters: &[char]| options.iter().any(|w| !w.starts_with("--") && w.contains(letters));
     let (_, folders) = operands.split_first()?;
     let fine = options.iter().all(known) && has(&['r']) && has(&['l', 'L']) && !folders.is_empty();
-    fine.then(|| Listing {
-        folders: folders.iter().map(|w| (*w).to_owned()).collect(),
-        zero: false,
-    })
+    let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
+    fine.then_some(Listing { folders, ..Listing::default() })
 }
 
 /// `rg -l x src`, `rg --files src`
@@ -123,7 +123,7 @@ fn by_ripgrep(words: &[&str]) -> Option<Listing> {
     }
     let folders = operands.get(usize::from(!files)..)?.to_vec();
     let folders = if folders.is_empty() { here().folders } else { folders };
-    (lists || files).then_some(Listing { folders, zero: false })
+    (lists || files).then_some(Listing { folders, ..Listing::default() })
 }
 
 /// The options of xargs that only say how names are read and how many at a time. The mark of `-I`, if there is one.
@@ -185,7 +185,7 @@ impl Walk {
             step.transparent = true;
         });
         let kind = if zero { TouchKind::Followed } else { TouchKind::Listed };
-        self.reads_below(index, &words, &listing.folders, kind, redirects);
+        self.reads_below(index, &words, &listing, kind, redirects);
         true
     }
 
@@ -194,19 +194,22 @@ impl Walk {
         &mut self,
         index: usize,
         words: &[Word],
-        folders: &[String],
+        listing: &Listing,
         kind: TouchKind,
         redirects: &[Redirect],
     ) {
         let inner = self.steps.len();
         self.enter(index, words, redirects);
-        let paths: Vec<String> = folders.iter().map(|folder| options::written(folder)).collect();
+        let paths: Vec<String> =
+            listing.folders.iter().map(|folder| options::written(folder)).collect();
         let mut named = paths.clone();
         self.change(inner, |step| {
             for touch in step.touches.iter_mut().filter(|touch| paths.contains(&touch.path)) {
                 named.retain(|path| *path != touch.path);
                 touch.kind = kind;
             }
+            let file = |path: &String| Touch::new(Act::Read, path.clone(), TouchKind::File);
+            step.touches.extend(listing.named.iter().map(file));
         });
         // One of the names would be something else to it, such as a pattern.
         if !named.is_empty() {

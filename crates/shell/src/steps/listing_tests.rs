@@ -8,7 +8,7 @@ fn listed_names_are_read_below_their_folder() {
     for (text, last) in [
         ("find . -name '*.rs' | xargs wc -l", "wc -l . = reads ./**(names)"),
         ("find src -type f | xargs grep -l TODO", "grep -l TODO src = reads src/**(names)"),
-        ("find a b -name x | xargs head -5", "head -5 a b = reads a/**(names) b/**(names)"),
+        ("find a b -name x | xargs head -5", "head -5 a b = reads a/**(names) b/**(names) a/x b/x"),
         ("find . -print0 | xargs -0 wc -l", "wc -l . = reads ./**(links)"),
         (
             "find . | grep -v target | sort | head -n 5 | xargs -r -n 1 cat",
@@ -18,12 +18,27 @@ fn listed_names_are_read_below_their_folder() {
         ("grep -rl x src | xargs sed -n 1,5p", "sed -n 1,5p src = reads src/**(names)"),
         ("rg -l x | xargs wc -l", "wc -l . = reads ./**(names)"),
         ("rg --files src | xargs wc -l", "wc -l src = reads src/**(names)"),
-        ("ls | xargs wc -l", "wc -l . = reads ./**(names)"),
     ] {
         let found = steps(text);
         assert!(found.only_reads(), "{text}: {:?} {:?}", shown(&found), found.doubts);
         let line = shown(&found).pop().unwrap_or_default();
         assert!(line.ends_with(last), "{text}: {line}");
+    }
+}
+
+#[test]
+fn files_that_are_asked_for_by_name_are_named() {
+    for (text, named) in [
+        ("find . -name .env -exec cat {} \\;", true),
+        ("find . -name '.e*' | xargs cat", true),
+        ("find . -name '*env' | xargs cat", true),
+        ("find . -path '*/.env' | xargs cat", true),
+        ("find . -name '.en[v]' | xargs cat", true),
+        ("find . -name '*.rs' | xargs cat", false),
+        ("find . -type f | xargs cat", false),
+    ] {
+        let line = shown(&steps(text)).pop().unwrap_or_default();
+        assert_eq!(line.contains(" ./.env"), named, "{text}: {line}");
     }
 }
 
@@ -80,6 +95,7 @@ fn what_is_no_list_of_names_is_not_known() {
         "rg x | xargs cat",
         "rg -l --pre ./x y | xargs cat",
         "ls src | xargs cat",
+        "ls | xargs wc -l",
         "ls -l | xargs cat",
         "git ls-files | xargs cat",
         "git diff --name-only | xargs cat",

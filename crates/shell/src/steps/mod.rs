@@ -20,6 +20,7 @@ mod landing;
 mod languages;
 mod listing;
 mod names;
+mod numbered;
 mod numbers;
 mod printed;
 mod redirect;

@@ -100,7 +100,9 @@ impl Numbers {
                     }
                     text.push_str(number);
                 }
-                Part::Command { script, quoted } if glued || in_test || *quoted => {
+                Part::Command { script, quoted }
+                    if glued || in_test || *quoted || is_nproc(script) =>
+                {
                     prints_number(script).then(|| text.push_str(number))?;
                 }
                 Part::Arithmetic { expression, .. } => {
@@ -196,6 +198,18 @@ fn set_by(tokens: &[Token]) -> Vec<String> {
         _ => None,
     };
     tokens.iter().filter_map(name).collect()
+}
+
+/// It does not fail.
+fn is_nproc(script: &Script) -> bool {
+    let words = match script.items.as_slice() {
+        [Item { first, .. }] => match first.stages.as_slice() {
+            [Stage::Simple(command)] => command.words.as_slice(),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    matches!(words, [Word::Literal(name)] if name == "nproc")
 }
 
 /// What it prints is a number, or nothing if it fails.
