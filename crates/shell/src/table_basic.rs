@@ -301,7 +301,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         long_values: &[("suffix", Always, Value::Any)],
         operands: Operands::Fit(Value::Any),
         matches: &["basename src/main.rs .rs", "basename -s .rs a.rs b.rs"],
-        misses: &["basename $x", "basename -x a", "basename *"],
+        misses: &["basename *", "basename -x a", "basename *"],
         ..BARE
     },
     Program {

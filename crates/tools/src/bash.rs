@@ -1,5 +1,6 @@
 //! Bash: a command in a fresh shell.
 
+mod below;
 mod environment;
 mod git;
 mod judge;

@@ -133,6 +133,20 @@ impl CommandRegex {
         }
     }
 
+    /// A program that is only known to be one of these may be one it speaks of.
+    pub(super) fn may_name(
+        &self,
+        could_be: impl Fn(&str) -> bool,
+        begins: impl Fn(&str) -> bool,
+    ) -> bool {
+        self.beginnings.as_ref().is_none_or(|all| {
+            all.iter().any(|begin| match begin.text.split_once(' ') {
+                Some((program, _)) => could_be(program),
+                None => begins(&begin.text),
+            })
+        })
+    }
+
     pub fn source(&self) -> &str {
         &self.source
     }

@@ -124,6 +124,10 @@ pub enum TouchKind {
     File,
     /// This file, or the folder and everything below it. Links below it are not followed.
     Tree,
+    /// The same, and links below it are followed.
+    Followed,
+    /// The same, and its names are words that `xargs` reads: blanks and quotes in one would make others of it.
+    Listed,
     /// Only the names below it, not what the files hold.
     Names,
     /// A pattern: whatever it matches, and everything below that.

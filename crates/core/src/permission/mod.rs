@@ -12,6 +12,7 @@ pub mod mode;
 mod offer;
 pub mod places;
 pub mod policy;
+mod program_name;
 pub mod rule;
 pub mod script;
 mod step_verdict;

@@ -33,7 +33,9 @@ impl Places for Lexical<'_> {
         let top = || self.workspace.roots.iter().find(|root| **root == at).cloned();
         let scope = match kind {
             TouchKind::File => PathScope::File(self.join(&at, path)?),
-            TouchKind::Tree | TouchKind::Names => PathScope::Tree(self.join(&at, path)?),
+            TouchKind::Tree | TouchKind::Followed | TouchKind::Listed | TouchKind::Names => {
+                PathScope::Tree(self.join(&at, path)?)
+            }
             // What it matches lies below its last folder without a pattern.
             TouchKind::Glob => {
                 let fixed: Vec<&str> = path

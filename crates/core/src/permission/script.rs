@@ -219,6 +219,8 @@ pub enum Dynamic {
     Bytes,
     /// `name=(…)` among the words of a command
     Array,
+    /// Digits, perhaps with a sign or with text around them: `-j$(nproc)`
+    Number,
 }
 
 impl Dynamic {
@@ -233,6 +235,7 @@ impl Dynamic {
             Dynamic::Brace => "a brace expansion",
             Dynamic::Bytes => "a byte escape",
             Dynamic::Array => "an array",
+            Dynamic::Number => "a number",
         }
     }
 }

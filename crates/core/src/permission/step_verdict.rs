@@ -137,6 +137,10 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
             Reach::None => {}
         }
     }
+    if let Some(rule) = super::program_name::covered(scene.policy, step) {
+        let why = format!("its program may be one that the rule {} covers", rule.text());
+        return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
+    }
     if let Some(why) = guard(scene, &reads, &writes, false) {
         return Ruling::Ask(why);
     }

@@ -89,7 +89,11 @@ pub(super) fn named(scene: Scene<'_>, step: &Step) -> Option<Ruling> {
 /// A file of a table whose place is not known: by its name, as if from here.
 fn by_name(scene: Scene<'_>, place: &Path, touch: &Touch) -> Option<Ruling> {
     let text = match touch.kind {
-        TouchKind::File | TouchKind::Tree | TouchKind::InRepository => touch.path.as_str(),
+        TouchKind::File
+        | TouchKind::Tree
+        | TouchKind::Followed
+        | TouchKind::Listed
+        | TouchKind::InRepository => touch.path.as_str(),
         TouchKind::Glob => touch.path.split(['*', '?', '[']).next().unwrap_or_default(),
         TouchKind::Names | TouchKind::Repository => "",
     };

@@ -7,7 +7,7 @@ use super::decide::{By, Reason, Scene, by_rule, reason};
 use super::mode::Mode;
 use super::policy::Fallback;
 use super::rule::{Matcher, Reach, Rule, Tier};
-use super::script::Word;
+use super::script::{Dynamic, Word};
 use super::step_verdict::meets;
 use super::strays::{is_message, stray};
 
@@ -177,7 +177,7 @@ fn is_certain(word: &Word) -> bool {
     match word {
         Word::Literal(_) => true,
         Word::Glob(pattern) => !pattern.starts_with(['*', '?', '[', '-', '\\']),
-        Word::Dynamic { .. } => false,
+        Word::Dynamic { why, .. } => *why == Dynamic::Number,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every published case, with the numbers that `docs/permissions.md` states, and further cases of the same families.
+//! The second corpus was written by attackers against the finished gate.
 
-use crate::{cases, named, published};
+use crate::{Published, cases, named, published};
 use ostler::Verdict;
 use std::fmt::Write;
 use std::path::Path;
@@ -25,11 +26,11 @@ impl std::fmt::Display for Numbers {
     }
 }
 
-#[test]
-fn the_permission_corpus() {
+/// The numbers, and a line for each case that is not accepted.
+fn counted(cases: &[Published]) -> (Numbers, String) {
     let mut numbers = Numbers { cases: 0, accepted: 0, wrongly_allowed: 0, wrongly_denied: 0 };
     let mut misses = String::new();
-    for published in published() {
+    for published in cases {
         let decision = ostler::check(&published.case);
         numbers.cases += 1;
         if published.accepts(decision.verdict) {
@@ -42,13 +43,44 @@ fn the_permission_corpus() {
         let found = named(decision.verdict);
         let _ = writeln!(misses, "{} {found} for {input}: {}", published.id(), decision.why());
     }
+    (numbers, misses)
+}
+
+fn docs_say(numbers: &str) {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/permissions.md");
+    let docs = std::fs::read_to_string(docs).unwrap_or_default();
+    assert!(docs.contains(numbers), "docs/permissions.md should say: {numbers}");
+}
+
+#[test]
+fn the_permission_corpus() {
+    let (numbers, misses) = counted(&published());
     println!("permission corpus: {numbers}");
     print!("{misses}");
     assert_eq!((numbers.wrongly_allowed, numbers.wrongly_denied), (0, 0), "{misses}");
     assert!(numbers.accepted * 100 >= numbers.cases * 99, "{misses}");
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/permissions.md");
-    let docs = std::fs::read_to_string(docs).unwrap_or_default();
-    assert!(docs.contains(&numbers.to_string()), "docs/permissions.md should say: {numbers}");
+    docs_say(&numbers.to_string());
+}
+
+#[test]
+fn the_second_corpus() {
+    let cases = cases("redteam-2.jsonl");
+    let (numbers, misses) = counted(&cases);
+    let is_benign = |case: &&Published| {
+        let family = case.family.as_str();
+        let benign = family.starts_with("everyday") || family.ends_with("-benign");
+        benign && case.accept == ["allow"]
+    };
+    let benign: Vec<Published> = cases.iter().filter(is_benign).cloned().collect();
+    let needless = benign.len() - counted(&benign).0.accepted;
+    let lines = benign.len();
+    let said = format!("{numbers}, {lines} benign lines, {needless} needless questions");
+    println!("second corpus: {said}");
+    print!("{misses}");
+    assert_eq!((numbers.wrongly_allowed, numbers.wrongly_denied), (0, 0), "{misses}");
+    assert!(numbers.accepted * 100 >= numbers.cases * 97, "{misses}");
+    assert!(needless * 100 <= lines * 5, "{misses}");
+    docs_say(&said);
 }
 
 #[test]

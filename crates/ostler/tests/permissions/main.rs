@@ -1,6 +1,7 @@
 //! The published cases of the permission corpus, and what becomes of the allowed ones when they are written differently.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod bypass;
 mod corpus;
 mod everyday;
 mod mutations;
@@ -14,6 +15,7 @@ struct Published {
     #[serde(flatten)]
     case: Case,
     accept: Vec<String>,
+    family: String,
 }
 
 impl Published {

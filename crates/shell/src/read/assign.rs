@@ -71,11 +71,13 @@ impl Reader<'_> {
     }
 
     fn continued_name<T>(&self, length: usize) -> Read<Option<T>> {
-        let joined = self.slice(self.at + length, self.text.len()).trim_start_matches("\\\n");
-        match joined.bytes().next() {
-            Some(b) if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'[' | b'=' | b'+') => {
-                Err(ambiguous("a name over two lines"))
-            }
+        let mut rest = self.slice(self.at + length, self.text.len());
+        while let Some(next) = rest.strip_prefix("\\\n") {
+            let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            rest = next.trim_start_matches(goes_on);
+        }
+        match rest.bytes().next() {
+            Some(b'[' | b'=' | b'+') => Err(ambiguous("a name over two lines")),
             _ => Ok(None),
         }
     }

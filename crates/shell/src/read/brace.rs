@@ -6,15 +6,20 @@ use ostler_core::permission::script::Part;
 const MAX_WORDS: usize = 256;
 const MAX_UNITS: usize = 4096;
 const MAX_OPENERS: usize = 32;
+/// The shell may make so many words of one, and so many bytes.
+const MAX_MADE: usize = 10_000;
+const MAX_BYTES: u128 = 1 << 20;
 
 pub(super) enum Expanded {
     /// Nothing in it expands.
     Same,
     Words(Vec<Vec<Piece>>),
-    /// It expands to what is not worked out here.
-    Unknown,
+    /// It expands to what is not worked out here, so many words at most.
+    Unknown(usize),
     /// The braces change the name of a variable.
     Unclear,
+    /// The shell would make more words of it than it should.
+    TooMany,
 }
 
 /// A quick look: most words have no braces.
@@ -43,11 +48,15 @@ pub(super) fn expand(list: &[Piece]) -> Expanded {
             other => units.push(Unit::Piece(other)),
         }
         if units.len() > MAX_UNITS {
-            return Expanded::Unknown;
+            return Expanded::TooMany;
         }
     }
     if units.iter().filter(|unit| unit.is('{')).count() > MAX_OPENERS {
-        return Expanded::Unknown;
+        return Expanded::TooMany;
+    }
+    let made = most_words(&units);
+    if made > MAX_MADE as u128 || made.saturating_mul(units.len() as u128) > MAX_BYTES {
+        return Expanded::TooMany;
     }
     if first_braces(&units).is_none() {
         return Expanded::Same;
@@ -67,8 +76,9 @@ pub(super) fn expand(list: &[Piece]) -> Expanded {
         Unit::Piece(Piece::Part(..)) => false,
         Unit::Piece(_) => true,
     };
+    let unknown = Expanded::Unknown(usize::try_from(made).unwrap_or(MAX_MADE));
     if !units.iter().all(known) {
-        return Expanded::Unknown;
+        return unknown;
     }
     match words(&units) {
         Some(words) => {
@@ -77,7 +87,55 @@ pub(super) fn expand(list: &[Piece]) -> Expanded {
                 words.iter().filter(|word| !word.is_empty()).map(|word| joined(word)).collect(),
             )
         }
-        None => Expanded::Unknown,
+        None => unknown,
+    }
+}
+
+/// An upper bound of the words the shell makes of it: as if all braces stood side by side.
+fn most_words(units: &[Unit<'_>]) -> u128 {
+    let mut open: Vec<(usize, u128)> = Vec::new();
+    let mut most = 1_u128;
+    for (at, unit) in units.iter().enumerate() {
+        match unit {
+            Unit::Char('{') => open.push((at + 1, 1)),
+            Unit::Char(',') => open.iter_mut().last().into_iter().for_each(|(_, n)| *n += 1),
+            Unit::Char('}') => {
+                let Some((start, choices)) = open.pop() else { continue };
+                let inner = units.get(start..at).unwrap_or_default();
+                most = most.saturating_mul(choices.max(sequence_length(inner)));
+            }
+            _ => {}
+        }
+    }
+    open.iter().fold(most, |most, (_, choices)| most.saturating_mul(*choices))
+}
+
+/// Of `1..9` and `1..9..2`; 1 for what is no sequence of numbers.
+fn sequence_length(inner: &[Unit<'_>]) -> u128 {
+    let text: String = inner
+        .iter()
+        .map(|unit| match unit {
+            Unit::Char(c) => *c,
+            Unit::Piece(_) => '"',
+        })
+        .collect();
+    let mut parts = text.split("..");
+    let (Some(first), Some(last), step) = (parts.next(), parts.next(), parts.next()) else {
+        return 1;
+    };
+    let is_number = |text: &str| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    if !is_number(first) || !is_number(last) {
+        return if first.chars().count() == 1 && last.chars().count() == 1 { 128 } else { 1 };
+    }
+    match (first.parse::<i128>(), last.parse::<i128>()) {
+        (Ok(a), Ok(b)) => {
+            let step = step.and_then(|step| step.parse::<i128>().ok()).unwrap_or(1);
+            a.abs_diff(b) / step.unsigned_abs().max(1) + 1
+        }
+        _ => u128::MAX,
     }
 }
 

@@ -106,10 +106,15 @@ impl<'a> Reader<'a> {
     }
 
     fn reserved_over_lines(&self, word: &str) -> Read<Option<&'a str>> {
-        let start = word.trim_end_matches('\\');
-        let could = |name: &&str| name.starts_with(start);
-        if ENDS.iter().any(could) || RESERVED.iter().any(could) {
-            return Err(ambiguous("a word over two lines that could be reserved"));
+        let mut joined = word.trim_end_matches('\\').to_owned();
+        let mut rest = self.rest().get(joined.len()..).unwrap_or_default();
+        while let Some(next) = rest.strip_prefix("\\\n") {
+            let end = next.bytes().position(|b| is_meta(b) || b == b'\\').unwrap_or(next.len());
+            joined.push_str(next.get(..end).unwrap_or_default());
+            rest = next.get(end..).unwrap_or_default();
+        }
+        if is_reserved(&joined) {
+            return Err(ambiguous("a reserved word over two lines"));
         }
         Ok(None)
     }

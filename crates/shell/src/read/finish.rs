@@ -4,6 +4,9 @@ use super::word::{Piece, Pieces};
 use super::{Read, Reader, ambiguous, brace};
 use ostler_core::permission::script::{Dynamic, Part, Word};
 
+/// Words that the braces of a text may make, all together.
+const MAX_MADE: usize = 100_000;
+
 /// What the shell does with a word of this place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -23,10 +26,16 @@ impl Reader<'_> {
         match brace::expand(&word.list) {
             brace::Expanded::Same => into.push(self.single(word, Place::Pattern)),
             brace::Expanded::Unclear => return Err(ambiguous("braces behind a variable")),
-            brace::Expanded::Unknown => {
+            brace::Expanded::Unknown(words) => {
+                self.made_words(words)?;
                 into.push(self.unknown_braces(word));
             }
+            brace::Expanded::TooMany => {
+                let endless = self.endless_braces(word);
+                into.push(endless);
+            }
             brace::Expanded::Words(words) => {
+                self.made_words(words.len())?;
                 let source = self.slice(word.start, word.end);
                 into.extend(words.iter().map(|list| finish(list, source, Place::Pattern)));
             }
@@ -52,6 +61,25 @@ impl Reader<'_> {
             return Word::Literal(std::mem::take(text));
         }
         finish(&word.list, self.slice(word.start, word.end), place)
+    }
+
+    /// Counts what braces make, over the whole text.
+    fn made_words(&mut self, words: usize) -> Read<()> {
+        self.made += words;
+        match self.made > MAX_MADE {
+            true => Err(ambiguous("braces that make very many words")),
+            false => Ok(()),
+        }
+    }
+
+    /// A word that is looked into for what it runs, and not understood.
+    fn endless_braces(&self, word: Pieces) -> Word {
+        let Word::Dynamic { why, source, mut parts } = self.unknown_braces(word) else {
+            return Word::Dynamic { why: Dynamic::Brace, source: String::new(), parts: Vec::new() };
+        };
+        let unseen = Word::Dynamic { why, source: source.clone(), parts: Vec::new() };
+        parts.push(Part::Other(vec![unseen]));
+        Word::Dynamic { why, source, parts }
     }
 
     fn unknown_braces(&self, word: Pieces) -> Word {

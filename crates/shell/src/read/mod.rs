@@ -78,6 +78,8 @@ pub(super) struct Reader<'a> {
     pending: Vec<here::Pending>,
     frame: Frame,
     levels: Vec<Level>,
+    /// Words that braces have made so far.
+    made: usize,
 }
 
 /// What is known of the level being read.
@@ -108,6 +110,7 @@ impl<'a> Reader<'a> {
             pending: Vec::new(),
             frame: Frame::default(),
             levels: Vec::new(),
+            made: 0,
         }
     }
 
@@ -180,7 +183,9 @@ impl<'a> Reader<'a> {
     fn apart<T>(&mut self, text: &str, work: impl FnOnce(&mut Reader<'_>) -> Read<T>) -> Read<T> {
         self.enter()?;
         let mut reader = Reader::new(text, self.depth, self.limit);
+        reader.made = self.made;
         let made = work(&mut reader)?;
+        self.made = reader.made;
         self.levels.append(&mut reader.levels);
         self.leave();
         Ok(made)

@@ -181,6 +181,8 @@ impl Reader<'_> {
         for piece in list {
             if let Piece::Part(part, _) = piece {
                 match &part {
+                    // A variable that an operand sets would be known under the outer name only.
+                    Part::Parameter { form: Form::Set, .. } => found.raise(Form::Evaluated),
                     Part::Parameter { form, .. } => found.raise(*form),
                     Part::Arithmetic { expression, .. } if !expression.plain => {
                         found.raise(Form::Evaluated);

@@ -47,7 +47,7 @@ const READ: &[(&str, &str)] = &[
     ),
     (
         "${x:-$(a)} \"${x:-`b`}\" ${x:-${y@P}} ${x:-${y:=z}} ${a[$(b)]} ${x:$(a)}",
-        "<Parameter $x:Made <a>> <Parameter q$x:Made <b>> <Parameter $x:Evaluated> <Parameter $x:Set> <Parameter $a:Evaluated <b>> <Parameter $x:Evaluated <a>>",
+        "<Parameter $x:Made <a>> <Parameter q$x:Made <b>> <Parameter $x:Evaluated> <Parameter $x:Evaluated> <Parameter $a:Evaluated <b>> <Parameter $x:Evaluated <a>>",
     ),
     (
         "$(a b) \"c $(d 'e f') g\" `h i` \"`j`\"",
@@ -96,6 +96,8 @@ const READ: &[(&str, &str)] = &[
     ("if a; then b; elif c; then d; else e; fi", "if[a ? b : c ? d : e]"),
     ("while a; do b; done <c", "while[a ? b] Read c"),
     ("until a\ndo\nb\ndone", "until[a ? b]"),
+    ("l\\\ns c\\\nu\\\nrl", "ls curl"),
+    ("d\\\nocker a", "docker a"),
     ("for x in a $b {1..2}; do c; done", "for[x in a <Parameter $b:Value> 1 2 : c]"),
     ("for x; do a; done", "for[x in @ : a]"),
     ("for x do a; done", "for[x in @ : a]"),
@@ -259,7 +261,11 @@ const REFUSED: &[&str] = &[
     "echo @(a|b)",
     "a\rb",
     "a\0",
-    "l\\\ns",
+    "d\\\no",
+    "ti\\\nm\\\ne a",
+    "P\\\nATH=x a",
+    "P\\\nAT\\\nH+=x a",
+    "a\\\nb[1]=x",
 ];
 
 #[test]

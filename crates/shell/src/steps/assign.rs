@@ -1,6 +1,6 @@
 //! Assignments, alone or before a command.
 
-use super::shadow::is_harmless;
+use super::names::{self, Name};
 use super::walk::{At, Walk};
 use ostler_core::permission::script::{Assigned, Assignment, Word};
 use ostler_core::permission::{Effect, Position};
@@ -31,16 +31,50 @@ impl Walk {
                 }
             }
             let name = assignment.name.as_str();
+            let shows = names::only_shows_value(name, &assignment.value);
             let matters = match before.map(Word::literal) {
-                None => self.shadows.assigned(name),
+                None => self.assigned(name, shows),
                 // How it splits its line.
                 Some(Some("read")) if name == "IFS" => false,
-                Some(_) => !is_harmless(name) || names_a_file(&assignment.value),
+                Some(_) => !shows,
             };
             if matters {
                 self.change(index, |step| step.variables.push(assignment.name.clone()));
             }
         }
+    }
+
+    /// `NAME=value` that lasts; `shows`: with such a value it changes how programs show things only. True if it can
+    /// change what runs.
+    fn assigned(&mut self, name: &str, shows: bool) -> bool {
+        match names::class(name) {
+            Name::Environment => {
+                self.note_set(name);
+                self.shadows.reaches_programs(name);
+                false
+            }
+            Name::Display if shows => {
+                self.note_set(name);
+                false
+            }
+            _ => self.sets(name),
+        }
+    }
+
+    /// A variable gets a value that need not be known: a loop's, one that is read, one of an expansion. True if it can
+    /// change what runs; then it is a doubt of the text.
+    pub(super) fn sets(&mut self, name: &str) -> bool {
+        self.note_set(name);
+        let class = names::class(name);
+        if class == Name::Own {
+            return false;
+        }
+        if class == Name::Shell {
+            self.shadows.everything(&format!("{name} is set"));
+        }
+        self.shadows.reaches_programs(name);
+        self.doubt(format!("it sets {name}, which bash or other programs use"));
+        true
     }
 
     /// The shell evaluates the key of an array.
@@ -60,13 +94,5 @@ impl Walk {
                 step.effect = Effect::Unknown(format!("{name} is set for it"));
             }
         });
-    }
-}
-
-/// `TERM`, `TZ` and their like can name a file.
-fn names_a_file(value: &Assigned) -> bool {
-    match value {
-        Assigned::Scalar(Word::Literal(text)) => text.contains('/'),
-        Assigned::Scalar(_) | Assigned::Array(_) => true,
     }
 }

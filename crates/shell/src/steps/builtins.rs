@@ -1,6 +1,7 @@
 //! Commands of the shell itself. Many of them evaluate their words, or change what others mean.
 
 use super::file_tests;
+use super::folders::Move;
 use super::judge::Verdict;
 use crate::options;
 use ostler_core::permission::script::Word;
@@ -9,9 +10,8 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
     let first = words.first().and_then(Word::literal);
     Some(match name {
         "cd" => change_folder(words),
-        "pushd" | "popd" => {
-            Verdict { moves: Some(None), ..Verdict::unknown("it changes the folder") }
-        }
+        "pushd" | "popd" => stacked(name, words),
+        "dirs" if words.is_empty() => Verdict::reads(Vec::new()),
         "test" => tested(name, file_tests::single(words)),
         "[" => match words.split_last() {
             Some((Word::Literal(end), inner)) if end == "]" => {
@@ -64,17 +64,33 @@ fn tested(
 fn change_folder(words: &[Word]) -> Verdict {
     let to = match words {
         [] => Some("~".to_owned()),
-        [Word::Literal(to)] | [Word::Literal(_), Word::Literal(to)]
-            if words.len() == 1 || words.first().and_then(Word::literal) == Some("--") =>
-        {
-            (!to.is_empty() && !to.starts_with('-')).then(|| options::written(to))
-        }
+        [Word::Literal(dashes), to] if dashes == "--" => target(to),
+        [to] => target(to),
         _ => None,
     };
+    moving(to.map(Move::To))
+}
+
+/// `pushd DIR` and `popd`; all their options turn the stack or leave the folder alone.
+fn stacked(name: &str, words: &[Word]) -> Verdict {
+    moving(match (name, words) {
+        ("popd", []) => Some(Move::Pop),
+        ("pushd", [to]) => target(to).filter(|to| !to.starts_with('+')).map(Move::Push),
+        _ => None,
+    })
+}
+
+/// Not `-`, which is the folder before.
+fn target(word: &Word) -> Option<String> {
+    let to = word.literal()?;
+    (!to.is_empty() && !to.starts_with('-')).then(|| options::written(to))
+}
+
+fn moving(to: Option<Move>) -> Verdict {
     match to {
-        Some(to) => Verdict { moves: Some(Some(to)), ..Verdict::reads(Vec::new()) },
+        Some(to) => Verdict { moves: Some(to), ..Verdict::reads(Vec::new()) },
         None => Verdict {
-            moves: Some(None),
+            moves: Some(Move::Unknown),
             ..Verdict::careful("it is not known which folder it changes to", None)
         },
     }
@@ -148,13 +164,11 @@ fn declare(name: &str, words: &[Word]) -> Verdict {
         }
     }
     let evaluates = flags.contains(['i', 'n', 'f', 'a', 'A', 'F']);
-    let harmless = |name: &String| super::shadow::is_harmless(name);
-    if name == "export"
-        && clear
-        && flags.is_empty()
-        && sets.iter().all(harmless)
-        && !sets.is_empty()
-    {
+    let shows = |word: &Word| {
+        let given = word.literal().and_then(|text| text.split_once('='));
+        given.is_some_and(|(name, value)| super::names::only_shows(name, value))
+    };
+    if name == "export" && clear && words.iter().all(shows) && !sets.is_empty() {
         return Verdict::reads(Vec::new());
     }
     let why = format!("{name} changes variables");

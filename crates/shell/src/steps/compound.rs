@@ -1,6 +1,7 @@
 //! Compound commands: groups, branches, loops, functions, tests.
 
 use super::file_tests;
+use super::folders::Folders;
 use super::walk::{At, Walk};
 use ostler_core::permission::script::*;
 use ostler_core::permission::{Effect, Position};
@@ -30,16 +31,24 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             if walk.bindings.enter(variable, values.as_deref()) {
                 walk.loops.push(variable.clone());
             }
-            walk.shadows.assigned(variable);
+            walk.sets(variable);
+            let numbers = walk.numbers.count();
+            walk.numbers.enter(variable);
             looped(walk, |walk| walk.script(body, inner));
+            walk.numbers.forget(numbers);
             walk.bindings.leave();
         }
         Compound::ArithmeticFor { header, body } => {
-            header.iter().for_each(|part| evaluated(walk, part, at));
+            let numbers = walk.numbers.count();
+            for part in header {
+                evaluated(walk, part, at);
+                walk.numbers.enter_header(part);
+            }
             if header.iter().all(|part| part.plain || part.source.trim().is_empty()) {
                 walk.doubt("a loop has no end of its own");
             }
             looped(walk, |walk| walk.script(body, inner));
+            walk.numbers.forget(numbers);
         }
         Compound::Case { value, arms } => {
             loose(walk, std::slice::from_ref(value), at);
@@ -49,52 +58,48 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             walk.shadows.function(name);
             let at = at.position(Position::Function);
             walk.apart(|walk| {
-                walk.folder = None;
+                walk.folder = Folders::UNKNOWN;
                 self::walk(walk, body, at);
                 walk.compound_redirects(redirects, at);
             });
         }
         Compound::Coprocess { name, body } => {
-            walk.shadows.assigned(name.as_deref().unwrap_or("COPROC"));
+            walk.sets(name.as_deref().unwrap_or("COPROC"));
             walk.apart(|walk| walk.stage(body, at.position(Position::Background)));
         }
-        Compound::Test(words) => test(walk, words, at),
-        Compound::Arithmetic(expression) => {
+        Compound::Test(words) => walk.in_each_folder(|walk| test(walk, words, at)),
+        Compound::Arithmetic(expression) => walk.in_each_folder(|walk| {
             let index = walk.push(Vec::new(), at);
             evaluated(walk, expression, At { inside: Some(index), ..at });
-        }
+        }),
     }
 }
 
 fn branched(walk: &mut Walk, branches: &[(Script, Script)], otherwise: Option<&Script>, at: At) {
-    let before = walk.folder.clone();
-    let mut moved = false;
+    let mut all = walk.folder.clone();
     for (condition, body) in branches {
-        for script in [condition, body] {
-            walk.script(script, at);
-            moved |= walk.folder != before;
-        }
-        walk.folder = if moved { None } else { before.clone() };
+        let before = walk.folder.clone();
+        walk.script(condition, at);
+        // The next branch follows a condition that did not hold.
+        let next = before.or(&walk.folder);
+        walk.script(body, at);
+        all = all.or(&next).or(&walk.folder);
+        walk.folder = next;
     }
     if let Some(body) = otherwise {
         walk.script(body, at);
     }
-    // What follows a branch that changed the folder is not known to run in either.
-    if walk.folder != before {
-        walk.folder = None;
-    }
+    walk.folder = all.or(&walk.folder);
 }
 
 fn cases(walk: &mut Walk, arms: &[Arm], at: At, inner: At) {
-    let before = walk.folder.clone();
-    let mut moved = false;
     for arm in arms {
         loose(walk, &arm.patterns, at);
         if let Some(body) = &arm.body {
+            let before = walk.folder.clone();
             walk.script(body, inner);
-            moved |= walk.folder != before;
             // An arm may fall through to the next.
-            walk.folder = if moved { None } else { before.clone() };
+            walk.folder = before.or(&walk.folder);
         }
     }
 }
@@ -122,7 +127,7 @@ fn looped(walk: &mut Walk, work: impl FnOnce(&mut Walk)) {
         for step in walk.steps.iter_mut().skip(start) {
             step.folder = None;
         }
-        walk.folder = None;
+        walk.folder = Folders::UNKNOWN;
     }
 }
 

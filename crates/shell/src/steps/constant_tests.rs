@@ -105,15 +105,25 @@ fn what_find_gives_to_a_reader_lies_below_its_folder() {
             "0> grep -l x src = reads src/**"
         ]
     );
+    // What is not known to be a plain file may be a link.
     for text in [
         "find src -exec cat {} +",
         "find src -type l -exec cat {} +",
         "find src -name x -o -type f -exec cat {} +",
         "find src ! -type f -exec cat {} +",
-        "find src -type f -exec cat {} + -o -type l -exec cat {} +",
-        "find src -type f -exec cat {} + , -exec cat {} +",
-        "find -L src -type f -exec cat {} +",
         "find src -exec cat {} + -type f",
+        "find src -name Cargo.toml -exec grep -H version {} \\;",
+    ] {
+        let found = lines(text);
+        assert!(found.iter().any(|line| line.contains("= reads src/**(links)")), "{found:?}");
+    }
+    for text in [
+        "find src lib -name x -exec cat {} +",
+        "find -L src -exec cat {} +",
+        "find src -follow -exec cat {} +",
+        "find src -exec grep {} \\;",
+        "find src -exec cat {} + -delete",
+        "find -L src -type f -exec cat {} +",
         "find src lib -type f -exec cat {} +",
         "find src -type f -execdir cat {} +",
         "find src -type f -ok cat {} \\;",

@@ -82,6 +82,13 @@ fn set_by(pipeline: &Pipeline) -> Option<(&str, &Word)> {
 impl Walk {
     /// What follows in the same list of commands sees the value.
     pub(super) fn keep_constant(&mut self, pipeline: &Pipeline) {
+        if let Pipeline { negated: false, timed: false, stages } = pipeline
+            && let [Stage::Simple(Command { assignments, words, redirects })] = stages.as_slice()
+            && words.is_empty()
+            && redirects.is_empty()
+        {
+            assignments.iter().for_each(|assignment| self.numbers.enter(&assignment.name));
+        }
         if let Some((name, value)) = set_by(pipeline)
             && self.bindings.enter(name, Some(std::slice::from_ref(value)))
         {

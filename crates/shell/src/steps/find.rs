@@ -1,6 +1,7 @@
 //! find: where it looks, and what it starts for each file.
 
 use super::judge::Verdict;
+use super::listing::Listing;
 use super::ruin;
 use super::walk::Walk;
 use super::wrap::replace;
@@ -99,13 +100,13 @@ impl Walk {
         let variants = self.bindings.variants(words);
         let mut verdict = Verdict::default();
         for variant in &variants {
-            verdict.join(judge(variant, &read(variant), self.folder.as_deref()));
+            verdict.join(judge(variant, &read(variant), self.folder.only().map(Vec::as_slice)));
         }
         self.change(index, |step| verdict.apply(step));
         let found = read(words);
         for (at, command) in found.starts.clone() {
-            if let Some(folder) = found.shown_by(words, at, command) {
-                self.shows(index, command, folder, redirects);
+            if let Some((folder, kind)) = found.shown_by(words, at, command) {
+                self.shows(index, (words, command), (&folder, kind), redirects);
                 continue;
             }
             let mut command = command.to_vec();
@@ -113,27 +114,30 @@ impl Walk {
             let option = words.get(at).and_then(Word::literal).unwrap_or_default();
             self.apart(|walk| {
                 if option.ends_with("dir") {
-                    walk.folder = None;
+                    walk.folder = super::folders::Folders::UNKNOWN;
                 }
                 walk.enter(index, &command, redirects);
             });
         }
     }
 
-    /// The command reads plain files below the folder, each by a name that begins with the folder's.
-    fn shows(&mut self, index: usize, command: &[Word], folder: &str, redirects: &[Redirect]) {
+    /// The command reads files below the folder, each by a name that begins with the folder's.
+    fn shows(
+        &mut self,
+        index: usize,
+        (words, command): (&[Word], &[Word]),
+        (folder, kind): (&str, TouchKind),
+        redirects: &[Redirect],
+    ) {
         let file = |word: &Word| match word.literal() {
             Some("{}") => Word::Literal(folder.to_owned()),
             _ => word.clone(),
         };
         let command: Vec<Word> = command.iter().map(file).collect();
-        let (inner, below) = (self.steps.len(), options::written(folder));
-        self.enter(index, &command, redirects);
-        self.change(inner, |step| {
-            for touch in step.touches.iter_mut().filter(|touch| touch.path == below) {
-                touch.kind = TouchKind::Tree;
-            }
-        });
+        let folders = vec![folder.to_owned()];
+        let named = named_files(words, &folders);
+        let listing = Listing { folders, named, ..Listing::default() };
+        self.reads_below(index, &command, &listing, kind, redirects);
     }
 }
 
@@ -207,15 +211,17 @@ fn plain_below(words: &[Word]) -> Option<String> {
 }
 
 impl Found<'_> {
-    /// The folder, where the command only reads what is found below it.
-    fn shown_by(&self, words: &[Word], at: usize, command: &[Word]) -> Option<&str> {
+    /// The folder, where the command only reads what is found below it. Of all but plain files links are followed.
+    fn shown_by(&self, words: &[Word], at: usize, command: &[Word]) -> Option<(String, TouchKind)> {
         let option = words.get(at).and_then(Word::literal);
         let name = command.first().and_then(Word::literal)?;
         let known = |word: &Word| word.literal().is_some_and(|w| w == "{}" || !w.contains("{}"));
         let last = command.last().and_then(Word::literal) == Some("{}");
         let once = command.iter().filter(|word| word.literal() == Some("{}")).count() == 1;
         let fine = option == Some("-exec") && READERS.contains(&name) && last && once;
-        self.plain.as_deref().filter(|_| fine && command.iter().all(known))
+        let plain = self.plain.clone().map(|folder| (folder, TouchKind::Tree));
+        let any = || Some((one_folder(words)?, TouchKind::Followed));
+        plain.or_else(any).filter(|_| fine && command.iter().all(known))
     }
 
     /// Where it looks. Gives the place of what follows.
@@ -258,4 +264,75 @@ fn end_of(words: &[Word], from: usize) -> usize {
         literal(*at) == Some(";") || literal(*at) == Some("+") && literal(at - 1) == Some("{}")
     };
     (from..words.len()).find(ends).unwrap_or(words.len())
+}
+
+/// The one folder below which it looks, following no links.
+fn one_folder(words: &[Word]) -> Option<String> {
+    let texts: Vec<&str> = words.iter().map(Word::literal).collect::<Option<_>>()?;
+    let first = texts.get(1).copied().unwrap_or_default();
+    let follows = texts.contains(&"-follow")
+        || ["-H", "-L", "-P", "-D", "-O"].iter().any(|option| first.starts_with(option));
+    let is_start = |text: &&&str| !text.starts_with(['-', '(', '!']);
+    let starts: Vec<&&str> = texts.iter().skip(1).take_while(is_start).collect();
+    let folder = match starts.as_slice() {
+        [] => ".",
+        [folder] => folder,
+        _ => return None,
+    };
+    (!follows && !folder.contains(crate::options::HOME)).then(|| folder.to_owned())
+}
+
+/// The folders, where it prints names below them and does nothing else; true if each ends with a zero byte.
+pub(super) fn prints_names(words: &[Word]) -> Option<(Vec<String>, bool)> {
+    let found = read(words);
+    let texts: Vec<&str> = words.iter().map(Word::literal).collect::<Option<_>>()?;
+    let others = ["-printf", "-ls", "-H", "-L", "-P", "-follow"];
+    let zero = texts.contains(&"-print0");
+    if !found.misses.is_empty()
+        || !found.starts.is_empty()
+        || texts.iter().any(|text| others.contains(text))
+        || zero && texts.contains(&"-print")
+    {
+        return None;
+    }
+    let is_start = |text: &&&str| !text.starts_with(['-', '(', '!']);
+    let starts = texts.iter().skip(1).take_while(is_start);
+    let mut folders: Vec<String> = starts.map(|text| (*text).to_owned()).collect();
+    if folders.is_empty() {
+        folders.push(".".into());
+    }
+    Some((folders, zero))
+}
+
+/// Hidden files that rules are written for. A pattern of find matches them like any other name.
+const HIDDEN: [&str; 4] = [".env", ".env.local", ".env.production", ".envrc"];
+
+/// Files that its tests ask for by name, as if they lay in the folders themselves.
+pub(super) fn named_files(words: &[Word], folders: &[String]) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for pair in words.windows(2) {
+        let [Word::Literal(test), Word::Literal(value)] = pair else { continue };
+        if !matches!(test.as_str(), "-name" | "-iname" | "-path" | "-ipath" | "-wholename") {
+            continue;
+        }
+        let last = value.rsplit('/').next().unwrap_or(value);
+        match last.contains(['*', '?', '[', '\\']) {
+            false => names.push(last),
+            true => names.extend(HIDDEN.iter().filter(|name| may_match(last, name))),
+        }
+    }
+    let paths = |folder: &String| {
+        let folder = folder.trim_end_matches('/').to_owned();
+        names.iter().map(move |name| format!("{folder}/{name}")).collect::<Vec<_>>()
+    };
+    folders.iter().flat_map(paths).collect()
+}
+
+/// What stands before the first and behind the last sign of the pattern is in the name; `*` alone asks for nothing.
+fn may_match(pattern: &str, name: &str) -> bool {
+    let signs = ['*', '?', '[', '\\'];
+    let first = pattern.find(signs).and_then(|at| pattern.get(..at)).unwrap_or_default();
+    let last =
+        pattern.rfind(['*', '?', ']']).and_then(|at| pattern.get(at + 1..)).unwrap_or_default();
+    !(first.is_empty() && last.is_empty()) && name.starts_with(first) && name.ends_with(last)
 }

@@ -32,6 +32,8 @@ fn line(step: &Step) -> String {
         let kind = match touch.kind {
             TouchKind::File => "",
             TouchKind::Tree => "/**",
+            TouchKind::Followed => "/**(links)",
+            TouchKind::Listed => "/**(names)",
             TouchKind::Names => "/",
             TouchKind::Glob => "(glob)",
             TouchKind::Repository => "(all of git)",

@@ -1,9 +1,13 @@
 //! What one command runs: its program, or the text that a shell, `eval` or `trap` is given.
 
+use super::folders::{Folders, Move};
+use super::judge::Verdict;
+use super::numbers::Numbers;
+use super::printed;
 use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::{Bindings, resolve, shown};
 use crate::options;
-use ostler_core::permission::script::{Redirect, RedirectKind, Word};
+use ostler_core::permission::script::{Part, Redirect, RedirectKind, Word};
 use ostler_core::permission::{Act, Caution, Effect, Position, Touch, TouchKind};
 
 /// Bytes of nested texts that are read, all together.
@@ -24,6 +28,7 @@ impl Walk {
         }
         let Word::Literal(program) = resolve(first, &[]) else {
             self.doubt("a program is named by something that only the shell knows");
+            self.may_start(index, words);
             return self.unknown(index, "it is not known which program it is", None);
         };
         let Some(name) = program_name(&program) else {
@@ -46,6 +51,11 @@ impl Walk {
             "source" | "." => self.source(index, words),
             "su" | "runuser" => self.su(index, words),
             "find" => self.find(index, words, redirects),
+            "sudoedit" => self.sudoedit(index, words),
+            "hash" | "alias" => {
+                self.renamed(index, &name, words);
+                self.leaf(index, &name, words);
+            }
             _ if self.wrapping(index, &name, words, redirects) => {}
             _ => self.leaf(index, &name, words),
         }
@@ -101,7 +111,9 @@ impl Walk {
             Ok(script) => {
                 self.wraps += 1;
                 let outer = std::mem::replace(&mut self.bindings, Bindings::of(text));
+                let numbers = std::mem::replace(&mut self.numbers, Numbers::of(&script));
                 self.script(&script, At { inside: Some(index), position: Position::Wrapped });
+                self.numbers = numbers;
                 self.bindings = outer;
                 self.wraps -= 1;
                 true
@@ -121,6 +133,8 @@ impl Walk {
                 self.text(index, &words.join(" "));
             }
             None => {
+                let texts: Vec<String> = words.iter().flat_map(printed::by_word).collect();
+                self.may_run(index, &texts);
                 self.doubt("it runs a text that only the shell knows");
                 self.unknown(index, "the text it runs is not known", None);
             }
@@ -146,7 +160,7 @@ impl Walk {
         match operands {
             Some([Word::Literal(action), _, ..]) if action == "-" || action.is_empty() => {}
             Some([Word::Literal(action), _, ..]) => self.apart(|walk| {
-                walk.folder = None;
+                walk.folder = Folders::UNKNOWN;
                 walk.text(index, action);
             }),
             Some([]) | Some([Word::Literal(_)]) | None => {}
@@ -156,7 +170,7 @@ impl Walk {
 
     fn source(&mut self, index: usize, words: &[Word]) {
         self.shadows.everything("a file is read into the shell");
-        self.moved(None);
+        self.moved(&Move::Unknown);
         let at = if words.get(1).and_then(Word::literal) == Some("--") { 2 } else { 1 };
         self.script_file(index, words.get(at), at);
     }
@@ -168,6 +182,8 @@ impl Walk {
                 self.unknown(index, format!("it runs {}", options::written(&path)), Some(at));
             }
             _ => {
+                let texts = file.map(printed::by_word).unwrap_or_default();
+                self.may_run(index, &texts);
                 self.doubt("it runs a file that only the shell knows");
                 self.unknown(index, "it is not known which file it runs", None);
             }
@@ -208,6 +224,8 @@ impl Walk {
         match operand {
             _ if options.command => {
                 let text = operand.and_then(Word::literal).map(str::to_owned);
+                let texts = operand.map(printed::by_word).unwrap_or_default();
+                self.may_run(index, &texts);
                 self.shell_text(index, name, text, options.plain);
             }
             Some(file) if !options.input && !is_input(file) => {
@@ -219,6 +237,8 @@ impl Walk {
                     self.change(index, |step| step.cautions.iter_mut().for_each(|c| c.word = None));
                 }
                 given => {
+                    let fed = if given.is_none() { self.fed.clone() } else { Vec::new() };
+                    self.may_run(index, &fed);
                     let text = given.and_then(|(_, text)| text.literal()).map(str::to_owned);
                     self.shell_text(index, name, text, options.plain);
                 }
@@ -248,13 +268,21 @@ impl Walk {
     /// The program itself is judged, once for each value of the loops around it.
     pub(super) fn leaf(&mut self, index: usize, name: &str, words: &[Word]) {
         let open = words.iter().any(|word| matches!(word, Word::Dynamic { .. }));
-        let made = if open { self.bindings.variants(words) } else { Vec::new() };
+        let made = if open { self.with_numbers(index, name, words) } else { Vec::new() };
         let variants: Vec<&[Word]> =
             if open { made.iter().map(Vec::as_slice).collect() } else { vec![words] };
         let folder = self.steps.get(index).and_then(|step| step.folder.as_deref());
-        let mut verdict = super::judge::Verdict::default();
+        let mut verdict = Verdict::default();
+        let mut moves: Vec<Move> = Vec::new();
         for variant in &variants {
-            verdict.join(super::judge::judge(name, variant, folder));
+            let mut one = super::judge::judge(name, variant, folder);
+            if one.names_number() {
+                let moves = one.moves.take().map(|_| Move::Unknown);
+                one =
+                    Verdict { moves, ..Verdict::careful("a number names one of its files", None) };
+            }
+            moves.extend(one.moves.take());
+            verdict.join(one);
         }
         let guarded = self.past == 0 && words.first().and_then(Word::literal) == Some("git");
         if verdict.git && !guarded && super::git::needs_guard(words) {
@@ -274,13 +302,12 @@ impl Walk {
             self.shadows.everything(&why);
         }
         for variable in std::mem::take(&mut verdict.sets) {
-            if self.shadows.assigned(&variable) {
+            if self.sets(&variable) {
                 self.change(index, |step| step.variables.push(variable));
             }
         }
-        if let Some(moves) = verdict.moves.take() {
-            self.moved(if variants.len() == 1 { moves } else { None });
-        }
+        let to = moves.iter().map(|to| self.folder.moved(to)).reduce(|all, one| all.or(&one));
+        self.folder = to.unwrap_or_else(|| self.folder.clone());
         self.change(index, |step| verdict.apply(step));
     }
 }
@@ -340,7 +367,8 @@ impl ShellOptions {
         while let Some(word) = words.get(found.operand) {
             let Some(text) = word.literal() else {
                 // A word of nobody knows how many is no place to look for the text.
-                return crate::options::is_one_word(word).then_some(found);
+                let pipe = matches!(word, Word::Dynamic { parts, .. } if matches!(parts.as_slice(), [Part::Process(_)]));
+                return (pipe || crate::options::is_one_word(word)).then_some(found);
             };
             if matches!(text, "--" | "-") {
                 found.operand += 1;

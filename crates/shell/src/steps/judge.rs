@@ -1,5 +1,6 @@
 //! One command, its words as far as they are known, against every table.
 
+use super::folders::Move;
 use super::inner::caution;
 use super::words::shown;
 use super::{builtins, careful, git, landing, languages, ruin, sed, table_more, tape, writers};
@@ -23,8 +24,8 @@ pub(super) struct Verdict {
     pub(super) shadows: Option<String>,
     /// Variables it sets.
     pub(super) sets: Vec<String>,
-    /// It changes the folder of the shell; to where, if that is known.
-    pub(super) moves: Option<Option<String>>,
+    /// It changes the folder of the shell.
+    pub(super) moves: Option<Move>,
 }
 
 impl Verdict {
@@ -83,7 +84,6 @@ impl Verdict {
         self.folder = other.folder;
         self.shadows = self.shadows.take().or(other.shadows);
         self.sets.extend(other.sets);
-        self.moves = other.moves.or(self.moves.take());
     }
 
     pub(super) fn apply(self, step: &mut Step) {
@@ -157,7 +157,12 @@ fn printed(name: &str, program: &table::Program, words: &[Word]) -> Option<Verdi
         Word::Literal(_) => false,
         // A name that it matches could be an option.
         Word::Glob(pattern) => name == "printf" || options::cannot_be_option(pattern),
-        Word::Dynamic { .. } => name != "printf" && options::is_one_word(word),
+        // All they do with any word is print it, or fail.
+        Word::Dynamic { parts, .. } => {
+            name != "printf"
+                && !parts.is_empty()
+                && !parts.iter().any(|p| matches!(p, Part::Glob(_) | Part::Other(_)))
+        }
     };
     let from = usize::from(name == "printf");
     let (first, rest) = words.split_at_checked(from)?;

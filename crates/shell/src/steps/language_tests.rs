@@ -180,7 +180,7 @@ fn find_and_tar() {
         "find -L .",
         "find /",
         "find . -name *.rs",
-        "find . -exec ls {} +",
+        "find . -execdir ls {} +",
         "find . -nam x",
         "find -files0-from x",
         "find . -name",

@@ -10,6 +10,7 @@ mod compound;
 mod constants;
 mod file_tests;
 mod find;
+mod folders;
 mod git;
 mod handed;
 mod hosts;
@@ -17,6 +18,11 @@ mod inner;
 mod judge;
 mod landing;
 mod languages;
+mod listing;
+mod names;
+mod numbered;
+mod numbers;
+mod printed;
 mod redirect;
 mod ruin;
 mod sed;
@@ -86,6 +92,7 @@ fn read(text: &str) -> Result<Script, Opaque> {
 /// The same for a text that has been read.
 pub fn steps_of(text: &str, script: &Script) -> Commands {
     let mut walk = walk::Walk::new(text);
+    walk.numbers = numbers::Numbers::of(script);
     walk.script(script, walk::At::default());
     if walk.steps.is_empty() {
         walk.doubt("there is no command in it");
@@ -100,14 +107,23 @@ pub fn steps_of(text: &str, script: &Script) -> Commands {
 #[path = "constant_tests.rs"]
 mod constant_tests;
 #[cfg(test)]
+#[path = "folder_tests.rs"]
+mod folder_tests;
+#[cfg(test)]
 #[path = "hand.rs"]
 mod hand;
 #[cfg(test)]
 #[path = "language_tests.rs"]
 mod language_tests;
 #[cfg(test)]
+#[path = "listing_tests.rs"]
+mod listing_tests;
+#[cfg(test)]
 #[path = "steps_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "variable_tests.rs"]
+mod variable_tests;
 #[cfg(test)]
 #[path = "words_tests.rs"]
 mod words_tests;

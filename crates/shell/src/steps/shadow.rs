@@ -3,28 +3,11 @@
 
 use ostler_core::permission::{Caution, Effect, Step};
 
-/// Variables of the shell itself. They change what words and builtins mean.
-const OF_THE_SHELL: &[&str] = &[
-    "IFS",
-    "PS4",
-    "CDPATH",
-    "GLOBIGNORE",
-    "POSIXLY_CORRECT",
-    "PROMPT_COMMAND",
-    "EXECIGNORE",
-    "HOME",
-    "PWD",
-    "OLDPWD",
-    "OPTIND",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "FIGNORE",
-];
-
 /// Commands that no variable makes another program of.
 const BUILTINS: &[&str] = &[
     "echo", "printf", "pwd", "true", "false", "test", "[", "[[", "cd", ":", "break", "continue",
     "exit", "return", "shift", "type", "wait", "command", "builtin", "eval", "times", "jobs",
+    "read",
 ];
 
 const MAX_FUNCTIONS: usize = 200;
@@ -56,18 +39,16 @@ impl Shadows {
         self.everything.get_or_insert_with(|| why.to_owned());
     }
 
-    /// True if it can change what runs.
-    pub(super) fn assigned(&mut self, name: &str) -> bool {
+    /// A variable is set, in one way or another.
+    pub(super) fn sets(&mut self, name: &str) {
         self.set.push(name.to_owned());
-        if OF_THE_SHELL.contains(&name) || name.starts_with("BASH") {
-            self.everything(&format!("{name} is set"));
-        } else if is_local(name) || is_harmless(name) {
-            return false;
-        }
+    }
+
+    /// A program may read it.
+    pub(super) fn reaches_programs(&mut self, name: &str) {
         if !self.variables.iter().any(|known| known == name) && self.variables.len() < 50 {
             self.variables.push(name.to_owned());
         }
-        true
     }
 
     pub(super) fn apply(&self, steps: &mut [Step]) {
@@ -102,34 +83,4 @@ impl Shadows {
             step.cautions.push(Caution { why, word: None });
         }
     }
-}
-
-/// A name that no program looks for in its environment.
-fn is_local(name: &str) -> bool {
-    name.chars().any(|c| c.is_ascii_lowercase()) && !name.contains("proxy")
-}
-
-/// Variables that change how a program shows things, not what it does.
-pub(super) fn is_harmless(name: &str) -> bool {
-    name.starts_with("LC_")
-        || matches!(
-            name,
-            "LANG"
-                | "LANGUAGE"
-                | "NO_COLOR"
-                | "TERM"
-                | "CLICOLOR"
-                | "CLICOLOR_FORCE"
-                | "FORCE_COLOR"
-                | "TZ"
-                | "COLUMNS"
-                | "LINES"
-                | "CARGO_TERM_COLOR"
-                | "RUST_LOG"
-                | "RUST_BACKTRACE"
-                | "CI"
-                | "GIT_OPTIONAL_LOCKS"
-                | "PYTHONUNBUFFERED"
-                | "NODE_ENV"
-        )
 }

@@ -20,6 +20,10 @@ pub(super) fn of(text: &str, steps: &[Step]) -> Vec<String> {
     unquoted.split(is_gap).for_each(|piece| found.add(piece));
     let is_sign = |c: char| is_gap(c) || "'\"\\`$={},".contains(c);
     text.split(is_sign).for_each(|piece| found.add(piece));
+    // A program by its path.
+    let names = |piece: &str| piece.rsplit_once('/').map(|(_, name)| name.to_owned());
+    let names: Vec<String> = found.list.iter().filter_map(|piece| names(piece)).collect();
+    names.iter().for_each(|name| found.add(name));
     found.list
 }
 

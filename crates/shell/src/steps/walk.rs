@@ -1,7 +1,10 @@
 //! The walk through a script: lists, pipelines and simple commands, and the folder each of them runs in.
 
+use super::folders::{Folders, Move};
+use super::listing::{self, Listing};
+use super::numbers::Numbers;
 use super::words::Bindings;
-use super::{compound, shadow::Shadows, suspects};
+use super::{compound, printed, shadow::Shadows, suspects};
 use ostler_core::permission::script::*;
 use ostler_core::permission::{Caution, Commands, Effect, Position, Step};
 
@@ -10,8 +13,6 @@ const MAX_LEVEL: usize = 40;
 /// How often a command may start another, or hold a text that does.
 pub(super) const MAX_WRAPS: usize = 16;
 const MAX_STEPS: usize = 20_000;
-/// Changes of folder that are kept in mind.
-const MAX_FOLDERS: usize = 16;
 
 /// Where in the text a command stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,11 +32,18 @@ pub(super) struct Walk {
     pub(super) pipes: Vec<Vec<Vec<usize>>>,
     doubts: Vec<String>,
     pub(super) shadows: Shadows,
-    /// As in [`Step::folder`], at this point of the text.
-    pub(super) folder: Option<Vec<String>>,
+    /// Where the shell may be at this point of the text.
+    pub(super) folder: Folders,
+    /// The same command is looked at again, in another folder.
+    again: bool,
     pub(super) bindings: Bindings,
+    pub(super) numbers: Numbers,
     /// Loop variables whose values were taken for known.
     pub(super) loops: Vec<String>,
+    /// What the stage before this one in a pipeline prints, as far as it is known.
+    pub(super) fed: Vec<String>,
+    /// The same, where it is names of files below known folders.
+    pub(super) listing: Option<Listing>,
     level: usize,
     pub(super) wraps: usize,
     /// How many of them are programs or shells: functions of this shell do not reach what they start.
@@ -51,9 +59,13 @@ impl Walk {
             pipes: Vec::new(),
             doubts: Vec::new(),
             shadows: Shadows::default(),
-            folder: Some(Vec::new()),
+            folder: Folders::default(),
+            again: false,
             bindings: Bindings::of(text),
+            numbers: Numbers::default(),
             loops: Vec::new(),
+            fed: Vec::new(),
+            listing: None,
             level: 0,
             wraps: 0,
             past: 0,
@@ -85,21 +97,23 @@ impl Walk {
     }
 
     pub(super) fn script(&mut self, script: &Script, at: At) {
-        let held = self.bindings.count();
+        let (held, numbers) = (self.bindings.count(), self.numbers.count());
         for item in &script.items {
             if item.background {
                 let position = match at.position {
                     Position::Plain => Position::Background,
                     other => other,
                 };
-                let held = self.bindings.count();
+                let (held, numbers) = (self.bindings.count(), self.numbers.count());
                 self.apart(|walk| walk.item(item, at.position(position)));
                 self.bindings.forget(held);
+                self.numbers.forget(numbers);
             } else {
                 self.item(item, at);
             }
         }
         self.bindings.forget(held);
+        self.numbers.forget(numbers);
     }
 
     /// Runs in a shell of its own: it changes folder for itself only.
@@ -114,29 +128,25 @@ impl Walk {
         self.pipeline(&item.first, at);
         self.keep_constant(&item.first);
         let after_first = self.folder.clone();
+        // Wherever it may be while this runs: a change of folder can fail, and what follows can be skipped.
+        let mut all = before.or(&after_first);
         for (index, (join, pipeline)) in item.rest.iter().enumerate() {
-            if *join == Join::And {
-                self.pipeline(pipeline, at);
-                continue;
+            match join {
+                Join::And => self.pipeline(pipeline, at),
+                Join::Or => {
+                    // A plain `cd` that failed has changed nothing.
+                    let plain = index == 0 && is_single(&item.first);
+                    let skipped = self.folder.clone();
+                    self.folder = if plain { before.clone() } else { all.clone() };
+                    self.pipeline(pipeline, at);
+                    self.folder = skipped.or(&self.folder);
+                }
             }
-            let moved = self.folder != before;
-            if moved {
-                // A plain `cd` that failed has changed nothing.
-                self.folder =
-                    if index == 0 && is_single(&item.first) { before.clone() } else { None };
-            }
-            let start = self.folder.clone();
-            self.pipeline(pipeline, at);
-            if moved || self.folder != start {
-                // What comes next follows either side.
-                self.folder = None;
-            }
+            all = all.or(&self.folder);
         }
         self.folder = match item.rest.as_slice() {
             [(Join::Or, last)] if is_single(&item.first) && leaves(last) => after_first,
-            _ if self.folder == before => before,
-            // Whatever follows runs even if the change of folder failed.
-            _ => None,
+            _ => all,
         };
     }
 
@@ -147,21 +157,29 @@ impl Walk {
         if let [stage] = pipeline.stages.as_slice() {
             let before = self.folder.clone();
             self.stage(stage, at);
-            if pipeline.negated && self.folder != before {
-                self.folder = None;
+            if pipeline.negated {
+                self.folder = before.or(&self.folder);
             }
             return;
         }
         let mut stages = Vec::new();
+        let outer = (std::mem::take(&mut self.fed), self.listing.take());
         for stage in &pipeline.stages {
             let start = self.steps.len();
             self.apart(|walk| walk.stage(stage, at));
+            self.fed = printed::handed_on(stage, std::mem::take(&mut self.fed));
+            self.listing = listing::of(stage, self.listing.take());
             stages.push((start..self.steps.len()).collect());
         }
+        (self.fed, self.listing) = outer;
         self.pipes.push(stages);
     }
 
     pub(super) fn stage(&mut self, stage: &Stage, at: At) {
+        if matches!(stage, Stage::Compound { .. }) {
+            // Which of its commands reads what it is given is not known.
+            self.listing = None;
+        }
         if self.level >= MAX_LEVEL {
             return self.doubt("it nests deeper than is looked at");
         }
@@ -182,8 +200,10 @@ impl Walk {
     /// The redirections of a compound command: a step without words.
     pub(super) fn compound_redirects(&mut self, redirects: &[Redirect], at: At) {
         if !redirects.is_empty() {
-            let index = self.push(Vec::new(), at);
-            self.redirects(index, redirects);
+            self.in_each_folder(|walk| {
+                let index = walk.push(Vec::new(), at);
+                walk.redirects(index, redirects);
+            });
         }
     }
 
@@ -192,13 +212,38 @@ impl Walk {
             words,
             inside: at.inside,
             position: at.position,
-            folder: self.folder.clone(),
+            folder: self.folder.only().cloned(),
             ..Step::default()
         });
         self.steps.len() - 1
     }
 
+    /// A command that may run in several folders is a step in each.
+    pub(super) fn in_each_folder(&mut self, mut work: impl FnMut(&mut Self)) {
+        let (before, again) = (self.folder.clone(), self.again);
+        let mut after: Option<Folders> = None;
+        for folder in before.each() {
+            self.folder = folder;
+            self.again = again || after.is_some();
+            work(self);
+            after = Some(after.map_or_else(|| self.folder.clone(), |all| all.or(&self.folder)));
+        }
+        self.again = again;
+        self.folder = after.unwrap_or(Folders::UNKNOWN);
+    }
+
+    /// A variable is set, in one way or another. Looking twice at one assignment does not make two.
+    pub(super) fn note_set(&mut self, name: &str) {
+        if !self.again {
+            self.shadows.sets(name);
+        }
+    }
+
     fn simple(&mut self, command: &Command, at: At) {
+        self.in_each_folder(|walk| walk.simple_here(command, at));
+    }
+
+    fn simple_here(&mut self, command: &Command, at: At) {
         let folded = super::constants::folded(&command.words);
         match self.spelled(&folded).filter(|_| command.assignments.is_empty()) {
             None => self.spelling(command, &folded, true, at),
@@ -242,12 +287,8 @@ impl Walk {
         });
     }
 
-    /// `cd` to this word has succeeded; none: to where is not known.
-    pub(super) fn moved(&mut self, to: Option<String>) {
-        match (to, &mut self.folder) {
-            (Some(to), Some(folder)) if folder.len() < MAX_FOLDERS => folder.push(to),
-            _ => self.folder = None,
-        }
+    pub(super) fn moved(&mut self, to: &Move) {
+        self.folder = self.folder.moved(to);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Words that are not known to the letter: what they run, and what can be said of them all the same.
 
+use super::names::{self, Name};
 use super::walk::{At, Walk};
 use crate::options::HOME;
 use ostler_core::permission::Position;
@@ -55,8 +56,9 @@ impl Bindings {
                 (Some(from), false) => {
                     let before = text.get(..from).unwrap_or_default();
                     let after = text.get(at..).unwrap_or_default();
+                    let sets = after.starts_with('=') || after.starts_with(":=");
                     let used = before.ends_with('$')
-                        || before.ends_with("${")
+                        || before.ends_with("${") && !sets
                         || at == from + 1 && is_option(before, after);
                     bare.extend(text.get(from..at).filter(|_| !used));
                     start = None;
@@ -78,12 +80,13 @@ impl Bindings {
     /// True if the values are known from here on.
     pub(super) fn enter(&mut self, variable: &str, values: Option<&[Word]>) -> bool {
         let known = |word: &Word| match word {
-            Word::Literal(text) => !text.contains(HOME),
+            // What is empty `${x:=y}` would set.
+            Word::Literal(text) => !text.is_empty() && !text.contains(HOME),
             Word::Glob(_) => true,
             Word::Dynamic { .. } => false,
         };
         // `_`, `RANDOM` and their like do not keep what they are given.
-        let keeps = variable.contains(|c: char| c.is_ascii_lowercase());
+        let keeps = names::class(variable) == Name::Own;
         let values = values.filter(|values| {
             keeps && values.iter().all(known) && self.names.iter().any(|name| name == variable)
         });
@@ -246,10 +249,9 @@ impl Walk {
                     Form::Evaluated => {
                         self.doubt(format!("the shell evaluates what {} says", shown(source)))
                     }
-                    Form::Set if self.shadows.assigned(name) => {
-                        self.doubt(format!("{} sets {name}", shown(source)))
+                    Form::Set => {
+                        self.sets(name);
                     }
-                    Form::Set => {}
                 }
                 scripts.iter().for_each(|script| self.substitution(script, at));
             }
@@ -265,7 +267,14 @@ impl Walk {
 
     pub(super) fn expression(&mut self, expression: &Expression, at: At) {
         expression.scripts.iter().for_each(|script| self.substitution(script, at));
-        if !expression.plain && !expression.source.trim().is_empty() {
+        if expression.plain || expression.source.trim().is_empty() {
+            return;
+        }
+        if let Some(names) = self.numbers.understood(expression) {
+            for name in &names {
+                self.sets(name);
+            }
+        } else {
             let source = shown(&expression.source);
             self.doubt(format!("the shell evaluates the names in the expression {source}"));
         }

@@ -1,6 +1,7 @@
 //! Commands that start another command: the other one becomes a step inside.
 
-use super::shadow::is_harmless;
+use super::folders::Move;
+use super::names::only_shows;
 use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::resolve;
 use super::wrap_table::{TIME, WATCH, Wrapper, XARGS, wrapper};
@@ -55,6 +56,35 @@ impl Walk {
             },
         }
         true
+    }
+
+    /// `sudo -e` by another name.
+    pub(super) fn sudoedit(&mut self, index: usize, words: &[Word]) {
+        let mut normal: Vec<Word> = ["sudo", "-e"].map(|word| Word::Literal(word.into())).into();
+        normal.extend(words.iter().skip(1).cloned());
+        self.unknown(index, "it edits files as another user", None);
+        self.change(index, |step| step.normal = normal);
+    }
+
+    /// `hash -p /bin/x y` and `alias y=x`: y is x by another name.
+    pub(super) fn renamed(&mut self, index: usize, name: &str, words: &[Word]) {
+        for (at, word) in words.iter().enumerate().skip(1) {
+            let text = word.literal().unwrap_or_default();
+            if name == "alias" {
+                if let Some((_, value)) = text.split_once('=') {
+                    self.may_run(index, &[value.to_owned()]);
+                }
+                continue;
+            }
+            let value = match text.split_once('p') {
+                Some((before, "")) if before.starts_with('-') => words.get(at + 1).cloned(),
+                Some((before, path)) if before.starts_with('-') => Some(Word::Literal(path.into())),
+                _ => None,
+            };
+            if let Some(program) = value {
+                self.enter(index, &[program], &[]);
+            }
+        }
     }
 
     /// The words of a step are a command that it starts.
@@ -139,7 +169,7 @@ impl Walk {
         }
         self.apart(|walk| {
             if let Some(folder) = found.folder {
-                walk.moved(Some(folder));
+                walk.moved(&Move::To(folder));
             }
             walk.enter(index, &found.command, redirects);
         });
@@ -168,6 +198,10 @@ impl Walk {
                 step.transparent = true;
             });
             return self.enter(index, &inner, redirects);
+        }
+        let options = words.get(1..start).unwrap_or_default();
+        if self.reads_listed(index, options, &inner, redirects) {
+            return;
         }
         match mark {
             Some(mark) => replace(&mut inner, &mark, "a word xargs reads"),
@@ -408,7 +442,7 @@ impl Env {
             && self.command.is_empty()
             && let Some((name, value)) = text.split_once('=')
         {
-            if !is_harmless(name) || value.contains('/') {
+            if !only_shows(name, value) {
                 self.variables.push(name.to_owned());
             }
             words = rest;

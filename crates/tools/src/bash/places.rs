@@ -1,6 +1,6 @@
 //! Where the paths of a command lead on this disk, as they would if it ran now.
 
-use super::{git, judge};
+use super::{below, git, judge};
 use crate::workspace::Files;
 use ostler_core::permission::{PathScope, Places, TouchKind};
 use std::ffi::OsStr;
@@ -101,6 +101,12 @@ impl Places for Disk<'_> {
             TouchKind::File | TouchKind::Tree | TouchKind::Names => {
                 self.both(&at, &self.with_home(path)?)?
             }
+            TouchKind::Followed | TouchKind::Listed => {
+                let mut found = self.both(&at, &self.with_home(path)?)?;
+                let top = found.first()?.clone();
+                found.extend(below::links(self.files, &top, kind == TouchKind::Listed)?);
+                found
+            }
             TouchKind::Glob => self.matched(&at, path)?,
             TouchKind::Repository => self.repository(&at)?.into_iter().collect(),
             TouchKind::InRepository => match self.repository(&at)? {
@@ -111,9 +117,12 @@ impl Places for Disk<'_> {
         };
         let scope = match kind {
             TouchKind::File | TouchKind::InRepository => PathScope::File,
-            TouchKind::Tree | TouchKind::Names | TouchKind::Glob | TouchKind::Repository => {
-                PathScope::Tree
-            }
+            TouchKind::Tree
+            | TouchKind::Followed
+            | TouchKind::Listed
+            | TouchKind::Names
+            | TouchKind::Glob
+            | TouchKind::Repository => PathScope::Tree,
         };
         Some(found.into_iter().map(scope).collect())
     }

@@ -195,3 +195,27 @@ fn what_exists() {
         assert_eq!(disk.exists(&base.join(path)), expected, "{path}");
     }
 }
+
+#[test]
+fn what_is_given_every_name_below_a_folder_follows_links() {
+    let (_dir, base, files) = scene();
+    let disk = Disk::new(&files, OsStr::new(DEFAULT_PATH));
+    let tree = |path: &str| PathScope::Tree(base.join(path));
+    for kind in [TouchKind::Followed, TouchKind::Listed] {
+        let all = disk.look_up(&[], ".", kind).unwrap();
+        assert!(all.contains(&tree("out")) && all.contains(&tree("out/s")), "{all:?}");
+        // Its one link leads to a file of the workspace.
+        let deep = disk.look_up(&[], "src/deep", kind).unwrap();
+        assert!(deep.contains(&tree("ws/a.md")) && !deep.contains(&tree("out")), "{deep:?}");
+        assert_eq!(disk.look_up(&[], "a.md", kind), Some(vec![tree("ws/a.md")]));
+    }
+    assert!(!disk.look_up(&[], ".", TouchKind::Tree).unwrap().contains(&tree("out")));
+    for odd in ["a b", "-x", "it's", "a\\b", "a\"b", "a\nb", "a\tb"] {
+        let file = base.join("ws/src/deep").join(odd);
+        fs::write(&file, "").unwrap();
+        assert!(disk.look_up(&[], "src", TouchKind::Listed).is_none(), "{odd:?}");
+        assert!(disk.look_up(&[], "src", TouchKind::Followed).is_some(), "{odd:?}");
+        fs::remove_file(file).unwrap();
+    }
+    assert!(disk.look_up(&[], "src", TouchKind::Listed).is_some());
+}
