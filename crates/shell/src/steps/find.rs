@@ -79,6 +79,16 @@ const VALUED: &[&str] = &[
 /// With a file.
 const FILES: &[&str] = &["-newer", "-anewer", "-cnewer", "-samefile"];
 
+/// `-newermt` compares with a time, `-newerma` with a file.
+fn is_newer(text: &str, time: bool) -> bool {
+    let letters: Vec<char> = text.strip_prefix("-newer").unwrap_or_default().chars().collect();
+    match letters.as_slice() {
+        [first, 't'] => time && "aBcm".contains(*first),
+        [first, second] => !time && "aBcm".contains(*first) && "aBcm".contains(*second),
+        _ => false,
+    }
+}
+
 #[derive(Default)]
 struct Found<'a> {
     touches: Vec<Touch>,
@@ -173,7 +183,12 @@ fn read(words: &[Word]) -> Found<'_> {
                 found.misses.push(Miss::at(at, format!("the value of {text} is not known")));
             }
             at += 2;
-        } else if FILES.contains(&text) {
+        } else if is_newer(text, true) {
+            if !words.get(at + 1).is_some_and(options::is_one_word) {
+                found.misses.push(Miss::at(at, format!("the value of {text} is not known")));
+            }
+            at += 2;
+        } else if FILES.contains(&text) || is_newer(text, false) {
             found.file(words.get(at + 1), TouchKind::File, at + 1);
             at += 2;
         } else if matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {

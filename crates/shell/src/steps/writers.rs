@@ -102,7 +102,7 @@ pub(super) static PROGRAMS: &[Program] = &[
         short: "aip",
         long: &["append", "ignore-interrupts"],
         operands: ANY,
-        matches: &["tee out.txt", "tee -a a b", "tee"],
+        matches: &["tee out.txt", "tee -a a b", "tee", "tee /dev/null"],
         misses: &["tee --output-error=x y", "tee *", "tee $x"],
         ..BARE
     },
@@ -177,6 +177,9 @@ fn touches(name: &str, parsed: &Parsed) -> Result<Vec<Touch>, Miss> {
     let last = operands.len() - operands.len().min(1);
     let mut touches = Vec::new();
     for (place, (at, word)) in operands.iter().enumerate() {
+        if name == "tee" && word.literal() == Some("/dev/null") {
+            continue;
+        }
         let act = if matches!(name, "cp" | "ln") && place < last { Act::Read } else { Act::Write };
         touches.push(touch(act)(named(word, kind).map_err(|why| Miss::at(*at, why))?));
     }
