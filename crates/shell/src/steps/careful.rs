@@ -4,7 +4,7 @@
 use super::inner::caution;
 use super::judge::Verdict;
 use super::languages::is_python;
-use super::{general_options, handed, hosts, option_lists};
+use super::{general_options, handed, hosts, option_lists, writers};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Caution, Effect};
 
@@ -287,6 +287,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
         (None, None) if interpreter => {}
         (None, None) => verdict.cautions.extend(general_options::cautions(name, words)),
     }
+    verdict.touches.extend(writers::guess(name, words.get(1..).unwrap_or_default()));
     match name {
         "tar" | "gtar" | "bsdtar" => verdict.cautions.extend(handed::fetched(words)),
         "cargo" => verdict.cautions.extend(handed::on(words)),

@@ -196,6 +196,7 @@ fn read(words: &[Word]) -> Found<'_> {
             found.starts.push((at, words.get(at + 1..end).unwrap_or_default()));
             at = end + 1;
         } else {
+            found.changes(text, words.get(at + 1));
             found.misses.push(Miss::at(at, format!("{text} is not known to only read")));
             at += 1;
         }
@@ -231,6 +232,19 @@ impl Found<'_> {
         let once = command.iter().filter(|word| word.literal() == Some("{}")).count() == 1;
         let fine = option == Some("-exec") && READERS.contains(&name) && last && once;
         self.plain.as_deref().filter(|_| fine && command.iter().all(known))
+    }
+
+    /// What it deletes or writes, by name: enough to see a protected one.
+    fn changes(&mut self, action: &str, value: Option<&Word>) {
+        let changed: Vec<String> = match action {
+            "-delete" => self.touches.iter().map(|touch| touch.path.clone()).collect(),
+            "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
+                value.and_then(Word::literal).map(options::written).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        let write = |path| Touch::new(Act::Write, path, TouchKind::File);
+        self.touches.extend(changed.into_iter().map(write));
     }
 
     /// Where it looks. Gives the place of what follows.
