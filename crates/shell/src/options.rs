@@ -73,7 +73,7 @@ pub(crate) struct Parsed<'a> {
     pub(crate) options: Vec<String>,
     /// With their places among the words.
     pub(crate) operands: Vec<(usize, &'a Word)>,
-    /// Values of options that stand alone, with the option.
+    /// Values of letters, glued or alone, and of names where they stand alone, with the option.
     pub(crate) values: Vec<(String, &'a str)>,
     /// How many operands stand before `--`.
     pub(crate) after_dashes: usize,
@@ -179,7 +179,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    fn short(&mut self, text: &str, first: bool) -> Result<Option<Value>, String> {
+    fn short(&mut self, text: &'a str, first: bool) -> Result<Option<Value>, String> {
         let refused = || format!("{text} is not known to only read");
         let letters = text.strip_prefix('-').unwrap_or(text);
         let counted = match self.program.count {
@@ -206,7 +206,10 @@ impl<'a> Parsed<'a> {
                 ("", Takes::Maybe) => Ok(None),
                 ("", Takes::Always) => Ok(Some(*value)),
                 ("", Takes::Glued) => Err(refused()),
-                _ if value.fits(glued) => Ok(None),
+                _ if value.fits(glued) => {
+                    self.values.push((format!("-{letter}"), glued));
+                    Ok(None)
+                }
                 _ => Err(refused()),
             };
         }

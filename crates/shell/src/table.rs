@@ -94,6 +94,12 @@ pub(crate) enum Value {
     PrettyFormat,
     /// How git prints a ref.
     RefFormat,
+    /// `10,20:file`, `:name:file`
+    LineRange,
+    /// A variable whose name does not sound like a secret.
+    Variable,
+    /// Seven digits before the point and three behind it, at most.
+    Step,
 }
 
 impl Value {
@@ -132,8 +138,56 @@ impl Value {
             Value::PrintfFormat => printf_only_prints(text),
             Value::PrettyFormat => table_git::pretty_only_prints(text),
             Value::RefFormat => table_git::ref_only_prints(text),
+            Value::LineRange => line_range(text).is_some(),
+            Value::Variable => is_plain_variable(text),
+            Value::Step => {
+                let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+                digits(whole) && whole.len() <= 7 && digits(fraction) && fraction.len() <= 3
+            }
         }
     }
+}
+
+/// The file of `git log -L`. Of the ways to name its lines only numbers and plain names are known.
+pub(crate) fn line_range(text: &str) -> Option<&str> {
+    let (lines, file) = match text.strip_prefix(':') {
+        Some(named) => named.split_once(':')?,
+        None => text.split_once(':')?,
+    };
+    let is_number = |part: &str| {
+        let digits = part.strip_prefix(['+', '-']).unwrap_or(part);
+        (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    let known = match text.starts_with(':') {
+        true => !lines.is_empty() && lines.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
+        false => lines.split(',').count() <= 2 && lines.split(',').all(is_number),
+    };
+    (known && !file.is_empty() && !file.starts_with(':')).then_some(file)
+}
+
+/// Names of variables that often hold a secret.
+const SECRETS: &[&str] = &[
+    "KEY", "TOKEN", "SECRET", "PASS", "PWD_", "CRED", "AUTH", "PRIVATE", "COOKIE", "SESSION",
+    "DSN", "CERT", "SIGN", "SALT", "PIN", "OTP", "JWT", "PAT", "URL", "URI", "CONN", "PROXY",
+    "WEBHOOK", "ACCOUNT", "LICENSE",
+];
+
+fn is_plain_variable(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let fine = matches!(
+        name,
+        "PATH"
+            | "MANPATH"
+            | "PYTHONPATH"
+            | "GOPATH"
+            | "NODE_PATH"
+            | "LD_LIBRARY_PATH"
+            | "PWD"
+            | "OLDPWD"
+    );
+    let secret = SECRETS.iter().any(|part| upper.contains(part));
+    !name.is_empty() && name.chars().all(legal) && (fine || !secret)
 }
 
 /// `%n` stores into a variable whose name, subscript included, bash evaluates. So every conversion must be known.

@@ -74,10 +74,18 @@ pub(crate) static PROGRAMS: &[Program] = &[
         short_values: &[('s', Always, Value::Any)],
         long: &["equal-width"],
         long_values: &[("separator", Always, Value::Any)],
-        operands: Operands::Fit(Value::Decimal),
+        operands: Operands::Fit(Value::Step),
         most: 3,
         matches: &["seq 5", "seq -w 1 2 10", "seq -s, 3", "seq 0.5 2.5"],
-        misses: &["seq -f %g 3", "seq inf", "seq 1 2 3 4", "seq a", "seq 1e99"],
+        misses: &[
+            "seq -f %g 3",
+            "seq 100000000",
+            "seq 0 0.0001 9",
+            "seq inf",
+            "seq 1 2 3 4",
+            "seq a",
+            "seq 1e99",
+        ],
         ..BARE
     },
     Program {

@@ -130,7 +130,7 @@ macro_rules! diff_long {
             "compact-summary", "minimal", "patience", "histogram", "no-color", "no-renames", "find-copies-harder",
             "full-index", "no-prefix", "binary", "text", "ignore-all-space", "ignore-space-change",
             "ignore-space-at-eol", "ignore-cr-at-eol", "ignore-blank-lines", "function-context", "pickaxe-regex",
-            "pickaxe-all", "exit-code", "quiet", "no-relative", "irreversible-delete", "no-abbrev", $($more),*
+            "pickaxe-all", "color-words", "relative", "no-indent-heuristic", "indent-heuristic", "exit-code", "quiet", "no-relative", "irreversible-delete", "no-abbrev", $($more),*
         ]
     };
 }
@@ -149,6 +149,14 @@ macro_rules! diff_values {
             ("abbrev", Maybe, Value::Number),
             ("inter-hunk-context", Glued, Value::Number),
             ("ignore-submodules", Maybe, Value::OneOf(&["dirty", "all"])),
+            ("word-diff-regex", Glued, Value::Any),
+            ("stat-width", Glued, Value::Number),
+            ("stat-name-width", Glued, Value::Number),
+            ("stat-count", Glued, Value::Number),
+            ("dirstat", Maybe, Value::Name),
+            ("src-prefix", Glued, Value::Any),
+            ("dst-prefix", Glued, Value::Any),
+            ("ws-error-highlight", Glued, Value::Name),
             $($more),*
         ]
     };
@@ -162,6 +170,16 @@ const DIFF_SHORT_VALUES: &[(char, Takes, Value)] = &[
     ('S', Always, Value::Any),
     ('G', Always, Value::Any),
     ('n', Always, Value::Number),
+];
+
+const LOG_SHORT_VALUES: &[(char, Takes, Value)] = &[
+    ('U', Glued, Value::Number),
+    ('M', Maybe, Value::Number),
+    ('C', Maybe, Value::Number),
+    ('S', Always, Value::Any),
+    ('G', Always, Value::Any),
+    ('n', Always, Value::Number),
+    ('L', Always, Value::LineRange),
 ];
 
 const LOG_LONG: &[&str] = diff_long![
@@ -202,6 +220,15 @@ const LOG_LONG: &[&str] = diff_long![
     "no-notes",
     "parents",
     "children",
+    "log-size",
+    "no-walk",
+    "show-pulls",
+    "dense",
+    "sparse",
+    "source",
+    "no-mailmap",
+    "use-mailmap",
+    "no-expand-tabs",
 ];
 const LOG_VALUES: &[(&str, Takes, Value)] = diff_values![
     ("max-count", Glued, Value::Number),
@@ -217,6 +244,12 @@ const LOG_VALUES: &[(&str, Takes, Value)] = diff_values![
     ("format", Glued, Value::PrettyFormat),
     ("pretty", Maybe, Value::PrettyFormat),
     ("date", Glued, Value::Any),
+    ("decorate-refs", Glued, Value::Any),
+    ("decorate-refs-exclude", Glued, Value::Any),
+    ("exclude", Glued, Value::Any),
+    ("glob", Glued, Value::Any),
+    ("min-parents", Glued, Value::Number),
+    ("max-parents", Glued, Value::Number),
 ];
 
 pub(crate) static SUBCOMMANDS: &[Program] = &[
@@ -307,7 +340,7 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
     Program {
         name: "log",
         short: "puwbaRWszgiEFPcm",
-        short_values: DIFF_SHORT_VALUES,
+        short_values: LOG_SHORT_VALUES,
         long: LOG_LONG,
         long_values: LOG_VALUES,
         count: Count::Anywhere,
@@ -329,6 +362,9 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git log -S foo --oneline",
             "git log --author me --grep fix",
             "git log --name-only --format= -3",
+            "git log -L1,2:f",
+            "git log -L 10,+5:src/lib.rs --oneline",
+            "git log -L :main:src/main.rs",
         ],
         misses: &[
             "git log --output=../x",
@@ -338,7 +374,10 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git log --format=mine",
             "git log --show-signature",
             "git log --stdin",
-            "git log -L1,2:f",
+            "git log -L/a/,/b/:f",
+            "git log -L1,2",
+            "git log -L :a.*:f",
+            "git log -L 1,2:$x",
             "git log --ext-diff",
             "git log --textconv -p",
             "git log-evil",

@@ -2,7 +2,7 @@
 //! a word; a pattern with a bar in it speaks of pipelines.
 
 use super::command_rule::{MAX_PATTERN, line};
-use super::commands::Step;
+use super::commands::{Step, Touch, TouchKind};
 use super::files::{match_name, without_sets};
 use super::rule::RuleError;
 use super::script::Word;
@@ -225,7 +225,22 @@ impl CommandRegex {
         let is_git = word(0) == Some("git") && word(1).is_none_or(|sub| !names.contains(&sub));
         lines.each().any(|line| self.mentions_text(line))
             || step.touches.iter().any(|touch| self.mentions_text(&format!("< {}", touch.path)))
+            || step.touches.iter().any(|touch| self.leads_there(step, touch))
             || step.words.iter().skip(1).any(|word| self.may_expand(word, is_git))
+    }
+
+    /// What a file is written as may be a link: where it leads counts as well, as seen from the step's directory.
+    fn leads_there(&self, step: &Step, touch: &Touch) -> bool {
+        let Some(place) = &step.place else { return false };
+        if matches!(touch.kind, TouchKind::Names | TouchKind::Repository) {
+            return false;
+        }
+        touch.scopes.iter().flatten().any(|scope| {
+            let path = scope.path();
+            let shared = place.iter().zip(path.iter()).take_while(|(a, b)| a == b).count();
+            let below: std::path::PathBuf = path.iter().skip(shared).collect();
+            self.mentions_text(&format!("< {}", below.display()))
+        })
     }
 
     /// A pattern that could stand for one of the files that such rules are written for.

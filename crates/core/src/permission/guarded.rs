@@ -14,7 +14,7 @@ const OURS: &str = "it holds our own settings and records";
 const OF_GIT: (&str, &str) = (".git", "git runs programs that files there name");
 
 /// Folders that are guarded at every depth, with all that is below.
-const FOLDERS: [(&str, &str); 17] = [
+const FOLDERS: &[(&str, &str)] = &[
     OF_GIT,
     (".ostler", OURS),
     (".claude", "settings there start programs"),
@@ -27,18 +27,51 @@ const FOLDERS: [(&str, &str); 17] = [
     (".buildkite", "it decides what the build servers run"),
     (".cursor", "editors run what settings there name"),
     (".zed", "editors run what settings there name"),
-    (".windsurf", "editors run what settings there name"),
     (".devcontainer", "editors run what settings there name"),
     (".cargo", "cargo runs programs that settings there name"),
     (".direnv", "shells run what stands there"),
     (".yarn", "package managers run what stands there"),
+    (".gemini", "another agent starts programs that settings there name"),
+    (".codex", "another agent starts programs that settings there name"),
+    (".continue", "another agent starts programs that settings there name"),
+    (".opencode", "another agent starts programs that settings there name"),
+    (".roo", "another agent starts programs that settings there name"),
+    (".kiro", "another agent starts programs that settings there name"),
+    (".augment", "another agent starts programs that settings there name"),
+    (".amazonq", "another agent starts programs that settings there name"),
+    (".junie", "another agent starts programs that settings there name"),
+    (".trae", "another agent starts programs that settings there name"),
+    (".qwen", "another agent starts programs that settings there name"),
+    (".crush", "another agent starts programs that settings there name"),
+    (".goose", "another agent starts programs that settings there name"),
+    (".factory", "another agent starts programs that settings there name"),
+    (".copilot", "another agent starts programs that settings there name"),
+    (".tabnine", "another agent starts programs that settings there name"),
+    (".fleet", "editors run what settings there name"),
+    (".nova", "editors run what settings there name"),
+    (".vim", "editors run what settings there name"),
+    (".nvim", "editors run what settings there name"),
+    (".emacs.d", "editors run what settings there name"),
+    (".vs", "editors run what settings there name"),
+    (".mvn", "maven runs what settings there name"),
+    (".hg", "mercurial runs programs that files there name"),
+    (".jj", "jujutsu runs programs that files there name"),
+    (".svn", "subversion runs programs that files there name"),
+    (".lefthook", "git hooks there run later"),
+    (".gitea", "it decides what the build servers run"),
+    (".forgejo", "it decides what the build servers run"),
+    (".woodpecker", "it decides what the build servers run"),
+    (".semaphore", "it decides what the build servers run"),
+    (".teamcity", "it decides what the build servers run"),
+    (".bundle", "package managers run programs that settings there name"),
+    (".autoenv", "shells run what stands there"),
 ];
 
 /// Below `.github` only these; the rest are templates and texts.
 const OF_GITHUB: [&str; 2] = ["workflows", "actions"];
 
 /// Files that are guarded at every depth.
-const FILES: [(&str, &str); 43] = [
+const FILES: &[(&str, &str)] = &[
     (".mcp.json", "it names programs that are started"),
     (".gitmodules", "git fetches what it names"),
     (".gitconfig", "git runs programs that it names"),
@@ -82,6 +115,70 @@ const FILES: [(&str, &str); 43] = [
     ("mise.toml", "shells run what it names"),
     (".mise.toml", "shells run what it names"),
     (".tool-versions", "it decides which programs run"),
+    ("opencode.json", "another agent starts programs that it names"),
+    ("opencode.jsonc", "another agent starts programs that it names"),
+    ("crush.json", "another agent starts programs that it names"),
+    (".crush.json", "another agent starts programs that it names"),
+    (".gdbinit", "debuggers run it"),
+    (".lldbinit", "debuggers run it"),
+    (".pdbrc", "debuggers run it"),
+    (".autoenv.zsh", "shells run it"),
+    (".env.fish", "shells run it"),
+    (".irbrc", "the program it belongs to runs it"),
+    (".pryrc", "the program it belongs to runs it"),
+    (".rprofile", "the program it belongs to runs it"),
+    (".octaverc", "the program it belongs to runs it"),
+    (".psqlrc", "the program it belongs to runs it"),
+    (".sqliterc", "the program it belongs to runs it"),
+    (".duckdbrc", "the program it belongs to runs it"),
+    (".my.cnf", "the program it belongs to runs it"),
+    (".mongorc.js", "the program it belongs to runs it"),
+    (".mongoshrc.js", "the program it belongs to runs it"),
+    (".latexmkrc", "the program it belongs to runs it"),
+    ("latexmkrc", "the program it belongs to runs it"),
+    (".screenrc", "the program it belongs to runs it"),
+    (".tmux.conf", "the program it belongs to runs it"),
+    (".pythonrc", "the program it belongs to runs it"),
+    (".ghci", "the program it belongs to runs it"),
+    (".iex.exs", "the program it belongs to runs it"),
+    (".emacs", "editors run it"),
+    (".lvimrc", "editors run it"),
+    (".local.vimrc", "editors run it"),
+    ("_vimrc", "editors run it"),
+    (".vimspector.json", "editors run programs that it names"),
+    (".nanorc", "editors obey it"),
+    (".devcontainer.json", "editors run what it names"),
+    ("bunfig.toml", "package managers run programs that it names"),
+    (".bunfig.toml", "package managers run programs that it names"),
+    (".pnp.cjs", "package managers run it"),
+    (".pnp.loader.mjs", "package managers run it"),
+    (".bazelrc", "build tools run programs that it names"),
+    (".bazeliskrc", "build tools run programs that it names"),
+    (".buckconfig", "build tools run programs that it names"),
+    (".woodpecker.yml", "it decides what the build servers run"),
+    ("appveyor.yml", "it decides what the build servers run"),
+    (".appveyor.yml", "it decides what the build servers run"),
+    (".cirrus.yml", "it decides what the build servers run"),
+    ("cloudbuild.yaml", "it decides what the build servers run"),
+    ("buildspec.yml", "it decides what the build servers run"),
+    (".gitlab-ci.yaml", "it decides what the build servers run"),
+    ("azure-pipelines.yaml", "it decides what the build servers run"),
+    (".netrc", "it decides who programs sign in as"),
+];
+
+/// Beginnings of names that are guarded at every depth, with all that is below.
+const BEGINNINGS: &[(&str, &str)] = &[
+    (".aider", "another agent obeys it"),
+    (".cline", "another agent obeys it"),
+    (".windsurf", "another agent obeys it"),
+    (".yarnrc", "package managers run programs that it names"),
+];
+
+/// Ends of the names of files that are guarded.
+const ENDS: &[(&str, &str)] = &[
+    (".code-workspace", "editors run what it names"),
+    (".sublime-project", "editors run what it names"),
+    (".sublime-workspace", "editors run what it names"),
 ];
 
 /// Start-up places of the home folder, with all that is below.
@@ -121,7 +218,8 @@ pub fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     for (at, name) in below.iter().enumerate() {
         let short = |plain: &str| is_short_for(name, plain);
         let guards = |folder: &str| name == folder || short(folder);
-        if let Some((_, why)) = FOLDERS.iter().find(|(folder, _)| guards(folder)) {
+        let begins = BEGINNINGS.iter().find(|(start, _)| name.starts_with(start));
+        if let Some((_, why)) = FOLDERS.iter().find(|(folder, _)| guards(folder)).or(begins) {
             return Some(why);
         }
         if guards(".github") && below.get(at + 1).is_none_or(|next| is_of_github(next)) {
@@ -133,11 +231,8 @@ pub fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     if let Some((_, why)) = FILES.iter().find(|(file, _)| name == file) {
         return Some(why);
     }
-    if name.starts_with(".yarnrc") {
-        return Some("package managers run programs that it names");
-    }
-    if name.ends_with(".code-workspace") {
-        return Some("editors run what settings there name");
+    if let Some((_, why)) = ENDS.iter().find(|(end, _)| name.ends_with(end)) {
+        return Some(why);
     }
     let in_config = last > 0 && is(last - 1, "config");
     if in_config && ["permissions.yaml", "permissions.yml"].contains(&name.as_str()) {

@@ -110,38 +110,38 @@ const RUNS_ANYTHING: &[&str] = &[
     "kubectl",
 ];
 
-/// Programs whose first operand says what they do.
-const WITH_SUBCOMMANDS: &[&str] = &[
-    "apt",
-    "brew",
-    "bundle",
-    "cargo",
-    "composer",
-    "dotnet",
-    "gh",
-    "git",
-    "go",
-    "gradle",
-    "helm",
-    "just",
-    "mix",
-    "mvn",
-    "npm",
-    "pip",
-    "pip3",
-    "pnpm",
-    "poetry",
-    "rails",
-    "rake",
-    "rustup",
-    "swift",
-    "systemctl",
-    "task",
-    "terraform",
-    "uv",
-    "yarn",
-    "zig",
+/// Subcommands that build, check or show what is in the workspace: of these a rule may leave the further words open. Of all
+/// others, which install, publish, deploy, switch or throw something away, the very command is offered.
+const OPEN: &[(&str, &[&str])] = &[
+    ("bundle", &["check", "list", "show"]),
+    (
+        "cargo",
+        &["bench", "build", "check", "clippy", "doc", "fmt", "metadata", "nextest", "test", "tree"],
+    ),
+    ("composer", &["show", "validate"]),
+    ("dotnet", &["build", "format", "test"]),
+    ("git", &["add", "blame", "commit", "diff", "log", "show", "status"]),
+    ("go", &["build", "doc", "fmt", "list", "test", "vet"]),
+    ("gradle", &["build", "check", "test"]),
+    ("mix", &["compile", "format", "test"]),
+    ("mvn", &["compile", "test", "verify"]),
+    ("npm", &["ls", "outdated", "test"]),
+    ("pip", &["check", "freeze", "list", "show"]),
+    ("pip3", &["check", "freeze", "list", "show"]),
+    ("pnpm", &["ls", "outdated", "test"]),
+    ("poetry", &["check", "show"]),
+    ("rails", &["test"]),
+    ("swift", &["build", "test"]),
+    ("terraform", &["fmt", "plan", "show", "validate"]),
+    ("yarn", &["list", "outdated", "test"]),
+    ("zig", &["build", "fmt", "test"]),
 ];
+
+/// Programs whose first operand names something that the project has written down.
+const RECIPES: &[&str] = &["just", "rake", "task"];
+
+/// Programs that run a script of the project by its name.
+const SCRIPTS: &[&str] = &["npm", "pnpm", "yarn"];
 
 /// Rules offered at a time.
 const MOST: usize = 3;
@@ -246,10 +246,15 @@ fn for_step(step: &Step) -> Option<String> {
     };
     let command =
         |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c == ':');
-    let named = WITH_SUBCOMMANDS.contains(program);
+    let open = |sub: &str| {
+        let of = OPEN.iter().find(|(name, _)| name == program);
+        RECIPES.contains(program) || of.is_some_and(|(_, subs)| subs.contains(&sub))
+    };
     let text = match rest.first().filter(command).filter(|word| !word.starts_with('-')) {
-        Some(&"run") if named => format!("{program} run {}:*", rest.get(1).filter(|w| plain(w))?),
-        Some(sub) if named => format!("{program} {sub}:*"),
+        Some(&"run") if SCRIPTS.contains(program) => {
+            format!("{program} run {}:*", rest.get(1).filter(|w| plain(w))?)
+        }
+        Some(sub) if open(sub) => format!("{program} {sub}:*"),
         _ if words.iter().all(plain) => words.join(" "),
         _ => return None,
     };

@@ -43,9 +43,29 @@ pub(super) fn stray(
                 return Some(format!("{pattern} may stand for what {} covers", rule.text()));
             }
         }
-        let is_git = words.first().and_then(Word::literal) == Some("git");
-        candidates(text).into_iter().find_map(|path| refused(scene, place, path, is_git))
+        let only_records = is_recorded(words, text);
+        candidates(text).into_iter().find_map(|path| refused(scene, place, path, only_records))
     })
+}
+
+/// git takes the file into the repository and leaves it as it is. Not what its options name.
+fn is_recorded(words: &[Word], text: &str) -> bool {
+    let literal = |at: usize| words.get(at).and_then(Word::literal);
+    let records = [
+        "add",
+        "stage",
+        "commit",
+        "blame",
+        "diff",
+        "log",
+        "show",
+        "status",
+        "check-ignore",
+        "ls-files",
+    ];
+    literal(0) == Some("git")
+        && literal(1).is_some_and(|sub| records.contains(&sub))
+        && !text.starts_with('-')
 }
 
 /// A place below each folder of the home that is no secret itself, but holds one.
@@ -249,7 +269,7 @@ fn candidates(text: &str) -> Vec<&str> {
         .collect()
 }
 
-fn refused(scene: Scene<'_>, place: &Path, text: &str, is_git: bool) -> Option<String> {
+fn refused(scene: Scene<'_>, place: &Path, text: &str, only_records: bool) -> Option<String> {
     if matches!(text, "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr") {
         return None;
     }
@@ -257,7 +277,7 @@ fn refused(scene: Scene<'_>, place: &Path, text: &str, is_git: bool) -> Option<S
     if !scene.workspace.contains(&path) {
         return Some(format!("{text} leads out of the workspace"));
     }
-    if let Some(why) = protected(&path, scene.workspace).filter(|_| !is_git) {
+    if let Some(why) = protected(&path, scene.workspace).filter(|_| !only_records) {
         return Some(format!("{text} is a protected name: {why}"));
     }
     let scope = vec![PathScope::File(path)];

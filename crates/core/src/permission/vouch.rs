@@ -2,7 +2,7 @@
 
 use super::access::Access;
 use super::command_regex::Lines;
-use super::commands::{Act, Effect, Step, Touch};
+use super::commands::{Act, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Scene, by_rule, reason};
 use super::mode::Mode;
 use super::policy::Fallback;
@@ -10,9 +10,12 @@ use super::rule::{Matcher, Reach, Rule, Tier};
 use super::script::{Dynamic, Word};
 use super::step_verdict::meets;
 use super::strays::{is_message, stray};
+use std::path::Path;
 
 /// Programs whose changes inside the workspace `acceptEdits` accepts.
-const EDITORS: [&str; 7] = ["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"];
+const EDITORS: [&str; 8] = ["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed", "tee"];
+/// Those of them that a rule on the files they write allows as well: they take nothing away.
+const MAKERS: [&str; 5] = ["mkdir", "touch", "cp", "sed", "tee"];
 
 /// Who vouches for it, or why nobody does.
 pub(super) fn allowed(
@@ -41,10 +44,11 @@ pub(super) fn allowed(
     {
         return Err(open(why));
     }
-    let edits = is_accepted_edit(scene, step);
+    let edits = accepted_edit(scene, step);
+    let accepted = edits.is_some();
     let by = vouched_by(scene, step, rule, edits, |rule| meets(rule, step, lines, files, true))?;
     for touch in &step.touches {
-        covered(scene, touch, rule.is_some(), exact, edits).map_err(open)?;
+        covered(scene, touch, rule.is_some(), exact, accepted).map_err(open)?;
     }
     match step.hosts.first() {
         Some(host) if rule.is_none() => Err(open(format!("it would contact {host}"))),
@@ -70,7 +74,7 @@ fn vouched_by(
     scene: Scene<'_>,
     step: &Step,
     rule: Option<&Rule>,
-    edits: bool,
+    edits: Option<Reason>,
     meets: impl Fn(&Rule) -> Reach,
 ) -> Result<Reason, Reason> {
     let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
@@ -83,8 +87,8 @@ fn vouched_by(
     if step.transparent {
         return Ok(reason(By::Default, "it only starts the commands in it"));
     }
-    if edits {
-        return Ok(reason(By::Mode, "edits inside the workspace are accepted"));
+    if let Some(accepted) = edits {
+        return Ok(accepted);
     }
     if let Some(rule) = scene.policy.shipped_asks().find(|rule| meets(rule) == Reach::Full) {
         return Err(by_rule(rule, "ask"));
@@ -94,31 +98,63 @@ fn vouched_by(
         None if proved && scene.policy.fallback == Fallback::Read => {
             Ok(reason(By::Default, "it is proved to only read"))
         }
-        None if is_accepted_output(scene, step) => {
-            Ok(reason(By::Mode, "edits inside the workspace are accepted"))
-        }
-        None => Err(reason(By::Default, unproved(step))),
+        None => match accepted_output(scene, step) {
+            Some(accepted) => Ok(accepted),
+            None => Err(reason(By::Default, unproved(step))),
+        },
     }
 }
 
 /// The program itself would run unasked, and nothing but the shell writes, to files that are judged one by one. Not for
 /// git: that it only reads is looked into where it writes nothing.
-fn is_accepted_output(scene: Scene<'_>, step: &Step) -> bool {
+fn accepted_output(scene: Scene<'_>, step: &Step) -> Option<Reason> {
     let only_shell =
         step.touches.iter().all(|touch| matches!(touch.act, Act::Read | Act::Redirect));
-    step.effect == Effect::Writes
-        && scene.mode == Mode::AcceptEdits
+    let plain = step.effect == Effect::Writes
         && only_shell
         && step.cautions.is_empty()
         && !step.git
-        && (scene.policy.fallback == Fallback::Read || is_shells_own(step))
+        && (scene.policy.fallback == Fallback::Read || is_shells_own(step));
+    if !plain {
+        return None;
+    }
+    by_mode(scene).or_else(|| by_edit_rule(scene, step))
 }
 
-fn is_accepted_edit(scene: Scene<'_>, step: &Step) -> bool {
-    let program = step.compared().first().and_then(Word::literal);
+fn accepted_edit(scene: Scene<'_>, step: &Step) -> Option<Reason> {
+    let program = step.compared().first().and_then(Word::literal)?;
     // Of sed the caution says no more than that it changes files.
-    let plain = |name: &str| EDITORS.contains(&name) && (name == "sed" || step.cautions.is_empty());
-    step.effect == Effect::Writes && scene.mode == Mode::AcceptEdits && program.is_some_and(plain)
+    let plain = program == "sed" || step.cautions.is_empty();
+    if step.effect != Effect::Writes || !plain {
+        return None;
+    }
+    let mode = by_mode(scene).filter(|_| EDITORS.contains(&program));
+    mode.or_else(|| by_edit_rule(scene, step).filter(|_| MAKERS.contains(&program)))
+}
+
+fn by_mode(scene: Scene<'_>) -> Option<Reason> {
+    let accepts = scene.mode == Mode::AcceptEdits;
+    accepts.then(|| reason(By::Mode, "edits inside the workspace are accepted"))
+}
+
+/// Every file it writes is one that a rule lets be edited. Gives the first such rule.
+fn by_edit_rule(scene: Scene<'_>, step: &Step) -> Option<Reason> {
+    let writes = step.touches.iter().filter(|t| matches!(t.act, Act::Write | Act::Redirect));
+    let mut first = None;
+    for touch in writes {
+        for scope in touch.scopes.as_ref()? {
+            let rule = edit_rule(scene, scope.path())?;
+            first = first.or(Some(rule));
+        }
+    }
+    first.map(|rule| by_rule(rule, "allow"))
+}
+
+fn edit_rule<'a>(scene: Scene<'a>, path: &Path) -> Option<&'a Rule> {
+    scene.policy.allow.iter().find(|rule| match &rule.matcher {
+        Matcher::Files(pattern) => rule.tool == "Edit" && pattern.allows(path),
+        _ => false,
+    })
 }
 
 /// Words of the shell's language that are commands only by their form. What they read is judged all the same.
@@ -228,8 +264,10 @@ fn covered(
         };
         let inside = workspace.contains(path);
         let accepts = scene.mode == Mode::AcceptEdits && inside;
+        // A repository was looked into: one around the workspace is trusted like what is in it.
+        let of_git = matches!(touch.kind, TouchKind::Repository | TouchKind::InRepository);
         let (fine, does) = match touch.act {
-            Act::Read => (workspace.may_read(path) || exact || file_rule(false), "read"),
+            Act::Read => (of_git || workspace.may_read(path) || exact || file_rule(false), "read"),
             Act::Write => ((inside && (rule || edits)) || exact || file_rule(true), "change"),
             Act::Redirect => (accepts || file_rule(true), "write"),
             Act::Run => (true, "run"),

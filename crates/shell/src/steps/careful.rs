@@ -4,7 +4,7 @@
 use super::inner::caution;
 use super::judge::Verdict;
 use super::languages::is_python;
-use super::{handed, hosts};
+use super::{general_options, handed, hosts, option_lists, writers};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Caution, Effect};
 
@@ -26,31 +26,6 @@ const PLAIN: Careful =
     Careful { names: &[], letters: "", long: &[], words: &[], begins: &[], fine: &[] };
 
 static PROGRAMS: &[Careful] = &[
-    Careful {
-        names: &["tar", "gtar", "bsdtar"],
-        letters: "IFKP",
-        long: &[
-            "use-compress-program",
-            "to-command",
-            "checkpoint-action",
-            "info-script",
-            "new-volume-script",
-            "rsh-command",
-            "rmt-command",
-            "absolute-names",
-            "remove-files",
-        ],
-        ..PLAIN
-    },
-    Careful { names: &["zip"], letters: "T", long: &["unzip-command", "test"], ..PLAIN },
-    Careful { names: &["ssh"], letters: "oFDLRWJwSEI", ..PLAIN },
-    Careful { names: &["scp", "sftp"], letters: "oFSDJbc", ..PLAIN },
-    Careful {
-        names: &["rsync"],
-        letters: "e",
-        long: &["rsh", "rsync-path", "daemon", "config", "files-from"],
-        ..PLAIN
-    },
     Careful {
         names: &["man"],
         letters: "PHCMlpTXtmL",
@@ -83,60 +58,6 @@ static PROGRAMS: &[Careful] = &[
             "tag-file",
         ],
         begins: &["+"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["vim", "vi", "nvim", "view", "ex", "gvim"],
-        letters: "cSsuUeEWwi",
-        long: &["cmd", "startuptime", "listen", "remote"],
-        begins: &["+"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["emacs", "emacsclient"],
-        letters: "flLex",
-        long: &["eval", "load", "funcall", "batch", "script", "execute", "directory"],
-        begins: &["+"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["ed", "red", "nano"],
-        letters: "pRT",
-        long: &["rcfile", "speller"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["go"],
-        long: &[
-            "vettool",
-            "exec",
-            "toolexec",
-            "C",
-            "modfile",
-            "overlay",
-            "ldflags",
-            "gcflags",
-            "asmflags",
-            "gccgoflags",
-            "compiler",
-            "pkgdir",
-            "o",
-        ],
-        ..PLAIN
-    },
-    Careful {
-        names: &["cargo"],
-        letters: "ZC",
-        long: &[
-            "config",
-            "manifest-path",
-            "target-dir",
-            "out-dir",
-            "artifact-dir",
-            "lockfile-path",
-        ],
-        begins: &["+"],
-        fine: &["target"],
         ..PLAIN
     },
     Careful {
@@ -183,12 +104,6 @@ static PROGRAMS: &[Careful] = &[
         ..PLAIN
     },
     Careful {
-        names: &["make", "gmake"],
-        letters: "fCIE",
-        long: &["file", "makefile", "directory", "include-dir", "eval"],
-        ..PLAIN
-    },
-    Careful {
         names: &["docker", "podman", "nerdctl"],
         letters: "vHu",
         long: &[
@@ -218,93 +133,9 @@ static PROGRAMS: &[Careful] = &[
         ],
         ..PLAIN
     },
-    Careful {
-        names: &["curl"],
-        letters: "oOKTxcDEJ",
-        long: &[
-            "output",
-            "remote-name",
-            "config",
-            "upload-file",
-            "proxy",
-            "cookie-jar",
-            "dump-header",
-            "trace",
-            "trace-ascii",
-            "stderr",
-            "netrc-file",
-            "preproxy",
-            "unix-socket",
-            "etag-save",
-            "hsts",
-            "libcurl",
-        ],
-        begins: &["@", "file:"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["wget"],
-        letters: "OoaiPex",
-        long: &[
-            "output-document",
-            "output-file",
-            "append-output",
-            "execute",
-            "input-file",
-            "directory-prefix",
-            "config",
-            "use-askpass",
-            "post-file",
-            "body-file",
-        ],
-        ..PLAIN
-    },
     Careful { names: &["rg"], long: &["pre", "hostname-bin"], ..PLAIN },
-    Careful {
-        names: &["pip", "pip3"],
-        letters: "t",
-        long: &[
-            "target",
-            "prefix",
-            "root",
-            "index-url",
-            "extra-index-url",
-            "config-settings",
-            "python",
-        ],
-        words: &["config"],
-        ..PLAIN
-    },
 ];
 
-/// Of git's subcommands that are not known to only read.
-static GIT: &[Careful] = &[
-    Careful { names: &["rebase"], letters: "x", long: &["exec"], ..PLAIN },
-    Careful { names: &["bisect"], words: &["run"], ..PLAIN },
-    Careful { names: &["submodule"], words: &["foreach", "update"], begins: &["ext:"], ..PLAIN },
-    Careful { names: &["remote"], begins: &["ext:"], ..PLAIN },
-    Careful { names: &["add"], letters: "e", long: &["edit"], ..PLAIN },
-    Careful {
-        names: &["clone", "init"],
-        letters: "cu",
-        long: &["config", "upload-pack", "template", "separate-git-dir"],
-        begins: &["ext:"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["fetch", "pull", "push", "ls-remote", "archive"],
-        letters: "o",
-        long: &["upload-pack", "receive-pack", "exec", "output", "server-option"],
-        begins: &["ext:"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["commit", "merge", "am", "apply"],
-        long: &["unsafe-paths", "directory", "template"],
-        letters: "t",
-        ..PLAIN
-    },
-];
 /// Subcommands that are there to run or set something.
 const GIT_RUNS: &[&str] = &[
     "config",
@@ -327,6 +158,7 @@ const GIT_KNOWN: &str = " add am apply archive bisect blame branch bundle cat-fi
     rev-parse revert rm shortlog show show-branch show-ref sparse-checkout stash status submodule switch \
     symbolic-ref tag update-index update-ref verify-pack whatchanged worktree write-tree ";
 
+/// Interpreters, and programs that start what their words name.
 const INTERPRETERS: &[&str] = &[
     "node",
     "nodejs",
@@ -345,6 +177,7 @@ const INTERPRETERS: &[&str] = &[
     "irb",
     "ipython",
     "pwsh",
+    "powershell",
     "gdb",
     "lldb",
     "npx",
@@ -353,6 +186,86 @@ const INTERPRETERS: &[&str] = &[
     "uvx",
     "tsx",
     "ts-node",
+    "java",
+    "kotlin",
+    "scala",
+    "scala-cli",
+    "groovy",
+    "clojure",
+    "clj",
+    "bb",
+    "swipl",
+    "elixir",
+    "iex",
+    "erl",
+    "escript",
+    "julia",
+    "R",
+    "octave",
+    "sbcl",
+    "clisp",
+    "guile",
+    "racket",
+    "ocaml",
+    "dc",
+    "gnuplot",
+    "mongosh",
+    "mongo",
+    "jshell",
+    "runghc",
+    "runhaskell",
+    "ghci",
+    "nix",
+    "nix-shell",
+    "nix-build",
+    "guix",
+    "entr",
+    "nodemon",
+    "watchexec",
+    "concurrently",
+    "cross-env",
+    "dotenv",
+    "direnv",
+    "mise",
+    "asdf",
+    "hyperfine",
+    "xvfb-run",
+    "dbus-run-session",
+    "ssh-agent",
+    "script",
+    "rlwrap",
+    "faketime",
+    "torsocks",
+    "proxychains",
+    "proxychains4",
+    "cpulimit",
+    "cgexec",
+    "numactl",
+    "start-stop-daemon",
+    "gosu",
+    "su-exec",
+    "tini",
+    "dumb-init",
+    "foreman",
+    "honcho",
+    "overmind",
+    "act",
+    "screen",
+    "tmux",
+    "byobu",
+    "at",
+    "batch",
+    "crontab",
+    "xdg-open",
+    "open",
+    "code",
+    "cursor",
+    "subl",
+    "socat",
+    "bpftrace",
+    "perf",
+    "rr",
+    "uftrace",
 ];
 
 pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
@@ -360,24 +273,25 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
         hosts: hosts::of(name, words),
         ..Verdict::unknown(format!("{name} is not known to only read"))
     };
-    if INTERPRETERS.contains(&name) || is_python(name, "python") || is_python(name, "pypy") {
+    let interpreter =
+        INTERPRETERS.contains(&name) || is_python(name, "python") || is_python(name, "pypy");
+    if interpreter {
         verdict.cautions = interpreted(name, words);
         verdict.effect = Effect::Unknown(format!("{name} runs a program"));
     }
-    if let Some(entry) = PROGRAMS.iter().find(|entry| entry.names.contains(&name)) {
-        verdict.cautions.extend(entry.cautions(words, 1, name));
+    let entry = PROGRAMS.iter().find(|entry| entry.names.contains(&name));
+    let listed = option_lists::cautions(name, words);
+    match (&listed, entry) {
+        (Some(_), _) => verdict.cautions.extend(listed.into_iter().flatten()),
+        (None, Some(entry)) => verdict.cautions.extend(entry.cautions(words, 1, name)),
+        (None, None) if interpreter => {}
+        (None, None) => verdict.cautions.extend(general_options::cautions(name, words)),
     }
+    verdict.touches.extend(writers::guess(name, words.get(1..).unwrap_or_default()));
     match name {
         "tar" | "gtar" | "bsdtar" => verdict.cautions.extend(handed::fetched(words)),
         "cargo" => verdict.cautions.extend(handed::on(words)),
         _ => {}
-    }
-    if matches!(name, "make" | "gmake") {
-        let sets = |(at, word): (usize, &Word)| {
-            let text = word.literal()?;
-            text.contains('=').then(|| caution(at, format!("{text} sets a variable of make")))
-        };
-        verdict.cautions.extend(words.iter().enumerate().skip(1).filter_map(sets));
     }
     verdict
 }
@@ -395,9 +309,7 @@ pub(super) fn git(words: &[Word]) -> Verdict {
     if !GIT_KNOWN.contains(&format!(" {sub} ")) {
         verdict.cautions.push(caution(1, format!("git {sub} may be another program")));
     }
-    if let Some(entry) = GIT.iter().find(|entry| entry.names.contains(&sub)) {
-        verdict.cautions.extend(entry.cautions(words, 2, sub));
-    }
+    verdict.cautions.extend(option_lists::cautions("git", words).unwrap_or_default());
     verdict
 }
 

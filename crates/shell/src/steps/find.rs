@@ -80,6 +80,16 @@ const VALUED: &[&str] = &[
 /// With a file.
 const FILES: &[&str] = &["-newer", "-anewer", "-cnewer", "-samefile"];
 
+/// `-newermt` compares with a time, `-newerma` with a file.
+fn is_newer(text: &str, time: bool) -> bool {
+    let letters: Vec<char> = text.strip_prefix("-newer").unwrap_or_default().chars().collect();
+    match letters.as_slice() {
+        [first, 't'] => time && "aBcm".contains(*first),
+        [first, second] => !time && "aBcm".contains(*first) && "aBcm".contains(*second),
+        _ => false,
+    }
+}
+
 #[derive(Default)]
 struct Found<'a> {
     touches: Vec<Touch>,
@@ -177,7 +187,12 @@ fn read(words: &[Word]) -> Found<'_> {
                 found.misses.push(Miss::at(at, format!("the value of {text} is not known")));
             }
             at += 2;
-        } else if FILES.contains(&text) {
+        } else if is_newer(text, true) {
+            if !words.get(at + 1).is_some_and(options::is_one_word) {
+                found.misses.push(Miss::at(at, format!("the value of {text} is not known")));
+            }
+            at += 2;
+        } else if FILES.contains(&text) || is_newer(text, false) {
             found.file(words.get(at + 1), TouchKind::File, at + 1);
             at += 2;
         } else if matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {
@@ -185,6 +200,7 @@ fn read(words: &[Word]) -> Found<'_> {
             found.starts.push((at, words.get(at + 1..end).unwrap_or_default()));
             at = end + 1;
         } else {
+            found.changes(text, words.get(at + 1));
             found.misses.push(Miss::at(at, format!("{text} is not known to only read")));
             at += 1;
         }
@@ -222,6 +238,19 @@ impl Found<'_> {
         let plain = self.plain.clone().map(|folder| (folder, TouchKind::Tree));
         let any = || Some((one_folder(words)?, TouchKind::Followed));
         plain.or_else(any).filter(|_| fine && command.iter().all(known))
+    }
+
+    /// What it deletes or writes, by name: enough to see a protected one.
+    fn changes(&mut self, action: &str, value: Option<&Word>) {
+        let changed: Vec<String> = match action {
+            "-delete" => self.touches.iter().map(|touch| touch.path.clone()).collect(),
+            "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
+                value.and_then(Word::literal).map(options::written).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        let write = |path| Touch::new(Act::Write, path, TouchKind::File);
+        self.touches.extend(changed.into_iter().map(write));
     }
 
     /// Where it looks. Gives the place of what follows.

@@ -138,6 +138,7 @@ fn is_reading_form(words: &[Word]) -> bool {
             };
             let asks = match program.name {
                 "config" => is_question(&parsed, rest.len()),
+                "config get" => operands.len() == 1,
                 _ => true,
             };
             asks && operands.len() <= program.most && operands.iter().all(|(_, word)| fits(word))
@@ -193,7 +194,7 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
             }
         }
         "status" | "ls-files" | "rev-parse" | "describe" | "shortlog" | "ls-tree"
-        | "merge-base" | "rev-list" | "reflog" => literals(operands)?,
+        | "merge-base" | "rev-list" | "reflog" | "cherry" => literals(operands)?,
         "cat-file" => {
             literals(operands)?;
             objects(before, true, parsed.has(&["-p"]), &mut named)?;
@@ -209,6 +210,9 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
             for (at, word) in paths {
                 named.push(pathspec(*at, word)?);
             }
+            for file in ranged(parsed) {
+                named.push(options::readable(file, TouchKind::File)?);
+            }
             let all_in_files = sub == "show"
                 && !before.is_empty()
                 && before.iter().all(|(_, word)| word.literal().is_some_and(|w| w.contains(':')));
@@ -218,6 +222,12 @@ fn named(sub: &str, parsed: &Parsed) -> Result<Vec<Named>, Miss> {
         }
     }
     Ok(named)
+}
+
+/// The files of `-L`.
+fn ranged<'a>(parsed: &'a Parsed<'a>) -> impl Iterator<Item = &'a str> {
+    let ranges = parsed.values.iter().filter(|(option, _)| option == "-L");
+    ranges.filter_map(|(_, range)| table::line_range(range))
 }
 
 fn searched(

@@ -48,7 +48,9 @@ fn urls(words: &[Word]) -> Vec<String> {
     for word in words {
         let Some(text) = word.literal() else { return any() };
         let option = text.split('=').next().unwrap_or(text);
-        if DETOURS.contains(&option) {
+        let leads =
+            |detour: &&str| *detour == option || detour.len() > 2 && option.starts_with(*detour);
+        if DETOURS.iter().any(leads) {
             return any();
         }
         if let Some((_, rest)) = text.split_once("://") {

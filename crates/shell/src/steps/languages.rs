@@ -49,8 +49,11 @@ const VERSIONED: &[&str] = &[
     "split",
 ];
 
-/// `python3 --version` and its like, with nothing else on the line.
+/// A form that only reads, or `python3 --version` and its like, with nothing else on the line.
 pub(super) fn version(name: &str, words: &[Word]) -> Option<Verdict> {
+    if let Some(verdict) = super::table_forms::judge(name, words) {
+        return Some(verdict);
+    }
     let [Word::Literal(only)] = words else { return None };
     let known = match name {
         "java" | "javac" => matches!(only.as_str(), "--version" | "-version"),

@@ -1,12 +1,17 @@
 //! sed: its options, and its little language as far as it only edits a stream.
 
 use super::judge::{Verdict, touch};
+use super::writers;
 use crate::options::{self, Miss, Named};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Act, Caution, Effect, TouchKind};
 
 pub(super) fn judge(words: &[Word]) -> Verdict {
     match Call::read(words).and_then(|call| call.files().map(|files| (call, files))) {
+        // A protected name is seen even where the rest of the line is not understood.
+        Err(miss) if words.iter().any(may_edit) => {
+            Verdict { touches: writers::guessed(words), ..Verdict::miss("sed", miss, 1) }
+        }
         Err(miss) => Verdict::miss("sed", miss, 1),
         Ok((call, files)) => match call.in_place {
             None => Verdict::reads(files.into_iter().map(touch(Act::Read)).collect()),
@@ -17,6 +22,15 @@ pub(super) fn judge(words: &[Word]) -> Verdict {
                 ..Verdict::default()
             },
         },
+    }
+}
+
+/// `-i`, `-ni.bak`, `--in-place` or a beginning of it.
+fn may_edit(word: &Word) -> bool {
+    let text = word.literal().unwrap_or_default();
+    match text.strip_prefix("--") {
+        Some(long) => long.starts_with("in") || long.starts_with('i'),
+        None => text.starts_with('-') && text.contains('i'),
     }
 }
 

@@ -24,7 +24,16 @@ macro_rules! sums {
     };
 }
 
-static SUMS: [Program; 6] = sums!["md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum", "cksum"];
+static SUMS: [Program; 8] = sums![
+    "md5sum",
+    "sha1sum",
+    "sha224sum",
+    "sha256sum",
+    "sha384sum",
+    "sha512sum",
+    "b2sum",
+    "cksum"
+];
 
 macro_rules! bare {
     ($($name:literal $short:literal),*) => {
@@ -244,12 +253,19 @@ static PROGRAMS: &[Program] = &[
     },
     Program {
         name: "shuf",
-        short: "erz",
+        short: "ez",
         short_values: &[('n', Always, Value::Number)],
         operands: FILES,
         most: 1,
         matches: &["shuf -n1", "shuf f"],
-        misses: &["shuf -o x f", "shuf --random-source=f", "shuf *"],
+        misses: &[
+            "shuf -r f",
+            "shuf -re a b",
+            "shuf --repeat f",
+            "shuf -o x f",
+            "shuf --random-source=f",
+            "shuf *",
+        ],
         ..BARE
     },
     Program {
@@ -285,9 +301,11 @@ static PROGRAMS: &[Program] = &[
     Program {
         name: "df",
         short: "ahHiklmPT",
-        long: &["human-readable", "total"],
-        operands: FILES,
-        matches: &["df -h", "df -h ."],
+        long: &["human-readable", "total", "local", "inodes", "print-type", "all"],
+        long_values: &[("type", Always, Value::Name), ("exclude-type", Always, Value::Name)],
+        // It shows the file system that a path belongs to, and nothing of the path.
+        operands: Operands::Fit(Value::Any),
+        matches: &["df -h", "df -h .", "df -h /"],
         misses: &["df --output=x", "df *"],
         ..BARE
     },

@@ -158,6 +158,10 @@ static SUBCOMMANDS: &[Program] = &[
             "quiet",
             "symbolic-full-name",
             "is-shallow-repository",
+            "is-inside-git-dir",
+            "show-superproject-working-tree",
+            "symbolic",
+            "remotes",
         ],
         long_values: &[
             ("short", Maybe, Value::Number),
@@ -235,7 +239,7 @@ static SUBCOMMANDS: &[Program] = &[
     },
     Program {
         name: "describe",
-        long: &["tags", "always", "long", "all", "exact-match", "first-parent", "dirty"],
+        long: &["tags", "always", "long", "all", "exact-match", "first-parent"],
         long_values: &[
             ("abbrev", Glued, Value::Number),
             ("match", Always, Value::Any),
@@ -244,7 +248,13 @@ static SUBCOMMANDS: &[Program] = &[
         ],
         operands: ANY,
         matches: &["git describe --tags --always", "git describe --abbrev=0 HEAD"],
-        misses: &["git describe --broken", "git describe --tag", "git describe $x"],
+        misses: &[
+            "git describe --dirty",
+            "git describe --dirty=-x",
+            "git describe --broken",
+            "git describe --tag",
+            "git describe $x",
+        ],
         ..BARE
     },
     Program {
@@ -320,6 +330,18 @@ static SUBCOMMANDS: &[Program] = &[
             "git blame --textconv f",
             "git blame $x",
         ],
+        ..BARE
+    },
+    // It compares what commits change, without a program of the configuration.
+    Program {
+        name: "cherry",
+        short: "v",
+        long: &["verbose"],
+        long_values: &[("abbrev", Maybe, Value::Number)],
+        operands: ANY,
+        most: 3,
+        matches: &["git cherry", "git cherry main", "git cherry -v main topic"],
+        misses: &["git cherry-pick x", "git cherry $x", "git cherry -x a", "git cherry a b c d"],
         ..BARE
     },
     Program {

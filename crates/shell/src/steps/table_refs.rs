@@ -164,7 +164,6 @@ pub(super) static FORMS: &[(&[&str], Program)] = &[
                 "git config --global user.name",
                 "git config --global user.name x",
                 "git config edit",
-                "git config list",
                 "git config --unset user.name",
                 "git config --get --unset user.name",
                 "git config --add a.b c",
@@ -176,6 +175,40 @@ pub(super) static FORMS: &[(&[&str], Program)] = &[
                 "git config --replace-all a.b c",
                 "git config",
             ],
+            ..BARE
+        },
+    ),
+    // An older git takes `get` and `list` for names without a section, and refuses.
+    (
+        &["config", "get"],
+        Program {
+            name: "config get",
+            short: "z",
+            long: &["all", "local", "show-origin", "show-scope", "show-names", "null", "regexp"],
+            operands: ANY,
+            most: 1,
+            matches: &["git config get user.name", "git config get --all remote.origin.fetch"],
+            misses: &[
+                "git config get",
+                "git config get a.b c",
+                "git config get --global a.b",
+                "git config get -f x a.b",
+                "git config get --url=x a",
+                "git config get $x",
+                "git config set a.b c",
+                "git config unset a.b",
+            ],
+            ..BARE
+        },
+    ),
+    (
+        &["config", "list"],
+        Program {
+            name: "config list",
+            short: "z",
+            long: &["local", "show-origin", "show-scope", "name-only", "null"],
+            matches: &["git config list", "git config list --show-origin"],
+            misses: &["git config list x", "git config list --global", "git config list -f x"],
             ..BARE
         },
     ),

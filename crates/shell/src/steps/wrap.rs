@@ -6,7 +6,7 @@ use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::resolve;
 use super::wrap_table::{TIME, WATCH, Wrapper, XARGS, wrapper};
 use ostler_core::permission::script::{Dynamic, Part, Redirect, Word};
-use ostler_core::permission::{Effect, Position};
+use ostler_core::permission::{Caution, Effect, Position};
 
 /// What stands for words that are not in the text.
 pub(super) fn from_outside(source: &str) -> Word {
@@ -110,7 +110,10 @@ impl Walk {
         match inner_start(wrapper, words) {
             Ok(start) => {
                 self.change(index, |step| match wrapper.own {
-                    Some(why) => step.effect = Effect::Unknown(why.into()),
+                    Some(why) => {
+                        step.effect = Effect::Unknown(why.into());
+                        step.cautions.extend(careful_options(wrapper, words, start));
+                    }
                     None => step.transparent = true,
                 });
                 Some(start)
@@ -209,6 +212,26 @@ impl Walk {
         }
         self.enter(index, &inner, redirects);
     }
+}
+
+/// The options of a wrapper that do more than start its command.
+fn careful_options(wrapper: &Wrapper, words: &[Word], start: usize) -> Vec<Caution> {
+    let is_careful = |text: &str| match text.strip_prefix("--") {
+        Some(long) => {
+            !wrapper.careful.is_empty()
+                && "output".starts_with(long.split('=').next().unwrap_or(long))
+        }
+        None => text.starts_with('-') && text.contains(|c| wrapper.careful.contains(c)),
+    };
+    let texts = words.iter().enumerate().take(start).skip(1);
+    let known = texts.filter_map(|(at, word)| Some((at, word.literal()?)));
+    let found = known.filter(|(_, text)| is_careful(text));
+    found
+        .map(|(at, text)| {
+            let why = format!("{text} makes {} do more than start a command", wrapper.name);
+            Caution { why, word: Some(at) }
+        })
+        .collect()
 }
 
 /// A program that prints its words and has no option that does more.

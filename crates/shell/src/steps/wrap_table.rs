@@ -19,6 +19,8 @@ pub(super) struct Wrapper {
     pub(super) skip: usize,
     /// `NAME=value` may stand before the command.
     pub(super) assigns: bool,
+    /// Letters among those that write a file, set a variable or reach another process: a rule on the name does not vouch.
+    pub(super) careful: &'static str,
     /// Why it needs a rule of its own. None: it only hands over.
     pub(super) own: Option<&'static str>,
 }
@@ -34,6 +36,7 @@ const PLAIN: Wrapper = Wrapper {
     count: false,
     skip: 0,
     assigns: false,
+    careful: "",
     own: None,
 };
 
@@ -134,6 +137,7 @@ static WRAPPERS: &[Wrapper] = &[
         name: "strace",
         flags: "cCdfFhikqrtTvVwxyYzZn",
         values: "abeEIoOpPsSuUX",
+        careful: "oEpuU",
         own: TRACED,
         ..PLAIN
     },
@@ -141,6 +145,7 @@ static WRAPPERS: &[Wrapper] = &[
         name: "ltrace",
         flags: "bcCfhiLrStTV",
         values: "aAeFlnopsuwxX",
+        careful: "oFlpux",
         own: TRACED,
         ..PLAIN
     },

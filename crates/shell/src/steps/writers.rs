@@ -5,7 +5,7 @@ use super::landing;
 use crate::options::{self, Miss, Named, Parsed};
 use crate::table::{BARE, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
-use ostler_core::permission::script::Word;
+use ostler_core::permission::script::{Part, Word};
 use ostler_core::permission::{Act, Caution, Effect, Touch, TouchKind};
 
 const ANY: Operands = Operands::Fit(Value::Any);
@@ -102,7 +102,7 @@ pub(super) static PROGRAMS: &[Program] = &[
         short: "aip",
         long: &["append", "ignore-interrupts"],
         operands: ANY,
-        matches: &["tee out.txt", "tee -a a b", "tee"],
+        matches: &["tee out.txt", "tee -a a b", "tee", "tee /dev/null"],
         misses: &["tee --output-error=x y", "tee *", "tee $x"],
         ..BARE
     },
@@ -139,7 +139,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
     let program = PROGRAMS.iter().find(|program| program.name == name)?;
     let found = Parsed::read(program, words).and_then(|parsed| touches(name, &parsed));
     Some(match found {
-        Err(miss) => Verdict::miss(name, miss, 1),
+        Err(miss) => Verdict { touches: guessed(words), ..Verdict::miss(name, miss, 1) },
         Ok(mut touches) => {
             let mut landing = landing::of(name, words);
             touches.append(&mut landing.touches);
@@ -151,6 +151,74 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
             Verdict { effect, touches, cautions, ..Verdict::default() }
         }
     })
+}
+
+/// Programs without an entry that change what their operands name.
+const CHANGERS: &[&str] = &[
+    "install",
+    "shred",
+    "unlink",
+    "chown",
+    "chgrp",
+    "setfacl",
+    "setfattr",
+    "chattr",
+    "patch",
+    "dd",
+    "rename",
+    "mkfifo",
+    "mknod",
+    "link",
+    "symlink",
+    "trash",
+    "trash-put",
+    "rmtrash",
+    "sponge",
+    "ex",
+    "ed",
+    "shfmt",
+    "dos2unix",
+    "unix2dos",
+];
+
+/// What a program that changes files may change, where not all of its words are known: each of them counts, so that a
+/// protected name is seen whatever stands before it.
+pub(super) fn guess(name: &str, words: &[Word]) -> Vec<Touch> {
+    let edits = |word: &Word| {
+        let text = word.literal().unwrap_or_default();
+        text.starts_with('-') && !text.starts_with("--") && text.contains('i')
+    };
+    let in_place = matches!(name, "perl" | "ruby") && words.iter().any(edits);
+    if CHANGERS.contains(&name) || in_place { guessed(words) } else { Vec::new() }
+}
+
+/// Every word that may be a file, as one that is written.
+pub(super) fn guessed(words: &[Word]) -> Vec<Touch> {
+    words.iter().filter_map(guessed_file).collect()
+}
+
+fn guessed_file(word: &Word) -> Option<Touch> {
+    let write = |named: Named| touch(Act::Write)(named);
+    match word {
+        Word::Literal(text) if text.starts_with('-') => None,
+        Word::Literal(text) => {
+            let value = text.split_once('=').map_or(text.as_str(), |(_, value)| value);
+            options::readable(value, TouchKind::File).ok().map(write)
+        }
+        Word::Glob(pattern) => options::glob(pattern).ok().map(write),
+        // What is not known of it may be any name; the rest can still be a protected one.
+        Word::Dynamic { parts, .. } => {
+            let mut path = String::new();
+            for part in parts {
+                match part {
+                    Part::Literal(text) => path.push_str(text),
+                    _ => path.push('_'),
+                }
+            }
+            let named = path.contains('/') && path.contains("/.");
+            named.then(|| write(Named { path: format!("./{path}"), kind: TouchKind::File }))
+        }
+    }
 }
 
 fn touches(name: &str, parsed: &Parsed) -> Result<Vec<Touch>, Miss> {
@@ -177,6 +245,9 @@ fn touches(name: &str, parsed: &Parsed) -> Result<Vec<Touch>, Miss> {
     let last = operands.len() - operands.len().min(1);
     let mut touches = Vec::new();
     for (place, (at, word)) in operands.iter().enumerate() {
+        if name == "tee" && word.literal() == Some("/dev/null") {
+            continue;
+        }
         let act = if matches!(name, "cp" | "ln") && place < last { Act::Read } else { Act::Write };
         touches.push(touch(act)(named(word, kind).map_err(|why| Miss::at(*at, why))?));
     }

@@ -40,7 +40,10 @@ const READS: &[&str] = &[
     "git grep b",
     "git branch -vv",
     "git cat-file -p HEAD:g.bin",
-    "git describe --always --dirty",
+    "git describe --always",
+    "git cherry HEAD",
+    "git log -L 1,1:f.txt",
+    "git config list",
     "git shortlog -sn HEAD",
     "git reflog",
 ];

@@ -1,5 +1,5 @@
-//! Whether the repository that git would find is contained and plain: nothing outside the workspace is shown, and
-//! its configuration names no program that the overrides leave in place.
+//! Whether the repository that git would find is trusted and plain: it lies in the workspace, or the workspace lies in it
+//! and both belong to the same user; and its configuration names no program that the overrides leave in place.
 //!
 //! When in doubt it is not. Git asks the same questions in the same order; where it would look further up because a
 //! repository is broken, this stops and says no.
@@ -7,6 +7,7 @@
 use ostler_core::permission::Workspace;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Configurations are a few hundred bytes; a larger one is not read.
@@ -15,23 +16,33 @@ const MAX_CONFIG: u64 = 256 << 10;
 /// Why a git that only reads is not harmless here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The repository is not inside the workspace.
+    /// The repository is neither inside the workspace nor one of the same user's around it.
     Outside,
-    /// A worktree, a submodule, a bare repository, a link, borrowed objects, or something broken.
+    /// A submodule, a bare repository, a link, borrowed objects, or something broken.
     NotPlain,
     /// Its configuration runs or includes something, or cannot be read with certainty.
     Config,
 }
 
-/// The folder of the repository; none if git will find none from this folder.
+/// The top folder of the repository; none if git will find none from this folder.
 pub fn repository(from: &Path, workspace: &Workspace) -> Result<Option<PathBuf>, Doubt> {
     // Git goes by the real path.
     let cwd = from.canonicalize().map_err(|_| Doubt::NotPlain)?;
+    let owner = owner_of_root(&cwd, workspace);
     for folder in cwd.ancestors() {
         let git = folder.join(".git");
         match fs::symlink_metadata(&git) {
-            Ok(_) if !workspace.contains(folder) => return Err(Doubt::Outside),
+            Ok(_) if !workspace.contains(folder) && !is_owned(folder, owner) => {
+                return Err(Doubt::Outside);
+            }
+            Ok(found) if found.is_file() => {
+                worktree(&git, owner)?;
+                return Ok(Some(folder.to_path_buf()));
+            }
             Ok(found) if !found.is_dir() => return Err(Doubt::NotPlain),
+            Ok(_) if !workspace.contains(folder) && !is_owned(&git, owner) => {
+                return Err(Doubt::Outside);
+            }
             Ok(_) => {
                 plain(&git)?;
                 return Ok(Some(folder.to_path_buf()));
@@ -44,6 +55,47 @@ pub fn repository(from: &Path, workspace: &Workspace) -> Result<Option<PathBuf>,
         }
     }
     Ok(None)
+}
+
+/// Who owns the root that the folder lies in. None: it lies in none, and nothing around it is trusted.
+fn owner_of_root(folder: &Path, workspace: &Workspace) -> Option<u32> {
+    let within = |root: &&PathBuf| root.parent().is_some() && folder.starts_with(root);
+    let root = workspace.roots.iter().filter(within).max_by_key(|root| root.as_os_str().len())?;
+    fs::symlink_metadata(root).ok().map(|found| found.uid())
+}
+
+/// It belongs to this user, and nobody else can put files there. No link.
+fn is_owned(path: &Path, owner: Option<u32>) -> bool {
+    const BY_ANYBODY: u32 = 0o002;
+    let Ok(found) = fs::symlink_metadata(path) else { return false };
+    !found.is_symlink() && Some(found.uid()) == owner && found.mode() & BY_ANYBODY == 0
+}
+
+/// A linked worktree: the repository it belongs to must know it, so that a file that somebody made does not lead into
+/// another repository of the user's.
+fn worktree(link: &Path, owner: Option<u32>) -> Result<(), Doubt> {
+    let line = |path: &Path| {
+        let text = String::from_utf8(read(path)?).map_err(|_| Doubt::NotPlain)?;
+        let text = text.trim_end_matches(['\n', '\r']).to_owned();
+        let odd = text.is_empty() || text.contains(|c: char| c.is_control());
+        if odd { Err(Doubt::NotPlain) } else { Ok(text) }
+    };
+    let real = |path: PathBuf| path.canonicalize().map_err(|_| Doubt::NotPlain);
+    let text = line(link)?;
+    let target = text.strip_prefix("gitdir: ").ok_or(Doubt::NotPlain)?;
+    let folder = link.parent().ok_or(Doubt::NotPlain)?;
+    let own = real(folder.join(target))?;
+    let names = own.parent().filter(|names| names.ends_with("worktrees"));
+    let common = names.and_then(Path::parent).ok_or(Doubt::NotPlain)?;
+    let knows = |path: PathBuf| real(path).is_ok_and(|path| path == *link);
+    let mutual = real(own.join(line(&own.join("commondir"))?))? == common
+        && knows(own.join(line(&own.join("gitdir"))?));
+    let trusted = [&own, common].iter().all(|path| is_owned(path, owner));
+    if !mutual || !trusted || !is_head(&read(&own.join("HEAD"))?) {
+        return Err(Doubt::NotPlain);
+    }
+    settings(&own)?;
+    plain(common)
 }
 
 fn plain(git: &Path) -> Result<(), Doubt> {
@@ -60,6 +112,10 @@ fn plain(git: &Path) -> Result<(), Doubt> {
     if is_link(&git.join("objects/pack")) || is_link(&git.join("objects/info")) {
         return Err(Doubt::NotPlain);
     }
+    settings(git)
+}
+
+fn settings(git: &Path) -> Result<(), Doubt> {
     for name in ["config", "config.worktree"] {
         let path = git.join(name);
         if exists(&path) && !config_is_plain(&read(&path)?) {

@@ -1,4 +1,5 @@
 use super::*;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn plain_configurations() {
@@ -109,10 +110,73 @@ fn the_repository_of_a_folder_above_is_found() {
         repository(&cwd, &Workspace { roots, ..Workspace::default() })
     };
     assert_eq!(found("ws/sub/deep", "ws"), Ok(Some(root.join("ws"))));
-    assert_eq!(found("ws/sub/deep", "ws/sub"), Err(Doubt::Outside));
+    // The root is a part of it, and both belong to the same user.
+    assert_eq!(found("ws/sub/deep", "ws/sub"), Ok(Some(root.join("ws"))));
     assert_eq!(found("ws/.git/refs", "ws"), Err(Doubt::NotPlain));
+    // From a folder outside of the roots it is a strange one.
+    assert_eq!(found("ws", "ws/sub"), Err(Doubt::Outside));
+    for open in ["ws", "ws/.git"] {
+        let all = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(root.join(open), all).unwrap();
+        assert_eq!(found("ws/sub/deep", "ws/sub"), Err(Doubt::Outside), "{open}");
+        assert_eq!(found("ws/sub/deep", "ws"), Ok(Some(root.join("ws"))), "{open}");
+        fs::set_permissions(root.join(open), fs::Permissions::from_mode(0o755)).unwrap();
+    }
     fs::write(root.join("ws/.git/config"), "[filter \"x\"]\n").unwrap();
     assert_eq!(found("ws/sub", "ws"), Err(Doubt::Config));
+    assert_eq!(found("ws/sub/deep", "ws/sub"), Err(Doubt::Config));
     fs::write(root.join("ws/.git/HEAD"), "nowhere\n").unwrap();
     assert_eq!(found("ws/sub", "ws"), Err(Doubt::NotPlain));
+}
+
+/// As `git worktree add` makes one: `main/.git/worktrees/w` and `w/.git` lead to each other.
+#[test]
+fn a_linked_worktree_that_its_repository_knows_is_plain() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let write = |path: &str, text: &str| fs::write(root.join(path), text).unwrap();
+    for folder in ["main/.git/objects", "main/.git/refs", "main/.git/worktrees/w", "w/sub", "x"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    let own = root.join("main/.git/worktrees/w");
+    let link = format!("gitdir: {}\n", own.display());
+    let back = format!("{}\n", root.join("w/.git").display());
+    write("main/.git/HEAD", "ref: refs/heads/main\n");
+    write("main/.git/worktrees/w/HEAD", "ref: refs/heads/w\n");
+    write("main/.git/worktrees/w/commondir", "../..\n");
+    write("main/.git/worktrees/w/gitdir", &back);
+    write("w/.git", &link);
+    let found = |cwd: &str, of: &str| {
+        let roots = vec![root.join(of)];
+        repository(&root.join(cwd), &Workspace { roots, ..Workspace::default() })
+    };
+    assert_eq!(found("w", "w"), Ok(Some(root.join("w"))));
+    assert_eq!(found("w/sub", "w/sub"), Ok(Some(root.join("w"))));
+    // A file that leads to a repository which does not know it.
+    write("x/.git", &link);
+    assert_eq!(found("x", "x"), Err(Doubt::NotPlain));
+    for (path, wrong) in [
+        ("main/.git/worktrees/w/gitdir", "/elsewhere/.git\n"),
+        ("main/.git/worktrees/w/commondir", "../../..\n"),
+        ("main/.git/worktrees/w/HEAD", "nowhere\n"),
+        ("main/.git/HEAD", "nowhere\n"),
+        ("w/.git", "gitdir: ../main/.git\n"),
+        ("w/.git", "nowhere\n"),
+    ] {
+        let before = fs::read_to_string(root.join(path)).unwrap();
+        write(path, wrong);
+        assert_eq!(found("w", "w"), Err(Doubt::NotPlain), "{path}");
+        write(path, &before);
+    }
+    for path in
+        ["main/.git/config", "main/.git/config.worktree", "main/.git/worktrees/w/config.worktree"]
+    {
+        write(path, "[core]\n\tfsmonitor = ./evil\n");
+        assert_eq!(found("w", "w"), Err(Doubt::Config), "{path}");
+        fs::remove_file(root.join(path)).unwrap();
+    }
+    assert_eq!(found("w", "w"), Ok(Some(root.join("w"))));
+    fs::create_dir(root.join("main/.git/objects/info")).unwrap();
+    write("main/.git/objects/info/alternates", "/elsewhere\n");
+    assert_eq!(found("w", "w"), Err(Doubt::NotPlain));
 }

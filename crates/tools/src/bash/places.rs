@@ -110,8 +110,14 @@ impl Places for Disk<'_> {
             TouchKind::Glob => self.matched(&at, path)?,
             TouchKind::Repository => self.repository(&at)?.into_iter().collect(),
             TouchKind::InRepository => match self.repository(&at)? {
-                // Never taken for an absolute path, nor for one in the home folder.
-                Some(top) => self.both(&top, Path::new(&format!("./{path}")))?,
+                // Never taken for an absolute path, nor for one in the home folder, nor out of the repository.
+                Some(top) => {
+                    let found = self.both(&top, Path::new(&format!("./{path}")))?;
+                    if !found.iter().all(|path| path.starts_with(&top)) {
+                        return None;
+                    }
+                    found
+                }
                 None => Vec::new(),
             },
         };

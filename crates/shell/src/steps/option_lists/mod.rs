@@ -1,0 +1,275 @@
+//! Options that are plain under a rule on the program: an allow-list for programs that also have options which run
+//! something, write elsewhere or lead the network elsewhere.
+//!
+//! An option that is not listed, an abbreviation of one that is, or an operand that the entry refuses leaves a caution:
+//! a rule that names only the program does not vouch for it. Nothing here proves that a command only reads.
+
+mod archives;
+mod build;
+mod cloud;
+mod data;
+mod downloads;
+mod editors;
+mod git;
+mod packages;
+mod tools;
+
+use super::inner::caution;
+use ostler_core::permission::Caution;
+use ostler_core::permission::script::Word;
+
+/// How a program spells its options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// `-abc`, `--name`, `--name=value`. Nothing behind `--` is an option.
+    Gnu,
+    /// `-name` and `--name` are the same, `-name=value`; `--` ends nothing.
+    OneDash,
+}
+
+#[derive(Debug)]
+pub(super) struct OptionList {
+    /// A program, or a program with its subcommand.
+    pub(super) commands: &'static [&'static str],
+    pub(super) style: Style,
+    /// Separated by blanks. `-x` stands for a letter or a name without a value, `-x:` and `--name=` take one, glued or as
+    /// the next word, `-x?` only a glued one; `-W*` stands for all that begins so, and `!-Wl,*` for what does not count
+    /// after all. Several letters without a value may be glued together: `-abc`.
+    pub(super) plain: &'static str,
+    /// Operands and values that are not plain.
+    pub(super) refused: fn(&str) -> bool,
+    /// What follows this operand, counted from one, belongs to another program.
+    pub(super) until_operand: usize,
+    /// With fewer operands it runs what it reads from its standard input.
+    pub(super) least: usize,
+    /// So it does without one of these options, if there are any.
+    pub(super) needs: &'static [&'static str],
+}
+
+/// Their first word is a bundle of letters, with a dash or without.
+const TARS: &[&str] = &["tar", "gtar", "bsdtar"];
+
+/// Nothing is refused.
+pub(super) fn nothing(_: &str) -> bool {
+    false
+}
+
+pub(super) const LIST: OptionList = OptionList {
+    commands: &[],
+    style: Style::Gnu,
+    plain: "",
+    refused: nothing,
+    until_operand: usize::MAX,
+    least: 0,
+    needs: &[],
+};
+
+fn lists() -> impl Iterator<Item = &'static OptionList> {
+    [
+        archives::LISTS,
+        build::LISTS,
+        cloud::LISTS,
+        data::LISTS,
+        downloads::LISTS,
+        editors::LISTS,
+        git::LISTS,
+        packages::LISTS,
+        tools::LISTS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The cautions of a command whose program has a list; none if it has no list. `words` begin with the program.
+pub(super) fn cautions(name: &str, words: &[Word]) -> Option<Vec<Caution>> {
+    let name = build::compiler(name).unwrap_or(name);
+    let (list, from) = find(name, words)?;
+    let mut reading = Reading { list, name, found: Vec::new(), operands: 0, given: Vec::new() };
+    reading.words(words, from);
+    let given = |needed: &&str| reading.given.iter().any(|given| given == needed);
+    let told = list.needs.is_empty() || list.needs.iter().any(given);
+    if reading.operands < list.least || !told {
+        let why = format!("{name} runs what it reads from its input");
+        reading.found.push(Caution { why, word: None });
+    }
+    Some(reading.found)
+}
+
+/// The longest command that the words begin with, and how many words that is.
+fn find(name: &str, words: &[Word]) -> Option<(&'static OptionList, usize)> {
+    let mut best: Option<(&OptionList, usize)> = None;
+    for list in lists() {
+        for command in list.commands {
+            let mut parts = command.split(' ');
+            let named = parts.next() == Some(name);
+            let rest: Vec<&str> = parts.collect();
+            let begins = |(at, part): (usize, &&str)| {
+                words.get(at + 1).and_then(Word::literal) == Some(*part)
+            };
+            let longer = best.is_none_or(|(_, length)| rest.len() + 1 > length);
+            if named && longer && rest.iter().enumerate().all(begins) {
+                best = Some((list, rest.len() + 1));
+            }
+        }
+    }
+    best
+}
+
+struct Reading<'a> {
+    list: &'static OptionList,
+    name: &'a str,
+    found: Vec<Caution>,
+    operands: usize,
+    /// Options, as `-x` or `--name`.
+    given: Vec<String>,
+}
+
+/// What an option takes from the next word.
+enum Taken {
+    Nothing,
+    Value,
+}
+
+impl Reading<'_> {
+    fn words(&mut self, words: &[Word], from: usize) {
+        let mut at = from;
+        let mut dashes = false;
+        while let Some(word) = words.get(at) {
+            // What only the shell knows has its own caution.
+            let text = word.literal().unwrap_or_default();
+            if at == from && TARS.contains(&self.name) && !text.starts_with('-') {
+                self.bundle(at, text);
+            } else if text == "--" && self.list.style == Style::Gnu {
+                dashes = true;
+            } else if dashes || !text.starts_with('-') || matches!(text, "-" | "--") {
+                self.operands += 1;
+                self.operand(at, text);
+                if self.operands == self.list.until_operand {
+                    return;
+                }
+            } else {
+                match self.option(text) {
+                    Some(Taken::Nothing) => self.operand(at, text),
+                    Some(Taken::Value) => {
+                        at += 1;
+                        let value = words.get(at).and_then(Word::literal).unwrap_or_default();
+                        match value.starts_with('-') && value.len() > 1 {
+                            true => self.caution(at, value),
+                            false => self.operand(at, value),
+                        }
+                    }
+                    None => self.caution(at, text),
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// `tar xzf`: letters without a dash, whose values are the words that follow.
+    fn bundle(&mut self, at: usize, letters: &str) {
+        if !letters.chars().all(|letter| self.entry(letter).is_some()) {
+            self.caution(at, letters);
+        }
+    }
+
+    fn caution(&mut self, at: usize, text: &str) {
+        let why = format!("{text} makes {} do more than its name says", self.name);
+        self.found.push(caution(at, why));
+    }
+
+    fn operand(&mut self, at: usize, text: &str) {
+        if (self.list.refused)(text) {
+            self.caution(at, text);
+        }
+    }
+
+    /// None: it is not plain.
+    fn option(&mut self, text: &str) -> Option<Taken> {
+        if self.entries().any(|entry| entry.strip_prefix('!').is_some_and(|not| fits(not, text))) {
+            return None;
+        }
+        let begins = |entry: &str| entry.ends_with('*') && fits(entry, text);
+        if self.entries().any(begins) {
+            return Some(Taken::Nothing);
+        }
+        match (self.list.style, text.strip_prefix("--")) {
+            (Style::Gnu, Some(_)) => self.named(text),
+            (Style::Gnu, None) => self.letters(text.strip_prefix('-')?),
+            (Style::OneDash, Some(name)) => {
+                self.named(text).or_else(|| self.named(&format!("-{name}")))
+            }
+            (Style::OneDash, None) => self.named(text),
+        }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.list.plain.split_ascii_whitespace()
+    }
+
+    /// A whole word, with its value or without.
+    fn named(&mut self, text: &str) -> Option<Taken> {
+        let (name, glued) = match text.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (text, false),
+        };
+        self.given.push(name.to_owned());
+        if self.entries().any(|entry| entry == text) {
+            return Some(Taken::Nothing);
+        }
+        self.entries().find_map(|entry| {
+            let (known, takes) = match entry.strip_suffix([':', '=']) {
+                Some(known) => (known, true),
+                None => (entry, false),
+            };
+            let (known, maybe) = match known.strip_suffix('?') {
+                Some(known) => (known, true),
+                None => (known, false),
+            };
+            match (known == name, glued, takes, maybe) {
+                (true, false, false, _) => Some(Taken::Nothing),
+                (true, true, true, _) | (true, true, _, true) => Some(Taken::Nothing),
+                (true, false, true, _) => Some(Taken::Value),
+                _ => None,
+            }
+        })
+    }
+
+    fn entry(&self, letter: char) -> Option<&'static str> {
+        self.entries().find(|entry| {
+            let Some(listed) = entry.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else {
+                return false;
+            };
+            match listed.strip_suffix([':', '?']) {
+                Some(valued) => valued.chars().eq([letter]),
+                None => !listed.ends_with('*') && listed.contains(letter),
+            }
+        })
+    }
+
+    /// Letters that are glued together; the last one may have a value.
+    fn letters(&mut self, letters: &str) -> Option<Taken> {
+        for (at, letter) in letters.char_indices() {
+            let glued = letters.get(at + letter.len_utf8()..).is_some_and(|rest| !rest.is_empty());
+            let entry = self.entry(letter)?;
+            self.given.push(format!("-{letter}"));
+            match (entry.ends_with(':'), entry.ends_with('?'), glued) {
+                (true, _, true) | (_, true, _) => return Some(Taken::Nothing),
+                (true, _, false) => return Some(Taken::Value),
+                (false, false, _) => {}
+            }
+        }
+        Some(Taken::Nothing)
+    }
+}
+
+/// The entry is the word, or its beginning if it ends with a star.
+fn fits(entry: &str, text: &str) -> bool {
+    match entry.strip_suffix('*') {
+        Some(start) => text.starts_with(start),
+        None => entry == text,
+    }
+}
+
+#[cfg(test)]
+#[path = "../option_lists_tests.rs"]
+mod tests;
