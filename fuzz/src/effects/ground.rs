@@ -159,6 +159,12 @@ impl Ground {
 
     /// Puts everything back as it was built.
     pub fn restore(&mut self) -> io::Result<()> {
+        // What lies in a directory that cannot be entered is seen only after this.
+        for (path, kept) in &self.kept {
+            if matches!(kept, Kept::Directory(_)) && self.is_kept_directory(path) {
+                put_back(path, kept)?;
+            }
+        }
         let before: BTreeMap<PathBuf, Sight> =
             self.seen.drain(..).map(|sight| (sight.path.clone(), sight)).collect();
         for sight in walk().iter().rev() {

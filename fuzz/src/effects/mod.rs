@@ -10,6 +10,7 @@ mod grammar;
 mod ground;
 mod minimise;
 mod planted;
+mod programs;
 mod sandbox;
 mod shell;
 mod watch;
@@ -141,6 +142,7 @@ fn run(plan: &Plan, stage: &Stage) -> Result<ExitCode, String> {
             lines: plan.lines.div_ceil(workers),
             planted: plan.planted,
             has_locale: stage.has_locale,
+            seeds_first: number == 0 && plan.planted.is_none(),
             ignored: plan.ignored.clone(),
             replay: replay.clone(),
         };

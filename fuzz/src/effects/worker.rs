@@ -5,7 +5,8 @@ use super::grammar::Maker;
 use super::ground::{Ground, WORKSPACE};
 use super::minimise::minimise;
 use super::planted::Planted;
-use super::sandbox::{OWN, PROGRAMS};
+use super::programs::copy_programs;
+use super::sandbox::OWN;
 use super::shell::{self, Ran};
 use super::watch::Watch;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub struct Task {
     pub lines: u64,
     pub planted: Option<Planted>,
     pub has_locale: bool,
+    /// Begin with the seeds as they are.
+    pub seeds_first: bool,
     /// Lines that contain one of these are not tried.
     pub ignored: Vec<String>,
     /// Run these, whatever the gate says, instead of generated ones.
@@ -67,11 +70,6 @@ const MOST_MINIMISED: u64 = 12;
 /// Programs that must never run: the shipped rules deny the first, our added ones the second.
 const DENIED: &str = "sudo";
 const DENIED_BY_RULE: [&str; 2] = ["curl", "touch"];
-/// Programs that stand in for what reaches other machines. They do nothing.
-const STAND_INS: &[&str] =
-    &["sudo", "curl", "wget", "nc", "ssh", "evil", "P", "doas", "su", "sudoedit"];
-/// Larger programs are not copied.
-const MOST_BYTES: u64 = 8 << 20;
 /// Files that the C library opens by itself; the last two are opened by git and ripgrep.
 const OPEN_TO_ALL: [&str; 6] = [
     "/etc/nsswitch.conf",
@@ -120,13 +118,14 @@ impl Worker {
     fn generate(&mut self) -> io::Result<()> {
         let begin = Instant::now();
         let seeds: Vec<String> = serde_json::from_slice(&fs::read(format!("{OWN}/seeds.json"))?)?;
+        let mut first = if self.task.seeds_first { seeds.clone() } else { Vec::new() };
         let mut maker = Maker::new(self.task.seed, seeds, self.task.has_locale);
         let mut known = HashSet::new();
         let most = Duration::from_secs(self.task.seconds);
         while self.counts.run < self.task.lines && begin.elapsed() < most {
-            let line = maker.line();
+            let line = first.pop().unwrap_or_else(|| maker.line());
             self.counts.generated += 1;
-            if self.counts.generated % 256 == 0 {
+            if self.counts.generated.is_multiple_of(256) {
                 send(&Message::Counts(self.counts))?;
             }
             let rules = if maker.percent(25) { Rules::WithDenials } else { Rules::Shipped };
@@ -142,7 +141,9 @@ impl Worker {
             maker.learn(judged.is_some());
             let Some(allowed) = judged else { continue };
             self.counts.allowed += 1;
-            let Some(effect) = self.attempt(&line, rules, &allowed)? else {
+            let ran = self.attempt(&line, rules, &allowed);
+            let ran = ran.map_err(|error| io::Error::other(format!("{line:?}: {error}")));
+            let Some(effect) = ran? else {
                 maker.keep(line);
                 continue;
             };
@@ -280,161 +281,3 @@ fn send(message: &Message) -> io::Result<()> {
     out.write_all(b"\n")?;
     out.flush()
 }
-
-/// The system's programs, as files of our own: who opens one of them runs it.
-fn copy_programs() -> io::Result<()> {
-    for directory in PROGRAMS {
-        let from = format!("{OWN}{directory}");
-        for entry in fs::read_dir(&from).into_iter().flatten().flatten() {
-            let (name, path) = (entry.file_name(), entry.path());
-            let to = Path::new("/usr/bin").join(&name);
-            let Ok(meta) = fs::metadata(&path) else { continue };
-            let wanted = name.to_str().is_some_and(|name| COPIED.contains(&name));
-            if wanted && meta.is_file() && meta.len() < MOST_BYTES && !to.exists() {
-                fs::copy(&path, &to)?;
-            }
-        }
-    }
-    for name in STAND_INS {
-        fs::copy(format!("{OWN}/usr/bin/true"), Path::new("/usr/bin").join(name))?;
-    }
-    for name in ["bash", "sh"] {
-        fs::copy(format!("{OWN}/usr/bin/{name}"), Path::new("/bin").join(name))?;
-    }
-    Ok(())
-}
-
-/// Programs that lines use, and those that would show an effect.
-const COPIED: &[&str] = &[
-    "[",
-    "awk",
-    "b2sum",
-    "base32",
-    "base64",
-    "basename",
-    "bash",
-    "cat",
-    "chmod",
-    "chown",
-    "cksum",
-    "cmp",
-    "column",
-    "comm",
-    "cp",
-    "csplit",
-    "cut",
-    "date",
-    "dd",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "egrep",
-    "env",
-    "expand",
-    "expr",
-    "factor",
-    "false",
-    "fgrep",
-    "file",
-    "find",
-    "fmt",
-    "fold",
-    "free",
-    "gawk",
-    "getconf",
-    "git",
-    "grep",
-    "groups",
-    "gzip",
-    "head",
-    "hexdump",
-    "hostname",
-    "iconv",
-    "id",
-    "install",
-    "jq",
-    "join",
-    "less",
-    "link",
-    "ln",
-    "locale",
-    "logname",
-    "look",
-    "ls",
-    "mawk",
-    "md5sum",
-    "mkdir",
-    "mkfifo",
-    "mktemp",
-    "more",
-    "mv",
-    "nl",
-    "nohup",
-    "nproc",
-    "numfmt",
-    "od",
-    "openssl",
-    "paste",
-    "perl",
-    "pr",
-    "printenv",
-    "printf",
-    "ps",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rev",
-    "rg",
-    "rm",
-    "rmdir",
-    "sed",
-    "seq",
-    "setsid",
-    "sh",
-    "sha1sum",
-    "sha256sum",
-    "shred",
-    "shuf",
-    "sleep",
-    "sort",
-    "split",
-    "stat",
-    "strings",
-    "sum",
-    "sync",
-    "tac",
-    "tail",
-    "tar",
-    "tee",
-    "test",
-    "time",
-    "timeout",
-    "touch",
-    "tr",
-    "tree",
-    "true",
-    "truncate",
-    "tsort",
-    "tty",
-    "uname",
-    "unexpand",
-    "uniq",
-    "unlink",
-    "uptime",
-    "wc",
-    "which",
-    "who",
-    "whoami",
-    "xargs",
-    "xxd",
-    "yes",
-    "zcat",
-    "zgrep",
-    "nice",
-    "stdbuf",
-    "ionice",
-    "make",
-    "md5",
-];

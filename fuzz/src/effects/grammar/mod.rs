@@ -4,7 +4,10 @@
 mod folders;
 pub mod names;
 mod options;
+mod options_git;
+mod options_shell;
 mod quote;
+mod readers;
 mod sinks;
 mod sources;
 mod splice;
@@ -29,6 +32,7 @@ pub struct Maker {
     tools: Weights,
     shapes: Weights,
     moves: Weights,
+    readers: Weights,
 }
 
 const DIRECTORIES: &[&str] = &[
@@ -115,6 +119,7 @@ impl Maker {
             tools: Weights::default(),
             shapes: Weights::default(),
             moves: Weights::default(),
+            readers: Weights::default(),
         }
     }
 
@@ -134,6 +139,7 @@ impl Maker {
             &mut self.tools,
             &mut self.shapes,
             &mut self.moves,
+            &mut self.readers,
         ];
         weights.into_iter().for_each(|weights| weights.learn(was_allowed));
     }
@@ -155,9 +161,10 @@ impl Maker {
             0..40 => self.flow(),
             40..54 => self.special(),
             54..64 => self.options(),
-            64..72 => self.moved(),
-            72..74 if self.has_locale => self.locale(),
-            72..88 => self.spliced(),
+            64..70 => self.moved(),
+            70..74 => self.read(),
+            74..76 if self.has_locale => self.locale(),
+            74..88 => self.spliced(),
             _ => self.mutated(),
         };
         if self.percent(18) {
@@ -246,6 +253,15 @@ impl Maker {
         self.joined(&parts)
     }
 
+    /// A file that must not be read unasked, or an ordinary one, is read somehow.
+    fn read(&mut self) -> String {
+        let at = self.readers.draw(readers::READERS.len(), &mut self.random);
+        let reader = readers::READERS.get(at).copied().unwrap_or_default();
+        let file = if self.percent(85) { self.pick(SECRETS) } else { "f" };
+        let word = if self.percent(60) { file.to_owned() } else { self.quoted(file) };
+        reader.replace('S', &word)
+    }
+
     fn locale(&mut self) -> String {
         let name = self.pick(&["LC_ALL", "LC_CTYPE", "LANG"]);
         let source = self.source(name, super::sandbox::DOUBLE_BYTE_LOCALE);
@@ -254,8 +270,10 @@ impl Maker {
     }
 
     fn options(&mut self) -> String {
-        let at = self.tools.draw(options::TOOLS.len(), &mut self.random);
-        let Some(tool) = options::TOOLS.get(at) else { return String::new() };
+        let length = options::TOOLS.iter().map(|tools| tools.len()).sum();
+        let at = self.tools.draw(length, &mut self.random);
+        let tool = options::TOOLS.iter().flat_map(|tools| tools.iter()).nth(at);
+        let Some(tool) = tool else { return String::new() };
         let mut line = tool.before.to_owned();
         for _ in 0..=self.random.below(2) {
             line.push(' ');
