@@ -153,7 +153,7 @@ impl BuiltIn for Bash {
         }
         let commands = self.readings.of(&input.command);
         let terms = Terms::of(&commands, &cx.judged, lifts(&input));
-        let inspection = self.confinement.inspection(terms, self.undo.is_off());
+        let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
         let kept = match self.undo.begin(commands.only_reads(), inspection, &cx).await {
             Ok(kept) => kept,
             Err(refused) => return refused,

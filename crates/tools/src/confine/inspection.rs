@@ -5,6 +5,7 @@
 
 use super::repository::{is_repository, led_to, quarantine, runs};
 use super::traces::{self, Stamp, Traces};
+use super::{Confinement, Terms};
 use ostler_core::permission::autorun::autorun;
 use ostler_core::permission::{PathScope, Workspace};
 use ostler_snapshots::{Change, Hash, What};
@@ -68,6 +69,35 @@ struct Candidates {
     links: Vec<PathBuf>,
 }
 
+impl Confinement {
+    /// What the look after a command is compared with; before it starts, and before it is [`held`](Self::held). None where
+    /// nobody looks. `walks`: no snapshots say what it changes. `since` is now, in nanoseconds since 1970, where they do.
+    pub fn inspection(&self, terms: Terms<'_>, walks: bool, since: u64) -> Option<Inspection> {
+        if !self.options.enabled || terms.only_reads || terms.unguarded {
+            return None;
+        }
+        let roots = &self.workspace.roots;
+        let parts = self.parts();
+        // One that is inert could be brought back to life: it does not count as known.
+        let alive = parts.repositories.iter().filter(|folder| is_repository(folder));
+        let worktrees = alive.clone().flat_map(|folder| {
+            folder.join("worktrees").read_dir().into_iter().flatten().flatten().take(200)
+        });
+        let known = alive.cloned().chain(worktrees.map(|entry| entry.path())).collect();
+        let since = i64::try_from(since).unwrap_or(i64::MAX);
+        Some(Inspection {
+            workspace: self.workspace.clone(),
+            places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
+            known,
+            judged: Inspection::judged(terms.writes),
+            before: walks.then(|| Inspection::walk(&self.workspace)),
+            since,
+            by_git: terms.git,
+            quarantines: !terms.lifted,
+        })
+    }
+}
+
 impl Inspection {
     /// Files that the command was judged to write.
     pub(super) fn judged(writes: &[PathScope]) -> Vec<PathBuf> {
@@ -84,13 +114,13 @@ impl Inspection {
         let mut waiting = Vec::new();
         match seen {
             Some(seen) => {
-                self.from_changes(&seen, &mut candidates, &mut waiting);
+                self.add_changes(&seen, &mut candidates, &mut waiting);
                 let found = traces::look(seen.left_out, &|_| false);
-                self.from_traces(found, &mut candidates, &mut waiting);
+                self.add_traces(found, &mut candidates, &mut waiting);
             }
             None => {
                 let found = Inspection::walk(&self.workspace);
-                self.from_traces(found, &mut candidates, &mut waiting);
+                self.add_traces(found, &mut candidates, &mut waiting);
             }
         }
         let mut lines = self.repositories(candidates);
@@ -98,7 +128,7 @@ impl Inspection {
         lines
     }
 
-    fn from_changes(&self, seen: &Seen<'_>, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
+    fn add_changes(&self, seen: &Seen<'_>, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
         for Change { path, before, after } in seen.changes {
             let Some(item) = after else { continue };
             if let Some(candidate) = self.candidate(path, before.is_none()) {
@@ -125,7 +155,7 @@ impl Inspection {
         traces::look(&workspace.roots, &is_wanted)
     }
 
-    fn from_traces(&self, now: Traces, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
+    fn add_traces(&self, now: Traces, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
         let changed = |kind: fn(&Traces) -> &BTreeMap<PathBuf, Stamp>| {
             let before = self.before.as_ref().map(kind);
             let is_changed = |path: &Path, stamp: &Stamp| match before {

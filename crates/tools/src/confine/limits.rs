@@ -1,5 +1,6 @@
 //! How much memory, how many processes and how large a file a command may have, and what is said when it ran into that.
 
+use super::{ConfineOptions, Confinement};
 use ostler_exec::{Exceeded, ExitStatus, Finished, ProcessLimits};
 use std::path::Path;
 
@@ -41,8 +42,29 @@ impl LimitOptions {
     }
 }
 
+impl Confinement {
+    /// Of every command, also of those that run outside; none where the sandbox is off.
+    pub fn limits(&self) -> ProcessLimits {
+        let ConfineOptions { enabled, limits, limits_at_most, .. } = &self.options;
+        if !enabled {
+            return ProcessLimits::default();
+        }
+        *self.limits.get_or_init(|| limits.resolve(limits_at_most, &self.workspace.cwd))
+    }
+
+    /// Why a command was stopped, if it was for one of its limits.
+    pub fn stopped(&self, finished: &Finished) -> Option<String> {
+        stopped(&self.limits(), finished)
+    }
+
+    /// Which limit may be behind a failure.
+    pub fn limit_hint(&self, finished: &Finished) -> Option<String> {
+        hint(&self.limits(), finished)
+    }
+}
+
 /// Why a command was stopped for one of its limits.
-pub fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
+fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
     let (what, key) = match finished.exceeded? {
         Exceeded::Memory => (format!("{} of memory", size(limits.memory?)), "memory"),
         Exceeded::Tasks => (format!("{} processes", limits.tasks?), "processes"),
@@ -52,7 +74,7 @@ pub fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
 }
 
 /// Which limit may be behind a failure, where only the effect can be seen.
-pub fn hint(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
+fn hint(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
     let said = |what: String, key: &str| Some(HINT.replace("{what}", &what).replace("{key}", key));
     let signal = match finished.status {
         ExitStatus::Signal { number, .. } => number,
@@ -88,7 +110,7 @@ fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KB", "MB", "GB", "TB"];
     let unit = (1..UNITS.len()).rev().find(|unit| bytes >> (10 * unit) > 0).unwrap_or(0);
     let whole = bytes >> (10 * unit);
-    let tenths = (bytes - (whole << (10 * unit))) * 10 >> (10 * unit);
+    let tenths = ((bytes - (whole << (10 * unit))) * 10) >> (10 * unit);
     let fraction = if tenths > 0 { format!(".{tenths}") } else { String::new() };
     format!("{whole}{fraction} {}", UNITS.get(unit).unwrap_or(&"bytes"))
 }
