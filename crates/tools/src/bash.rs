@@ -164,6 +164,7 @@ impl BuiltIn for Bash {
         };
         let mut command = self.command(&input, &commands);
         self.confinement.confine(&mut command, &held);
+        let oom_kills = if commands.only_reads() { None } else { ostler_exec::oom_kills() };
         let finished = execute(&self.executor, command, &cx).await;
         let mut notes = held.settle(|path| self.files.name(path));
         let kept = kept.end().await;
@@ -181,7 +182,7 @@ impl BuiltIn for Bash {
         let notices = self.undo.untold().into_iter().chain(self.notices(&notes));
         let notices: Vec<String> = notices.chain(stopped.clone()).collect();
         notes.extend(held.denied(&finished));
-        notes.extend(self.confinement.limit_hint(&finished));
+        notes.extend(self.confinement.limit_hint(&finished, oom_kills));
         let one_is_an_answer = commands.only_reads()
             && finished.status == ExitStatus::Code(1)
             && judge::one_is_an_answer(&input.command);

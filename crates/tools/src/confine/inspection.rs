@@ -36,8 +36,8 @@ pub struct Inspection {
     pub(super) places: Vec<PathBuf>,
     /// Repositories whose hooks and settings the command could not change.
     pub(super) known: Vec<PathBuf>,
-    /// Files that the command was judged to write, by their names: whoever allowed it knows.
-    pub(super) judged: Vec<PathBuf>,
+    /// What the command was judged to write: whoever allowed it knows.
+    pub(super) judged: Vec<PathScope>,
     /// What a walk found before, where no snapshots are taken.
     pub(super) before: Option<Traces>,
     /// Nanoseconds since 1970.
@@ -89,7 +89,7 @@ impl Confinement {
             workspace: self.workspace.clone(),
             places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
             known,
-            judged: Inspection::judged(terms.writes),
+            judged: terms.writes.to_vec(),
             before: walks.then(|| Inspection::walk(&self.workspace)),
             since,
             by_git: terms.git,
@@ -99,15 +99,6 @@ impl Confinement {
 }
 
 impl Inspection {
-    /// Files that the command was judged to write.
-    pub(super) fn judged(writes: &[PathScope]) -> Vec<PathBuf> {
-        let file = |scope: &PathScope| match scope {
-            PathScope::File(path) => Some(path.clone()),
-            PathScope::Tree(_) => None,
-        };
-        writes.iter().filter_map(file).collect()
-    }
-
     /// One line for each thing, for the model and the person.
     pub fn run(&self, seen: Option<Seen<'_>>) -> Vec<String> {
         let mut candidates = Candidates::default();
@@ -189,7 +180,26 @@ impl Inspection {
             part == ".git" || DEPENDENCIES.iter().any(|name| part == *name)
         };
         let in_known = self.known.iter().any(|known| path.starts_with(known));
-        in_known || self.judged.iter().any(|judged| judged == path) || below.iter().any(in_package)
+        in_known || self.is_judged(path) || below.iter().any(in_package)
+    }
+
+    /// It was named itself, not only something around it.
+    fn is_judged(&self, path: &Path) -> bool {
+        self.judged.iter().any(|scope| match scope {
+            PathScope::File(judged) => judged == path,
+            PathScope::Tree(_) => false,
+        })
+    }
+
+    /// The command was allowed although it names hooks or settings of this repository.
+    fn is_allowed(&self, repository: &Path) -> bool {
+        let names = |path: &Path| {
+            let is_whole = path == repository && path.file_name().is_some_and(|n| n == ".git");
+            let settings = ["config", "config.worktree"].map(|name| repository.join(name));
+            let in_hooks = path.starts_with(repository.join("hooks"));
+            is_whole || in_hooks || settings.iter().any(|setting| path == setting)
+        };
+        self.judged.iter().any(|scope| names(scope.path()))
     }
 
     /// The repository that a change belongs to, if it may decide what git runs.
@@ -226,7 +236,8 @@ impl Inspection {
                 }
                 continue;
             }
-            lines.push(self.make_inert(folder, &folder.join("HEAD"), &what));
+            let is_allowed = self.is_allowed(folder);
+            lines.push(self.make_inert(folder, &folder.join("HEAD"), &what, is_allowed));
         }
         for link in &found.links {
             let target = match link.symlink_metadata() {
@@ -244,15 +255,21 @@ impl Inspection {
             }
             let what = runs(&target, &self.known);
             if !what.is_empty() {
-                lines.push(self.make_inert(link, link, &what));
+                lines.push(self.make_inert(link, link, &what, self.is_judged(link)));
             }
         }
         lines
     }
 
-    fn make_inert(&self, shown: &Path, renamed: &Path, what: &[String]) -> String {
+    fn make_inert(
+        &self,
+        shown: &Path,
+        renamed: &Path,
+        what: &[String],
+        is_allowed: bool,
+    ) -> String {
         let (shown, what) = (self.name(shown), what.join(", "));
-        if !self.quarantines {
+        if !self.quarantines || is_allowed {
             return format!("{shown} runs programs when git is used there: {what}.");
         }
         match quarantine(renamed) {

@@ -6,7 +6,8 @@ use std::path::Path;
 
 const EXCEEDED: &str = include_str!("../../../../prompts/results/limit-exceeded.md").trim_ascii();
 const HINT: &str = include_str!("../../../../prompts/results/limit-hint.md").trim_ascii();
-const KILLED: &str = include_str!("../../../../prompts/results/killed-hint.md").trim_ascii();
+const OUT_OF_MEMORY: &str =
+    include_str!("../../../../prompts/results/out-of-memory-hint.md").trim_ascii();
 
 /// Limits as settings have them. None: the default of this machine; `u64::MAX`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,9 +58,10 @@ impl Confinement {
         stopped(&self.limits(), finished)
     }
 
-    /// Which limit may be behind a failure.
-    pub fn limit_hint(&self, finished: &Finished) -> Option<String> {
-        hint(&self.limits(), finished)
+    /// Which limit may be behind a failure. `oom_kills` is what [`ostler_exec::oom_kills`] said before the command.
+    pub fn limit_hint(&self, finished: &Finished, oom_kills: Option<u64>) -> Option<String> {
+        let more = || ostler_exec::oom_kills().is_some_and(|now| Some(now) > oom_kills);
+        hint(&self.limits(), finished, &|| oom_kills.is_some() && more())
     }
 }
 
@@ -73,8 +75,8 @@ fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
     Some(EXCEEDED.replace("{what}", &what).replace("{key}", key))
 }
 
-/// Which limit may be behind a failure, where only the effect can be seen.
-fn hint(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
+/// Which limit may be behind a failure, where only the effect can be seen. `oom`: the kernel killed something meanwhile.
+fn hint(limits: &ProcessLimits, finished: &Finished, oom: &dyn Fn() -> bool) -> Option<String> {
     let said = |what: String, key: &str| Some(HINT.replace("{what}", &what).replace("{key}", key));
     let signal = match finished.status {
         ExitStatus::Signal { number, .. } => number,
@@ -102,7 +104,7 @@ fn hint(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
         return said(format!("no more than {limit} processes and threads may run"), "processes");
     }
     let unasked = is_signal("KILL") && !finished.killed && finished.exceeded.is_none();
-    unasked.then(|| KILLED.to_owned())
+    (unasked && oom()).then(|| OUT_OF_MEMORY.to_owned())
 }
 
 /// `8 GB`, `1.5 GB`, `512 MB`, in powers of 1024.
@@ -182,16 +184,18 @@ mod tests {
             (code(1), "error: x", None),
             (signal(11), "", None),
         ] {
-            let hint = hint(&LIMITS, &finished(status, output, None));
+            let hint = hint(&LIMITS, &finished(status, output, None), &|| true);
             match expected {
                 Some(expected) => assert!(hint.unwrap().contains(expected), "{status:?} {output}"),
                 None => assert_eq!(hint, None, "{status:?} {output}"),
             }
         }
         let ours = finished(signal(9), "", Some(Exceeded::Memory));
-        assert_eq!(hint(&LIMITS, &ours), None, "that is told already");
+        assert_eq!(hint(&LIMITS, &ours, &|| true), None, "that is told already");
+        let other = finished(signal(9), "", None);
+        assert_eq!(hint(&LIMITS, &other, &|| false), None, "somebody else has killed it");
         let none = ProcessLimits::default();
-        assert_eq!(hint(&none, &finished(signal(25), "", None)), None);
+        assert_eq!(hint(&none, &finished(signal(25), "", None), &|| true), None);
     }
 
     #[test]
