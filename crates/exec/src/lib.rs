@@ -55,7 +55,9 @@ pub use command::{Command, MAX_INPUT, OutputLimits, ProcessLimits, bash, find_ba
 pub use environment::{allowed_environment, without_secrets};
 pub use error::ExecError;
 pub use executor::Executor;
-pub use limits::{Exceeded, Mechanism, default_file_size, default_memory, limit_mechanism};
+pub use limits::{
+    Exceeded, Mechanism, default_file_size, default_memory, limit_mechanism, oom_kills,
+};
 pub use link::SupervisorProgram;
 pub use progress::Progress;
 pub use running::Running;

@@ -158,6 +158,12 @@ fn memory_of_machine(meminfo: &str) -> Option<u64> {
     Some(line.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
+/// How many processes the kernel has killed for want of memory since it started.
+pub fn oom_kills() -> Option<u64> {
+    let text = fs::read_to_string("/proc/vmstat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+}
+
 /// Half of what is free on the file system, so that one endless file does not fill it; between
 /// 256 MB and 64 GB.
 pub fn default_file_size(place: &Path) -> u64 {
@@ -210,6 +216,7 @@ mod tests {
         let machine = memory_of_machine(&fs::read_to_string("/proc/meminfo").unwrap()).unwrap();
         let memory = default_memory();
         assert!(memory > 0 && memory <= machine / 5 * 4, "{memory} of {machine}");
+        assert!(oom_kills().is_some());
         let size = default_file_size(Path::new("/"));
         assert!((256 << 20..=64 << 30).contains(&size), "{size}");
     }

@@ -155,7 +155,7 @@ impl BuiltIn for Bash {
         let commands = self.readings.of(&input.command);
         let path = self.environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
-        let inspection = self.confinement.inspection(terms, self.undo.is_off());
+        let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
         let kept = match self.undo.begin(commands.only_reads(), inspection, &cx).await {
             Ok(kept) => kept,
             Err(refused) => return refused,
@@ -166,6 +166,7 @@ impl BuiltIn for Bash {
         };
         let mut command = self.command(&input, &commands);
         self.confinement.confine(&mut command, &held);
+        let oom_kills = if commands.only_reads() { None } else { ostler_exec::oom_kills() };
         let finished = execute(&self.executor, command, &cx).await;
         let mut notes = held.settle(|path| self.files.name(path));
         let kept = kept.end().await;
@@ -184,7 +185,7 @@ impl BuiltIn for Bash {
             self.undo.untold().into_iter().chain(self.notices(commands.only_reads(), &notes));
         let notices: Vec<String> = notices.chain(stopped.clone()).collect();
         notes.extend(held.denied(&finished));
-        notes.extend(self.confinement.limit_hint(&finished));
+        notes.extend(self.confinement.limit_hint(&finished, oom_kills));
         let one_is_an_answer = commands.only_reads()
             && finished.status == ExitStatus::Code(1)
             && judge::one_is_an_answer(&input.command);

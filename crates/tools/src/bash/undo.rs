@@ -70,7 +70,7 @@ enum State {
     #[default]
     Nothing,
     /// No snapshots are taken.
-    Unkept(Unkept),
+    Unkept(Box<Unkept>),
     Running(Box<Running>),
 }
 
@@ -113,6 +113,14 @@ impl Undo {
     /// No snapshots say what a command changes.
     pub fn is_off(&self) -> bool {
         !matches!(self.keeping, Keeping::By { .. })
+    }
+
+    /// Nanoseconds since 1970; 0 where nobody keeps anything.
+    pub fn now(&self) -> u64 {
+        match &self.keeping {
+            Keeping::By { now, .. } => now(),
+            Keeping::Off | Keeping::Impossible(_) => 0,
+        }
     }
 
     /// What was found after commands that nobody waited for.
@@ -180,7 +188,9 @@ impl Undo {
         }
         let untold = Arc::clone(&self.untold);
         let (snapshots, now) = match &self.keeping {
-            Keeping::Off => return Ok(Kept(State::Unkept(Unkept { inspection, untold }))),
+            Keeping::Off => {
+                return Ok(Kept(State::Unkept(Box::new(Unkept { inspection, untold }))));
+            }
             Keeping::By { snapshots, now } => (Arc::clone(snapshots), *now),
             Keeping::Impossible(why) => return Err(refused(why)),
         };

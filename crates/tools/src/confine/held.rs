@@ -1,7 +1,7 @@
 //! How one command is held while it runs, and what is settled after it.
 
 use super::guard::{Guard, Restored, is_harmless_change};
-use super::rebase::{Left, Rebases};
+use super::rebase::Rebases;
 use ostler_exec::{DeniedAct, Finished, Sandbox};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,27 +56,6 @@ impl Held {
             ),
         };
         guard.restore(&is_harmless_change).into_iter().map(told).chain(rebases).collect()
-    }
-}
-
-impl Left {
-    fn told(self, shown: impl Fn(&Path) -> String) -> String {
-        match self {
-            Left::Removed(path) => format!(
-                "{} was made by the command and has been removed: git would have run programs from it at the next \
-                 `git rebase --continue`.",
-                shown(&path)
-            ),
-            Left::Failed(path, why) => format!(
-                "{} was made by the command and could not be removed ({why}). Git runs programs from it at the next \
-                 `git rebase --continue`.",
-                shown(&path)
-            ),
-            Left::Runs(path) => format!(
-                "{} has steps that run programs at the next `git rebase --continue`.",
-                shown(&path)
-            ),
-        }
     }
 }
 

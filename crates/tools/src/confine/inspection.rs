@@ -5,6 +5,7 @@
 
 use super::repository::{is_repository, led_to, quarantine, runs};
 use super::traces::{self, Stamp, Traces};
+use super::{Confinement, Terms};
 use ostler_core::permission::autorun::autorun;
 use ostler_core::permission::{PathScope, Workspace};
 use ostler_snapshots::{Change, Hash, What};
@@ -35,8 +36,8 @@ pub struct Inspection {
     pub(super) places: Vec<PathBuf>,
     /// Repositories whose hooks and settings the command could not change.
     pub(super) known: Vec<PathBuf>,
-    /// Files that the command was judged to write, by their names: whoever allowed it knows.
-    pub(super) judged: Vec<PathBuf>,
+    /// What the command was judged to write: whoever allowed it knows.
+    pub(super) judged: Vec<PathScope>,
     /// What a walk found before, where no snapshots are taken.
     pub(super) before: Option<Traces>,
     /// Nanoseconds since 1970.
@@ -68,29 +69,49 @@ struct Candidates {
     links: Vec<PathBuf>,
 }
 
-impl Inspection {
-    /// Files that the command was judged to write.
-    pub(super) fn judged(writes: &[PathScope]) -> Vec<PathBuf> {
-        let file = |scope: &PathScope| match scope {
-            PathScope::File(path) => Some(path.clone()),
-            PathScope::Tree(_) => None,
-        };
-        writes.iter().filter_map(file).collect()
+impl Confinement {
+    /// What the look after a command is compared with; before it starts, and before it is [`held`](Self::held). None where
+    /// nobody looks. `walks`: no snapshots say what it changes. `since` is now, in nanoseconds since 1970, where they do.
+    pub fn inspection(&self, terms: Terms<'_>, walks: bool, since: u64) -> Option<Inspection> {
+        if !self.options.enabled || terms.only_reads || terms.unguarded {
+            return None;
+        }
+        let roots = &self.workspace.roots;
+        let parts = self.parts();
+        // One that is inert could be brought back to life: it does not count as known.
+        let alive = parts.repositories.iter().filter(|folder| is_repository(folder));
+        let worktrees = alive.clone().flat_map(|folder| {
+            folder.join("worktrees").read_dir().into_iter().flatten().flatten().take(200)
+        });
+        let known = alive.cloned().chain(worktrees.map(|entry| entry.path())).collect();
+        let since = i64::try_from(since).unwrap_or(i64::MAX);
+        Some(Inspection {
+            workspace: self.workspace.clone(),
+            places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
+            known,
+            judged: terms.writes.to_vec(),
+            before: walks.then(|| Inspection::walk(&self.workspace)),
+            since,
+            by_git: terms.git,
+            quarantines: !terms.lifted,
+        })
     }
+}
 
+impl Inspection {
     /// One line for each thing, for the model and the person.
     pub fn run(&self, seen: Option<Seen<'_>>) -> Vec<String> {
         let mut candidates = Candidates::default();
         let mut waiting = Vec::new();
         match seen {
             Some(seen) => {
-                self.from_changes(&seen, &mut candidates, &mut waiting);
+                self.add_changes(&seen, &mut candidates, &mut waiting);
                 let found = traces::look(seen.left_out, &|_| false);
-                self.from_traces(found, &mut candidates, &mut waiting);
+                self.add_traces(found, &mut candidates, &mut waiting);
             }
             None => {
                 let found = Inspection::walk(&self.workspace);
-                self.from_traces(found, &mut candidates, &mut waiting);
+                self.add_traces(found, &mut candidates, &mut waiting);
             }
         }
         let mut lines = self.repositories(candidates);
@@ -98,7 +119,7 @@ impl Inspection {
         lines
     }
 
-    fn from_changes(&self, seen: &Seen<'_>, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
+    fn add_changes(&self, seen: &Seen<'_>, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
         for Change { path, before, after } in seen.changes {
             let Some(item) = after else { continue };
             if let Some(candidate) = self.candidate(path, before.is_none()) {
@@ -125,7 +146,7 @@ impl Inspection {
         traces::look(&workspace.roots, &is_wanted)
     }
 
-    fn from_traces(&self, now: Traces, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
+    fn add_traces(&self, now: Traces, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
         let changed = |kind: fn(&Traces) -> &BTreeMap<PathBuf, Stamp>| {
             let before = self.before.as_ref().map(kind);
             let is_changed = |path: &Path, stamp: &Stamp| match before {
@@ -159,7 +180,26 @@ impl Inspection {
             part == ".git" || DEPENDENCIES.iter().any(|name| part == *name)
         };
         let in_known = self.known.iter().any(|known| path.starts_with(known));
-        in_known || self.judged.iter().any(|judged| judged == path) || below.iter().any(in_package)
+        in_known || self.is_judged(path) || below.iter().any(in_package)
+    }
+
+    /// It was named itself, not only something around it.
+    fn is_judged(&self, path: &Path) -> bool {
+        self.judged.iter().any(|scope| match scope {
+            PathScope::File(judged) => judged == path,
+            PathScope::Tree(_) => false,
+        })
+    }
+
+    /// The command was allowed although it names hooks or settings of this repository.
+    fn is_allowed(&self, repository: &Path) -> bool {
+        let names = |path: &Path| {
+            let is_whole = path == repository && path.file_name().is_some_and(|n| n == ".git");
+            let settings = ["config", "config.worktree"].map(|name| repository.join(name));
+            let in_hooks = path.starts_with(repository.join("hooks"));
+            is_whole || in_hooks || settings.iter().any(|setting| path == setting)
+        };
+        self.judged.iter().any(|scope| names(scope.path()))
     }
 
     /// The repository that a change belongs to, if it may decide what git runs.
@@ -196,7 +236,8 @@ impl Inspection {
                 }
                 continue;
             }
-            lines.push(self.make_inert(folder, &folder.join("HEAD"), &what));
+            let is_allowed = self.is_allowed(folder);
+            lines.push(self.make_inert(folder, &folder.join("HEAD"), &what, is_allowed));
         }
         for link in &found.links {
             let target = match link.symlink_metadata() {
@@ -214,15 +255,21 @@ impl Inspection {
             }
             let what = runs(&target, &self.known);
             if !what.is_empty() {
-                lines.push(self.make_inert(link, link, &what));
+                lines.push(self.make_inert(link, link, &what, self.is_judged(link)));
             }
         }
         lines
     }
 
-    fn make_inert(&self, shown: &Path, renamed: &Path, what: &[String]) -> String {
+    fn make_inert(
+        &self,
+        shown: &Path,
+        renamed: &Path,
+        what: &[String],
+        is_allowed: bool,
+    ) -> String {
         let (shown, what) = (self.name(shown), what.join(", "));
-        if !self.quarantines {
+        if !self.quarantines || is_allowed {
             return format!("{shown} runs programs when git is used there: {what}.");
         }
         match quarantine(renamed) {

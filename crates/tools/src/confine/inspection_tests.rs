@@ -212,7 +212,7 @@ fn files_that_others_run_are_told_with_their_runner() {
             write(&root.join(".npmrc"), "a=b\n");
             write(&root.join(".mcp.json"), "{}\n");
         });
-        ground.inspection.judged.push(ground.root.join(".mcp.json"));
+        ground.inspection.judged.push(PathScope::File(ground.root.join(".mcp.json")));
         assert!(ground.look().is_empty(), "{walks}");
         ground.file(".envrc", "evil\n");
         ground.file(".mcp.json", "{\"allowed\": true}\n");
@@ -261,13 +261,30 @@ fn scripts_of_an_installation_are_compared() {
     }
 }
 
-/// Outside the sandbox, with the person's yes: nothing is renamed.
+/// Outside the sandbox, or where the command named the settings, with the person's yes: nothing is renamed.
 #[test]
-fn without_quarantine_it_is_only_told() {
+fn what_was_allowed_is_only_told() {
+    for outside in [true, false] {
+        let mut ground = Ground::new(false, |_| {});
+        ground.inspection.quarantines = !outside;
+        if !outside {
+            let config = PathScope::File(ground.root.join("sub/.git/config"));
+            ground.inspection.judged.push(config);
+        }
+        repository(&ground.root.join("sub/.git"), EVIL);
+        let lines = ground.look();
+        assert_eq!(lines, ["sub/.git runs programs when git is used there: core.fsmonitor."]);
+        assert!(is_repository(&ground.root.join("sub/.git")));
+    }
+    // To write around it is not to name it.
     let mut ground = Ground::new(false, |_| {});
-    ground.inspection.quarantines = false;
+    for scope in [PathScope::Tree(ground.root.clone()), PathScope::File(ground.root.join("sub"))] {
+        ground.inspection.judged.push(scope);
+    }
     repository(&ground.root.join("sub/.git"), EVIL);
-    let lines = ground.look();
-    assert_eq!(lines, ["sub/.git runs programs when git is used there: core.fsmonitor."]);
-    assert!(is_repository(&ground.root.join("sub/.git")));
+    repository(&ground.root.join("sub"), EVIL);
+    ground.inspection.judged.push(PathScope::File(ground.root.join("sub/notes")));
+    ground.look();
+    assert!(!is_repository(&ground.root.join("sub/.git")));
+    assert!(!is_repository(&ground.root.join("sub")));
 }

@@ -1,11 +1,13 @@
 //! How much memory, how many processes and how large a file a command may have, and what is said when it ran into that.
 
+use super::{ConfineOptions, Confinement};
 use ostler_exec::{Exceeded, ExitStatus, Finished, ProcessLimits};
 use std::path::Path;
 
 const EXCEEDED: &str = include_str!("../../../../prompts/results/limit-exceeded.md").trim_ascii();
 const HINT: &str = include_str!("../../../../prompts/results/limit-hint.md").trim_ascii();
-const KILLED: &str = include_str!("../../../../prompts/results/killed-hint.md").trim_ascii();
+const OUT_OF_MEMORY: &str =
+    include_str!("../../../../prompts/results/out-of-memory-hint.md").trim_ascii();
 
 /// Limits as settings have them. None: the default of this machine; `u64::MAX`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,8 +43,30 @@ impl LimitOptions {
     }
 }
 
+impl Confinement {
+    /// Of every command, also of those that run outside; none where the sandbox is off.
+    pub fn limits(&self) -> ProcessLimits {
+        let ConfineOptions { enabled, limits, limits_at_most, .. } = &self.options;
+        if !enabled {
+            return ProcessLimits::default();
+        }
+        *self.limits.get_or_init(|| limits.resolve(limits_at_most, &self.workspace.cwd))
+    }
+
+    /// Why a command was stopped, if it was for one of its limits.
+    pub fn stopped(&self, finished: &Finished) -> Option<String> {
+        stopped(&self.limits(), finished)
+    }
+
+    /// Which limit may be behind a failure. `oom_kills` is what [`ostler_exec::oom_kills`] said before the command.
+    pub fn limit_hint(&self, finished: &Finished, oom_kills: Option<u64>) -> Option<String> {
+        let more = || ostler_exec::oom_kills().is_some_and(|now| Some(now) > oom_kills);
+        hint(&self.limits(), finished, &|| oom_kills.is_some() && more())
+    }
+}
+
 /// Why a command was stopped for one of its limits.
-pub fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
+fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
     let (what, key) = match finished.exceeded? {
         Exceeded::Memory => (format!("{} of memory", size(limits.memory?)), "memory"),
         Exceeded::Tasks => (format!("{} processes", limits.tasks?), "processes"),
@@ -51,8 +75,8 @@ pub fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
     Some(EXCEEDED.replace("{what}", &what).replace("{key}", key))
 }
 
-/// Which limit may be behind a failure, where only the effect can be seen.
-pub fn hint(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
+/// Which limit may be behind a failure, where only the effect can be seen. `oom`: the kernel killed something meanwhile.
+fn hint(limits: &ProcessLimits, finished: &Finished, oom: &dyn Fn() -> bool) -> Option<String> {
     let said = |what: String, key: &str| Some(HINT.replace("{what}", &what).replace("{key}", key));
     let signal = match finished.status {
         ExitStatus::Signal { number, .. } => number,
@@ -80,7 +104,7 @@ pub fn hint(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
         return said(format!("no more than {limit} processes and threads may run"), "processes");
     }
     let unasked = is_signal("KILL") && !finished.killed && finished.exceeded.is_none();
-    unasked.then(|| KILLED.to_owned())
+    (unasked && oom()).then(|| OUT_OF_MEMORY.to_owned())
 }
 
 /// `8 GB`, `1.5 GB`, `512 MB`, in powers of 1024.
@@ -88,7 +112,7 @@ fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KB", "MB", "GB", "TB"];
     let unit = (1..UNITS.len()).rev().find(|unit| bytes >> (10 * unit) > 0).unwrap_or(0);
     let whole = bytes >> (10 * unit);
-    let tenths = (bytes - (whole << (10 * unit))) * 10 >> (10 * unit);
+    let tenths = ((bytes - (whole << (10 * unit))) * 10) >> (10 * unit);
     let fraction = if tenths > 0 { format!(".{tenths}") } else { String::new() };
     format!("{whole}{fraction} {}", UNITS.get(unit).unwrap_or(&"bytes"))
 }
@@ -160,16 +184,18 @@ mod tests {
             (code(1), "error: x", None),
             (signal(11), "", None),
         ] {
-            let hint = hint(&LIMITS, &finished(status, output, None));
+            let hint = hint(&LIMITS, &finished(status, output, None), &|| true);
             match expected {
                 Some(expected) => assert!(hint.unwrap().contains(expected), "{status:?} {output}"),
                 None => assert_eq!(hint, None, "{status:?} {output}"),
             }
         }
         let ours = finished(signal(9), "", Some(Exceeded::Memory));
-        assert_eq!(hint(&LIMITS, &ours), None, "that is told already");
+        assert_eq!(hint(&LIMITS, &ours, &|| true), None, "that is told already");
+        let other = finished(signal(9), "", None);
+        assert_eq!(hint(&LIMITS, &other, &|| false), None, "somebody else has killed it");
         let none = ProcessLimits::default();
-        assert_eq!(hint(&none, &finished(signal(25), "", None)), None);
+        assert_eq!(hint(&none, &finished(signal(25), "", None), &|| true), None);
     }
 
     #[test]

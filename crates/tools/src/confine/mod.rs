@@ -24,7 +24,7 @@ pub use inspection::{Inspection, Seen};
 pub use limits::LimitOptions;
 pub use missing::Missing;
 use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
-use ostler_exec::{Command, Executor, Finished, Found, Layers, ProcessLimits, Sandbox};
+use ostler_exec::{Command, Executor, Found, Layers, ProcessLimits, Sandbox};
 use rebase::Rebases;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -291,34 +291,6 @@ impl Confinement {
         Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: None })
     }
 
-    /// What the look after a command is compared with; before it starts, and before it is [`held`](Self::held). None where
-    /// nobody looks. `walks`: no snapshots say what it changes.
-    pub fn inspection(&self, terms: Terms<'_>, walks: bool) -> Option<Inspection> {
-        if !self.options.enabled || terms.only_reads || terms.unguarded {
-            return None;
-        }
-        let roots = &self.workspace.roots;
-        let parts = self.parts();
-        // One that is inert could be brought back to life: it does not count as known.
-        let alive = parts.repositories.iter().filter(|folder| repository::is_repository(folder));
-        let worktrees = alive.clone().flat_map(|folder| {
-            folder.join("worktrees").read_dir().into_iter().flatten().flatten().take(200)
-        });
-        let known = alive.cloned().chain(worktrees.map(|entry| entry.path())).collect();
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let since = now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
-        Some(Inspection {
-            workspace: self.workspace.clone(),
-            places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
-            known,
-            judged: Inspection::judged(terms.writes),
-            before: walks.then(|| Inspection::walk(&self.workspace)),
-            since,
-            by_git: terms.git,
-            quarantines: !terms.lifted,
-        })
-    }
-
     /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
     /// themselves and at a tenth of the cost. If it needs temporary files, it gets a directory of its own for them.
     fn reading(&self, terms: Terms<'_>, denied: &DeniedPaths) -> Result<Held, String> {
@@ -397,25 +369,6 @@ impl Confinement {
             folders::with_temp(&mut command.env, sandbox.temp_inside(), &sandbox.writable);
             command.sandbox = Some(Arc::clone(sandbox));
         }
-    }
-
-    /// Of every command, also of those that run outside; none where the sandbox is off.
-    pub fn limits(&self) -> ProcessLimits {
-        let ConfineOptions { enabled, limits, limits_at_most, .. } = &self.options;
-        if !enabled {
-            return ProcessLimits::default();
-        }
-        *self.limits.get_or_init(|| limits.resolve(limits_at_most, &self.workspace.cwd))
-    }
-
-    /// Why a command was stopped, if it was for one of its limits.
-    pub fn stopped(&self, finished: &Finished) -> Option<String> {
-        limits::stopped(&self.limits(), finished)
-    }
-
-    /// Which limit may be behind a failure.
-    pub fn limit_hint(&self, finished: &Finished) -> Option<String> {
-        limits::hint(&self.limits(), finished)
     }
 
     fn temp(&self) -> Result<&Path, String> {

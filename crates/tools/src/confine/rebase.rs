@@ -32,6 +32,27 @@ pub(super) enum Left {
     Runs(PathBuf),
 }
 
+impl Left {
+    pub(super) fn told(self, shown: impl Fn(&Path) -> String) -> String {
+        match self {
+            Left::Removed(path) => format!(
+                "{} was made by the command and has been removed: git would have run programs from it at the next \
+                 `git rebase --continue`.",
+                shown(&path)
+            ),
+            Left::Failed(path, why) => format!(
+                "{} was made by the command and could not be removed ({why}). Git runs programs from it at the next \
+                 `git rebase --continue`.",
+                shown(&path)
+            ),
+            Left::Runs(path) => format!(
+                "{} has steps that run programs at the next `git rebase --continue`.",
+                shown(&path)
+            ),
+        }
+    }
+}
+
 impl Rebases {
     /// `by_git`: the command may use them.
     pub(super) fn of(repositories: &[PathBuf], by_git: bool) -> Self {
