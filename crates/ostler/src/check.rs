@@ -76,7 +76,7 @@ pub fn judge(
 
 /// The verdict on a call in a workspace. Where the workspace is on this machine its links are followed and programs
 /// are looked for in the path; otherwise the text says where everything leads.
-pub fn judge_with_path(
+fn judge_with_path(
     tool: &str,
     input: &Value,
     policy: &Policy,
@@ -108,6 +108,17 @@ fn judged(
 ) -> Judged {
     let tool = declared::tool_name(tool);
     let access = declared::access(tool, input, policy, places);
+    verdict_on(tool, access, policy, mode, workspace)
+}
+
+/// The verdict on a call that touches this, or of which nobody knows what it touches.
+pub(crate) fn verdict_on(
+    tool: &str,
+    access: Result<Access, String>,
+    policy: &Policy,
+    mode: Mode,
+    workspace: &Workspace,
+) -> Judged {
     let decide = |access: &Access| decide(tool, access, policy, mode, workspace);
     let decision = match &access {
         Ok(access) => decide(access),

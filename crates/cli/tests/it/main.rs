@@ -8,6 +8,7 @@ mod crash;
 mod deep_paths;
 mod demo;
 mod escapes;
+mod explain;
 mod faults_model;
 mod faults_tools;
 mod headless;
