@@ -108,6 +108,17 @@ fn judged(
 ) -> Judged {
     let tool = declared::tool_name(tool);
     let access = declared::access(tool, input, policy, places);
+    verdict_on(tool, access, policy, mode, workspace)
+}
+
+/// The verdict on a call that touches this, or of which nobody knows what it touches.
+pub(crate) fn verdict_on(
+    tool: &str,
+    access: Result<Access, String>,
+    policy: &Policy,
+    mode: Mode,
+    workspace: &Workspace,
+) -> Judged {
     let decide = |access: &Access| decide(tool, access, policy, mode, workspace);
     let decision = match &access {
         Ok(access) => decide(access),

@@ -375,7 +375,7 @@ fn choice(options: &Options) -> ModelChoice {
 }
 
 /// What belongs to skills and what this session spilled may be read; what else is in our home is ours.
-fn at_home(
+pub(crate) fn at_home(
     options: &Options,
     policy: &Policy,
     session: &SessionId,
@@ -400,7 +400,7 @@ fn limits(options: &Options, choice: &ModelChoice) -> Limits {
     }
 }
 
-fn confinement(
+pub(crate) fn confinement(
     executor: &Executor,
     options: &Options,
     workspace: &Workspace,
@@ -423,7 +423,7 @@ fn remembers(options: &Options, cwd: &Path) -> Option<Arc<Memories>> {
     Some(Arc::new(memories(home, cwd, options.embeddings.clone(), network)))
 }
 
-fn workspace(options: &Options) -> Result<Workspace, Error> {
+pub(crate) fn workspace(options: &Options) -> Result<Workspace, Error> {
     let cwd = real(&options.cwd)?;
     let mut roots = vec![cwd.clone()];
     for folder in &options.add_dirs {

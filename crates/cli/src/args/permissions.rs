@@ -1,6 +1,6 @@
 //! `ostler permissions …` on the command line.
 
-use super::{ConfigArgs, PermissionMode};
+use super::{ConfigArgs, PermissionMode, SandboxFlags};
 use clap::Subcommand;
 use std::path::PathBuf;
 
@@ -40,6 +40,17 @@ pub struct ExplainArgs {
     /// Judge it in this mode
     #[arg(long, value_enum, value_name = "MODE")]
     pub permission_mode: Option<PermissionMode>,
+    /// Judge it as a run with these allow rules would
+    #[arg(long = "allowedTools", alias = "allowed-tools", value_name = "RULES")]
+    pub allowed_tools: Vec<String>,
+    /// Judge it as a run with these deny rules would
+    #[arg(long = "disallowedTools", alias = "disallowed-tools", value_name = "RULES")]
+    pub disallowed_tools: Vec<String>,
+    /// A further folder to work in; may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    pub add_dir: Vec<PathBuf>,
+    #[command(flatten)]
+    pub sandbox: SandboxFlags,
     #[command(flatten)]
     pub config: ConfigArgs,
 }

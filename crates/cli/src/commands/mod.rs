@@ -49,7 +49,7 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Cost(args)) => cost::run(&environment, &args),
         Some(Command::Memory(args)) => memory::run(&environment, &args.command),
         Some(Command::Context(args)) => context::run(init, &environment, &args),
-        Some(Command::Permissions(args)) => permissions::run(&environment, &args.command),
+        Some(Command::Permissions(args)) => permissions::run(init, &environment, &args.command),
         Some(Command::Sandbox(args)) => sandbox::run(init, &environment, &args.command),
         Some(Command::Doctor(args)) => doctor::run(init, &environment, &args),
         Some(Command::Hooks(args)) => hooks::run(init, &environment, &args.command),

@@ -10,6 +10,7 @@ mod deep_paths;
 mod demo;
 mod denied;
 mod escapes;
+mod explain;
 mod faults_model;
 mod faults_tools;
 mod headless;

@@ -41,6 +41,8 @@ pub enum Keeping {
         /// Nanoseconds since 1970.
         now: fn() -> u64,
     },
+    /// Calls are judged with these, and nothing runs.
+    OnlyJudges(Arc<Snapshots>),
     /// It is wanted and cannot be done: commands that may change something do not run.
     Impossible(String),
 }
@@ -119,7 +121,7 @@ impl Undo {
     pub fn now(&self) -> u64 {
         match &self.keeping {
             Keeping::By { now, .. } => now(),
-            Keeping::Off | Keeping::Impossible(_) => 0,
+            Keeping::Off | Keeping::OnlyJudges(_) | Keeping::Impossible(_) => 0,
         }
     }
 
@@ -130,7 +132,9 @@ impl Undo {
 
     /// Something that its commands would remove and that is too large to be kept.
     pub fn unkept(&self, access: &Access) -> Option<PathBuf> {
-        let Keeping::By { snapshots, .. } = &self.keeping else { return None };
+        let (Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots)) = &self.keeping else {
+            return None;
+        };
         if access.is_harmless() {
             return None;
         }
@@ -192,6 +196,7 @@ impl Undo {
                 return Ok(Kept(State::Unkept(Box::new(Unkept { inspection, untold }))));
             }
             Keeping::By { snapshots, now } => (Arc::clone(snapshots), *now),
+            Keeping::OnlyJudges(_) => return Err(refused("calls are only judged here")),
             Keeping::Impossible(why) => return Err(refused(why)),
         };
         let mut turn = Arc::clone(&self.turn).lock_owned().await;

@@ -1,6 +1,7 @@
 //! `ostler permissions explain`: what a call would do, whether it may, which rule says so, and how to allow it.
 
 use super::{print, tree};
+use crate::args::RunArgs;
 use crate::args::permissions::ExplainArgs;
 use crate::commands::question::with_source;
 use crate::environment::Environment;
@@ -9,27 +10,54 @@ use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
+use crate::wire;
 use anyhow::Result;
-use ostler::{Access, By, Decision, Judged, Mode, PathScope, Reason, Verdict};
+use clap::Parser;
+use ostler::{Access, By, Decision, EventName, HookSpec, Judged, Mode, PathScope, Reason, Verdict};
 use serde_json::{Value, json};
 
-pub fn run(environment: &Environment, args: &ExplainArgs) -> Result<Code> {
+#[derive(Parser)]
+struct NoFlags {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(init: &ostler::Init, environment: &Environment, args: &ExplainArgs) -> Result<Code> {
     let setup = Setup::load(environment, &args.config)?;
-    let mode = args.permission_mode.map(Mode::from).or(setup.loaded.mode).unwrap_or_default();
     let input = input(args.tool.as_deref(), &args.call)?;
     let tool = args.tool.as_deref().unwrap_or("Bash");
-    let (policy, workspace) = (&setup.loaded.policy, setup.workspace());
-    let commands = environment.for_commands(&setup.loaded.env);
-    let judged = match commands.iter().find(|(name, _)| name == "PATH") {
-        Some((_, path)) => ostler::judge_with_path(tool, &input, policy, mode, &workspace, path),
-        None => ostler::judge(tool, &input, policy, mode, &workspace),
-    };
+    let environment = &environment.with_defaults(&setup.loaded.own_env);
+    let mut run = NoFlags::parse_from(["ostler"]).run;
+    run.permission_mode = args.permission_mode;
+    run.allowed_tools.clone_from(&args.allowed_tools);
+    run.disallowed_tools.clone_from(&args.disallowed_tools);
+    run.add_dir.clone_from(&args.add_dir);
+    run.sandbox = args.sandbox.clone();
+    let nobody = ostler::api_key("none", "none");
+    let options = wire::options(&run, environment, &setup, nobody, None)?;
+    let mode = options.mode;
+    let specs = options.hooks.specs.clone();
+    let judged = ostler::block_on(ostler::explain(init, options, tool, &input))??;
+    let hooks = hooks(&specs, &judged);
     if args.json {
-        print(&format!("{}\n", escaped(&as_json(&judged, &input, mode).to_string())))?;
+        print(&format!("{}\n", escaped(&as_json(&judged, &input, mode, &hooks).to_string())))?;
     } else {
-        print(&text(&judged, &args.call, mode, Paint::for_output()))?;
+        print(&text(&judged, &args.call, mode, Paint::for_output(), &hooks))?;
     }
     Ok(Code::Done)
+}
+
+/// Hooks that are asked before the call runs. They may object or raise a question; they never loosen a verdict.
+fn hooks(specs: &[HookSpec], judged: &Judged) -> Vec<String> {
+    if judged.decision.verdict == Verdict::Deny {
+        return Vec::new();
+    }
+    let asked = specs.iter().filter(|spec| {
+        spec.event == EventName::PreToolUse
+            && spec.decides()
+            && spec.matcher.matches(Some(&judged.tool))
+    });
+    asked.map(|spec| spec.source.to_string()).collect()
 }
 
 /// With a tool an object is the input itself; anything else is the field that matters most, or a command.
@@ -53,15 +81,15 @@ fn input(tool: Option<&str>, call: &str) -> Result<Value, Wrong> {
     })
 }
 
-fn as_json(judged: &Judged, input: &Value, mode: Mode) -> Value {
+fn as_json(judged: &Judged, input: &Value, mode: Mode, hooks: &[String]) -> Value {
     let Decision { verdict, reasons, offer } = &judged.decision;
     json!({
         "tool": judged.tool, "input": input, "mode": mode.name(), "decision": verdict,
-        "reasons": reasons, "offer": offer, "access": judged.access,
+        "reasons": reasons, "offer": offer, "access": judged.access, "hooks": hooks,
     })
 }
 
-fn text(judged: &Judged, call: &str, mode: Mode, paint: Paint) -> String {
+fn text(judged: &Judged, call: &str, mode: Mode, paint: Paint, hooks: &[String]) -> String {
     let mut lines = Vec::new();
     let verdict = match judged.decision.verdict {
         Verdict::Allow => paint.good("allowed"),
@@ -76,6 +104,10 @@ fn text(judged: &Judged, call: &str, mode: Mode, paint: Paint) -> String {
     lines.push(paint.dim("why"));
     let reasons = judged.decision.reasons.iter();
     lines.extend(reasons.map(|reason| format!("  {}", visible(&with_source(reason)))));
+    if !hooks.is_empty() {
+        lines.push(paint.dim("hooks that are asked first and may object"));
+        lines.extend(hooks.iter().map(|hook| format!("  {}", visible(hook))));
+    }
     if judged.decision.verdict != Verdict::Allow {
         lines.push(paint.dim("to allow it"));
         lines.extend(way(judged, mode).into_iter().map(|line| format!("  {line}")));

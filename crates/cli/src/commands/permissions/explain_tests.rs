@@ -20,7 +20,7 @@ fn judged(verdict: Verdict, reasons: Vec<Reason>, offer: &[&str]) -> Judged {
 }
 
 fn told(judged: &Judged, call: &str) -> String {
-    text(judged, call, Mode::Default, Paint::none())
+    text(judged, call, Mode::Default, Paint::none(), &[])
 }
 
 #[test]

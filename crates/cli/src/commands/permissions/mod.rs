@@ -13,9 +13,13 @@ use crate::exit::Code;
 use anyhow::Result;
 use std::io::Write;
 
-pub fn run(environment: &Environment, command: &PermissionsCommand) -> Result<Code> {
+pub fn run(
+    init: &ostler::Init,
+    environment: &Environment,
+    command: &PermissionsCommand,
+) -> Result<Code> {
     match command {
-        PermissionsCommand::Explain(args) => explain::run(environment, args),
+        PermissionsCommand::Explain(args) => explain::run(init, environment, args),
         PermissionsCommand::Check(args) => batch::run(args),
         PermissionsCommand::List(args) => list::run(environment, args),
         PermissionsCommand::Revoke(args) => kept::revoke(environment, &args.rule),

@@ -1,0 +1,90 @@
+//! What a run would say to a call: the same tools, files, rules, sandbox and snapshots look at it, and nothing runs.
+
+use crate::check::{Judged, verdict_on};
+use crate::error::Error;
+use crate::init::Init;
+use crate::kit::{self, policy};
+use crate::options::Options;
+use crate::{declared, engine};
+use ostler_core::ids::SessionId;
+use ostler_core::message::ResultPart;
+use ostler_core::permission::{Access, Policy};
+use ostler_core::session::Session;
+use ostler_core::tool::ToolOutput;
+use ostler_exec::Executor;
+use ostler_tools::workspace::Files;
+use ostler_tools::{Disk, Keeping};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// Judges a call as an engine with these options would at the beginning of a session.
+///
+/// # Errors
+/// If an engine could not be opened with these options.
+pub async fn explain(
+    init: &Init,
+    mut options: Options,
+    tool: &str,
+    input: &Value,
+) -> Result<Judged, Error> {
+    // A home that is not there yet is not made for a question.
+    let scratch = tempfile::tempdir().map_err(|error| Error::Runtime(error.to_string()))?;
+    let missing = options.home.clone().filter(|home| !home.is_dir());
+    if missing.is_some() {
+        options.home = Some(scratch.path().to_owned());
+    }
+    let mut workspace = engine::workspace(&options)?;
+    let policy = Arc::new(policy(&options, &workspace)?);
+    let skills = engine::at_home(&options, &policy, &SessionId::new("explain"), &mut workspace)?;
+    workspace.ours.extend(missing);
+    let executor = Executor::new(init.supervisor.clone());
+    let confinement = engine::confinement(&executor, &options, &workspace, &policy);
+    let (files, keeping) = kit::files(&options, &workspace, &Session::default());
+    let mut tools = ostler_tools::built_in(ostler_tools::Setup {
+        files: files.clone(),
+        executor: executor.clone(),
+        environment: options.environment.clone(),
+        policy: policy.clone(),
+        confinement,
+        keeping: keeping_to_judge(keeping),
+    });
+    tools.push(ostler_tools::skill_tool(skills));
+    let name = declared::tool_name(tool);
+    let access = match tools.iter().find(|tool| tool.spec().name == name) {
+        Some(tool) => tool.access(input).map_err(|misuse| words(&misuse)),
+        None => by_name(name, input, &policy, &files, &options),
+    };
+    let judged = verdict_on(name, access, &policy, options.mode, &workspace);
+    let _ = executor.shutdown().await;
+    Ok(judged)
+}
+
+/// Nothing is going to run, so the folders are not looked at ahead of it.
+fn keeping_to_judge(keeping: Keeping) -> Keeping {
+    match keeping {
+        Keeping::By { snapshots, .. } => Keeping::OnlyJudges(snapshots),
+        other => other,
+    }
+}
+
+/// A tool that does not exist here, or not without a session.
+fn by_name(
+    name: &str,
+    input: &Value,
+    policy: &Policy,
+    files: &Files,
+    options: &Options,
+) -> Result<Access, String> {
+    let path = options.environment.iter().find(|(name, _)| name == "PATH");
+    let path = path.map_or(OsStr::new(""), |(_, path)| path.as_os_str());
+    declared::access(name, input, policy, &Disk::new(files, path))
+}
+
+fn words(output: &ToolOutput) -> String {
+    let text = output.content.iter().find_map(|part| match part {
+        ResultPart::Text { text } => Some(text.clone()),
+        ResultPart::Image(_) => None,
+    });
+    text.unwrap_or_else(|| "the call is not understood".into())
+}
