@@ -2,7 +2,9 @@
 //! The second corpus was written by attackers against the finished gate.
 
 use crate::{Published, cases, named, published};
-use ostler::Verdict;
+use ostler::{Case, Mode, Policy, Verdict, Workspace};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -30,8 +32,26 @@ impl std::fmt::Display for Numbers {
 fn counted(cases: &[Published]) -> (Numbers, String) {
     let mut numbers = Numbers { cases: 0, accepted: 0, wrongly_allowed: 0, wrongly_denied: 0 };
     let mut misses = String::new();
+    let workspace = Workspace {
+        cwd: "/ws".into(),
+        roots: vec!["/ws".into()],
+        home: "/home/dev".into(),
+        ..Workspace::default()
+    };
+    // Rules are made once for all cases that share them.
+    let mut sets: HashMap<String, Option<Policy>> = HashMap::new();
     for published in cases {
-        let decision = ostler::check(&published.case);
+        let Case { rules, tool, input, .. } = &published.case;
+        if let Entry::Vacant(entry) = sets.entry(rules.to_string()) {
+            entry.insert(ostler::rule_set(rules, &workspace).ok());
+        }
+        let decision = match sets.get(&rules.to_string()) {
+            Some(Some(policy)) => {
+                ostler::judge(tool, input, policy, Mode::Default, &workspace).decision
+            }
+            // Rules that cannot be used are a case, too.
+            _ => ostler::check(&published.case),
+        };
         numbers.cases += 1;
         if published.accepts(decision.verdict) {
             numbers.accepted += 1;

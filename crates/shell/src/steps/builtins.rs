@@ -40,6 +40,11 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
             true => Verdict::reads(Vec::new()),
             false => Verdict::careful("type: its words are not known", None),
         },
+        // Without a value they print it.
+        "umask" if matches!(words, []) || first == Some("-S") && words.len() == 1 => {
+            Verdict::reads(Vec::new())
+        }
+        "ulimit" if words.len() == 1 && first == Some("-a") => Verdict::reads(Vec::new()),
         "alias" | "unalias" | "hash" | "enable" | "shopt" | "bind" => Verdict {
             shadows: Some(format!("{name} is used")),
             ..Verdict::careful(format!("{name} changes what other names mean"), None)

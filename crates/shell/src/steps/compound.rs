@@ -25,31 +25,9 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
             });
         }
         Compound::For { variable, values, body } => {
-            if let Some(values) = values {
-                loose(walk, values, at);
-            }
-            if walk.bindings.enter(variable, values.as_deref()) {
-                walk.loops.push(variable.clone());
-            }
-            walk.sets(variable);
-            let numbers = walk.numbers.count();
-            walk.numbers.enter(variable);
-            looped(walk, |walk| walk.script(body, inner));
-            walk.numbers.forget(numbers);
-            walk.bindings.leave();
+            over_values(walk, variable, values.as_deref(), body, (at, inner));
         }
-        Compound::ArithmeticFor { header, body } => {
-            let numbers = walk.numbers.count();
-            for part in header {
-                evaluated(walk, part, at);
-                walk.numbers.enter_header(part);
-            }
-            if header.iter().all(|part| part.plain || part.source.trim().is_empty()) {
-                walk.doubt("a loop has no end of its own");
-            }
-            looped(walk, |walk| walk.script(body, inner));
-            walk.numbers.forget(numbers);
-        }
+        Compound::ArithmeticFor { header, body } => counted(walk, header, body, (at, inner)),
         Compound::Case { value, arms } => {
             loose(walk, std::slice::from_ref(value), at);
             cases(walk, arms, at, inner);
@@ -153,4 +131,41 @@ fn test(walk: &mut Walk, words: &[Word], at: At) {
         }),
         Err(miss) => walk.unknown(index, miss.why, miss.word.map(|word| word + 1)),
     }
+}
+
+fn over_values(
+    walk: &mut Walk,
+    variable: &str,
+    values: Option<&[Word]>,
+    body: &Script,
+    (at, inner): (At, At),
+) {
+    if let Some(values) = values {
+        loose(walk, values, at);
+    }
+    if walk.bindings.enter(variable, values) {
+        walk.loops.push(variable.to_owned());
+    }
+    walk.sets(variable);
+    let numbers = walk.numbers.count();
+    walk.numbers.enter(variable);
+    looped(walk, |walk| walk.script(body, inner));
+    walk.numbers.forget(numbers);
+    walk.bindings.leave();
+}
+
+/// `for ((…; …; …))`
+fn counted(walk: &mut Walk, header: &[Expression; 3], body: &Script, (at, inner): (At, At)) {
+    let numbers = walk.numbers.count();
+    for (place, part) in header.iter().enumerate() {
+        evaluated(walk, part, at);
+        if place == 0 {
+            walk.numbers.enter_header(part);
+        }
+    }
+    if header.iter().all(|part| part.plain || part.source.trim().is_empty()) {
+        walk.doubt("a loop has no end of its own");
+    }
+    looped(walk, |walk| walk.script(body, inner));
+    walk.numbers.forget(numbers);
 }

@@ -73,6 +73,7 @@ fn a_name_that_may_hold_something_else_is_evaluated() {
         "echo $((x=y))",
         "for ((i=y; i<3; i++)); do :; done",
         "for ((i=0; i<y; i++)); do :; done",
+        "for ((; ; x=1)); do echo $((x)); done",
         "x=0; echo $((x + $(cat f)))",
         "x=0; echo $((16#$x))",
         "x=0; echo $((${x}y))",

@@ -209,3 +209,15 @@ fn braces_make_a_bounded_number_of_words() {
         shown(&steps("ls {1..100000000}$(sudo id)")).iter().any(|line| line.contains("sudo id"))
     );
 }
+
+#[test]
+fn umask_and_ulimit_only_print_without_a_value() {
+    for text in ["umask", "umask -S", "ulimit -a"] {
+        assert!(steps(text).only_reads(), "{text}");
+    }
+    for text in
+        ["umask 0", "umask -S 0", "umask $x", "ulimit -n 1", "ulimit -c unlimited", "ulimit $x"]
+    {
+        assert!(!steps(text).only_reads(), "{text}");
+    }
+}

@@ -180,7 +180,7 @@ fn dynamic_words() {
         (with("bash", process()), vec!["bash <(…) = unknown !", inner]),
         (with("file", process()), vec!["file <(…) = unknown !", inner]),
         (with("cd", quoted("x")), vec!["cd \"$x\" = unknown !"]),
-        (with("timeout", quoted("x")), vec!["timeout \"$x\" = unknown !"]),
+        (with("timeout", quoted("x")), vec!["timeout \"$x\" = unknown !", "0> \"$x\" = unknown !"]),
     ];
     for (script, expected) in table {
         assert_eq!(found("x", &script).0, expected);

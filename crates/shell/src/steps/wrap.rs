@@ -123,8 +123,17 @@ impl Walk {
                 let why = format!("{}: {what} is not known", wrapper.name);
                 self.doubt(why.clone());
                 self.unknown(index, why, None);
+                self.may_start_unknown(index, words);
                 None
             }
+        }
+    }
+
+    /// A word that only the shell knows may be the program.
+    fn may_start_unknown(&mut self, index: usize, words: &[Word]) {
+        let dynamic = |word: &Word| word.literal().is_none();
+        if let Some(at) = words.iter().position(dynamic) {
+            self.enter(index, words.get(at..).unwrap_or_default(), &[]);
         }
     }
 
@@ -157,6 +166,7 @@ impl Walk {
     fn env(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
         let Some(found) = Env::read(words) else {
             self.doubt("env: what it starts is not known");
+            self.may_start_unknown(index, words);
             return self.unknown(index, "env: a word of it is not known", None);
         };
         let changes = !found.variables.is_empty() || found.clears;
