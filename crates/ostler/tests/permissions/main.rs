@@ -4,6 +4,7 @@
 mod corpus;
 mod everyday;
 mod mutations;
+mod protected;
 
 use ostler::{Case, Verdict};
 use serde::Deserialize;
