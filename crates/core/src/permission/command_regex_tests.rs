@@ -98,3 +98,25 @@ proptest! {
         }
     }
 }
+
+/// A file is what it leads to: `notes.md` may be a link to `.env`.
+#[test]
+fn an_ask_pattern_follows_links() {
+    use crate::permission::{Act, PathScope, Step, Touch, TouchKind};
+    let regex = CommandRegex::new(r"\.env").unwrap();
+    let step = |kind: TouchKind, leads: &str| Step {
+        words: vec![Word::Literal("cat".into()), Word::Literal("notes.md".into())],
+        place: Some("/home/u/.envs/ws".into()),
+        touches: vec![Touch {
+            scopes: Some(vec![PathScope::File(leads.into())]),
+            ..Touch::new(Act::Read, "notes.md", kind)
+        }],
+        ..Step::default()
+    };
+    assert!(regex.mentions(&step(TouchKind::File, "/home/u/.envs/ws/.env")));
+    assert!(regex.mentions(&step(TouchKind::Glob, "/home/u/.envs/ws/a/.env.local")));
+    assert!(regex.mentions(&step(TouchKind::File, "/srv/.env")));
+    // Not because of where the workspace lies, nor where only names are shown.
+    assert!(!regex.mentions(&step(TouchKind::File, "/home/u/.envs/ws/notes.md")));
+    assert!(!regex.mentions(&step(TouchKind::Names, "/home/u/.envs/ws/.env")));
+}

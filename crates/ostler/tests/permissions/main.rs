@@ -5,6 +5,7 @@ mod bypass;
 mod corpus;
 mod everyday;
 mod mutations;
+mod protected;
 
 use ostler::{Case, Verdict};
 use serde::Deserialize;

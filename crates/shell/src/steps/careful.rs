@@ -86,8 +86,13 @@ static PROGRAMS: &[Careful] = &[
             "shell",
             "git",
             "cache",
+            "cafile",
+            "ca",
+            "cert",
+            "key",
             "logs-dir",
             "init-module",
+            "init.module",
             "editor",
             "viewer",
             "browser",
@@ -99,8 +104,61 @@ static PROGRAMS: &[Careful] = &[
             "node-options",
             "global",
             "registry",
+            "proxy",
+            "https-proxy",
+            "http-proxy",
+            "noproxy",
+            "replace-registry-host",
+            "pack-destination",
+            "call",
+            "package",
+            "location",
+            "local-address",
+            "tmp",
+            "link",
+            "modules-dir",
+            "store-dir",
+            "config-dir",
+            "import-map",
+            "preload",
+            "use-yarnrc",
         ],
-        words: &["exec", "x", "dlx", "explore", "config", "create", "set"],
+        words: &[
+            "exec",
+            "x",
+            "dlx",
+            "explore",
+            "config",
+            "create",
+            "set",
+            "pkg",
+            "init",
+            "edit",
+            "publish",
+            "unpublish",
+            "adduser",
+            "login",
+            "logout",
+            "token",
+            "owner",
+            "access",
+            "deprecate",
+            "dist-tag",
+            "hook",
+            "link",
+            "ln",
+            "profile",
+            "team",
+            "version",
+            "shrinkwrap",
+            "star",
+            "unstar",
+            "patch",
+            "deploy",
+            "self-update",
+            "setup",
+            "env",
+        ],
         ..PLAIN
     },
     Careful {
@@ -319,14 +377,20 @@ impl Careful {
             let text = word.literal().unwrap_or_default();
             (text != "--").then_some((at, text))
         });
-        let first =
-            words.iter().skip(from).position(|w| w.literal().is_none_or(|w| !w.starts_with('-')));
-        let first = first.map(|at| at + from);
-        let bundled = |at: usize| matches!(name, "tar" | "gtar" | "bsdtar") && at == from;
+        let is_option =
+            |at: usize| words.get(at).and_then(Word::literal).is_some_and(|w| w.starts_with('-'));
+        // An option in front may have the word behind it for its value.
+        let leads = |at: usize| {
+            let options = (from..at).filter(|at| is_option(*at)).count();
+            !is_option(at) && at - from - options <= options
+        };
+        let fixes = |at: usize| {
+            let word = |at: usize| words.get(at).and_then(Word::literal);
+            at > from && word(at) == Some("fix") && word(at - 1) == Some("audit")
+        };
         literals
             .filter(|(at, text)| {
-                self.is_careful(text, bundled(*at))
-                    || first == Some(*at) && self.words.contains(text)
+                self.is_careful(text) || leads(*at) && self.words.contains(text) || fixes(*at)
             })
             .map(|(at, text)| {
                 caution(at, format!("{text} makes {name} do more than its name says"))
@@ -334,7 +398,7 @@ impl Careful {
             .collect()
     }
 
-    fn is_careful(&self, text: &str, bundled: bool) -> bool {
+    fn is_careful(&self, text: &str) -> bool {
         let begins = |option: &str| {
             let name = option.split('=').next().unwrap_or(option);
             !name.is_empty()
@@ -353,7 +417,6 @@ impl Careful {
                         || alike
                 }
             },
-            None if bundled => text.contains(|c| self.letters.contains(c)),
             None => self.begins.iter().any(|start| text.starts_with(start)),
         }
     }

@@ -33,7 +33,7 @@ fn what_is_written_and_what_is_not_known() {
         ("cp -vt.git x", "cp -vt.git x = unknown w:.git/x(glob) w:.git(glob) !1"),
         (
             "mv --target-dir=.git x",
-            "mv --target-dir=.git x = unknown w:.git/x(glob) w:.git(glob) !1",
+            "mv --target-dir=.git x = unknown w:x w:.git/x(glob) w:.git(glob) !1",
         ),
         (
             "install -m 755 x .git/hooks",

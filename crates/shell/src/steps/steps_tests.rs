@@ -177,7 +177,7 @@ fn wrappers() {
             "xargs -n 1 -I % mv % b",
             &[
                 "xargs -n 1 -I % mv % b = unknown",
-                "0> mv a word xargs reads b = unknown w:b(glob) !",
+                "0> mv a word xargs reads b = unknown w:b w:b(glob) !",
             ],
         ),
         ("timeout 5 ls > out", &["timeout 5 ls = writes >:out", "0> ls = reads ./"]),

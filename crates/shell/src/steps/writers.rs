@@ -139,6 +139,8 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
     let program = PROGRAMS.iter().find(|program| program.name == name)?;
     let found = Parsed::read(program, words).and_then(|parsed| touches(name, &parsed));
     Some(match found {
+        // Where copies and links land is said by `landing`.
+        Err(miss) if matches!(name, "cp" | "ln") => Verdict::miss(name, miss, 1),
         Err(miss) => Verdict { touches: guessed(words), ..Verdict::miss(name, miss, 1) },
         Ok(mut touches) => {
             let mut landing = landing::of(name, words);
@@ -155,7 +157,6 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
 
 /// Programs without an entry that change what their operands name.
 const CHANGERS: &[&str] = &[
-    "install",
     "shred",
     "unlink",
     "chown",

@@ -30,6 +30,7 @@ pub(super) static LISTS: &[OptionList] = &[
             --max-filesize= --path-as-is --oauth2-bearer= --basic --digest --anyauth --no-keepalive --parallel \
             --parallel-max= --raw --post301 --post302 --post303 --proto= --proto-redir= --ssl-reqd --time-cond= --disable \
             --next --url-query= --tr-encoding --continue-at= --cacert= --expect100-timeout= --version --help",
+        sinks: &["-o", "--output"],
         refused: is_local,
         ..LIST
     },
@@ -42,6 +43,7 @@ pub(super) static LISTS: &[OptionList] = &[
             --read-timeout= --dns-timeout= --post-data= --body-data= --content-on-error --no-cookies --no-cache \
             --compression= --quota= --random-wait --waitretry= --retry-connrefused --page-requisites --convert-links \
             --mirror --no-directories --no-host-directories --cut-dirs= --no-hsts --no-proxy --version --help",
+        sinks: &["-O", "--output-document"],
         refused: is_local,
         ..LIST
     },

@@ -36,6 +36,8 @@ pub(super) struct OptionList {
     /// the next word, `-x?` only a glued one; `-W*` stands for all that begins so, and `!-Wl,*` for what does not count
     /// after all. Several letters without a value may be glued together: `-abc`.
     pub(super) plain: &'static str,
+    /// Options that are plain with `/dev/null` or `-` for their value, and with nothing else.
+    pub(super) sinks: &'static [&'static str],
     /// Operands and values that are not plain.
     pub(super) refused: fn(&str) -> bool,
     /// What follows this operand, counted from one, belongs to another program.
@@ -58,6 +60,7 @@ pub(super) const LIST: OptionList = OptionList {
     commands: &[],
     style: Style::Gnu,
     plain: "",
+    sinks: &[],
     refused: nothing,
     until_operand: usize::MAX,
     least: 0,
@@ -128,6 +131,8 @@ struct Reading<'a> {
 enum Taken {
     Nothing,
     Value,
+    /// A place where nothing is kept.
+    Sink,
 }
 
 impl Reading<'_> {
@@ -156,6 +161,13 @@ impl Reading<'_> {
                         match value.starts_with('-') && value.len() > 1 {
                             true => self.caution(at, value),
                             false => self.operand(at, value),
+                        }
+                    }
+                    Some(Taken::Sink) => {
+                        at += 1;
+                        let value = words.get(at).and_then(Word::literal).unwrap_or_default();
+                        if !is_sink(value) {
+                            self.caution(at - 1, text);
                         }
                     }
                     None => self.caution(at, text),
@@ -213,6 +225,13 @@ impl Reading<'_> {
             None => (text, false),
         };
         self.given.push(name.to_owned());
+        if self.list.sinks.contains(&name) {
+            let value = text.split_once('=').map(|(_, value)| value);
+            return match value {
+                Some(value) => is_sink(value).then_some(Taken::Nothing),
+                None => Some(Taken::Sink),
+            };
+        }
         if self.entries().any(|entry| entry == text) {
             return Some(Taken::Nothing);
         }
@@ -249,10 +268,14 @@ impl Reading<'_> {
     /// Letters that are glued together; the last one may have a value.
     fn letters(&mut self, letters: &str) -> Option<Taken> {
         for (at, letter) in letters.char_indices() {
-            let glued = letters.get(at + letter.len_utf8()..).is_some_and(|rest| !rest.is_empty());
+            let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+            if self.list.sinks.contains(&format!("-{letter}").as_str()) {
+                let glued = is_sink(rest).then_some(Taken::Nothing);
+                return if rest.is_empty() { Some(Taken::Sink) } else { glued };
+            }
             let entry = self.entry(letter)?;
             self.given.push(format!("-{letter}"));
-            match (entry.ends_with(':'), entry.ends_with('?'), glued) {
+            match (entry.ends_with(':'), entry.ends_with('?'), !rest.is_empty()) {
                 (true, _, true) | (_, true, _) => return Some(Taken::Nothing),
                 (true, _, false) => return Some(Taken::Value),
                 (false, false, _) => {}
@@ -260,6 +283,10 @@ impl Reading<'_> {
         }
         Some(Taken::Nothing)
     }
+}
+
+fn is_sink(value: &str) -> bool {
+    matches!(value, "/dev/null" | "-")
 }
 
 /// The entry is the word, or its beginning if it ends with a star.

@@ -66,7 +66,7 @@ pub(super) static LISTS: &[OptionList] = &[
             "standard",
             "xo",
         ],
-        plain: "-qlc --quiet --ext= --check --list-different --max-warnings= --no-color --color --format= --no-eslintrc \
+        plain: "-ql --quiet --ext= --check --list-different --max-warnings= --no-color --color --format= --no-eslintrc \
             --report-unused-disable-directives --no-error-on-unmatched-pattern --ignore-pattern= --no-inline-config \
             --log-level= --loglevel= --parser=typescript --parser=babel --parser=json --tab-width= --single-quote --no-semi \
             --print-width= --version --help",
