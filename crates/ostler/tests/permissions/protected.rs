@@ -1,9 +1,9 @@
 //! Protected names ask in every mode, whatever words stand before them.
 
-use ostler::{Mode, Verdict, Workspace};
+use ostler::{Decision, Mode, Verdict, Workspace};
 use serde_json::json;
 
-fn verdict(command: &str, mode: Mode) -> Verdict {
+fn decision(command: &str, mode: Mode) -> Decision {
     let workspace = Workspace {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
@@ -11,9 +11,11 @@ fn verdict(command: &str, mode: Mode) -> Verdict {
         ..Workspace::default()
     };
     let policy = ostler::rule_set(&json!("default"), &workspace).unwrap();
-    ostler::judge("Bash", &json!({ "command": command }), &policy, mode, &workspace)
-        .decision
-        .verdict
+    ostler::judge("Bash", &json!({ "command": command }), &policy, mode, &workspace).decision
+}
+
+fn verdict(command: &str, mode: Mode) -> Verdict {
+    decision(command, mode).verdict
 }
 
 #[test]
@@ -60,6 +62,7 @@ fn under_bypass_ordinary_names_do_not_ask() {
         "find build -delete",
         "mv $x y",
     ] {
-        assert_eq!(verdict(command, Mode::BypassPermissions), Verdict::Allow, "{command}");
+        let found = decision(command, Mode::BypassPermissions);
+        assert_eq!(found.verdict, Verdict::Allow, "{command}: {}", found.why());
     }
 }

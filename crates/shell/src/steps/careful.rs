@@ -379,10 +379,11 @@ impl Careful {
         });
         let is_option =
             |at: usize| words.get(at).and_then(Word::literal).is_some_and(|w| w.starts_with('-'));
-        // An option in front may have the word behind it for its value.
+        // An option in front of the first operand may have that for its value, and so on.
+        let first = (from..words.len()).find(|at| !is_option(*at)).unwrap_or(words.len());
         let leads = |at: usize| {
-            let options = (from..at).filter(|at| is_option(*at)).count();
-            !is_option(at) && at - from - options <= options
+            let operands = (first..at).filter(|at| !is_option(*at)).count();
+            !is_option(at) && operands <= first - from
         };
         let fixes = |at: usize| {
             let word = |at: usize| words.get(at).and_then(Word::literal);

@@ -182,12 +182,7 @@ fn read(words: &[Word]) -> Found<'_> {
         };
         if PLAIN.contains(&text) {
             at += 1;
-        } else if VALUED.contains(&text) {
-            if !words.get(at + 1).is_some_and(options::is_one_word) {
-                found.misses.push(Miss::at(at, format!("the value of {text} is not known")));
-            }
-            at += 2;
-        } else if is_newer(text, true) {
+        } else if VALUED.contains(&text) || is_newer(text, true) {
             if !words.get(at + 1).is_some_and(options::is_one_word) {
                 found.misses.push(Miss::at(at, format!("the value of {text} is not known")));
             }

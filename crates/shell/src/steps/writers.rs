@@ -206,7 +206,11 @@ fn guessed_file(word: &Word) -> Option<Touch> {
             let value = text.split_once('=').map_or(text.as_str(), |(_, value)| value);
             options::readable(value, TouchKind::File).ok().map(write)
         }
-        Word::Glob(pattern) => options::glob(pattern).ok().map(write),
+        // `*` matches no hidden name.
+        Word::Glob(pattern) => {
+            let hidden = pattern.split('/').any(|part| part.starts_with(['.', '[', '\\']));
+            options::glob(pattern).ok().filter(|_| hidden).map(write)
+        }
         // What is not known of it may be any name; the rest can still be a protected one.
         Word::Dynamic { parts, .. } => {
             let mut path = String::new();
