@@ -121,3 +121,26 @@ impl Policy {
         own.filter(wide).map(said).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A person is warned about their own rules, not about those that ship.
+    #[test]
+    fn only_a_persons_rules_are_warned_about() {
+        let workspace = Workspace { cwd: "/ws".into(), ..Workspace::default() };
+        let rule = |tier: Tier| {
+            let mut rule = Rule::parse("Bash(python3:*)", &workspace).unwrap();
+            rule.source.tier = tier;
+            rule
+        };
+        let warned = |tier: Tier| {
+            let policy = Policy { allow: vec![rule(tier)], ..Policy::default() };
+            policy.warnings().len()
+        };
+        assert_eq!(warned(Tier::BuiltIn), 0);
+        assert_eq!(warned(Tier::User), 1);
+        assert_eq!(warned(Tier::CommandLine), 1);
+    }
+}
