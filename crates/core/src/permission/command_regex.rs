@@ -224,9 +224,15 @@ impl CommandRegex {
         let names = ["branch", "tag", "for-each-ref", "show-ref", "describe", "remote"];
         let is_git = word(0) == Some("git") && word(1).is_none_or(|sub| !names.contains(&sub));
         lines.each().any(|line| self.mentions_text(line))
-            || step.touches.iter().any(|touch| self.mentions_text(&format!("< {}", touch.path)))
-            || step.touches.iter().any(|touch| self.leads_there(step, touch))
+            || self.mentions_files(step)
             || step.words.iter().skip(1).any(|word| self.may_expand(word, is_git))
+    }
+
+    /// It speaks of a file that the step reads or writes, redirections included.
+    pub fn mentions_files(&self, step: &Step) -> bool {
+        step.touches.iter().any(|touch| {
+            self.mentions_text(&format!("< {}", touch.path)) || self.leads_there(step, touch)
+        })
     }
 
     /// What a file is written as may be a link: where it leads counts as well, as seen from the step's directory.

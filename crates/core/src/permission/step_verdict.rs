@@ -218,6 +218,10 @@ pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, ask
         }
         Matcher::Command(_) => false,
         Matcher::Regex(regex) if rule.names("Bash") => {
+            // The redirections of a compound command have no words.
+            if asks && step.words.is_empty() && regex.mentions_files(step) {
+                return Reach::Full;
+            }
             regex.matches_loosely(lines) || (asks && regex.mentions_lines(step, lines))
         }
         Matcher::Regex(_) => false,

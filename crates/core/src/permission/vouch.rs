@@ -81,6 +81,10 @@ fn vouched_by(
     if let Some(rule) = rule.filter(|rule| !is_shipped(rule)) {
         return Ok(by_rule(rule, "allow"));
     }
+    let asked = || scene.policy.shipped_asks().find(|rule| meets(rule) == Reach::Full);
+    if let Some(rule) = asked().filter(|rule| hands_on_a_file(rule, step)) {
+        return Err(by_rule(rule, "ask"));
+    }
     if proved && is_shells_own(step) {
         return Ok(reason(By::Default, "it runs no program"));
     }
@@ -90,7 +94,7 @@ fn vouched_by(
     if let Some(accepted) = edits {
         return Ok(accepted);
     }
-    if let Some(rule) = scene.policy.shipped_asks().find(|rule| meets(rule) == Reach::Full) {
+    if let Some(rule) = asked() {
         return Err(by_rule(rule, "ask"));
     }
     match rule {
@@ -102,6 +106,17 @@ fn vouched_by(
             Some(accepted) => Ok(accepted),
             None => Err(reason(By::Default, unproved(step))),
         },
+    }
+}
+
+/// The shell opens a file that the rule speaks of and hands it to what follows: `{ cat; } < .env`, `read x < .env`,
+/// `timeout 5 cat < .env`. Words of its own that only look at a file (`[ -f .env ]`) do not.
+fn hands_on_a_file(rule: &Rule, step: &Step) -> bool {
+    let name = step.compared().first().map(Word::literal);
+    let hands_on = step.transparent || name.is_none_or(|name| name == Some("read"));
+    match &rule.matcher {
+        Matcher::Regex(regex) => hands_on && regex.mentions_files(step),
+        _ => false,
     }
 }
 

@@ -218,9 +218,8 @@ impl Rules {
         }
         for path in real(&bounds.reads).iter().filter(in_sight) {
             self.watch.identity(path);
-            if let Ok(fd) = open(path) {
-                self.grant(fd, self.read)?;
-            }
+            // Something hidden may lie below it.
+            self.grant_tree(view, path, self.read)?;
         }
         Ok(directories)
     }

@@ -102,38 +102,38 @@ fn plain(path: &Path) -> PathBuf {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Around {
     pub(super) git: PathBuf,
-    /// None for a linked worktree: its files are the root's.
+    /// None for the top of a linked worktree: its files are the root's.
     pub(super) top: Option<PathBuf>,
 }
 
 /// Who works in a folder of a repository, or in a linked worktree, expects git to work there.
 pub(super) fn around(root: &Path) -> Option<Around> {
-    let own = root.join(".git");
+    let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    let at = root.ancestors().find(has_git)?;
+    let own = at.join(".git");
+    // Below the top of a repository, git needs the rest of its files.
+    let top = (at != root).then(|| at.to_owned());
     if own.is_dir() {
-        return None;
+        return top.map(|top| Around { git: own, top: Some(top) });
     }
-    if own.is_file() {
-        let text = read_small_text(&own, MOST_BYTES)?;
-        let folder = root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-        let common = read_small_text(&folder.join(ELSEWHERE), MOST_BYTES);
-        // A file can lead anywhere: only a repository that knows of this worktree counts.
-        let back = read_small_text(&folder.join("gitdir"), MOST_BYTES);
-        let knows = back.is_some_and(|back| Path::new(back.trim()) == own);
-        return match common {
-            Some(common) if knows => {
-                let git = folder.join(common.trim()).canonicalize().ok()?;
-                Some(Around { git, top: None })
-            }
-            // A submodule: its folder lies in that of the repository around it.
-            _ => {
-                let inside = |above: &Path| folder.starts_with(above.join(".git/modules"));
-                let within = root.ancestors().skip(1).any(inside);
-                within.then_some(Around { git: folder, top: None })
-            }
-        };
+    let text = read_small_text(&own, MOST_BYTES)?;
+    let folder = at.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let common = read_small_text(&folder.join(ELSEWHERE), MOST_BYTES);
+    // A file can lead anywhere: only a repository that knows of this worktree counts.
+    let back = read_small_text(&folder.join("gitdir"), MOST_BYTES);
+    let knows = back.is_some_and(|back| Path::new(back.trim()) == own);
+    match common {
+        Some(common) if knows => {
+            let git = folder.join(common.trim()).canonicalize().ok()?;
+            Some(Around { git, top })
+        }
+        // A submodule: its folder lies in that of the repository around it.
+        _ => {
+            let inside = |above: &Path| folder.starts_with(above.join(".git/modules"));
+            let within = at.ancestors().skip(1).any(inside);
+            within.then_some(Around { git: folder, top })
+        }
     }
-    let top = root.ancestors().skip(1).find(|folder| folder.join(".git").is_dir())?;
-    Some(Around { git: top.join(".git"), top: Some(top.to_owned()) })
 }
 
 #[derive(Default)]
@@ -274,7 +274,9 @@ mod tests {
         let top = Some(at("repo"));
         assert_eq!(around(&at("repo")), None);
         assert_eq!(around(&at("repo/sub/deep")), Some(Around { git: git.clone(), top }));
-        assert_eq!(around(&at("linked")), Some(Around { git, top: None }));
+        assert_eq!(around(&at("linked")), Some(Around { git: git.clone(), top: None }));
+        let below = Some(Around { git, top: Some(at("linked")) });
+        assert_eq!(around(&at("linked/sub")), below, "a directory of a linked worktree");
         assert_eq!(around(&at("liar")), None);
     }
 }
