@@ -56,6 +56,10 @@ fn a_program_that_may_be_a_denied_one_asks() {
     {
         assert_eq!(verdict(&rules, text), Verdict::Allow, "{text}");
     }
+    // Of what ships, a part of the name must fit.
+    let shipped = json!("default");
+    assert_eq!(verdict(&shipped, "\"$PYTHON\" x.py"), Verdict::Allow);
+    assert_eq!(verdict(&shipped, "s${x}do id"), Verdict::Ask);
     // A rule in the form of permissions.yaml holds, too.
     let rules = json!({ "always_deny": [{ "pattern": "sudo" }] });
     for text in ["s${x}udo id", "/usr/bin/sud? id", "$x id"] {
