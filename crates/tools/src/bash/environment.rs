@@ -138,7 +138,8 @@ mod tests {
             assert_eq!(get(&all, "GIT_CONFIG_KEY_0"), Some("core.fsmonitor"));
             assert_eq!(get(&all, "GIT_PAGER"), Some("cat"));
             assert_eq!(get(&all, "https_proxy"), Some("http://proxy.example:3128"));
-            for gone in ["BASH_ENV", "LD_PRELOAD", "BASH_FUNC_ls%%", "GIT_DIR", "LC_ALL"] {
+            assert_eq!(get(&all, "LC_ALL"), Some("C.UTF-8"));
+            for gone in ["BASH_ENV", "LD_PRELOAD", "BASH_FUNC_ls%%", "GIT_DIR"] {
                 assert_eq!(get(&all, gone), None, "{gone}");
             }
         }
