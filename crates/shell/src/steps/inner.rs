@@ -111,7 +111,7 @@ impl Walk {
             Ok(script) => {
                 self.wraps += 1;
                 let outer = std::mem::replace(&mut self.bindings, Bindings::of(text));
-                let numbers = std::mem::replace(&mut self.numbers, Numbers::of(&script));
+                let numbers = std::mem::replace(&mut self.numbers, Numbers::of_nested(&script));
                 self.script(&script, At { inside: Some(index), position: Position::Wrapped });
                 self.numbers = numbers;
                 self.bindings = outer;

@@ -20,6 +20,8 @@ pub(super) struct Numbers {
     lost: bool,
     /// Names that have been set at this point of the text.
     held: Vec<String>,
+    /// Another text runs this one, and may have set any variable.
+    inside: bool,
 }
 
 /// One token of an expression that holds nothing but numbers, names and operators.
@@ -37,7 +39,12 @@ impl Numbers {
         let set: HashSet<String> = good.union(&bad).cloned().collect();
         let fine = |name: &&String| !lost && names::class(name) == Name::Own;
         let names = good.difference(&bad).filter(fine).cloned().collect();
-        Numbers { names, maybe_empty, set, lost, held: Vec::new() }
+        Numbers { names, maybe_empty, set, lost, held: Vec::new(), inside: false }
+    }
+
+    /// Of a text that `eval` or a shell is given.
+    pub(super) fn of_nested(script: &Script) -> Self {
+        Numbers { inside: true, ..Numbers::of(script) }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -119,7 +126,11 @@ impl Numbers {
     /// Nothing in the text sets it: it is empty, or what the environment of the whole session says.
     fn is_never_set(&self, name: &str) -> bool {
         let lower = name.starts_with(|c: char| c.is_ascii_lowercase());
-        !self.lost && lower && names::class(name) == Name::Own && !self.set.contains(name)
+        !self.lost
+            && !self.inside
+            && lower
+            && names::class(name) == Name::Own
+            && !self.set.contains(name)
     }
 }
 
