@@ -23,9 +23,9 @@ pub async fn what_is_wrong_is_said_and_nothing_is_left_behind() {
         ("a bad allow rule", |o| o.allow.push("Bash('git)".into()), &["Bash('git)"]),
         ("a bad deny rule", |o| o.deny.push("Edit(".into()), &["Edit("]),
         (
-            "an unknown tool",
-            |o| o.tools = Some(vec!["Read".into(), "Nope".into()]),
-            &["\"Nope\"", "Bash, Edit"],
+            "a misspelled tool",
+            |o| o.tools = Some(vec!["Read".into(), "Baash".into()]),
+            &["\"Baash\"", "\"Bash\""],
         ),
         (
             "a budget without a price",
