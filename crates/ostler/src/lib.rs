@@ -124,7 +124,7 @@ pub use ostler_store::Fault;
 pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missing};
 pub use report::{ContextReport, context_report};
 pub use rule_sets::{rule_matches, rule_set};
-pub use sandbox::{Tested, run_sandboxed, test_sandbox};
+pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::list_sessions;
 pub use skills::{Prepared, skill_catalog};
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};

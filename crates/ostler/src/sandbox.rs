@@ -7,6 +7,14 @@ use ostler_tools::confine::{ConfineOptions, Missing, Terms};
 use std::ffi::OsString;
 use std::path::Path;
 
+/// What a command outside of any session is given, and what it is kept from.
+pub struct Sandboxed<'a> {
+    pub options: ConfineOptions,
+    pub workspace: Workspace,
+    pub policy: &'a Policy,
+    pub environment: Vec<(OsString, OsString)>,
+}
+
 /// Runs a shell text, or a program with its arguments, as commands of an agent are run, without standard input, and hands
 /// its output on as it comes until `sink` says that nobody reads it any more; then it is ended. `warn` is told what the
 /// sandbox cannot enforce on this machine. Gives the exit code.
@@ -16,14 +24,12 @@ use std::path::Path;
 /// If it could not be started, or not be held as the options say.
 pub async fn run_sandboxed(
     init: &Init,
-    options: ConfineOptions,
-    workspace: Workspace,
-    policy: &Policy,
-    environment: Vec<(OsString, OsString)>,
+    place: Sandboxed<'_>,
     words: &[String],
     mut sink: impl FnMut(&[u8]) -> bool,
     warn: impl FnOnce(&str),
 ) -> Result<i32, Error> {
+    let Sandboxed { options, workspace, policy, environment } = place;
     let executor = Executor::new(init.supervisor.clone());
     let cwd = workspace.cwd.clone();
     let confinement =

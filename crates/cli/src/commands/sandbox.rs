@@ -35,15 +35,12 @@ fn run_one(init: &ostler::Init, environment: &Environment, args: &SandboxRunArgs
     let variables = environment.for_commands(&setup.loaded.env);
     let mut out = std::io::stdout();
     let mut show = |bytes: &[u8]| out.write_all(bytes).and_then(|()| out.flush()).is_ok();
-    ostler::block_on(ostler::run_sandboxed(
-        init,
+    let place = ostler::Sandboxed {
         options,
         workspace,
-        &setup.loaded.policy,
-        variables,
-        &args.words,
-        &mut show,
-        warn,
-    ))?
-    .map_err(Into::into)
+        policy: &setup.loaded.policy,
+        environment: variables,
+    };
+    ostler::block_on(ostler::run_sandboxed(init, place, &args.words, &mut show, warn))?
+        .map_err(Into::into)
 }

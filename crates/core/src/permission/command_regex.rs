@@ -230,9 +230,11 @@ impl CommandRegex {
 
     /// It speaks of a file that the step reads or writes, redirections included.
     pub fn mentions_files(&self, step: &Step) -> bool {
-        step.touches.iter().any(|touch| {
-            self.mentions_text(&format!("< {}", touch.path)) || self.leads_there(step, touch)
-        })
+        step.touches.iter().any(|touch| self.mentions_file(step, touch))
+    }
+
+    pub fn mentions_file(&self, step: &Step, touch: &Touch) -> bool {
+        self.mentions_text(&format!("< {}", touch.path)) || self.leads_there(step, touch)
     }
 
     /// What a file is written as may be a link: where it leads counts as well, as seen from the step's directory.

@@ -82,7 +82,7 @@ fn vouched_by(
         return Ok(by_rule(rule, "allow"));
     }
     let asked = || scene.policy.shipped_asks().find(|rule| meets(rule) == Reach::Full);
-    if let Some(rule) = asked().filter(|rule| hands_on_a_file(rule, step)) {
+    if let Some(rule) = asked().filter(|rule| opens_a_file(rule, step)) {
         return Err(by_rule(rule, "ask"));
     }
     if proved && is_shells_own(step) {
@@ -109,15 +109,18 @@ fn vouched_by(
     }
 }
 
-/// The shell opens a file that the rule speaks of and hands it to what follows: `{ cat; } < .env`, `read x < .env`,
-/// `timeout 5 cat < .env`. Words of its own that only look at a file (`[ -f .env ]`) do not.
-fn hands_on_a_file(rule: &Rule, step: &Step) -> bool {
-    let name = step.compared().first().map(Word::literal);
-    let hands_on = step.transparent || name.is_none_or(|name| name == Some("read"));
-    match &rule.matcher {
-        Matcher::Regex(regex) => hands_on && regex.mentions_files(step),
-        _ => false,
-    }
+/// The shell opens a file that the rule speaks of: `{ cat; } < .env`, `read x < .env`, `timeout 5 cat < .env`. A word of
+/// its own that only looks at a file (`[ -f .env ]`) opens none.
+fn opens_a_file(rule: &Rule, step: &Step) -> bool {
+    let Matcher::Regex(regex) = &rule.matcher else { return false };
+    let is_word = |path: &str| {
+        step.words.iter().any(|word| match word {
+            Word::Literal(text) | Word::Glob(text) => text == path,
+            Word::Dynamic { .. } => false,
+        })
+    };
+    let opened = |touch: &&Touch| step.transparent || !is_word(&touch.path);
+    step.touches.iter().filter(opened).any(|touch| regex.mentions_file(step, touch))
 }
 
 /// The program itself would run unasked, and nothing but the shell writes, to files that are judged one by one. Not for

@@ -167,6 +167,12 @@ impl Reader<'_> {
                 (Some(b'<' | b'>'), Some(b'(')) => {
                     return Err(ambiguous("a process substitution inside an expansion"));
                 }
+                (Some(b'$'), Some(b'\'')) if !quote.is_quoted() => {
+                    self.ansi_quoted(&mut list)?;
+                    if !list.last().is_some_and(is_plain) {
+                        return Err(ambiguous("an escaped string inside an expansion"));
+                    }
+                }
                 (Some(b'$' | b'`'), _) => self.expansion(quote, &mut list)?,
                 _ => {
                     let mut text = String::new();
@@ -194,4 +200,11 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Bash puts what `$'…'` makes into the text without quotes where the expansion stands in a quoted substitution:
+/// `"$(echo ${s=$'\x24(date)'})"` runs `date`.
+fn is_plain(piece: &Piece) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || " \t\n,.:_/-".contains(c);
+    matches!(piece, Piece::Quoted(text) if text.chars().all(plain))
 }
