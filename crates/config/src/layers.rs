@@ -16,7 +16,7 @@ use crate::{
     Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json, starts,
 };
 use ostler_core::hook::HookSpec;
-use ostler_core::permission::{Anchors, Mode, Policy, Rule, Tier};
+use ostler_core::permission::{Anchors, Matcher, Mode, Policy, Rule, Tier};
 use ostler_core::text::counted;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +68,7 @@ pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
         layers.argument(argument)?;
     }
     layers.managed()?;
+    layers.tighten_whole_project();
     layers.switch_hooks_off();
     Ok(layers.loaded)
 }
@@ -108,6 +109,32 @@ impl Layers<'_> {
             self.loaded.policy.allow.extend(approvals::rules(places)?);
         }
         Ok(())
+    }
+
+    /// Whoever works in a subdirectory also reads the rest of the project: what a rule forbids or asks about below the
+    /// working directory (`./.env`, `.env`, `**/*.pem`), it forbids or asks about below the project's, too.
+    fn tighten_whole_project(&mut self) {
+        let Places { project, cwd, user_home, .. } = self.places;
+        if project == cwd || !cwd.starts_with(project) {
+            return;
+        }
+        let anchors = Anchors { cwd: project, home: user_home, settings: project };
+        let again = |rule: &Rule| {
+            let (_, pattern) = rule.text().split_once('(')?;
+            let is_relative = !pattern.trim_start().starts_with(['/', '~']);
+            if !is_relative || !matches!(rule.matcher, Matcher::Files(_)) {
+                return None;
+            }
+            let mut made = Rule::parse_at(rule.text(), anchors, rule.source.clone()).ok()?;
+            made.reason.clone_from(&rule.reason);
+            Some(made)
+        };
+        let policy = &mut self.loaded.policy;
+        let (deny, ask) = (&policy.deny, &policy.ask);
+        let more: [Vec<Rule>; 2] = [deny, ask].map(|list| list.iter().filter_map(again).collect());
+        let [deny, ask] = more;
+        policy.deny.extend(deny);
+        policy.ask.extend(ask);
     }
 
     fn managed(&mut self) -> Result<(), ConfigError> {

@@ -296,6 +296,11 @@ fn rules_begin_where_their_file_speaks_for() {
         "ws/a",
         "ws/sub/b",
         "home/c",
+        // Once more for the rest of the project.
+        "ws/b",
+        "ws/b",
+        "ws/b",
+        "ws/b",
     ];
     assert_eq!(starts, names.map(|name| ground.path(name)));
 }
@@ -343,4 +348,34 @@ fn approvals_are_in_force_unless_the_users_files_are_left_out() {
     assert_eq!(kept(&ground), 1);
     ground.places.sources.user = false;
     assert_eq!(kept(&ground), 0);
+}
+
+/// A rule that forbids a file below the working directory forbids it in the rest of the project as well.
+#[test]
+fn in_a_subdirectory_what_tightens_covers_the_whole_project() {
+    let mut ground = Ground::new();
+    let rules = r#"{"permissions": {"deny": ["Read(./.env)", "Edit(vendor/**)", "Read(/.key)", "Bash(x)"],
+"ask": ["Read(*.pem)"], "allow": ["Read(./open/**)"]}}"#;
+    ground.write("ws/.claude/settings.json", rules);
+    trust(&ground);
+    let top = ground.places.project.clone();
+    let covered = |loaded: &Loaded, name: &str| {
+        let is = |rule: &Rule| matches!(&rule.matcher, Matcher::Files(pattern) if pattern.matches(&top.join(name)));
+        let Policy { deny, ask, allow, .. } = &loaded.policy;
+        [deny, ask, allow].map(|list| list.iter().any(is))
+    };
+    ground.places.cwd = top.join("sub/dir");
+    let loaded = ground.load();
+    for (name, expected) in [
+        (".env", [true, false, false]),
+        ("sub/dir/.env", [true, false, false]),
+        ("vendor/a.c", [true, false, false]),
+        (".key", [true, false, false]),
+        ("a/b.pem", [false, true, false]),
+        ("open/x", [false, false, false]),
+        ("sub/dir/open/x", [false, false, true]),
+    ] {
+        assert_eq!(covered(&loaded, name), expected, "{name}");
+    }
+    assert_eq!(loaded.policy.deny.iter().filter(|rule| rule.text() == "Bash(x)").count(), 1);
 }

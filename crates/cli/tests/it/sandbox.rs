@@ -135,6 +135,23 @@ fn git_works_inside_but_its_hooks_and_settings_hold() {
     assert!(ran.stdout.contains("put back"), "{}", ran.stdout);
 }
 
+/// Harmless settings can be changed whatever else stands on the line, as long as nothing unknown runs beside git.
+#[test]
+fn git_alone_changes_harmless_settings() {
+    for command in [
+        "git config user.name b",
+        "git config user.name b && git status",
+        "git remote add up https://example.invalid/x && git config user.name b",
+    ] {
+        let world = World::new(bash(command));
+        let mut init = Command::new("git");
+        init.args(["init", "-q", "."]).current_dir(world.project());
+        assert!(init.status().unwrap().success());
+        go(&world, &BYPASS);
+        assert!(world.read(".git/config").contains("name = b"), "{command}: {}", told(&world));
+    }
+}
+
 #[test]
 fn only_a_person_lifts_it() {
     let input = json!({"command": "touch a", "dangerouslyDisableSandbox": true});

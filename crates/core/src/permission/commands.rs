@@ -360,6 +360,20 @@ impl Commands {
         self.doubts.is_empty() && gits.all(|step| step.effect == Effect::Reads)
     }
 
+    /// Git is what changes something, and nothing runs beside it of which it is not known what it does.
+    pub fn changes_by_git(&self) -> bool {
+        let is_git = |step: &&Step| {
+            let name = step.words.first().and_then(Word::literal);
+            name.is_some_and(|name| name.rsplit('/').next() == Some("git"))
+        };
+        let is_unknown =
+            |step: &&Step| matches!(step.effect, Effect::Unknown(_)) && !step.transparent;
+        let mut gits = self.steps.iter().filter(is_git);
+        self.doubts.is_empty()
+            && gits.any(|step| step.effect != Effect::Reads)
+            && !self.steps.iter().filter(is_unknown).any(|step| !is_git(&step))
+    }
+
     pub fn runs_git(&self) -> bool {
         self.steps.iter().any(|step| step.git)
     }

@@ -111,7 +111,7 @@ impl<'a> Terms<'a> {
             lifted,
             network: !judged.hosts.is_empty(),
             writes: &judged.writes,
-            git: commands.runs_git() && !commands.git_only_reads(),
+            git: commands.changes_by_git() || (commands.runs_git() && !commands.git_only_reads()),
             only_reads: commands.only_reads(),
             proof: Some(judged.runs.as_deref().unwrap_or(commands)),
             path,

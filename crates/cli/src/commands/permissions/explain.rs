@@ -73,7 +73,7 @@ fn input(tool: Option<&str>, call: &str) -> Result<Value, Wrong> {
     Ok(match tool.to_ascii_lowercase().as_str() {
         "bash" => json!({ "command": call }),
         "write" => json!({ "file_path": call, "content": "" }),
-        "edit" => json!({ "file_path": call, "old_string": "", "new_string": "" }),
+        "edit" => json!({ "file_path": call, "old_string": "a", "new_string": "b" }),
         "grep" => json!({ "pattern": "", "path": call }),
         "glob" => json!({ "pattern": call }),
         "webfetch" => json!({ "url": call }),
