@@ -115,6 +115,9 @@ fn plain(name: &str, words: &[Word]) -> Verdict {
 }
 
 fn set(words: &[Word]) -> Verdict {
+    if words.is_empty() {
+        return Verdict::careful("set shows the environment", None);
+    }
     let mut words = words.iter();
     let mut fine = true;
     while let Some(word) = words.next() {
