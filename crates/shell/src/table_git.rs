@@ -384,7 +384,7 @@ pub(crate) static SUBCOMMANDS: &[Program] = &[
             "git logrotate",
             "git --git-dir=x log",
             "git log --since=$x",
-            "git log -- ':!x'",
+            "git log -- ':/x'",
             "git log --author -x",
             "git log -S -x",
             "git log --grep $x",

@@ -172,6 +172,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         ],
         long: &[
             "files",
+            "type-list",
             "ignore-case",
             "smart-case",
             "case-sensitive",
@@ -231,7 +232,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         ],
         operands: Operands::PatternAndFiles {
             tree_if: &[],
-            given_by: &["-e", "--regexp", "--files"],
+            given_by: &["-e", "--regexp", "--files", "--type-list"],
         },
         matches: &[
             "rg foo",

@@ -36,9 +36,9 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
             true => Verdict::reads(Vec::new()),
             false => Verdict::careful("wait: its words are not known", None),
         },
-        "type" => match words.iter().all(|word| word.literal().is_some_and(is_name)) {
+        "help" | "type" => match words.iter().all(|word| word.literal().is_some_and(is_name)) {
             true => Verdict::reads(Vec::new()),
-            false => Verdict::careful("type: its words are not known", None),
+            false => Verdict::careful(format!("{name}: its words are not known"), None),
         },
         // Without a value they print it.
         "umask" if matches!(words, []) || first == Some("-S") && words.len() == 1 => {
@@ -115,6 +115,9 @@ fn plain(name: &str, words: &[Word]) -> Verdict {
 }
 
 fn set(words: &[Word]) -> Verdict {
+    if words.is_empty() {
+        return Verdict::careful("set shows the environment", None);
+    }
     let mut words = words.iter();
     let mut fine = true;
     while let Some(word) = words.next() {

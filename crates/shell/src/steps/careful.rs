@@ -14,38 +14,13 @@ struct Careful {
     letters: &'static str,
     /// Without dashes; beginnings of them count.
     long: &'static [&'static str],
-    /// The first operand.
-    words: &'static [&'static str],
     /// Operands that begin so.
     begins: &'static [&'static str],
-    /// Options that only look like the beginning of one of `long`.
-    fine: &'static [&'static str],
 }
 
-const PLAIN: Careful =
-    Careful { names: &[], letters: "", long: &[], words: &[], begins: &[], fine: &[] };
+const PLAIN: Careful = Careful { names: &[], letters: "", long: &[], begins: &[] };
 
 static PROGRAMS: &[Careful] = &[
-    Careful {
-        names: &["man"],
-        letters: "PHCMlpTXtmL",
-        long: &[
-            "pager",
-            "html",
-            "browser",
-            "config-file",
-            "manpath",
-            "local-file",
-            "preprocessor",
-            "troff-device",
-            "troff",
-            "gxditview",
-            "ditroff",
-            "systems",
-        ],
-        begins: &["./"],
-        ..PLAIN
-    },
     Careful {
         names: &["less", "more", "most"],
         letters: "oOkLT",
@@ -58,137 +33,6 @@ static PROGRAMS: &[Careful] = &[
             "tag-file",
         ],
         begins: &["+"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["pytest", "py.test"],
-        letters: "pco",
-        long: &[
-            "rootdir",
-            "confcutdir",
-            "config-file",
-            "override-ini",
-            "basetemp",
-            "plugins",
-            "pastebin",
-            "pdbcls",
-        ],
-        begins: &["@"],
-        ..PLAIN
-    },
-    Careful {
-        names: &["npm", "pnpm", "yarn", "bun"],
-        letters: "Cgw",
-        long: &[
-            "prefix",
-            "local-prefix",
-            "workspace",
-            "shell",
-            "git",
-            "cache",
-            "cafile",
-            "ca",
-            "cert",
-            "key",
-            "logs-dir",
-            "init-module",
-            "init.module",
-            "editor",
-            "viewer",
-            "browser",
-            "script-shell",
-            "dir",
-            "cwd",
-            "userconfig",
-            "globalconfig",
-            "node-options",
-            "global",
-            "registry",
-            "proxy",
-            "https-proxy",
-            "http-proxy",
-            "noproxy",
-            "replace-registry-host",
-            "pack-destination",
-            "call",
-            "package",
-            "location",
-            "local-address",
-            "tmp",
-            "link",
-            "modules-dir",
-            "store-dir",
-            "config-dir",
-            "import-map",
-            "preload",
-            "use-yarnrc",
-        ],
-        words: &[
-            "exec",
-            "x",
-            "dlx",
-            "explore",
-            "config",
-            "create",
-            "set",
-            "pkg",
-            "init",
-            "edit",
-            "publish",
-            "unpublish",
-            "adduser",
-            "login",
-            "logout",
-            "token",
-            "owner",
-            "access",
-            "deprecate",
-            "dist-tag",
-            "hook",
-            "link",
-            "ln",
-            "profile",
-            "team",
-            "version",
-            "shrinkwrap",
-            "star",
-            "unstar",
-            "patch",
-            "deploy",
-            "self-update",
-            "setup",
-            "env",
-        ],
-        ..PLAIN
-    },
-    Careful {
-        names: &["docker", "podman", "nerdctl"],
-        letters: "vHu",
-        long: &[
-            "privileged",
-            "volume",
-            "mount",
-            "cap-add",
-            "device",
-            "pid",
-            "network",
-            "net",
-            "userns",
-            "security-opt",
-            "host",
-            "context",
-            "ipc",
-            "uts",
-            "volumes-from",
-            "env-file",
-            "label-file",
-            "cidfile",
-            "cgroup-parent",
-            "cgroupns",
-            "runtime",
-            "group-add",
-            "use-api-socket",
-        ],
         ..PLAIN
     },
     Careful { names: &["rg"], long: &["pre", "hostname-bin"], ..PLAIN },
@@ -335,6 +179,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
         INTERPRETERS.contains(&name) || is_python(name, "python") || is_python(name, "pypy");
     if interpreter {
         verdict.cautions = interpreted(name, words);
+        verdict.cautions.extend(of_module(words));
         verdict.effect = Effect::Unknown(format!("{name} runs a program"));
     }
     let entry = PROGRAMS.iter().find(|entry| entry.names.contains(&name));
@@ -377,22 +222,8 @@ impl Careful {
             let text = word.literal().unwrap_or_default();
             (text != "--").then_some((at, text))
         });
-        let is_option =
-            |at: usize| words.get(at).and_then(Word::literal).is_some_and(|w| w.starts_with('-'));
-        // An option in front of the first operand may have that for its value, and so on.
-        let first = (from..words.len()).find(|at| !is_option(*at)).unwrap_or(words.len());
-        let leads = |at: usize| {
-            let operands = (first..at).filter(|at| !is_option(*at)).count();
-            !is_option(at) && operands <= first - from
-        };
-        let fixes = |at: usize| {
-            let word = |at: usize| words.get(at).and_then(Word::literal);
-            at > from && word(at) == Some("fix") && word(at - 1) == Some("audit")
-        };
         literals
-            .filter(|(at, text)| {
-                self.is_careful(text) || leads(*at) && self.words.contains(text) || fixes(*at)
-            })
+            .filter(|(_, text)| self.is_careful(text))
             .map(|(at, text)| {
                 caution(at, format!("{text} makes {name} do more than its name says"))
             })
@@ -402,25 +233,28 @@ impl Careful {
     fn is_careful(&self, text: &str) -> bool {
         let begins = |option: &str| {
             let name = option.split('=').next().unwrap_or(option);
-            !name.is_empty()
-                && !self.fine.contains(&name)
-                && self.long.iter().any(|long| long.starts_with(name))
+            !name.is_empty() && self.long.iter().any(|long| long.starts_with(name))
         };
         match text.strip_prefix('-') {
             Some(option) => match option.strip_prefix('-') {
                 Some(long) => begins(long),
                 None => {
                     let single = option.split('=').next().unwrap_or(option);
-                    // To npm one dash is as good as two.
-                    let alike = self.names.contains(&"npm") && single.len() > 2 && begins(single);
-                    option.contains(|c| self.letters.contains(c))
-                        || self.long.contains(&single)
-                        || alike
+                    option.contains(|c| self.letters.contains(c)) || self.long.contains(&single)
                 }
             },
             None => self.begins.iter().any(|start| text.starts_with(start)),
         }
     }
+}
+
+/// `python3 -m pytest …`: the module's options are those of the program.
+fn of_module(words: &[Word]) -> Vec<Caution> {
+    let [_, Word::Literal(option), module @ ..] = words else { return Vec::new() };
+    let name = module.first().and_then(Word::literal).filter(|_| option == "-m");
+    let mut found = name.and_then(|name| option_lists::cautions(name, module)).unwrap_or_default();
+    found.iter_mut().for_each(|caution| caution.word = caution.word.map(|at| at + 2));
+    found
 }
 
 /// Every word up to the script, for each of them says what runs.

@@ -301,6 +301,17 @@ fn objects(
     Ok(())
 }
 
+/// `:!package-lock.json`: whatever it means, git shows less.
+fn leaves_out(text: &str) -> bool {
+    let rest = [":!", ":^", ":(exclude)"].iter().find_map(|start| text.strip_prefix(start));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/*".contains(c);
+    rest.is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "._*".contains(c))
+            && !rest.contains("..")
+            && rest.chars().all(plain)
+    })
+}
+
 /// git matches patterns itself, across folders.
 fn pathspec(at: usize, word: &Word) -> Result<Named, Miss> {
     let text = match word {
@@ -308,6 +319,9 @@ fn pathspec(at: usize, word: &Word) -> Result<Named, Miss> {
         Word::Glob(pattern) => return options::glob(pattern).map_err(|why| Miss::at(at, why)),
         Word::Dynamic { .. } => return Err("it is not known which path it means".into()),
     };
+    if leaves_out(text) {
+        return Ok(repository());
+    }
     if text.starts_with(':') || text.is_empty() || text == "-" {
         return Err(Miss::at(at, format!("{text:?} can mean more than a path")));
     }

@@ -21,6 +21,10 @@ pub(super) fn on(words: &[Word]) -> Vec<Caution> {
     for at in (1..words.len()).filter(|at| literal(*at).ends_with(".json")) {
         found.push(caution(at, "a target of its own names a linker"));
     }
+    let log = |at: &usize| literal(*at).starts_with("--logfile");
+    for at in (1..words.len()).filter(log) {
+        found.push(caution(at, "the tests write a file"));
+    }
     let takes = ["clippy", "fmt", "rustc", "rustdoc"].contains(&literal(1));
     let behind = words.iter().position(|word| word.literal() == Some("--"));
     let Some(behind) = behind.filter(|_| takes) else { return found };
@@ -53,6 +57,7 @@ mod tests {
             ("cargo clippy --all -- -Dwarnings -W clippy::all", 0),
             ("cargo fmt --all -- --check", 0),
             ("cargo test -- --nocapture -C x", 0),
+            ("cargo test -- --logfile x", 1),
             ("cargo clippy -- -C linker=./x", 2),
             ("cargo clippy -- -Zcodegen-backend=./x.so", 1),
             ("cargo clippy -- -D warnings @x", 1),

@@ -88,6 +88,7 @@ fn awk() {
         "awk -F , -v x=1 '$1==x' f",
         "awk 'NR>10' f",
         "awk '$3 > 5 {print $1}'",
+        "awk -F, 'NR>1 {s+=$2} END {print s/NR}' f",
         "awk '/a||b/' f",
         "awk '{s+=$1} END {print s}' f",
         "awk 'NR==1 || NR==3 {print}' f",
@@ -97,6 +98,10 @@ fn awk() {
     }
     for text in [
         "awk '{print > \"o\"}' f",
+        "awk '{print /\"/ > \"o\"}' f",
+        "awk 'x\n/}/{print $1 > \"o\"}' f",
+        "awk 'NR > 1 && /{/ {print}' f",
+        "awk '{if (x) /\"/; print > y /\"/ }' f",
         "awk '{print >> \"o\"}' f",
         "awk '{print | \"sh\"}' f",
         "awk 'BEGIN{system(\"id\")}'",

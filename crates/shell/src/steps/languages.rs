@@ -136,20 +136,35 @@ fn awk_only_prints(program: &str) -> Result<(), String> {
     // To print, or to compare? The braces tell, where strings are all that is quoted.
     let mut depth = 0_usize;
     let (mut inside, mut quoted) = (false, false);
-    for c in program.chars() {
+    for (at, c) in program.char_indices() {
         match c {
             '"' => quoted = !quoted,
             _ if quoted => {}
+            '/' => inside |= !divides(program.get(..at).unwrap_or_default()),
             '{' => depth += 1,
             '}' => depth = depth.saturating_sub(1),
             '>' => inside |= depth > 0,
             _ => {}
         }
     }
-    match inside || quoted || program.contains(['/', '\\', '#']) {
+    match inside || quoted || program.contains(['\\', '#']) {
         true => Err("a program of awk with > can write a file".into()),
         false => Ok(()),
     }
+}
+
+/// A slash behind this is a division and not the beginning of an expression, in which quotes and braces mean nothing.
+fn divides(before: &str) -> bool {
+    let before = before.trim_end_matches([' ', '\t']);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let start = before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1);
+    let name = before.get(start..).unwrap_or_default();
+    let keywords = [
+        "print", "printf", "return", "in", "case", "do", "else", "exit", "next", "nextfile",
+        "delete", "length", "func", "function", "switch", "default", "break", "continue", "BEGIN",
+        "END",
+    ];
+    !name.is_empty() && !keywords.contains(&name)
 }
 
 fn jq_files(words: &[Word]) -> Result<Vec<Named>, Miss> {

@@ -229,7 +229,12 @@ pub(super) fn prints_number(script: &Script) -> bool {
     let Some(Stage::Simple(Command { assignments, words, redirects })) = first.stages.last() else {
         return false;
     };
-    let quiet = |redirect: &Redirect| redirect.fd == Some(2) || redirect.kind == RedirectKind::Read;
+    // With `2>&1` a message could be among what it prints.
+    let quiet = |redirect: &Redirect| match (redirect.kind, redirect.fd) {
+        (RedirectKind::Read, None | Some(0)) => true,
+        (RedirectKind::Write, Some(2)) => redirect.target.literal() == Some("/dev/null"),
+        _ => false,
+    };
     let Some(words) = words.iter().map(Word::literal).collect::<Option<Vec<_>>>() else {
         return false;
     };

@@ -170,6 +170,8 @@ impl Found {
             Some("command") if looks_up => {}
             Some("printf") if rest.first().is_some_and(is_format) => {}
             Some(name) if NAMING.contains(&name) => {
+                // `read` without a name.
+                self.sets("REPLY", false);
                 for word in rest {
                     match word.literal() {
                         Some(text) => {

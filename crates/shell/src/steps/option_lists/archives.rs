@@ -14,7 +14,7 @@ pub(super) static LISTS: &[OptionList] = &[
             --skip-old-files --keep-newer-files --overwrite --no-overwrite-dir --unlink-first --recursive-unlink \
             --to-stdout --preserve-permissions --same-permissions --no-same-permissions --same-owner \
             --no-same-owner --owner= --group= --mode= --mtime= --newer= --numeric-owner --sort= --format= --posix \
-            --dereference --hard-dereference --one-file-system --totals --checkpoint? --transform= --xform= \
+            --dereference --hard-dereference --one-file-system --totals --checkpoint? \
             --show-transformed-names --test-label --label= --verify --sparse --null --ignore-failed-read --warning= \
             --utc --full-time --one-top-level? --ignore-case --anchored --no-anchored --touch --acls --xattrs \
             --selinux --no-acls --no-xattrs --force-local --version --help",

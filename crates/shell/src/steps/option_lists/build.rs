@@ -214,11 +214,14 @@ pub(super) static LISTS: &[OptionList] = &[
         plain: "-v -race -run: -run=* -count: -count=* -short -timeout: -timeout=* -cover -coverprofile: \
             -coverprofile=* -covermode: -covermode=* -coverpkg: -coverpkg=* -bench: -bench=* -benchmem -benchtime: \
             -benchtime=* -cpu: -cpu=* -parallel: -parallel=* -failfast -json -list: -list=* -shuffle: -shuffle=* -skip: \
-            -skip=* -tags: -tags=* -p: -p=* -a -n -x -c -trimpath -mod: -mod=* -buildvcs=* -cpuprofile: -cpuprofile=* \
-            -memprofile: -memprofile=* -blockprofile: -blockprofile=* -mutexprofile: -mutexprofile=* -trace: -trace=* \
+            -skip=* -tags: -tags=* -p: -p=* -a -n -x -trimpath -mod: -mod=* -buildvcs=* \
             -fuzz: -fuzz=* -fuzztime: -fuzztime=* -vet: -vet=* -msan -asan -linkshared -m -u -f: -f=* -e -deps -test -all \
             -s -w -d -l -diff -compat=* -go=* -html=* -func=* -args -help -h -version",
-        refused: |text| matches!(text, "generate" | "tool" | "telemetry" | "bug"),
+        first: Some(|text| {
+            matches!(text, "generate" | "tool" | "telemetry" | "bug" | "install" | "work")
+        }),
+        // A module of another host.
+        refused: |text| matches!(text, "generate" | "tool") || text.contains('@'),
         ..LIST
     },
     // What `go env` is given to change holds for every later go.

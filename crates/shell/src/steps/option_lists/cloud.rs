@@ -8,6 +8,14 @@ const KUBECTL: &str = "-Awp -n: -o: -l: -L: -c: --namespace= --output= --all-nam
     --recursive --api-version= --show-managed-fields? --label-columns= --client --short --api-group= --namespaced? \
     --verbs= --all-containers? --dry-run? --wait? --timeout= --for= --help";
 
+/// Something to build that is not in the workspace: an address, a repository, what stands on the input.
+fn is_remote(text: &str) -> bool {
+    text == "-"
+        || text.contains("://")
+        || text.starts_with("git@")
+        || text.starts_with("github.com/")
+}
+
 pub(super) static LISTS: &[OptionList] = &[
     OptionList {
         commands: &[
@@ -41,7 +49,8 @@ pub(super) static LISTS: &[OptionList] = &[
             "docker buildx build",
         ],
         plain: "-q -t: -f: -m: --tag= --file= --no-cache --pull --target= --build-arg= --platform= --progress= --quiet \
-            --label= --rm --force-rm --load --iidfile= --help",
+            --label= --rm --force-rm --load --help",
+        refused: is_remote,
         ..LIST
     },
     OptionList {

@@ -11,6 +11,7 @@ fn is_local(text: &str) -> bool {
         || text.starts_with("file:")
         || text.starts_with('@')
         || value.starts_with('@')
+        || value.starts_with('<')
         || text.contains("%output{")
         || ["gopher:", "dict:", "telnet:", "ldap:", "smb:", "scp:", "sftp:", "tftp:"]
             .iter()
@@ -20,12 +21,12 @@ fn is_local(text: &str) -> bool {
 pub(super) static LISTS: &[OptionList] = &[
     OptionList {
         commands: &["curl"],
-        plain: "-fgiIjkLlNRqsSvV#0123446aBGZ -A: -b: -C: -d: -e: -F: -H: -m: -r: -u: -w: -X: -y: -Y: -z: --silent \
+        plain: "-fgiIjkLlNRqsSvV#0123446aBGZ -A: -C: -d: -e: -F: -H: -m: -r: -u: -w: -X: -y: -Y: -z: --silent \
             --show-error --fail --fail-with-body --fail-early --location --head --include --verbose --compressed --get \
-            --header= --data= --data-raw= --data-binary= --data-urlencode= --data-ascii= --json= --form= --form-string= \
+            --header= --data= --data-raw= --data-binary= --data-ascii= --json= --form= --form-string= \
             --request= --user= --user-agent= --referer= --url= --max-time= --connect-timeout= --retry= --retry-delay= \
             --retry-max-time= --retry-connrefused --retry-all-errors --http1.0 --http1.1 --http2 --http2-prior-knowledge \
-            --http3 --tlsv1 --tlsv1.2 --tlsv1.3 --insecure --ipv4 --ipv6 --cookie= --range= --write-out= --no-buffer \
+            --http3 --tlsv1 --tlsv1.2 --tlsv1.3 --insecure --ipv4 --ipv6 --range= --write-out= --no-buffer \
             --no-progress-meter --progress-bar --globoff --max-redirs= --limit-rate= --speed-limit= --speed-time= \
             --max-filesize= --path-as-is --oauth2-bearer= --basic --digest --anyauth --no-keepalive --parallel \
             --parallel-max= --raw --post301 --post302 --post303 --proto= --proto-redir= --ssl-reqd --time-cond= --disable \
@@ -36,15 +37,16 @@ pub(super) static LISTS: &[OptionList] = &[
     },
     OptionList {
         commands: &["wget", "wget2"],
-        plain: "-qvnSNcdpkrmHhV46 -t: -T: -w: -U: -l: -A: -R: -D: --quiet --no-verbose --verbose --server-response \
+        plain: "-qvnSNcdpkHhV46 -t: -T: -w: -U: -l: -A: -R: -D: --quiet --no-verbose --verbose --server-response \
             --spider --tries= --timeout= --wait= --user-agent= --header= --method= --continue --timestamping --no-clobber \
-            --show-progress --progress= --recursive --level= --no-parent --accept= --reject= --domains= --max-redirect= \
+            --show-progress --progress= --level= --no-parent --accept= --reject= --domains= --max-redirect= \
             --inet4-only --inet6-only --no-check-certificate --https-only --limit-rate= --connect-timeout= \
             --read-timeout= --dns-timeout= --post-data= --body-data= --content-on-error --no-cookies --no-cache \
             --compression= --quota= --random-wait --waitretry= --retry-connrefused --page-requisites --convert-links \
-            --mirror --no-directories --no-host-directories --cut-dirs= --no-hsts --no-proxy --version --help",
+            --no-directories --no-host-directories --cut-dirs= --no-hsts --no-proxy --version --help",
         sinks: &["-O", "--output-document"],
-        refused: is_local,
+        // The file gets the last part for its name.
+        refused: |text| is_local(text) || text.contains("/."),
         ..LIST
     },
     OptionList {
@@ -87,10 +89,10 @@ pub(super) static LISTS: &[OptionList] = &[
     },
     OptionList {
         commands: &["rsync"],
-        plain: "-avzrlptgoDhnqcuiWxHAXSPRdkLmC0ybs8460OJNU -f: --archive --verbose --compress --recursive --delete \
+        plain: "-avzrlptgoDhnqcuiWxHAXSPRdkmC0ybs8460OJNU --archive --verbose --compress --recursive --delete \
             --delete-after --delete-before --delete-during --delete-delay --delete-excluded --exclude= --include= \
-            --exclude-from= --include-from= --filter= --dry-run --progress --stats --human-readable --itemize-changes \
-            --checksum --update --partial --inplace --links --copy-links --perms --times --owner --group --no-* \
+            --exclude-from= --include-from= --dry-run --progress --stats --human-readable --itemize-changes \
+            --checksum --update --partial --inplace --links --perms --times --owner --group --no-* \
             --size-only --ignore-existing --existing --max-size= --min-size= --bwlimit= --timeout= --quiet --relative \
             --dirs --numeric-ids --chmod= --info= --mkpath --omit-dir-times --prune-empty-dirs --ignore-errors \
             --list-only --cvs-exclude --append --whole-file --hard-links --acls --xattrs --sparse --safe-links \

@@ -12,6 +12,7 @@ mod downloads;
 mod editors;
 mod git;
 mod packages;
+mod scripts;
 mod tools;
 
 use super::inner::caution;
@@ -40,6 +41,8 @@ pub(super) struct OptionList {
     pub(super) sinks: &'static [&'static str],
     /// Operands and values that are not plain.
     pub(super) refused: fn(&str) -> bool,
+    /// The first operand says what is done, and these are not plain.
+    pub(super) first: Option<fn(&str) -> bool>,
     /// What follows this operand, counted from one, belongs to another program.
     pub(super) until_operand: usize,
     /// With fewer operands it runs what it reads from its standard input.
@@ -62,6 +65,7 @@ pub(super) const LIST: OptionList = OptionList {
     plain: "",
     sinks: &[],
     refused: nothing,
+    first: None,
     until_operand: usize::MAX,
     least: 0,
     needs: &[],
@@ -77,6 +81,7 @@ fn lists() -> impl Iterator<Item = &'static OptionList> {
         editors::LISTS,
         git::LISTS,
         packages::LISTS,
+        scripts::LISTS,
         tools::LISTS,
     ]
     .into_iter()
@@ -140,15 +145,23 @@ impl Reading<'_> {
         let mut at = from;
         let mut dashes = false;
         while let Some(word) = words.get(at) {
-            // What only the shell knows has its own caution.
-            let text = word.literal().unwrap_or_default();
+            // What only the shell knows has its own caution. A pattern that fits no name stays as it is.
+            let unmatched = match word {
+                Word::Glob(pattern) => pattern.replace('\\', ""),
+                _ => String::new(),
+            };
+            let text = word.literal().unwrap_or(&unmatched);
             if at == from && TARS.contains(&self.name) && !text.starts_with('-') {
                 self.bundle(at, text);
             } else if text == "--" && self.list.style == Style::Gnu {
                 dashes = true;
             } else if dashes || !text.starts_with('-') || matches!(text, "-" | "--") {
                 self.operands += 1;
-                self.operand(at, text);
+                let first = self.list.first.filter(|_| self.operands == 1);
+                match first.is_some_and(|refused| !unmatched.is_empty() || refused(text)) {
+                    true => self.caution(at, text),
+                    false => self.operand(at, text),
+                }
                 if self.operands == self.list.until_operand {
                     return;
                 }

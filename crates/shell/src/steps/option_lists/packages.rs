@@ -15,6 +15,12 @@ fn is_a_source(text: &str) -> bool {
         || text.contains("@file")
 }
 
+/// Subcommands of cargo that are what they are called, or a well-known one. Another one is a program of its own.
+const OF_CARGO: &str = " b bench build c check clean clippy d doc fetch fmt generate-lockfile help info init \
+    locate-project metadata new package pkgid r read-manifest remove report rm run search t test tree update vendor \
+    verify-project version add audit deny expand hack insta llvm-cov machete miri nextest outdated tarpaulin udeps \
+    xtask ";
+
 /// Subcommands of cargo that install, publish, change sources or sign in.
 fn of_cargo(text: &str) -> bool {
     let named = [
@@ -120,6 +126,7 @@ pub(super) static LISTS: &[OptionList] = &[
             --status-level= --final-status-level= --partition= --test-threads= --run-ignored= --fail-fast --max-fail= \
             --aggressive --update --vers= --edition= --name= --vcs=none --allow-dirty --no-verify --summary --html \
             --ignore-tests --version --help",
+        first: Some(|text| !OF_CARGO.contains(&format!(" {text} "))),
         refused: of_cargo,
         ..LIST
     },
