@@ -269,7 +269,7 @@ impl Confinement {
         let rebases = (!terms.only_reads && !terms.unguarded).then_some(rebases);
         if guard.as_ref().is_some_and(|guard| guard.incomplete) {
             return Err(
-                "hooks and settings of git in the workspace are too large to be guarded".into()
+                "hooks and settings of git in the workspace are too large or cannot be read, so they cannot be guarded".into()
             );
         }
         if terms.git {
