@@ -3,6 +3,7 @@
 //!
 //! Where snapshots are taken they say what changed. Otherwise, and in folders that they leave out, a bounded walk looks.
 
+use super::replaced::Frozen;
 use super::repository::{can_be_shared, is_repository, led_to, quarantine, runs, vital_parts};
 use super::traces::{self, Stamp, Traces};
 use super::{Confinement, Terms};
@@ -36,6 +37,8 @@ pub struct Inspection {
     pub(super) places: Vec<PathBuf>,
     /// Repositories whose hooks and settings the command could not change.
     pub(super) known: Vec<PathBuf>,
+    /// What git runs because of files that the command could not change.
+    pub(super) frozen: Frozen,
     /// What the command was judged to write: whoever allowed it knows.
     pub(super) judged: Vec<PathScope>,
     /// What a walk found before, where no snapshots are taken.
@@ -84,11 +87,17 @@ impl Confinement {
             folder.join("worktrees").read_dir().into_iter().flatten().flatten().take(200)
         });
         let known = alive.cloned().chain(worktrees.map(|entry| entry.path())).collect();
+        let is_open = |path: &Path| {
+            let is_setting = path.file_name().is_some_and(|name| name == "config");
+            terms.git && is_setting || terms.writes.iter().any(|it| path.starts_with(it.path()))
+        };
+        let frozen = Frozen::take(parts.fixed.iter().filter(|path| !is_open(path)).cloned());
         let since = i64::try_from(since).unwrap_or(i64::MAX);
         Some(Inspection {
             workspace: self.workspace.clone(),
             places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
             known,
+            frozen,
             judged: terms.writes.to_vec(),
             before: walks.then(|| Inspection::walk(&self.workspace)),
             since,
@@ -114,7 +123,8 @@ impl Inspection {
                 self.add_traces(found, &mut candidates, &mut waiting);
             }
         }
-        let mut lines = self.repositories(candidates);
+        let mut lines = self.replaced();
+        lines.extend(self.repositories(candidates));
         lines.extend(self.told(waiting));
         lines
     }
@@ -268,6 +278,18 @@ impl Inspection {
         lines.truncate(MOST_REPOSITORIES);
         lines.extend((more > 0).then(|| format!("The same holds for {more} more repositories.")));
         lines
+    }
+
+    fn replaced(&self) -> Vec<String> {
+        let line = |(path, what): (&Path, Vec<String>)| {
+            format!(
+                "{} changed while the command ran, and git runs programs because of it ({}). If nobody else changed it, \
+                 the command did: look at it before you use git.",
+                self.name(path),
+                what.join(", ")
+            )
+        };
+        self.frozen.changed().into_iter().map(line).take(MOST_REPOSITORIES).collect()
     }
 
     fn make_inert(

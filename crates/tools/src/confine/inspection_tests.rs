@@ -39,6 +39,7 @@ impl Ground {
             workspace,
             places: roots.clone(),
             known: vec![root.join(".git"), root.join(".git/worktrees/old")],
+            frozen: Frozen::take([root.join(".git/config")].into_iter()),
             judged: Vec::new(),
             since,
             by_git: false,
@@ -251,6 +252,20 @@ fn the_last_of_many_repositories_is_looked_at() {
     let lines = ground.look();
     assert!(lines[0].contains("made inert") && !is_repository(&last), "{lines:?}");
     assert!(lines.len() < 30 && lines.last().unwrap().contains("991 more"), "{lines:?}");
+}
+
+/// The kernel gives a frozen file free when somebody outside replaces it.
+#[test]
+fn a_frozen_file_that_changed_all_the_same_is_told() {
+    for walks in [false, true] {
+        let ground = Ground::new(walks, |_| {});
+        ground.file(".git/config", "[core]\n\thooksPath = .husky\n[user]\n\tname = x\n");
+        assert!(ground.look().is_empty(), "{walks}");
+        ground.file(".git/config", EVIL);
+        let lines = ground.look();
+        assert!(lines[0].contains(".git/config changed") && lines[0].contains("core.fsmonitor"));
+        assert!(is_repository(&ground.root.join(".git")), "it may have been the user");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod limits;
 mod missing;
 mod programs;
 mod rebase;
+mod replaced;
 mod repository;
 mod temp;
 mod traces;

@@ -72,12 +72,17 @@ fn configured(file: &Path) -> Vec<String> {
     if meta.is_symlink() {
         return vec![format!("{name}, which is a link")];
     }
-    let settings = read_small(file, MOST_BYTES).and_then(|bytes| settings(&bytes));
-    let Some(settings) = settings else {
-        return vec![format!("{name}, which cannot be read with certainty")];
-    };
-    let running = settings.into_iter().filter(|(key, value)| runs_program(key, value));
-    running.map(|(key, _)| key).collect()
+    match read_small(file, MOST_BYTES).and_then(|bytes| running_settings(&bytes)) {
+        Some(running) => running.into_iter().map(|(key, _)| key).collect(),
+        None => vec![format!("{name}, which cannot be read with certainty")],
+    }
+}
+
+/// The settings that make git run something; none if they cannot be read with certainty.
+pub(super) fn running_settings(bytes: &[u8]) -> Option<Vec<(String, String)>> {
+    let mut settings = settings(bytes)?;
+    settings.retain(|(key, value)| runs_program(key, value));
+    Some(settings)
 }
 
 /// Names of settings, at the end of their key, whose values are programs.
