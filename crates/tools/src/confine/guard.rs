@@ -66,11 +66,7 @@ impl State {
     fn of(path: &Path, room: &mut Room) -> State {
         let meta = match path.symlink_metadata() {
             Ok(meta) => meta,
-            Err(error)
-                if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) =>
-            {
-                return State::Missing;
-            }
+            Err(error) if is_absent(&error) => return State::Missing,
             // It may be there: a command could give itself the permission that we lack.
             Err(_) => {
                 room.short = true;
@@ -159,12 +155,17 @@ fn outcome(path: PathBuf, restored: std::io::Result<()>) -> Restored {
     }
 }
 
+fn is_absent(error: &std::io::Error) -> bool {
+    [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind())
+}
+
 /// Never follows a link.
 fn remove(path: &Path) -> std::io::Result<()> {
     match path.symlink_metadata() {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
-        Err(_) => Ok(()),
+        Err(error) if is_absent(&error) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

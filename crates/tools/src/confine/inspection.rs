@@ -87,9 +87,14 @@ impl Confinement {
             folder.join("worktrees").read_dir().into_iter().flatten().flatten().take(200)
         });
         let known = alive.cloned().chain(worktrees.map(|entry| entry.path())).collect();
+        let is_inert = |path: &Path| {
+            let mut above = parts.repositories.iter().filter(|folder| path.starts_with(folder));
+            above.any(|folder| !is_repository(folder))
+        };
         let is_open = |path: &Path| {
             let is_setting = path.file_name().is_some_and(|name| name == "config");
-            terms.git && is_setting || terms.writes.iter().any(|it| path.starts_with(it.path()))
+            let is_judged = || terms.writes.iter().any(|scope| path.starts_with(scope.path()));
+            terms.git && is_setting || is_judged() || is_inert(path)
         };
         let frozen = Frozen::take(parts.fixed.iter().filter(|path| !is_open(path)).cloned());
         let since = i64::try_from(since).unwrap_or(i64::MAX);

@@ -230,7 +230,8 @@ fn a_new_repository_whose_settings_can_change_unnoticed_is_made_inert() {
         repository(&root.join("sub/.git"), PLAIN);
         (0..300).for_each(|n| write(&root.join(format!("sub/.git/hooks/{n}")), ""));
     };
-    let plants: [(&str, &dyn Fn(&Path)); 4] =
+    type Plant<'a> = &'a dyn Fn(&Path);
+    let plants: [(&str, Plant<'_>); 4] =
         [("store", &store), ("config", &linked), ("hook", &hook), ("hooks", &crowd)];
     for walks in [false, true] {
         for (name, plant) in plants {
