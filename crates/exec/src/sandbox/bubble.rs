@@ -2,6 +2,7 @@
 //! roots and what is frozen in them are mounted, from the top of the tree downwards.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -58,7 +59,13 @@ pub(crate) fn prepare(
     plan.marks(bubblewrap)?;
     plan.sockets()?;
     let mut held = Held::default();
-    let frozen = plan.frozen(stubs, &mut held);
+    let frozen = match plan.frozen(stubs, &mut held) {
+        Ok(frozen) => frozen,
+        Err(reason) => {
+            stubs.release(held);
+            return Err(reason);
+        }
+    };
     plan.pin_hidden(&frozen);
     plan.mounts.sort_by_cached_key(|(path, mount)| {
         (path.components().count(), path.clone(), mount.clone())
@@ -114,8 +121,14 @@ impl Plan<'_> {
                 }
                 continue;
             }
-            // What is missing has nothing to hide or to show.
-            let Ok(data) = std::fs::symlink_metadata(&path) else { continue };
+            let data = match std::fs::symlink_metadata(&path) {
+                Ok(data) => data,
+                Err(error) if self.can_be_uncovered(&path, &error) => {
+                    return Err(unprotected(&path, &error));
+                }
+                // What is missing has nothing to hide or to show.
+                Err(_) => continue,
+            };
             let around = self.view.around(&path);
             let is_private = path == Path::new("/tmp") || path == Path::new("/dev");
             let mount = match kind {
@@ -168,13 +181,19 @@ impl Plan<'_> {
     }
 
     /// The real places that are read-only from here on.
-    fn frozen(&mut self, stubs: &mut Stubs, held: &mut Held) -> Vec<PathBuf> {
+    fn frozen(&mut self, stubs: &mut Stubs, held: &mut Held) -> Result<Vec<PathBuf>, String> {
         let mut all = Vec::new();
         for path in &self.sandbox.frozen {
             if let Some(root) = self.root_of(path) {
-                stubs.hold(&root, path, held);
+                stubs.hold(&root, path, held).map_err(|error| unprotected(path, &error))?;
                 // Through links, if it comes to that: then the place they lead to is held.
-                all.extend(std::fs::canonicalize(path).ok());
+                match std::fs::canonicalize(path) {
+                    Ok(real) => all.push(real),
+                    Err(error) if self.can_be_uncovered(path, &error) => {
+                        return Err(unprotected(path, &error));
+                    }
+                    Err(_) => {}
+                }
             }
         }
         for path in &all {
@@ -183,7 +202,14 @@ impl Plan<'_> {
             self.pin_between(&root, path, &[]);
             self.mounts.push((path.clone(), Mount::Frozen));
         }
-        all
+        Ok(all)
+    }
+
+    /// Whether a name that cannot be looked at may be there all the same, in a place where the
+    /// command can change the permissions that keep us from looking.
+    fn can_be_uncovered(&self, path: &Path, error: &std::io::Error) -> bool {
+        let is_absent = [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind());
+        !is_absent && self.root_above(path).is_some()
     }
 
     /// The directories above a hidden name must not be renamed: the next command is told to hide
@@ -271,6 +297,13 @@ impl Plan<'_> {
         }
         out
     }
+}
+
+fn unprotected(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!(
+        "{} cannot be protected ({error}); check the permissions of the directories above it",
+        path.display()
+    )
 }
 
 /// The names in `/proc/net/unix` that are paths.

@@ -172,7 +172,8 @@ impl Rules {
             let words = |error| format!("the root {} cannot be opened: {error}", root.display());
             self.grant(open(root).map_err(words)?, rights)?;
         }
-        if let Ok(shared) = open(Path::new("/dev/shm")) {
+        let only_reads = sandbox.bounds.as_ref().is_some_and(|bounds| bounds.only_reads);
+        if !only_reads && let Ok(shared) = open(Path::new("/dev/shm")) {
             self.grant(shared, self.write)?;
         }
         self.grant_devices(&["/dev"])

@@ -99,6 +99,17 @@ const REQUESTS: &[u64] = &[
     0x8008_1272, // BLKGETSIZE64
 ];
 
+/// Commands of `fcntl` that make other processes wait, or send them signals.
+const FILE_COMMANDS: &[u64] = &[
+    libc::F_SETLK as u64,
+    libc::F_SETLKW as u64,
+    libc::F_OFD_SETLK as u64,
+    libc::F_OFD_SETLKW as u64,
+    libc::F_SETLEASE as u64,
+    libc::F_SETOWN as u64,
+    15, // F_SETOWN_EX
+];
+
 pub(super) fn refuse_shared_ipc(rules: &mut Rules) {
     rules.extend(SHARED_IPC.iter().map(|number| (*number, Vec::new())));
 }
@@ -121,8 +132,8 @@ pub(super) fn refuse_changes(rules: &mut Rules) -> Result<(), BackendError> {
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![other, sets])?]);
     let unknown: Vec<_> = REQUESTS.iter().map(|request| (1, SeccompCmpOp::Ne, *request)).collect();
     rules.insert(libc::SYS_ioctl, vec![rule(&unknown)?]);
-    let lease = (1, SeccompCmpOp::Eq, libc::F_SETLEASE as u64);
-    rules.insert(libc::SYS_fcntl, vec![rule(&[lease])?]);
+    let refused = FILE_COMMANDS.iter().map(|command| rule(&[(1, SeccompCmpOp::Eq, *command)]));
+    rules.insert(libc::SYS_fcntl, refused.collect::<Result<_, _>>()?);
     Ok(())
 }
 

@@ -202,7 +202,10 @@ fn a_command_that_only_reads_changes_nothing_about_files_and_processes() {
     for request in [0x4008_6602, 0x401c_5820, 0x4080_6685, 0x800c_6613, 0x5412, 0x540e, 0] {
         assert_eq!(judge(READING, libc::SYS_ioctl, &[0, request]), EPERM, "{request:#x}");
     }
-    assert_eq!(judge(READING, libc::SYS_fcntl, &[3, libc::F_SETLEASE as u64]), EPERM);
+    for command in [libc::F_SETLEASE, libc::F_SETLK, libc::F_OFD_SETLKW, libc::F_SETOWN] {
+        assert_eq!(judge(READING, libc::SYS_fcntl, &[3, command as u64]), EPERM, "{command}");
+        assert_eq!(judge(NONE, libc::SYS_fcntl, &[3, command as u64]), ALLOW, "{command}");
+    }
     assert_eq!(judge(READING, libc::SYS_fcntl, &[3, libc::F_SETFD as u64]), ALLOW);
 }
 

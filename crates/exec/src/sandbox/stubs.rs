@@ -40,11 +40,21 @@ pub(crate) struct Held {
 }
 
 impl Stubs {
-    /// Sees to it that `path` below `root` exists while `held` is kept. False if it cannot: a part
-    /// of it is a link or a file, so that the name cannot be created either way.
-    pub(crate) fn hold(&mut self, root: &Path, path: &Path, held: &mut Held) -> bool {
-        let Ok(below) = path.strip_prefix(root) else { return false };
-        let Ok(mut parent) = open_folder(CWD, root) else { return false };
+    /// Sees to it that `path` below `root` exists while `held` is kept. False if a part of it is a
+    /// link or a file, or the directory is not ours to write, so that the name cannot be created
+    /// either way.
+    ///
+    /// # Errors
+    /// If the name is missing and cannot be created now, but a command could do so later, for
+    /// example after a change of permissions.
+    pub(crate) fn hold(
+        &mut self,
+        root: &Path,
+        path: &Path,
+        held: &mut Held,
+    ) -> Result<bool, Errno> {
+        let Ok(below) = path.strip_prefix(root) else { return Ok(false) };
+        let mut parent = open_folder(CWD, root)?;
         let parts: Vec<_> = below.components().collect();
         let mut here = root.to_path_buf();
         for (index, part) in parts.iter().enumerate() {
@@ -54,12 +64,13 @@ impl Stubs {
             let name = part.as_os_str();
             match make(&parent, name, is_dir) {
                 Ok(()) => {
-                    let Ok(handle) = parent.try_clone() else { return false };
+                    let handle = rustix::io::fcntl_dupfd_cloexec(&parent, 0)?;
                     let stub = Stub { users: 0, parent: handle, name: name.into(), is_dir };
                     self.made.insert(here.clone(), stub);
                 }
                 Err(Errno::EXIST) => {}
-                Err(_) => return false,
+                Err(error) if is_lasting(error, &parent) => return Ok(false),
+                Err(error) => return Err(error),
             }
             if let Some(stub) = self.made.get_mut(&here) {
                 stub.users += 1;
@@ -67,14 +78,15 @@ impl Stubs {
             }
             if is_last {
                 held.locks.extend(lock_if_empty(&parent, name));
-                return true;
+                return Ok(true);
             }
             match open_folder(&parent, Path::new(name)) {
                 Ok(folder) => parent = folder,
-                Err(_) => return false,
+                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+                Err(error) => return Err(error),
             }
         }
-        false
+        Ok(false)
     }
 
     pub(crate) fn release(&mut self, held: Held) {
@@ -121,6 +133,19 @@ fn make(parent: &OwnedFd, name: &std::ffi::OsStr, is_dir: bool) -> Result<(), Er
     openat(parent, name, flags, Mode::from_raw_mode(0o644)).map(drop)
 }
 
+/// A command cannot create the name either: it can change permissions only of what is its own.
+fn is_lasting(error: Errno, parent: &OwnedFd) -> bool {
+    let is_ours = || {
+        let owner = rustix::fs::fstat(parent).map(|stat| stat.st_uid);
+        owner.is_ok_and(|owner| owner == rustix::process::geteuid().as_raw())
+    };
+    match error {
+        Errno::NOTDIR | Errno::ROFS | Errno::NAMETOOLONG | Errno::PERM => true,
+        Errno::ACCESS => !is_ours(),
+        _ => false,
+    }
+}
+
 fn open_folder(parent: impl std::os::fd::AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat2(parent, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
@@ -148,9 +173,9 @@ mod tests {
         let (hooks, config) = (root.join(".git/hooks"), root.join(".git/config"));
         let mut stubs = Stubs::default();
         let (mut one, mut two) = (Held::default(), Held::default());
-        assert!(stubs.hold(&root, &hooks, &mut one));
-        assert!(stubs.hold(&root, &config, &mut one));
-        assert!(stubs.hold(&root, &hooks, &mut two));
+        assert_eq!(stubs.hold(&root, &hooks, &mut one), Ok(true));
+        assert_eq!(stubs.hold(&root, &config, &mut one), Ok(true));
+        assert_eq!(stubs.hold(&root, &hooks, &mut two), Ok(true));
         assert!(hooks.is_dir() && config.is_file());
         stubs.release(one);
         assert!(hooks.is_dir() && !config.exists(), "the second still uses one of them");
@@ -165,7 +190,7 @@ mod tests {
         std::fs::write(root.join("mine"), "").unwrap();
         let hold = |stubs: &mut Stubs, name: &str| {
             let mut held = Held::default();
-            assert!(stubs.hold(&root, &root.join(name), &mut held));
+            assert_eq!(stubs.hold(&root, &root.join(name), &mut held), Ok(true));
             held
         };
         let (mut stubs, mut other) = (Stubs::default(), Stubs::default());
@@ -189,7 +214,7 @@ mod tests {
         std::fs::create_dir(&work).unwrap();
         std::os::unix::fs::symlink(&outside, work.join(".git")).unwrap();
         let (mut stubs, mut held) = (Stubs::default(), Held::default());
-        assert!(!stubs.hold(&work, &work.join(".git/config"), &mut held));
+        assert_eq!(stubs.hold(&work, &work.join(".git/config"), &mut held), Ok(false));
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
         stubs.release(held);
     }

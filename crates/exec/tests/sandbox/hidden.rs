@@ -1,6 +1,7 @@
 //! Hidden names inside a root: unreadable, not empty, and nothing a command does uncovers them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use ostler_exec::{Layers, Sandbox};
@@ -134,6 +135,43 @@ async fn what_lies_around_a_hidden_file_works_as_before() {
             let text = world.run(write, Some(&sandbox)).await.output.to_text();
             assert!(text.ends_with("\n.env\n"), "{name}: {text}");
             assert!(!world.root.join("sub/new").exists(), "{name}: {text}");
+        }
+    }
+}
+
+/// A command could give itself the permission that we lack when we look.
+#[tokio::test]
+async fn names_in_a_directory_that_cannot_be_entered_are_not_taken_for_missing() {
+    let name = "hidden::names_in_a_directory_that_cannot_be_entered_are_not_taken_for_missing";
+    let Some(base) = ordinary::folder(name) else { return };
+    let world = World::new(&base);
+    let deep = world.root.join("sub/deep");
+    let action = "chmod 755 sub/deep; cat sub/deep/.env; echo evil > sub/deep/.env";
+    for (name, layers) in combinations(&world).await {
+        for (mode, hides) in [(0o000, true), (0o600, true), (0o000, false), (0o555, false)] {
+            if !layers.bubblewrap && !hides {
+                continue;
+            }
+            lay_out(&world);
+            let file = deep.join(if mode == 0o555 { "missing" } else { ".env" });
+            let mut sandbox = hiding(&world, layers, &[]);
+            let list = if hides { &mut sandbox.hidden } else { &mut sandbox.frozen };
+            list.push(file.clone());
+            fs::set_permissions(&deep, fs::Permissions::from_mode(mode)).unwrap();
+            let command = world.command(action, Some(&sandbox));
+            let ran = world.executor.run(command, |_| {}).await;
+            fs::set_permissions(&deep, fs::Permissions::from_mode(0o755)).unwrap();
+            let case = format!("{mode:o} {hides} with {name}");
+            match ran {
+                Ok(finished) => {
+                    assert!(!layers.bubblewrap, "{case}: it must not run");
+                    let text = finished.output.to_text();
+                    assert!(!text.contains(SECRET), "{case}: {text}");
+                }
+                Err(error) => assert!(error.to_string().contains("cannot be protected"), "{error}"),
+            }
+            let kept = fs::read_to_string(deep.join(".env")).unwrap();
+            assert_eq!(kept, SECRET, "{case}");
         }
     }
 }

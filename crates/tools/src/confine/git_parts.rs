@@ -1,8 +1,8 @@
 //! The files of repositories that make git run programs: commands may not change them.
 
-use super::guard::settings;
-use crate::{read_small, read_small_text};
-use std::path::{Component, Path, PathBuf};
+use super::git_settings::named_by;
+use crate::read_small_text;
+use std::path::{Path, PathBuf};
 
 /// Below a repository's own folder. What is missing must not appear either.
 const PARTS: [&str; 4] = ["hooks", "config", "config.worktree", "info/attributes"];
@@ -34,7 +34,7 @@ pub(super) struct Parts {
 }
 
 /// Of every repository in the roots, and of those around them.
-pub(super) fn of(roots: &[PathBuf], around: &[PathBuf]) -> Parts {
+pub(super) fn of(roots: &[PathBuf], around: &[PathBuf], home: &Path) -> Parts {
     let mut search = Search::default();
     for root in roots {
         search.folder(root, 0);
@@ -45,7 +45,7 @@ pub(super) fn of(roots: &[PathBuf], around: &[PathBuf]) -> Parts {
     let mut parts = Parts { fixed: search.links, ..Parts::default() };
     for folder in &search.repositories {
         parts.fixed.extend(PARTS.map(|part| folder.join(part)));
-        parts.fixed.extend(named_by(folder, roots));
+        parts.fixed.extend(named_by(folder, roots, home));
         let elsewhere = folder.join(ELSEWHERE);
         let list = if elsewhere.exists() { &mut parts.fixed } else { &mut parts.absent };
         list.push(elsewhere);
@@ -59,43 +59,6 @@ pub(super) fn of(roots: &[PathBuf], around: &[PathBuf]) -> Parts {
         list.dedup();
     }
     parts
-}
-
-/// What the configuration of a repository leads to inside the roots: other hooks, further settings.
-fn named_by(folder: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
-    let bytes = read_small(&folder.join("config"), MOST_BYTES).unwrap_or_default();
-    let mut found = Vec::new();
-    for (key, value) in settings(&bytes).unwrap_or_default() {
-        let is_include =
-            key == "include.path" || key.starts_with("includeif.") && key.ends_with(".path");
-        let base = match () {
-            () if key == "core.hookspath" => folder.parent(),
-            () if is_include => Some(folder),
-            () => None,
-        };
-        let Some(path) = base.map(|base| plain(&base.join(&value))) else { continue };
-        // A mount makes a folder of a missing name that ends with a slash.
-        let path = if key == "core.hookspath" { path.join("") } else { path };
-        if roots.iter().any(|root| path.starts_with(root) && path != *root) {
-            found.push(path);
-        }
-    }
-    found
-}
-
-/// Without `..` and `.`, by its text.
-fn plain(path: &Path) -> PathBuf {
-    let mut found = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                found.pop();
-            }
-            Component::CurDir => {}
-            part => found.push(part),
-        }
-    }
-    found
 }
 
 /// A repository that a root is part of and that lies outside: its own folder, and the top of its files.
@@ -231,7 +194,7 @@ mod tests {
         }
         let config = "[core]\n\thooksPath = .husky\n[include]\n\tpath = ../team.cfg\n";
         fs::write(at("ws/.git/config"), config).unwrap();
-        let Parts { fixed: found, absent, .. } = of(&[at("ws")], &[]);
+        let Parts { fixed: found, absent, .. } = of(&[at("ws")], &[], &at("home"));
         assert!(absent.contains(&at("ws/.git/commondir")), "{absent:?}");
         let below = |name: &str| found.contains(&at(name));
         for name in [

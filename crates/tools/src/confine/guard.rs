@@ -1,6 +1,7 @@
 //! Where the kernel cannot keep a file from being changed, it is compared before and after a command, and put back.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -63,7 +64,15 @@ struct Room {
 
 impl State {
     fn of(path: &Path, room: &mut Room) -> State {
-        let Ok(meta) = path.symlink_metadata() else { return State::Missing };
+        let meta = match path.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(error) if is_absent(&error) => return State::Missing,
+            // It may be there: a command could give itself the permission that we lack.
+            Err(_) => {
+                room.short = true;
+                return State::Unknown;
+            }
+        };
         if room.files == 0 {
             room.short = true;
             return State::Unknown;
@@ -74,7 +83,10 @@ impl State {
             return fs::read_link(path).map_or(State::Unknown, State::Link);
         }
         if kind.is_dir() {
-            let Ok(entries) = path.read_dir() else { return State::Unknown };
+            let Ok(entries) = path.read_dir() else {
+                room.short = true;
+                return State::Unknown;
+            };
             let mut inside: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
             inside.sort();
             let states = inside.into_iter().map(|path| {
@@ -143,12 +155,17 @@ fn outcome(path: PathBuf, restored: std::io::Result<()>) -> Restored {
     }
 }
 
+fn is_absent(error: &std::io::Error) -> bool {
+    [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind())
+}
+
 /// Never follows a link.
 fn remove(path: &Path) -> std::io::Result<()> {
     match path.symlink_metadata() {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
-        Err(_) => Ok(()),
+        Err(error) if is_absent(&error) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

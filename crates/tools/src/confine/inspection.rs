@@ -3,7 +3,8 @@
 //!
 //! Where snapshots are taken they say what changed. Otherwise, and in folders that they leave out, a bounded walk looks.
 
-use super::repository::{is_repository, led_to, quarantine, runs};
+use super::replaced::Frozen;
+use super::repository::{can_be_shared, is_repository, led_to, quarantine, runs, vital_parts};
 use super::traces::{self, Stamp, Traces};
 use super::{Confinement, Terms};
 use ostler_core::permission::autorun::autorun;
@@ -16,8 +17,8 @@ const QUARANTINED: &str = include_str!("../../../../prompts/results/quarantined.
 
 /// Files that are named in a note.
 const MOST_NAMED: usize = 5;
-/// Repositories that are looked at.
-const MOST_REPOSITORIES: usize = 1_000;
+/// Repositories that are named one by one.
+const MOST_REPOSITORIES: usize = 20;
 /// Of a `package.json`.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -36,6 +37,8 @@ pub struct Inspection {
     pub(super) places: Vec<PathBuf>,
     /// Repositories whose hooks and settings the command could not change.
     pub(super) known: Vec<PathBuf>,
+    /// What git runs because of files that the command could not change.
+    pub(super) frozen: Frozen,
     /// What the command was judged to write: whoever allowed it knows.
     pub(super) judged: Vec<PathScope>,
     /// What a walk found before, where no snapshots are taken.
@@ -84,11 +87,22 @@ impl Confinement {
             folder.join("worktrees").read_dir().into_iter().flatten().flatten().take(200)
         });
         let known = alive.cloned().chain(worktrees.map(|entry| entry.path())).collect();
+        let is_inert = |path: &Path| {
+            let mut above = parts.repositories.iter().filter(|folder| path.starts_with(folder));
+            above.any(|folder| !is_repository(folder))
+        };
+        let is_open = |path: &Path| {
+            let is_setting = path.file_name().is_some_and(|name| name == "config");
+            let is_judged = || terms.writes.iter().any(|scope| path.starts_with(scope.path()));
+            terms.git && is_setting || is_judged() || is_inert(path)
+        };
+        let frozen = Frozen::take(parts.fixed.iter().filter(|path| !is_open(path)).cloned());
         let since = i64::try_from(since).unwrap_or(i64::MAX);
         Some(Inspection {
             workspace: self.workspace.clone(),
             places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),
             known,
+            frozen,
             judged: terms.writes.to_vec(),
             before: walks.then(|| Inspection::walk(&self.workspace)),
             since,
@@ -114,7 +128,8 @@ impl Inspection {
                 self.add_traces(found, &mut candidates, &mut waiting);
             }
         }
-        let mut lines = self.repositories(candidates);
+        let mut lines = self.replaced();
+        lines.extend(self.repositories(candidates));
         lines.extend(self.told(waiting));
         lines
     }
@@ -150,7 +165,7 @@ impl Inspection {
         let changed = |kind: fn(&Traces) -> &BTreeMap<PathBuf, Stamp>| {
             let before = self.before.as_ref().map(kind);
             let is_changed = |path: &Path, stamp: &Stamp| match before {
-                Some(before) => before.get(path) != Some(stamp),
+                Some(before) => !before.get(path).is_some_and(|known| known.is_same(stamp)),
                 None => stamp.is_since(self.since),
             };
             let all = kind(&now).iter().filter(|(path, stamp)| is_changed(path, stamp));
@@ -216,28 +231,28 @@ impl Inspection {
             return None;
         }
         let in_root = |folder: &&Path| self.places.iter().any(|root| folder.starts_with(root));
-        path.ancestors().skip(1).take_while(in_root).find(|at| is_repository(at)).map(Into::into)
+        let is_one = |at: &&Path| is_repository(at) || can_be_shared(at);
+        path.ancestors().skip(1).take_while(in_root).find(is_one).map(Into::into)
     }
 
     fn repositories(&self, mut found: Candidates) -> Vec<String> {
-        let mut lines = Vec::new();
+        let (mut lines, mut new) = (Vec::new(), Vec::new());
         for list in [&mut found.repositories, &mut found.links] {
             list.sort();
             list.dedup();
-            list.truncate(MOST_REPOSITORIES);
         }
         for folder in found.repositories.iter().filter(|folder| !self.known.contains(folder)) {
             let what = runs(folder, &self.known);
             if what.is_empty() {
                 let outside =
                     !folder.ancestors().any(|above| self.known.iter().any(|k| k == above));
-                if outside && !self.by_git {
-                    lines.push(format!("{} is a new git repository.", self.name(folder)));
+                if outside && !self.by_git && is_repository(folder) {
+                    new.push(format!("{} is a new git repository.", self.name(folder)));
                 }
                 continue;
             }
             let is_allowed = self.is_allowed(folder);
-            lines.push(self.make_inert(folder, &folder.join("HEAD"), &what, is_allowed));
+            lines.push(self.make_inert(folder, &vital_parts(folder), &what, is_allowed));
         }
         for link in &found.links {
             let target = match link.symlink_metadata() {
@@ -255,16 +270,37 @@ impl Inspection {
             }
             let what = runs(&target, &self.known);
             if !what.is_empty() {
-                lines.push(self.make_inert(link, link, &what, self.is_judged(link)));
+                lines.push(self.make_inert(
+                    link,
+                    std::slice::from_ref(link),
+                    &what,
+                    self.is_judged(link),
+                ));
             }
         }
+        lines.append(&mut new);
+        let more = lines.len().saturating_sub(MOST_REPOSITORIES);
+        lines.truncate(MOST_REPOSITORIES);
+        lines.extend((more > 0).then(|| format!("The same holds for {more} more repositories.")));
         lines
+    }
+
+    fn replaced(&self) -> Vec<String> {
+        let line = |(path, what): (&Path, Vec<String>)| {
+            format!(
+                "{} changed while the command ran, and git runs programs because of it ({}). If nobody else changed it, \
+                 the command did: look at it before you use git.",
+                self.name(path),
+                what.join(", ")
+            )
+        };
+        self.frozen.changed().into_iter().map(line).take(MOST_REPOSITORIES).collect()
     }
 
     fn make_inert(
         &self,
         shown: &Path,
-        renamed: &Path,
+        renamed: &[PathBuf],
         what: &[String],
         is_allowed: bool,
     ) -> String {
@@ -272,13 +308,15 @@ impl Inspection {
         if !self.quarantines || is_allowed {
             return format!("{shown} runs programs when git is used there: {what}.");
         }
-        match quarantine(renamed) {
-            Ok(aside) => {
-                let file = |path: &Path| {
-                    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-                };
+        let file =
+            |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let rename = |path: &PathBuf| {
+            quarantine(path).map(|aside| format!("{} is now {}", file(path), file(&aside)))
+        };
+        match renamed.iter().map(rename).collect::<Result<Vec<_>, _>>() {
+            Ok(renamed) => {
                 let text = QUARANTINED.replace("{path}", &shown).replace("{what}", &what);
-                text.replace("{old}", &file(renamed)).replace("{new}", &file(&aside))
+                text.replace("{renamed}", &renamed.join(", "))
             }
             Err(error) => format!(
                 "{shown} runs programs when git is used there ({what}) and could not be made inert ({error}). Do not \

@@ -39,6 +39,7 @@ impl Ground {
             workspace,
             places: roots.clone(),
             known: vec![root.join(".git"), root.join(".git/worktrees/old")],
+            frozen: Frozen::take([root.join(".git/config")].into_iter()),
             judged: Vec::new(),
             since,
             by_git: false,
@@ -115,7 +116,11 @@ fn a_repository_that_runs_programs_is_made_inert_wherever_it_is() {
             // Brought back by a later command, it is made inert again.
             let again = Ground { inspection: ground.inspection, ..ground };
             let _ = again.snapshots.take("between").unwrap();
-            fs::rename(folder.join("HEAD.quarantined-1"), folder.join("HEAD")).unwrap();
+            for name in ["HEAD", "objects"] {
+                let aside = folder.join(format!("{name}.quarantined-1"));
+                fs::rename(aside, folder.join(name)).unwrap();
+            }
+            assert!(is_repository(&folder), "{walks} {at}");
             let lines = again.look();
             assert!(!is_repository(&folder), "{walks} {at}: {lines:?}");
         }
@@ -181,6 +186,86 @@ fn a_hook_put_into_an_unguarded_repository_counts() {
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
         let lines = ground.look();
         assert!(lines.iter().any(|line| line.contains("hooks/post-checkout")), "{walks} {lines:?}");
+    }
+}
+
+#[test]
+fn settings_that_another_repository_uses_count() {
+    // Git needs no HEAD in the folder that a commondir leads to.
+    for (walks, removes_head) in [(false, false), (false, true), (true, false), (true, true)] {
+        let ground = Ground::new(walks, |root| {
+            repository(&root.join("store"), PLAIN);
+            write(&root.join("sub/.git/HEAD"), "ref: refs/heads/main\n");
+            write(&root.join("sub/.git/commondir"), "../../store\n");
+        });
+        let store = ground.root.join("store");
+        if removes_head {
+            fs::remove_file(store.join("HEAD")).unwrap();
+        }
+        ground.file("store/config", EVIL);
+        let lines = ground.look();
+        assert!(lines.iter().any(|line| line.contains("made inert")), "{walks} {lines:?}");
+        assert!(!store.join("objects").exists(), "{walks}: {removes_head}");
+    }
+}
+
+#[test]
+fn a_new_repository_whose_settings_can_change_unnoticed_is_made_inert() {
+    let store = |root: &Path| {
+        repository(&root.join("store"), PLAIN);
+        fs::remove_file(root.join("store/HEAD")).unwrap();
+        write(&root.join("sub/.git/HEAD"), "ref: refs/heads/main\n");
+        write(&root.join("sub/.git/commondir"), "../../store\n");
+    };
+    let linked = |root: &Path| {
+        repository(&root.join("sub/.git"), PLAIN);
+        fs::rename(root.join("sub/.git/config"), root.join("settings")).unwrap();
+        symlink("../../settings", root.join("sub/.git/config")).unwrap();
+    };
+    let hook = |root: &Path| {
+        repository(&root.join("sub/.git"), PLAIN);
+        symlink("../../later", root.join("sub/.git/hooks/post-checkout")).unwrap();
+    };
+    let crowd = |root: &Path| {
+        repository(&root.join("sub/.git"), PLAIN);
+        (0..300).for_each(|n| write(&root.join(format!("sub/.git/hooks/{n}")), ""));
+    };
+    type Plant<'a> = &'a dyn Fn(&Path);
+    let plants: [(&str, Plant<'_>); 4] =
+        [("store", &store), ("config", &linked), ("hook", &hook), ("hooks", &crowd)];
+    for walks in [false, true] {
+        for (name, plant) in plants {
+            let ground = Ground::new(walks, |_| {});
+            plant(&ground.root);
+            let lines = ground.look();
+            assert!(lines.iter().any(|line| line.contains("inert")), "{walks} {name} {lines:?}");
+            assert!(!is_repository(&ground.root.join("sub/.git")), "{walks} {name}");
+        }
+    }
+}
+
+#[test]
+fn the_last_of_many_repositories_is_looked_at() {
+    let ground = Ground::new(true, |_| {});
+    (0..1_010).for_each(|n| repository(&ground.root.join(format!("many/{n}")), PLAIN));
+    let last = ground.root.join("zz/.git");
+    repository(&last, EVIL);
+    let lines = ground.look();
+    assert!(lines[0].contains("made inert") && !is_repository(&last), "{lines:?}");
+    assert!(lines.len() < 30 && lines.last().unwrap().contains("991 more"), "{lines:?}");
+}
+
+/// The kernel gives a frozen file free when somebody outside replaces it.
+#[test]
+fn a_frozen_file_that_changed_all_the_same_is_told() {
+    for walks in [false, true] {
+        let ground = Ground::new(walks, |_| {});
+        ground.file(".git/config", "[core]\n\thooksPath = .husky\n[user]\n\tname = x\n");
+        assert!(ground.look().is_empty(), "{walks}");
+        ground.file(".git/config", EVIL);
+        let lines = ground.look();
+        assert!(lines[0].contains(".git/config changed") && lines[0].contains("core.fsmonitor"));
+        assert!(is_repository(&ground.root.join(".git")), "it may have been the user");
     }
 }
 

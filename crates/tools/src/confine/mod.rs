@@ -5,6 +5,7 @@ mod denials;
 mod denied;
 mod folders;
 mod git_parts;
+mod git_settings;
 mod guard;
 mod held;
 mod inspection;
@@ -12,6 +13,7 @@ mod limits;
 mod missing;
 mod programs;
 mod rebase;
+mod replaced;
 mod repository;
 mod temp;
 mod traces;
@@ -269,7 +271,7 @@ impl Confinement {
         let rebases = (!terms.only_reads && !terms.unguarded).then_some(rebases);
         if guard.as_ref().is_some_and(|guard| guard.incomplete) {
             return Err(
-                "hooks and settings of git in the workspace are too large to be guarded".into()
+                "hooks and settings of git in the workspace are too large or cannot be read, so they cannot be guarded".into()
             );
         }
         if terms.git {
@@ -284,11 +286,13 @@ impl Confinement {
         let mut sandbox = self.sandbox(frozen, network, layers)?;
         denied.keep_from(&mut sandbox);
         sandbox.bounds = self.bounds(&Terms { only_reads, ..terms });
+        let mut own = None;
         if only_reads {
             // Where Landlock is missing or cannot hide what is denied, read-only mounts enforce it.
             sandbox.readable.append(&mut sandbox.writable);
+            own = own_temp(&mut sandbox)?;
         }
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: None })
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: own })
     }
 
     /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
@@ -299,14 +303,7 @@ impl Confinement {
         denied.keep_from(&mut sandbox);
         sandbox.readable.append(&mut sandbox.writable);
         sandbox.bounds = self.bounds(&terms);
-        let mut own = None;
-        if sandbox.bounds.as_ref().is_some_and(|bounds| bounds.temp) {
-            let made = tempfile::Builder::new().prefix("reading-").tempdir_in(&sandbox.temp);
-            let made =
-                made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
-            sandbox.temp = made.path().to_path_buf();
-            own = Some(made);
-        }
+        let own = own_temp(&mut sandbox)?;
         Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None, rebases: None, _temp: own })
     }
 
@@ -383,7 +380,7 @@ impl Confinement {
     fn parts(&self) -> Arc<Parts> {
         let around: Vec<PathBuf> = self.around().iter().map(|around| around.git.clone()).collect();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = || Arc::new(git_parts::of(&self.workspace.roots, &around));
+        let look = || Arc::new(git_parts::of(&self.workspace.roots, &around, &self.home()));
         Arc::clone(parts.get_or_insert_with(look))
     }
 
@@ -396,6 +393,17 @@ impl Confinement {
         let look = || self.workspace.roots.iter().filter_map(|root| git_parts::around(root));
         self.around.get_or_init(|| look().collect())
     }
+}
+
+/// A temporary directory for this command alone, if its bounds let it use one.
+fn own_temp(sandbox: &mut Sandbox) -> Result<Option<TempDir>, String> {
+    if !sandbox.bounds.as_ref().is_some_and(|bounds| bounds.temp) {
+        return Ok(None);
+    }
+    let made = tempfile::Builder::new().prefix("reading-").tempdir_in(&sandbox.temp);
+    let made = made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
+    sandbox.temp = made.path().to_path_buf();
+    Ok(Some(made))
 }
 
 #[cfg(test)]

@@ -196,6 +196,8 @@ fn denied_files_are_hidden_from_whatever_runs() {
             is_writable, !terms.only_reads,
             "{layers:?} {rule}: what only reads, only reads"
         );
+        let own = sandbox.temp.file_name().unwrap().to_str().unwrap().starts_with("reading-");
+        assert_eq!(own, terms.only_reads, "{layers:?} {rule}: its temporary files are its own");
     }
     // A root that must not be changed at all can be read, with every layer.
     for layers in [ALL, FLOOR] {

@@ -22,6 +22,12 @@ pub(super) fn is_repository(folder: &Path) -> bool {
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
+/// A folder whose settings and hooks another one can use through its `commondir`. Git then needs no `HEAD` in it.
+pub(super) fn can_be_shared(folder: &Path) -> bool {
+    let is_folder = |name: &str| folder.join(name).is_dir();
+    is_folder("objects") && is_folder("refs") && !is_folder("config")
+}
+
 /// What of it makes git run programs; empty for what `git clone`, `git init` and the like make. `known` are repositories
 /// that commands cannot change: what they run was there before.
 pub(super) fn runs(folder: &Path, known: &[PathBuf]) -> Vec<String> {
@@ -29,8 +35,12 @@ pub(super) fn runs(folder: &Path, known: &[PathBuf]) -> Vec<String> {
     let shared = shared_folder(folder);
     let is_known = shared.as_ref().is_some_and(|shared| known.contains(shared));
     match shared {
-        None => found.push("commondir, which leads to no folder".to_owned()),
+        None => found.push("commondir, which leads to no repository".to_owned()),
         Some(_) if is_known => {}
+        // Nobody would notice a later change of it.
+        Some(shared) if shared != folder && !is_repository(&shared) => {
+            found.push("commondir, which leads to no repository".to_owned());
+        }
         Some(shared) => {
             found.extend(configured(&shared.join("config")));
             found.extend(hooks(&shared.join("hooks")));
@@ -44,8 +54,11 @@ pub(super) fn runs(folder: &Path, known: &[PathBuf]) -> Vec<String> {
 /// Where its configuration and hooks are: in itself, unless it is a worktree of another.
 fn shared_folder(folder: &Path) -> Option<PathBuf> {
     let link = folder.join("commondir");
-    if link.symlink_metadata().is_err() {
-        return Some(folder.to_owned());
+    match link.symlink_metadata() {
+        Err(_) => return Some(folder.to_owned()),
+        // The sandbox would hold what the link leads to, and not the link.
+        Ok(meta) if meta.is_symlink() => return None,
+        Ok(_) => {}
     }
     let bytes = read_small(&link, MOST_BYTES)?;
     let text = String::from_utf8(bytes).ok()?;
@@ -53,16 +66,23 @@ fn shared_folder(folder: &Path) -> Option<PathBuf> {
 }
 
 fn configured(file: &Path) -> Vec<String> {
-    if file.symlink_metadata().is_err() {
-        return Vec::new();
+    let Ok(meta) = file.symlink_metadata() else { return Vec::new() };
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    // From the next command on, the sandbox would hold what the link leads to, and not the link.
+    if meta.is_symlink() {
+        return vec![format!("{name}, which is a link")];
     }
-    let settings = read_small(file, MOST_BYTES).and_then(|bytes| settings(&bytes));
-    let Some(settings) = settings else {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        return vec![format!("{name}, which cannot be read with certainty")];
-    };
-    let running = settings.into_iter().filter(|(key, value)| runs_program(key, value));
-    running.map(|(key, _)| key).collect()
+    match read_small(file, MOST_BYTES).and_then(|bytes| running_settings(&bytes)) {
+        Some(running) => running.into_iter().map(|(key, _)| key).collect(),
+        None => vec![format!("{name}, which cannot be read with certainty")],
+    }
+}
+
+/// The settings that make git run something; none if they cannot be read with certainty.
+pub(super) fn running_settings(bytes: &[u8]) -> Option<Vec<(String, String)>> {
+    let mut settings = settings(bytes)?;
+    settings.retain(|(key, value)| runs_program(key, value));
+    Some(settings)
 }
 
 /// Names of settings, at the end of their key, whose values are programs.
@@ -109,20 +129,25 @@ fn is_lfs_filter(key: &str, value: &str) -> bool {
 
 fn hooks(folder: &Path) -> Vec<String> {
     let Ok(meta) = folder.symlink_metadata() else { return Vec::new() };
-    let Ok(entries) = folder.read_dir().map(|entries| entries.take(MOST_HOOKS).flatten()) else {
+    let Ok(entries) = folder.read_dir() else {
         return vec!["hooks, which cannot be read".into()];
     };
     if !meta.is_dir() {
         return vec!["hooks, which is a link".into()];
     }
     let mut names: Vec<String> = Vec::new();
-    for entry in entries {
+    for (count, entry) in entries.enumerate() {
+        let Some(entry) = entry.ok().filter(|_| count < MOST_HOOKS) else {
+            return vec!["hooks, which cannot be read as a whole".into()];
+        };
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = entry.path();
-        // Git runs what is executable, through links.
+        // Git runs what is executable, through links, and what a link leads to can change later.
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         let is_run = fs::metadata(&path)
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
-        if is_run && !name.ends_with(".sample") && !is_lfs_hook(&path, &name) {
+        let is_lfs = !is_link && is_lfs_hook(&path, &name);
+        if (is_run || is_link) && !name.ends_with(".sample") && !is_lfs {
             names.push(format!("hooks/{name}"));
         }
     }
@@ -157,7 +182,14 @@ pub(super) fn led_to(link: &Path) -> Option<PathBuf> {
     link.parent()?.join(target).canonicalize().ok()
 }
 
-/// Renames what git looks for first, so that it finds no repository there: `HEAD` of a folder, the link itself. Nothing is
+/// What of a repository has to be renamed: without `HEAD` git does not find it, and without `objects` no other folder can
+/// use its settings and hooks through a `commondir`.
+pub(super) fn vital_parts(folder: &Path) -> Vec<PathBuf> {
+    let parts = ["HEAD", "objects"].map(|name| folder.join(name));
+    parts.into_iter().filter(|part| part.symlink_metadata().is_ok()).collect()
+}
+
+/// Renames what git looks for first, so that it finds no repository there: parts of a folder, the link itself. Nothing is
 /// lost, and the new name says how to take it back.
 pub(super) fn quarantine(path: &Path) -> io::Result<PathBuf> {
     for number in 1..=MOST_NAMES {

@@ -1,6 +1,6 @@
 //! A bounded walk that looks for repositories and for files that others run, and by what a change of them is noticed.
 
-use super::repository::is_repository;
+use super::repository::{can_be_shared, is_repository};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +14,8 @@ const CLOCK: i64 = 20_000_000;
 
 /// Of a repository: the parts that decide what git runs.
 const PARTS: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
+/// The parts that make it one. Where nobody looked before the command, a new one counts as a change.
+const VITAL: [&str; 3] = ["HEAD", "objects", "refs"];
 
 #[derive(Default)]
 pub(super) struct Traces {
@@ -26,7 +28,7 @@ pub(super) struct Traces {
 }
 
 /// Differs when something was changed. No program can set the times that it is made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stamp {
     all: u64,
     newest: i64,
@@ -45,6 +47,10 @@ impl Stamp {
         Stamp { all: hasher.finish(), newest }
     }
 
+    pub(super) fn is_same(&self, other: &Stamp) -> bool {
+        self.all == other.all
+    }
+
     /// `since` is in nanoseconds since 1970.
     pub(super) fn is_since(&self, since: i64) -> bool {
         self.newest >= since.saturating_sub(CLOCK)
@@ -61,7 +67,7 @@ pub(super) fn look(roots: &[PathBuf], wanted: &dyn Fn(&Path) -> bool) -> Traces 
 
 impl Traces {
     fn folder(&mut self, folder: &Path, level: usize, wanted: &dyn Fn(&Path) -> bool) {
-        if is_repository(folder) {
+        if is_repository(folder) || can_be_shared(folder) {
             // A bare one may hold ordinary files as well.
             self.repository(folder);
             if folder.file_name().is_some_and(|name| name == ".git") {
@@ -96,8 +102,15 @@ impl Traces {
         let hooks = folder.join("hooks").read_dir().into_iter().flatten().flatten();
         let mut hooks: Vec<PathBuf> = hooks.take(MOST_HOOKS).map(|entry| entry.path()).collect();
         hooks.sort();
+        let is_full = hooks.len() == MOST_HOOKS;
         let parts = PARTS.map(|name| folder.join(name)).into_iter().chain(hooks);
-        self.repositories.insert(folder.to_owned(), Stamp::of(parts));
+        let mut stamp = Stamp::of(parts);
+        let vital = VITAL.map(|name| folder.join(name)).into_iter().chain([folder.to_owned()]);
+        stamp.newest = stamp.newest.max(Stamp::of(vital).newest);
+        if is_full {
+            stamp.newest = i64::MAX;
+        }
+        self.repositories.insert(folder.to_owned(), stamp);
         self.modules(&folder.join("modules"), 0);
     }
 
@@ -116,5 +129,30 @@ impl Traces {
                 false => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_makes_a_folder_a_repository_counts_where_nobody_looked_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = dir.path().join("x/.git");
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(git.join(name)).unwrap();
+        }
+        fs::write(git.join("config"), "").unwrap();
+        let time = |name: &str| {
+            let meta = git.join(name).symlink_metadata().unwrap();
+            meta.ctime() * 1_000_000_000 + meta.ctime_nsec()
+        };
+        let settings = time("config");
+        // The clock of files goes in steps.
+        while fs::write(git.join("HEAD"), "x").is_err() || time("HEAD") == settings {}
+        let found = look(&[dir.path().to_owned()], &|_| false);
+        assert!(found.repositories[&git].newest >= time("HEAD"));
     }
 }

@@ -25,6 +25,9 @@ pub fn all() -> Vec<(&'static str, Case)> {
         ("what_cannot_be_enforced_asks_and_does_not_run", || {
             Box::pin(what_cannot_be_enforced_asks_and_does_not_run())
         }),
+        ("permissions_taken_away_do_not_uncover_a_file", || {
+            Box::pin(permissions_taken_away_do_not_uncover_a_file())
+        }),
         ("file_tools_know_other_names", || Box::pin(file_tools_know_other_names())),
     ]
 }
@@ -261,6 +264,37 @@ async fn denied_edits_are_refused() {
             let decision = floor.decision(action, mode);
             let is_refused = matches!(decision.verdict, Verdict::Ask | Verdict::Deny);
             assert!(is_refused, "{action} without bubblewrap in {mode:?}");
+        }
+    }
+}
+
+/// We cannot look into a directory without the permission to do so; a command can give it back to itself.
+async fn permissions_taken_away_do_not_uncover_a_file() {
+    let restore = "for d in sub sub/deep; do chmod 755 $d; done 2>/dev/null; for f in sub/deep/.e*; do cat $f; echo x >> $f; done";
+    for machine in machines().await {
+        for (rule, hides) in [
+            ("Read(./sub/deep/.env)", true),
+            ("Read(**/.env)", true),
+            ("Edit(./sub/deep/.env)", false),
+            ("Edit(**/.env)", false),
+        ] {
+            if !hides && machine != Machine::Whole {
+                continue;
+            }
+            for take in
+                ["chmod 000 sub/deep", "chmod 600 sub/deep", "chmod 300 sub/deep", "chmod 000 sub"]
+            {
+                let world = World::new(machine, &[rule], &[]).await;
+                world.put("sub/deep/.env", SECRET);
+                world.shell(take);
+                let output = world.run(restore).await;
+                world.shell("chmod 755 sub; chmod 755 sub/deep");
+                let case = format!("{take}, {rule}, {machine:?}: {output}");
+                assert!(!hides || !output.contains(MARK), "{case}");
+                let kept = std::fs::read_to_string(world.ws.join("sub/deep/.env")).unwrap();
+                assert_eq!(kept, SECRET, "{case}");
+                assert!(world.run("cat a.txt").await.contains("plain"), "{case}");
+            }
         }
     }
 }

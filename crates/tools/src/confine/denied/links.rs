@@ -72,7 +72,8 @@ impl Links {
         };
         tree.walk(&[path.to_path_buf()], budget, note, |folder, kept| {
             kept.iter().for_each(|(place, name, names)| put(*place, folder.join(name), *names));
-        })
+        })?;
+        Ok(())
     }
 
     /// Every name of these files below the directories.
@@ -90,6 +91,7 @@ impl Links {
             true
         };
         let mut found = Vec::new();
+        // A name in a directory that cannot be entered is missing from the count, which the caller notices.
         self.files.walk(starts, budget, note, |folder, kept| {
             for (_, name) in kept.iter().filter(|(number, _)| numbers.contains(number)) {
                 let path = folder.join(name);

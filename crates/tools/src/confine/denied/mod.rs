@@ -14,6 +14,7 @@ use mounts::Mounts;
 use ostler_core::permission::Policy;
 use ostler_core::permission::files::Pattern;
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -177,6 +178,8 @@ impl Search<'_> {
     fn places(&mut self, rules: &[DenyRule]) {
         for rule in rules {
             let Some(place) = rule.pattern.place() else { continue };
+            // Where we cannot look because of permissions that a command could change, the directory counts.
+            let place = barrier(&place).unwrap_or(place);
             let is_there = place.symlink_metadata().is_ok();
             if rule.writing {
                 let is_inside =
@@ -225,7 +228,16 @@ impl Search<'_> {
             found.frozen.extend(kept.frozen.iter().cloned());
         };
         let walked = self.state.matches.walk(&starts, &mut Budget::default(), note, each);
-        self.incomplete(walked);
+        let closed = walked.unwrap_or_else(|why| {
+            self.incomplete(Err(why));
+            Vec::new()
+        });
+        for path in closed {
+            let reading = |rule: &&DenyRule| !rule.writing && rule.pattern.may_match_below(&path);
+            let is_hidden = wild.iter().any(reading);
+            let list = if is_hidden { &mut self.found.hidden } else { &mut self.found.frozen };
+            list.push(path);
+        }
     }
 
     fn incomplete(&mut self, walked: Result<(), String>) {
@@ -368,6 +380,15 @@ impl Search<'_> {
         found.gap = (!self.gaps.is_empty()).then(|| self.gaps.join("; "));
         self.found
     }
+}
+
+/// The directory of the user's own in which we cannot look for a path.
+fn barrier(path: &Path) -> Option<PathBuf> {
+    let error = path.symlink_metadata().err()?;
+    let of = |above: &Path| Some((above.to_path_buf(), above.symlink_metadata().ok()?.uid()));
+    let (above, owner) = path.ancestors().skip(1).find_map(of)?;
+    let is_ours = owner == rustix::process::geteuid().as_raw();
+    (error.kind() == ErrorKind::PermissionDenied && is_ours).then_some(above)
 }
 
 /// Names in the directories above these paths, up to a bound that matters.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 /// A larger index is not read.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_LINK: u64 = 4 << 10;
+/// Bytes of the name of an object: SHA-1 and SHA-256.
+const OBJECT_NAMES: [usize; 2] = [20, 32];
 
 type Stamp = (u64, u64, i64, i64, u64);
 
@@ -70,13 +72,17 @@ fn holds(index: &Path, top: &Path, paths: &[PathBuf]) -> Option<bool> {
         };
         wanted.iter().any(is)
     };
-    let mut found = false;
-    names(&bytes, |name| found |= covers(name))?;
-    Some(found)
+    // The file does not say how long the names of objects are; only one length leads to its end.
+    let read = |length: usize| {
+        let mut found = false;
+        names(&bytes, length, |name| found |= covers(name)).map(|()| found)
+    };
+    let read: Vec<bool> = OBJECT_NAMES.into_iter().filter_map(read).collect();
+    (!read.is_empty()).then(|| read.contains(&true))
 }
 
-/// Every path in an index, in its versions 2 to 4 with SHA-1. None: something else was found.
-fn names(bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<()> {
+/// Every path in an index, in its versions 2 to 4, where the name of an object is this long. None: something else was found.
+fn names(bytes: &[u8], object: usize, mut each: impl FnMut(&[u8])) -> Option<()> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     if bytes.get(..4)? != b"DIRC" {
         return None;
@@ -90,8 +96,8 @@ fn names(bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<()> {
     for _ in 0..count {
         let start = at;
         // Times, place, mode, owner, size and the object come before the flags.
-        let flags = bytes.get(at + 60..at + 62)?;
-        at += if flags.first()? & 0x40 != 0 { 64 } else { 62 };
+        let flags = bytes.get(at + 40 + object..)?;
+        at += 40 + object + if flags.first()? & 0x40 != 0 { 4 } else { 2 };
         if version == 4 {
             let (strip, used) = varint(bytes.get(at..)?)?;
             at += used;
@@ -109,14 +115,14 @@ fn names(bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<()> {
         each(&name);
     }
     // Then come extensions, each with its length, and a checksum.
-    while at + 20 < bytes.len() {
-        // Of a split index, this part does not name the files of the other one.
-        if bytes.get(at..at + 4)? == b"link" {
+    while at + object < bytes.len() {
+        // A split index does not name the files of its other part, a sparse one those of its directories.
+        if [b"link", b"sdir"].iter().any(|name| bytes.get(at..at + 4) == Some(*name)) {
             return None;
         }
         at += 8 + usize::try_from(number(at + 4)?).ok()?;
     }
-    Some(())
+    (at + object == bytes.len()).then_some(())
 }
 
 fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
@@ -146,10 +152,10 @@ mod tests {
 
     #[test]
     fn every_version_of_the_index_is_read() {
-        for version in ["2", "3", "4"] {
+        for (version, format) in ["2", "3", "4"].iter().flat_map(|v| [(v, "sha1"), (v, "sha256")]) {
             let dir = tempfile::tempdir().unwrap();
             let top = dir.path().canonicalize().unwrap();
-            git(&top, &["init", "-q"]);
+            git(&top, &["init", "-q", &format!("--object-format={format}")]);
             let mut tracked = Tracked::default();
             assert!(!tracked.any(&[top.join(".env")]), "there is no index");
             for name in ["a", "sub/.env", "sub/.envx", "vault/key"] {
@@ -166,6 +172,21 @@ mod tests {
             git(&top, &["add", ".env"]);
             assert!(is(".env"), "{version}: the index has changed");
         }
+    }
+
+    #[test]
+    fn a_sparse_index_does_not_name_everything() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        git(&top, &["init", "-q"]);
+        for name in ["a/x", "b/.env"] {
+            std::fs::create_dir_all(top.join(name).parent().unwrap()).unwrap();
+            std::fs::write(top.join(name), "x").unwrap();
+        }
+        git(&top, &["add", "."]);
+        git(&top, &["commit", "-qm", "x"]);
+        git(&top, &["sparse-checkout", "set", "--cone", "--sparse-index", "a"]);
+        assert!(Tracked::default().any(&[top.join("b/.env")]));
     }
 
     #[test]

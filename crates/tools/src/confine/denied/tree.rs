@@ -73,6 +73,8 @@ struct Node<T> {
     settled: bool,
     round: u64,
     names: usize,
+    /// It cannot be searched now.
+    closed: bool,
     below: Vec<OsString>,
     found: T,
 }
@@ -104,41 +106,50 @@ impl<T> Default for Tree<T> {
 impl<T: Default> Tree<T> {
     /// Goes through these directories. `note` is told each name of a directory that is new or has changed, keeps what
     /// counts of it, and says whether to go below; `each` is then shown what was kept of every directory.
+    ///
+    /// Returns the directories that could not be searched although they are the user's own: a command could give itself
+    /// the permission to enter them.
     pub(super) fn walk(
         &mut self,
         starts: &[PathBuf],
         budget: &mut Budget,
         mut note: impl FnMut(&Path, &Entry, &mut T) -> bool,
         mut each: impl FnMut(&Path, &T),
-    ) -> Result<(), String> {
+    ) -> Result<Vec<PathBuf>, String> {
         self.round += 1;
+        let mut closed = Vec::new();
         let mut waiting: Vec<PathBuf> = starts.to_vec();
         while let Some(path) = waiting.pop() {
             let Ok(meta) = path.symlink_metadata() else { continue };
             if !meta.is_dir() {
                 continue;
             }
+            let is_ours = meta.uid() == rustix::process::geteuid().as_raw();
             let stamp = Stamp::of(&meta);
             let known = self.known.get(&path).filter(|node| node.stamp == stamp);
             if !known.is_some_and(|node| node.settled) {
                 let seen = known.map(|node| node.seen);
-                let node = self.read(&path, stamp, seen, budget, &mut note)?;
+                let node = self.read((&path, is_ours), stamp, seen, budget, &mut note)?;
                 self.known.insert(path.clone(), node);
             }
             let Some(node) = self.known.get_mut(&path) else { continue };
             node.round = self.round;
             budget.spend(node.names + 1, &path)?;
+            if node.closed {
+                closed.push(path);
+                continue;
+            }
             each(&path, &node.found);
             waiting.extend(node.below.iter().map(|name| path.join(name)));
         }
         let round = self.round;
         self.known.retain(|_, node| node.round == round);
-        Ok(())
+        Ok(closed)
     }
 
     fn read(
         &mut self,
-        path: &Path,
+        (path, is_ours): (&Path, bool),
         stamp: Stamp,
         seen: Option<Instant>,
         budget: &Budget,
@@ -150,11 +161,19 @@ impl<T: Default> Tree<T> {
         let settled = seen.is_some_and(|seen| now.duration_since(seen) > SETTLED);
         let seen = seen.unwrap_or(now);
         let (below, found) = (Vec::new(), T::default());
-        let mut node = Node { stamp, seen, settled, round: 0, names: 0, below, found };
+        let mut node =
+            Node { stamp, seen, settled, round: 0, names: 0, closed: false, below, found };
+        let enters = may_enter(path);
         let list = match path.read_dir() {
-            Ok(list) => list,
+            Ok(list) if enters => list,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(node),
-            Err(_) if !may_enter(path) => return Ok(node),
+            _ if is_ours && (!enters || !may_list(path)) => {
+                node.closed = true;
+                return Ok(node);
+            }
+            Ok(list) => list,
+            // What is not ours and cannot be entered by us cannot be entered by a command either.
+            Err(_) if !enters => return Ok(node),
             Err(error) => return Err(format!("cannot list {}: {error}", path.display())),
         };
         for entry in list {
@@ -176,9 +195,12 @@ impl<T: Default> Tree<T> {
     }
 }
 
-/// What cannot be entered by us cannot be by a command either.
 fn may_enter(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+fn may_list(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
 }
 
 #[cfg(test)]
