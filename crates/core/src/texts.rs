@@ -16,6 +16,7 @@ text!(NO_RESULT, "results/no-result.md");
 text!(TURN_ENDED, "results/turn-ended.md");
 text!(LOST_EFFECT, "results/lost-effect.md");
 text!(LOST_HARMLESS, "results/lost-harmless.md");
+text!(LOST_PROMPT, "results/lost-prompt.md");
 text!(IMAGE_GONE, "results/image-gone.md");
 text!(PLAN_REMINDER, "reminders/plan.md");
 text!(PLAN_STATE, "reminders/plan-state.md");

@@ -53,8 +53,12 @@ pub async fn aside(
         match stream.next().await {
             Some(Ok(ModelEvent::Retrying(retry))) => payment.tried(retry.wait)?,
             Some(Ok(ModelEvent::Started { usage, .. })) => payment.began(usage),
-            Some(Ok(ModelEvent::Text(text))) => answer.text(&text),
+            Some(Ok(ModelEvent::Text(text))) => {
+                payment.has_content();
+                answer.text(&text);
+            }
             Some(Ok(ModelEvent::Block(block))) => {
+                payment.has_content();
                 answer.block(block, &view);
             }
             Some(Ok(ModelEvent::Ended { stop, usage })) => {

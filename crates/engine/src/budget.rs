@@ -83,7 +83,7 @@ pub(crate) fn wanted(agent: &Agent, request: &Request, escalated: bool) -> u32 {
 }
 
 /// Thinking that comes on top of the answer.
-fn thinking(request: &Request, info: &ModelInfo) -> u32 {
+pub(crate) fn thinking(request: &Request, info: &ModelInfo) -> u32 {
     match request.thinking {
         Thinking::Budget(tokens) => tokens,
         Thinking::Auto => info.thinking_budget,

@@ -43,7 +43,7 @@ impl HookDesk {
         let name = event.name();
         let fired = AssertUnwindSafe(async { self.hooks.fire(event).await }).catch_unwind().await;
         fired.unwrap_or_else(|_| {
-            let why = "it did not run: it failed inside the harness";
+            let why = "it failed inside the harness (a blocking hook without a verdict denies)";
             match name.can_block() {
                 true => Heard::of(Stand::Block, name.name(), why),
                 false => Heard::notice(format!("a hook on {}: {why}", name.name())),

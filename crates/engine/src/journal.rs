@@ -25,7 +25,7 @@ pub struct Journal {
     synced: Arc<tokio::sync::Mutex<u64>>,
 }
 
-/// What the log says so far: the same fold as a new process makes of it. A turn that was dropped in the middle leaves
+/// What the log says so far: the same fold as a new process makes of it, without its history. A turn that was dropped in the middle leaves
 /// the truth here.
 struct Mirror {
     session: Session,
@@ -56,6 +56,8 @@ impl Journal {
         clock: Arc<dyn Clock>,
         session: Session,
     ) -> Self {
+        let mut session = session;
+        session.forget_history();
         let mirror = Mirror { session, broken: None, written: 0 };
         Journal { log, blobs, clock, mirror: Arc::new(Mutex::new(mirror)), synced: Arc::default() }
     }
@@ -131,7 +133,10 @@ impl Journal {
         }
         match self.log.append(&entry) {
             Ok(()) => {
-                mirror.session.apply(entry);
+                // What was changed and when is read from the log; nothing here grows with the length of a session.
+                if !matches!(entry, Entry::Snapshot { .. } | Entry::Checkpoint { .. }) {
+                    mirror.session.apply(entry);
+                }
                 mirror.written += 1;
                 Ok(())
             }
@@ -200,3 +205,7 @@ impl Recorder for Journal {
         self.mirror().session.plan.clone()
     }
 }
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! One request on its way. Whatever becomes of it, it is accounted for, also when its turn is dropped.
 
 use crate::agent::Agent;
-use crate::budget::Reservation;
+use crate::budget::{Reservation, thinking};
 use ostler_core::ids::{CallId, ModelId};
 use ostler_core::ledger::{Broken, Charge, Charged, Front, Purpose, Sent, Status, Usage};
 use ostler_core::message::{Block, Message};
@@ -27,6 +27,10 @@ pub(crate) struct Payment {
     first_byte: Option<Duration>,
     /// Since the answer began.
     usage: Option<Usage>,
+    /// The answer has content, so its length is not 0.
+    has_content: bool,
+    /// Tokens of the prompt and the most tokens of the answer, as reserved.
+    estimate: (u64, u64),
 }
 
 /// What a request came to.
@@ -35,6 +39,8 @@ pub(crate) struct Paid {
     pub(crate) cost: Option<f64>,
     /// The cache gave less than it should have.
     pub(crate) broken: Option<Broken>,
+    /// The provider did not report all of it.
+    pub(crate) estimated: bool,
 }
 
 impl Payment {
@@ -47,6 +53,8 @@ impl Payment {
     ) -> Self {
         let at = agent.journal.clock().now();
         // What the harness asks for itself was caused by no call.
+        let thinking = thinking(request, &agent.model.info(&request.model));
+        let longest = u64::from(reservation.output) + u64::from(thinking);
         let is_own = matches!(purpose, Purpose::Compaction | Purpose::Title | Purpose::Memory);
         Payment {
             model: request.model.clone(),
@@ -59,6 +67,8 @@ impl Payment {
             since: Instant::now(),
             first_byte: None,
             usage: None,
+            has_content: false,
+            estimate: (agent.model.estimate(request), longest),
             agent,
         }
     }
@@ -70,6 +80,10 @@ impl Payment {
 
     pub(crate) fn counted(&mut self, usage: Usage) {
         self.usage = Some(usage);
+    }
+
+    pub(crate) fn has_content(&mut self) {
+        self.has_content = true;
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -105,13 +119,41 @@ impl Payment {
             reservation.settle(0.0);
             return self.write(Usage::default(), Some(0.0), charge, None).map(|()| None);
         };
+        let (broken, front) = self.watched(usage);
+        let reported = usage;
+        let usage = self.completed(reported, ended);
+        let estimated = usage != reported;
         let cost = self.agent.model.info(&self.model).price.map(|price| price.cost(&usage));
         reservation.settle(cost.unwrap_or(0.0));
-        let status = if ended { Status::Ok } else { Status::Dropped };
-        let (broken, front) = self.watched(usage);
+        let status = match (estimated, ended) {
+            (true, _) => Status::Estimated,
+            (false, true) => Status::Ok,
+            (false, false) => Status::Dropped,
+        };
         let charge = self.charge(id, status, broken.clone());
         self.write(usage, cost, charge, front)?;
-        Ok(Some(Paid { usage, cost, broken }))
+        Ok(Some(Paid { usage, cost, broken, estimated }))
+    }
+
+    /// A prompt has tokens, and so has an answer that says something. Where the provider does not say how many, the
+    /// budget is charged what was reserved: otherwise a gateway that reports nothing would lift every limit.
+    fn completed(&self, reported: Usage, ended: bool) -> Usage {
+        let (prompt, longest) = self.estimate;
+        let mut usage = reported;
+        let silent = reported.prompt() == 0;
+        if silent {
+            // As dear as it was reserved: all of it may have been written to the cache.
+            let price = self.agent.model.info(&self.model).price;
+            match price.is_some_and(|price| price.cache_write > price.input) {
+                true => usage.cache_write = prompt,
+                false => usage.input = prompt,
+            }
+        }
+        let unfinished = !ended && silent;
+        if reported.output == 0 && (unfinished || (ended && self.has_content)) {
+            usage.output = longest;
+        }
+        usage
     }
 
     /// Only requests of the conversation itself follow each other.

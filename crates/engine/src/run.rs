@@ -70,6 +70,8 @@ pub(crate) struct Turn {
     pub(crate) unrecorded: Vec<usize>,
     /// How often hooks kept the turn going.
     pub(crate) stop_blocks: u32,
+    /// That costs are estimated is said once in a turn.
+    pub(crate) told_of_estimate: bool,
     /// The plan as the reader knows it.
     pub(crate) plan: Arc<Plan>,
     pub(crate) compactions: Compactions,
@@ -94,6 +96,7 @@ impl Turn {
             recording: false,
             unrecorded: Vec::new(),
             stop_blocks: 0,
+            told_of_estimate: false,
             compactions: Compactions::default(),
             nudged_at: None,
             reshaped: None,

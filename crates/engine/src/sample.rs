@@ -170,8 +170,16 @@ impl Turn {
     ) -> Result<(), ()> {
         match payment.settle(ended) {
             Ok(None) => Ok(()),
-            Ok(Some(Paid { usage, cost, broken })) => {
+            Ok(Some(Paid { usage, cost, broken, estimated })) => {
                 self.tally.spent(model, usage, cost);
+                if estimated && !std::mem::replace(&mut self.told_of_estimate, true) {
+                    let words = format!(
+                        "The provider of {model} reported no usable token counts. Such requests are charged at what was reserved for them: {} prompt and {} output tokens for this one.",
+                        usage.prompt(),
+                        usage.output
+                    );
+                    self.notice(Level::Warning, words).await;
+                }
                 // That room was made has been told.
                 if let Some(broken) = broken.filter(|one| one.change != Change::MadeRoom) {
                     let meant = broken.change.is_meant();
@@ -228,7 +236,13 @@ pub(crate) fn count(
         Ok(ModelEvent::Retrying(retry)) => payment.tried(retry.wait)?,
         Ok(ModelEvent::Started { usage, .. }) => payment.began(*usage),
         Ok(ModelEvent::Ended { usage, .. }) => payment.counted(*usage),
-        _ => {}
+        Ok(
+            ModelEvent::Text(_)
+            | ModelEvent::Thinking(_)
+            | ModelEvent::Block(_)
+            | ModelEvent::Cut { .. },
+        ) => payment.has_content(),
+        Ok(ModelEvent::Note(_) | ModelEvent::Raw(_)) | Err(_) => {}
     }
     Ok(())
 }

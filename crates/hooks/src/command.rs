@@ -1,5 +1,6 @@
 //! Hooks that are commands: JSON in, an exit code and JSON out.
 
+use crate::fault::Fault;
 use crate::payload::About;
 use ostler_core::hook::{HookEvent, HookSpec, Outcome, Said, answered};
 use ostler_exec::{Command, Executor, ExitStatus, Finished, OutputLimits};
@@ -26,7 +27,7 @@ pub(crate) struct Runner {
 /// What a command came to.
 pub(crate) struct Ran {
     pub(crate) exit: String,
-    pub(crate) answer: Result<Outcome, String>,
+    pub(crate) answer: Result<Outcome, Fault>,
 }
 
 impl Runner {
@@ -40,14 +41,19 @@ impl Runner {
     ) -> Ran {
         let command = match self.command(spec, line, about, payload) {
             Ok(command) => command,
-            Err(why) => return Ran { exit: "not started".into(), answer: Err(why) },
+            Err(why) => {
+                return Ran { exit: "not started".into(), answer: Err(Fault::CannotStart(why)) };
+            }
         };
         match self.executor.run(command, |_| {}).await {
             Ok(finished) => {
                 let exit = finished.status.to_string();
                 Ran { exit, answer: answer(&finished, spec, event) }
             }
-            Err(error) => Ran { exit: "not started".into(), answer: Err(error.to_string()) },
+            Err(error) => {
+                let fault = Fault::CannotStart(error.to_string());
+                Ran { exit: "not started".into(), answer: Err(fault) }
+            }
         }
     }
 
@@ -84,12 +90,12 @@ impl Runner {
     }
 }
 
-fn answer(finished: &Finished, spec: &HookSpec, event: &HookEvent) -> Result<Outcome, String> {
+fn answer(finished: &Finished, spec: &HookSpec, event: &HookEvent) -> Result<Outcome, Fault> {
     if finished.timed_out {
-        return Err(format!("it took longer than {:?}", spec.limit()));
+        return Err(Fault::Failed(format!("it took longer than {:?}", spec.limit())));
     }
     if finished.output_capped {
-        return Err(format!("it wrote more than {MOST} bytes"));
+        return Err(Fault::Failed(format!("it wrote more than {MOST} bytes")));
     }
     let output = String::from_utf8_lossy(finished.output.head());
     let errors = finished.errors.as_ref().map(|errors| String::from_utf8_lossy(errors.head()));
@@ -99,20 +105,21 @@ fn answer(finished: &Finished, spec: &HookSpec, event: &HookEvent) -> Result<Out
         ExitStatus::Code(2) => true,
         status => return Err(failure(status, &errors)),
     };
-    let said = Said { refused, output: &output, errors: &errors };
-    answered(event, &spec.what(), &said)
+    let said = Said { refused, must_decide: false, output: &output, errors: &errors };
+    answered(event, &spec.what(), &said).map_err(Fault::Unclear)
 }
 
-/// The status, and the first line that the command itself said of it.
-fn failure(status: ExitStatus, errors: &str) -> String {
-    let meaning = match status {
-        ExitStatus::Code(126) => " (it cannot be executed)",
-        ExitStatus::Code(127) => " (it or its interpreter is missing)",
-        _ => "",
-    };
+/// The status, and the last line that the command itself wrote about it.
+fn failure(status: ExitStatus, errors: &str) -> Fault {
     let said: String = errors.trim().lines().last().unwrap_or_default().chars().take(200).collect();
-    match said.is_empty() {
-        true => format!("{status}{meaning}"),
-        false => format!("{status}{meaning}: {said}"),
+    let said = if said.is_empty() { said } else { format!(": {said}") };
+    match status {
+        ExitStatus::Code(126) => {
+            Fault::CannotStart(format!("{status} (it cannot be executed){said}"))
+        }
+        ExitStatus::Code(127) => {
+            Fault::CannotStart(format!("{status} (it or its interpreter is missing){said}"))
+        }
+        _ => Fault::Failed(format!("{status}{said}")),
     }
 }

@@ -1,8 +1,8 @@
 //! Hooks that run: commands and webhooks behind the port of `ostler-core`, and observers of the event stream.
 //!
 //! Invariants
-//! - **A hook that was to decide and did not run decides no**, and says so: crash, time limit, missing program, garbage,
-//!   a strange exit code, no answer from a host.
+//! - **A blocking hook without a verdict denies**, and says why: crash, timeout, missing program, output that is not
+//!   understood, an unexpected exit code, no verdict from a webhook. The exceptions are in `fault`.
 //! - **Where nobody listens nothing is paid**: no JSON is made, no process started.
 //! - **Events for a webhook are on disk before `fire` returns** and leave in order, each until it was taken.
 //! - **Observers read events**; the loop knows nothing of them.
@@ -12,6 +12,7 @@
 
 mod command;
 mod deliver;
+mod fault;
 mod given;
 mod observe;
 mod payload;

@@ -2,8 +2,9 @@
 
 use crate::command::{Prepare, Runner};
 use crate::deliver::Delivery;
+use crate::fault::Fault;
 use crate::payload::About;
-use crate::send::Sender;
+use crate::send::{Reply, Sender};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use ostler_core::hook::{
@@ -120,15 +121,15 @@ impl Registry {
                 Some(delivery) => delivery
                     .enqueue(url, event.name(), payload)
                     .map(|()| Outcome::default())
-                    .map_err(|error| error.to_string()),
-                None => Err("there is no place for its queue".into()),
+                    .map_err(|error| Fault::Failed(error.to_string())),
+                None => Err(Fault::Failed("there is no place for its queue".into())),
             },
             Action::Unavailable { kind } if spec.decides() => {
-                Err(format!("hooks of type {kind} are not available yet"))
+                Err(Fault::Failed(format!("hooks of type {kind} are not available yet")))
             }
             Action::Unavailable { .. } => Ok(Outcome::default()),
         };
-        let mut outcome = answer.unwrap_or_else(|why| fault(spec, &what, &why));
+        let mut outcome = answer.unwrap_or_else(|fault| fault.outcome(spec, event));
         outcome.heard = vec![what];
         outcome
     }
@@ -140,18 +141,11 @@ impl Registry {
         secret: Option<&Secret>,
         event: &HookEvent,
         payload: &str,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Outcome, Fault> {
         let id = self.sender.given().ids.uuid();
         let name = event.name().name();
         let sent = self.sender.send(url, secret, name, &id, payload.as_bytes(), spec.limit());
-        let reply = sent.await?;
-        if !(200..300).contains(&reply.status) {
-            return Err(format!("it answered with status {}", reply.status));
-        }
-        let output = String::from_utf8_lossy(&reply.body);
-        // What is no JSON says nothing: pages of proxies are not meant for the model.
-        let output = if output.trim_start().starts_with('{') { &output } else { "" };
-        answered(event, &spec.what(), &Said { refused: false, output, errors: "" })
+        verdict(spec, event, &sent.await.map_err(Fault::Failed)?)
     }
 
     fn aside(&self, spec: HookSpec, event: HookEvent, payload: String) {
@@ -165,20 +159,26 @@ impl Registry {
     }
 }
 
-/// It did not run, or said nothing that can be understood.
-fn fault(spec: &HookSpec, what: &str, why: &str) -> Outcome {
-    match spec.decides() {
-        true => Outcome::of(Stand::Block, what, format!("it did not run, and it decides: {why}")),
-        false => {
-            Outcome::notice(format!("the hook {what} on {} did not run: {why}", spec.event.name()))
-        }
+/// What a webhook answered. One that blocks has to answer with a verdict: an empty body or a proxy's page is none.
+pub(crate) fn verdict(spec: &HookSpec, event: &HookEvent, reply: &Reply) -> Result<Outcome, Fault> {
+    if !(200..300).contains(&reply.status) {
+        return Err(Fault::Failed(format!("it answered with status {}", reply.status)));
     }
+    let output = String::from_utf8_lossy(&reply.body);
+    let must_decide = spec.decides();
+    let said = Said { refused: false, must_decide, output: &output, errors: "" };
+    let mut outcome = answered(event, &spec.what(), &said).map_err(Fault::Unclear)?;
+    if !output.trim_start().starts_with('{') {
+        // Pages of proxies are not meant for the model.
+        outcome.context.clear();
+    }
+    Ok(outcome)
 }
 
 async fn inside(hook: &dyn Hook, event: &HookEvent) -> Outcome {
     let called = AssertUnwindSafe(async { hook.call(event).await }).catch_unwind().await;
     let mut outcome = called.unwrap_or_else(|_| {
-        let why = "it did not run, and it decides: it panicked";
+        let why = "it panicked (a blocking hook without a verdict denies)";
         match event.name().can_block() {
             true => Outcome::of(Stand::Block, hook.name(), why),
             false => Outcome::notice(format!("the hook {} panicked", hook.name())),
@@ -208,8 +208,8 @@ impl Hooks for Registry {
                 return merge(near.await);
             }
             let Some(payload) = self.about.payload(&event, false) else {
-                let too_large =
-                    chosen.iter().map(|spec| fault(spec, &spec.what(), "the event is too large"));
+                let fault = Fault::Failed("the event is too large for it".into());
+                let too_large = chosen.iter().map(|spec| fault.outcome(spec, &event));
                 return merge(near.await.into_iter().chain(too_large));
             };
             let far = join_all(chosen.iter().map(|spec| self.one(spec, &event, &payload)));

@@ -1,8 +1,9 @@
 //! One hook tried out through its real path, with an event that never happened.
 
 use crate::command::Runner;
-use crate::registry::Setup;
-use ostler_core::hook::{Action, HookSpec, Outcome, Said, Stand, answered, canary};
+use crate::fault::Fault;
+use crate::registry::{Setup, verdict};
+use ostler_core::hook::{Action, HookSpec, Outcome, Stand, canary};
 use std::time::{Duration, Instant};
 
 /// What became of a try.
@@ -10,8 +11,10 @@ use std::time::{Duration, Instant};
 pub struct Tried {
     /// How it ended: an exit code, a signal, a status.
     pub exit: String,
+    /// It was started or reached, whatever became of it then.
+    pub ran: bool,
     pub time: Duration,
-    /// What it said, in words; an error if it did not run.
+    /// What it decided, in words; an error says what went wrong with it.
     pub verdict: Result<String, String>,
 }
 
@@ -36,25 +39,18 @@ pub async fn try_hook(spec: &HookSpec, setup: &Setup) -> Tried {
             let (name, body) = (event.name().name(), payload.as_bytes());
             let sent = setup.sender.send(url, secret.as_ref(), name, &id, body, spec.limit());
             match sent.await {
-                Err(why) => ("no answer".to_owned(), Err(why)),
-                Ok(reply) if !(200..300).contains(&reply.status) => {
-                    let status = format!("status {}", reply.status);
-                    (status.clone(), Err(format!("it answered with {status}")))
-                }
-                Ok(reply) => {
-                    let output = String::from_utf8_lossy(&reply.body);
-                    let output = if output.trim_start().starts_with('{') { &output } else { "" };
-                    let said = Said { refused: false, output, errors: "" };
-                    (format!("status {}", reply.status), answered(&event, &spec.what(), &said))
-                }
+                Err(why) => ("no answer".to_owned(), Err(Fault::Failed(why))),
+                Ok(reply) => (format!("status {}", reply.status), verdict(spec, &event, &reply)),
             }
         }
         Action::Unavailable { kind } => {
             let why = format!("hooks of type {kind} are not available yet");
-            ("not started".to_owned(), Err(why))
+            ("not started".to_owned(), Err(Fault::CannotStart(why)))
         }
     };
-    Tried { exit, time: began.elapsed(), verdict: answer.map(|outcome| words(&outcome)) }
+    let ran = !matches!(answer, Err(Fault::CannotStart(_)));
+    let verdict = answer.map(|outcome| words(&outcome)).map_err(|fault| fault.to_string());
+    Tried { exit, ran, time: began.elapsed(), verdict }
 }
 
 fn words(outcome: &Outcome) -> String {

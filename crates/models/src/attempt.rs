@@ -130,9 +130,10 @@ impl Run {
             self.phase = Phase::Send;
             return;
         }
+        let allowed = self.request.retries_for(failure.error.kind);
         let tried = Tried {
             repeats: self.repeats,
-            allowed: self.request.retries_for(failure.error.kind),
+            allowed: allowed.min(failure.repeats.unwrap_or(u32::MAX)),
             kind: failure.error.kind,
             retry_after: failure.error.retry_after,
             should_retry: failure.should_retry,
@@ -158,7 +159,11 @@ impl Run {
                         format!("{said} (given up after {} tries)", self.repeats + 1)
                     }
                     GiveUp::TooLong(asked) => {
-                        format!("{said}; it asks to come back in {}", human(asked))
+                        let most = human(self.shared.retry.longest_asked);
+                        let asked = human(asked);
+                        format!(
+                            "{said}; it asks to retry after {asked}, more than the limit of {most}"
+                        )
                     }
                     GiveUp::Exhausted | GiveUp::Pointless => said.to_owned(),
                 };

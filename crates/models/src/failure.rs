@@ -6,21 +6,25 @@ use crate::protocol::anthropic_messages::error;
 use crate::secret::Secret;
 use http::{HeaderMap, StatusCode};
 use ostler_core::model::{ModelError, ModelErrorKind};
+use ostler_core::time::Clock;
 use reqwest::Url;
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub error: ModelError,
     pub should_retry: Option<bool>,
+    /// More repeats than these would not help.
+    pub repeats: Option<u32>,
     /// The provider's own words, from which a remedy may be read.
     pub words: String,
 }
 
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
-        Failure { error, should_retry: None, words: String::new() }
+        Failure { error, should_retry: None, repeats: None, words: String::new() }
     }
 }
 
@@ -34,6 +38,17 @@ pub(crate) struct Peer {
     /// Where the credential came from.
     pub credential: String,
     pub secret: Secret,
+    pub clock: Now,
+}
+
+/// What the time is, if anybody said.
+#[derive(Clone, Default)]
+pub(crate) struct Now(pub Option<Arc<dyn Clock>>);
+
+impl std::fmt::Debug for Now {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Now")
+    }
 }
 
 impl Peer {
@@ -78,7 +93,7 @@ impl Peer {
             _ => format!("{host} answered {code}{told}"),
         };
         let mut failure = self.failure(kind, Some(code), message, words);
-        failure.error.retry_after = retry_after(headers);
+        failure.error.retry_after = retry_after(headers, &self.clock);
         failure.should_retry = should_retry(headers);
         failure
     }
@@ -96,6 +111,9 @@ impl Peer {
             let failure = self.failure(ModelErrorKind::Unavailable, None, message, String::new());
             return Failure { should_retry: Some(false), ..failure };
         }
+        if let Some(failure) = self.unknown_host(why, &cause) {
+            return failure;
+        }
         let message = match (&self.proxy, why.is_connect()) {
             (Some(proxy), true) => format!("cannot reach {to} through the proxy {proxy}: {cause}"),
             (None, true) => format!("cannot connect to {to}: {cause}"),
@@ -105,6 +123,28 @@ impl Peer {
             (None, false) => format!("the connection to {to} failed: {cause}"),
         };
         self.failure(ModelErrorKind::Unavailable, None, message, String::new())
+    }
+
+    /// A name that does not exist will not exist in three minutes either. A resolver that cannot say so now may be
+    /// able to in a moment, but a machine without a network is not waited for.
+    fn unknown_host(&self, why: &reqwest::Error, cause: &str) -> Option<Failure> {
+        let lookup = lookup(chain(why))?;
+        let to = &self.host_and_port;
+        let (doing, hint) = match &self.proxy {
+            Some(proxy) => {
+                (format!("cannot reach {to} through the proxy {proxy}"), "check the proxy setting")
+            }
+            None => (format!("cannot connect to {to}"), "check the base URL"),
+        };
+        let message = match lookup {
+            Lookup::NoSuchHost => format!("{doing}: the host does not exist, {hint} ({cause})"),
+            Lookup::NoAnswer => format!("{doing}: its name cannot be looked up ({cause})"),
+        };
+        let failure = self.failure(ModelErrorKind::Unavailable, None, message, String::new());
+        Some(match lookup {
+            Lookup::NoSuchHost => Failure { should_retry: Some(false), ..failure },
+            Lookup::NoAnswer => Failure { repeats: Some(MOST_LOOKUPS - 1), ..failure },
+        })
     }
 
     pub fn broken(&self, why: &reqwest::Error) -> Failure {
@@ -146,6 +186,7 @@ impl Peer {
         Failure {
             error: ModelError { kind, message, status, retry_after: None },
             should_retry: None,
+            repeats: None,
             words,
         }
     }
@@ -162,11 +203,25 @@ fn redirect_host(headers: &HeaderMap) -> String {
     }
 }
 
-/// Seconds only: a date would need a clock, and none of the providers we know sends one.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: f64 =
-        headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+/// Seconds, or a date. A date is compared with the sender's own clock where it told us the time, because ours may be
+/// wrong; one that has passed means "now".
+fn retry_after(headers: &HeaderMap, clock: &Now) -> Option<Duration> {
+    let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
+    let asked = text(http::header::RETRY_AFTER)?;
+    if let Ok(seconds) = asked.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = date(asked)?;
+    let local = || Some(clock.0.as_ref()?.now().0.cast_signed());
+    let now = text(http::header::DATE).and_then(date).or_else(local)?;
+    Some(Duration::from_millis(u64::try_from(until.saturating_sub(now)).unwrap_or(0)))
+}
+
+/// Milliseconds since the epoch of a date such as `Wed, 21 Oct 2026 07:28:00 GMT`.
+fn date(text: &str) -> Option<i64> {
+    let zoned =
+        jiff::fmt::rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text);
+    zoned.ok().map(|time| time.as_millisecond())
 }
 
 fn should_retry(headers: &HeaderMap) -> Option<bool> {
@@ -175,6 +230,32 @@ fn should_retry(headers: &HeaderMap) -> Option<bool> {
         "false" => Some(false),
         _ => None,
     }
+}
+
+/// How often a name is looked up that the resolver says nothing about.
+const MOST_LOOKUPS: u32 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lookup {
+    NoSuchHost,
+    NoAnswer,
+}
+
+/// The words of glibc, musl and macOS; there is no other sign.
+const NO_SUCH_HOST: [&str; 5] = [
+    "name or service not known",
+    "name does not resolve",
+    "nodename nor servname",
+    "no address associated",
+    "no such host",
+];
+
+fn lookup(mut causes: impl Iterator<Item = String>) -> Option<Lookup> {
+    // The resolver's error is wrapped in this one.
+    causes.find(|text| text.contains("dns error"))?;
+    let said = causes.last().unwrap_or_default().to_lowercase();
+    let gone = NO_SUCH_HOST.iter().any(|words| said.contains(words));
+    Some(if gone { Lookup::NoSuchHost } else { Lookup::NoAnswer })
 }
 
 fn chain(error: &(dyn Error + 'static)) -> impl Iterator<Item = String> {
@@ -212,6 +293,7 @@ mod tests {
             proxy: None,
             credential: "ANTHROPIC_API_KEY".into(),
             secret: Secret::new("sk-very-secret"),
+            clock: Now::default(),
         }
     }
 
@@ -298,8 +380,56 @@ mod tests {
             hints(&[("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"), ("x-should-retry", "false")]),
             (None, Some(false))
         );
+        const DATE: (&str, &str) = ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT");
+        const SENT: (&str, &str) = ("date", "Wed, 21 Oct 2026 07:27:30 GMT");
+        assert_eq!(hints(&[DATE, SENT]), (Some(Duration::from_secs(30)), None));
+        const LATE: (&str, &str) = ("date", "Wed, 21 Oct 2026 07:29:00 GMT");
+        assert_eq!(hints(&[DATE, LATE]), (Some(Duration::ZERO), None));
+        assert_eq!(hints(&[("retry-after", "soon"), SENT]), (None, None));
         assert_eq!(hints(&[("retry-after", "-1"), ("x-should-retry", "true")]), (None, Some(true)));
         assert_eq!(hints(&[("retry-after", "1e300"), ("x-should-retry", "maybe")]), (None, None));
+    }
+
+    /// Without the sender's clock ours has to do; whoever hands in none gets no advice from a date.
+    #[test]
+    fn a_date_is_compared_with_our_clock_where_the_sender_has_none() {
+        struct Noon;
+        impl Clock for Noon {
+            fn now(&self) -> ostler_core::time::Timestamp {
+                ostler_core::time::Timestamp(1_700_000_000_000)
+            }
+        }
+        let asked = headers(&[("retry-after", "Tue, 14 Nov 2023 22:14:05 GMT")]);
+        let clock = Now(Some(Arc::new(Noon)));
+        assert_eq!(retry_after(&asked, &clock), Some(Duration::from_secs(45)));
+        assert_eq!(retry_after(&asked, &Now::default()), None);
+    }
+
+    #[test]
+    fn hosts_that_do_not_exist_are_told_from_resolvers_that_do_not_answer() {
+        let of = |texts: &[&str]| lookup(texts.iter().map(|text| (*text).to_owned()));
+        let failed = "failed to lookup address information: ";
+        for (said, expected) in [
+            ("Name or service not known", Lookup::NoSuchHost),
+            ("nodename nor servname provided, or not known", Lookup::NoSuchHost),
+            ("Name does not resolve", Lookup::NoSuchHost),
+            ("Temporary failure in name resolution", Lookup::NoAnswer),
+        ] {
+            let said = format!("{failed}{said}");
+            let texts = ["error sending request", "client error (Connect)", "dns error", &said];
+            assert_eq!(of(&texts), Some(expected), "{said}");
+        }
+        assert_eq!(of(&["error sending request", "tcp connect error", "refused"]), None);
+    }
+
+    #[test]
+    fn markup_in_a_message_is_reduced_to_text() {
+        let body = br#"{"error":{"type":"api_error","message":"<html><body><h1>Bad Gateway</h1></body></html>"}}"#;
+        let failure = peer().refusal(StatusCode::BAD_GATEWAY, &HeaderMap::new(), body, "m");
+        assert_eq!(failure.error.message, "api.test answered 502: Bad Gateway");
+        let body = b"proxy: <center>no <b>route</b></center>";
+        let failure = peer().refusal(StatusCode::BAD_GATEWAY, &HeaderMap::new(), body, "m");
+        assert_eq!(failure.error.message, "api.test answered 502: proxy: no route");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::protocol::anthropic_messages::options::Effort;
 use crate::provider::{Credentials, Provider};
 use crate::proxy::ProxySettings;
 use crate::retry::RetryPolicy;
+use ostler_core::time::Clock;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
@@ -26,6 +27,8 @@ pub struct Settings {
     /// Sent to the models that know it.
     pub effort: Option<Effort>,
     pub jitter: Jitter,
+    /// For dates in answers whose sender does not say what the time is; without it they are ignored.
+    pub clock: Option<Arc<dyn Clock>>,
     /// Prices that count before the built-in ones.
     pub prices: PriceBook,
     pub user_agent: String,
@@ -51,6 +54,7 @@ impl Settings {
             cache: CacheSetting::default(),
             effort: None,
             jitter: Arc::new(|| 0.0),
+            clock: None,
             prices: PriceBook::default(),
             user_agent: concat!("ostler/", env!("CARGO_PKG_VERSION")).into(),
         }

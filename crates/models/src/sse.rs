@@ -15,6 +15,8 @@ pub struct Frame {
     /// Empty when the sender named none.
     pub event: String,
     pub data: String,
+    /// Bytes of it were not UTF-8 and were replaced.
+    pub lossy: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -140,18 +142,20 @@ impl Decoder {
     }
 
     fn dispatch(&mut self, out: &mut Vec<Frame>) {
-        let event = text(std::mem::take(&mut self.event));
-        let data = text(std::mem::take(&mut self.data));
+        let (event, _) = text(std::mem::take(&mut self.event));
+        let (data, lossy) = text(std::mem::take(&mut self.data));
         if std::mem::take(&mut self.has_data) {
-            out.push(Frame { event, data });
+            out.push(Frame { event, data, lossy });
         }
     }
 }
 
-/// Whole lines only are decoded, so a character cut by the network is never damaged.
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned())
+/// Whole lines only are decoded, so a character cut by the network is never damaged. True if bytes were replaced.
+fn text(bytes: Vec<u8>) -> (String, bool) {
+    match String::from_utf8(bytes) {
+        Ok(text) => (text, false),
+        Err(bad) => (String::from_utf8_lossy(bad.as_bytes()).into_owned(), true),
+    }
 }
 
 #[cfg(test)]

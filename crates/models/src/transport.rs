@@ -2,7 +2,7 @@
 //! kept for the next request.
 
 use crate::deadline::{Watch, within};
-use crate::failure::{Failure, Peer};
+use crate::failure::{Failure, Now, Peer};
 use crate::protocol::anthropic_messages::body::Body;
 use crate::provider::CredentialKind;
 use crate::settings::{Settings, SetupError};
@@ -140,6 +140,7 @@ fn peer(endpoint: &Url, proxy: Option<&Url>, settings: &Settings) -> Peer {
         proxy: proxy.map(host_and_port),
         credential: settings.credentials.label.clone(),
         secret: settings.credentials.secret.clone(),
+        clock: Now(settings.clock.clone()),
     }
 }
 

@@ -455,6 +455,7 @@ fn http_model(options: &Options) -> Result<HttpModel, Error> {
     }
     settings.prices = options.prices.clone();
     settings.jitter = Arc::new(jitter);
+    settings.clock = Some(Arc::new(SystemClock));
     HttpModel::new(settings).map_err(|error| wrong(&error))
 }
 

@@ -113,6 +113,10 @@ pub(crate) fn files(
     session: &Session,
 ) -> (Arc<Files>, Keeping) {
     let keeping = undo::keeping(options, workspace, session);
+    let roots = workspace.roots.clone();
+    // What a killed process left behind is in nobody's way, so nobody waits for it to go.
+    let _ = std::thread::Builder::new()
+        .spawn(move || ostler_tools::workspace::remove_leftovers(&roots));
     let snapshots = match &keeping {
         Keeping::By { snapshots, .. } => undo::levels(session, snapshots),
         _ => session.snapshots.clone(),

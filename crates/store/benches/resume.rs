@@ -1,7 +1,7 @@
-//! How long it takes to open a large session that was summed up several times, and how much memory that needs.
+//! How long it takes to open a large session that was compacted several times, and how much memory that needs.
 //!
-//! `cargo bench -p ostler-store --bench resume` writes a log of 112 MB to a temporary folder, then opens it three
-//! times.
+//! `cargo bench -p ostler-store --bench resume` writes logs of 100, 300 and 500 MB to a temporary directory and opens
+//! each three times. The time must grow with the size and not faster: at most 1 s for 500 MB.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::expect_used)]
 
 use ostler_core::context::{Boundary, CarryOver, Made, Receipt, Trigger};
@@ -14,17 +14,20 @@ use ostler_core::time::Timestamp;
 use ostler_store::FileStore;
 use std::time::Instant;
 
-const ENTRIES: usize = 20_000;
-const RESULT: usize = 20_000;
-/// Exchanges between two boundaries, and after the last one.
-const BETWEEN: usize = 200;
-const TAIL: usize = 40;
+const MEGABYTES: [usize; 3] = [100, 300, 500];
+/// Bytes of a result, and exchanges between two boundaries: few large lines, and many small ones with many boundaries.
+const SHAPES: [(usize, usize); 2] = [(20_000, 200), (2_000, 40)];
 
 fn main() {
-    let home = tempfile::tempdir().unwrap();
-    write(home.path());
-    for _ in 0..3 {
-        open(home.path());
+    for (result, between) in SHAPES {
+        println!("results of {result} bytes, a boundary every {between} exchanges");
+        for megabytes in MEGABYTES {
+            let home = tempfile::tempdir().unwrap();
+            write(home.path(), megabytes * 1_000_000, result, between);
+            for _ in 0..3 {
+                open(home.path(), megabytes);
+            }
+        }
     }
 }
 
@@ -32,29 +35,28 @@ fn id() -> SessionId {
     SessionId::new("bench-0001")
 }
 
-fn write(home: &std::path::Path) {
+fn write(home: &std::path::Path, bytes: usize, result: usize, between: usize) {
     let store = FileStore::new(home).unwrap();
     let (session, workspace) = (id(), "/w".into());
     let opened =
         Entry::Opened { format: FORMAT, session, workspace, at: Timestamp(0), forked_from: None };
     let log = store.create(opened).unwrap();
     let model = ModelId::new("m");
-    let mut n = 1;
-    while n < ENTRIES {
-        if n / 4 % BETWEEN == BETWEEN - TAIL {
-            log.append(&boundary()).unwrap();
+    let tail = between / 5;
+    for n in 0..bytes / (result + 800) {
+        if n % between == between - tail {
+            log.append(&boundary(result)).unwrap();
         }
-        exchange(&*log, n, &model);
-        n += 4;
+        exchange(&*log, n, &model, result);
     }
     log.sync().unwrap();
 }
 
-fn exchange(log: &dyn SessionLog, n: usize, model: &ModelId) {
+fn exchange(log: &dyn SessionLog, n: usize, model: &ModelId, result: usize) {
     let id = format!("c{n}");
     let input = serde_json::json!({ "file_path": format!("/w/{n}.rs") });
     let call = Block::ToolUse { id: id.as_str().into(), name: "Read".into(), input };
-    let content = vec![ResultPart::text("line of code\n".repeat(RESULT / 13))];
+    let content = vec![ResultPart::text("line of code\n".repeat(result / 13))];
     let result = Block::ToolResult { id: id.as_str().into(), content, is_error: false };
     let usage = Usage { input: 10, output: 10, ..Usage::default() };
     for entry in [
@@ -67,7 +69,7 @@ fn exchange(log: &dyn SessionLog, n: usize, model: &ModelId) {
     }
 }
 
-fn boundary() -> Entry {
+fn boundary(result: usize) -> Entry {
     let receipt = Receipt {
         trigger: Trigger::Auto,
         made: Made::Extract { why: "bench".into() },
@@ -81,7 +83,7 @@ fn boundary() -> Entry {
         attached: Vec::new(),
     };
     Entry::Boundary(Box::new(Boundary {
-        head: vec![Message::meta("summary ".repeat(10_000)), Message::user("go")],
+        head: vec![Message::meta("summary ".repeat(result / 2)), Message::user("go")],
         kept: Vec::new(),
         carry: CarryOver::default(),
         receipt,
@@ -92,19 +94,27 @@ fn boundary() -> Entry {
     }))
 }
 
-fn open(home: &std::path::Path) {
+fn open(home: &std::path::Path, megabytes: usize) {
     let store = FileStore::new(home).unwrap();
-    let since = Instant::now();
+    let (since, busy) = (Instant::now(), ticks());
     let loaded = store.open(&id()).unwrap();
     let entries = loaded.entries.len();
     let session = Session::fold(loaded.entries).close();
     let took = since.elapsed();
+    let busy = (ticks() - busy) * 10;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
     println!(
-        "opened in {took:?}: {entries} entries, {} messages of {} bytes; peak {}",
+        "{megabytes} MB opened in {took:.0?} ({busy} ms of CPU): {entries} entries, {} messages of {} bytes; peak {}",
         session.view.items().len(),
         session.view.weight(),
         peak.trim_start_matches("VmHWM:").trim()
     );
+}
+
+/// Hundredths of a second that this process has computed: what the machine does besides does not count.
+fn ticks() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }

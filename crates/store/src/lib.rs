@@ -29,6 +29,7 @@ mod line;
 mod listing;
 mod lock;
 mod log;
+mod losses;
 mod memory;
 mod opened;
 mod reading;

@@ -7,8 +7,8 @@ use crate::files::{self, Refused, io_error};
 use ostler_core::ports::StoreError;
 use rustix::fs::OFlags;
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Each retry means that another process gave the session back in between.
@@ -52,6 +52,10 @@ impl Lock {
         if !stands_at(&file, path) {
             return Ok(None);
         }
+        // The kernel gave it to us, and yet it is signed by somebody who lives: here a lock keeps nobody out.
+        if let Some(owner) = living_owner(&file) {
+            return Err(NotTaken::Held { owner });
+        }
         files::make_private(&file).map_err(|error| failed(path, error))?;
         let lock = Lock { path: path.to_owned(), file };
         lock.sign();
@@ -60,7 +64,8 @@ impl Lock {
 
     /// Failing is fine: on a full disk the lock holds all the same, it only does not say whose it is.
     fn sign(&self) {
-        let text = format!("{} {} {}\n", std::process::id(), start_time().unwrap_or(0), host());
+        let text =
+            format!("{} {} {}\n", std::process::id(), start_time("self").unwrap_or(0), host());
         self.file.set_len(0).and_then(|()| (&self.file).write_all(text.as_bytes())).ok();
     }
 }
@@ -72,8 +77,9 @@ fn failed(path: &Path, why: impl std::fmt::Display) -> NotTaken {
 impl Drop for Lock {
     fn drop(&mut self) {
         // Removed while still held, so that nobody locks it between the two.
-        if stands_at(&self.file, &self.path) {
-            fs::remove_file(&self.path).ok();
+        if stands_at(&self.file, &self.path) && fs::remove_file(&self.path).is_err() {
+            // A signature of ours that stays would keep ourselves out.
+            self.file.set_len(0).ok();
         }
     }
 }
@@ -86,18 +92,32 @@ fn stands_at(file: &File, path: &Path) -> bool {
 }
 
 fn owner(file: File) -> String {
-    let mut text = String::new();
-    file.take(256).read_to_string(&mut text).ok();
-    let mut words = text.split_whitespace();
-    match (words.next().map(str::parse::<u32>), words.next(), words.next()) {
-        (Some(Ok(pid)), Some(_), Some(host)) => format!("pid {pid} on {}", host.escape_debug()),
-        _ => "pid unknown".into(),
+    match signature(&file) {
+        Some((pid, _, host)) => format!("pid {pid} on {}", host.escape_debug()),
+        None => "pid unknown".into(),
     }
 }
 
-/// Clock ticks between the machine's start and ours.
-fn start_time() -> Option<u64> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+/// Process, start time and host of whoever signed it last.
+fn signature(file: &File) -> Option<(u32, u64, String)> {
+    let mut text = [0; 256];
+    let read = file.read_at(&mut text, 0).ok()?;
+    let text = String::from_utf8_lossy(text.get(..read)?).into_owned();
+    let mut words = text.split_whitespace();
+    let (pid, start) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some((pid, start, words.next()?.to_owned()))
+}
+
+/// The owner, if it is a process of this machine that still runs.
+fn living_owner(file: &File) -> Option<String> {
+    let (pid, start, at) = signature(file)?;
+    let lives = start > 0 && at == host() && start_time(&pid.to_string()) == Some(start);
+    lives.then(|| format!("pid {pid} on {}", at.escape_debug()))
+}
+
+/// Clock ticks between the machine's start and a process's.
+fn start_time(process: &str) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(')')?;
     after_name.split_whitespace().nth(19)?.parse().ok()
 }
@@ -111,6 +131,29 @@ fn host() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On a file system whose locks do nothing the signature of a living process has to do.
+    #[test]
+    fn a_lock_signed_by_a_living_process_is_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.lock");
+        let me = std::process::id();
+        let start = start_time("self").unwrap();
+        fs::write(&path, format!("{me} {start} {}\n", host())).unwrap();
+        let Err(NotTaken::Held { owner }) = Lock::take(&path) else { panic!("taken") };
+        assert!(owner.contains(&me.to_string()), "{owner}");
+        // Its number belongs to another process now, or it was on another machine, or nobody signed.
+        for text in [
+            format!("{me} {} {}\n", start + 1, host()),
+            format!("4294967294 {start} {}\n", host()),
+            format!("{me} {start} elsewhere\n"),
+            "garbage".to_owned(),
+            String::new(),
+        ] {
+            fs::write(&path, &text).unwrap();
+            assert!(Lock::take(&path).is_ok(), "{text:?}");
+        }
+    }
 
     /// Opened while another held it, locked after that one had removed it: a third may hold the new file by then.
     #[test]

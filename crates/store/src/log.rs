@@ -56,6 +56,10 @@ pub(crate) enum Unappended {
     Short { written: usize, length: usize },
     #[error("the log's numbers are used up")]
     Full,
+    #[error(
+        "another process has written to it ({there} bytes instead of {ours}). Nothing of the entry was kept. Close the session in one of the two, then resume it"
+    )]
+    Shared { ours: u64, there: u64 },
 }
 
 pub(crate) struct Appender<D> {
@@ -81,6 +85,7 @@ impl<D: Disk> Appender<D> {
 
     pub fn append(&mut self, entry: &Entry) -> Result<(), Unappended> {
         let after = self.next.checked_add(1).ok_or(Unappended::Full)?;
+        self.check_alone()?;
         self.finish_last_line()?;
         self.cut_off();
         let mut buf = std::mem::take(&mut self.buf);
@@ -97,6 +102,17 @@ impl<D: Disk> Appender<D> {
         result?;
         self.next = after;
         Ok(())
+    }
+
+    /// There are file systems on which the lock keeps nobody out. Two writers would give the same numbers to different
+    /// entries, so that one of the two would be lost without a word.
+    fn check_alone(&self) -> Result<(), Unappended> {
+        let (Some(ours), false) = (self.good, self.dirty) else { return Ok(()) };
+        match self.disk.length() {
+            Ok(there) if there != ours => Err(Unappended::Shared { ours, there }),
+            // Whether it can be written is seen by writing.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Writes a record, or leaves the file as it was, or remembers that something is left over.

@@ -1,9 +1,14 @@
 //! Reads a log from beginning to end and says what can be used of it.
 //!
 //! Every line is checked, but of a log with boundaries only what still counts is made into entries: the newest
-//! boundary and what follows it, and of what lies before it the facts that are not part of the conversation.
+//! boundary and what follows it, and of what lies before it the facts that are not part of the conversation. The time
+//! grows with the length of the file and not faster, however many boundaries it has.
+//!
+//! The numbers of the records are their order. A line that stands in another place, because somebody edited the file or
+//! a disk lost blocks, is put where it belongs and costs no other line.
 
 use crate::line::{self, Record};
+use crate::losses::{Losses, Place};
 use ostler_core::session::{Entry, FORMAT};
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,7 +17,6 @@ use std::ops::ControlFlow;
 const BUFFER: usize = 64 << 10;
 /// A line buffer that grew beyond this is given back.
 const KEEP: usize = 1 << 20;
-const MAX_NOTICES: usize = 50;
 /// Enough of a file to tell whether it may be a log.
 const HEAD: usize = 32;
 
@@ -24,8 +28,9 @@ pub(crate) enum Want {
     Live,
 }
 
-/// The facts that a boundary stands for.
-const CONVERSATION: [&[u8]; 11] = [
+/// The facts that a boundary stands for. What a request cost is for the ledger, which reads the whole log; a session
+/// that goes on needs only what was spent since.
+const CONVERSATION: [&[u8]; 12] = [
     b"prompt",
     b"answer",
     b"note",
@@ -37,6 +42,7 @@ const CONVERSATION: [&[u8]; 11] = [
     b"elided",
     b"collapsed",
     b"boundary",
+    b"spent",
 ];
 
 #[derive(Debug)]
@@ -155,8 +161,15 @@ impl<R: Read> Lines<R> {
 #[derive(Default)]
 struct State {
     want: Option<Want>,
-    kept: Vec<Kept>,
-    notices: Notices,
+    /// Facts that count whatever was summed up since, by number.
+    facts: Vec<(u64, Entry)>,
+    /// The conversation since the newest boundary, which is the first of them.
+    said: Vec<Said>,
+    /// The number of that boundary.
+    boundary: u64,
+    /// Plans since the newest boundary, and the last one before it: each is whole.
+    plans: Vec<Said>,
+    losses: Losses,
     highest: u64,
     good: u64,
     unended: bool,
@@ -164,10 +177,12 @@ struct State {
     damage: Option<(u64, u64)>,
 }
 
-/// A record that may count: made into an entry at once, or when it is known that nothing replaced it.
-enum Kept {
-    Entry(Entry),
-    Said { json: Box<[u8]>, seq: u64, start: u64, end: u64, boundary: bool },
+/// A record that is made into an entry when it is known that nothing replaced it.
+struct Said {
+    json: Box<[u8]>,
+    seq: u64,
+    start: u64,
+    end: u64,
 }
 
 impl State {
@@ -188,30 +203,44 @@ impl State {
     }
 
     fn record(&mut self, record: &Record<'_>, span: &Span) -> Result<(), Unreadable> {
+        let seq = record.seq;
+        if seq > self.highest {
+            self.report_gap(seq, span.start);
+            self.highest = seq;
+            return self.keep(record, span);
+        }
+        self.report_damage();
+        let place = bytes(span);
+        if self.losses.fill(seq) {
+            self.losses
+                .say(format!("entry {seq} is out of place at bytes {place}: put back"), None);
+            return self.keep(record, span);
+        }
+        self.losses
+            .say(format!("entry {seq} stands a second time at bytes {place}: skipped"), None);
+        Ok(())
+    }
+
+    fn keep(&mut self, record: &Record<'_>, span: &Span) -> Result<(), Unreadable> {
         let Record { seq, json } = *record;
-        if seq <= self.highest {
-            self.report_damage(self.highest + 1);
-            self.notices.push(format!(
-                "entry {seq} stands a second time at bytes {}: skipped",
-                bytes(span)
-            ));
-            return Ok(());
-        }
-        let before = self.damage.map_or(span.start, |(from, _)| from);
-        self.report_gap(seq, before);
-        self.highest = seq;
         let fact = line::fact_of(json).filter(|_| self.want == Some(Want::Live));
-        if let Some(fact) = fact.filter(|fact| CONVERSATION.contains(fact)) {
-            let boundary = fact == b"boundary";
-            if boundary {
-                self.kept.retain(|kept| matches!(kept, Kept::Entry(_)));
+        let said = || Said { json: json.into(), seq, start: span.start, end: span.end };
+        match fact {
+            Some(b"planned") => self.plans.push(said()),
+            // Summed up since.
+            Some(fact) if CONVERSATION.contains(&fact) && seq < self.boundary => {}
+            Some(b"boundary") => {
+                self.boundary = seq;
+                self.said.retain(|said| said.seq > seq);
+                self.said.push(said());
+                self.plans.drain(..self.plans.len().saturating_sub(1));
             }
-            let (json, start, end) = (json.into(), span.start, span.end);
-            self.kept.push(Kept::Said { json, seq, start, end, boundary });
-            return Ok(());
-        }
-        if let Some(entry) = self.entry(record, span)? {
-            self.kept.push(Kept::Entry(entry));
+            Some(fact) if CONVERSATION.contains(&fact) => self.said.push(said()),
+            _ => {
+                if let Some(entry) = self.entry(record, span)? {
+                    self.facts.push((seq, entry));
+                }
+            }
         }
         Ok(())
     }
@@ -224,23 +253,21 @@ impl State {
         }
     }
 
+    /// In the order of their numbers, which is that of the file unless lines were moved.
     fn entries(&mut self) -> Result<Vec<Entry>, Unreadable> {
-        let mut entries = Vec::with_capacity(self.kept.len());
-        for kept in std::mem::take(&mut self.kept) {
-            match kept {
-                Kept::Entry(entry) => entries.push(entry),
-                Kept::Said { json, seq, start, end, boundary } => {
-                    let (record, span) =
-                        (Record { seq, json: &json }, Span { start, end, ended: true });
-                    match self.entry(&record, &span)? {
-                        Some(entry) => entries.push(entry),
-                        None if boundary => return Err(Unreadable::Boundary),
-                        None => {}
-                    }
-                }
+        let mut entries = std::mem::take(&mut self.facts);
+        let (said, plans) = (std::mem::take(&mut self.said), std::mem::take(&mut self.plans));
+        entries.reserve(said.len() + plans.len());
+        for Said { json, seq, start, end } in said.into_iter().chain(plans) {
+            let (record, span) = (Record { seq, json: &json }, Span { start, end, ended: true });
+            match self.entry(&record, &span)? {
+                Some(entry) => entries.push((seq, entry)),
+                None if seq == self.boundary => return Err(Unreadable::Boundary),
+                None => {}
             }
         }
-        Ok(entries)
+        entries.sort_by_key(|(seq, _)| *seq);
+        Ok(entries.into_iter().map(|(_, entry)| entry).collect())
     }
 
     /// An intact record that this version cannot make an entry of.
@@ -266,28 +293,32 @@ impl State {
         let name: String =
             kind.map_or_else(String::new, |kind| kind.fact.chars().take(40).collect());
         let (seq, at) = (record.seq, bytes(span));
-        self.notices.push(format!("entry {seq} ({name:?}, bytes {at}) is not understood by this version: skipped ({error})"));
+        let words = format!(
+            "entry {seq} ({name:?}, bytes {at}) is not understood by this version: skipped ({error})"
+        );
+        self.losses.say(words, Some(seq));
         Ok(())
     }
 
+    /// What lies between the highest number so far and this one.
     fn report_gap(&mut self, seq: u64, at: u64) {
-        if self.damage.is_some() {
-            self.report_damage(seq);
-        } else if seq > self.highest + 1 {
-            let lost = range(self.highest + 1, seq - 1);
-            self.notices.push(format!("{lost} missing before byte {at}"));
+        if seq == self.highest + 1 {
+            return self.report_damage();
         }
+        let place = match self.damage.take() {
+            Some((from, to)) => Place::Damaged { from, to },
+            None => Place::Missing { at },
+        };
+        self.losses.gap(self.highest + 1, seq - 1, place);
     }
 
-    /// `next` is the record that follows the damage.
-    fn report_damage(&mut self, next: u64) {
-        let Some((from, to)) = self.damage.take() else { return };
-        self.notices.push(match next.saturating_sub(1) {
-            last if last > self.highest => {
-                format!("{} damaged (bytes {from}–{to}): skipped", range(self.highest + 1, last))
-            }
-            _ => format!("bytes {from}–{to} after entry {} are no record: skipped", self.highest),
-        });
+    /// Damage that cost no number.
+    fn report_damage(&mut self) {
+        if let Some((from, to)) = self.damage.take() {
+            let after = self.highest;
+            let words = format!("bytes {from}–{to} after entry {after} are no record: skipped");
+            self.losses.say(words, None);
+        }
     }
 
     fn finish(mut self, end: u64) -> Result<Scan, Unreadable> {
@@ -299,7 +330,7 @@ impl State {
         };
         Ok(Scan {
             entries,
-            notices: self.notices.into_lines(),
+            notices: self.losses.into_notices(),
             next: self.highest.saturating_add(1),
             good: self.good,
             end,
@@ -310,34 +341,6 @@ impl State {
 
 fn bytes(span: &Span) -> String {
     format!("{}–{}", span.start, span.end)
-}
-
-fn range(first: u64, last: u64) -> String {
-    if first == last {
-        format!("entry {first} is")
-    } else {
-        format!("entries {first}–{last} are")
-    }
-}
-
-/// A bounded list: a log of nothing but damage must not fill the memory with complaints.
-#[derive(Default)]
-struct Notices {
-    lines: Vec<String>,
-    more: u64,
-}
-
-impl Notices {
-    fn push(&mut self, line: String) {
-        if self.lines.len() < MAX_NOTICES { self.lines.push(line) } else { self.more += 1 }
-    }
-
-    fn into_lines(mut self) -> Vec<String> {
-        if self.more > 0 {
-            self.lines.push(format!("and {} more places like these", self.more));
-        }
-        self.lines
-    }
 }
 
 #[cfg(test)]

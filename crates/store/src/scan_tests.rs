@@ -84,12 +84,12 @@ fn a_log_goes_on_from_its_newest_boundary() {
     all.extend(entries(5).into_iter().skip(1));
     let (bytes, lines) = log(&all);
     let live = scan(bytes.as_slice(), line::MAX_LINE, Want::Live).unwrap();
-    assert_eq!(live.entries.len(), 1 + 2 + 1 + 4, "{:?}", live.entries);
+    // What was spent before it is for the ledger.
+    assert_eq!(live.entries.len(), 1 + 1 + 4, "{:?}", live.entries);
     assert_eq!(live.next, all.len() as u64 + 1);
     let (folded, whole) = (Session::fold(live.entries).close(), Session::fold(all.clone()).close());
     assert!(folded.view == whole.view);
     assert_eq!((folded.turns, folded.title, folded.seen), (whole.turns, whole.title, whole.seen));
-    assert_eq!(folded.spent, whole.spent);
     // A boundary that is damaged is none.
     let mut damaged = bytes.clone();
     damaged[lines[20].start + 30] ^= 1;
@@ -295,7 +295,68 @@ fn complaints_are_bounded() {
         bytes.extend(raw(seq, r#"{"fact":"call_started","id":"c"}"#));
     }
     let scan = read(&bytes);
-    assert_eq!(scan.notices.len(), MAX_NOTICES + 1);
+    assert_eq!(scan.notices.len(), crate::losses::MAX_NOTICES + 1);
     assert_eq!(scan.notices.last().unwrap(), "and 1948 more places like these");
     assert_eq!(scan.entries.len(), 1999);
+}
+
+/// A line in another place than its number says is put back, and costs nothing that is intact.
+#[test]
+fn lines_out_of_place_cost_no_others() {
+    let all = entries(8);
+    let (bytes, lines) = log(&all);
+    let line = |n: usize| &bytes[lines[n].clone()];
+    let rest: Vec<u8> = (1..7).flat_map(|n| line(n).to_vec()).collect();
+    for (name, damaged) in [
+        ("the last line second", [line(0), line(7), &rest].concat()),
+        ("the last line first", [line(7), line(0), &rest].concat()),
+        ("all of them backwards", (0..8).rev().flat_map(|n| line(n).to_vec()).collect()),
+    ] {
+        let scan = read(&damaged);
+        assert_eq!(scan.entries, all, "{name}");
+        assert_eq!((scan.next, scan.tail), (9, Tail::Clean), "{name}");
+        assert!(!scan.notices.is_empty(), "{name}");
+        let told = scan.notices.join("; ");
+        assert!(told.contains("out of place") && !told.contains("missing"), "{name}: {told}");
+    }
+    // A copy that came too early, and the number it left open.
+    let early = [line(0), line(4), line(1), line(2), line(4), line(5)].concat();
+    let scan = read(&early);
+    let kept = [&all[..3], &all[4..6]].concat();
+    assert_eq!(scan.entries, kept);
+    let told = scan.notices.join("; ");
+    assert!(told.contains("entry 4 is missing"), "{told}");
+    assert!(told.contains("entry 5 stands a second time"), "{told}");
+}
+
+/// What a boundary stands for stays summed up wherever its lines are; what follows it is kept.
+#[test]
+fn lines_out_of_place_around_a_boundary() {
+    let mut all = entries(5);
+    all.push(boundary("first"));
+    all.extend(entries(9).into_iter().skip(5));
+    let (bytes, lines) = log(&all);
+    let line = |n: usize| bytes[lines[n].clone()].to_vec();
+    let orders: [&[usize]; 3] = [
+        &[0, 5, 1, 2, 3, 4, 6, 7, 8, 9],
+        &[0, 6, 1, 2, 3, 4, 5, 7, 8, 9],
+        &[0, 1, 2, 6, 7, 8, 9, 5, 3, 4],
+    ];
+    for order in orders {
+        let bytes: Vec<u8> = order.iter().flat_map(|n| line(*n)).collect();
+        let live = scan(bytes.as_slice(), line::MAX_LINE, Want::Live).unwrap();
+        assert_eq!(live.entries, [&all[..1], &all[5..]].concat(), "{order:?}");
+        assert_eq!(scan(bytes.as_slice(), line::MAX_LINE, Want::All).unwrap().entries, all);
+    }
+}
+
+/// Of the plans before a boundary only the newest counts.
+#[test]
+fn old_plans_are_not_kept() {
+    let plan = || Entry::Planned { plan: ostler_core::todo::Plan::default() };
+    let mut all = entries(3);
+    all.extend([plan(), plan(), plan(), boundary("b"), plan()]);
+    let (bytes, _) = log(&all);
+    let live = scan(bytes.as_slice(), line::MAX_LINE, Want::Live).unwrap();
+    assert_eq!(live.entries, [&all[..1], &all[5..]].concat());
 }

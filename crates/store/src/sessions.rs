@@ -152,6 +152,7 @@ impl SessionStore for FileStore {
         files::open_file(&path, OFlags::RDONLY).map_err(refuse)?;
         let lock = take_lock(id, &path)?;
         let file = files::open_file(&path, OFlags::RDWR | OFlags::APPEND).map_err(refuse)?;
+        not_empty(&file, id, &path)?;
         let mut read = read_log(&file, id, &path, Want::Live)?;
         files::make_private(&file).map_err(|error| io_error("close to others", &path, error))?;
         let mut notices = std::mem::take(&mut read.notices);
@@ -174,6 +175,7 @@ impl SessionStore for FileStore {
         let source = self.layout.locate(from)?.ok_or_else(|| StoreError::NotFound(from.clone()))?;
         let file = files::open_file(&source, OFlags::RDONLY)
             .map_err(|refused| refusal(refused, from, &source))?;
+        not_empty(&file, from, &source)?;
         let Scan { entries, mut notices, tail, next, .. } =
             read_log(&file, from, &source, Want::All)?;
         if tail == Tail::Torn {
@@ -243,6 +245,14 @@ fn write_part(part: &Path, entries: &[Entry]) -> io::Result<(File, u64)> {
     drop(out);
     file.sync_all()?;
     Ok((file, end))
+}
+
+/// A process that died before its first entry, or a disk that lost it, leaves a file with nothing in it.
+fn not_empty(file: &File, id: &SessionId, path: &Path) -> Result<(), StoreError> {
+    match file.metadata() {
+        Ok(metadata) if metadata.len() == 0 => Err(StoreError::Empty(id.clone(), path.to_owned())),
+        _ => Ok(()),
+    }
 }
 
 /// Reads what is there now; a process that writes at the same time does not keep us reading.

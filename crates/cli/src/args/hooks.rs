@@ -16,7 +16,7 @@ pub enum HooksCommand {
     List(HooksListArgs),
     /// Try every hook: fire an event that never happened through its real path and show what comes back
     #[command(
-        after_help = "The payload has \"canary\": true. The exit code is 1 if a hook did not run.\n\
+        after_help = "The payload has \"canary\": true. The exit code is 1 if a hook gave no verdict.\n\
                       Example: ostler hooks verify"
     )]
     Verify(HooksListArgs),

@@ -109,7 +109,7 @@ fn tried_line(hook: &HookSpec, tried: &Tried, paint: Paint) -> String {
     let mark = if tried.verdict.is_ok() { paint.good("✓") } else { paint.bad("✗") };
     let said = match &tried.verdict {
         Ok(verdict) => visible(verdict),
-        Err(why) => format!("did not run: {}", visible(why)),
+        Err(why) => visible(why),
     };
     format!(
         "{mark} {}  {}  {}, {:.1} ms  {said}",
@@ -144,7 +144,7 @@ fn tried_json(hook: &HookSpec, tried: &Tried) -> Value {
         Err(why) => (None, Some(why)),
     };
     json!({
-        "event": hook.event.name(), "what": hook.what(), "exit": tried.exit, "ran": error.is_none(),
+        "event": hook.event.name(), "what": hook.what(), "exit": tried.exit, "ran": tried.ran,
         "ms": tried.time.as_secs_f64() * 1000.0, "verdict": verdict, "error": error,
     })
 }

@@ -123,7 +123,7 @@ fn request(row: &CostRow) -> [String; 9] {
     let time = match charge.status {
         ChargeStatus::Lost => "-".to_owned(),
         ChargeStatus::Failed => format!("{} ms", charge.latency_ms),
-        ChargeStatus::Ok | ChargeStatus::Dropped => {
+        ChargeStatus::Ok | ChargeStatus::Dropped | ChargeStatus::Estimated => {
             format!("{}/{} ms", charge.first_byte_ms.unwrap_or_default(), charge.latency_ms)
         }
     };

@@ -1,4 +1,4 @@
-//! A hook that was to decide and did not run decides no, and says so; one that cannot stop anything is a notice.
+//! A blocking hook without a verdict denies and says why; a hook that cannot stop anything only warns.
 
 use crate::hooks::{command, hook, last_result, program, settings, write_call};
 use crate::support::{World, processes_with, unique_sleep};
@@ -22,7 +22,11 @@ fn faults(world: &World) -> Vec<(&'static str, Value, &'static str)> {
             json!({"type": "command", "sandbox": false, "command": hang, "timeout": 0.2}),
             "it took longer than 200ms",
         ),
-        ("garbage", command("echo '{\"decision\": oops'"), "its output is no JSON"),
+        (
+            "garbage",
+            command("echo '{\"decision\": oops'"),
+            "its output is not exactly one JSON object",
+        ),
         (
             "wrong words",
             command("echo '{\"decision\": \"perhaps\"}'"),
@@ -56,7 +60,7 @@ fn before_a_call_it_is_a_block() {
         assert!(!world.project().join("made").exists(), "{name}");
         let told = last_result(&world);
         assert!(
-            told.contains("it did not run, and it decides") && told.contains(said),
+            told.contains("a blocking hook without a verdict denies") && told.contains(said),
             "{name}: {told}"
         );
         assert_eq!(ran.terminal(), "completed", "{name}");
@@ -67,19 +71,60 @@ fn before_a_call_it_is_a_block() {
     }
 }
 
+/// Started and failed is not the same as never started, and the message says which it was.
 #[test]
-fn a_prompt_is_refused_and_a_stop_is_blocked_within_bounds() {
+fn a_hook_that_ran_is_not_reported_as_one_that_did_not() {
+    for (line, said, never) in [
+        ("exit 1", "it failed: exit code 1", "could not start"),
+        ("/no/such/guard", "it could not start: exit code 127", "it failed"),
+        ("echo '{'", "it gave an unclear answer", "it failed"),
+    ] {
+        let world = World::new(write_call("made"));
+        settings(&world, &json!({ "hooks": hook("PreToolUse", "Write", command(line)) }));
+        world.go();
+        let told = last_result(&world);
+        assert!(told.contains(said) && !told.contains(never), "{line}: {told}");
+        assert!(!told.contains("did not run"), "{told}");
+    }
+}
+
+#[test]
+fn a_failing_hook_refuses_the_prompt() {
     let world = World::new(Script::new());
     settings(&world, &json!({ "hooks": hook("UserPromptSubmit", "", command("exit 1")) }));
     let ran = world.go();
     assert_eq!((ran.terminal().as_str(), world.server.requests().len()), ("hook_stopped", 0));
-    assert!(ran.result()["result"].as_str().unwrap().contains("it did not run"), "{}", ran.stdout);
+    let said = ran.result()["result"].as_str().unwrap().to_owned();
+    assert!(said.contains("it failed: exit code 1"), "{}", ran.stdout);
+}
 
+/// The model goes on once, which is also what it takes to notice a mistake; after that the turn ends with a warning.
+#[test]
+fn a_crashed_stop_hook_costs_one_request() {
     let world = World::new((0..9).fold(Script::new(), |script, _| script.answer(text("done"))));
     settings(&world, &json!({ "hooks": hook("Stop", "", command("kill -9 $$")) }));
     let ran = world.go();
-    assert_eq!(ran.terminal(), "stop_hook_prevented");
-    assert_eq!(world.server.requests().len(), 9);
+    assert_eq!(ran.terminal(), "completed", "{}", ran.stdout);
+    assert_eq!(world.server.requests().len(), 2);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("on Stop (") && said.contains("failed: signal KILL"), "{said}");
+}
+
+/// A hook whose program is missing does not keep people from working, but they are told which one and where it is
+/// configured.
+#[test]
+fn a_hook_that_cannot_start_on_a_prompt_or_stop_warns_and_names_the_file() {
+    for event in ["UserPromptSubmit", "Stop"] {
+        let world = World::new(Script::new().answer(text("done")));
+        let script = program(&world, "no-interpreter", "#!/no/such/interpreter\n", 0o755);
+        let script = script.to_str().unwrap();
+        settings(&world, &json!({ "hooks": hook(event, "", command(script)) }));
+        let ran = world.go();
+        assert_eq!((ran.code, world.server.requests().len()), (Some(0), 1), "{}", ran.stdout);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains(&format!("{script} on {event} (")), "{said}");
+        assert!(said.contains("settings.json") && said.contains("could not start"), "{said}");
+    }
 }
 
 #[test]
@@ -96,7 +141,8 @@ fn where_nothing_can_be_stopped_it_is_a_notice() {
         );
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(
-            said.contains(&format!("the hook exit 7 on {event} did not run: exit code 7")),
+            said.contains(&format!("the hook exit 7 on {event} ("))
+                && said.contains(") failed: exit code 7"),
             "{said}"
         );
     }

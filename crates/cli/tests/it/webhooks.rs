@@ -303,13 +303,22 @@ fn failures_are_repeated_in_order() {
 #[test]
 fn a_webhook_that_answers_decides() {
     let no = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "closed"}});
+    let page =
+        "<!doctype html><html><head><title>Sign in</title></head><body>Welcome</body></html>";
     for (status, body, made, said) in [
         (200, no.to_string(), false, "closed"),
-        (200, String::new(), true, ""),
-        (204, String::new(), true, ""),
+        (200, format!("\u{feff}[{no}]"), false, "closed"),
+        (200, json!({"continue": true}).to_string(), true, ""),
+        (200, json!({"decision": "approve"}).to_string(), true, ""),
+        (200, String::new(), false, "it answered without a verdict"),
+        (204, String::new(), false, "it answered without a verdict"),
+        (200, page.to_owned(), false, "it answered without a verdict"),
+        (200, "ok".to_owned(), false, "it answered without a verdict"),
+        (200, "{}".to_owned(), false, "holds no verdict"),
+        (200, json!({"ok": true}).to_string(), false, "holds no verdict"),
         (500, String::new(), false, "it answered with status 500"),
         (302, String::new(), false, "it answered with status 302"),
-        (200, "{oops".to_owned(), false, "its output is no JSON"),
+        (200, "{oops".to_owned(), false, "its output is not exactly one JSON object"),
     ] {
         let world = World::new(write_call("made"));
         let receiver = Receiver::at(Receiver::nowhere(), move |_| (status, body.clone()));

@@ -2,6 +2,7 @@
 
 use super::event::{EventName, HookEvent};
 use super::outcome::{Outcome, Stand};
+use super::output::{self, Json};
 use serde_json::{Map, Value};
 
 /// What came back from a hook that ran to its end.
@@ -9,6 +10,8 @@ use serde_json::{Map, Value};
 pub struct Said<'a> {
     /// Exit 2: no, for the reason on standard error.
     pub refused: bool,
+    /// Silence is no answer: a webhook that blocks says what it decided.
+    pub must_decide: bool,
     pub output: &'a str,
     pub errors: &'a str,
 }
@@ -28,22 +31,74 @@ pub fn cut(text: &str) -> String {
 /// The outcome of one hook.
 ///
 /// # Errors
-/// In words, if what it wrote cannot be understood: to whoever asks it did not answer.
+/// In words, if what it wrote cannot be understood.
 pub fn answered(event: &HookEvent, hook: &str, said: &Said<'_>) -> Result<Outcome, String> {
-    let output = said.output.trim();
+    let output = output::trimmed(said.output);
     if said.refused {
         let why = if said.errors.trim().is_empty() { output } else { said.errors };
         let why = if why.trim().is_empty() { "it gave no reason" } else { why };
         return Ok(objection(event.name(), hook, cut(why)));
     }
-    if output.starts_with('{') {
-        let wrong = |error: serde_json::Error| format!("its output is no JSON ({error})");
-        let fields: Map<String, Value> = serde_json::from_str(output).map_err(wrong)?;
-        return Reading { event, hook, out: Outcome::default() }.all(&fields);
+    match Json::whole(output) {
+        Ok(found @ Json::Object(_)) => of_object(event, hook, said, found),
+        Ok(_) => of_text(event, hook, said, "a single object was expected"),
+        Err(error) => of_text(event, hook, said, &error),
+    }
+}
+
+/// All it printed is one JSON object.
+fn of_object(
+    event: &HookEvent,
+    hook: &str,
+    said: &Said<'_>,
+    found: Json,
+) -> Result<Outcome, String> {
+    let denied = found.deny();
+    let read = found.into_value().and_then(|value| {
+        let fields = value.as_object().cloned().unwrap_or_default();
+        let read = Reading { event, hook, out: Outcome::default() }.all(&fields)?;
+        let exact = said.must_decide
+            || output::must_be_exact(event.name())
+            || output::has_mark(said.output);
+        let silent = fields.is_empty() && !said.must_decide;
+        if exact && !silent && !output::says_something(&fields) {
+            return Err("its answer holds no verdict: none of its fields is known".to_owned());
+        }
+        Ok(read)
+    });
+    match (read, denied) {
+        (Ok(outcome), _) if outcome.stand >= Stand::Block => Ok(outcome),
+        (read, Some(why)) => {
+            let objection = objection(event.name(), hook, cut(&why));
+            Ok(super::merge([read.unwrap_or_default(), objection]))
+        }
+        (Ok(_), None) if said.output.contains(char::REPLACEMENT_CHARACTER) => {
+            Err("its output is not UTF-8".into())
+        }
+        (read, None) => read,
+    }
+}
+
+/// It printed something else: text, or JSON among other things.
+fn of_text(event: &HookEvent, hook: &str, said: &Said<'_>, error: &str) -> Result<Outcome, String> {
+    let text = output::trimmed(said.output);
+    let exact = said.must_decide || output::must_be_exact(event.name());
+    if output::has_brackets(text) {
+        match output::deny_in_text(text) {
+            Ok(Some(why)) => return Ok(objection(event.name(), hook, cut(&why))),
+            Err(why) if exact => return Err(why),
+            _ if exact || output::resembles_verdict(text) => {
+                return Err(format!("its output is not exactly one JSON object ({error})"));
+            }
+            _ => {}
+        }
+    }
+    if said.must_decide {
+        return Err("it answered without a verdict".into());
     }
     let mut out = Outcome::default();
-    if event.name().plain_text_counts() && !output.is_empty() {
-        out.context.push(cut(output));
+    if event.name().plain_text_counts() && !text.is_empty() {
+        out.context.push(cut(text));
     }
     Ok(out)
 }
@@ -194,3 +249,7 @@ fn object<'a>(
 #[cfg(test)]
 #[path = "answer_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "noise_tests.rs"]
+mod noise;

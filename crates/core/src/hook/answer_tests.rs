@@ -9,7 +9,7 @@ fn event(name: EventName) -> HookEvent {
 }
 
 fn read(name: EventName, output: &str) -> Result<Outcome, String> {
-    answered(&event(name), "h", &Said { refused: false, output, errors: "" })
+    answered(&event(name), "h", &Said { refused: false, must_decide: false, output, errors: "" })
 }
 
 fn json(name: EventName, output: serde_json::Value) -> Outcome {
@@ -24,7 +24,8 @@ fn special(name: EventName, mut fields: serde_json::Value) -> Outcome {
 #[test]
 fn exit_two_blocks_what_can_be_blocked() {
     for name in EventName::ALL {
-        let said = Said { refused: true, output: "", errors: " no such branch \n" };
+        let said =
+            Said { refused: true, must_decide: false, output: "", errors: " no such branch \n" };
         let out = answered(&event(name), "h", &said).unwrap();
         if name.can_block() || name.tells_model() {
             assert_eq!(
@@ -35,7 +36,7 @@ fn exit_two_blocks_what_can_be_blocked() {
             assert_eq!(out, Outcome::notice("the hook h: no such branch"), "{name:?}");
         }
     }
-    let quiet = Said { refused: true, output: "", errors: "" };
+    let quiet = Said { refused: true, must_decide: false, output: "", errors: "" };
     let out = answered(&event(EventName::Stop), "h", &quiet).unwrap();
     assert_eq!(out.why(), "the hook h: it gave no reason");
 }

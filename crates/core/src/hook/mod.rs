@@ -9,6 +9,7 @@ mod answer;
 mod event;
 mod matcher;
 mod outcome;
+mod output;
 mod sample;
 mod spec;
 

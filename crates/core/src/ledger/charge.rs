@@ -102,6 +102,8 @@ pub enum Status {
     Failed,
     /// It began and broke off, or was interrupted; what the provider said until then is billed.
     Dropped,
+    /// It came without usable token counts; what was missing is charged at what was reserved for it.
+    Estimated,
     /// Its process died; it is counted at what was reserved for it. Only in the ledger, never in a log.
     Lost,
 }
@@ -112,6 +114,7 @@ impl Status {
             Status::Ok => "ok",
             Status::Failed => "failed",
             Status::Dropped => "dropped",
+            Status::Estimated => "estimated",
             Status::Lost => "lost",
         }
     }
@@ -121,6 +124,7 @@ impl Status {
         match name {
             "ok" => Status::Ok,
             "failed" => Status::Failed,
+            "estimated" => Status::Estimated,
             "lost" => Status::Lost,
             _ => Status::Dropped,
         }
@@ -139,7 +143,8 @@ mod tests {
             assert_eq!(logged, format!("\"{}\"", purpose.name()));
         }
         assert_eq!(serde_json::from_str::<Purpose>("\"dreaming\"").unwrap(), Purpose::Other);
-        for status in [Status::Ok, Status::Failed, Status::Dropped, Status::Lost] {
+        let all = [Status::Ok, Status::Failed, Status::Dropped, Status::Estimated, Status::Lost];
+        for status in all {
             assert_eq!(Status::named(status.name()), status);
             let logged = serde_json::to_string(&status).unwrap();
             assert_eq!(logged, format!("\"{}\"", status.name()));

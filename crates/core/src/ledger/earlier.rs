@@ -4,7 +4,7 @@
 //! differs. The messages themselves are the log's.
 
 use super::prefix::{Broken, Change, Sent, is_loss, life};
-use super::{Charge, Usage};
+use super::{Charge, Status, Usage};
 use crate::ids::ModelId;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,7 @@ impl Trail {
         }
         if let Some(charge) = charge
             && charge.purpose.is_conversation()
+            && charge.status != Status::Estimated
             && usage.prompt() > 0
         {
             self.last = Some((model.clone(), charge.at, *usage));

@@ -25,6 +25,10 @@ pub enum StoreError {
     TooNew { id: SessionId, format: u16 },
     #[error("{0} is not a session log: {1}")]
     NotALog(PathBuf, String),
+    #[error(
+        "session {0} cannot be resumed: its log {1} is empty. Delete the file and start a new session"
+    )]
+    Empty(SessionId, PathBuf),
     #[error("blob {0} is missing or damaged")]
     BlobLost(String),
 }

@@ -4,4 +4,4 @@ mod entry;
 mod project;
 
 pub use entry::{Entry, FORMAT, Fork, SnapshotCost, Verdict};
-pub use project::{Checkpoint, Measured, Pending, Session, Snapshot, Spend};
+pub use project::{Checkpoint, Measured, Pending, Session, Snapshot};

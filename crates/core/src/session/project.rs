@@ -2,8 +2,8 @@
 
 use super::entry::Entry;
 use crate::context::{Boundary, CarryOver, Change, Saved, Story, apply_all};
-use crate::ids::{BlobRef, CallId, ModelId, SessionId};
-use crate::ledger::{Charge, Trail, Usage};
+use crate::ids::{BlobRef, CallId, SessionId};
+use crate::ledger::{Status, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::pairing;
 use crate::texts;
@@ -25,7 +25,6 @@ pub struct Session {
     pub snapshots: Vec<Snapshot>,
     /// Commands that may have changed something, in the order in which they ended or, if they did not, began.
     pub checkpoints: Vec<Checkpoint>,
-    pub spent: Vec<Spend>,
     pub plan: Arc<Plan>,
     /// How the last turn ended; none while it is open or when the process died in it.
     pub ended: Option<Terminal>,
@@ -78,14 +77,6 @@ pub struct Snapshot {
     pub after: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Spend {
-    pub model: ModelId,
-    pub usage: Usage,
-    pub cost: Option<f64>,
-    pub charge: Option<Box<Charge>>,
-}
-
 /// What became of the open calls since the answer that made them.
 #[derive(Clone, Debug, Default)]
 pub struct Pending {
@@ -135,6 +126,9 @@ impl Session {
             Entry::Prompt { message, .. } => self.prompt(message),
             Entry::Answer { message, .. } => {
                 self.settle();
+                if self.view.is_empty() || self.ended.is_some() {
+                    self.lost_prompt();
+                }
                 self.view.push(message);
                 let usage = std::mem::take(&mut self.last_usage);
                 let items = self.view.items().len();
@@ -157,10 +151,11 @@ impl Session {
             Entry::Checkpoint { call, before, after, .. } => self.checkpoint(call, before, after),
             Entry::Rewound { turn, .. } => self.rewind(turn),
             Entry::Planned { plan } => self.plan = Arc::new(plan),
-            Entry::Spent { model, usage, cost, charge, front } => {
+            Entry::Spent { model, usage, charge, front, .. } => {
                 self.trail.spent(&model, &usage, charge.as_deref(), front.map(|front| *front));
-                self.last_usage = usage;
-                self.spent.push(Spend { model, usage, cost, charge });
+                // An estimate teaches nothing about sizes.
+                let known = charge.is_none_or(|charge| charge.status != Status::Estimated);
+                self.last_usage = if known { usage } else { Usage::default() };
             }
             Entry::Elided { results, saved, .. } => {
                 self.settle();
@@ -197,6 +192,22 @@ impl Session {
         self.ended = None;
         self.begun.push(Some(Begun { items: self.view.items().len(), seen: self.seen.len() }));
         self.view.push(message);
+    }
+
+    /// An answer that nobody asked for: the record of its prompt could not be read. Without one in its place the answer
+    /// and all that belongs to it would go, too.
+    fn lost_prompt(&mut self) {
+        self.turns += 1;
+        self.ended = None;
+        self.begun.push(Some(Begun { items: self.view.items().len(), seen: self.seen.len() }));
+        self.view.push(Message::meta(texts::LOST_PROMPT));
+    }
+
+    /// Lists of what happened that only a new process reads. The log has them; a session that goes on for days would
+    /// fill the memory with them.
+    pub fn forget_history(&mut self) {
+        self.snapshots = Vec::new();
+        self.checkpoints = Vec::new();
     }
 
     fn checkpoint(&mut self, call: CallId, before: u64, after: Option<u64>) {

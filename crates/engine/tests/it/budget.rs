@@ -1,7 +1,8 @@
 //! Money is reserved before a request: a turn never costs more than it may.
 
-use ostler_core::ledger::Usage;
+use ostler_core::ledger::{Status, Usage};
 use ostler_core::model::{StopReason, Thinking};
+use ostler_core::session::Entry;
 use ostler_core::turn::Terminal;
 use ostler_testkit::{FakeTool, PRICE, Script, TestAgent, calls, finished, says};
 
@@ -128,4 +129,59 @@ async fn a_thinking_budget_is_reserved_as_well() {
     let affordable = ((0.05 - 1_000.0 * 3.75 / 1e6) / 15.0 * 1e6) as u32;
     assert_eq!(granted(2_000).await, (Some(affordable - 2_000), Terminal::Completed));
     assert_eq!(granted(10_000).await, (None, Terminal::MaxBudget));
+}
+
+/// A gateway that reports no tokens must not lift the limit: each request is charged what was reserved for it.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_reports_nothing_is_charged_what_was_reserved() {
+    let silent = || Script::new().usage(Usage::default()).call("r1", "Read").end_calls();
+    let rig = TestAgent::new()
+        .tools([FakeTool::reading("Read")])
+        .budget(0.30)
+        .answers((0..60).map(|_| silent()))
+        .build();
+    let events = rig.turn("go").await;
+    assert_eq!(finished(&events).terminal, Terminal::MaxBudget);
+    let requests = rig.model.requests();
+    assert!((2..10).contains(&requests.len()), "{}", requests.len());
+    // 1 000 tokens of prompt, written to the cache, and an answer as long as allowed.
+    let dearest = |granted: u32| (1_000.0 * 3.75 + f64::from(granted) * 15.0) / 1e6;
+    let expected: f64 = requests.iter().map(|request| dearest(request.max_output)).sum();
+    let spent = rig.agent.budget.spent();
+    assert!((spent - expected).abs() < 1e-9 && spent <= 0.30, "{spent} {expected}");
+    assert_eq!(finished(&events).cost, Some(spent));
+    let said = format!("{events:?}");
+    assert_eq!(said.matches("reported no usable token counts").count(), 1, "said once: {said}");
+    let log = rig.timeline.entries();
+    let charges = log.iter().filter_map(|entry| match entry {
+        Entry::Spent { charge, .. } => charge.as_ref().map(|charge| charge.status),
+        _ => None,
+    });
+    assert!(charges.into_iter().all(|status| status == Status::Estimated));
+}
+
+/// What is known is charged as it is; only what is missing is estimated.
+#[tokio::test(start_paused = true)]
+async fn only_what_is_missing_is_estimated() {
+    let price = |usage: Usage| PRICE.cost(&usage);
+    for (reported, expected) in [
+        (
+            Usage { input: 50, output: 7, ..Usage::default() },
+            Usage { input: 50, output: 7, ..Usage::default() },
+        ),
+        (
+            Usage { input: 50, ..Usage::default() },
+            Usage { input: 50, output: 8_000, ..Usage::default() },
+        ),
+        (
+            Usage { output: 7, ..Usage::default() },
+            Usage { cache_write: 1_000, output: 7, ..Usage::default() },
+        ),
+    ] {
+        let script = Script::new().usage(reported).text("x").end_turn();
+        let rig = TestAgent::new().budget(100.0).answers([script]).build();
+        rig.turn("go").await;
+        let spent = rig.agent.budget.spent();
+        assert!((spent - price(expected)).abs() < 1e-9, "{reported:?}: {spent}");
+    }
 }

@@ -401,5 +401,5 @@ async fn a_panicking_hook_blocks() {
     let rig = agent.answers([write("/ws/a"), says("done")]).build();
     let events = rig.turn("go").await;
     assert_eq!(rig.timeline.began(), [] as [&str; 0]);
-    assert!(lines(&events, &["finished denied"]).join("").contains("it did not run"));
+    assert!(lines(&events, &["finished denied"]).join("").contains("it failed inside the harness"));
 }

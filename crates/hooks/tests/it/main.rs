@@ -93,7 +93,7 @@ async fn a_panic_inside_is_a_hook_that_did_not_run() {
     let registry = Registry::new(Setup { inside: vec![near], ..setup(folder.path(), Vec::new()) });
     let outcome = registry.fire(before()).await;
     assert_eq!(outcome.stand, Stand::Block);
-    assert!(outcome.why().contains("it did not run, and it decides: it panicked"));
+    assert!(outcome.why().contains("it panicked (a blocking hook without a verdict denies)"));
 }
 
 async fn arguments_travel_as_they_are_and_the_environment_is_small() {
@@ -181,6 +181,55 @@ async fn dropping_the_question_ends_the_hook() {
     }
 }
 
+/// Bytes of real programs; what text can be made of them is tested beside the reader itself.
+async fn noise_around_a_verdict_never_lets_a_call_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let deny = r#"{"decision":"block","reason":"no"}"#;
+    let allow = r#"{"decision":"approve"}"#;
+    let wide = "for c in '{' '\"' c '\"' : f '}'; do printf '%s\\0' \"$c\"; done";
+    for (line, runs) in [
+        (format!("printf '\\357\\273\\277'; echo '{deny}'"), false),
+        (format!("printf '\\033[31m'; echo '{deny}'; printf '\\033[0m'"), false),
+        (format!("echo starting; printf '%s\\r\\n' '{deny}'; echo done"), false),
+        (format!("printf '\\0\\0'; echo '{deny}'"), false),
+        (format!("printf '\\377\\376'; {wide}"), false),
+        (format!("printf '\\377'; echo '{allow}'"), false),
+        (format!("echo '[{allow}]'"), false),
+        (format!("echo '{allow}'; echo '{allow}'"), false),
+        (format!("echo '{deny}' | head -c 12"), false),
+        (format!("yes '[info]' | head -c 2000000; echo '{allow}'"), false),
+        (format!("printf '\\357\\273\\277'; printf '%s\\r\\n' '{allow}'"), true),
+        ("echo checked; printf '\\033[32mok\\033[0m\\n'".to_owned(), true),
+        ("true".to_owned(), true),
+    ] {
+        let specs = vec![spec(EventName::PreToolUse, &line)];
+        let outcome = Registry::new(setup(folder.path(), specs)).fire(before()).await;
+        assert_eq!(outcome.stand < Stand::Block, runs, "{line}: {outcome:?}");
+    }
+}
+
+async fn a_failing_stop_hook_keeps_the_model_going_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let stop = |active| HookEvent::Stop {
+        stop_hook_active: active,
+        last_assistant_message: String::new(),
+    };
+    for (line, first, again) in [
+        ("exit 1", Stand::Block, Stand::Pass),
+        ("kill -9 $$", Stand::Block, Stand::Pass),
+        ("echo '{'", Stand::Block, Stand::Pass),
+        ("/no/such/program", Stand::Pass, Stand::Pass),
+        // One that answers is obeyed as often as it answers.
+        ("exit 2", Stand::Block, Stand::Block),
+    ] {
+        let registry = Registry::new(setup(folder.path(), vec![spec(EventName::Stop, line)]));
+        assert_eq!(registry.fire(stop(false)).await.stand, first, "{line}");
+        let outcome = registry.fire(stop(true)).await;
+        assert_eq!(outcome.stand, again, "{line}");
+        assert_eq!(outcome.notices.len(), usize::from(again == Stand::Pass), "{line}: {outcome:?}");
+    }
+}
+
 type Case = (&'static str, fn() -> futures_util::future::BoxFuture<'static, ()>);
 
 macro_rules! cases {
@@ -201,6 +250,8 @@ fn main() -> ExitCode {
         nobody_listens_where_nothing_matches
         many_calls_at_once_are_each_heard
         dropping_the_question_ends_the_hook
+        noise_around_a_verdict_never_lets_a_call_run
+        a_failing_stop_hook_keeps_the_model_going_once
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (mut passed, mut failed) = (0, Vec::new());

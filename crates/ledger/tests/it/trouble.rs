@@ -173,3 +173,43 @@ fn a_file_of_the_first_format_is_carried_over() {
     assert_eq!((sum(&mut db, 5), sum(&mut db, 6)), ((0.0, 0.1), (0.0, 0.0)));
     assert!(!is_refused(&with_logs(&place.file(), LIMITS, &read)));
 }
+
+/// A mapped page that a full disk cannot back would end the process with SIGBUS.
+#[test]
+fn no_file_of_the_ledger_is_mapped() {
+    let place = Place::new();
+    let mut db = Db::open(&place.file()).unwrap();
+    let row = Row {
+        day: "0000".into(),
+        project: "/p".into(),
+        session: "s".into(),
+        charged: charged("r", 0, Usage::default(), Some(0.1)),
+    };
+    db.index(&[row], &[]).unwrap();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let folder = place.file().parent().unwrap().to_owned();
+    assert!(!maps.contains(folder.to_str().unwrap()), "{maps}");
+    assert!(!folder.join("ledger.db-shm").exists());
+    // Another connection still reads what this one wrote.
+    assert_eq!(place.rows().len(), 1);
+}
+
+/// What an earlier version left in its write-ahead log is not lost.
+#[test]
+fn a_ledger_of_an_earlier_version_is_taken_over() {
+    let place = Place::new();
+    drop(Db::open(&place.file()).unwrap());
+    let old = rusqlite::Connection::open(place.file()).unwrap();
+    old.pragma_update(None, "journal_mode", "WAL").unwrap();
+    old.execute("INSERT INTO totals (scope, spent) VALUES ('day:x', 0.5)", []).unwrap();
+    // As long as the earlier version has it open, it stays as it is, and can be used by both.
+    let mut both = Db::open(&place.file()).unwrap();
+    both.index(&[], &["s".into()]).unwrap();
+    drop(both);
+    drop(old);
+    drop(Db::open(&place.file()).unwrap());
+    assert!(!place.file().with_file_name("ledger.db-wal").exists());
+    let now = rusqlite::Connection::open(place.file()).unwrap();
+    let spent: f64 = now.query_row("SELECT spent FROM totals", [], |row| row.get(0)).unwrap();
+    assert_eq!(spent, 0.5);
+}

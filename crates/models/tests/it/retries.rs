@@ -46,6 +46,39 @@ async fn retry_after_is_obeyed_and_told_beforehand() {
     assert_eq!(server.requests().len(), 2);
 }
 
+/// A date is as good as a number of seconds, measured by the clock of whoever sent it.
+#[tokio::test]
+async fn retry_after_may_be_a_date() {
+    let limited = status(429)
+        .header("date", "Wed, 21 Oct 2026 07:27:59 GMT")
+        .header("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT");
+    let server = serve(Script::new().answer(limited).answer(text("ok")));
+    let mut asked = go();
+    asked.retries = 1;
+    let model = model(&server.url());
+    let mut stream = model.stream(asked);
+    let first = tokio::time::timeout(PATIENCE, stream.next()).await.unwrap();
+    let Some(Ok(ModelEvent::Retrying(retry))) = first else { panic!("{first:?}") };
+    assert_eq!(retry.wait, Duration::from_secs(1));
+    let far = status(429)
+        .header("date", "Wed, 21 Oct 2026 07:27:59 GMT")
+        .header("retry-after", "Wed, 21 Oct 2026 08:27:59 GMT");
+    let server = serve(Script::new().answer(far).forever());
+    let heard = hear(&self::model(&server.url()), go()).await;
+    assert!(heard.error().message.contains("retry after 1 h 0 min"), "{}", heard.error());
+}
+
+/// Whatever the resolver says of a name that does not exist, it is not asked ten times.
+#[tokio::test]
+async fn an_unknown_host_is_given_up_soon() {
+    let mut asked = go();
+    asked.retries = 10;
+    let heard = hear(&model("http://no-such-host.invalid"), asked).await;
+    assert!(heard.starting_with("retrying").len() <= 2, "{:?}", heard.lines);
+    let error = heard.error().message.clone();
+    assert!(error.contains("no-such-host.invalid"), "{error}");
+}
+
 #[tokio::test]
 async fn a_wait_nobody_has_time_for_is_not_begun() {
     let server = serve(Script::new().answer(status(429).header("retry-after", "600")).forever());
@@ -53,7 +86,10 @@ async fn a_wait_nobody_has_time_for_is_not_begun() {
     asked.retries = 10;
     let heard = hear(&model(&server.url()), asked).await;
     assert!(
-        heard.error().message.ends_with("; it asks to come back in 10 min"),
+        heard
+            .error()
+            .message
+            .ends_with("; it asks to retry after 10 min, more than the limit of 2 min"),
         "{}",
         heard.error()
     );

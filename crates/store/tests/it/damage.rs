@@ -1,8 +1,15 @@
 //! Logs that were torn, overwritten or edited: C04, C06, C07, C08, C14, C16.
 
-use crate::samples::{WORKSPACE, every_entry, file, files, home, id, opened, prompt, store};
+use crate::samples::{
+    WORKSPACE, answer, every_entry, file, files, home, id, opened, prompt, store,
+};
+use ostler_core::ids::CallId;
+use ostler_core::message::{Block, ResultPart};
 use ostler_core::ports::{SessionStore, StoreError};
 use ostler_core::session::{Entry, Session};
+use ostler_core::time::Timestamp;
+use ostler_core::turn::{Continue, Terminal};
+use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -33,7 +40,7 @@ fn c04_every_byte_prefix_loads_and_goes_on_cleanly() {
     let bytes = fs::read(&path).unwrap();
     let ends = ends(&bytes);
     let store = store(&home);
-    for length in 0..=bytes.len() {
+    for length in 1..=bytes.len() {
         fs::write(&path, &bytes[..length]).unwrap();
         // A record without its newline is whole.
         let whole = ends.iter().filter(|end| **end <= length + 1).count() - 1;
@@ -294,8 +301,12 @@ fn a_session_that_never_began_is_not_listed() {
     let store = store(&home);
     assert_eq!(store.list(Path::new(WORKSPACE)).unwrap(), []);
     assert_eq!(store.latest(Path::new(WORKSPACE)).unwrap(), None);
-    let loaded = store.open(&id(1)).unwrap();
-    assert_eq!((loaded.entries.len(), loaded.notices.len()), (0, 0));
+    let error = store.open(&id(1)).map(drop).unwrap_err();
+    assert_eq!(error, StoreError::Empty(id(1), path.clone()));
+    assert!(error.to_string().contains("is empty"), "{error}");
+    let error = store.fork(&id(1), opened(&id(2))).map(drop).unwrap_err();
+    assert_eq!(error, StoreError::Empty(id(1), path.clone()));
+    assert_eq!(fs::read(&path).unwrap(), b"", "nothing is written to it");
 }
 
 #[test]
@@ -307,4 +318,65 @@ fn c26_a_log_that_was_removed_is_missed_at_the_next_sync() {
     log.append(&prompt("into the void")).unwrap();
     let error = log.sync().unwrap_err().to_string();
     assert!(error.contains("was removed"), "{error}");
+}
+
+/// One damaged prompt costs that prompt: the answer to it, its calls and their results stay.
+#[test]
+fn a_damaged_prompt_costs_only_itself() {
+    let turn = |n: usize| {
+        let id = CallId::new(format!("c{n}"));
+        let call = Block::ToolUse { id: id.clone(), name: "Read".into(), input: json!({}) };
+        let content = vec![ResultPart::text(format!("result {n}"))];
+        vec![
+            prompt(format!("prompt {n}")),
+            answer(vec![call]),
+            Entry::CallFinished {
+                result: Block::ToolResult { id, content, is_error: false },
+                seen: Vec::new(),
+            },
+            Entry::Went { why: Continue::NextTurn },
+            answer(vec![Block::text(format!("answer {n}"))]),
+            Entry::End { terminal: Terminal::Completed, at: Timestamp(n as u64) },
+        ]
+    };
+    let all = [vec![opened(&id(1))], turn(1), turn(2), turn(3)].concat();
+    let whole = Session::fold(all.clone()).close();
+    for lost in 0..3 {
+        let (home, path) = recorded(&all);
+        let mut bytes = fs::read(&path).unwrap();
+        let at = 1 + lost * 6;
+        let start = ends(&bytes)[at];
+        bytes[start + 20] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let loaded = store(&home).open(&id(1)).unwrap();
+        let told = loaded.notices.join("; ");
+        assert!(told.contains(&format!("entry {} is damaged", at + 1)), "{told}");
+        let session = Session::fold(loaded.entries).close();
+        assert_eq!((session.turns, session.view.items().len()), (3, whole.view.items().len()));
+        for (n, (kept, had)) in session.view.messages().zip(whole.view.messages()).enumerate() {
+            if n == lost * 4 {
+                assert!(format!("{kept:?}").contains("is damaged"), "{kept:?}");
+            } else {
+                assert_eq!(kept, had, "message {n}");
+            }
+        }
+        assert!(session.can_rewind(3) && session.can_rewind(1));
+    }
+}
+
+/// Where locks do nothing, a second writer is noticed before it can take a number twice.
+#[test]
+fn a_second_writer_is_noticed() {
+    let home = home();
+    let first = store(&home).create(opened(&id(1))).unwrap();
+    first.append(&prompt("mine")).unwrap();
+    let path = file(home.path(), ".log");
+    let mut other = File::options().append(true).open(&path).unwrap();
+    std::io::Write::write_all(&mut other, b"3 00000000 {}\n").unwrap();
+    let error = first.append(&prompt("lost")).unwrap_err().to_string();
+    assert!(error.contains("another process has written to it"), "{error}");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(!text.contains("lost"), "nothing is added behind it");
+    other.set_len(text.len() as u64 - 14).unwrap();
+    first.append(&prompt("again")).unwrap();
 }

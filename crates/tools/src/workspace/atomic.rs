@@ -3,6 +3,7 @@
 
 use super::door::{Door, Place};
 use super::error::FileError;
+use super::leftovers;
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
@@ -89,7 +90,8 @@ fn sync_folder(folder: &OwnedFd) {
     }
 }
 
-/// A file nobody else knows, removed again unless it was renamed to its place.
+/// A file nobody else knows, removed again unless it was renamed to its place. Locked while we have it, so that what a
+/// dead process left behind can be told from what a living one is writing.
 struct Temporary<'a> {
     file: File,
     folder: &'a OwnedFd,
@@ -104,9 +106,14 @@ impl<'a> Temporary<'a> {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut last = Errno::EXIST;
         for _ in 0..NAMES {
-            let name = format!(".ostler-{:016x}.tmp", RandomState::new().build_hasher().finish());
+            let name = leftovers::name(RandomState::new().build_hasher().finish());
             match fs::openat(folder, &name, flags, Mode::from_raw_mode(mode)) {
-                Ok(file) => return Ok(Temporary { file: file.into(), folder, name, done: false }),
+                Ok(file) => {
+                    let temporary = Temporary { file: file.into(), folder, name, done: false };
+                    if leftovers::claim(&temporary.file) {
+                        return Ok(temporary);
+                    }
+                }
                 Err(Errno::EXIST) => {}
                 Err(errno) => {
                     last = errno;

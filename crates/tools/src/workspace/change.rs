@@ -51,7 +51,7 @@ impl Files {
     /// The model sees what it asked to read.
     pub(crate) fn shown(&self, seen: &[Seen]) {
         for seen in seen {
-            self.ledger.saw(seen);
+            self.note(seen);
         }
     }
 
@@ -68,8 +68,16 @@ impl Files {
     /// The model now knows this content, or that the file is gone.
     pub(super) fn saw(&self, path: &Path, hash: Option<String>, part: Option<Part>) -> Seen {
         let seen = Seen { path: path.to_path_buf(), hash, part };
-        self.ledger.saw(&seen);
+        self.note(&seen);
         seen
+    }
+
+    /// A content that was replaced is nothing to compare with any more. Without this a session that writes all day
+    /// keeps every version of every file until the bound is reached.
+    fn note(&self, seen: &Seen) {
+        if let Some(replaced) = self.ledger.saw(seen) {
+            self.kept.forget(&replaced);
+        }
     }
 
     /// Replaces a file's content: `make` gets the old one and gives the new one. The old content is kept and recorded

@@ -35,6 +35,14 @@ impl Kept {
         }
     }
 
+    pub fn forget(&self, hash: &str) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = kept.by_hash.remove(hash) {
+            kept.bytes -= bytes.len();
+            kept.order.retain(|kept| kept != hash);
+        }
+    }
+
     pub fn get(&self, hash: &str) -> Option<Arc<[u8]>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).by_hash.get(hash).cloned()
     }
@@ -43,6 +51,18 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_forgotten_takes_no_room() {
+        let kept = Kept::default();
+        for i in 0..100 {
+            kept.put(&i.to_string(), &vec![0; MAX_ONE]);
+            kept.forget(&i.to_string());
+        }
+        kept.forget("never there");
+        let contents = kept.0.lock().unwrap();
+        assert_eq!((contents.bytes, contents.order.len(), contents.by_hash.len()), (0, 0, 0));
+    }
 
     #[test]
     fn the_oldest_goes_when_there_is_too_much() {

@@ -40,19 +40,11 @@ impl Ledger {
         ledger
     }
 
-    pub fn saw(&self, seen: &Seen) {
+    /// Gives back the content that no longer counts for any file.
+    pub fn saw(&self, seen: &Seen) -> Option<String> {
         let mut map = self.map();
-        let Some(hash) = &seen.hash else {
-            map.remove(&seen.path);
-            return;
-        };
-        let before = map.get(&seen.path).filter(|sight| sight.hash == *hash);
-        let pieces = match (seen.part, before.map(|sight| sight.pieces.as_ref())) {
-            (None, _) | (_, Some(None)) => None,
-            (Some(part), Some(Some(pieces))) => with(pieces.clone(), part),
-            (Some(part), None) => with(Vec::new(), part),
-        };
-        map.insert(seen.path.clone(), Sight { hash: hash.clone(), pieces });
+        let old = put(&mut map, seen)?.hash;
+        (!map.values().any(|sight| sight.hash == old)).then_some(old)
     }
 
     pub fn freshness(&self, path: &Path, hash: &str) -> Freshness {
@@ -72,6 +64,18 @@ impl Ledger {
     fn map(&self) -> MutexGuard<'_, HashMap<PathBuf, Sight>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What stood there before.
+fn put(map: &mut HashMap<PathBuf, Sight>, seen: &Seen) -> Option<Sight> {
+    let Some(hash) = &seen.hash else { return map.remove(&seen.path) };
+    let before = map.get(&seen.path).filter(|sight| sight.hash == *hash);
+    let pieces = match (seen.part, before.map(|sight| sight.pieces.as_ref())) {
+        (None, _) | (_, Some(None)) => None,
+        (Some(part), Some(Some(pieces))) => with(pieces.clone(), part),
+        (Some(part), None) => with(Vec::new(), part),
+    };
+    map.insert(seen.path.clone(), Sight { hash: hash.clone(), pieces })
 }
 
 /// The pieces and one more, sorted and joined; none if they are the whole file.
@@ -97,6 +101,18 @@ mod tests {
 
     fn seen(path: &str, hash: Option<&str>) -> Seen {
         Seen { path: path.into(), hash: hash.map(str::to_owned), part: None }
+    }
+
+    /// A content is given back when the last file that had it has another.
+    #[test]
+    fn replaced_contents_are_given_back_once_nobody_has_them() {
+        let ledger = Ledger::default();
+        assert_eq!(ledger.saw(&seen("/a", Some("1"))), None);
+        assert_eq!(ledger.saw(&seen("/b", Some("1"))), None);
+        assert_eq!(ledger.saw(&seen("/a", Some("1"))), None, "the same again");
+        assert_eq!(ledger.saw(&seen("/a", Some("2"))), None, "the other still has it");
+        assert_eq!(ledger.saw(&seen("/b", None)), Some("1".into()));
+        assert_eq!(ledger.saw(&seen("/a", Some("3"))), Some("2".into()));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod error;
 mod files;
 mod kept;
 mod ledger;
+mod leftovers;
 mod nearby;
 mod resolve;
 mod snapshots;
@@ -15,6 +16,7 @@ pub(crate) use change::{Needs, New, Old};
 pub use error::{FileError, Kind};
 pub use files::{Content, Files, MAX_CHANGE};
 pub(crate) use kept::MAX_ONE;
+pub use leftovers::remove_leftovers;
 pub use snapshots::{Reverted, level};
 
 #[cfg(test)]

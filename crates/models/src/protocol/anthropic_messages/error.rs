@@ -1,5 +1,6 @@
 //! What went wrong, from a status and a body of any kind: one kind, one line, no markup.
 
+use super::html;
 use super::wire::WireError;
 use ostler_core::model::ModelErrorKind;
 use serde_json::Value;
@@ -75,15 +76,23 @@ fn of_invalid(message: &str) -> ModelErrorKind {
 /// The best words a body has to offer.
 pub fn words(body: &[u8]) -> String {
     if let Some(error) = of_body(body) {
-        return one_line(&error.message.or(error.r#type).unwrap_or_default());
+        return plain(&error.message.or(error.r#type).unwrap_or_default());
     }
     let text = String::from_utf8_lossy(body);
     match text.trim_start().starts_with('<') {
         true => match title(&text) {
-            Some(title) => format!("a web page titled \"{}\"", one_line(title)),
+            Some(title) => format!("a web page titled \"{}\"", one_line(&html::text(title))),
             None => "a web page".into(),
         },
-        false => one_line(&text),
+        false => plain(&text),
+    }
+}
+
+/// One line without markup: gateways put whole pages into their messages.
+pub fn plain(message: &str) -> String {
+    match html::is_markup(message) {
+        true => one_line(&html::text(message)),
+        false => one_line(message),
     }
 }
 

@@ -3,12 +3,12 @@
 
 use super::error;
 use super::open_block::{BLOCKS, DELTAS, OpenBlock};
+use super::usage::Counter;
 use super::wire::{
     BlockDelta, BlockStart, BlockStop, Delta, ErrorEvent, Kind, MessageDelta, MessageStart,
-    StopDelta, WireUsage,
+    StopDelta,
 };
 use crate::sse::Frame;
-use ostler_core::ledger::Usage;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
 use serde::Deserialize;
 use serde_json::Value;
@@ -38,7 +38,9 @@ pub struct Parser {
     last_index: Option<u64>,
     blocks: usize,
     bytes: usize,
-    usage: Usage,
+    usage: Counter,
+    /// Bytes of a block's events were not UTF-8.
+    damaged: Option<String>,
     stop: Option<StopReason>,
     last_event: String,
 }
@@ -96,6 +98,9 @@ impl Parser {
         } else if name != "error" {
             self.pass_raw(frame, out);
             self.take(name, &frame.data, out)?;
+            if frame.lossy {
+                self.report_damage(out);
+            }
         } else {
             return Err(stream_error(&frame.data));
         }
@@ -138,7 +143,8 @@ impl Parser {
             _ => {
                 self.phase = Phase::Ended;
                 let stop = self.stop.take().unwrap_or(StopReason::Other(String::new()));
-                out.push(ModelEvent::Ended { stop, usage: self.usage });
+                out.extend(self.usage.complaint().map(ModelEvent::Note));
+                out.push(ModelEvent::Ended { stop, usage: self.usage.at_end() });
                 Ok(())
             }
         }
@@ -146,11 +152,11 @@ impl Parser {
 
     fn start_message(&mut self, start: MessageStart, out: &mut Vec<ModelEvent>) {
         let message = start.message.unwrap_or_default();
-        self.add_usage(message.usage);
+        self.usage.add(message.usage.as_ref(), false);
         out.push(ModelEvent::Started {
             message_id: message.id.unwrap_or_default(),
             request_id: self.request_id.take(),
-            usage: self.usage,
+            usage: self.usage.so_far(),
         });
     }
 
@@ -213,7 +219,7 @@ impl Parser {
     }
 
     fn message_delta(&mut self, event: MessageDelta) {
-        self.add_usage(event.usage);
+        self.usage.add(event.usage.as_ref(), true);
         let delta = event.delta.unwrap_or_default();
         if delta.stop_reason.is_some() {
             self.phase = Phase::Stopping;
@@ -221,16 +227,21 @@ impl Parser {
         }
     }
 
-    /// Counts are cumulative; a later event may repeat or correct an earlier one.
-    fn add_usage(&mut self, usage: Option<WireUsage>) {
-        let Some(usage) = usage else { return };
-        let set = |field: &mut u64, value: Option<u64>| *field = value.unwrap_or(*field);
-        set(&mut self.usage.input, usage.input_tokens);
-        set(&mut self.usage.output, usage.output_tokens);
-        set(&mut self.usage.cache_write, usage.cache_creation_input_tokens);
-        set(&mut self.usage.cache_read, usage.cache_read_input_tokens);
-        let hour = usage.cache_creation.and_then(|creation| creation.ephemeral_1h_input_tokens);
-        set(&mut self.usage.cache_write_1h, hour);
+    /// A block whose bytes were replaced is not what the model wrote, and a person has to know before they trust a file
+    /// that was made from it. Said once for each block.
+    fn report_damage(&mut self, out: &mut Vec<ModelEvent>) {
+        let what = match self.open.as_ref().map(|open| &open.block) {
+            Some(OpenBlock::ToolUse { name, .. }) => format!("the input of the call {name}"),
+            Some(_) => "the answer".to_owned(),
+            None => return,
+        };
+        let key = format!("{what} {:?}", self.last_index);
+        if self.damaged.as_ref() != Some(&key) {
+            self.damaged = Some(key);
+            out.push(ModelEvent::Note(format!(
+                "{what} arrived with bytes that are not UTF-8; each is replaced by \u{fffd}"
+            )));
+        }
     }
 
     fn grow(&mut self, size: usize) -> Result<(), ModelError> {
@@ -314,7 +325,7 @@ fn stream_error(data: &str) -> ModelError {
     let error = event.and_then(|event| event.error).unwrap_or_default();
     let kind = error::kind(None, &error);
     let words = error.message.or(error.r#type).unwrap_or_else(|| "no reason given".into());
-    ModelError::new(kind, format!("the provider broke off the answer: {}", error::one_line(&words)))
+    ModelError::new(kind, format!("the provider broke off the answer: {}", error::plain(&words)))
 }
 
 fn out_of_order(name: &str, why: &str) -> ModelError {
@@ -337,3 +348,7 @@ fn raw_value(data: &str) -> Option<Box<RawValue>> {
 #[cfg(test)]
 #[path = "parser_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "damage_tests.rs"]
+mod damage;

@@ -31,15 +31,19 @@ fn show(event: &ModelEvent) -> String {
     }
 }
 
-fn usage_line(u: &Usage) -> String {
+fn usage_line(u: &ostler_core::ledger::Usage) -> String {
     format!(
         "in {} out {} write {} (1h {}) read {}",
         u.input, u.output, u.cache_write, u.cache_write_1h, u.cache_read
     )
 }
 
+fn named(event: &str, data: impl Into<String>) -> Frame {
+    Frame { event: event.into(), data: data.into(), lossy: false }
+}
+
 fn frame(data: Value) -> Frame {
-    Frame { event: data["type"].as_str().unwrap_or_default().to_owned(), data: data.to_string() }
+    named(data["type"].as_str().unwrap_or_default(), data.to_string())
 }
 
 fn feed(parser: &mut Parser, frames: &[Frame]) -> (Vec<String>, Option<ModelError>) {
@@ -294,9 +298,9 @@ fn what_is_unknown_is_skipped() {
     assert_eq!(lines[1..3], ["text yes", "block text yes"]);
     assert_eq!(lines.len(), 4);
     let odd = [
-        Frame { event: "new_event".into(), data: "not json".into() },
-        Frame { event: "data".into(), data: start().to_string() },
-        Frame { event: String::new(), data: open(0, text_block()).to_string() },
+        named("new_event", "not json"),
+        named("data", start().to_string()),
+        named("", open(0, text_block()).to_string()),
     ];
     let (lines, failed) = feed(&mut Parser::default(), &odd);
     assert_eq!(
@@ -309,7 +313,7 @@ fn what_is_unknown_is_skipped() {
 #[test]
 fn malformed_events_are_named() {
     for name in ["content_block_delta", "content_block_start", "message_delta"] {
-        let frames = [frame(start()), Frame { event: name.into(), data: "{\"type\":".into() }];
+        let frames = [frame(start()), named(name, "{\"type\":")];
         let (lines, failed) = feed(&mut Parser::default(), &frames);
         let error = failed.expect("an error");
         assert_eq!(
@@ -319,11 +323,8 @@ fn malformed_events_are_named() {
         );
         assert!(error.message.contains(&format!("`{name}`")), "{}", error.message);
     }
-    let unnamed = [Frame { event: String::new(), data: "<html>".into() }];
-    assert_eq!(
-        feed(&mut Parser::default(), &unnamed).1.map(|e| e.kind),
-        Some(ModelErrorKind::Protocol)
-    );
+    let (_, failed) = feed(&mut Parser::default(), &[named("", "<html>")]);
+    assert_eq!(failed.map(|e| e.kind), Some(ModelErrorKind::Protocol));
 }
 
 #[test]
@@ -373,7 +374,7 @@ fn raw_events_come_first_and_only_from_the_start_on() {
     let pretty = start().to_string().replace(",\"", ",\n\"");
     let frames = [
         frame(json!({"type": "ping"})),
-        Frame { event: "message_start".into(), data: pretty },
+        named("message_start", pretty),
         frame(json!({"type": "ping"})),
         frame(json!({"type": "new_event"})),
         frame(stop()),
@@ -459,9 +460,8 @@ fn any_event() -> impl Strategy<Value = Frame> {
         index.prop_map(|i| frame(close(i))),
         Just(frame(stopping(json!("end_turn")))),
         Just(frame(stop())),
-        (prop::sample::select(KNOWN.to_vec()), ".{0,20}")
-            .prop_map(|(e, data)| Frame { event: e.into(), data }),
-        (".{0,8}", ".{0,20}").prop_map(|(event, data)| Frame { event, data }),
+        (prop::sample::select(KNOWN.to_vec()), ".{0,20}").prop_map(|(e, data)| named(e, data)),
+        (".{0,8}", ".{0,20}").prop_map(|(event, data)| named(&event, data)),
     ]
 }
 

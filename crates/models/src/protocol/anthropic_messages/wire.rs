@@ -19,21 +19,7 @@ pub struct MessageStart {
 #[derive(Default, Deserialize)]
 pub struct StartedMessage {
     pub id: Option<String>,
-    pub usage: Option<WireUsage>,
-}
-
-#[derive(Default, Deserialize)]
-pub struct WireUsage {
-    pub input_tokens: Option<u64>,
-    pub output_tokens: Option<u64>,
-    pub cache_creation_input_tokens: Option<u64>,
-    pub cache_read_input_tokens: Option<u64>,
-    pub cache_creation: Option<CacheCreation>,
-}
-
-#[derive(Default, Deserialize)]
-pub struct CacheCreation {
-    pub ephemeral_1h_input_tokens: Option<u64>,
+    pub usage: Option<Value>,
 }
 
 /// Blocks and deltas are read by their type: one we do not know may have fields of any shape.
@@ -81,7 +67,7 @@ pub struct BlockStop {
 pub struct MessageDelta {
     #[serde(default)]
     pub delta: Option<StopDelta>,
-    pub usage: Option<WireUsage>,
+    pub usage: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]

@@ -1,0 +1,67 @@
+use super::*;
+use ostler_core::ids::{BlobRef, CallId, ModelId, SessionId};
+use ostler_core::session::SnapshotCost;
+use ostler_core::time::SteppingClock;
+
+struct Nowhere(SessionId);
+
+impl SessionLog for Nowhere {
+    fn id(&self) -> &SessionId {
+        &self.0
+    }
+
+    fn append(&self, _: &Entry) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl Blobs for Nowhere {
+    fn put(&self, _: &[u8]) -> Result<BlobRef, StoreError> {
+        Err(StoreError::BlobLost(String::new()))
+    }
+
+    fn get(&self, blob: &BlobRef) -> Result<Vec<u8>, StoreError> {
+        Err(StoreError::BlobLost(format!("{blob:?}")))
+    }
+
+    fn spill(&self, _: &[u8]) -> Result<Option<std::path::PathBuf>, StoreError> {
+        Ok(None)
+    }
+}
+
+/// What a request cost and what a call changed is in the log. A session of many thousand rounds must not hold it, too.
+#[test]
+fn nothing_is_kept_that_grows_with_every_round() {
+    let place = Arc::new(Nowhere(SessionId::new("s")));
+    let mut begun = Session::default();
+    begun.apply(snapshot(0));
+    begun.apply(checkpoint(0));
+    let journal = Journal::resumed(place.clone(), place, Arc::new(SteppingClock::default()), begun);
+    for n in 0..1000 {
+        let (model, usage) = (ModelId::new("m"), Usage { input: n, ..Usage::default() });
+        let spent = Entry::Spent { model, usage, cost: Some(0.1), charge: None, front: None };
+        for entry in [spent, snapshot(n), checkpoint(n)] {
+            journal.write(entry).unwrap();
+        }
+    }
+    let mirror = journal.mirror();
+    assert_eq!((mirror.session.snapshots.len(), mirror.session.checkpoints.len()), (0, 0));
+    assert_eq!(mirror.written, 3000, "all of it was written");
+    // Whatever else the fold holds: it is as large as one that has seen nothing.
+    let size = |session: &Session| format!("{session:?}").len();
+    assert!(size(&mirror.session) < size(&Session::default()) + 200, "{:?}", mirror.session);
+}
+
+fn snapshot(n: u64) -> Entry {
+    let (call, path) = (CallId::new(format!("c{n}")), format!("/w/{n}").into());
+    Entry::Snapshot { call, path, before: None, mode: None, after: None }
+}
+
+fn checkpoint(n: u64) -> Entry {
+    let call = CallId::new(format!("b{n}"));
+    Entry::Checkpoint { call, before: n, after: Some(n + 1), cost: SnapshotCost::default() }
+}
