@@ -55,7 +55,6 @@ const FOLDERS: &[(&str, &str)] = &[
     (".vs", "editors run what settings there name"),
     (".mvn", "maven runs what settings there name"),
     (".hg", "mercurial runs programs that files there name"),
-    (".ssh", "it decides who may sign in"),
     (".kilocode", "another agent starts programs that settings there name"),
     (".jj", "jujutsu runs programs that files there name"),
     (".svn", "subversion runs programs that files there name"),

@@ -33,7 +33,6 @@ static PROGRAMS: &[Careful] = &[
             "tag-file",
         ],
         begins: &["+"],
-        ..PLAIN
     },
     Careful { names: &["rg"], long: &["pre", "hostname-bin"], ..PLAIN },
 ];

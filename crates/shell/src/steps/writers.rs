@@ -253,8 +253,14 @@ fn touches(name: &str, parsed: &Parsed) -> Result<Vec<Touch>, Miss> {
         if name == "tee" && word.literal() == Some("/dev/null") {
             continue;
         }
-        let act = if matches!(name, "cp" | "ln") && place < last { Act::Read } else { Act::Write };
-        touches.push(touch(act)(named(word, kind).map_err(|why| Miss::at(*at, why))?));
+        let file = || named(word, kind).map_err(|why| Miss::at(*at, why));
+        // Under its new name a file could be read.
+        if matches!(name, "cp" | "ln" | "mv") && place < last {
+            touches.push(touch(Act::Read)(file()?));
+        }
+        if !matches!(name, "cp" | "ln") || place >= last {
+            touches.push(touch(Act::Write)(file()?));
+        }
     }
     Ok(touches)
 }

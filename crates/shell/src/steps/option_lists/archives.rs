@@ -3,7 +3,23 @@
 
 use super::{LIST, OptionList, Style};
 
+/// A mode with which a program runs with the rights of its owner: `4755`, `u+s`.
+fn lends_rights(text: &str) -> bool {
+    let text = text.strip_prefix("-m").or_else(|| text.strip_prefix("--mode=")).unwrap_or(text);
+    let digits = text.trim_start_matches('0');
+    let octal = digits.len() > 3 && digits.len() < 6 && digits.bytes().all(|b| b.is_ascii_digit());
+    let letters = text.contains(['+', '=']) && text.ends_with(['s', 't', 'S']);
+    octal || letters || text.contains("+s") || text.contains("=s")
+}
+
 pub(super) static LISTS: &[OptionList] = &[
+    OptionList {
+        commands: &["install", "ginstall"],
+        plain: "-cCdDpTv -m: -t: --directory --compare --mode= --preserve-timestamps --no-target-directory --target-directory= \
+            --verbose --version --help",
+        refused: lends_rights,
+        ..LIST
+    },
     OptionList {
         commands: &["tar", "gtar", "bsdtar"],
         plain: "-cdrtuxAvzjJZahklmnOopRsSUwWi -f: -C: -X: -b: -H: -L: -N: -V: --create --extract --get --list \

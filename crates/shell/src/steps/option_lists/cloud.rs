@@ -114,8 +114,10 @@ pub(super) static LISTS: &[OptionList] = &[
     },
     OptionList {
         commands: &["gh api"],
-        plain: "-i -q: -t: -f: -F: -H: -p: --jq= --template= --field= --raw-field= --header= --include --paginate --slurp \
-            --silent --cache= --preview= --verbose --help",
+        // With a field it is no longer a question but a change.
+        plain: "-i -q: -t: -H: -p: --jq= --template= --header= --include --paginate --slurp --silent --cache= --preview= \
+            --verbose --help",
+        refused: |text| text.contains("://"),
         ..LIST
     },
     OptionList {

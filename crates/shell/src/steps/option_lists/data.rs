@@ -24,9 +24,20 @@ fn of_sqlite(text: &str) -> bool {
         "into \"",
         "copy ",
         "install ",
+        "vacuum",
+        "fsdir",
+        "zipfile",
+        "csv(",
+        "glob(",
+        "tokenizer",
+        "export database",
+        "from '",
+        "read_",
     ];
-    dots || contains(text, &reaches)
-        || contains(text, &["vacuum into", "read_csv", "read_text", "read_blob"])
+    // Blanks may stand between a name and what it is given.
+    let spaced: Vec<&str> = text.split_whitespace().collect();
+    let (single, dense) = (spaced.join(" "), spaced.concat());
+    dots || contains(&single, &reaches) || contains(&dense, &reaches)
 }
 
 /// A backslash begins a command of the client; a program runs on the server.
@@ -55,12 +66,10 @@ fn of_mysql(text: &str) -> bool {
 
 /// Operators that read further files or the environment.
 fn of_yq(text: &str) -> bool {
-    contains(text, &["load", "env", "import", "include", "split_doc", "filename", "input"])
-        && !text.starts_with('-')
-        && text.contains(['(', '.', '|', '$', '"'])
-        && !text.ends_with(".yml")
-        && !text.ends_with(".yaml")
-        && !text.ends_with(".json")
+    let reaches = ["load", "env", "import", "include", "split_doc", "filename", "input", "system"];
+    let is_file = [".yml", ".yaml", ".json"].iter().any(|end| text.ends_with(end));
+    let is_program = text.contains(['(', '|', '$', '"', ' ']) || text.contains('.') && !is_file;
+    contains(text, &reaches) && !text.starts_with('-') && is_program
 }
 
 fn of_redis(text: &str) -> bool {

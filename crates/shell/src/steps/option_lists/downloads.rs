@@ -107,12 +107,16 @@ pub(super) static LISTS: &[OptionList] = &[
     OptionList {
         commands: &["openssl"],
         style: Style::OneDash,
-        plain: "-in: -out: -text -noout -subject -issuer -dates -fingerprint -serial -enddate -startdate -purpose -hash \
+        plain: "-in: -text -noout -subject -issuer -dates -fingerprint -serial -enddate -startdate -purpose -hash \
             -modulus -pubkey -pubin -inform: -outform: -connect: -servername: -showcerts -brief -sha1 -sha256 -sha384 \
-            -sha512 -md5 -hex -base64 -binary -hmac: -days: -nodes -noenc -newkey: -x509 -new -subj: -key: -keyout: \
+            -sha512 -md5 -hex -base64 -binary -hmac: -days: -nodes -noenc -newkey: -x509 -new -subj: -key: \
             -CAfile: -verify: -tls1_2 -tls1_3 -alpn: -status -quiet -ign_eof -a -A -d -e -aes-256-cbc -aes-128-cbc \
             -aes-256-ctr -salt -pbkdf2 -iter: -k: -pass: -passin: -passout: -K: -iv: -nopad -p -ext: -nameopt: -certopt: \
             -checkend: -checkhost: -v -r -c -help -algorithm: -pkeyopt:",
+        least: 1,
+        first: Some(|text| {
+            matches!(text, "ca" | "s_server" | "engine" | "ocsp" | "ts" | "cms" | "smime")
+        }),
         ..LIST
     },
     OptionList {

@@ -12,6 +12,7 @@ mod downloads;
 mod editors;
 mod git;
 mod packages;
+mod runners;
 mod scripts;
 mod tools;
 
@@ -81,6 +82,7 @@ fn lists() -> impl Iterator<Item = &'static OptionList> {
         editors::LISTS,
         git::LISTS,
         packages::LISTS,
+        runners::LISTS,
         scripts::LISTS,
         tools::LISTS,
     ]

@@ -70,6 +70,8 @@ pub(super) static LISTS: &[OptionList] = &[
             --report-unused-disable-directives --no-error-on-unmatched-pattern --ignore-pattern= --no-inline-config \
             --log-level= --loglevel= --parser=typescript --parser=babel --parser=json --tab-width= --single-quote --no-semi \
             --print-width= --version --help",
+        // A formatter that is a file.
+        refused: |text| text.starts_with("--format=.") || text.starts_with("--format=/"),
         ..LIST
     },
     OptionList {
