@@ -316,11 +316,11 @@ impl Confinement {
     ) -> Result<Sandbox, String> {
         let Workspace { roots, ours, .. } = &self.workspace;
         let options = &self.options;
-        let real = |paths: &[PathBuf]| {
-            paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>()
-        };
+        let real = |paths: &[PathBuf]| folders::real(paths, &self.workspace.roots);
         let home = self.home();
-        let readable = self.readable.get_or_init(|| folders::readable(&home, &self.environment));
+        let readable = self
+            .readable
+            .get_or_init(|| folders::readable(&home, &self.environment, &self.workspace.roots));
         let mut homes: Vec<PathBuf> = ["/home", "/root"].map(PathBuf::from).to_vec();
         if home.parent().is_some() {
             homes.push(home.clone());
