@@ -390,8 +390,14 @@ impl Confinement {
     }
 
     fn around(&self) -> &[Around] {
+        let home = self.home();
+        // A repository of the whole home directory would open all of it.
+        let is_part = |around: &Around| {
+            !around.top.as_ref().is_some_and(|top| home.starts_with(top))
+                && !home.starts_with(&around.git)
+        };
         let look = || self.workspace.roots.iter().filter_map(|root| git_parts::around(root));
-        self.around.get_or_init(|| look().collect())
+        self.around.get_or_init(|| look().filter(is_part).collect())
     }
 }
 
