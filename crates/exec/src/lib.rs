@@ -62,6 +62,7 @@ pub use link::SupervisorProgram;
 pub use progress::Progress;
 pub use running::Running;
 pub use sandbox::denial::{Denied, DeniedAct, Layer, denial_hint};
+pub use sandbox::follow::follow;
 pub use sandbox::found::Found;
 pub use sandbox::self_test::self_test;
 pub use sandbox::{Bounds, Layers, Sandbox};

@@ -7,6 +7,7 @@
 pub(crate) mod bounds;
 pub(crate) mod bubble;
 pub(crate) mod denial;
+pub(crate) mod follow;
 pub(crate) mod found;
 pub(crate) mod landlock;
 pub(crate) mod pack;

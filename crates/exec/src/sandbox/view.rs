@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
+use super::follow::{Stop, resolve};
 use super::{SHARED, Sandbox, resolver_file};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +45,15 @@ impl View {
         let mut mark = |path: PathBuf, kind| view.mark(path, kind, &real);
         let shared = SHARED.iter().map(PathBuf::from).chain([PathBuf::from("/dev")]);
         shared.chain(sandbox.homes.iter().cloned()).for_each(|path| mark(path, Kind::Closed));
-        let readable = sandbox.readable.iter().cloned().chain(resolver);
-        readable.for_each(|path| mark(path, Kind::Readable));
+        resolver.into_iter().for_each(|path| mark(path, Kind::Readable));
+        // A link in what commands may write, or could have written, must not open what it leads to.
+        let named = || sandbox.writable.iter().chain([&sandbox.temp]).chain(&sandbox.readable);
+        for path in &sandbox.readable {
+            let is_inside = |link: &Path| named().any(|it| it != path && link.starts_with(it));
+            if resolve(path, |link| !is_inside(link)) != Err(Stop::Link) {
+                view.mark(path.clone(), Kind::Readable, &real);
+            }
+        }
         for root in sandbox.writable.iter().chain([&sandbox.temp]) {
             view.marks.insert(root.clone(), Kind::Writable);
         }
@@ -135,6 +143,46 @@ mod tests {
 
     fn paths(list: &[&str]) -> Vec<PathBuf> {
         list.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn a_link_that_a_command_can_make_opens_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let at = |name: &str| base.join(name);
+        for name in ["home/ws/env", "home/private/bin", "home/tools"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("tools", at("home/linked")).unwrap();
+        let roots = vec![at("home/ws")];
+        let named = ["home/ws/env", "home/ws/env/bin", "home/linked"].map(at).to_vec();
+        let sandbox = Sandbox {
+            writable: roots.clone(),
+            readable: named.clone(),
+            homes: vec![at("home")],
+            hidden: Vec::new(),
+            frozen: Vec::new(),
+            temp: "/tmp/private".into(),
+            network: false,
+            layers: Layers::default(),
+            bounds: None,
+        };
+        let reading =
+            Sandbox { writable: Vec::new(), readable: [named, roots].concat(), ..sandbox.clone() };
+        for target in ["..", "../private"] {
+            std::fs::remove_dir(at("home/ws/env")).unwrap_or_default();
+            let _ = std::fs::remove_file(at("home/ws/env"));
+            std::os::unix::fs::symlink(target, at("home/ws/env")).unwrap();
+            for sandbox in [&sandbox, &reading] {
+                let view = View::new(sandbox);
+                for closed in ["home", "home/private", "home/private/bin"] {
+                    assert_eq!(view.of(&at(closed)), Kind::Closed, "{target} {closed}");
+                }
+                assert!(!view.bears_mark(&at("home/ws/env")), "nothing mounts what it leads to");
+                assert!(!view.bears_mark(&at("home/ws/env/bin")));
+                assert_eq!(view.of(&at("home/tools")), Kind::Readable, "another link is fine");
+            }
+        }
     }
 
     #[test]

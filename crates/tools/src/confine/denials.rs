@@ -72,14 +72,14 @@ impl Confinement {
     /// The directories in which denied files are searched for.
     fn areas(&self) -> &Areas {
         self.areas.get_or_init(|| {
-            let real = |paths: &[PathBuf]| {
-                paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>()
-            };
+            let real = |paths: &[PathBuf]| folders::real(paths, &self.workspace.roots);
             let (options, home) = (&self.options, self.home());
             let around = self.around();
             let git = around.iter().map(|around| around.git.clone()).collect();
             let tops = around.iter().filter_map(|around| around.top.clone()).collect();
-            let tools = self.readable.get_or_init(|| folders::readable(&home, &self.environment));
+            let tools = self
+                .readable
+                .get_or_init(|| folders::readable(&home, &self.environment, &self.workspace.roots));
             Areas {
                 writable: [self.workspace.roots.clone(), git, real(&options.allow_write)].concat(),
                 readable: [real(&options.allow_read), tops].concat(),

@@ -1,6 +1,7 @@
 //! What commands may read of a home folder, and where their caches go.
 
 use ostler_core::permission::guarded::secrets;
+use ostler_exec::follow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -35,8 +36,18 @@ const CACHES: [(&str, &str); 8] = [
     ("YARN_CACHE_FOLDER", "cache/yarn"),
 ];
 
-/// What of these exists, free of links.
-pub(super) fn readable(home: &Path, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+/// These paths free of links, without what leads nowhere. A link in a root could be a command's, so it is not followed.
+pub(super) fn real(paths: &[PathBuf], roots: &[PathBuf]) -> Vec<PathBuf> {
+    let is_trusted = |link: &Path| !roots.iter().any(|root| link.starts_with(root));
+    paths.iter().filter_map(|path| follow(path, is_trusted)).collect()
+}
+
+/// What of these exists, free of links. What lies in a root can be read anyway.
+pub(super) fn readable(
+    home: &Path,
+    environment: &[(OsString, OsString)],
+    roots: &[PathBuf],
+) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let below = TOOLS.split_ascii_whitespace().map(|name| home.join(name));
     let is_named = |name: &OsStr| NAMED_BY.split_ascii_whitespace().any(|named| name == named);
@@ -47,7 +58,9 @@ pub(super) fn readable(home: &Path, environment: &[(OsString, OsString)]) -> Vec
     let programs = path.iter().flat_map(std::env::split_paths).collect::<Vec<_>>();
     let programs = programs.into_iter().filter(|path| path.starts_with(home) && path != home);
     for path in below.filter(|_| home.is_absolute()).chain(named).chain(programs) {
-        if let Ok(real) = path.canonicalize()
+        let in_root = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+        if let Some(real) = follow(&path, |link| !in_root(link))
+            && !in_root(&real)
             && real != home
             && !home.starts_with(&real)
             && !found.contains(&real)
@@ -89,7 +102,7 @@ mod tests {
     fn toolchains_can_be_read_and_nothing_else_of_the_home() {
         let world = tempfile::tempdir().unwrap();
         let home = world.path().canonicalize().unwrap().join("home");
-        for folder in [".cargo/bin", ".ssh", "Documents", "tools/bin", "opt/java"] {
+        for folder in [".cargo/bin", ".ssh", "Documents", "tools/bin", "opt/java", "ws/venv"] {
             std::fs::create_dir_all(home.join(folder)).unwrap();
         }
         let variable = |name: &str, value: PathBuf| (OsString::from(name), value.into_os_string());
@@ -99,10 +112,16 @@ mod tests {
             variable("SECRET_HOME", home.join("Documents")),
             variable("PATH", path.into()),
             variable("GOPATH", home.clone()),
+            variable("CONDA_PREFIX", home.join("ws/venv")),
+            variable("VIRTUAL_ENV", home.join("ws/env")),
         ];
-        let found = readable(&home, &environment);
+        std::os::unix::fs::symlink("../Documents", home.join("ws/env")).unwrap();
+        let roots = [home.join("ws")];
+        let found = readable(&home, &environment, &roots);
         let names = [".cargo", "opt/java", "tools/bin"].map(|name| home.join(name));
         assert_eq!(found, names);
+        let links = [home.join("ws/env"), home.join("ws/venv"), home.join("missing")];
+        assert_eq!(real(&links, &roots), [home.join("ws/venv")]);
         let hidden = hidden(&home, &["/x/.ostler".into()]);
         assert!(hidden.contains(&home.join(".ssh")) && hidden.contains(&"/x/.ostler".into()));
         assert!(!found.iter().any(|path| hidden.contains(path)));

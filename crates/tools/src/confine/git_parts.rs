@@ -1,6 +1,7 @@
 //! The files of repositories that make git run programs: commands may not change them.
 
-use super::git_settings::named_by;
+use super::git_settings::{named_by, worktree_of};
+use super::repository::is_repository;
 use crate::read_small_text;
 use std::path::{Path, PathBuf};
 
@@ -82,21 +83,26 @@ pub(super) fn around(root: &Path) -> Option<Around> {
     let text = read_small_text(&own, MOST_BYTES)?;
     let folder = at.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let common = read_small_text(&folder.join(ELSEWHERE), MOST_BYTES);
-    // A file can lead anywhere: only a repository that knows of this worktree counts.
+    // A file can lead anywhere, and a command may have written it: only a repository that knows of this worktree counts,
+    // and only if its own folder is where git puts those of worktrees.
     let back = read_small_text(&folder.join("gitdir"), MOST_BYTES);
     let knows = back.is_some_and(|back| Path::new(back.trim()) == own);
-    match common {
-        Some(common) if knows => {
+    let git = match common {
+        Some(common) => {
             let git = folder.join(common.trim()).canonicalize().ok()?;
-            Some(Around { git, top })
+            let is_worktree = folder.parent() == Some(git.join("worktrees").as_path());
+            Some(git).filter(|_| knows && is_worktree)
         }
         // A submodule: its folder lies in that of the repository around it.
-        _ => {
+        None => {
             let inside = |above: &Path| folder.starts_with(above.join(".git/modules"));
             let within = at.ancestors().skip(1).any(inside);
-            within.then_some(Around { git: folder, top })
+            let knows = worktree_of(&folder).is_some_and(|worktree| worktree == at);
+            (within && knows).then_some(folder)
         }
-    }
+    };
+    let git = git.filter(|git| is_repository(git) && !root.starts_with(git))?;
+    Some(Around { git, top })
 }
 
 #[derive(Default)]
@@ -233,6 +239,12 @@ mod tests {
         fs::write(at("repo/.git/worktrees/w/gitdir"), back).unwrap();
         // Neither a worktree nor a submodule of it.
         fs::write(at("liar/.git"), link("other/.git")).unwrap();
+        for folder in ["repo/.git", "other/.git"] {
+            for name in ["objects", "refs"] {
+                fs::create_dir(at(folder).join(name)).unwrap();
+            }
+            fs::write(at(folder).join("HEAD"), "x").unwrap();
+        }
         let git = at("repo/.git");
         let top = Some(at("repo"));
         assert_eq!(around(&at("repo")), None);
@@ -241,5 +253,31 @@ mod tests {
         let below = Some(Around { git, top: Some(at("linked")) });
         assert_eq!(around(&at("linked/sub")), below, "a directory of a linked worktree");
         assert_eq!(around(&at("liar")), None);
+        // What a command can write must not open what lies around it, repository or not.
+        for common in ["", "other/.git", "repo/.git"] {
+            fs::create_dir_all(at("forged/fake/worktrees/w")).unwrap();
+            for folder in ["forged/fake", "forged/fake/worktrees/w"] {
+                fs::write(at("forged/.git"), link(folder)).unwrap();
+                let back = format!("{}\n", at("forged/.git").display());
+                fs::write(at(folder).join("gitdir"), back).unwrap();
+                fs::write(at(folder).join("commondir"), at(common).to_str().unwrap()).unwrap();
+                assert_eq!(around(&at("forged")), None, "{folder} {common}");
+            }
+        }
+        // The folder of another submodule.
+        let modules = at("repo/.git/modules");
+        for (name, worktree) in [("m", "../../../m"), ("n", "../../../n")] {
+            for folder in ["objects", "refs"] {
+                fs::create_dir_all(modules.join(name).join(folder)).unwrap();
+            }
+            fs::write(modules.join(name).join("HEAD"), "x").unwrap();
+            let config = format!("[core]\n\tworktree = {worktree}\n");
+            fs::write(modules.join(name).join("config"), config).unwrap();
+        }
+        fs::create_dir(at("repo/m")).unwrap();
+        fs::write(at("repo/m/.git"), "gitdir: ../.git/modules/m\n").unwrap();
+        assert_eq!(around(&at("repo/m")), Some(Around { git: modules.join("m"), top: None }));
+        fs::write(at("repo/m/.git"), "gitdir: ../.git/modules/n\n").unwrap();
+        assert_eq!(around(&at("repo/m")), None);
     }
 }

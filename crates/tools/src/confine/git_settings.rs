@@ -48,6 +48,14 @@ pub(super) fn named_by(folder: &Path, roots: &[PathBuf], home: &Path) -> Vec<Pat
     found
 }
 
+/// The files that a repository's folder says it belongs to.
+pub(super) fn worktree_of(folder: &Path) -> Option<PathBuf> {
+    let bytes = read_small(&folder.join("config"), MOST_BYTES)?;
+    let all = settings(&String::from_utf8_lossy(&bytes));
+    let mut named = all.into_iter().filter(|(s, key, _)| s == "core" && key == "worktree");
+    named.next_back().map(|(_, _, path)| plain(&folder.join(path)))
+}
+
 /// Section, key and value of every setting, in the order of the file. Subsections are left out.
 fn settings(text: &str) -> Vec<(String, String, String)> {
     // A value goes on in the next line after a backslash.

@@ -86,7 +86,10 @@ impl Confinement {
         let worktrees = alive.clone().flat_map(|folder| {
             folder.join("worktrees").read_dir().into_iter().flatten().flatten().take(200)
         });
-        let known = alive.cloned().chain(worktrees.map(|entry| entry.path())).collect();
+        // A worktree that came to be after the last search is not protected.
+        let is_frozen = |worktree: &PathBuf| parts.fixed.contains(&worktree.join("commondir"));
+        let worktrees = worktrees.map(|entry| entry.path()).filter(is_frozen);
+        let known = alive.cloned().chain(worktrees).collect();
         let is_inert = |path: &Path| {
             let mut above = parts.repositories.iter().filter(|folder| path.starts_with(folder));
             above.any(|folder| !is_repository(folder))

@@ -316,11 +316,11 @@ impl Confinement {
     ) -> Result<Sandbox, String> {
         let Workspace { roots, ours, .. } = &self.workspace;
         let options = &self.options;
-        let real = |paths: &[PathBuf]| {
-            paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>()
-        };
+        let real = |paths: &[PathBuf]| folders::real(paths, &self.workspace.roots);
         let home = self.home();
-        let readable = self.readable.get_or_init(|| folders::readable(&home, &self.environment));
+        let readable = self
+            .readable
+            .get_or_init(|| folders::readable(&home, &self.environment, &self.workspace.roots));
         let mut homes: Vec<PathBuf> = ["/home", "/root"].map(PathBuf::from).to_vec();
         if home.parent().is_some() {
             homes.push(home.clone());
@@ -390,8 +390,14 @@ impl Confinement {
     }
 
     fn around(&self) -> &[Around] {
+        let home = self.home();
+        // A repository of the whole home directory would open all of it.
+        let is_part = |around: &Around| {
+            !around.top.as_ref().is_some_and(|top| home.starts_with(top))
+                && !home.starts_with(&around.git)
+        };
         let look = || self.workspace.roots.iter().filter_map(|root| git_parts::around(root));
-        self.around.get_or_init(|| look().collect())
+        self.around.get_or_init(|| look().filter(is_part).collect())
     }
 }
 

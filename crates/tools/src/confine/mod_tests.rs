@@ -162,6 +162,26 @@ fn without_mounts_what_makes_git_run_programs_is_put_back() {
     assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), more);
 }
 
+/// Only what the sandbox protects need not be looked at afterwards.
+#[test]
+fn a_worktree_counts_as_known_once_it_is_protected() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    let git = root.join(".git");
+    for folder in ["objects", "refs", "worktrees/old"] {
+        fs::create_dir_all(git.join(folder)).unwrap();
+    }
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let strict = confinement(ConfineOptions::default(), ALL, &root);
+    let known = || strict.inspection(Terms::default(), false, 0).unwrap().known;
+    let [old, new] = ["old", "new"].map(|name| git.join("worktrees").join(name));
+    assert_eq!(known(), [git.clone(), old.clone()]);
+    fs::create_dir(&new).unwrap();
+    assert_eq!(known(), [git.clone(), old], "it is not frozen yet");
+    strict.forget_repositories();
+    assert!(known().contains(&new));
+}
+
 fn denying(layers: [bool; 3], root: &Path, rules: &[&str]) -> Confinement {
     let confinement = confinement(ConfineOptions::default(), layers, root);
     let parse = |rule: &&str| Rule::parse(rule, &confinement.workspace).unwrap();
