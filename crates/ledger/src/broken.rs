@@ -52,7 +52,7 @@ fn set_aside(path: &Path) -> io::Result<PathBuf> {
         if aside.exists() {
             continue;
         }
-        for ending in ["-journal", "-wal", "-shm"] {
+        for ending in ["-wal", "-shm"] {
             let part = beside(path, ending);
             if part.exists() {
                 fs::rename(part, beside(path, &format!(".broken-{n}{ending}")))?;

@@ -14,8 +14,6 @@ const SCHEMA: &str = include_str!("schema.sql");
 const FORMAT: i64 = 2;
 /// From format 1: whose a reservation is.
 const WHOSE: &str = include_str!("whose.sql");
-/// Pages in memory, in KB below zero: a row is written once and read by a report, so more would only grow with the file.
-const CACHE: i64 = -256;
 /// How long one process waits for another's transaction; each takes well under a millisecond.
 const BUSY: Duration = Duration::from_secs(10);
 /// Two first openings at once may meet; one of them tries again.
@@ -72,12 +70,7 @@ impl Db {
 
     fn prepare(&mut self) -> Result<(), Error> {
         let path = self.path.clone();
-        // Not WAL: its index is a mapped file, and where a full disk cannot back a page of it the kernel ends the process.
-        // A file that an older version still has open stays as it is.
-        patient(|| self.connection.pragma_update(None, "journal_mode", "TRUNCATE"))
-            .or_else(|error| if is_busy(&error) { Ok(()) } else { Err(error) })
-            .and_then(|()| self.connection.pragma_update(None, "mmap_size", 0))
-            .and_then(|()| self.connection.pragma_update(None, "cache_size", CACHE))
+        patient(|| self.connection.pragma_update(None, "journal_mode", "WAL"))
             .and_then(|()| self.connection.pragma_update(None, "synchronous", "NORMAL"))
             .map_err(Error::of(&path))?;
         match self.format()? {

@@ -76,13 +76,11 @@ pub fn open(path: &Path) -> Result<Connection, OpenError> {
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    // Not WAL: its index is a mapped file, and where a full disk cannot back a page of it the kernel ends the process.
-    match connection.pragma_update(None, "journal_mode", "truncate") {
-        // Another process has it open as an older version left it, which works as well.
+    match connection.pragma_update(None, "journal_mode", "wal") {
+        // Another process is at it at this moment, which is as good.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
         other => other?,
     }
-    connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "synchronous", "normal")?;
     // What is removed is overwritten.
     connection.pragma_update(None, "secure_delete", "on")?;
@@ -116,7 +114,7 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
         if aside.exists() {
             continue;
         }
-        for ending in ["-journal", "-wal", "-shm"] {
+        for ending in ["-wal", "-shm"] {
             let part = named(ending);
             if part.exists() {
                 fs::rename(part, named(&format!(".broken-{n}{ending}")))?;
