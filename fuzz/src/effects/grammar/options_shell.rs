@@ -128,7 +128,6 @@ pub const TOOLS: &[Tool] = &[
     tool("hostname", "", &["", "x", "-F f", "-I"]),
     tool("uname", "", &["-a", "-r"]),
     tool("ps", "", &["aux", "-ef", "e"]),
-    tool("df", "", &["-h", "--output=source", "--sync"]),
     tool("id", "", &["-u", "-n -u", "root"]),
     tool("locale", "", &["-a", "charmap"]),
     tool("iconv", "f", &["-f UTF-8 -t GBK", "-o P", "--output=P", "-l"]),
