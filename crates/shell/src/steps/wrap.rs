@@ -239,7 +239,7 @@ fn careful_options(wrapper: &Wrapper, words: &[Word], start: usize) -> Vec<Cauti
     found
         .map(|(at, text)| {
             let why = format!("{text} makes {} do more than start a command", wrapper.name);
-            Caution { why, word: Some(at) }
+            Caution::new(why, Some(at))
         })
         .collect()
 }

@@ -13,6 +13,7 @@ use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
 use ostler_snapshots::{Alive, Change, Hash, Snapshots, Taken, Why};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,6 +131,25 @@ impl Undo {
         std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Why what its commands are known to change could not be taken back.
+    pub fn not_kept(&self, access: &Access) -> Option<Cow<'static, str>> {
+        let snapshots = match &self.keeping {
+            Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots) => snapshots,
+            Keeping::Off => return Some("undo is off".into()),
+            Keeping::Impossible(why) => return Some(format!("undo is not possible: {why}").into()),
+        };
+        if access.writes.is_empty() {
+            return None;
+        }
+        let Some(left_out) = left_out(snapshots) else {
+            return Some("undo could not look at the directory".into());
+        };
+        let below =
+            |path: &PathBuf| access.writes.iter().any(|scope| scope.path().starts_with(path));
+        let path = left_out.into_iter().find(below)?;
+        Some(format!("undo does not keep {}", path.display()).into())
+    }
+
     /// Something that its commands would remove and that is too large to be kept.
     pub fn unkept(&self, access: &Access) -> Option<PathBuf> {
         let (Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots)) = &self.keeping else {
@@ -150,11 +170,7 @@ impl Undo {
         if !cleans && !access.writes.iter().any(whole) {
             return None;
         }
-        // What is too large is known after a first look.
-        if snapshots.is_new() {
-            snapshots.take("before a command").ok()?;
-        }
-        snapshots.left_out().into_iter().find(removes)
+        left_out(snapshots)?.into_iter().find(removes)
     }
 
     /// A call has arrived that may come to run.
@@ -388,6 +404,14 @@ fn record(
     let cost = SnapshotCost { ms: millis(cost.took), files: cost.files, bytes: cost.bytes_kept };
     let entry = Entry::Checkpoint { call: call.clone(), before, after, cost };
     recorder.record(entry).map_err(|error| error.to_string())
+}
+
+/// What is too large to be kept, which is known after a first look. None: the look failed.
+fn left_out(snapshots: &Snapshots) -> Option<Vec<PathBuf>> {
+    if snapshots.is_new() {
+        snapshots.take("before a command").ok()?;
+    }
+    Some(snapshots.left_out())
 }
 
 fn refused(why: &str) -> ToolOutput {
