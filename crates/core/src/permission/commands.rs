@@ -177,6 +177,12 @@ impl Step {
     pub fn compared(&self) -> &[Word] {
         if self.normal.is_empty() { &self.words } else { &self.normal }
     }
+
+    /// Something of it a rule on its program covers only with the whole backing behind it.
+    pub fn needs_backing(&self) -> bool {
+        self.cautions.iter().any(|caution| caution.concern != Concern::Other)
+            || self.touches.iter().any(|touch| touch.act == Act::Redirect)
+    }
 }
 
 /// What was looked up for one text: every question is asked once, so that all its steps see the same disk.

@@ -25,7 +25,7 @@ pub(super) fn allowed(
     files: &Access,
 ) -> Result<Reason, Reason> {
     let found = vouched(scene, step, lines, files);
-    if !leans(step) {
+    if !step.needs_backing() {
         return found;
     }
     match (scene.backing, found) {
@@ -56,12 +56,6 @@ pub(super) fn allowed(
         }
         (_, found) => found,
     }
-}
-
-/// Something of it a rule on the program covers only with the sandbox and undo behind it.
-fn leans(step: &Step) -> bool {
-    step.cautions.iter().any(|caution| caution.concern != Concern::Other)
-        || step.touches.iter().any(|touch| touch.act == Act::Redirect)
 }
 
 fn vouched(scene: Scene<'_>, step: &Step, lines: &Lines, files: &Access) -> Result<Reason, Reason> {

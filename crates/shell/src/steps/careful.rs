@@ -3,6 +3,7 @@
 
 use super::inner::caution;
 use super::judge::Verdict;
+use super::words::shown;
 use super::{general_options, handed, hosts, option_lists, writers};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Caution, Concern, Effect, is_interpreter};
@@ -218,7 +219,12 @@ fn interpreted(name: &str, words: &[Word]) -> Vec<Caution> {
     let concern = if is_interpreter(name) { Concern::Code } else { Concern::Other };
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate().skip(1) {
-        found.push(caution(at, format!("it says what {name} runs")).about(concern));
+        let why = match word {
+            Word::Literal(text) if text.starts_with('-') => format!("{name} runs what {text} says"),
+            Word::Literal(text) => format!("{name} runs {}", shown(text)),
+            _ => format!("{name} runs what is named there"),
+        };
+        found.push(caution(at, why).about(concern));
         if word
             .literal()
             .is_none_or(|text| !text.starts_with('-') || matches!(text, "-c" | "-e" | "-m"))

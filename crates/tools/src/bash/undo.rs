@@ -7,7 +7,7 @@ use crate::confine::{Inspection, Seen};
 use crate::workspace::Files;
 use ostler_core::ids::CallId;
 use ostler_core::permission::script::Word;
-use ostler_core::permission::{Access, PathScope, Step};
+use ostler_core::permission::{Access, Concern, PathScope, Step};
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
@@ -138,7 +138,11 @@ impl Undo {
             Keeping::Off => return Some("undo is off".into()),
             Keeping::Impossible(why) => return Some(format!("undo is not possible: {why}").into()),
         };
-        if access.writes.is_empty() {
+        let mut steps = access.runs.iter().flat_map(|runs| &runs.steps);
+        if steps.clone().any(|step| changes_refs(step) && !self.keeps_repository(step)) {
+            return Some("undo does not keep the repository, which is not in the workspace".into());
+        }
+        if access.writes.is_empty() || !steps.any(Step::needs_backing) {
             return None;
         }
         let Some(left_out) = left_out(snapshots) else {
@@ -148,6 +152,19 @@ impl Undo {
             |path: &PathBuf| access.writes.iter().any(|scope| scope.path().starts_with(path));
         let path = left_out.into_iter().find(below)?;
         Some(format!("undo does not keep {}", path.display()).into())
+    }
+
+    /// The repository that git finds lies in the folders that are kept.
+    fn keeps_repository(&self, step: &Step) -> bool {
+        let Some(place) = &step.place else { return false };
+        for folder in place.ancestors() {
+            match std::fs::symlink_metadata(folder.join(".git")) {
+                Ok(found) => return found.is_dir() && self.files.workspace().contains(folder),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(_) => return false,
+            }
+        }
+        true
     }
 
     /// Something that its commands would remove and that is too large to be kept.
@@ -406,6 +423,12 @@ fn record(
     recorder.record(entry).map_err(|error| error.to_string())
 }
 
+/// It runs git, and a rule on git would cover what it changes in the repository.
+fn changes_refs(step: &Step) -> bool {
+    step.compared().first().and_then(Word::literal) == Some("git")
+        && step.cautions.iter().any(|caution| caution.concern == Concern::Writes)
+}
+
 /// What is too large to be kept, which is known after a first look. None: the look failed.
 fn left_out(snapshots: &Snapshots) -> Option<Vec<PathBuf>> {
     if snapshots.is_new() {
@@ -424,3 +447,7 @@ fn refused(why: &str) -> ToolOutput {
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+#[path = "undo_tests.rs"]
+mod tests;
