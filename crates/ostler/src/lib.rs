@@ -92,8 +92,9 @@ pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
 pub use ostler_core::permission::{
-    Access, Act, Bound, By, Caution, Commands, Decision, Effect, Fallback, Mode, PathScope, Policy,
-    Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind, Verdict, Workspace,
+    Access, Act, Backing, Bound, By, Caution, Commands, Decision, Effect, Fallback, Mode,
+    PathScope, Policy, Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind,
+    Verdict, Workspace,
 };
 pub use ostler_core::ports::MemoryStore;
 pub use ostler_core::ports::{

@@ -16,7 +16,7 @@ use crate::workspace::Files;
 use environment::Environment;
 use ostler_core::bound::bound;
 use ostler_core::message::ResultPart;
-use ostler_core::permission::{Access, Commands, Policy};
+use ostler_core::permission::{Access, Backing, Commands, Policy};
 use ostler_core::ports::ToolContext;
 use ostler_core::tool::ToolOutput;
 use ostler_exec::{
@@ -144,8 +144,11 @@ impl BuiltIn for Bash {
         let denials = self.confinement.denials(&commands, lifts(input));
         let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
         let unkept = self.undo.unkept(&access);
+        let missing = self.confinement.not_whole(lifts(input));
+        let missing = missing.or_else(|| self.undo.not_kept(&access));
+        let backing = missing.map_or(Backing::Whole, Backing::Missing);
         self.undo.expect(&access);
-        Ok(Access { hold, denials, unkept, ..access })
+        Ok(Access { hold, denials, unkept, backing, ..access })
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {

@@ -158,7 +158,7 @@ fn judge(words: &[Word], found: &Found, folder: Option<&[String]>) -> Verdict {
     let started = starts.map(|(at, _)| Miss::at(*at, "find starts a command"));
     for miss in found.misses.iter().cloned().chain(started) {
         verdict.effect = Effect::Unknown(format!("find: {}", miss.why));
-        verdict.cautions.push(Caution { why: miss.why, word: miss.word });
+        verdict.cautions.push(Caution::new(miss.why, miss.word));
     }
     if let Some(why) = ruin::find(words.get(1..).unwrap_or_default(), folder) {
         verdict.effect = Effect::Ruin(why);

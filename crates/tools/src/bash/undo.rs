@@ -7,12 +7,13 @@ use crate::confine::{Inspection, Seen};
 use crate::workspace::Files;
 use ostler_core::ids::CallId;
 use ostler_core::permission::script::Word;
-use ostler_core::permission::{Access, PathScope, Step};
+use ostler_core::permission::{Access, Concern, PathScope, Step};
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
 use ostler_snapshots::{Alive, Change, Hash, Snapshots, Taken, Why};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,6 +131,42 @@ impl Undo {
         std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Why what its commands are known to change could not be taken back.
+    pub fn not_kept(&self, access: &Access) -> Option<Cow<'static, str>> {
+        let snapshots = match &self.keeping {
+            Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots) => snapshots,
+            Keeping::Off => return Some("undo is off".into()),
+            Keeping::Impossible(why) => return Some(format!("undo is not possible: {why}").into()),
+        };
+        let mut steps = access.runs.iter().flat_map(|runs| &runs.steps);
+        if steps.clone().any(|step| changes_refs(step) && !self.keeps_repository(step)) {
+            return Some("undo does not keep the repository, which is not in the workspace".into());
+        }
+        if access.writes.is_empty() || !steps.any(Step::needs_backing) {
+            return None;
+        }
+        let Some(left_out) = left_out(snapshots) else {
+            return Some("undo could not look at the directory".into());
+        };
+        let below =
+            |path: &PathBuf| access.writes.iter().any(|scope| scope.path().starts_with(path));
+        let path = left_out.into_iter().find(below)?;
+        Some(format!("undo does not keep {}", path.display()).into())
+    }
+
+    /// The repository that git finds lies in the folders that are kept.
+    fn keeps_repository(&self, step: &Step) -> bool {
+        let Some(place) = &step.place else { return false };
+        for folder in place.ancestors() {
+            match std::fs::symlink_metadata(folder.join(".git")) {
+                Ok(found) => return found.is_dir() && self.files.workspace().contains(folder),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
     /// Something that its commands would remove and that is too large to be kept.
     pub fn unkept(&self, access: &Access) -> Option<PathBuf> {
         let (Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots)) = &self.keeping else {
@@ -150,11 +187,7 @@ impl Undo {
         if !cleans && !access.writes.iter().any(whole) {
             return None;
         }
-        // What is too large is known after a first look.
-        if snapshots.is_new() {
-            snapshots.take("before a command").ok()?;
-        }
-        snapshots.left_out().into_iter().find(removes)
+        left_out(snapshots)?.into_iter().find(removes)
     }
 
     /// A call has arrived that may come to run.
@@ -390,6 +423,20 @@ fn record(
     recorder.record(entry).map_err(|error| error.to_string())
 }
 
+/// It runs git, and a rule on git would cover what it changes in the repository.
+fn changes_refs(step: &Step) -> bool {
+    step.compared().first().and_then(Word::literal) == Some("git")
+        && step.cautions.iter().any(|caution| caution.concern == Concern::Writes)
+}
+
+/// What is too large to be kept, which is known after a first look. None: the look failed.
+fn left_out(snapshots: &Snapshots) -> Option<Vec<PathBuf>> {
+    if snapshots.is_new() {
+        snapshots.take("before a command").ok()?;
+    }
+    Some(snapshots.left_out())
+}
+
 fn refused(why: &str) -> ToolOutput {
     ToolOutput::error(format!(
         "Not run: the state before the command could not be kept, so it could not be undone: {why}. Tell the user: \
@@ -400,3 +447,7 @@ fn refused(why: &str) -> ToolOutput {
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+#[path = "undo_tests.rs"]
+mod tests;

@@ -28,6 +28,7 @@ pub use missing::Missing;
 use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
 use ostler_exec::{Command, Executor, Found, Layers, ProcessLimits, Sandbox};
 use rebase::Rebases;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -228,6 +229,15 @@ impl Confinement {
         match self.not_enforced(commands.only_reads()) {
             Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why().into()),
             _ => Hold::Whole,
+        }
+    }
+
+    /// Why a command would not run with every layer of the sandbox around it, accepted or not.
+    pub fn not_whole(&self, lifted: bool) -> Option<Cow<'static, str>> {
+        match () {
+            () if !self.options.enabled => Some("the sandbox is off".into()),
+            () if lifted => Some("it would run outside the sandbox".into()),
+            () => self.missing().map(|missing| missing.plainly().into()),
         }
     }
 

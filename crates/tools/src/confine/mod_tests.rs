@@ -69,6 +69,32 @@ fn a_missing_layer_weakens_and_a_persons_word_settles_it() {
     assert_eq!(word(&disk.hold(&reads, false)), "weak");
 }
 
+/// A person may accept that a layer is missing; rules on programs still do not lean on what is not there.
+#[test]
+fn what_is_missing_of_the_whole_sandbox() {
+    let root = Path::new("/ws");
+    for (layers, expected) in [
+        (ALL, None),
+        ([false, true, true], None),
+        (FLOOR, Some("bubblewrap is missing")),
+        ([false, false, false], Some("cannot hold commands")),
+    ] {
+        for accept_missing in [false, true] {
+            let options = ConfineOptions { accept_missing, ..ConfineOptions::default() };
+            let found = confinement(options, layers, root).not_whole(false);
+            match expected {
+                None => assert_eq!(found, None, "{layers:?}"),
+                Some(part) => assert!(found.is_some_and(|why| why.contains(part)), "{layers:?}"),
+            }
+        }
+    }
+    let strict = confinement(ConfineOptions::default(), ALL, root);
+    assert_eq!(strict.not_whole(true).as_deref(), Some("it would run outside the sandbox"));
+    let off = ConfineOptions { enabled: false, ..ConfineOptions::default() };
+    let off = confinement(off, ALL, root).not_whole(false);
+    assert_eq!(off.as_deref(), Some("the sandbox is off"));
+}
+
 #[test]
 fn what_a_call_is_held_by() {
     let world = tempfile::tempdir().unwrap();
