@@ -25,7 +25,8 @@ pub fn shipped(at: Option<&Path>) -> Vec<Skill> {
     let skill = |(name, text): &(&str, &str)| {
         let file = at.unwrap_or(Path::new(NOWHERE)).join(name).join("SKILL.md");
         let (layout, origin) = (Layout::Skills, Origin::Shipped);
-        found::skill(text.as_bytes(), &Source { file: &file, layout, origin, trusted: true }).0
+        let source = Source { file: &file, name, layout, origin, trusted: true };
+        found::skill(text.as_bytes(), &source).0
     };
     SKILLS.iter().filter_map(skill).collect()
 }

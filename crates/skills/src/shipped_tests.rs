@@ -10,8 +10,13 @@ fn shipped_skills_are_faultless_and_short() {
     assert_eq!(names, ["agent-building", "code-review", "debugging", "pdf"]);
     for (skill, (name, text)) in all.iter().zip(SKILLS) {
         let file = Path::new("/x").join(name).join("SKILL.md");
-        let source =
-            Source { file: &file, layout: Layout::Skills, origin: Origin::Shipped, trusted: true };
+        let source = Source {
+            file: &file,
+            name,
+            layout: Layout::Skills,
+            origin: Origin::Shipped,
+            trusted: true,
+        };
         assert_eq!(found::skill(text.as_bytes(), &source).1, [], "{name}");
         assert!(skill.for_model && skill.for_user && skill.when_to_use.is_some(), "{name}");
         assert!(one_line(skill).chars().count() < 300, "{name}");
