@@ -35,6 +35,7 @@ mod repl;
 mod sandbox;
 mod sessions;
 mod skills;
+mod state_directory;
 mod support;
 mod talk;
 mod terminal;
