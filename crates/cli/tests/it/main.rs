@@ -16,6 +16,7 @@ mod faults_tools;
 mod full_disk;
 mod headless;
 mod hook_faults;
+mod hook_noise;
 mod hooks;
 mod hostile;
 mod hostile_git;
