@@ -59,16 +59,18 @@ impl Environment {
         }
     }
 
-    /// Where sessions live.
+    /// Where our state is. Refused if others can change it, before anything of it is read.
     pub fn home(&self) -> Result<PathBuf, Wrong> {
-        match self.text("OSTLER_HOME").map(PathBuf::from) {
-            Some(home) if home.is_absolute() => Ok(home),
-            Some(home) => Err(Wrong::Config(format!(
-                "OSTLER_HOME={} is not an absolute path",
-                home.display()
-            ))),
-            None => Ok(self.user_home()?.join(".ostler")),
-        }
+        let home = match self.text("OSTLER_HOME").map(PathBuf::from) {
+            Some(home) if home.is_absolute() => home,
+            Some(home) => {
+                let home = home.display();
+                return Err(Wrong::Config(format!("OSTLER_HOME={home} is not an absolute path")));
+            }
+            None => self.user_home()?.join(".ostler"),
+        };
+        let checked = ostler::check_state_directory(&home);
+        checked.map(|()| home).map_err(|error| Wrong::State(error.to_string()))
     }
 
     /// Where Claude Code keeps the user's settings.

@@ -45,6 +45,9 @@ pub enum Wrong {
     Usage(String),
     #[error("{0}")]
     Config(String),
+    /// Our own directory is not to be trusted.
+    #[error("{0}")]
+    State(String),
 }
 
 /// Says what went wrong in one line and gives the code for it.
@@ -62,6 +65,7 @@ fn code_of(error: &anyhow::Error) -> Code {
         return match wrong {
             Wrong::Usage(_) => Code::Usage,
             Wrong::Config(_) => Code::Config,
+            Wrong::State(_) => Code::Store,
         };
     }
     match error.downcast_ref::<Error>() {

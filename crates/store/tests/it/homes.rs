@@ -87,6 +87,113 @@ fn a_link_to_a_folder_of_ones_own_is_a_home() {
     assert_eq!(files(elsewhere.path(), ".log").len(), 1);
 }
 
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What others can write may hold what they put there: rules, sessions, contents of files.
+#[test]
+fn a_home_that_others_can_write_is_refused() {
+    for (mode, who) in
+        [(0o775, "its group can write"), (0o757, "everybody can write"), (0o1777, "everybody")]
+    {
+        let home = home();
+        allow(home.path(), mode);
+        expect_refused(home.path(), who);
+        expect_refused(home.path(), &format!("run: chmod -R go-w {}", home.path().display()));
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "nothing was made in it");
+    }
+    // To be read by others is no reason.
+    let home = home();
+    allow(home.path(), 0o755);
+    FileStore::new(home.path()).unwrap().create(opened(&id(1))).unwrap();
+}
+
+#[test]
+fn a_part_of_the_home_that_others_can_write_is_refused() {
+    let parts = [
+        "sessions",
+        "sessions/p",
+        "snapshots",
+        "snapshots/p",
+        "memory",
+        "webhooks/a",
+        "projects/p",
+        "blobs",
+        "events",
+    ];
+    for part in parts {
+        let home = home();
+        let path = home.path().join(part);
+        fs::create_dir_all(&path).unwrap();
+        allow(&path, 0o770);
+        let error = FileStore::new(home.path()).map(drop).unwrap_err().to_string();
+        let wanted =
+            format!("cannot use {}: its group can write to it (mode 0770)", path.display());
+        assert!(error.starts_with(&wanted) && error.contains("chmod -R go-w"), "{error}");
+        allow(&path, 0o700);
+        FileStore::new(home.path()).unwrap();
+    }
+    for part in ["ledger.db", "trust.json", "memory/p.db"] {
+        let home = home();
+        let path = home.path().join(part);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        allow(&path, 0o606);
+        let error = FileStore::new(home.path()).map(drop).unwrap_err().to_string();
+        assert!(error.contains("everybody can write to it (mode 0606)"), "{error}");
+    }
+}
+
+#[test]
+fn a_link_out_of_the_home_is_refused() {
+    for part in [
+        "sessions",
+        "sessions/p",
+        "snapshots",
+        "snapshots/p",
+        "memory/p.db",
+        "ledger.db",
+        "webhooks",
+        "trust.json",
+        "blobs",
+    ] {
+        let (home, elsewhere) = (home(), home());
+        let path = home.path().join(part);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(elsewhere.path(), &path).unwrap();
+        let error = FileStore::new(home.path()).map(drop).unwrap_err().to_string();
+        let wanted = format!("cannot use {}: it is a link.", path.display());
+        assert!(error.starts_with(&wanted), "{error}");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0, "{part}");
+    }
+    // What people write themselves may be kept elsewhere.
+    let (home, elsewhere) = (home(), home());
+    for part in ["settings.json", "permissions.yaml", "skills", "AGENTS.md"] {
+        symlink(elsewhere.path().join(part), home.path().join(part)).unwrap();
+    }
+    FileStore::new(home.path()).unwrap();
+}
+
+#[test]
+fn a_part_of_the_home_that_belongs_to_another_user_is_refused() {
+    if !root() {
+        println!(
+            "SKIPPED a part of the home that belongs to another user: only root can give it away"
+        );
+        return;
+    }
+    for part in ["sessions", "sessions/p", "ledger.db", "memory/p.db"] {
+        let home = home();
+        let path = home.path().join(part);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        chown(&path, Some(NOBODY), None).unwrap();
+        let error = FileStore::new(home.path()).map(drop).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("another user (65534, not 0)"), "{error}");
+    }
+}
+
 #[test]
 fn child_is_refused() {
     let Some(home) = child::home() else { return };
