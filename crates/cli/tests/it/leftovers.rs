@@ -3,7 +3,6 @@
 use crate::support::{World, finish, until};
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
-use std::process::Command;
 
 /// Removed at the next start, also below the top; what a living process holds stays.
 #[test]
@@ -34,22 +33,10 @@ fn files_that_cannot_grow_never_kill_it() {
         let input = json!({"file_path": "made", "content": "x".repeat(3_000)});
         let world =
             World::new(Script::new().answer(calls([("Write", input)])).answer(text("done")));
-        let program = world.command(&["-p", "go", "--permission-mode", "bypassPermissions"]);
-        let mut limited = Command::new("bash");
-        limited
-            .arg("-c")
-            .arg(r#"trap "" XFSZ; ulimit -f "$1"; shift; exec "$@""#)
-            .arg("bash")
-            .arg(blocks.to_string())
-            .arg(program.get_program())
-            .args(program.get_args())
-            .current_dir(world.project())
-            .env_clear()
-            .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped());
-        let ran = finish(limited.spawn().unwrap());
+        let limit = r#"trap "" XFSZ; ulimit -f "$1"; shift; exec "$@""#;
+        let launcher = ["bash", "-c", limit, "bash", &blocks.to_string()];
+        let args = ["-p", "go", "--permission-mode", "bypassPermissions"];
+        let ran = finish(world.launched(&launcher, &args).spawn().unwrap());
         match ran.code {
             Some(0) => fine += 1,
             Some(74) => full += 1,

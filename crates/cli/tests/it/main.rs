@@ -35,6 +35,7 @@ mod repl;
 mod sandbox;
 mod sessions;
 mod skills;
+mod stalled_reader;
 mod support;
 mod talk;
 mod terminal;
