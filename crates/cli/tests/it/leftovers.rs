@@ -1,6 +1,6 @@
 //! What a killed process leaves beside the files it was writing, and a disk on which files cannot grow.
 
-use crate::support::{World, finish, until};
+use crate::support::{World, finish, until, wait};
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
 
@@ -23,6 +23,40 @@ fn temporary_files_of_the_dead_are_removed() {
     world.server.gate("hold").release();
     assert_eq!(finish(child).code, Some(0));
     assert!(held.exists() && !gone(".ostler-mine.tmp"));
+}
+
+/// A session's directory for temporary files is its own as long as it lives, whatever process numbers mean elsewhere.
+#[test]
+#[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
+fn temporary_files_of_a_living_session_survive_one_in_another_container() {
+    let as_root = ["unshare", "-p", "-f", "--mount-proc"];
+    let as_user = ["unshare", "-U", "-r", "-p", "-f", "--mount-proc"];
+    let works = |launcher: &[&str]| {
+        let mut command = std::process::Command::new(launcher[0]);
+        command.args(&launcher[1..]).arg("true").status().is_ok_and(|status| status.success())
+    };
+    let launcher = match (works(&as_root), works(&as_user)) {
+        (true, _) => &as_root[..],
+        (_, true) => &as_user[..],
+        _ => return println!("SKIPPED: another process namespace (this test may not make one)"),
+    };
+    let bash = |command: &str| calls([("Bash", json!({ "command": command }))]);
+    let script = Script::new().answer(bash("echo kept > $TMPDIR/file"));
+    let script = script.answer(bash("cat $TMPDIR/file").due_at("hold")).answer(text("done"));
+    let (world, other) = (
+        World::new(script),
+        World::new(Script::new().answer(bash("touch made")).answer(text("done"))),
+    );
+    let args = ["-p", "go", "--permission-mode", "bypassPermissions"];
+    let child = world.command(&args).spawn().unwrap();
+    wait(world.server.gate("hold").reached()).unwrap();
+    let ran = finish(other.launched(launcher, &args).spawn().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(other.project().join("made").exists(), "{}", ran.stderr);
+    world.server.gate("hold").release();
+    assert_eq!(finish(child).code, Some(0));
+    let told = world.server.requests()[2].tool_results()[0]["content"].to_string();
+    assert!(told.contains("kept"), "{told}");
 }
 
 /// Wherever the files of a session stop growing, the program ends with a code and never by a signal.

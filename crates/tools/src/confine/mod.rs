@@ -31,6 +31,7 @@ use rebase::Rebases;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use temp::OwnedTemp;
 use tempfile::TempDir;
 
 /// What a person has decided about the sandbox.
@@ -73,7 +74,7 @@ pub struct Confinement {
     readable: OnceLock<Vec<PathBuf>>,
     environment: Vec<(OsString, OsString)>,
     found: OnceLock<Found>,
-    temp: OnceLock<Result<TempDir, String>>,
+    temp: OnceLock<Result<OwnedTemp, String>>,
     /// The parts of repositories that make git run programs; none: to be looked for.
     parts: Mutex<Option<Arc<Parts>>>,
     /// Repositories that roots are part of.
