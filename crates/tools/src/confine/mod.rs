@@ -213,9 +213,14 @@ impl Confinement {
         match () {
             () if self.workspace.roots.iter().any(whole) => Some(Missing::Whole),
             () if bubblewrap && seccomp => None,
-            () if landlock && seccomp => Some(Missing::Bubblewrap),
+            () if landlock && seccomp => Some(Missing::Bubblewrap(self.bubblewrap_fault())),
             () => Some(Missing::Floor),
         }
+    }
+
+    /// What is wrong with bubblewrap here, as a clause that names it.
+    fn bubblewrap_fault(&self) -> String {
+        self.found().bubblewrap.as_ref().err().cloned().unwrap_or_default()
     }
 
     /// How well what these commands do is held.
@@ -227,7 +232,7 @@ impl Confinement {
             return Hold::Lifted;
         }
         match self.not_enforced(commands.only_reads()) {
-            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why().into()),
+            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why()),
             _ => Hold::Whole,
         }
     }
@@ -236,7 +241,7 @@ impl Confinement {
     /// setting, so it does not need bubblewrap.
     pub fn not_enforced(&self, only_reads: bool) -> Option<Missing> {
         let missing = self.options.enabled.then(|| self.missing()).flatten();
-        missing.filter(|missing| !(only_reads && *missing == Missing::Bubblewrap))
+        missing.filter(|missing| !(only_reads && matches!(missing, Missing::Bubblewrap(_))))
     }
 
     /// # Errors
