@@ -1,5 +1,6 @@
 //! Exit codes, decided in one place.
 
+use crate::output::printer;
 use ostler::{Error, Finished, Terminal};
 use std::process::ExitCode;
 
@@ -104,9 +105,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// One line on standard error; if even that is closed, there is nobody to tell.
 pub fn warn(text: &str) {
-    use std::io::Write;
     let line = ostler::strip_terminal(text).replace('\n', " ");
-    let _ = writeln!(std::io::stderr().lock(), "ostler: {line}");
+    printer::print_error(&format!("ostler: {line}\n"));
 }
 
 /// A defect of ours: say so in a line, without a stack.

@@ -25,9 +25,11 @@ fn main() -> ExitCode {
     hide_from_commands();
     std::panic::set_hook(Box::new(exit::report_panic));
     let args = args::Args::parse();
-    match std::panic::catch_unwind(|| commands::run(&init, args)) {
-        Ok(Ok(code)) => code.into(),
-        Ok(Err(error)) => exit::report(&error).into(),
-        Err(_) => exit::Code::Internal.into(),
-    }
+    let code = match std::panic::catch_unwind(|| commands::run(&init, args)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => exit::report(&error),
+        Err(_) => exit::Code::Internal,
+    };
+    output::printer::end();
+    code.into()
 }

@@ -104,6 +104,13 @@ impl Bash {
         missing.into_iter().chain(put_back.iter().cloned()).collect()
     }
 
+    /// A layer that was there and is gone, which only the person can change. Said once, too.
+    fn unheld(&self, error: &ExecError) -> Option<String> {
+        let ExecError::Sandbox { reason } = error else { return None };
+        let is_new = !self.announced.swap(true, Ordering::Relaxed);
+        is_new.then(|| format!("sandbox: {reason}; commands that need it are not run"))
+    }
+
     /// Git is kept from running what a repository names, as far as what was allowed still works.
     fn command(&self, input: &Input, commands: &Commands) -> Command {
         let script = if commands.runs_git() {
@@ -180,7 +187,9 @@ impl BuiltIn for Bash {
         let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {
-                return ToolOutput::error(format!("The command could not be run: {error}."));
+                let notices = self.unheld(&error).into_iter().chain(notes).collect();
+                let told = format!("The command could not be run: {error}.");
+                return ToolOutput { notices, ..ToolOutput::error(told) };
             }
         };
         let stopped = self.confinement.stopped(&finished);
@@ -274,9 +283,5 @@ fn shown(report: &Report, cx: &ToolContext) -> ToolOutput {
     let notes = report.notes.iter().map(String::as_str);
     let parts = report.ending.iter().map(String::as_str).chain(body).chain(notes);
     let text = parts.collect::<Vec<_>>().join("\n");
-    ToolOutput {
-        is_error: report.is_error,
-        detail: Some(report.detail.clone()),
-        ..ToolOutput::text(text)
-    }
+    ToolOutput { is_error: report.is_error, detail: Some(report.detail.clone()), ..ToolOutput::text(text) }
 }

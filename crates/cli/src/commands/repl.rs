@@ -9,15 +9,14 @@ use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
+use crate::output::printer;
 use crate::output::screen::Screen;
 use crate::output::visible::visible;
 use crate::output::{text::failure, usage};
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
-use futures_util::StreamExt;
 use ostler::{Engine, Event, Prepared, SessionChoice, TurnStream};
-use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -44,23 +43,27 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
     let first = args.prompt.take();
     ostler::block_on(async {
         let mut signals = Signals::new()?;
-        let setup = {
-            let mut lines = lines.lock().await;
-            tokio::select! {
-                biased;
-                caught = signals.next() => return say("").map(|()| caught),
-                setup = prepared(setup, &args, &mut lines) => setup?,
-            }
+        let talked = async {
+            let setup = {
+                let mut lines = lines.lock().await;
+                tokio::select! {
+                    biased;
+                    caught = signals.next() => return say("").map(|()| caught),
+                    setup = prepared(setup, &args, &mut lines) => setup?,
+                }
+            };
+            let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
+            let engine = Engine::open(init, options.clone())?;
+            let watch = Watch::new(environment, engine.session_id())?;
+            let mut repl = Repl { init, environment, options, engine, lines, watch };
+            repl.engine.warm_up();
+            repl.greet(&setup)?;
+            let code = repl.talk(first, &mut signals).await;
+            repl.end("prompt_input_exit").await?;
+            code
         };
-        let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
-        let engine = Engine::open(init, options.clone())?;
-        let watch = Watch::new(environment, engine.session_id())?;
-        let mut repl = Repl { init, environment, options, engine, lines, watch };
-        repl.engine.warm_up();
-        repl.greet(&setup)?;
-        let code = repl.talk(first, &mut signals).await;
-        repl.end("prompt_input_exit").await?;
-        code
+        let talked: Result<Code> = talked.await;
+        Ok(signals.end(talked).await)
     })?
 }
 
@@ -113,6 +116,7 @@ impl Repl<'_> {
     async fn talk(&mut self, first: Option<String>, signals: &mut Signals) -> Result<Code> {
         let mut next = first;
         loop {
+            signals.forget();
             let line = match next.take() {
                 Some(line) => line,
                 None => {
@@ -267,7 +271,7 @@ impl Repl<'_> {
                     continue;
                 }
                 notice = self.watch.slow() => Some(notice),
-                event = stream.next() => self.watch.seen(event),
+                event = printer::paced(&mut stream, stopped_by.is_some()) => self.watch.seen(event?),
             };
             // Nothing is written into an open question. A question that is about to be withdrawn holds nothing up.
             if stopped_by.is_none() {
@@ -324,7 +328,5 @@ fn say(text: &str) -> Result<()> {
 }
 
 pub fn write(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    Ok(printer::print(text)?)
 }

@@ -5,6 +5,7 @@ pub mod frames;
 pub mod json;
 pub mod json_text;
 pub mod paint;
+pub mod printer;
 pub mod screen;
 pub mod stream_json;
 pub mod text;

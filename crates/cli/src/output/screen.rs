@@ -1,11 +1,11 @@
 //! A turn on a plain terminal, line by line: streamed text, a line per call, nothing that moves.
 
 use super::paint::Paint;
+use super::printer;
 use super::visible::visible;
 use anyhow::Result;
 use ostler::{Block, Event, MemoryChange, Plan, ResultPart, Retry, Status, strip_terminal};
 use serde_json::Value;
-use std::io::Write;
 
 /// Lines of a result that are shown; the model sees all of it.
 const RESULT_LINES: usize = 4;
@@ -59,9 +59,7 @@ impl Screen {
 
     fn text(&mut self, text: &str) -> Result<()> {
         let shown = strip_terminal(text);
-        let mut out = std::io::stdout().lock();
-        out.write_all(shown.as_bytes())?;
-        out.flush()?;
+        printer::print(&shown)?;
         if !shown.is_empty() {
             self.mid_line = !shown.ends_with('\n');
             self.drew = true;
@@ -71,9 +69,7 @@ impl Screen {
 
     pub fn line(&mut self, line: &str) -> Result<()> {
         self.end_line()?;
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{line}")?;
-        Ok(out.flush()?)
+        Ok(printer::print(&format!("{line}\n"))?)
     }
 
     /// What is echoed or asked without our doing stands on the current line.
@@ -84,9 +80,7 @@ impl Screen {
 
     pub fn end_line(&mut self) -> Result<()> {
         if std::mem::take(&mut self.mid_line) {
-            let mut out = std::io::stdout().lock();
-            writeln!(out)?;
-            out.flush()?;
+            printer::print("\n")?;
         }
         Ok(())
     }

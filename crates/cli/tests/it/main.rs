@@ -39,6 +39,7 @@ mod sessions;
 mod skills;
 mod stage1;
 mod state_directory;
+mod stalled_reader;
 mod support;
 mod talk;
 mod terminal;

@@ -80,16 +80,23 @@ impl World {
         finish(self.command(args).spawn().unwrap())
     }
 
+    /// The program as started by another one: its words come behind those of the launcher.
+    pub fn launched(&self, launcher: &[&str], args: &[&str]) -> Command {
+        let plain = self.command(args);
+        let (first, rest) = launcher.split_first().unwrap();
+        let mut command = Command::new(first);
+        command.args(rest).arg(plain.get_program()).args(plain.get_args());
+        command.env_clear().current_dir(self.project());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
     /// The same on a machine without bubblewrap: it is hidden by a mount of this process's own.
     pub fn run_without_bubblewrap(&self, args: &[&str]) -> Ran {
-        let plain = self.command(args);
-        let mut command = Command::new("unshare");
         let away = "mount --bind /dev/null \"$0\" && exec \"$@\"";
-        command.args(["-m", "sh", "-c", away, "/usr/bin/bwrap"]).arg(plain.get_program());
-        command.args(plain.get_args()).env_clear().current_dir(self.project());
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        finish(command.stderr(Stdio::piped()).spawn().unwrap())
+        let launcher = ["unshare", "-m", "sh", "-c", away, "/usr/bin/bwrap"];
+        finish(self.launched(&launcher, args).spawn().unwrap())
     }
 
     /// `-p go` with everything allowed, in stream-json.

@@ -58,13 +58,14 @@ impl Confinement {
                  missing)"
                     .into(),
             ),
-            () if !found.fits_landlock() => Some(
-                "bubblewrap is missing, and the directories around denied files are too large for Landlock alone"
-                    .into(),
-            ),
-            () if !only_reads && found.frozen.iter().any(is_part) => {
-                Some("bubblewrap is missing, so deny rules on editing files cannot be enforced".into())
-            }
+            () if !found.fits_landlock() => Some(format!(
+                "{}, and the directories around denied files are too large for Landlock alone",
+                self.bubblewrap_fault()
+            )),
+            () if !only_reads && found.frozen.iter().any(is_part) => Some(format!(
+                "{}, so deny rules on editing files cannot be enforced",
+                self.bubblewrap_fault()
+            )),
             () => None,
         }
     }

@@ -32,6 +32,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use temp::OwnedTemp;
 use tempfile::TempDir;
 
 /// What a person has decided about the sandbox.
@@ -74,7 +75,7 @@ pub struct Confinement {
     readable: OnceLock<Vec<PathBuf>>,
     environment: Vec<(OsString, OsString)>,
     found: OnceLock<Found>,
-    temp: OnceLock<Result<TempDir, String>>,
+    temp: OnceLock<Result<OwnedTemp, String>>,
     /// The parts of repositories that make git run programs; none: to be looked for.
     parts: Mutex<Option<Arc<Parts>>>,
     /// Repositories that roots are part of.
@@ -213,9 +214,14 @@ impl Confinement {
         match () {
             () if self.workspace.roots.iter().any(whole) => Some(Missing::Whole),
             () if bubblewrap && seccomp => None,
-            () if landlock && seccomp => Some(Missing::Bubblewrap),
+            () if landlock && seccomp => Some(Missing::Bubblewrap(self.bubblewrap_fault())),
             () => Some(Missing::Floor),
         }
+    }
+
+    /// What is wrong with bubblewrap here, as a clause that names it.
+    fn bubblewrap_fault(&self) -> String {
+        self.found().bubblewrap.as_ref().err().cloned().unwrap_or_default()
     }
 
     /// How well what these commands do is held.
@@ -227,7 +233,7 @@ impl Confinement {
             return Hold::Lifted;
         }
         match self.not_enforced(commands.only_reads()) {
-            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why().into()),
+            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why()),
             _ => Hold::Whole,
         }
     }
@@ -245,7 +251,7 @@ impl Confinement {
     /// setting, so it does not need bubblewrap.
     pub fn not_enforced(&self, only_reads: bool) -> Option<Missing> {
         let missing = self.options.enabled.then(|| self.missing()).flatten();
-        missing.filter(|missing| !(only_reads && *missing == Missing::Bubblewrap))
+        missing.filter(|missing| !(only_reads && matches!(missing, Missing::Bubblewrap(_))))
     }
 
     /// # Errors
