@@ -3,7 +3,9 @@
 
 mod basics;
 mod crash;
+mod interrupted;
 mod random;
 mod support;
+mod times;
 #[path = "../world/mod.rs"]
 mod world;
