@@ -20,11 +20,14 @@ pub(crate) struct Applied {
     pub revealed: bool,
     /// Folders that are others than before, although they look the same.
     pub replaced: HashSet<PathBuf>,
+    /// Folders that cannot be looked into: what is known of them is old.
+    pub closed: HashSet<PathBuf>,
 }
 
 /// `roots` are the folders that were walked, as they stand now.
 pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>) -> Applied {
-    let mut applied = Applied::default();
+    let closed = found.closed.into_iter().collect();
+    let mut applied = Applied { closed, ..Applied::default() };
     // What is seen for the first time was not made by whoever ran last.
     let mut revealed = Vec::new();
     for (path, dir) in found.dirs {
@@ -120,8 +123,11 @@ pub(crate) fn part(
     applied: Applied,
     since: &dyn Fn(&Path) -> Option<i64>,
 ) -> (Vec<Change>, Vec<Change>) {
-    let Applied { changes, replaced, .. } = applied;
-    let folder = |path: &Path| index.dirs.get(path).map(|dir| dir.stamp);
+    let Applied { changes, replaced, closed, .. } = applied;
+    let folder = |path: &Path| {
+        let dir = index.dirs.get(path).filter(|_| !closed.contains(path));
+        dir.map(|dir| dir.stamp)
+    };
     let is_folder = |item: &Item| matches!(item.what, What::Folder | What::LeftOut(Why::Build));
     let is_older = |change: &Change| {
         let at = match &change.after {

@@ -8,6 +8,7 @@
 //! <dir>/undoing          one undo at a time
 //! <dir>/alive-<32>       signs of life of a command whose end was not seen yet
 //! <dir>/roots, denied    where sessions worked, and the deny rules of the last one
+//! <dir>/visitors         sessions of other projects that were resumed here
 //! ```
 //!
 //! Invariants

@@ -3,7 +3,7 @@
 use crate::door::{Root, root_of};
 use crate::error::Error;
 use crate::item::{Hash, kind, mode};
-use crate::plan::{Action, Fate, Outcome, Plan, State};
+use crate::plan::{Action, Fate, Outcome, Plan, State, Unit, Wanted};
 use crate::store::Snapshots;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
@@ -23,6 +23,33 @@ struct Restorer<'a> {
 }
 
 impl Snapshots {
+    /// Does what the plan says and keeps the state after it. Where that lets us look into folders that were closed, what
+    /// is found to have changed in them since the snapshot `before` goes back, too. Gives what became of each path, and
+    /// the number of the new state.
+    pub fn follow(
+        &self,
+        plan: &Plan,
+        before: u64,
+        reason: &str,
+    ) -> Result<(Vec<Outcome>, u64), Error> {
+        let mut outcomes = self.restore(plan)?;
+        let after = self.take(reason)?.id;
+        if plan.reopened.is_empty() {
+            return Ok((outcomes, after));
+        }
+        let known: HashSet<&PathBuf> = outcomes.iter().map(|outcome| &outcome.path).collect();
+        let is_found = |path: &PathBuf| {
+            let holds = |folder: &PathBuf| path != folder && path.starts_with(folder);
+            !known.contains(path) && plan.reopened.iter().any(holds)
+        };
+        let mut changes = self.diff(before, after)?;
+        changes.retain(|change| is_found(&change.path));
+        let wanted = changes.into_iter().map(Wanted::from).collect();
+        let inside = self.plan(&[Unit { wanted, ..Unit::default() }])?;
+        outcomes.extend(self.restore(&inside)?);
+        Ok((outcomes, self.take(reason)?.id))
+    }
+
     /// What became of each path: as the plan says, or why not.
     pub fn restore(&self, plan: &Plan) -> Result<Vec<Outcome>, Error> {
         let roots = self.config.roots.iter().filter_map(|path| Root::open(path)).collect();

@@ -48,6 +48,8 @@ pub struct Snapshots {
     /// We restore files, and nobody else does.
     alone: Mutex<Option<File>>,
     denies: Option<Arc<Denies>>,
+    /// The first snapshot of an empty store has a higher number.
+    numbers_after: u64,
 }
 
 #[derive(Default)]
@@ -101,13 +103,19 @@ impl Snapshots {
             }
         }
         let disk = Disk::open(&config.dir)?;
-        let (state, alone, denies) = Default::default();
-        Ok(Snapshots { disk, config, state, alone, denies })
+        let (state, alone, denies, numbers_after) = Default::default();
+        Ok(Snapshots { disk, config, state, alone, denies, numbers_after })
     }
 
     /// Nothing is kept of files that deny rules cover.
     pub fn denying(mut self, denies: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
         self.denies = Some(Arc::new(denies));
+        self
+    }
+
+    /// A store that was removed does not give its numbers once more: `last` is the highest one that is known.
+    pub fn numbering_after(mut self, last: u64) -> Self {
+        self.numbers_after = last;
         self
     }
 
@@ -231,7 +239,7 @@ impl Snapshots {
         let mut index = Index::default();
         let files = found.files;
         apply(&mut index, found, roots);
-        index.seq = state.seq + 1;
+        index.seq = state.seq.max(self.numbers_after) + 1;
         self.append(index.seq, reason, Body::Base { files })?;
         state.seq = index.seq;
         self.disk.replace(INDEX, &index.encode())?;

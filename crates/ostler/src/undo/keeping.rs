@@ -31,6 +31,13 @@ pub(crate) fn open_snapshots(home: &Path, workspace: &Path) -> Result<Snapshots,
     Ok(snapshots.with_known_roots()?)
 }
 
+/// Sessions of other projects that were resumed in this directory.
+pub(crate) fn visitors(home: &Path, cwd: &Path) -> Vec<String> {
+    let there = snapshot_folder(home, cwd).is_dir();
+    let opened = there.then(|| open(home, cwd, Vec::new()).ok()).flatten();
+    opened.map(|snapshots| snapshots.visitors()).unwrap_or_default()
+}
+
 /// The store belongs to the session: its log names snapshots by their numbers there.
 pub(crate) fn keeping(
     options: &Options,
@@ -44,9 +51,15 @@ pub(crate) fn keeping(
     let of = if began_in.is_empty() { &workspace.cwd } else { &session.workspace };
     let roots = [workspace.roots.clone(), confinement.repositories_around()].concat();
     let opened = open(home, of, roots).and_then(|snapshots| {
+        let last = session.checkpoints.iter().map(|point| point.after.unwrap_or(point.before));
         let snapshots = denying(snapshots, policy, confinement)?;
         snapshots.remember_roots(&workspace.cwd)?;
-        Ok(snapshots)
+        if *of != workspace.cwd
+            && let Some(id) = &session.id
+        {
+            open(home, &workspace.cwd, Vec::new())?.remember_visitor(id.as_str())?;
+        }
+        Ok(snapshots.numbering_after(last.max().unwrap_or(0)))
     });
     match opened {
         Ok(snapshots) => {

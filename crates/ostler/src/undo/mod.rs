@@ -3,6 +3,7 @@
 mod calls;
 mod interruption;
 mod keeping;
+mod location;
 mod rewind;
 mod snapshots;
 
@@ -17,6 +18,7 @@ use crate::error::Error;
 use crate::session::find;
 use calls::{Did, FileChange};
 use interruption::{Intent, Readiness};
+use location::{Location, newest_session};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ports::{Blobs, StoreError};
 use ostler_core::session::Entry;
@@ -83,6 +85,8 @@ pub(crate) struct Desk {
     notes: Vec<Note>,
     /// An undo that was killed.
     pending: Option<Intent>,
+    /// The calls that count; none: all of them were made in one directory.
+    location: Option<Location>,
 }
 
 /// One undo, as it is written down beside the snapshots.
@@ -121,7 +125,7 @@ impl Desk {
         let store = FileStore::new(&choice.home)?;
         let session = match &choice.session {
             Some(id) => find(&store, id)?,
-            None => store.latest(&choice.cwd)?.ok_or(Error::NothingToUndo)?,
+            None => newest_session(&store, choice)?,
         };
         let entries = store.read(&session)?;
         let workspace = entries.iter().rev().find_map(|entry| match entry {
@@ -133,8 +137,9 @@ impl Desk {
         if !choice.dry_run {
             snapshots.be_alone()?;
         }
+        let location = Location::of(&snapshots, &choice.cwd, &workspace);
         let (notes, pending) = Default::default();
-        let mut desk = Desk { store, session, entries, snapshots, notes, pending };
+        let mut desk = Desk { store, session, entries, snapshots, notes, pending, location };
         desk.read_notes()?;
         Ok(desk)
     }
@@ -158,12 +163,12 @@ impl Desk {
         standing
     }
 
-    /// Changing calls that are not undone yet, newest first.
+    /// Changing calls of this directory that are not undone yet, newest first.
     pub(crate) fn calls(&self) -> Vec<ChangingCall> {
         let undone: HashSet<&CallId> =
             self.standing().into_iter().flat_map(|note| &note.calls).collect();
         let mut calls = calls::changing(&self.entries);
-        calls.retain(|call| !undone.contains(&call.id));
+        calls.retain(|call| !undone.contains(&call.id) && self.is_here(call));
         calls.reverse();
         calls
     }
@@ -220,36 +225,9 @@ impl Desk {
         let Intent { session, calls, before, redoes, .. } = intent;
         let redo = redoes.is_some();
         let reason = if redo { "after a redo" } else { "after an undo" };
-        let mut outcomes = self.snapshots.restore(plan)?;
-        let mut after = self.snapshots.take(reason)?.id;
-        let unit = self.inside(&plan.reopened, before, after, &outcomes)?;
-        if !unit.wanted.is_empty() {
-            outcomes.extend(self.snapshots.restore(&self.snapshots.plan(&[unit])?)?);
-            after = self.snapshots.take(reason)?.id;
-        }
+        let (outcomes, after) = self.snapshots.follow(plan, before, reason)?;
         self.snapshots.note(&Note { session, calls, before, after, redo }.to_text())?;
         Ok((outcomes, after))
-    }
-
-    /// What is found to have changed in folders that could not be looked into before.
-    fn inside(
-        &self,
-        reopened: &[PathBuf],
-        before: u64,
-        after: u64,
-        outcomes: &[Outcome],
-    ) -> Result<Unit, Error> {
-        if reopened.is_empty() {
-            return Ok(Unit::default());
-        }
-        let said: HashSet<&PathBuf> = outcomes.iter().map(|outcome| &outcome.path).collect();
-        let is_inside = |path: &PathBuf| {
-            let below = |folder: &PathBuf| path != folder && path.starts_with(folder);
-            !said.contains(path) && reopened.iter().any(below)
-        };
-        let mut changes = self.snapshots.diff(before, after)?;
-        changes.retain(|change| is_inside(&change.path));
-        Ok(Unit { wanted: changes.into_iter().map(Wanted::from).collect(), ..Unit::default() })
     }
 
     fn unit(
