@@ -113,6 +113,8 @@ pub struct Unit {
     pub wanted: Vec<Wanted>,
     /// What is not proved to be its work: it stays, and is said.
     pub doubtful: Vec<Wanted>,
+    /// What belongs to another worktree of the repository: it stays, and is said.
+    pub elsewhere: Vec<Wanted>,
 }
 
 /// What becomes of a path.
@@ -181,12 +183,15 @@ impl Snapshots {
                 planner.decide(wanted)?;
             }
             planner.keep_head(unit)?;
-            for Wanted { path, before, .. } in &unit.doubtful {
-                if !planner.current(path).is_same(before) {
-                    planner.say(
-                        path,
-                        Fate::Kept("was not changed while the command is known to have run"),
-                    );
+            let reasons = [
+                (&unit.doubtful, "was not changed while the command is known to have run"),
+                (&unit.elsewhere, "belongs to another worktree of the repository"),
+            ];
+            for (stays, why) in reasons {
+                for Wanted { path, before, .. } in stays {
+                    if !planner.current(path).is_same(before) {
+                        planner.say(path, Fate::Kept(why));
+                    }
                 }
             }
         }

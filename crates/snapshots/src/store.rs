@@ -416,14 +416,22 @@ impl Snapshots {
 
     /// What the last snapshot does not hold, without a walk.
     pub fn left_out(&self) -> Vec<PathBuf> {
+        // The sandbox protects what is denied.
+        self.left_out_for(|why| why != Why::Denied)
+    }
+
+    /// What the last snapshot does not hold because of deny rules, by each of its names.
+    pub fn denied(&self) -> Vec<PathBuf> {
+        self.left_out_for(|why| why == Why::Denied)
+    }
+
+    fn left_out_for(&self, counts: impl Fn(Why) -> bool) -> Vec<PathBuf> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.index.is_none() && self.load(&mut state).is_err() {
             return Vec::new();
         }
         let left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
-        // The sandbox protects what is denied.
-        let is_lost = |why: &Why| *why != Why::Denied;
-        left_out.into_iter().filter(|(_, why)| is_lost(why)).map(|(path, _)| path).collect()
+        left_out.into_iter().filter(|(_, why)| counts(*why)).map(|(path, _)| path).collect()
     }
 
     /// Nothing was ever looked at.

@@ -10,6 +10,7 @@ use ostler_snapshots::{Config, Rule, Snapshots};
 use ostler_store::snapshot_folder;
 use ostler_tools::Keeping;
 use ostler_tools::confine::Confinement;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +27,11 @@ pub(crate) fn open_snapshots(home: &Path, workspace: &Path) -> Result<Snapshots,
     let snapshots = open(home, workspace, vec![workspace.to_path_buf()])?;
     let rules = snapshots.denied_rules();
     let denied: Vec<Pattern> = rules.iter().map(|rule| Pattern::from_absolute(rule)).collect();
-    let denies = move |path: &Path| denied.iter().any(|pattern| pattern.matches(path));
+    // Other names of denied files were found by the session.
+    let found: HashSet<PathBuf> = snapshots.denied().into_iter().collect();
+    let denies = move |path: &Path| {
+        found.contains(path) || denied.iter().any(|pattern| pattern.matches(path))
+    };
     let snapshots = if rules.is_empty() { snapshots } else { snapshots.denying(denies) };
     Ok(snapshots.with_known_roots()?)
 }

@@ -6,6 +6,7 @@ mod keeping;
 mod location;
 mod rewind;
 mod snapshots;
+mod worktrees;
 
 pub use calls::ChangingCall;
 pub(crate) use keeping::{keeping, levels, open_snapshots};
@@ -27,6 +28,7 @@ use ostler_store::FileStore;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use worktrees::OtherWorktrees;
 
 /// Whose calls are undone.
 #[derive(Clone, Debug)]
@@ -85,6 +87,7 @@ pub(crate) struct Desk {
     notes: Vec<Note>,
     /// An undo that was killed.
     pending: Option<Intent>,
+    others: OtherWorktrees,
     /// The calls that count; none: all of them were made in one directory.
     location: Option<Location>,
 }
@@ -139,7 +142,9 @@ impl Desk {
         }
         let location = Location::of(&snapshots, &choice.cwd, &workspace);
         let (notes, pending) = Default::default();
-        let mut desk = Desk { store, session, entries, snapshots, notes, pending, location };
+        let others = OtherWorktrees::of(&choice.cwd);
+        let mut desk =
+            Desk { store, session, entries, snapshots, notes, pending, others, location };
         desk.read_notes()?;
         Ok(desk)
     }
@@ -251,8 +256,12 @@ impl Desk {
                     let lived = self.snapshots.lived(call.id.as_str(), *before);
                     (own, doubtful) = self.snapshots.part_by_life(own, lived);
                 }
+                let (elsewhere, own) =
+                    own.into_iter().partition(|change| self.others.have(&change.path));
                 let wanted = |changes: Vec<_>| changes.into_iter().map(Wanted::from).collect();
-                Ok(Unit { wanted: wanted(own), doubtful: wanted(doubtful) })
+                let (wanted, doubtful, elsewhere) =
+                    (wanted(own), wanted(doubtful), wanted(elsewhere));
+                Ok(Unit { wanted, doubtful, elsewhere })
             }
             Did::Files(files) => {
                 let blobs = self.store.blobs();

@@ -1,7 +1,7 @@
 //! Repositories around the working directory, and those that a command makes.
 
 use super::undone;
-use crate::support::{Ran, World, finish};
+use crate::support::{Ran, World, finish, until};
 use ostler_model_server::{Script, calls, text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -83,6 +83,29 @@ fn a_commit_in_a_linked_worktree_is_undone() {
         sh(&world, &world.project(), "git log --format=%s; git status --porcelain"),
         "person\n1\n"
     );
+}
+
+/// Who commits in the main worktree while a command runs in a linked one keeps the commit.
+#[test]
+fn other_worktrees_are_left_alone() {
+    let wait = "touch started; until test -e go-on; do sleep 0.01; done";
+    let world = world(&format!("{wait}; {COMMIT}"));
+    sh(&world, &world.project(), REPOSITORY);
+    sh(&world, &world.project(), "git worktree add -q ../linked -b side");
+    let linked = world.project().with_file_name("linked");
+    let args = ["-p", "go", "--permission-mode", "bypassPermissions"];
+    let child = world.command(&args).current_dir(&linked).spawn().unwrap();
+    until("it has begun", || linked.join("started").exists());
+    sh(&world, &world.project(), "echo person > p; git add p; git commit -qm person");
+    std::fs::write(linked.join("go-on"), "").unwrap();
+    assert_eq!(finish(child).code, Some(0));
+    let ran = run_in(&world, &linked, &["undo"]);
+    assert_eq!(ran.code, Some(1), "what stays is said: {}", ran.stdout);
+    assert!(ran.stdout.contains("refs/heads/main: belongs to another worktree"), "{}", ran.stdout);
+    let look =
+        "git log --format=%s; git status --porcelain; git branch --format='%(refname:short)'";
+    assert_eq!(sh(&world, &world.project(), look), "person\n1\nmain\nside\n");
+    assert_eq!(sh(&world, &linked, "git log --format=%s; git status --porcelain"), "1\n");
 }
 
 /// A repository that a command made goes as a whole, unless somebody did something in it.
