@@ -40,7 +40,8 @@ pub async fn explain(
     workspace.ours.extend(missing);
     let executor = Executor::new(init.supervisor.clone());
     let confinement = engine::confinement(&executor, &options, &workspace, &policy);
-    let (files, keeping) = kit::files(&options, &workspace, &Session::default());
+    let session = Session::default();
+    let (files, keeping) = kit::files(&options, &workspace, &session, &policy, &confinement);
     let mut tools = ostler_tools::built_in(ostler_tools::Setup {
         files: files.clone(),
         executor: executor.clone(),
@@ -63,7 +64,7 @@ pub async fn explain(
 /// Nothing is going to run, so the folders are not looked at ahead of it.
 fn keeping_to_judge(keeping: Keeping) -> Keeping {
     match keeping {
-        Keeping::By { snapshots, .. } => Keeping::OnlyJudges(snapshots),
+        Keeping::By { snapshots } => Keeping::OnlyJudges(snapshots),
         other => other,
     }
 }

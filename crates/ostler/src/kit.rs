@@ -111,18 +111,20 @@ pub(crate) fn files(
     options: &Options,
     workspace: &Workspace,
     session: &Session,
+    policy: &Policy,
+    confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping) {
-    let keeping = undo::keeping(options, workspace, session);
+    let keeping = undo::keeping(options, workspace, session, policy, confinement);
     let roots = workspace.roots.clone();
     // What a killed process left behind is in nobody's way, so nobody waits for it to go.
     let _ = std::thread::Builder::new()
         .spawn(move || ostler_tools::workspace::remove_leftovers(&roots));
     let snapshots = match &keeping {
-        Keeping::By { snapshots, .. } => undo::levels(session, snapshots),
+        Keeping::By { snapshots } => undo::levels(session, snapshots),
         _ => session.snapshots.clone(),
     };
     let files = Files::new(workspace.clone(), session.seen.clone(), snapshots);
-    if let Keeping::By { snapshots, .. } = &keeping {
+    if let Keeping::By { snapshots } = &keeping {
         files.remember_contents(snapshots);
     }
     (Arc::new(files), keeping)

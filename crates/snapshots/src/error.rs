@@ -13,6 +13,8 @@ pub enum Error {
     TooMuch(u64),
     #[error("another process has been using the snapshots in {} for too long", .0.display())]
     Busy(PathBuf),
+    #[error("another undo is running in this directory; try again when it has ended")]
+    Undoing,
     #[error("there is no snapshot {0}")]
     Unknown(u64),
     #[error("snapshots {0} and {1} cannot be compared: what was known in between is lost")]

@@ -1,6 +1,7 @@
 //! Contents by their hash, one file each. Not synced: a process that dies loses nothing, a power cut may; so
 //! every content is checked by its hash before it is used.
 
+use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::item::{Hash, Stamp, Why};
@@ -8,6 +9,7 @@ use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, linkat, openat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -29,8 +31,6 @@ pub(crate) struct Objects<'a> {
     pub disk: &'a Disk,
     pub kept: AtomicU64,
     pub read: AtomicU64,
-    /// Nanoseconds since 1970.
-    pub now: fn() -> u64,
 }
 
 /// What became of a file.
@@ -63,8 +63,13 @@ impl Objects<'_> {
         }
     }
 
-    /// Keeps the content of the file of this name.
-    pub(crate) fn keep(&self, folder: impl AsFd, name: &[u8]) -> Result<Kept, Error> {
+    /// Keeps the content of the file of this name. The clock was read before.
+    pub(crate) fn keep(
+        &self,
+        folder: impl AsFd,
+        name: &[u8],
+        clock: &Clock,
+    ) -> Result<Kept, Error> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut last = Kept::Gone;
         for _ in 0..TRIES {
@@ -77,7 +82,7 @@ impl Objects<'_> {
             if !crate::item::kind(&before).is_file() {
                 return Ok(Kept::Gone);
             }
-            let before = Stamp::of(&before);
+            let before = self.disk.stamp(&before);
             let hash = match before.size <= SMALL {
                 true => self.small(&file),
                 false => self.large(&file, before.size),
@@ -86,10 +91,9 @@ impl Objects<'_> {
                 Some(hash) => hash,
                 None => return Ok(Kept::LeftOut(Why::Large)),
             };
-            let now = i64::try_from((self.now)()).unwrap_or(i64::MAX);
             let Ok(after) = fstat(&file) else { return Ok(Kept::Gone) };
-            let stamp = Stamp::of(&after);
-            last = Kept::Is { hash, stamp, racy: stamp != before || stamp.is_racy(now) };
+            let stamp = self.disk.stamp(&after);
+            last = Kept::Is { hash, stamp, racy: stamp != before || clock.is_racy(&stamp) };
             if stamp == before {
                 break;
             }
@@ -231,6 +235,13 @@ impl Objects<'_> {
         let copied = self.hash_into(&file, Some(&mut copy));
         copied.and_then(|_| self.settle(&path, place)).map_err(|e| self.fail(e))?;
         Ok(Kept::Is { hash, stamp, racy: false })
+    }
+
+    /// The file of this name still holds this content.
+    pub(crate) fn is_content(&self, folder: impl AsFd, name: &OsStr, hash: &Hash) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(folder, name, flags, Mode::empty()).map(File::from);
+        file.is_ok_and(|file| self.hash_into(&file, None).is_ok_and(|found| found == *hash))
     }
 
     /// The content, if it is what it is called.

@@ -1,6 +1,7 @@
 //! The store of one project: takes snapshots, compares them, lists them, drops old ones.
 
 use crate::apply::{apply, part};
+use crate::clock::{Clocks, Moment};
 use crate::disk::Disk;
 use crate::door::Root;
 use crate::error::Error;
@@ -8,12 +9,13 @@ use crate::index::Index;
 use crate::item::{Hash, Item, Stamp, What, Why, mode};
 use crate::objects::Objects;
 use crate::record::{Body, Record, scan};
-use crate::walk::{Found, Walk};
+use crate::walk::{Denies, Found, Walk};
 use rustix::fs::{AtFlags, CWD, statat};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const INDEX: &str = "index";
@@ -23,8 +25,8 @@ const JOURNAL: &str = "journal";
 const UNSAVED: usize = 2_000;
 /// When the store is closed, fewer are not worth writing.
 const UNSAVED_AT_END: usize = 32;
-/// The clock of files may be behind ours by this much, in nanoseconds.
-const CLOCK: i64 = 20_000_000;
+/// Held by whoever restores files.
+const UNDOING: &str = "undoing";
 
 /// What a store is opened with.
 #[derive(Clone, Debug)]
@@ -43,6 +45,11 @@ pub struct Snapshots {
     pub(crate) disk: Disk,
     pub(crate) config: Config,
     state: Mutex<State>,
+    /// We restore files, and nobody else does.
+    alone: Mutex<Option<File>>,
+    denies: Option<Arc<Denies>>,
+    /// The first snapshot of an empty store has a higher number.
+    numbers_after: u64,
 }
 
 #[derive(Default)]
@@ -50,6 +57,8 @@ pub(crate) struct State {
     pub index: Option<Index>,
     seq: u64,
     unsaved: usize,
+    /// Where the file systems of the last look begin.
+    mounts: Vec<PathBuf>,
     /// The files as this state knows them.
     seen: [Option<(u64, u64, i64)>; 2],
 }
@@ -94,7 +103,20 @@ impl Snapshots {
             }
         }
         let disk = Disk::open(&config.dir)?;
-        Ok(Snapshots { disk, config, state: Mutex::default() })
+        let (state, alone, denies, numbers_after) = Default::default();
+        Ok(Snapshots { disk, config, state, alone, denies, numbers_after })
+    }
+
+    /// Nothing is kept of files that deny rules cover.
+    pub fn denying(mut self, denies: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
+        self.denies = Some(Arc::new(denies));
+        self
+    }
+
+    /// A store that was removed does not give its numbers once more: `last` is the highest one that is known.
+    pub fn numbering_after(mut self, last: u64) -> Self {
+        self.numbers_after = last;
+        self
     }
 
     /// Adds the folders that earlier sessions of the project worked in.
@@ -103,7 +125,10 @@ impl Snapshots {
         let (state, _lock) = self.enter()?;
         let known = state.index.iter().flat_map(|index| &index.roots);
         config.roots.extend(known.map(|(root, _)| root.clone()));
-        Snapshots::open(config)
+        config.roots.extend(self.known_roots().into_iter().map(|(_, root)| root));
+        let mut all = Snapshots::open(config)?;
+        all.denies.clone_from(&self.denies);
+        Ok(all)
     }
 
     pub fn roots(&self) -> &[PathBuf] {
@@ -115,9 +140,42 @@ impl Snapshots {
         self.disk.stop_after(writes);
     }
 
+    /// As if the file systems knew no smaller unit of time. For tests.
+    pub fn use_whole_seconds(&self) {
+        self.disk.use_whole_seconds();
+    }
+
+    /// Nobody else restores files of this store until it is dropped.
+    ///
+    /// # Errors
+    /// At once if somebody does.
+    pub fn be_alone(&self) -> Result<(), Error> {
+        // Whoever looks at the folders decides under this lock whether an undo is at work.
+        let _lock = self.disk.lock()?;
+        let lock = self.disk.try_lock(UNDOING)?.ok_or(Error::Undoing)?;
+        *self.alone.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
+        Ok(())
+    }
+
+    /// Somebody else; nobody begins while the store is locked.
+    fn is_somebody_undoing(&self) -> bool {
+        let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        alone.is_none() && !matches!(self.disk.try_lock(UNDOING), Ok(Some(_)))
+    }
+
+    /// Now, by the clocks of the file systems that hold the roots.
+    pub fn moment(&self) -> Moment {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mounts = state.mounts.clone();
+        drop(state);
+        match mounts.is_empty() {
+            true => Moment::read(&self.disk, &self.config.roots),
+            false => Moment::read(&self.disk, &mounts),
+        }
+    }
+
     pub(crate) fn objects(&self) -> Objects<'_> {
-        let (kept, read) = (AtomicU64::new(0), AtomicU64::new(0));
-        Objects { disk: &self.disk, kept, read, now: self.config.now }
+        Objects { disk: &self.disk, kept: AtomicU64::new(0), read: AtomicU64::new(0) }
     }
 
     /// The content of a file by its hash.
@@ -133,23 +191,35 @@ impl Snapshots {
 
     /// Keeps the state of the roots as it is now.
     pub fn take(&self, reason: &str) -> Result<Taken, Error> {
-        self.take_since(reason, 0)
+        self.look(reason, None)
     }
 
-    /// The same; what was changed before `since` (nanoseconds since 1970) becomes a snapshot of its own.
-    pub fn take_since(&self, reason: &str, since: u64) -> Result<Taken, Error> {
+    /// The same; what was changed before a moment becomes a snapshot of its own, as far as times tell.
+    pub fn take_since(&self, reason: &str, since: &Moment) -> Result<Taken, Error> {
+        self.look(reason, Some(since))
+    }
+
+    fn look(&self, reason: &str, since: Option<&Moment>) -> Result<Taken, Error> {
         let begin = Instant::now();
+        let since = since.map(|since| (since, self.moment()));
         let (mut state, _lock) = self.enter()?;
         let index = state.index.get_or_insert_default();
         let is_base = index.seq == 0;
         let objects = self.objects();
         let (roots, items) = self.open_roots();
-        let found = Walk::new(index, &objects, &roots, &self.config.hidden).run()?;
+        let clocks = Clocks::new(&self.disk, self.config.now);
+        let sweeps = !self.is_somebody_undoing();
+        let mut walk = Walk::new(index, &objects, &roots, &self.config.hidden, clocks);
+        (walk.denies, walk.sweeps) = (self.denies.as_deref(), sweeps);
+        let mut found = walk.run()?;
         let closed = found.closed.clone();
+        state.mounts = std::mem::take(&mut found.mounts);
         let (older, changed, files) = if is_base {
             self.begin(&mut state, found, items, reason)?
         } else {
-            self.go_on(&mut state, found, items, reason, since)?
+            let bound =
+                |path: &Path| since.as_ref().and_then(|(since, now)| since.bound(path, now));
+            self.go_on(&mut state, found, items, reason, &bound)?
         };
         self.remember(&mut state);
         let mut left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
@@ -169,7 +239,7 @@ impl Snapshots {
         let mut index = Index::default();
         let files = found.files;
         apply(&mut index, found, roots);
-        index.seq = state.seq + 1;
+        index.seq = state.seq.max(self.numbers_after) + 1;
         self.append(index.seq, reason, Body::Base { files })?;
         state.seq = index.seq;
         self.disk.replace(INDEX, &index.encode())?;
@@ -183,14 +253,13 @@ impl Snapshots {
         found: Found,
         roots: Vec<(PathBuf, Item)>,
         reason: &str,
-        since: u64,
+        since: &dyn Fn(&Path) -> Option<i64>,
     ) -> Result<(Option<u64>, usize, u64), Error> {
         let files = found.files;
         // Until everything is on disk the memory is not trusted: an error leaves none.
         let mut index = state.index.take().unwrap_or_default();
         let applied = apply(&mut index, found, roots);
         state.unsaved += applied.stamps + applied.changes.len();
-        let since = i64::try_from(since).unwrap_or(i64::MAX).saturating_sub(CLOCK);
         let revealed = applied.revealed;
         let (older, newer) = part(&index, applied, since);
         let mut before = None;
@@ -220,7 +289,7 @@ impl Snapshots {
     }
 
     /// Alone in the store, with the newest state.
-    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, State>, std::fs::File), Error> {
+    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, State>, File), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = self.disk.lock()?;
         let seen = self.files_now();
@@ -347,12 +416,22 @@ impl Snapshots {
 
     /// What the last snapshot does not hold, without a walk.
     pub fn left_out(&self) -> Vec<PathBuf> {
+        // The sandbox protects what is denied.
+        self.left_out_for(|why| why != Why::Denied)
+    }
+
+    /// What the last snapshot does not hold because of deny rules, by each of its names.
+    pub fn denied(&self) -> Vec<PathBuf> {
+        self.left_out_for(|why| why == Why::Denied)
+    }
+
+    fn left_out_for(&self, counts: impl Fn(Why) -> bool) -> Vec<PathBuf> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.index.is_none() && self.load(&mut state).is_err() {
             return Vec::new();
         }
         let left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
-        left_out.into_iter().map(|(path, _)| path).collect()
+        left_out.into_iter().filter(|(_, why)| counts(*why)).map(|(path, _)| path).collect()
     }
 
     /// Nothing was ever looked at.
@@ -362,6 +441,11 @@ impl Snapshots {
             let _ = self.load(&mut state);
         }
         state.index.as_ref().is_none_or(|index| index.seq == 0)
+    }
+
+    pub(crate) fn paths_below(&self, folder: &Path) -> Vec<PathBuf> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.index.as_ref().map(|index| index.below(folder)).unwrap_or_default()
     }
 
     /// What the last snapshot holds at a path.

@@ -29,7 +29,7 @@ pub fn run(environment: &Environment, args: &RewindArgs) -> Result<Code> {
     match &undone {
         Some(undone) => {
             tell(&mut out, undone, "Undone", dry_run)?;
-            if !dry_run {
+            if !dry_run && !undone.calls.is_empty() {
                 tell_way_back(&mut out, undone, &args.common, false)?;
             }
         }

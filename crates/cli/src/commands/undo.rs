@@ -28,7 +28,7 @@ pub fn run(environment: &Environment, args: &UndoArgs) -> Result<Code> {
         writeln!(out, "{}", escaped(&as_json(&undone, args.common.dry_run).to_string()))?;
     } else {
         tell(&mut out, &undone, verb, args.common.dry_run)?;
-        if !args.common.dry_run {
+        if !args.common.dry_run && !undone.calls.is_empty() {
             tell_way_back(&mut out, &undone, &args.common, args.redo)?;
         }
     }
@@ -65,6 +65,11 @@ pub fn as_json(undone: &Undone, dry_run: bool) -> Value {
         "dry_run": dry_run,
         "complete": undone.is_complete(),
         "calls": undone.calls.iter().map(call).collect::<Vec<_>>(),
+        "not_undone": undone.not_undone.iter().map(|(of, why)| {
+            let mut line = call(of);
+            line["why"] = json!(why);
+            line
+        }).collect::<Vec<_>>(),
         "paths": undone.outcomes.iter().map(outcome).collect::<Vec<_>>(),
         "snapshot_before": undone.before,
         "snapshot_after": undone.after,
@@ -74,10 +79,13 @@ pub fn as_json(undone: &Undone, dry_run: bool) -> Value {
 
 pub fn tell(out: &mut impl Write, undone: &Undone, verb: &str, dry_run: bool) -> Result<()> {
     let verb = if dry_run { format!("Would be {}", verb.to_lowercase()) } else { verb.to_owned() };
-    for call in &undone.calls {
+    let shown = |call: &ChangingCall| {
         let words: Vec<&str> = call.what.split_whitespace().collect();
         let what: String = visible(&words.join(" ")).chars().take(WIDE).collect();
-        writeln!(out, "{verb}: {} (turn {}) {what}", call.tool, call.turn)?;
+        format!("{} (turn {}) {what}", call.tool, call.turn)
+    };
+    for call in &undone.calls {
+        writeln!(out, "{verb}: {}", shown(call))?;
     }
     let cwd = std::env::current_dir()?.canonicalize()?;
     let name = |path: &Path| {
@@ -98,7 +106,7 @@ pub fn tell(out: &mut impl Write, undone: &Undone, verb: &str, dry_run: bool) ->
     if fine.len() > SHOWN {
         writeln!(out, "  … and {} more", fine.len() - SHOWN)?;
     }
-    if undone.outcomes.is_empty() {
+    if undone.outcomes.is_empty() && !undone.calls.is_empty() {
         writeln!(out, "  nothing differs from before")?;
     }
     for outcome in rest {
@@ -113,6 +121,9 @@ pub fn tell(out: &mut impl Write, undone: &Undone, verb: &str, dry_run: bool) ->
             Fate::Lost(why) => writeln!(out, "  NOT BACK  {path}: {why}")?,
             _ => {}
         }
+    }
+    for (call, why) in &undone.not_undone {
+        writeln!(out, "NOT UNDONE: {}: {}", shown(call), visible(why))?;
     }
     for notice in &undone.notices {
         writeln!(out, "{}", visible(notice))?;

@@ -1,8 +1,13 @@
 //! Undo, with the real program and real git: destructive commands, a person's edits, going back and forth.
 
+mod denied;
 mod destructive;
 mod going_on;
+mod interruption;
+mod pruning;
+mod repositories;
 mod rewind;
+mod roots;
 mod session;
 
 use crate::support::{Ran, World};

@@ -54,6 +54,17 @@ impl Pattern {
         pattern
     }
 
+    /// From the text that [`Pattern::absolute`] gives.
+    pub fn from_absolute(text: &str) -> Self {
+        let root = Path::new("/");
+        Pattern::new(text, Anchors { cwd: root, home: root, settings: root })
+    }
+
+    /// The whole pattern, which then means the same wherever it is read.
+    pub fn absolute(&self) -> String {
+        format!("/{}", self.base.join(self.parts.iter().collect::<PathBuf>()).display())
+    }
+
     fn climb(&mut self) {
         if self.parts.pop().is_none() {
             self.base.pop();

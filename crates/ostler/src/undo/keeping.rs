@@ -3,40 +3,100 @@
 use crate::error::Error;
 use crate::options::Options;
 use crate::system::now_ns;
-use ostler_core::permission::Workspace;
+use ostler_core::permission::files::Pattern;
+use ostler_core::permission::{Policy, Workspace};
 use ostler_core::session::{Session, Snapshot};
 use ostler_snapshots::{Config, Rule, Snapshots};
 use ostler_store::snapshot_folder;
 use ostler_tools::Keeping;
+use ostler_tools::confine::Confinement;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The snapshots of a workspace. `roots` are added to those known from before.
-pub(crate) fn open_snapshots(
-    home: &Path,
-    workspace: &Path,
-    roots: Vec<PathBuf>,
-) -> Result<Snapshots, Error> {
+/// The snapshots of a workspace.
+fn open(home: &Path, workspace: &Path, roots: Vec<PathBuf>) -> Result<Snapshots, Error> {
     let dir = snapshot_folder(home, workspace);
     let hidden = home.canonicalize().into_iter().collect();
     Ok(Snapshots::open(Config { dir, roots, hidden, now: now_ns })?)
 }
 
+/// The snapshots of a workspace for whoever looks at them later, with all roots that sessions worked in and without the
+/// files that the last one was kept from.
+pub(crate) fn open_snapshots(home: &Path, workspace: &Path) -> Result<Snapshots, Error> {
+    let snapshots = open(home, workspace, vec![workspace.to_path_buf()])?;
+    let rules = snapshots.denied_rules();
+    let denied: Vec<Pattern> = rules.iter().map(|rule| Pattern::from_absolute(rule)).collect();
+    // Other names of denied files were found by the session.
+    let found: HashSet<PathBuf> = snapshots.denied().into_iter().collect();
+    let denies = move |path: &Path| {
+        found.contains(path) || denied.iter().any(|pattern| pattern.matches(path))
+    };
+    let snapshots = if rules.is_empty() { snapshots } else { snapshots.denying(denies) };
+    Ok(snapshots.with_known_roots()?)
+}
+
+/// Sessions of other projects that were resumed in this directory.
+pub(crate) fn visitors(home: &Path, cwd: &Path) -> Vec<String> {
+    let there = snapshot_folder(home, cwd).is_dir();
+    let opened = there.then(|| open(home, cwd, Vec::new()).ok()).flatten();
+    opened.map(|snapshots| snapshots.visitors()).unwrap_or_default()
+}
+
 /// The store belongs to the session: its log names snapshots by their numbers there.
-pub(crate) fn keeping(options: &Options, workspace: &Workspace, session: &Session) -> Keeping {
+pub(crate) fn keeping(
+    options: &Options,
+    workspace: &Workspace,
+    session: &Session,
+    policy: &Policy,
+    confinement: &Arc<Confinement>,
+) -> Keeping {
     let (Some(home), true) = (&options.home, options.undo) else { return Keeping::Off };
     let began_in = session.workspace.as_os_str();
     let of = if began_in.is_empty() { &workspace.cwd } else { &session.workspace };
-    match open_snapshots(home, of, workspace.roots.clone()) {
+    let roots = [workspace.roots.clone(), confinement.repositories_around()].concat();
+    let opened = open(home, of, roots).and_then(|snapshots| {
+        let last = session.checkpoints.iter().map(|point| point.after.unwrap_or(point.before));
+        let snapshots = denying(snapshots, policy, confinement)?;
+        snapshots.remember_roots(&workspace.cwd)?;
+        if *of != workspace.cwd
+            && let Some(id) = &session.id
+        {
+            open(home, &workspace.cwd, Vec::new())?.remember_visitor(id.as_str())?;
+        }
+        Ok(snapshots.numbering_after(last.max().unwrap_or(0)))
+    });
+    match opened {
         Ok(snapshots) => {
             let snapshots = Arc::new(snapshots);
             let old = Arc::clone(&snapshots);
             // In the background, at most once a day; if it fails, the next start tries again.
             let _ = std::thread::Builder::new().spawn(move || old.prune_if_due(Rule::default()));
-            Keeping::By { snapshots, now: now_ns }
+            Keeping::By { snapshots }
         }
         Err(error) => Keeping::Impossible(error.to_string()),
     }
+}
+
+/// Nothing is kept of files that may not be read, and an undo will know of them.
+fn denying(
+    snapshots: Snapshots,
+    policy: &Policy,
+    confinement: &Arc<Confinement>,
+) -> Result<Snapshots, Error> {
+    let denied: Vec<Pattern> = policy
+        .denied_files()
+        .filter(|denied| !denied.writing)
+        .map(|denied| denied.pattern.clone())
+        .collect();
+    snapshots.remember_denied(&denied.iter().map(Pattern::absolute).collect::<Vec<_>>())?;
+    if denied.is_empty() {
+        return Ok(snapshots);
+    }
+    let confinement = Arc::clone(confinement);
+    Ok(snapshots.denying(move |path| {
+        denied.iter().any(|pattern| pattern.matches(path)) || confinement.is_hidden(path)
+    }))
 }
 
 /// What commands changed in files, as levels that Revert can go back, in the order of the log.

@@ -1,9 +1,12 @@
 //! Undo: back through the changing calls of a session, keeping what a person changed since.
 
 mod calls;
+mod interruption;
 mod keeping;
+mod location;
 mod rewind;
 mod snapshots;
+mod worktrees;
 
 pub use calls::ChangingCall;
 pub(crate) use keeping::{keeping, levels, open_snapshots};
@@ -15,14 +18,17 @@ pub use snapshots::{
 use crate::error::Error;
 use crate::session::find;
 use calls::{Did, FileChange};
+use interruption::{Intent, Readiness};
+use location::{Location, newest_session};
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ports::{Blobs, StoreError};
 use ostler_core::session::Entry;
-use ostler_snapshots::{Fate, Hash, Outcome, Snapshots, State, Unit, Wanted};
+use ostler_snapshots::{Fate, Hash, Outcome, Plan, Snapshots, State, Unit, Wanted};
 use ostler_store::FileStore;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use worktrees::OtherWorktrees;
 
 /// Whose calls are undone.
 #[derive(Clone, Debug)]
@@ -41,6 +47,8 @@ pub struct Undone {
     pub session: SessionId,
     /// Newest first.
     pub calls: Vec<ChangingCall>,
+    /// Calls that cannot be undone, and why. They count as not undone.
+    pub not_undone: Vec<(ChangingCall, String)>,
     pub outcomes: Vec<Outcome>,
     /// The snapshot of the state before the undo; going back to it is `redo`.
     pub before: u64,
@@ -53,7 +61,20 @@ impl Undone {
     /// Everything is as it was before; nothing was kept or lost.
     pub fn is_complete(&self) -> bool {
         let done = |fate: &Fate| matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged);
-        self.outcomes.iter().all(|outcome| done(&outcome.fate))
+        self.not_undone.is_empty() && self.outcomes.iter().all(|outcome| done(&outcome.fate))
+    }
+
+    /// Both in one.
+    fn after(mut self, mut first: Undone) -> Self {
+        first.outcomes.retain(|old| self.outcomes.iter().all(|new| new.path != old.path));
+        self.calls.append(&mut first.calls);
+        self.outcomes.append(&mut first.outcomes);
+        self.with(first.notices)
+    }
+
+    fn with(mut self, notices: Vec<String>) -> Self {
+        self.notices.splice(0..0, notices);
+        self
     }
 }
 
@@ -64,6 +85,11 @@ pub(crate) struct Desk {
     pub(crate) entries: Vec<Entry>,
     snapshots: Snapshots,
     notes: Vec<Note>,
+    /// An undo that was killed.
+    pending: Option<Intent>,
+    others: OtherWorktrees,
+    /// The calls that count; none: all of them were made in one directory.
+    location: Option<Location>,
 }
 
 /// One undo, as it is written down beside the snapshots.
@@ -102,7 +128,7 @@ impl Desk {
         let store = FileStore::new(&choice.home)?;
         let session = match &choice.session {
             Some(id) => find(&store, id)?,
-            None => store.latest(&choice.cwd)?.ok_or(Error::NothingToUndo)?,
+            None => newest_session(&store, choice)?,
         };
         let entries = store.read(&session)?;
         let workspace = entries.iter().rev().find_map(|entry| match entry {
@@ -110,10 +136,24 @@ impl Desk {
             _ => None,
         });
         let workspace = workspace.ok_or_else(|| StoreError::NotFound(session.clone()))?;
-        let snapshots = open_snapshots(&choice.home, &workspace, vec![workspace.clone()])?;
-        let snapshots = snapshots.with_known_roots()?;
-        let notes = snapshots.notes()?.iter().filter_map(|text| Note::parse(text)).collect();
-        Ok(Desk { store, session, entries, snapshots, notes })
+        let snapshots = open_snapshots(&choice.home, &workspace)?;
+        if !choice.dry_run {
+            snapshots.be_alone()?;
+        }
+        let location = Location::of(&snapshots, &choice.cwd, &workspace);
+        let (notes, pending) = Default::default();
+        let others = OtherWorktrees::of(&choice.cwd);
+        let mut desk =
+            Desk { store, session, entries, snapshots, notes, pending, others, location };
+        desk.read_notes()?;
+        Ok(desk)
+    }
+
+    fn read_notes(&mut self) -> Result<(), Error> {
+        let texts = self.snapshots.notes()?;
+        self.notes = texts.iter().filter_map(|text| Note::parse(text)).collect();
+        self.pending = interruption::pending(&texts);
+        Ok(())
     }
 
     /// Undoes of this session that stand.
@@ -128,12 +168,12 @@ impl Desk {
         standing
     }
 
-    /// Changing calls that are not undone yet, newest first.
+    /// Changing calls of this directory that are not undone yet, newest first.
     pub(crate) fn calls(&self) -> Vec<ChangingCall> {
         let undone: HashSet<&CallId> =
             self.standing().into_iter().flat_map(|note| &note.calls).collect();
         let mut calls = calls::changing(&self.entries);
-        calls.retain(|call| !undone.contains(&call.id));
+        calls.retain(|call| !undone.contains(&call.id) && self.is_here(call));
         calls.reverse();
         calls
     }
@@ -141,39 +181,56 @@ impl Desk {
     /// Goes back through these calls, newest first.
     pub(crate) fn undo(&self, calls: Vec<ChangingCall>, dry: bool) -> Result<Undone, Error> {
         let before = self.snapshots.take("before an undo")?.id;
-        let mut notices = Vec::new();
-        let mut units = Vec::new();
-        for call in &calls {
-            match self.unit(call, before, &mut notices) {
-                Ok(unit) => units.push(unit),
-                Err(error) => notices.push(format!("\"{}\" is not undone: {error}", call.what)),
+        let (mut notices, mut units) = (Vec::new(), Vec::new());
+        let (mut undone, mut not_undone) = (Vec::new(), Vec::new());
+        for call in calls {
+            match self.unit(&call, before, &mut notices) {
+                Ok(unit) => {
+                    units.push(unit);
+                    undone.push(call);
+                }
+                Err(error) => {
+                    not_undone
+                        .push((call, format!("its snapshots are not kept any more ({error})")));
+                }
             }
         }
-        if calls.iter().any(|call| matches!(call.did, Did::Command { .. })) {
+        if undone.iter().any(|call| matches!(call.did, Did::Command { .. })) {
             notices.push(
                 "Not undone: what commands did outside the folders, sent over the network, or left running.".into(),
             );
         }
-        let ids = calls.iter().map(|call| call.id.clone()).collect();
-        let (outcomes, after) = self.carry_out(&units, ids, before, dry, false)?;
-        Ok(Undone { session: self.session.clone(), calls, outcomes, before, after, notices })
+        let session = self.session.clone();
+        let ids = undone.iter().map(|call| call.id.clone()).collect();
+        let (outcomes, after) = match undone.is_empty() {
+            true => (Vec::new(), before),
+            false => self.carry_out(&units, self.intent(ids, before, None), dry)?,
+        };
+        Ok(Undone { session, calls: undone, not_undone, outcomes, before, after, notices })
     }
 
     fn carry_out(
         &self,
         units: &[Unit],
-        calls: Vec<CallId>,
-        before: u64,
+        intent: Intent,
         dry: bool,
-        redo: bool,
     ) -> Result<(Vec<Outcome>, u64), Error> {
         let plan = self.snapshots.plan(units)?;
         if dry {
-            return Ok((plan.outcomes, before));
+            return Ok((plan.outcomes, intent.before));
         }
-        let outcomes = self.snapshots.restore(&plan)?;
-        let after = self.snapshots.take(if redo { "after a redo" } else { "after an undo" })?.id;
-        let session = self.session.to_string();
+        if !plan.actions.is_empty() {
+            self.snapshots.note(&intent.to_text())?;
+        }
+        self.follow(&plan, intent)
+    }
+
+    /// Does what is planned, and writes down that it was done.
+    fn follow(&self, plan: &Plan, intent: Intent) -> Result<(Vec<Outcome>, u64), Error> {
+        let Intent { session, calls, before, redoes, .. } = intent;
+        let redo = redoes.is_some();
+        let reason = if redo { "after a redo" } else { "after an undo" };
+        let (outcomes, after) = self.snapshots.follow(plan, before, reason)?;
         self.snapshots.note(&Note { session, calls, before, after, redo }.to_text())?;
         Ok((outcomes, after))
     }
@@ -199,8 +256,12 @@ impl Desk {
                     let lived = self.snapshots.lived(call.id.as_str(), *before);
                     (own, doubtful) = self.snapshots.part_by_life(own, lived);
                 }
+                let (elsewhere, own) =
+                    own.into_iter().partition(|change| self.others.have(&change.path));
                 let wanted = |changes: Vec<_>| changes.into_iter().map(Wanted::from).collect();
-                Ok(Unit { wanted: wanted(own), doubtful: wanted(doubtful) })
+                let (wanted, doubtful, elsewhere) =
+                    (wanted(own), wanted(doubtful), wanted(elsewhere));
+                Ok(Unit { wanted, doubtful, elsewhere })
             }
             Did::Files(files) => {
                 let blobs = self.store.blobs();
@@ -242,37 +303,39 @@ impl Desk {
     }
 }
 
-/// Undoes the last changing calls of a session, newest first.
+/// Undoes the last changing calls of a session, newest first. One that was killed is finished instead.
 ///
 /// # Errors
 /// If there is nothing to undo, or the snapshots cannot be used.
 pub fn undo(choice: &UndoChoice, steps: usize) -> Result<Undone, Error> {
-    let desk = Desk::open(choice)?;
+    let Readiness { desk, finished, notices } = interruption::ready(choice)?;
+    if let Some(finished) = finished.filter(|finished| !finished.redo) {
+        return Ok(finished.undone.with(notices));
+    }
     let mut calls = desk.calls();
     calls.truncate(steps);
     if calls.is_empty() {
         return Err(Error::NothingToUndo);
     }
-    desk.undo(calls, choice.dry_run)
+    Ok(desk.undo(calls, choice.dry_run)?.with(notices))
 }
 
-/// Undoes the last undo.
+/// Undoes the last undo. A redo that was killed is finished instead.
 ///
 /// # Errors
 /// If nothing was undone.
 pub fn redo(choice: &UndoChoice) -> Result<Undone, Error> {
-    let desk = Desk::open(choice)?;
+    let Readiness { desk, finished, notices } = interruption::ready(choice)?;
+    if let Some(finished) = finished.filter(|finished| finished.redo) {
+        return Ok(finished.undone.with(notices));
+    }
     let Some(last) = desk.standing().pop() else { return Err(Error::NothingToRedo) };
-    let (from, to, calls) = (last.before, last.after, last.calls.clone());
+    let (redoes, ids) = ((last.before, last.after), last.calls.clone());
     let before = desk.snapshots.take("before a redo")?.id;
-    let changes = desk.snapshots.diff(from, to)?;
-    let wanted = changes.into_iter().map(Wanted::from).collect();
-    let unit = Unit { wanted, ..Unit::default() };
-    let known: Vec<ChangingCall> = calls::changing(&desk.entries)
-        .into_iter()
-        .filter(|call| calls.contains(&call.id))
-        .collect();
-    let (outcomes, after) = desk.carry_out(&[unit], calls, before, choice.dry_run, true)?;
-    let session = desk.session.clone();
-    Ok(Undone { session, calls: known, outcomes, before, after, notices: Vec::new() })
+    let unit = desk.unit_of_undo(redoes)?;
+    let calls = desk.named(&ids);
+    let intent = desk.intent(ids, before, Some(redoes));
+    let (outcomes, after) = desk.carry_out(&[unit], intent, choice.dry_run)?;
+    let (session, not_undone) = (desk.session.clone(), Vec::new());
+    Ok(Undone { session, calls, not_undone, outcomes, before, after, notices })
 }

@@ -1,5 +1,6 @@
 //! Rewind: files, conversation or both as they were before a turn.
 
+use super::interruption::{Readiness, ready};
 use super::{Desk, UndoChoice, Undone};
 use crate::error::Error;
 use crate::system::SystemClock;
@@ -25,7 +26,7 @@ pub fn rewind(
     turn: u32,
     what: Rewinding,
 ) -> Result<(SessionId, Option<Undone>), Error> {
-    let desk = Desk::open(choice)?;
+    let Readiness { desk, finished, notices } = ready(choice)?;
     let session = Session::fold(desk.entries.iter().cloned());
     let turns = session.turns;
     if turn == 0 || turn > turns {
@@ -39,11 +40,15 @@ pub fn rewind(
         true => Some(desk.store.open(&desk.session)?.log),
         false => None,
     };
-    let mut undone = None;
+    let mut undone = finished.map(|finished| finished.undone.with(notices));
     if what.files {
         let calls = since(&desk, turn);
         if !calls.is_empty() {
-            undone = Some(desk.undo(calls, choice.dry_run)?);
+            let rest = desk.undo(calls, choice.dry_run)?;
+            undone = Some(match undone {
+                Some(first) => rest.after(first),
+                None => rest,
+            });
         }
     }
     if let Some(log) = log {

@@ -23,7 +23,7 @@ pub struct SnapshotChange {
 }
 
 fn open(home: &Path, cwd: &Path) -> Result<Snapshots, Error> {
-    Ok(open_snapshots(home, cwd, vec![cwd.to_path_buf()])?.with_known_roots()?)
+    open_snapshots(home, cwd)
 }
 
 /// Oldest first.

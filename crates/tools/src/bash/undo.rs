@@ -11,7 +11,7 @@ use ostler_core::permission::{Access, Concern, PathScope, Step};
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
-use ostler_snapshots::{Alive, Change, Hash, Snapshots, Taken, Why};
+use ostler_snapshots::{Alive, Change, Hash, Moment, Snapshots, Taken, Why};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -39,8 +39,6 @@ pub enum Keeping {
     Off,
     By {
         snapshots: Arc<Snapshots>,
-        /// Nanoseconds since 1970.
-        now: fn() -> u64,
     },
     /// Calls are judged with these, and nothing runs.
     OnlyJudges(Arc<Snapshots>),
@@ -95,7 +93,7 @@ struct Running {
     files: Arc<Files>,
     _turn: OwnedMutexGuard<Early>,
     before: Taken,
-    started: u64,
+    started: Moment,
 }
 
 /// A command that has ended.
@@ -118,10 +116,10 @@ impl Undo {
         !matches!(self.keeping, Keeping::By { .. })
     }
 
-    /// Nanoseconds since 1970; 0 where nobody keeps anything.
+    /// Nanoseconds since 1970, by the clock that stamps the files; 0 where nobody keeps anything, or it is not known.
     pub fn now(&self) -> u64 {
         match &self.keeping {
-            Keeping::By { now, .. } => now(),
+            Keeping::By { snapshots } => snapshots.moment().earliest(),
             Keeping::Off | Keeping::OnlyJudges(_) | Keeping::Impossible(_) => 0,
         }
     }
@@ -169,7 +167,7 @@ impl Undo {
 
     /// Something that its commands would remove and that is too large to be kept.
     pub fn unkept(&self, access: &Access) -> Option<PathBuf> {
-        let (Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots)) = &self.keeping else {
+        let (Keeping::By { snapshots } | Keeping::OnlyJudges(snapshots)) = &self.keeping else {
             return None;
         };
         if access.is_harmless() {
@@ -192,7 +190,7 @@ impl Undo {
 
     /// A call has arrived that may come to run.
     pub fn expect(&self, access: &Access) {
-        let Keeping::By { snapshots, .. } = &self.keeping else { return };
+        let Keeping::By { snapshots } = &self.keeping else { return };
         if access.is_harmless() || self.looking.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -224,21 +222,21 @@ impl Undo {
             return Ok(Kept::default());
         }
         let untold = Arc::clone(&self.untold);
-        let (snapshots, now) = match &self.keeping {
+        let snapshots = match &self.keeping {
             Keeping::Off => {
                 return Ok(Kept(State::Unkept(Box::new(Unkept { inspection, untold }))));
             }
-            Keeping::By { snapshots, now } => (Arc::clone(snapshots), *now),
+            Keeping::By { snapshots } => Arc::clone(snapshots),
             Keeping::OnlyJudges(_) => return Err(refused("calls are only judged here")),
             Keeping::Impossible(why) => return Err(refused(why)),
         };
         let mut turn = Arc::clone(&self.turn).lock_owned().await;
         let before = match turn.take() {
             Some((at, taken)) if at.elapsed() < FRESH => taken,
-            _ => take(&snapshots, "before a command", 0).await.map_err(|why| refused(&why))?,
+            _ => take(&snapshots, "before a command", None).await.map_err(|why| refused(&why))?,
         };
-        let started = now();
-        let alive = snapshots.alive(cx.call.as_str(), before.id);
+        let started = snapshots.moment();
+        let alive = snapshots.alive(cx.call.as_str(), before.id, &started);
         let alive = Arc::new(alive.map_err(|error| refused(&error.to_string()))?);
         let (call, recorder) = (cx.call.clone(), Arc::clone(&cx.recorder));
         record(&*recorder, &call, before.id, None, &before).map_err(|why| refused(&why))?;
@@ -294,7 +292,7 @@ impl Kept {
         };
         running.beats.abort();
         running.alive.beat();
-        let after = take(&running.snapshots, AFTER, running.started).await;
+        let after = take(&running.snapshots, AFTER, Some(running.started.clone())).await;
         running.is_over = true;
         match after {
             Ok(after) => running.settle(&after),
@@ -375,7 +373,7 @@ impl Drop for Running {
         std::thread::sleep(DYING);
         self.alive.beat();
         // If it fails, the signs of life tell what was the command's.
-        let notes = match self.snapshots.take_since(AFTER, self.started) {
+        let notes = match self.snapshots.take_since(AFTER, &self.started) {
             Ok(after) => self.settle(&after).notes,
             Err(_) => self.inspection.take().map(|look| look.run(None)).unwrap_or_default(),
         };
@@ -400,10 +398,14 @@ impl Told {
 async fn take(
     snapshots: &Arc<Snapshots>,
     reason: &'static str,
-    since: u64,
+    since: Option<Moment>,
 ) -> Result<Taken, String> {
     let snapshots = Arc::clone(snapshots);
-    let taken = tokio::task::spawn_blocking(move || snapshots.take_since(reason, since)).await;
+    let look = move || match since {
+        Some(since) => snapshots.take_since(reason, &since),
+        None => snapshots.take(reason),
+    };
+    let taken = tokio::task::spawn_blocking(look).await;
     match taken {
         Ok(Ok(taken)) => Ok(taken),
         Ok(Err(error)) => Err(error.to_string()),

@@ -119,6 +119,11 @@ impl Confinement {
         }
     }
 
+    /// Commands must not read it, by any of its names, as of the last look at the disk.
+    pub fn is_hidden(&self, path: &Path) -> bool {
+        !self.denied.is_empty() && self.denied.hides(path)
+    }
+
     /// A search must leave the file out: it may be another name of one that must not be read.
     pub(crate) fn may_be_unreadable(&self, path: &Path) -> bool {
         !self.denied.is_empty() && self.denied.may_be_unreadable(path)

@@ -405,6 +405,15 @@ impl Confinement {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// The folders of repositories that the workspace is part of and that lie outside, as far as commands may change
+    /// them: of a linked worktree, or of the directory above.
+    pub fn repositories_around(&self) -> Vec<PathBuf> {
+        let is_writable =
+            |git: &PathBuf| rustix::fs::access(git, rustix::fs::Access::WRITE_OK).is_ok();
+        let around = self.around().iter().map(|around| around.git.clone());
+        around.filter(is_writable).collect()
+    }
+
     fn around(&self) -> &[Around] {
         let home = self.home();
         // A repository of the whole home directory would open all of it.
