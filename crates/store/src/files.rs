@@ -55,7 +55,7 @@ fn make_folder(path: &Path, with_parents: bool) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
+pub(crate) fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
     let refuse = |why: &str| io_error("use the folder", path, why);
     let metadata = fs::metadata(path).map_err(|error| match fs::symlink_metadata(path) {
         Ok(link) if link.is_symlink() => {
