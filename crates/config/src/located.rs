@@ -63,6 +63,13 @@ impl<'a> Located<'a> {
         serde_json::from_str(self.raw).map_err(|error| self.document.broken(&error, self.before()))
     }
 
+    /// What a person wrote, for an error about it.
+    pub(crate) fn found(&self) -> String {
+        let shown: String = self.raw.chars().take(40).collect();
+        let more = if shown.len() < self.raw.len() { "…" } else { "" };
+        format!("found {shown}{more}")
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         self.raw == "null"
     }

@@ -98,7 +98,7 @@ impl Reading<'_> {
                 return Ok(());
             }
             _ if Compaction::is_key(key) => {
-                if let Err(what) = self.settings.compaction.read(key, value) {
+                if let Some(what) = self.settings.compaction.read(key, value)? {
                     self.warn(value.line(), what);
                 }
                 return Ok(());
@@ -201,11 +201,11 @@ impl Reading<'_> {
         };
         // A form we do not know of a tool that we may: ignored where it loosens, the whole tool where it tightens.
         match error {
-            RuleError::NoPattern(_) if list == List::Allow => {
+            RuleError::NoPattern(_) | RuleError::Empty(..) if list == List::Allow => {
                 self.warn(line, format!("the rule {text} is not understood, ignored"));
                 Ok(None)
             }
-            RuleError::NoPattern(_) => {
+            RuleError::NoPattern(_) | RuleError::Empty(..) => {
                 let said = if list == List::Deny { "denied" } else { "asked about" };
                 self.warn(
                     line,
