@@ -23,8 +23,8 @@ impl Missing {
                  --accept-missing-layers)"
             }
             Missing::Whole => {
-                "the workspace is the whole disk, which no sandbox can hold (work in a folder, or accept it with \
-                 --accept-missing-layers)"
+                "the workspace is the whole disk, which no sandbox can hold (start in a project directory, or accept it \
+                 with --accept-missing-layers)"
             }
         }
     }
@@ -40,6 +40,11 @@ impl Missing {
                 "the folder is the whole disk, which no sandbox can hold; change to another folder"
             }
         }
+    }
+
+    /// The notice of a session in which commands run all the same.
+    pub fn announced(self) -> String {
+        format!("sandbox: {}", self.accepted())
     }
 
     /// What is not enforced while a command runs all the same.
