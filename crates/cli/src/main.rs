@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod environment;
 mod exit;
+mod numbers;
 mod output;
 mod setup;
 mod wire;

@@ -82,11 +82,15 @@ impl World {
 
     /// The same on a machine without bubblewrap: it is hidden by a mount of this process's own.
     pub fn run_without_bubblewrap(&self, args: &[&str]) -> Ran {
+        self.run_without_bubblewrap_in(&self.project(), args)
+    }
+
+    pub fn run_without_bubblewrap_in(&self, folder: &Path, args: &[&str]) -> Ran {
         let plain = self.command(args);
         let mut command = Command::new("unshare");
         let away = "mount --bind /dev/null \"$0\" && exec \"$@\"";
         command.args(["-m", "sh", "-c", away, "/usr/bin/bwrap"]).arg(plain.get_program());
-        command.args(plain.get_args()).env_clear().current_dir(self.project());
+        command.args(plain.get_args()).env_clear().current_dir(folder);
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         finish(command.stderr(Stdio::piped()).spawn().unwrap())
