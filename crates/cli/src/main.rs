@@ -9,6 +9,7 @@ mod exit;
 mod numbers;
 mod output;
 mod setup;
+mod terminal;
 mod wire;
 
 use clap::Parser;
@@ -26,7 +27,9 @@ fn main() -> ExitCode {
     hide_from_commands();
     std::panic::set_hook(Box::new(exit::report_panic));
     let args = args::Args::parse();
-    match std::panic::catch_unwind(|| commands::run(&init, args)) {
+    let ended = std::panic::catch_unwind(|| commands::run(&init, args));
+    terminal::restore();
+    match ended {
         Ok(Ok(code)) => code.into(),
         Ok(Err(error)) => exit::report(&error).into(),
         Err(_) => exit::Code::Internal.into(),
