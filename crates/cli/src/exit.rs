@@ -1,5 +1,6 @@
 //! Exit codes, decided in one place.
 
+use crate::environment::Environment;
 use crate::output::printer;
 use ostler::{Error, Finished, Terminal};
 use std::process::ExitCode;
@@ -56,10 +57,27 @@ pub fn report(error: &anyhow::Error) -> Code {
     let code = code_of(error);
     // A reader that went away wants no message.
     if !is_broken_pipe(error) {
-        warn(&format!("{error:#}"));
+        warn(&words(error));
     }
     code
 }
+
+/// What went wrong, and what to do where only this program knows it.
+pub fn words(error: &anyhow::Error) -> String {
+    let said = format!("{error:#}");
+    if code_of(error) == Code::Usage || said.contains("OSTLER_HOME") {
+        return said;
+    }
+    let home = Environment::read().home().ok();
+    match home.is_some_and(|home| ostler::check_home(&home).is_err()) {
+        true => format!("{}. {CHOOSE_HOME}", said.trim_end_matches('.')),
+        false => said,
+    }
+}
+
+/// What to do about a home that cannot be written.
+pub const CHOOSE_HOME: &str =
+    "Set OSTLER_HOME to a directory that you can write, e.g. OSTLER_HOME=/var/tmp/ostler";
 
 fn code_of(error: &anyhow::Error) -> Code {
     if let Some(wrong) = error.downcast_ref::<Wrong>() {
@@ -83,6 +101,7 @@ fn code_of(error: &anyhow::Error) -> Code {
         }
         Some(
             Error::Find(_)
+            | Error::NothingToContinue(_)
             | Error::NothingToFork
             | Error::NothingToLookAt
             | Error::NothingToUndo

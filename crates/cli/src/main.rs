@@ -6,8 +6,10 @@ mod args;
 mod commands;
 mod environment;
 mod exit;
+mod numbers;
 mod output;
 mod setup;
+mod terminal;
 mod wire;
 
 use clap::Parser;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Ok(Err(error)) => exit::report(&error),
         Err(_) => exit::Code::Internal,
     };
+    terminal::restore();
     output::printer::end();
     code.into()
 }

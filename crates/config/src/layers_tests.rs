@@ -58,9 +58,9 @@ fn a_project_says_something_about_summaries_once_it_is_trusted() {
     trust(&ground);
     let loaded = ground.load();
     assert_eq!(loaded.compaction, Compaction { auto: Some(false), window: Some(150_000) });
-    ground.write("home/.claude/settings.json", r#"{"autoCompactWindow": "large"}"#);
+    ground.write("home/.claude/settings.json", r#"{"autoCompactEnabled": "often"}"#);
     let warnings = ground.load().warnings;
-    let said = "settings.json:1: autoCompactWindow must be a number of tokens or \"auto\", ignored";
+    let said = "settings.json:1: autoCompactEnabled must be true or false, ignored";
     assert!(warnings.len() == 1 && warnings[0].ends_with(said), "{warnings:?}");
 }
 

@@ -71,6 +71,13 @@ impl<'a> Located<'a> {
         self.raw.starts_with('[')
     }
 
+    /// What a person wrote, for an error about it.
+    pub(crate) fn found(&self) -> String {
+        let shown: String = self.raw.chars().take(40).collect();
+        let more = if shown.len() < self.raw.len() { "…" } else { "" };
+        format!("found {shown}{more}")
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         self.raw == "null"
     }

@@ -133,7 +133,7 @@ impl Reading<'_> {
                 return Ok(());
             }
             _ if Compaction::is_key(key) => {
-                if let Err(what) = self.settings.compaction.read(key, value) {
+                if let Some(what) = self.settings.compaction.read(key, value)? {
                     self.warn(value.line(), &what);
                 }
                 return Ok(());
@@ -302,7 +302,7 @@ impl Reading<'_> {
             Err(error) => error,
         };
         // A form we do not know of a tool that we may: where it restricts, the whole tool is restricted.
-        if matches!(error, RuleError::NoPattern(_)) && list != List::Allow {
+        if matches!(error, RuleError::NoPattern(_) | RuleError::Empty(..)) && list != List::Allow {
             let said = if list == List::Deny { "denied" } else { "asked about" };
             self.warn(line, &format!("the rule {text} is not understood, all of {tool} is {said}"));
             let whole = Rule::parse_at(tool, self.anchors, source);

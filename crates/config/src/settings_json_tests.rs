@@ -134,22 +134,28 @@ fn a_line_is_that_of_the_value_itself() {
 #[test]
 fn forms_that_are_not_known_tighten_or_are_ignored() {
     let text = "{\"permissions\":{
-\"allow\":[\"Agent(x)\", \"Skill(y *)\", \"Bash(ls)\"],
+\"allow\":[\"Agent(x)\", \"Skill(y *)\", \"Cron(y *)\", \"Bash(ls)\", \"Bash()\"],
 \"ask\":[\"Cron(y)\"],
-\"deny\":[\"Agent(x)\", \"NotebookEdit(a:b)\"]}}";
+\"deny\":[\"Agent(x)\", \"NotebookEdit(a:b)\", \"Bash()\"]}}";
     let settings = read(text).unwrap();
     assert_eq!(texts(&settings.policy.allow), ["Skill(y *)", "Bash(ls)"]);
     assert!(settings.policy.ask[0].is_whole_tool("Cron"));
     assert!(settings.policy.deny[0].is_whole_tool("Agent"));
     assert!(settings.policy.deny[1].is_whole_tool("NotebookEdit"));
+    assert!(settings.policy.deny[2].is_whole_tool("Bash"));
     assert_eq!(
         warnings(&settings),
         [
             "s.json:2: allow rule ignored: \"Agent(x)\": only Bash, Read, Edit, Write, Glob, Grep, Skill and \
              WebFetch(domain:…) take a pattern",
+            "s.json:2: allow rule ignored: \"Cron(y *)\": only Bash, Read, Edit, Write, Glob, Grep, Skill and \
+             WebFetch(domain:…) take a pattern",
+            "s.json:2: allow rule ignored: \"Bash()\" says nothing: write Bash for the whole tool, or a pattern, e.g. \
+             Bash(…)",
             "s.json:3: the rule Cron(y) is not understood, all of Cron is asked about",
             "s.json:4: the rule Agent(x) is not understood, all of Agent is denied",
             "s.json:4: the rule NotebookEdit(a:b) is not understood, all of NotebookEdit is denied",
+            "s.json:4: the rule Bash() is not understood, all of Bash is denied",
         ]
     );
 }

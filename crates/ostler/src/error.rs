@@ -33,6 +33,11 @@ pub enum Error {
     Store(#[from] StoreError),
     #[error(transparent)]
     Find(#[from] FindError),
+    #[error(
+        "there is no session to continue in {}. Start one without --continue; `ostler sessions` lists those of a directory, --resume ID opens one of another",
+        .0.display()
+    )]
+    NothingToContinue(PathBuf),
     #[error("there is no session in this folder to fork")]
     NothingToFork,
     #[error("there is no session in this folder to look at")]

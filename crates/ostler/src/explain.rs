@@ -12,13 +12,15 @@ use ostler_core::permission::{Access, Policy};
 use ostler_core::session::Session;
 use ostler_core::tool::ToolOutput;
 use ostler_exec::Executor;
+use ostler_tools::confine::Missing;
 use ostler_tools::workspace::Files;
 use ostler_tools::{Disk, Keeping};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Judges a call as an engine with these options would at the beginning of a session.
+/// Judges a call as an engine with these options would at the beginning of a session. Also gives what a run would say
+/// before and with it: tools that nobody knows, a layer of the sandbox that is missing.
 ///
 /// # Errors
 /// If an engine could not be opened with these options.
@@ -27,7 +29,7 @@ pub async fn explain(
     mut options: Options,
     tool: &str,
     input: &Value,
-) -> Result<Judged, Error> {
+) -> Result<(Judged, Vec<String>), Error> {
     // A home that is not there yet is not made for a question.
     let scratch = tempfile::tempdir().map_err(|error| Error::Runtime(error.to_string()))?;
     let missing = options.home.clone().filter(|home| !home.is_dir());
@@ -36,6 +38,7 @@ pub async fn explain(
     }
     let mut workspace = engine::workspace(&options)?;
     let policy = Arc::new(policy(&options, &workspace)?);
+    let mut notices = kit::check_tools(&options, &policy)?;
     let skills = engine::at_home(&options, &policy, &SessionId::new("explain"), &mut workspace)?;
     workspace.ours.extend(missing);
     let executor = Executor::new(init.supervisor.clone());
@@ -47,7 +50,7 @@ pub async fn explain(
         executor: executor.clone(),
         environment: options.environment.clone(),
         policy: policy.clone(),
-        confinement,
+        confinement: confinement.clone(),
         keeping: keeping_to_judge(keeping),
     });
     tools.push(ostler_tools::skill_tool(skills));
@@ -56,9 +59,12 @@ pub async fn explain(
         Some(tool) => tool.access(input).map_err(|misuse| words(&misuse)),
         None => by_name(name, input, &policy, &files, &options),
     };
+    let runs = access.as_ref().ok().and_then(|access| access.runs.as_deref());
+    let missing = runs.and_then(|commands| confinement.not_enforced(commands.only_reads()));
+    notices.extend(missing.map(Missing::announced));
     let judged = verdict_on(name, access, &policy, options.mode, &workspace);
     let _ = executor.shutdown().await;
-    Ok(judged)
+    Ok((judged, notices))
 }
 
 /// Nothing is going to run, so the folders are not looked at ahead of it.

@@ -121,7 +121,7 @@ pub use ostler_models::resolve_model as model;
 pub use ostler_models::{CaFile, Credentials, Deadlines, Network, PriceBook, ProxySettings};
 pub use ostler_skills::{Catalog, Origin as SkillOrigin, Problem, Skill, one_line};
 pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
-pub use ostler_store::{Fault, check_state_directory};
+pub use ostler_store::{Fault, check_home, check_state_directory};
 pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missing};
 pub use report::{ContextReport, context_report};
 pub use rule_sets::{rule_matches, rule_set};

@@ -38,7 +38,7 @@ pub async fn run_sandboxed(
     // A person who calls for the sandbox does not want to run without one.
     match confinement.missing() {
         None => {}
-        Some(missing @ Missing::Bubblewrap(_)) => warn(&format!("sandbox: {}", missing.accepted())),
+        Some(missing @ Missing::Bubblewrap(_)) => warn(&missing.announced()),
         Some(missing) => return Err(wrong(missing.plainly())),
     }
     let mut held = confinement.held(Terms::default()).map_err(wrong)?;

@@ -81,7 +81,7 @@ pub(crate) fn owned_folder(path: &Path) -> Result<Metadata, StoreError> {
 }
 
 /// The same, and we may write to it.
-fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
+pub(crate) fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
     let metadata = owned_folder(path)?;
     let refuse = |why: &str| io_error("use the folder", path, why);
     match rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK) {

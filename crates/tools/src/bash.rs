@@ -10,7 +10,7 @@ mod report;
 mod undo;
 
 use crate::built_in::BuiltIn;
-use crate::confine::{Confinement, Terms};
+use crate::confine::{Confinement, Missing, Terms};
 use crate::text::tail;
 use crate::workspace::Files;
 use environment::Environment;
@@ -100,7 +100,7 @@ impl Bash {
             .confinement
             .not_enforced(only_reads)
             .filter(|_| !self.announced.swap(true, Ordering::Relaxed));
-        let missing = missing.map(|missing| format!("sandbox: {}", missing.accepted()));
+        let missing = missing.map(Missing::announced);
         missing.into_iter().chain(put_back.iter().cloned()).collect()
     }
 

@@ -78,7 +78,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
 fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
     let error = error.into();
     if format != Format::Text {
-        frames::print(&frames::refused(&error.to_string()))?;
+        frames::print(&frames::refused(&exit::words(&error)))?;
     }
     Err(error)
 }

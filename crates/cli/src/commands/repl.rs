@@ -3,6 +3,7 @@
 use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
+use super::waiting::Waiting;
 use super::watch::Watch;
 use super::{cost, first_run, local, no_key, sessions, skills, trust};
 use crate::args::RunArgs;
@@ -30,7 +31,7 @@ const HELP: &str = "\
 /compact [WORDS]  sum up the conversation to make room; WORDS say what to heed
 /context       what fills the model's window
 /quit          leave (also Ctrl+D)
-Ctrl+C         stop the running turn; everything done is kept
+Ctrl+C         stop the running turn, or clear the line; everything done is kept. Twice: leave
 A question takes y (once), s (this session), p (this project) or n, or in your words why not.
 `ostler permissions` outside a session lists the rules, says why a call asks and takes approvals back.";
 
@@ -38,12 +39,13 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
     let setup = trust::begin(environment, &args)?;
     let environment = &environment.with_defaults(&setup.loaded.own_env);
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
-    let lines = Arc::new(Mutex::new(Lines::of_standard_input()));
-    let asker = Arc::new(Asker { lines: lines.clone() });
     let first = args.prompt.take();
     ostler::block_on(async {
         let mut signals = Signals::new()?;
         let talked = async {
+            let lines = Arc::new(Mutex::new(Lines::of_standard_input()));
+            let waiting = Waiting::new();
+            let asker = Arc::new(Asker { lines: lines.clone(), waiting: waiting.clone() });
             let setup = {
                 let mut lines = lines.lock().await;
                 tokio::select! {
@@ -55,7 +57,9 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
             let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
             let engine = Engine::open(init, options.clone())?;
             let watch = Watch::new(environment, engine.session_id())?;
-            let mut repl = Repl { init, environment, options, engine, lines, watch };
+            let interrupted = false;
+            let mut repl =
+                Repl { init, environment, options, engine, lines, watch, waiting, interrupted };
             repl.engine.warm_up();
             repl.greet(&setup)?;
             let code = repl.talk(first, &mut signals).await;
@@ -81,6 +85,9 @@ struct Repl<'a> {
     /// Held by an open question.
     lines: Arc<Mutex<Lines>>,
     watch: Watch,
+    waiting: Waiting,
+    /// Ctrl+C came, and nothing was entered since: the next one leaves.
+    interrupted: bool,
 }
 
 enum Next {
@@ -120,24 +127,26 @@ impl Repl<'_> {
             let line = match next.take() {
                 Some(line) => line,
                 None => {
-                    write("> ")?;
                     let mut lines = self.lines.lock().await;
-                    tokio::select! {
+                    let line = tokio::select! {
                         biased;
-                        caught = signals.next() => match caught {
-                            Code::Interrupted => {
-                                say("\n(type /quit to leave)")?;
-                                continue;
-                            }
-                            code => return Ok(code),
-                        },
-                        line = lines.next() => match line {
-                            Some(line) => line,
-                            None => return say("").map(|()| Code::Done),
-                        },
+                        caught = signals.next() => Err(caught),
+                        line = lines.next_prompt("> ") => Ok(line?),
+                    };
+                    match line {
+                        Ok(Some(line)) => line,
+                        Ok(None) => return say("").map(|()| Code::Done),
+                        Err(Code::Interrupted) if !self.interrupted || lines.gave_up_text() => {
+                            self.interrupted = true;
+                            lines.forget();
+                            say("\n(Ctrl+C again or /quit to leave)")?;
+                            continue;
+                        }
+                        Err(code) => return say("").map(|()| code),
                     }
                 }
             };
+            self.interrupted = false;
             match self.line(line.trim(), signals).await {
                 Ok(Next::Go) => {}
                 Ok(Next::Leave(code)) => return Ok(code),
@@ -255,16 +264,18 @@ impl Repl<'_> {
         }
     }
 
-    /// The first signal ends the turn in order, the second at once.
+    /// The first signal ends the turn in order, the second the session.
     async fn turn(&mut self, mut stream: TurnStream, signals: &mut Signals) -> Result<Next> {
         let mut screen = Screen::new();
+        self.waiting.begin();
         let (mut stopped_by, mut compacted) = (None, false);
         loop {
             let event = tokio::select! {
                 biased;
                 caught = signals.next() => {
                     if stopped_by.is_some() {
-                        return after(Some(caught));
+                        self.waiting.clear();
+                        return say("").map(|()| Next::Leave(caught));
                     }
                     stopped_by = Some(caught);
                     self.stop(&mut screen)?;
@@ -272,6 +283,13 @@ impl Repl<'_> {
                 }
                 notice = self.watch.slow() => Some(notice),
                 event = printer::paced(&mut stream, stopped_by.is_some()) => self.watch.seen(event?),
+                () = self.waiting.tick() => {
+                    match self.lines.try_lock() {
+                        Ok(_) => self.waiting.draw(screen.room()),
+                        Err(_) => self.waiting.skip(),
+                    }
+                    continue;
+                }
             };
             // Nothing is written into an open question. A question that is about to be withdrawn holds nothing up.
             if stopped_by.is_none() {
@@ -281,8 +299,11 @@ impl Repl<'_> {
                         stopped_by = Some(caught);
                         self.stop(&mut screen)?;
                     }
-                    _ = self.lines.lock() => {}
+                    () = async { drop(self.lines.lock().await) } => {}
                 }
+            }
+            if let Some(event) = &event {
+                self.waiting.event(event);
             }
             match event {
                 Some(Event::Finished(finished)) => {
@@ -309,7 +330,9 @@ impl Repl<'_> {
         }
     }
 
-    fn stop(&self, screen: &mut Screen) -> Result<()> {
+    fn stop(&mut self, screen: &mut Screen) -> Result<()> {
+        self.interrupted = true;
+        self.waiting.clear();
         self.engine.interrupt();
         screen.break_line()
     }

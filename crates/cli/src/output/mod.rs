@@ -4,6 +4,7 @@ pub mod cost;
 pub mod frames;
 pub mod json;
 pub mod json_text;
+pub mod model_log;
 pub mod paint;
 pub mod printer;
 pub mod screen;

@@ -3,9 +3,11 @@
 use super::paint::Paint;
 use super::printer;
 use super::visible::visible;
+use crate::terminal;
 use anyhow::Result;
 use ostler::{Block, Event, MemoryChange, Plan, ResultPart, Retry, Status, strip_terminal};
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 /// Lines of a result that are shown; the model sees all of it.
 const RESULT_LINES: usize = 4;
@@ -14,15 +16,15 @@ const PLANNING: [&str; 3] = ["TodoWrite", "TaskCreate", "TaskUpdate"];
 
 pub struct Screen {
     paint: Paint,
-    /// Something stands on the current line.
-    mid_line: bool,
+    /// Columns of the current line that have something on them.
+    column: usize,
     /// Text of the open answer is on the screen.
     drew: bool,
 }
 
 impl Screen {
     pub fn new() -> Self {
-        Screen { paint: Paint::for_terminal(), mid_line: false, drew: false }
+        Screen { paint: Paint::for_terminal(), column: 0, drew: false }
     }
 
     pub fn event(&mut self, event: &Event) -> Result<()> {
@@ -61,7 +63,9 @@ impl Screen {
         let shown = strip_terminal(text);
         printer::print(&shown)?;
         if !shown.is_empty() {
-            self.mid_line = !shown.ends_with('\n');
+            let line = shown.rsplit('\n').next().unwrap_or_default();
+            let before = if line.len() == shown.len() { self.column } else { 0 };
+            self.column = before + line.width();
             self.drew = true;
         }
         Ok(())
@@ -74,12 +78,18 @@ impl Screen {
 
     /// What is echoed or asked without our doing stands on the current line.
     pub fn break_line(&mut self) -> Result<()> {
-        self.mid_line = true;
+        self.column = 1;
         self.end_line()
     }
 
+    /// Columns that are left on the current line.
+    pub fn room(&self) -> usize {
+        let columns = terminal::columns();
+        columns - self.column % columns
+    }
+
     pub fn end_line(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.mid_line) {
+        if std::mem::take(&mut self.column) > 0 {
             printer::print("\n")?;
         }
         Ok(())
@@ -121,16 +131,27 @@ impl Screen {
             most += RESULT_LINES;
         }
         self.line(&format!("  {mark} {}", self.paint.dim(&what)))?;
-        for line in lines.iter().take(most) {
-            let line: String = line.chars().take(160).collect();
-            self.line(&self.paint.dim(&format!("    {line}")))?;
+        // Of what failed, how it ended and its last lines tell why.
+        let head = if *is_error { 1 } else { most };
+        let tail = if *is_error { most } else { 0 };
+        let left_out = lines.len().saturating_sub(head + tail);
+        for line in lines.iter().take(head) {
+            self.result_line(line)?;
         }
-        if lines.len() > most {
-            let more = lines.len() - most;
-            let words = if more == 1 { "line" } else { "lines" };
-            self.line(&self.paint.dim(&format!("    … {more} more {words}")))?;
+        if left_out > 0 {
+            let (which, plural) = (if *is_error { "" } else { " more" }, left_out != 1);
+            let s = if plural { "s" } else { "" };
+            self.result_line(&format!("… {left_out}{which} line{s}"))?;
+        }
+        for line in lines.iter().skip(head + left_out) {
+            self.result_line(line)?;
         }
         Ok(())
+    }
+
+    fn result_line(&mut self, line: &str) -> Result<()> {
+        let line: String = line.chars().take(160).collect();
+        self.line(&self.paint.dim(&format!("    {line}")))
     }
 }
 

@@ -13,6 +13,7 @@ mod escapes;
 mod explain;
 mod faults_model;
 mod faults_tools;
+mod first_minutes;
 mod full_disk;
 mod headless;
 mod hook_faults;

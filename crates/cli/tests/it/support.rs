@@ -94,9 +94,13 @@ impl World {
 
     /// The same on a machine without bubblewrap: it is hidden by a mount of this process's own.
     pub fn run_without_bubblewrap(&self, args: &[&str]) -> Ran {
+        self.run_without_bubblewrap_in(&self.project(), args)
+    }
+
+    pub fn run_without_bubblewrap_in(&self, folder: &Path, args: &[&str]) -> Ran {
         let away = "mount --bind /dev/null \"$0\" && exec \"$@\"";
         let launcher = ["unshare", "-m", "sh", "-c", away, "/usr/bin/bwrap"];
-        finish(self.launched(&launcher, args).spawn().unwrap())
+        finish(self.launched(&launcher, args).current_dir(folder).spawn().unwrap())
     }
 
     /// `-p go` with everything allowed, in stream-json.

@@ -328,7 +328,7 @@ impl Commands {
         for step in &mut self.steps {
             let name = step.words.first().and_then(Word::literal).unwrap_or_default();
             if !name.is_empty() && !name.contains('/') && !seen.is_program(name) {
-                let why = format!("no program of the system or the user is called {name}");
+                let why = format!("no program outside the workspace is called {name}");
                 step.effect = Effect::Unknown(why.clone());
                 step.cautions.push(Caution::new(why, None));
             }

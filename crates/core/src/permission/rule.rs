@@ -96,6 +96,8 @@ pub enum RuleError {
         "\"{0}\" is not a rule: write a tool's name or Tool(pattern), e.g. Bash(git status:*) or Edit(./src/**)"
     )]
     Malformed(String),
+    #[error("\"{0}\" says nothing: write {1} for the whole tool, or a pattern, e.g. {1}(…)")]
+    Empty(String, String),
     #[error(
         "\"{0}\": only Bash, Read, Edit, Write, Glob, Grep, Skill and WebFetch(domain:…) take a pattern"
     )]
@@ -135,7 +137,10 @@ impl Rule {
             return Err(malformed());
         }
         let matcher = match pattern {
-            None | Some("" | "*" | ":*") => Matcher::Whole,
+            None | Some("*" | ":*") => Matcher::Whole,
+            Some(pattern) if pattern.trim().is_empty() => {
+                return Err(RuleError::Empty(text.to_owned(), tool.to_owned()));
+            }
             Some(pattern) => specific(tool, pattern, text, anchors)?,
         };
         Ok(Rule { matcher, text: text.to_owned(), ..Rule::whole(tool, source) })

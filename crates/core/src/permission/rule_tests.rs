@@ -73,7 +73,7 @@ fn patterns() {
 
 #[test]
 fn whole_tools() {
-    for text in ["Bash", " Bash ", "Bash()", "Bash(*)", "mcp__files__read", "Read", "Agent"] {
+    for text in ["Bash", " Bash ", "Bash(*)", "mcp__files__read", "Read", "Agent"] {
         let rule = rule(text);
         assert_eq!(rule.matcher, Matcher::Whole, "{text}");
         assert_eq!(rule.text(), text.trim());
@@ -90,7 +90,11 @@ fn what_is_not_a_rule_is_refused() {
     let command = |text: &str| Err(RuleError::Command(text.into()));
     let domain = |text: &str| Err(RuleError::Domain(text.into()));
     let quote = |text: &str| Err(RuleError::Quote(text.into()));
+    let empty = |text: &str, tool: &str| Err(RuleError::Empty(text.into(), tool.into()));
     let table = [
+        ("Bash()", empty("Bash()", "Bash")),
+        ("Read( )", empty("Read( )", "Read")),
+        ("mcp__a__b()", empty("mcp__a__b()", "mcp__a__b")),
         ("", malformed("")),
         ("(x)", malformed("(x)")),
         ("Read(", malformed("Read(")),

@@ -3,7 +3,7 @@
 use crate::child;
 use crate::samples::{WORKSPACE, file, files, home, id, opened, prompt, store};
 use ostler_core::ports::{SessionStore, StoreError};
-use ostler_store::{FileBlobs, FileStore};
+use ostler_store::{FileBlobs, FileStore, check_home};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -21,6 +21,8 @@ fn expect_refused(home: &Path, why: &str) {
         [FileStore::new(home).map(drop).unwrap_err(), FileBlobs::new(home).map(drop).unwrap_err()]
     {
         let text = error.to_string();
+        // Whoever only looks comes to the same.
+        assert!(check_home(home).is_err(), "{text}");
         assert!(text.contains(why) && text.contains(&*home.to_string_lossy()), "{text}");
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(matches!(error, StoreError::Io { .. }));
@@ -35,8 +37,21 @@ fn root() -> bool {
 fn c02_a_missing_home_is_made() {
     let home = home();
     let deep = home.path().join("a/b/.ostler");
+    check_home(&deep).unwrap();
+    assert!(!home.path().join("a").exists(), "looking makes nothing");
     FileStore::new(&deep).unwrap().create(opened(&id(1))).unwrap();
     assert!(deep.join("sessions").is_dir());
+    check_home(&deep).unwrap();
+    // One of the folders in it is not ours, as after a run with sudo.
+    fs::remove_dir_all(deep.join("sessions")).unwrap();
+    fs::write(deep.join("file"), "").unwrap();
+    check_home(&deep).unwrap();
+    if root() {
+        fs::create_dir(deep.join("blobs")).unwrap_or_default();
+        chown(deep.join("blobs"), Some(NOBODY), None).unwrap();
+        let error = check_home(&deep).unwrap_err().to_string();
+        assert!(error.contains("blobs") && error.contains("another user"), "{error}");
+    }
 }
 
 #[test]

@@ -25,8 +25,8 @@ impl Missing {
                     .into()
             }
             Missing::Whole => {
-                "the workspace is the whole disk, which no sandbox can hold (work in a folder, or accept it with \
-                 --accept-missing-layers)"
+                "the workspace is the whole disk, which no sandbox can hold (start in a project directory, or accept it \
+                 with --accept-missing-layers)"
                     .into()
             }
         }
@@ -44,6 +44,11 @@ impl Missing {
                     .into()
             }
         }
+    }
+
+    /// The notice of a session in which commands run all the same.
+    pub fn announced(&self) -> String {
+        format!("sandbox: {}", self.accepted())
     }
 
     /// What is not enforced while a command runs all the same.

@@ -267,7 +267,8 @@ impl Confinement {
             return Ok(nothing);
         }
         let only_reads = terms.only_reads && !terms.network && layers.landlock && layers.seccomp;
-        if only_reads && (denied.suits_landlock() || !layers.bubblewrap) {
+        let is_listable = denied.suits_landlock() && !self.hides_in_a_root();
+        if only_reads && (is_listable || !layers.bubblewrap) {
             return self.reading(terms, &denied);
         }
         let written =
@@ -361,6 +362,14 @@ impl Confinement {
         // Without the rest of its files git would take them for removed.
         sandbox.readable.extend(around.iter().filter_map(|around| around.top.clone()));
         Ok(sandbox)
+    }
+
+    /// A directory inside a root is hidden: with Landlock alone those around it could not be listed.
+    fn hides_in_a_root(&self) -> bool {
+        let is_inside =
+            |path: &PathBuf| self.workspace.roots.iter().any(|root| path.starts_with(root));
+        let hidden = folders::hidden(&self.home(), &self.workspace.ours);
+        hidden.iter().chain(&self.options.deny_read).any(|path| is_inside(path) && path.is_dir())
     }
 
     fn home(&self) -> PathBuf {

@@ -131,6 +131,32 @@ fn what_a_call_is_held_by() {
     assert!(strict.held(lifted).unwrap().sandbox.is_none());
 }
 
+/// Landlock alone could not list a directory that holds a hidden one, so bubblewrap does it where there is one.
+#[test]
+fn a_root_with_a_hidden_directory_can_be_listed() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    fs::create_dir(root.join("vault")).unwrap();
+    fs::write(root.join("key"), "").unwrap();
+    let denying = |name: &str| {
+        let deny_read = vec![root.join(name)];
+        ConfineOptions { deny_read, ..ConfineOptions::default() }
+    };
+    let terms = Terms { only_reads: true, ..Terms::default() };
+    for (name, layers, mounts) in [
+        ("vault", ALL, true),
+        ("vault", FLOOR, false),
+        ("key", ALL, false),
+        ("missing", ALL, false),
+        ("../elsewhere", ALL, false),
+    ] {
+        let held = confinement(denying(name), layers, &root).held(terms).unwrap();
+        let sandbox = held.sandbox.clone().unwrap();
+        assert_eq!(sandbox.layers.bubblewrap, mounts, "{name} {layers:?}");
+        assert!(sandbox.writable.is_empty(), "{name}: it still only reads");
+    }
+}
+
 /// The policy comes from the proof: which programs, whether it writes at all, and whether it needs temporary files.
 #[test]
 fn a_proof_bounds_what_runs() {
