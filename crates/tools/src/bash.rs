@@ -42,7 +42,8 @@ const MAX_LIMIT: u64 = 600_000;
 const MAX_CHARS: usize = 30_000;
 
 /// Of the output, this much is kept from each end, and a command that writes more than the total is ended.
-const KEPT: OutputLimits = OutputLimits { head: 16 << 20, tail: 16 << 20, sink: 0, total: 1 << 30 };
+/// The text is made of it while it is still held, so all of it counts twice.
+const KEPT: OutputLimits = OutputLimits { head: 2 << 20, tail: 2 << 20, sink: 0, total: 1 << 30 };
 
 /// Characters of the newest output shown while a command runs, and how often.
 const PROGRESS: usize = 2_000;
@@ -205,8 +206,9 @@ impl BuiltIn for Bash {
         let short = finished.output.total() <= MAX_CHARS as u64;
         let show = move || {
             let report = Report::of(&finished, limit, one_is_an_answer);
+            drop(finished);
             let ending = stopped.or(report.ending);
-            shown(&Report { notes, ending, ..report }, &cx)
+            shown(Report { notes, ending, ..report }, &cx)
         };
         if short {
             return ToolOutput { notices, ..kept.told(show()) };
@@ -274,8 +276,8 @@ async fn follow(
 }
 
 /// How it ended stands first and what the harness has to say last, also when the rest is too long to show.
-fn shown(report: &Report, cx: &ToolContext) -> ToolOutput {
-    let body = bound(ToolOutput::text(&report.body), MAX_CHARS, cx.blobs.as_ref());
+fn shown(report: Report, cx: &ToolContext) -> ToolOutput {
+    let body = bound(ToolOutput::text(report.body), MAX_CHARS, cx.blobs.as_ref());
     let body = body.content.iter().filter_map(|part| match part {
         ResultPart::Text { text } => Some(text.as_str()),
         ResultPart::Image(_) => None,
@@ -283,5 +285,5 @@ fn shown(report: &Report, cx: &ToolContext) -> ToolOutput {
     let notes = report.notes.iter().map(String::as_str);
     let parts = report.ending.iter().map(String::as_str).chain(body).chain(notes);
     let text = parts.collect::<Vec<_>>().join("\n");
-    ToolOutput { is_error: report.is_error, detail: Some(report.detail.clone()), ..ToolOutput::text(text) }
+    ToolOutput { is_error: report.is_error, detail: Some(report.detail), ..ToolOutput::text(text) }
 }

@@ -9,6 +9,7 @@ mod crash;
 mod deep_paths;
 mod demo;
 mod denied;
+mod endless_output;
 mod escapes;
 mod explain;
 mod faults_model;
