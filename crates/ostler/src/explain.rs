@@ -61,7 +61,7 @@ pub async fn explain(
     };
     let runs = access.as_ref().ok().and_then(|access| access.runs.as_deref());
     let missing = runs.and_then(|commands| confinement.not_enforced(commands.only_reads()));
-    notices.extend(missing.map(Missing::announced));
+    notices.extend(missing.as_ref().map(Missing::announced));
     let judged = verdict_on(name, access, &policy, options.mode, &workspace);
     let _ = executor.shutdown().await;
     Ok((judged, notices))

@@ -101,7 +101,7 @@ impl Bash {
             .confinement
             .not_enforced(only_reads)
             .filter(|_| !self.announced.swap(true, Ordering::Relaxed));
-        let missing = missing.map(Missing::announced);
+        let missing = missing.as_ref().map(Missing::announced);
         missing.into_iter().chain(put_back.iter().cloned()).collect()
     }
 
