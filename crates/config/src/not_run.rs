@@ -11,14 +11,16 @@ const MOST_AGENTS: usize = 500;
 const MOST_ENTRIES: usize = 5_000;
 const DEEPEST: usize = 4;
 
+/// Where something was found, and how many there are, if that is known.
+type Place = (PathBuf, Option<usize>);
+
 /// By kind ("MCP servers"), in the order in which they were found.
 #[derive(Default)]
 pub(crate) struct NotRun {
-    kinds: Vec<(String, Vec<(PathBuf, Option<usize>)>)>,
+    kinds: Vec<(String, Vec<Place>)>,
 }
 
 impl NotRun {
-    /// `count`: how many there are, if that is known.
     pub(crate) fn add(&mut self, kind: &str, place: &Path, count: Option<usize>) {
         let place = (place.to_owned(), count);
         match self.kinds.iter_mut().find(|(known, _)| known == kind) {
@@ -40,8 +42,8 @@ impl NotRun {
     }
 }
 
-fn line(kind: &str, places: &[(PathBuf, Option<usize>)]) -> String {
-    let place = |(path, count): &(PathBuf, Option<usize>)| match count {
+fn line(kind: &str, places: &[Place]) -> String {
+    let place = |(path, count): &Place| match count {
         Some(count) => format!("{} ({count})", path.display()),
         None => path.display().to_string(),
     };
