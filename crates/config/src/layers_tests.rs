@@ -174,9 +174,10 @@ fn a_file_that_cannot_be_used_stops_the_start() {
         ("ws/.ostler/permissions.yaml", "deny:\n- 'x('\n", "ws/.ostler/permissions.yaml:2: "),
         (
             "ws/.claude/settings.local.json",
-            "",
-            "ws/.claude/settings.local.json:1: there is nothing",
+            "{\"a\"",
+            "ws/.claude/settings.local.json:1: this is not",
         ),
+        ("etc/managed-settings.json", "", "etc/managed-settings.json:1: there is nothing"),
         ("etc/managed-settings.json", "{\"permissions\": 5}", "etc/managed-settings.json:1: "),
         ("etc/permissions.yaml", "default: no\n", "etc/permissions.yaml:1: "),
         ("home/.ostler/trust.json", "{}", "home/.ostler/trust.json:1: the version must be 1"),

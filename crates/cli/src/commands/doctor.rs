@@ -55,7 +55,9 @@ fn settings(environment: &Environment) -> Tested {
     let outcome = match Setup::load(environment, &ConfigArgs::default()) {
         Ok(setup) => match setup.notices().len() {
             0 => Ok("understood".into()),
-            count => Ok(format!("understood, with {count} notices at the next start")),
+            count => Ok(format!(
+                "understood, with {count} notices; `ostler permissions list` shows them"
+            )),
         },
         Err(wrong) => Err(wrong.to_string()),
     };

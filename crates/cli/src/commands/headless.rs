@@ -36,7 +36,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Ok(engine) => engine,
             Err(error) => return refused(args.output_format, error),
         };
-        for notice in setup.notices().iter().chain(engine.notices()) {
+        for notice in setup.news().iter().chain(engine.notices()) {
             warn(notice);
         }
         let mut output: Box<dyn Output> = match args.output_format {

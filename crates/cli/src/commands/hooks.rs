@@ -125,7 +125,7 @@ fn kind(action: &Action) -> &'static str {
         Action::Command { .. } => "command",
         Action::Http { blocking: true, .. } => "webhook that answers",
         Action::Http { .. } => "webhook",
-        Action::Unavailable { .. } => "not available yet",
+        Action::Unavailable { .. } => "not available",
     }
 }
 

@@ -90,7 +90,7 @@ impl Repl<'_> {
         let (version, model) = (env!("CARGO_PKG_VERSION"), self.engine.model());
         say(&format!("ostler {version} · {model} · session {}", self.engine.session_id()))?;
         let paint = Paint::for_terminal();
-        for notice in setup.notices() {
+        for notice in setup.news() {
             say(&paint.dim(&visible(&notice)))?;
         }
         self.tell_notices();

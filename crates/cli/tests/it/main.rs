@@ -41,3 +41,4 @@ mod terminal;
 mod tool_names;
 mod undo;
 mod webhooks;
+mod wild;
