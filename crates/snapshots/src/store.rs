@@ -57,6 +57,8 @@ pub(crate) struct State {
     pub index: Option<Index>,
     seq: u64,
     unsaved: usize,
+    /// The index was compared with our deny rules.
+    compared: bool,
     /// Where the file systems of the last look begin.
     mounts: Vec<PathBuf>,
     /// The files as this state knows them.
@@ -203,6 +205,7 @@ impl Snapshots {
         let begin = Instant::now();
         let since = since.map(|since| (since, self.moment()));
         let (mut state, _lock) = self.enter()?;
+        let compares = !state.compared;
         let index = state.index.get_or_insert_default();
         let is_base = index.seq == 0;
         let objects = self.objects();
@@ -210,10 +213,12 @@ impl Snapshots {
         let clocks = Clocks::new(&self.disk, self.config.now);
         let sweeps = !self.is_somebody_undoing();
         let mut walk = Walk::new(index, &objects, &roots, &self.config.hidden, clocks);
-        (walk.denies, walk.sweeps) = (self.denies.as_deref(), sweeps);
+        (walk.denies, walk.compares) = (self.denies.as_deref(), compares);
+        walk.sweeps = sweeps;
         let mut found = walk.run()?;
         let closed = found.closed.clone();
         state.mounts = std::mem::take(&mut found.mounts);
+        state.compared = true;
         let (older, changed, files) = if is_base {
             self.begin(&mut state, found, items, reason)?
         } else {

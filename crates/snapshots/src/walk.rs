@@ -34,6 +34,8 @@ pub(crate) struct Walk<'a> {
     pub hidden: &'a [PathBuf],
     /// Deny rules cover it; none: there are no such rules.
     pub denies: Option<&'a Denies>,
+    /// Whether deny rules cover it is asked of unchanged files, too: the rules may be others than at the last look.
+    pub compares: bool,
     pub clocks: Clocks<'a>,
     /// Nobody else restores anything: temporary files of an undo were left behind by one that was killed.
     pub sweeps: bool,
@@ -83,8 +85,8 @@ impl<'a> Walk<'a> {
         };
         let queue = Queue { waiting: roots.iter().map(job).collect(), ..Queue::default() };
         let (files, queue, more) = (AtomicU64::new(0), Mutex::new(queue), Condvar::new());
-        let (denies, sweeps) = (None, false);
-        Walk { index, objects, roots, hidden, denies, clocks, sweeps, files, queue, more }
+        let (denies, compares, sweeps) = (None, true, false);
+        Walk { index, objects, roots, hidden, denies, compares, clocks, sweeps, files, queue, more }
     }
 
     pub(crate) fn run(self) -> Result<Found, Error> {
@@ -175,12 +177,7 @@ impl<'a> Walk<'a> {
             // Gone meanwhile; the next look will tell.
             Err(_) => return Ok(()),
         };
-        let Ok(mut stat) = fstat(&folder) else { return Ok(()) };
-        let (clock, is_new) = self.clocks.of(stat.st_dev, &folder);
-        if is_new {
-            let Ok(again) = fstat(&folder) else { return Ok(()) };
-            stat = again;
-        }
+        let Some((stat, clock)) = self.timed(&folder) else { return Ok(()) };
         if job.above != Some(stat.st_dev) {
             found.mounts.push(path.to_path_buf());
         }
@@ -224,6 +221,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// What is known of a folder, and the clock that was read before it was looked at.
+    fn timed(&self, folder: impl AsFd) -> Option<(Stat, Clock)> {
+        let stat = fstat(folder.as_fd()).ok()?;
+        let (clock, is_new) = self.clocks.of(stat.st_dev, folder.as_fd());
+        let stat = if is_new { fstat(folder).ok()? } else { stat };
+        Some((stat, clock))
+    }
+
     /// Removes what an undo left behind that was killed. True if one may still be at work: it is looked for again.
     fn is_leftover(&self, folder: impl AsFd, name: &[u8]) -> bool {
         let is_ours = self.objects.disk.is_beside_name(name);
@@ -257,7 +262,7 @@ impl<'a> Walk<'a> {
             };
             let is_denied = item.what == What::LeftOut(Why::Denied);
             if !is_unchanged(item, &disk.stamp(&stat), &stat)
-                || self.is_denied(&job.path, name) != is_denied
+                || self.compares && self.is_denied(&job.path, name) != is_denied
             {
                 return false;
             }

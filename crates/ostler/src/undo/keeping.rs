@@ -26,12 +26,10 @@ fn open(home: &Path, workspace: &Path, roots: Vec<PathBuf>) -> Result<Snapshots,
 pub(crate) fn open_snapshots(home: &Path, workspace: &Path) -> Result<Snapshots, Error> {
     let snapshots = open(home, workspace, vec![workspace.to_path_buf()])?;
     let rules = snapshots.denied_rules();
-    let denied: Vec<Pattern> = rules.iter().map(|rule| Pattern::from_absolute(rule)).collect();
+    let denied = DeniedNames::new(rules.iter().map(|rule| Pattern::from_absolute(rule)));
     // Other names of denied files were found by the session.
     let found: HashSet<PathBuf> = snapshots.denied().into_iter().collect();
-    let denies = move |path: &Path| {
-        found.contains(path) || denied.iter().any(|pattern| pattern.matches(path))
-    };
+    let denies = move |path: &Path| found.contains(path) || denied.have(path);
     let snapshots = if rules.is_empty() { snapshots } else { snapshots.denying(denies) };
     Ok(snapshots.with_known_roots()?)
 }
@@ -93,10 +91,36 @@ fn denying(
     if denied.is_empty() {
         return Ok(snapshots);
     }
-    let confinement = Arc::clone(confinement);
-    Ok(snapshots.denying(move |path| {
-        denied.iter().any(|pattern| pattern.matches(path)) || confinement.is_hidden(path)
-    }))
+    let (confinement, names) = (Arc::clone(confinement), DeniedNames::new(denied.into_iter()));
+    Ok(snapshots.denying(move |path| names.have(path) || confinement.is_hidden(path)))
+}
+
+/// Patterns that are asked about every path: what can be told by a look at the name is.
+struct DeniedNames {
+    places: Vec<PathBuf>,
+    patterns: Vec<Pattern>,
+}
+
+impl DeniedNames {
+    fn new(patterns: impl Iterator<Item = Pattern>) -> Self {
+        let mut names = DeniedNames { places: Vec::new(), patterns: Vec::new() };
+        for pattern in patterns {
+            match pattern.place() {
+                Some(place) => names.places.push(place),
+                None => names.patterns.push(pattern),
+            }
+        }
+        names
+    }
+
+    fn have(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.places.iter().any(|place| path.starts_with(place))
+            || self
+                .patterns
+                .iter()
+                .any(|pattern| pattern.may_end_in(&name) && pattern.matches(path))
+    }
 }
 
 /// What commands changed in files, as levels that Revert can go back, in the order of the log.

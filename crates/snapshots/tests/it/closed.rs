@@ -3,6 +3,7 @@
 use crate::support::{World, as_ordinary_user, undo};
 use ostler_snapshots::Unit;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_closed_folder_is_the_commands_work() {
@@ -53,4 +54,55 @@ fn what_was_changed_inside_comes_back_as_well() {
     assert_eq!(world.tree(), before, "{outcomes:?}");
     assert_eq!(outcomes.len(), 7, "{outcomes:?}");
     assert_eq!(snapshots.diff(first, undone).unwrap(), []);
+}
+
+/// Files, too: what their owner may not read is kept all the same, also if it was written and closed in one go.
+#[test]
+fn closed_files_are_kept() {
+    if !as_ordinary_user("closed::closed_files_are_kept") {
+        return;
+    }
+    let world = World::new();
+    for name in ["changed", "moved/f", "removed"] {
+        world.put(name, "precious");
+    }
+    world.put("always", "closed");
+    world.mode("always", 0);
+    let modes = |world: &World| -> Vec<(String, u32)> {
+        let mode = |name: &str| {
+            let meta = fs::symlink_metadata(world.root.join(name)).unwrap();
+            (name.to_owned(), meta.permissions().mode() & 0o777)
+        };
+        ["always", "changed", "made", "away/f"].map(mode).to_vec()
+    };
+    let snapshots = world.open();
+    let first = snapshots.take("before").unwrap();
+    assert_eq!(first.left_out, []);
+    world.put("changed", "by the command");
+    world.put("made", "by the command");
+    fs::rename(world.root.join("moved"), world.root.join("away")).unwrap();
+    fs::remove_file(world.root.join("removed")).unwrap();
+    fs::remove_file(world.root.join("always")).unwrap();
+    world.put("always", "by the command");
+    for name in ["always", "changed", "made", "away/f"] {
+        world.mode(name, 0);
+    }
+    let closed = modes(&world);
+    let second = snapshots.take("after").unwrap();
+    assert_eq!((second.left_out, modes(&world)), (vec![], closed.clone()), "they are closed again");
+    undo(&snapshots, first.id, second.id);
+    for name in ["changed", "moved/f", "removed"] {
+        assert_eq!(world.read(name).as_deref(), Some("precious"), "{name}");
+    }
+    assert!(!world.root.join("made").exists() && !world.root.join("away").exists());
+    assert_eq!(world.read("always"), None, "still closed");
+    world.mode("always", 0o600);
+    assert_eq!(world.read("always").as_deref(), Some("closed"));
+    world.mode("always", 0);
+    // And forth again.
+    let undone = snapshots.take("undone").unwrap().id;
+    undo(&snapshots, second.id, undone);
+    assert_eq!(modes(&world), closed);
+    world.mode("made", 0o600);
+    assert_eq!(world.read("made").as_deref(), Some("by the command"));
 }

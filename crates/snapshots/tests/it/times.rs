@@ -6,6 +6,8 @@ use ostler_snapshots::{Moment, Snapshots};
 use std::fs;
 use std::os::unix::fs::symlink;
 
+type OurClock = fn() -> u64;
+
 fn ahead() -> u64 {
     now() + 60_000_000_000
 }
@@ -14,7 +16,7 @@ fn behind() -> u64 {
     now() - 60_000_000_000
 }
 
-fn open(world: &World, ours: fn() -> u64, whole_seconds: bool) -> Snapshots {
+fn open(world: &World, ours: OurClock, whole_seconds: bool) -> Snapshots {
     let snapshots =
         Snapshots::open(ostler_snapshots::Config { now: ours, ..world.config() }).unwrap();
     if whole_seconds {
@@ -37,8 +39,7 @@ fn later(snapshots: &Snapshots) -> Moment {
 /// A command that begins at once, within the same tick or second as everything before it.
 #[test]
 fn a_commands_work_is_seen_whatever_the_clocks_say() {
-    let clocks: [(&str, fn() -> u64); 3] = [("right", now), ("ahead", ahead), ("behind", behind)];
-    for (name, ours) in clocks {
+    for (name, ours) in [("right", now as OurClock), ("ahead", ahead), ("behind", behind)] {
         for whole_seconds in [false, true] {
             let case = format!("our clock is {name}, whole seconds: {whole_seconds}");
             let world = World::new();
