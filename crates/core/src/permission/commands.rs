@@ -105,6 +105,9 @@ pub struct Touch {
     pub scopes: Option<Vec<PathScope>>,
     /// For a file that is run: the hash of what it holds now.
     pub content: Option<String>,
+    /// The shell opens it for a redirection, whatever the step's words say of it.
+    #[serde(skip)]
+    pub redirected: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -304,7 +307,7 @@ fn absent(
 
 impl Touch {
     pub fn new(act: Act, path: impl Into<String>, kind: TouchKind) -> Self {
-        Touch { act, path: path.into(), kind, scopes: None, content: None }
+        Touch { act, path: path.into(), kind, scopes: None, content: None, redirected: false }
     }
 }
 

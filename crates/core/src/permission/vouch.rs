@@ -158,7 +158,7 @@ fn opens_a_file(rule: &Rule, step: &Step) -> bool {
             Word::Dynamic { .. } => false,
         })
     };
-    let opened = |touch: &&Touch| step.transparent || !is_word(&touch.path);
+    let opened = |touch: &&Touch| touch.redirected || step.transparent || !is_word(&touch.path);
     step.touches.iter().filter(opened).any(|touch| regex.mentions_file(step, touch))
 }
 

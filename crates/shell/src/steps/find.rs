@@ -263,7 +263,7 @@ impl Found<'_> {
         }
         if paths == 0 {
             let (act, kind) = (Act::Read, TouchKind::Names);
-            self.touches.push(Touch { act, path: ".".into(), kind, scopes: None, content: None });
+            self.touches.push(Touch::new(act, ".", kind));
         }
         from + paths
     }

@@ -75,8 +75,7 @@ impl Walk {
 
     fn run_file(&mut self, index: usize, path: &str) {
         let path = options::written(path);
-        let touch =
-            Touch { act: Act::Run, path, kind: TouchKind::File, scopes: None, content: None };
+        let touch = Touch::new(Act::Run, path, TouchKind::File);
         self.change(index, |step| step.touches.push(touch));
     }
 

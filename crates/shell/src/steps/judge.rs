@@ -102,7 +102,7 @@ impl Verdict {
 }
 
 pub(super) fn touch(act: Act) -> impl Fn(Named) -> Touch {
-    move |named| Touch { act, path: named.path, kind: named.kind, scopes: None, content: None }
+    move |named| Touch::new(act, named.path, named.kind)
 }
 
 pub(super) fn judge(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
