@@ -1,5 +1,6 @@
 //! Opening a database: private, checked for its version, shared with other processes.
 
+use super::withdrawal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -93,7 +94,10 @@ pub fn open(path: &Path) -> Result<Connection, OpenError> {
         transaction.commit()?;
     }
     match version(&connection)? {
-        VERSION => Ok(connection),
+        VERSION => {
+            connection.execute_batch(withdrawal::LAYOUT)?;
+            Ok(connection)
+        }
         newer => Err(OpenError::Newer(newer)),
     }
 }
