@@ -40,7 +40,7 @@ pub async fn explain(
     workspace.ours.extend(missing);
     let executor = Executor::new(init.supervisor.clone());
     let confinement = engine::confinement(&executor, &options, &workspace, &policy);
-    let (files, keeping) = kit::files(&options, &workspace, &Session::default());
+    let (files, keeping) = kit::files(&options, &workspace, &Session::default(), None);
     let mut tools = ostler_tools::built_in(ostler_tools::Setup {
         files: files.clone(),
         executor: executor.clone(),

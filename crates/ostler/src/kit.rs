@@ -111,8 +111,9 @@ pub(crate) fn files(
     options: &Options,
     workspace: &Workspace,
     session: &Session,
+    id: Option<&SessionId>,
 ) -> (Arc<Files>, Keeping) {
-    let keeping = undo::keeping(options, workspace, session);
+    let keeping = undo::keeping(options, workspace, session, id);
     let roots = workspace.roots.clone();
     // What a killed process left behind is in nobody's way, so nobody waits for it to go.
     let _ = std::thread::Builder::new()

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use crate::item::{Hash, Item, What, Why};
+use crate::label::Label;
 use crate::places::is_object;
 use crate::record::Change;
 use crate::store::Snapshots;
@@ -53,8 +54,8 @@ impl Alive {
 }
 
 impl Snapshots {
-    /// A command begins.
-    pub fn alive(&self, call: &str, before: u64) -> Result<Alive, Error> {
+    /// A command begins; whoever wants to undo meanwhile is told its name.
+    pub fn alive(&self, call: &str, before: u64, command: &str) -> Result<Alive, Error> {
         let path = self.sign(call, before);
         let mut new = OpenOptions::new();
         let open = new.write(true).create(true).truncate(true).mode(0o600).open(&path);
@@ -62,7 +63,10 @@ impl Snapshots {
             // Also when the file was there before.
             file.write_all(b" ")?;
             let from = changed(&file.metadata()?);
-            file.write_all(from.to_string().as_bytes())?;
+            let name = Label::new("", self.session.as_deref(), Some(command));
+            let (session, command) = (name.session, name.command.unwrap_or_default());
+            let name = session.map(|session| format!("\n{session} {command}"));
+            file.write_all(format!("{from}{}", name.unwrap_or_default()).as_bytes())?;
             Ok(file)
         });
         let file = begun.map_err(|error| Error::io("write", &path, error))?;
@@ -73,7 +77,8 @@ impl Snapshots {
     pub fn lived(&self, call: &str, before: u64) -> Option<Lived> {
         let path = self.sign(call, before);
         let to = changed(&std::fs::metadata(&path).ok()?);
-        let from = std::fs::read_to_string(&path).ok()?.trim().parse().ok()?;
+        let text = std::fs::read_to_string(&path).ok()?;
+        let from = text.lines().next()?.trim().parse().ok()?;
         Some(Lived { from, to })
     }
 

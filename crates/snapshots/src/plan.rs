@@ -110,6 +110,8 @@ pub struct Unit {
     pub wanted: Vec<Wanted>,
     /// What is not proved to be its work: it stays, and is said.
     pub doubtful: Vec<Wanted>,
+    /// What was changed at the same time and is not taken back on purpose, and why.
+    pub stays: Vec<(Wanted, &'static str)>,
 }
 
 /// What becomes of a path.
@@ -123,6 +125,8 @@ pub enum Fate {
     Merged,
     /// The person's version stays.
     Kept(&'static str),
+    /// It is not taken back on purpose: it is the work of somebody else, or was asked to stay.
+    Stays(&'static str),
     /// The person's version stays, the old one is put beside it.
     Beside(PathBuf),
     /// It cannot be brought back.
@@ -166,6 +170,12 @@ impl Snapshots {
                 planner.decide(wanted)?;
             }
             planner.keep_head(unit)?;
+            for (Wanted { path, before, .. }, why) in &unit.stays {
+                // What became of it by a later call is what counts.
+                if !planner.current(path).is_same(before) {
+                    planner.outcomes.entry(path.clone()).or_insert(Fate::Stays(why));
+                }
+            }
             for Wanted { path, before, .. } in &unit.doubtful {
                 if !planner.current(path).is_same(before) {
                     planner.say(

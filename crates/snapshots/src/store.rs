@@ -6,6 +6,7 @@ use crate::door::Root;
 use crate::error::Error;
 use crate::index::Index;
 use crate::item::{Hash, Item, Stamp, What, Why, mode};
+use crate::label::Label;
 use crate::objects::Objects;
 use crate::record::{Body, Record, scan};
 use crate::walk::{Found, Walk};
@@ -17,7 +18,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const INDEX: &str = "index";
-const JOURNAL: &str = "journal";
+pub(crate) const JOURNAL: &str = "journal";
+
+/// The reason of a snapshot that shows what a command did.
+pub const AFTER_COMMAND: &str = "after a command";
 
 /// So many entries of the index may be newer than the file it was read from.
 const UNSAVED: usize = 2_000;
@@ -42,6 +46,8 @@ pub struct Config {
 pub struct Snapshots {
     pub(crate) disk: Disk,
     pub(crate) config: Config,
+    /// For whom snapshots are taken.
+    pub(crate) session: Option<String>,
     state: Mutex<State>,
 }
 
@@ -52,6 +58,13 @@ pub(crate) struct State {
     unsaved: usize,
     /// The files as this state knows them.
     seen: [Option<(u64, u64, i64)>; 2],
+}
+
+impl State {
+    /// The number of the newest snapshot.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
 }
 
 /// A snapshot that was taken, or the one before if nothing has changed.
@@ -74,7 +87,7 @@ pub struct Listed {
     pub id: u64,
     /// Milliseconds since 1970.
     pub at: u64,
-    pub reason: String,
+    pub label: Label,
     pub changed: usize,
     /// The first after a gap: nothing older can be compared with it.
     pub base: bool,
@@ -94,7 +107,7 @@ impl Snapshots {
             }
         }
         let disk = Disk::open(&config.dir)?;
-        Ok(Snapshots { disk, config, state: Mutex::default() })
+        Ok(Snapshots { disk, config, session: None, state: Mutex::default() })
     }
 
     /// Adds the folders that earlier sessions of the project worked in.
@@ -103,7 +116,18 @@ impl Snapshots {
         let (state, _lock) = self.enter()?;
         let known = state.index.iter().flat_map(|index| &index.roots);
         config.roots.extend(known.map(|(root, _)| root.clone()));
-        Snapshots::open(config)
+        let opened = Snapshots::open(config)?;
+        Ok(match &self.session {
+            Some(session) => opened.of_session(session),
+            None => opened,
+        })
+    }
+
+    /// Snapshots, commands and edits are this session's.
+    #[must_use]
+    pub fn of_session(mut self, session: &str) -> Self {
+        self.session = Some(session.to_owned());
+        self
     }
 
     pub fn roots(&self) -> &[PathBuf] {
@@ -138,6 +162,21 @@ impl Snapshots {
 
     /// The same; what was changed before `since` (nanoseconds since 1970) becomes a snapshot of its own.
     pub fn take_since(&self, reason: &str, since: u64) -> Result<Taken, Error> {
+        self.take_as(&Label::new(reason, self.session.as_deref(), None), since)
+    }
+
+    /// The same around a command, which is named in the list.
+    pub fn take_around(&self, reason: &str, command: &str, since: u64) -> Result<Taken, Error> {
+        self.take_as(&Label::new(reason, self.session.as_deref(), Some(command)), since)
+    }
+
+    /// Nobody has taken a snapshot since this one.
+    pub fn is_newest(&self, id: u64) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.seq == id && state.seen == self.files_now()
+    }
+
+    fn take_as(&self, label: &Label, since: u64) -> Result<Taken, Error> {
         let begin = Instant::now();
         let (mut state, _lock) = self.enter()?;
         let index = state.index.get_or_insert_default();
@@ -147,9 +186,9 @@ impl Snapshots {
         let found = Walk::new(index, &objects, &roots, &self.config.hidden).run()?;
         let closed = found.closed.clone();
         let (older, changed, files) = if is_base {
-            self.begin(&mut state, found, items, reason)?
+            self.begin(&mut state, found, items, label)?
         } else {
-            self.go_on(&mut state, found, items, reason, since)?
+            self.go_on(&mut state, found, items, label, since)?
         };
         self.remember(&mut state);
         let mut left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
@@ -164,13 +203,13 @@ impl Snapshots {
         state: &mut State,
         found: Found,
         roots: Vec<(PathBuf, Item)>,
-        reason: &str,
+        label: &Label,
     ) -> Result<(Option<u64>, usize, u64), Error> {
         let mut index = Index::default();
         let files = found.files;
         apply(&mut index, found, roots);
         index.seq = state.seq + 1;
-        self.append(index.seq, reason, Body::Base { files })?;
+        self.append(index.seq, label, Body::Base { files })?;
         state.seq = index.seq;
         self.disk.replace(INDEX, &index.encode())?;
         (state.unsaved, state.index) = (0, Some(index));
@@ -182,7 +221,7 @@ impl Snapshots {
         state: &mut State,
         found: Found,
         roots: Vec<(PathBuf, Item)>,
-        reason: &str,
+        label: &Label,
         since: u64,
     ) -> Result<(Option<u64>, usize, u64), Error> {
         let files = found.files;
@@ -195,13 +234,14 @@ impl Snapshots {
         let (older, newer) = part(&index, applied, since);
         let mut before = None;
         if !older.is_empty() {
-            self.append(state.seq + 1, "changed before a command", Body::Delta(older))?;
+            let reason = "changed before a command".to_owned();
+            self.append(state.seq + 1, &Label { reason, ..label.clone() }, Body::Delta(older))?;
             state.seq += 1;
             before = Some(state.seq);
         }
         let changed = newer.len();
         if changed > 0 {
-            self.append(state.seq + 1, reason, Body::Delta(newer))?;
+            self.append(state.seq + 1, label, Body::Delta(newer))?;
             state.seq += 1;
         }
         index.seq = state.seq;
@@ -213,9 +253,9 @@ impl Snapshots {
         Ok((before, changed, files))
     }
 
-    fn append(&self, seq: u64, reason: &str, body: Body) -> Result<(), Error> {
+    pub(crate) fn append(&self, seq: u64, label: &Label, body: Body) -> Result<(), Error> {
         let at = (self.config.now)() / 1_000_000;
-        let record = Record { seq, at, reason: reason.to_owned(), body };
+        let record = Record { seq, at, reason: label.encode(), body };
         self.disk.append(JOURNAL, &record.encode())
     }
 
@@ -323,26 +363,9 @@ impl Snapshots {
                 Body::Note(_) => return None,
             };
             let Record { seq: id, at, reason, .. } = record;
-            Some(Listed { id, at, reason, changed, base })
+            Some(Listed { id, at, label: Label::decode(&reason), changed, base })
         };
         Ok(records.into_iter().filter_map(line).collect())
-    }
-
-    /// Writes down what was undone, beside the snapshots.
-    pub fn note(&self, text: &str) -> Result<(), Error> {
-        let (mut state, _lock) = self.enter()?;
-        self.append(state.seq, "", Body::Note(text.to_owned()))?;
-        self.remember(&mut state);
-        Ok(())
-    }
-
-    pub fn notes(&self) -> Result<Vec<String>, Error> {
-        let (records, ..) = self.read_journal()?;
-        let text = |record| match record {
-            Record { body: Body::Note(text), .. } => Some(text),
-            _ => None,
-        };
-        Ok(records.into_iter().filter_map(text).collect())
     }
 
     /// What the last snapshot does not hold, without a walk.

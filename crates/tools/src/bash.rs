@@ -144,7 +144,7 @@ impl BuiltIn for Bash {
         let denials = self.confinement.denials(&commands, lifts(input));
         let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
         let unkept = self.undo.unkept(&access);
-        self.undo.expect(&access);
+        self.undo.expect(&access, &input.command);
         Ok(Access { hold, denials, unkept, ..access })
     }
 
@@ -156,7 +156,8 @@ impl BuiltIn for Bash {
         let path = self.environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
-        let kept = match self.undo.begin(commands.only_reads(), inspection, &cx).await {
+        let begun = self.undo.begin(&input.command, commands.only_reads(), inspection, &cx);
+        let kept = match begun.await {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };

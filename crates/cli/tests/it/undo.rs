@@ -1,9 +1,13 @@
 //! Undo, with the real program and real git: destructive commands, a person's edits, going back and forth.
 
+mod aftermath;
 mod destructive;
 mod going_on;
+mod listing;
+mod review;
 mod rewind;
 mod session;
+mod two_people;
 
 use crate::support::{Ran, World};
 use ostler_model_server::{Script, calls, text};

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::options::Options;
 use crate::system::now_ns;
+use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::session::{Session, Snapshot};
 use ostler_snapshots::{Config, Rule, Snapshots};
@@ -23,13 +24,21 @@ pub(crate) fn open_snapshots(
 }
 
 /// The store belongs to the session: its log names snapshots by their numbers there.
-pub(crate) fn keeping(options: &Options, workspace: &Workspace, session: &Session) -> Keeping {
+pub(crate) fn keeping(
+    options: &Options,
+    workspace: &Workspace,
+    session: &Session,
+    id: Option<&SessionId>,
+) -> Keeping {
     let (Some(home), true) = (&options.home, options.undo) else { return Keeping::Off };
     let began_in = session.workspace.as_os_str();
     let of = if began_in.is_empty() { &workspace.cwd } else { &session.workspace };
     match open_snapshots(home, of, workspace.roots.clone()) {
         Ok(snapshots) => {
-            let snapshots = Arc::new(snapshots);
+            let snapshots = match id {
+                Some(id) => Arc::new(snapshots.of_session(id.as_str())),
+                None => Arc::new(snapshots),
+            };
             let old = Arc::clone(&snapshots);
             // In the background, at most once a day; if it fails, the next start tries again.
             let _ = std::thread::Builder::new().spawn(move || old.prune_if_due(Rule::default()));

@@ -1,26 +1,39 @@
 //! Undo: back through the changing calls of a session, keeping what a person changed since.
 
+mod attribution;
 mod calls;
+mod keep;
 mod keeping;
+mod memories;
+mod news;
+mod note;
+mod redo;
 mod rewind;
 mod snapshots;
+mod turns;
 
 pub use calls::ChangingCall;
 pub(crate) use keeping::{keeping, levels, open_snapshots};
+pub(crate) use news::UndoNews;
+pub use redo::redo;
 pub use rewind::{Rewinding, rewind};
 pub use snapshots::{
     SnapshotChange, SnapshotLine, diff_snapshots, list_snapshots, prune_snapshots,
 };
+pub use turns::{TurnLine, turns};
 
 use crate::error::Error;
 use crate::session::find;
+use crate::system::now_ns;
+use attribution::Attribution;
 use calls::{Did, FileChange};
+use keep::KeepPaths;
+use note::Note;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ports::{Blobs, StoreError};
 use ostler_core::session::Entry;
-use ostler_snapshots::{Fate, Hash, Outcome, Snapshots, State, Unit, Wanted};
+use ostler_snapshots::{Alone, Fate, Hash, Outcome, Snapshots, State, Unit, Wanted};
 use ostler_store::FileStore;
-use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +46,14 @@ pub struct UndoChoice {
     pub session: Option<String>,
     /// Only say what would be done.
     pub dry_run: bool,
+    /// Paths that stay as they are, with everything below; `*`, `?` and `**` stand for any names.
+    pub keep: Vec<String>,
+    /// Notes that the memory made of what is undone are withdrawn.
+    pub memory: bool,
 }
+
+/// Is shown what would be done before anything is; if it says no, nothing is.
+pub type Review<'a> = &'a mut dyn FnMut(&Undone) -> bool;
 
 /// What an undo did, or would do.
 #[derive(Clone, Debug)]
@@ -47,13 +67,37 @@ pub struct Undone {
     pub after: u64,
     /// What a reader should know: what cannot be undone, or is uncertain.
     pub notices: Vec<String>,
+    /// It was done. False for what would be done.
+    pub done: bool,
+    /// The conversation that a rewind had taken back goes on again.
+    pub conversation: bool,
 }
 
 impl Undone {
     /// Everything is as it was before; nothing was kept or lost.
     pub fn is_complete(&self) -> bool {
-        let done = |fate: &Fate| matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged);
+        let done = |fate: &Fate| {
+            matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged | Fate::Stays(_))
+        };
         self.outcomes.iter().all(|outcome| done(&outcome.fate))
+    }
+
+    /// Files are changed by it.
+    pub fn changes_files(&self) -> bool {
+        self.changed().next().is_some()
+    }
+
+    /// It takes back what a command did: a person's changes meanwhile cannot be told from that.
+    pub fn is_of_commands(&self) -> bool {
+        self.calls.iter().any(ChangingCall::is_command)
+    }
+
+    fn changed(&self) -> impl Iterator<Item = &Path> {
+        let is_changed = |fate: &Fate| {
+            matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged | Fate::Beside(_))
+        };
+        let changed = self.outcomes.iter().filter(move |outcome| is_changed(&outcome.fate));
+        changed.map(|outcome| outcome.path.as_path())
     }
 }
 
@@ -62,43 +106,25 @@ pub(crate) struct Desk {
     pub(crate) store: FileStore,
     pub(crate) session: SessionId,
     pub(crate) entries: Vec<Entry>,
+    workspace: PathBuf,
     snapshots: Snapshots,
     notes: Vec<Note>,
-}
-
-/// One undo, as it is written down beside the snapshots.
-struct Note {
-    session: String,
-    calls: Vec<CallId>,
-    before: u64,
-    after: u64,
-    /// It was undone itself.
-    redo: bool,
-}
-
-impl Note {
-    fn to_text(&self) -> String {
-        let calls: Vec<&str> = self.calls.iter().map(CallId::as_str).collect();
-        let Note { session, before, after, redo, .. } = self;
-        json!({"session": session, "calls": calls, "before": before, "after": after, "redo": redo})
-            .to_string()
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let value: Value = serde_json::from_str(text).ok()?;
-        let calls = value.get("calls")?.as_array()?.iter();
-        Some(Note {
-            session: value.get("session")?.as_str()?.to_owned(),
-            calls: calls.filter_map(|call| call.as_str().map(CallId::from)).collect(),
-            before: value.get("before")?.as_u64()?,
-            after: value.get("after")?.as_u64()?,
-            redo: value.get("redo")?.as_bool()?,
-        })
-    }
+    /// Commands do not run meanwhile; none where it is only looked at.
+    _alone: Option<Alone>,
 }
 
 impl Desk {
+    /// To change something: refused while a command runs.
     pub(crate) fn open(choice: &UndoChoice) -> Result<Self, Error> {
+        Desk::new(choice, true)
+    }
+
+    /// Only to look.
+    pub(crate) fn look(choice: &UndoChoice) -> Result<Self, Error> {
+        Desk::new(choice, false)
+    }
+
+    fn new(choice: &UndoChoice, alone: bool) -> Result<Self, Error> {
         let store = FileStore::new(&choice.home)?;
         let session = match &choice.session {
             Some(id) => find(&store, id)?,
@@ -111,21 +137,19 @@ impl Desk {
         });
         let workspace = workspace.ok_or_else(|| StoreError::NotFound(session.clone()))?;
         let snapshots = open_snapshots(&choice.home, &workspace, vec![workspace.clone()])?;
+        let snapshots = snapshots.of_session(session.as_str());
+        // Before anything that would wait for the command's own look at the folders.
+        let _alone = alone.then(|| snapshots.alone()).transpose()?;
         let snapshots = snapshots.with_known_roots()?;
-        let notes = snapshots.notes()?.iter().filter_map(|text| Note::parse(text)).collect();
-        Ok(Desk { store, session, entries, snapshots, notes })
+        let notes = snapshots.notes()?;
+        let ours = |note: &Note| note.session == session.as_str();
+        let notes = notes.iter().filter_map(|text| Note::parse(text)).filter(ours).collect();
+        Ok(Desk { store, session, entries, workspace, snapshots, notes, _alone })
     }
 
     /// Undoes of this session that stand.
     fn standing(&self) -> Vec<&Note> {
-        let mut standing: Vec<&Note> = Vec::new();
-        for note in self.notes.iter().filter(|note| note.session == self.session.as_str()) {
-            match note.redo {
-                true => drop(standing.pop()),
-                false => standing.push(note),
-            }
-        }
-        standing
+        note::standing(self.notes.iter())
     }
 
     /// Changing calls that are not undone yet, newest first.
@@ -138,8 +162,14 @@ impl Desk {
         calls
     }
 
-    /// Goes back through these calls, newest first.
-    pub(crate) fn undo(&self, calls: Vec<ChangingCall>, dry: bool) -> Result<Undone, Error> {
+    /// Goes back through these calls, newest first. `rewound` is the turn to which the conversation goes back, too.
+    pub(crate) fn undo(
+        &self,
+        choice: &UndoChoice,
+        calls: Vec<ChangingCall>,
+        rewound: Option<u32>,
+        review: Review<'_>,
+    ) -> Result<Undone, Error> {
         let before = self.snapshots.take("before an undo")?.id;
         let mut notices = Vec::new();
         let mut units = Vec::new();
@@ -149,33 +179,78 @@ impl Desk {
                 Err(error) => notices.push(format!("\"{}\" is not undone: {error}", call.what)),
             }
         }
-        if calls.iter().any(|call| matches!(call.did, Did::Command { .. })) {
+        if calls.iter().any(ChangingCall::is_command) {
             notices.push(
                 "Not undone: what commands did outside the folders, sent over the network, or left running.".into(),
             );
         }
-        let ids = calls.iter().map(|call| call.id.clone()).collect();
-        let (outcomes, after) = self.carry_out(&units, ids, before, dry, false)?;
-        Ok(Undone { session: self.session.clone(), calls, outcomes, before, after, notices })
+        let note = Note { rewound, before, ..self.note_of(&calls, false) };
+        self.carry_out(choice, &mut units, calls, notices, note, review)
     }
 
+    fn note_of(&self, calls: &[ChangingCall], redo: bool) -> Note {
+        Note {
+            id: now_ns(),
+            session: self.session.to_string(),
+            calls: calls.iter().map(|call| call.id.clone()).collect(),
+            redo,
+            names: calls.iter().map(ChangingCall::name).collect(),
+            ..Note::default()
+        }
+    }
+
+    /// Plans, asks, restores, and writes down what was done.
     fn carry_out(
         &self,
-        units: &[Unit],
-        calls: Vec<CallId>,
-        before: u64,
-        dry: bool,
-        redo: bool,
-    ) -> Result<(Vec<Outcome>, u64), Error> {
+        choice: &UndoChoice,
+        units: &mut [Unit],
+        calls: Vec<ChangingCall>,
+        notices: Vec<String>,
+        mut note: Note,
+        review: Review<'_>,
+    ) -> Result<Undone, Error> {
+        KeepPaths::new(&choice.cwd, &choice.keep).spare(units)?;
         let plan = self.snapshots.plan(units)?;
-        if dry {
-            return Ok((plan.outcomes, before));
+        let mut undone = Undone {
+            session: self.session.clone(),
+            calls,
+            outcomes: plan.outcomes.clone(),
+            before: note.before,
+            after: note.before,
+            notices,
+            done: false,
+            conversation: false,
+        };
+        if choice.dry_run || !review(&undone) {
+            return Ok(undone);
         }
-        let outcomes = self.snapshots.restore(&plan)?;
-        let after = self.snapshots.take(if redo { "after a redo" } else { "after an undo" })?.id;
-        let session = self.session.to_string();
-        self.snapshots.note(&Note { session, calls, before, after, redo }.to_text())?;
-        Ok((outcomes, after))
+        undone.outcomes = self.snapshots.restore(&plan)?;
+        let reason = if note.redo { "after a redo" } else { "after an undo" };
+        undone.after = self.snapshots.take(reason)?.id;
+        note.after = undone.after;
+        note.files = undone.changed().map(|path| self.name(path)).collect();
+        self.write_down(choice, &note, &mut undone.notices)?;
+        undone.done = true;
+        Ok(undone)
+    }
+
+    /// First the memory: a note of what is undone must not outlive it if the process ends here.
+    fn write_down(
+        &self,
+        choice: &UndoChoice,
+        note: &Note,
+        notices: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        if choice.memory
+            && let Err(error) = self.tell_memory(choice, note)
+        {
+            notices.push(format!("notes in the memory may speak of what is undone: {error}"));
+        }
+        Ok(self.snapshots.note(&note.to_text())?)
+    }
+
+    fn name(&self, path: &Path) -> String {
+        path.strip_prefix(&self.workspace).unwrap_or(path).display().to_string()
     }
 
     fn unit(
@@ -184,11 +259,13 @@ impl Desk {
         now: u64,
         notices: &mut Vec<String>,
     ) -> Result<Unit, Error> {
+        let blobs = self.store.blobs();
         match &call.did {
             Did::Command { before, after, others } => {
                 let end = after.or_else(|| self.next_after(call)).unwrap_or(now);
-                let mut own = self.snapshots.diff(*before, end)?;
-                own.retain(|change| !others.contains(&change.path));
+                let parts = self.snapshots.parts(*before, end)?;
+                let since = parts.first().map_or(0, |part| part.since);
+                let mut found = Attribution::of(parts, self.session.as_str());
                 let mut doubtful = Vec::new();
                 if after.is_none() {
                     notices.push(format!(
@@ -197,13 +274,21 @@ impl Desk {
                         call.what
                     ));
                     let lived = self.snapshots.lived(call.id.as_str(), *before);
-                    (own, doubtful) = self.snapshots.part_by_life(own, lived);
+                    let (own, rest) = self.snapshots.part_by_life(found.changes(), lived);
+                    let own: HashSet<&Path> =
+                        own.iter().map(|change| change.path.as_path()).collect();
+                    found.retain(|path| own.contains(path));
+                    doubtful = rest;
+                    doubtful.retain(|change| !others.contains(&change.path));
                 }
-                let wanted = |changes: Vec<_>| changes.into_iter().map(Wanted::from).collect();
-                Ok(Unit { wanted: wanted(own), doubtful: wanted(doubtful) })
+                // An edit is written down before it is done: those shortly before the first look may count.
+                let since = since.saturating_sub(attribution::SLACK).saturating_mul(1_000_000);
+                let edits = self.snapshots.edits_since(since);
+                let (wanted, stays) = found.settled(&edits, others, blobs.as_ref());
+                let doubtful = doubtful.into_iter().map(Wanted::from).collect();
+                Ok(Unit { wanted, doubtful, stays })
             }
             Did::Files(files) => {
-                let blobs = self.store.blobs();
                 let wanted = files
                     .iter()
                     .map(|(path, change)| Ok(self.wanted(path, change, blobs.as_ref())?));
@@ -245,34 +330,13 @@ impl Desk {
 /// Undoes the last changing calls of a session, newest first.
 ///
 /// # Errors
-/// If there is nothing to undo, or the snapshots cannot be used.
-pub fn undo(choice: &UndoChoice, steps: usize) -> Result<Undone, Error> {
+/// If there is nothing to undo, a command runs, or the snapshots cannot be used.
+pub fn undo(choice: &UndoChoice, steps: usize, review: Review<'_>) -> Result<Undone, Error> {
     let desk = Desk::open(choice)?;
     let mut calls = desk.calls();
     calls.truncate(steps);
     if calls.is_empty() {
         return Err(Error::NothingToUndo);
     }
-    desk.undo(calls, choice.dry_run)
-}
-
-/// Undoes the last undo.
-///
-/// # Errors
-/// If nothing was undone.
-pub fn redo(choice: &UndoChoice) -> Result<Undone, Error> {
-    let desk = Desk::open(choice)?;
-    let Some(last) = desk.standing().pop() else { return Err(Error::NothingToRedo) };
-    let (from, to, calls) = (last.before, last.after, last.calls.clone());
-    let before = desk.snapshots.take("before a redo")?.id;
-    let changes = desk.snapshots.diff(from, to)?;
-    let wanted = changes.into_iter().map(Wanted::from).collect();
-    let unit = Unit { wanted, ..Unit::default() };
-    let known: Vec<ChangingCall> = calls::changing(&desk.entries)
-        .into_iter()
-        .filter(|call| calls.contains(&call.id))
-        .collect();
-    let (outcomes, after) = desk.carry_out(&[unit], calls, before, choice.dry_run, true)?;
-    let session = desk.session.clone();
-    Ok(Undone { session, calls: known, outcomes, before, after, notices: Vec::new() })
+    desk.undo(choice, calls, None, review)
 }

@@ -1,6 +1,8 @@
 //! Rewind: files, conversation or both as they were before a turn.
 
-use super::{Desk, UndoChoice, Undone};
+use super::note::Note;
+use super::turns::TurnStarts;
+use super::{ChangingCall, Desk, Review, UndoChoice, Undone};
 use crate::error::Error;
 use crate::system::SystemClock;
 use ostler_core::ids::SessionId;
@@ -15,15 +17,16 @@ pub struct Rewinding {
     pub conversation: bool,
 }
 
-/// Goes back to before the prompt of a turn, counted from 1. Gives the session, what was done to files, and whether the
-/// conversation was rewound.
+/// Goes back to before the prompt of a turn, counted from 1. Gives the session and what was done to files, if any were
+/// changed since.
 ///
 /// # Errors
-/// If there is no such turn, or the session is open elsewhere and its conversation is to be rewound.
+/// If there is no such turn, a command runs, or the session is open elsewhere and its conversation is to be rewound.
 pub fn rewind(
     choice: &UndoChoice,
     turn: u32,
     what: Rewinding,
+    review: Review<'_>,
 ) -> Result<(SessionId, Option<Undone>), Error> {
     let desk = Desk::open(choice)?;
     let session = Session::fold(desk.entries.iter().cloned());
@@ -39,35 +42,28 @@ pub fn rewind(
         true => Some(desk.store.open(&desk.session)?.log),
         false => None,
     };
+    let rewound = what.conversation.then_some(turn);
+    let calls = if what.files { since(&desk, turn) } else { Vec::new() };
     let mut undone = None;
-    if what.files {
-        let calls = since(&desk, turn);
-        if !calls.is_empty() {
-            undone = Some(desk.undo(calls, choice.dry_run)?);
-        }
+    if !calls.is_empty() {
+        undone = Some(desk.undo(choice, calls, rewound, review)?);
+    } else if log.is_some() {
+        // For a redo, which brings the conversation back.
+        let before = desk.snapshots.take("before a rewind")?.id;
+        let note = Note { rewound, before, after: before, ..desk.note_of(&[], false) };
+        desk.write_down(choice, &note, &mut Vec::new())?;
     }
-    if let Some(log) = log {
+    let refused = undone.as_ref().is_some_and(|undone| !undone.done);
+    if let Some(log) = log.filter(|_| !refused) {
         log.append(&Entry::Rewound { turn, at: SystemClock.now() })?;
         log.sync()?;
     }
     Ok((desk.session.clone(), undone))
 }
 
-/// The calls made since the last time that a turn of this number began.
-fn since(desk: &Desk, turn: u32) -> Vec<super::ChangingCall> {
-    let (mut now, mut begun) = (0u32, 0);
-    for (at, entry) in desk.entries.iter().enumerate() {
-        match entry {
-            Entry::Prompt { .. } => {
-                now += 1;
-                if now == turn {
-                    begun = at;
-                }
-            }
-            Entry::Rewound { turn, .. } => now = turn.saturating_sub(1),
-            _ => {}
-        }
-    }
+/// The calls made since a turn began.
+fn since(desk: &Desk, turn: u32) -> Vec<ChangingCall> {
+    let begun = TurnStarts::of(&desk.entries).start(turn).unwrap_or(0);
     let after = desk.entries.get(begun..).unwrap_or_default();
     let ids: std::collections::HashSet<_> = after
         .iter()

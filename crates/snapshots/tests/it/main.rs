@@ -3,6 +3,7 @@
 
 mod basics;
 mod crash;
+mod occupancy;
 mod random;
 mod support;
 #[path = "../world/mod.rs"]

@@ -11,7 +11,7 @@ use ostler_core::permission::{Access, PathScope, Step};
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
-use ostler_snapshots::{Alive, Change, Hash, Snapshots, Taken, Why};
+use ostler_snapshots::{Alive, Change, Hash, Occupied, Snapshots, Taken, Why};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use tokio::task::AbortHandle;
 
-const AFTER: &str = "after a command";
+const BEFORE: &str = "before a command";
+const AFTER: &str = ostler_snapshots::AFTER_COMMAND;
 
 /// A look at the folders that is older is not used.
 const FRESH: Duration = Duration::from_secs(3);
@@ -93,6 +94,9 @@ struct Running {
     snapshots: Arc<Snapshots>,
     files: Arc<Files>,
     _turn: OwnedMutexGuard<Early>,
+    /// Nobody undoes anything meanwhile.
+    _occupied: Occupied,
+    command: String,
     before: Taken,
     started: u64,
 }
@@ -152,18 +156,19 @@ impl Undo {
         }
         // What is too large is known after a first look.
         if snapshots.is_new() {
-            snapshots.take("before a command").ok()?;
+            snapshots.take(BEFORE).ok()?;
         }
         snapshots.left_out().into_iter().find(removes)
     }
 
     /// A call has arrived that may come to run.
-    pub fn expect(&self, access: &Access) {
+    pub fn expect(&self, access: &Access, command: &str) {
         let Keeping::By { snapshots, .. } = &self.keeping else { return };
         if access.is_harmless() || self.looking.swap(true, Ordering::SeqCst) {
             return;
         }
         let (snapshots, looking) = (Arc::clone(snapshots), Arc::clone(&self.looking));
+        let command = command.to_owned();
         // While a command runs there is nothing to be seen that would be of use.
         let Ok(mut early) = Arc::clone(&self.turn).try_lock_owned() else {
             looking.store(false, Ordering::SeqCst);
@@ -171,7 +176,7 @@ impl Undo {
         };
         let look = move || {
             let at = Instant::now();
-            *early = snapshots.take("before a command").ok().map(|taken| (at, taken));
+            *early = snapshots.take_around(BEFORE, &command, 0).ok().map(|taken| (at, taken));
             looking.store(false, Ordering::SeqCst);
         };
         // Without a thread the look is made when the command starts.
@@ -183,6 +188,7 @@ impl Undo {
     /// Keeps the folders, unless the command is proved to change nothing.
     pub async fn begin(
         &self,
+        command: &str,
         only_reads: bool,
         inspection: Option<Inspection>,
         cx: &ToolContext,
@@ -200,13 +206,11 @@ impl Undo {
             Keeping::Impossible(why) => return Err(refused(why)),
         };
         let mut turn = Arc::clone(&self.turn).lock_owned().await;
-        let before = match turn.take() {
-            Some((at, taken)) if at.elapsed() < FRESH => taken,
-            _ => take(&snapshots, "before a command", 0).await.map_err(|why| refused(&why))?,
-        };
-        let started = now();
-        let alive = snapshots.alive(cx.call.as_str(), before.id);
-        let alive = Arc::new(alive.map_err(|error| refused(&error.to_string()))?);
+        let early = turn.take().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, taken)| taken);
+        let (store, call, command) = (Arc::clone(&snapshots), cx.call.clone(), command.to_owned());
+        let entered = blocking(move || enter(&store, early, &call, command)).await;
+        let Entered { _occupied, command, before, alive } = entered.map_err(|why| refused(&why))?;
+        let (started, alive) = (now(), Arc::new(alive));
         let (call, recorder) = (cx.call.clone(), Arc::clone(&cx.recorder));
         record(&*recorder, &call, before.id, None, &before).map_err(|why| refused(&why))?;
         let (files, beats) = (Arc::clone(&self.files), beat(Arc::clone(&alive)));
@@ -222,10 +226,36 @@ impl Undo {
             snapshots,
             files,
             _turn,
+            _occupied,
+            command,
             before,
             started,
         }))))
     }
+}
+
+/// What holds from the look before a command on.
+struct Entered {
+    _occupied: Occupied,
+    command: String,
+    before: Taken,
+    alive: Alive,
+}
+
+/// Keeps an undo out first: a look from before it would take its changes for the command's.
+fn enter(
+    snapshots: &Snapshots,
+    early: Option<Taken>,
+    call: &CallId,
+    command: String,
+) -> Result<Entered, ostler_snapshots::Error> {
+    let _occupied = snapshots.occupy()?;
+    let before = match early.filter(|taken| snapshots.is_newest(taken.id)) {
+        Some(taken) => taken,
+        None => snapshots.take_around(BEFORE, &command, 0)?,
+    };
+    let alive = snapshots.alive(call.as_str(), before.id, &command)?;
+    Ok(Entered { _occupied, command, before, alive })
 }
 
 /// `git clean` that removes ignored files, build folders among them.
@@ -261,7 +291,9 @@ impl Kept {
         };
         running.beats.abort();
         running.alive.beat();
-        let after = take(&running.snapshots, AFTER, running.started).await;
+        let (store, since) = (Arc::clone(&running.snapshots), running.started);
+        let command = running.command.clone();
+        let after = blocking(move || store.take_around(AFTER, &command, since)).await;
         running.is_over = true;
         match after {
             Ok(after) => running.settle(&after),
@@ -342,7 +374,7 @@ impl Drop for Running {
         std::thread::sleep(DYING);
         self.alive.beat();
         // If it fails, the signs of life tell what was the command's.
-        let notes = match self.snapshots.take_since(AFTER, self.started) {
+        let notes = match self.snapshots.take_around(AFTER, &self.command, self.started) {
             Ok(after) => self.settle(&after).notes,
             Err(_) => self.inspection.take().map(|look| look.run(None)).unwrap_or_default(),
         };
@@ -364,15 +396,12 @@ impl Told {
     }
 }
 
-async fn take(
-    snapshots: &Arc<Snapshots>,
-    reason: &'static str,
-    since: u64,
-) -> Result<Taken, String> {
-    let snapshots = Arc::clone(snapshots);
-    let taken = tokio::task::spawn_blocking(move || snapshots.take_since(reason, since)).await;
-    match taken {
-        Ok(Ok(taken)) => Ok(taken),
+/// The snapshots touch the disk and may wait for others.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ostler_snapshots::Error> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(error.to_string()),
         Err(error) => Err(error.to_string()),
     }
