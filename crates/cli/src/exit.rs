@@ -15,6 +15,7 @@ pub enum Code {
     Limit = 5,
     Internal = 70,
     Store = 74,
+    Busy = 75,
     Interrupted = 130,
     Terminated = 143,
 }
@@ -108,7 +109,8 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::NothingToRedo
             | Error::SummedUp { .. },
         ) => Code::Failed,
-        Some(Error::NoSuchTurn { .. }) => Code::Usage,
+        Some(Error::NoSuchTurn { .. } | Error::KeepsNothing(_)) => Code::Usage,
+        Some(Error::CommandRunning(_)) => Code::Busy,
         Some(Error::Snapshots(_) | Error::Store(_) | Error::Ledger(_)) => Code::Store,
         Some(Error::Runtime(_)) => Code::Internal,
         None => Code::Failed,

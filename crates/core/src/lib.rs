@@ -30,4 +30,5 @@ pub mod time;
 pub mod todo;
 pub mod tool;
 pub mod turn;
+pub mod undo_notice;
 pub mod view;

@@ -102,7 +102,7 @@ pub fn fill(form: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// Tags under which the harness speaks to the model.
-const TAGS: [&str; 11] = [
+const TAGS: [&str; 12] = [
     "instructions",
     "environment",
     "memory",
@@ -114,6 +114,7 @@ const TAGS: [&str; 11] = [
     "plan",
     "plan-state",
     "file",
+    "undone",
 ];
 
 /// A text of somebody else, to stand inside of a tag of ours: it can neither end that tag nor begin another one. Whatever

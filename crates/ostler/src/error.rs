@@ -15,6 +15,12 @@ pub enum Error {
     NothingToUndo,
     #[error("nothing was undone, so there is nothing to redo")]
     NothingToRedo,
+    #[error("cannot undo: {0}")]
+    CommandRunning(String),
+    #[error(
+        "--keep \"{0}\" names nothing that would be undone: nothing was changed (--dry-run lists every path)"
+    )]
+    KeepsNothing(String),
     #[error("there is no turn {turn}: the session has {turns}")]
     NoSuchTurn { turn: u32, turns: u32 },
     #[error(
@@ -62,6 +68,9 @@ pub enum Error {
 
 impl From<ostler_snapshots::Error> for Error {
     fn from(error: ostler_snapshots::Error) -> Self {
-        Error::Snapshots(error.to_string())
+        match error {
+            ostler_snapshots::Error::Running(_) => Error::CommandRunning(error.to_string()),
+            _ => Error::Snapshots(error.to_string()),
+        }
     }
 }

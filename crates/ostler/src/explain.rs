@@ -44,7 +44,7 @@ pub async fn explain(
     let executor = Executor::new(init.supervisor.clone());
     let confinement = engine::confinement(&executor, &options, &workspace, &policy);
     let session = Session::default();
-    let (files, keeping) = kit::files(&options, &workspace, &session, &policy, &confinement);
+    let (files, keeping) = kit::files(&options, &workspace, &session, None, &policy, &confinement);
     let mut tools = ostler_tools::built_in(ostler_tools::Setup {
         files: files.clone(),
         executor: executor.clone(),

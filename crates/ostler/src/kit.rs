@@ -111,10 +111,11 @@ pub(crate) fn files(
     options: &Options,
     workspace: &Workspace,
     session: &Session,
+    id: Option<&SessionId>,
     policy: &Policy,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping) {
-    let keeping = undo::keeping(options, workspace, session, policy, confinement);
+    let keeping = undo::keeping(options, workspace, session, id, policy, confinement);
     let roots = workspace.roots.clone();
     // What a killed process left behind is in nobody's way, so nobody waits for it to go.
     let _ = std::thread::Builder::new()

@@ -131,6 +131,6 @@ pub use skills::{Prepared, skill_catalog};
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{is_uuid, new_uuid, now_ms, now_text};
 pub use undo::{
-    ChangingCall, Rewinding, SnapshotChange, SnapshotLine, UndoChoice, Undone, diff_snapshots,
-    list_snapshots, prune_snapshots, redo, rewind, undo,
+    ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, Undone,
+    diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,
 };

@@ -8,6 +8,7 @@ use crate::clock::Moment;
 use crate::codec::{Reader, put_bytes};
 use crate::error::Error;
 use crate::item::{Hash, Item, What, Why};
+use crate::label::Label;
 use crate::places::is_object;
 use crate::record::Change;
 use crate::store::Snapshots;
@@ -56,21 +57,44 @@ impl Lived {
     fn has(&self, path: &Path, at: i64) -> bool {
         self.at(path).contains(&at)
     }
+}
 
-    fn decode(bytes: &[u8], to: i64) -> Option<Self> {
-        let mut from = Reader::new(bytes.strip_prefix(MARK)?);
-        let mut lived = Lived { from: from.i64()?, to, others: Vec::new() };
-        while !from.is_empty() {
-            let mount = PathBuf::from(OsStr::from_bytes(from.bytes()?));
-            lived.others.push((mount, from.i64()?, from.i64()?));
+/// What the file of a command says.
+pub(crate) struct Sign {
+    from: i64,
+    /// Whose command it is.
+    pub label: Label,
+    others: Vec<(PathBuf, i64, i64)>,
+}
+
+impl Sign {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let rest = bytes.strip_prefix(MARK)?;
+        // The first release wrote the beginning as a text, and nothing else.
+        let first = std::str::from_utf8(rest).ok().and_then(|text| text.trim().parse().ok());
+        if let Some(from) = first {
+            return Some(Sign { from, label: Label::default(), others: Vec::new() });
         }
-        Some(lived)
+        let mut rest = Reader::new(rest);
+        let from = rest.i64()?;
+        let label = Label::decode(std::str::from_utf8(rest.bytes()?).ok()?);
+        let mut sign = Sign { from, label, others: Vec::new() };
+        while !rest.is_empty() {
+            let mount = PathBuf::from(OsStr::from_bytes(rest.bytes()?));
+            sign.others.push((mount, rest.i64()?, rest.i64()?));
+        }
+        Some(sign)
+    }
+
+    fn lived(self, to: i64) -> Lived {
+        Lived { from: self.from, to, others: self.others }
     }
 }
 
-/// What [`Lived::decode`] reads, after the mark.
-fn encode(from: i64, began: &Moment) -> Vec<u8> {
+/// What [`Sign::decode`] reads, after the mark.
+fn encode(from: i64, label: &Label, began: &Moment) -> Vec<u8> {
     let mut out = from.to_le_bytes().to_vec();
+    put_bytes(&mut out, label.encode().as_bytes());
     for (mount, clock) in began.clocks() {
         let is_ours = clock.is_fine() && (clock.now - from).abs() < clock.grain;
         let (time, grain) = if is_ours { (from, 0) } else { (clock.now, clock.grain) };
@@ -96,8 +120,14 @@ impl Alive {
 }
 
 impl Snapshots {
-    /// A command begins.
-    pub fn alive(&self, call: &str, before: u64, began: &Moment) -> Result<Alive, Error> {
+    /// A command begins; whoever wants to undo meanwhile is told its name.
+    pub fn alive(
+        &self,
+        call: &str,
+        before: u64,
+        command: &str,
+        began: &Moment,
+    ) -> Result<Alive, Error> {
         let path = self.sign(call, before);
         let mut new = OpenOptions::new();
         let open = new.write(true).create(true).truncate(true).mode(0o600).open(&path);
@@ -105,7 +135,8 @@ impl Snapshots {
             // Also when the file was there before.
             file.write_all(MARK)?;
             let from = changed(&file.metadata()?);
-            file.write_all(&encode(from, began))?;
+            let label = Label::new("", self.session.as_deref(), Some(command));
+            file.write_all(&encode(from, &label, began))?;
             Ok(file)
         });
         let file = begun.map_err(|error| Error::io("write", &path, error))?;
@@ -116,7 +147,7 @@ impl Snapshots {
     pub fn lived(&self, call: &str, before: u64) -> Option<Lived> {
         let path = self.sign(call, before);
         let to = changed(&std::fs::metadata(&path).ok()?);
-        Lived::decode(&std::fs::read(&path).ok()?, to)
+        Some(Sign::decode(&std::fs::read(&path).ok()?)?.lived(to))
     }
 
     fn sign(&self, call: &str, before: u64) -> PathBuf {

@@ -171,27 +171,13 @@ impl Disk {
 
     /// One process at a time. Released when the file is dropped, however the process ends.
     pub(crate) fn lock(&self) -> Result<File, Error> {
-        let since = Instant::now();
-        loop {
-            match self.try_lock("lock")? {
-                Some(file) => return Ok(file),
-                None if since.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
-                None => return Err(Error::Busy(self.dir.clone())),
-            }
-        }
+        let lock = flocked(&self.path("lock"), FlockOperation::NonBlockingLockExclusive, PATIENCE)?;
+        lock.ok_or_else(|| Error::Busy(self.dir.clone()))
     }
 
     /// None: another process has it.
     pub(crate) fn try_lock(&self, name: &str) -> Result<Option<File>, Error> {
-        let path = self.path(name);
-        let mut new = OpenOptions::new();
-        let open = new.write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = open.map_err(|error| Error::io("open", &path, error))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(file)),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
-            Err(errno) => Err(Error::io("lock", &path, errno)),
-        }
+        flocked(&self.path(name), FlockOperation::NonBlockingLockExclusive, Duration::ZERO)
     }
 
     /// What a process that died left half written. Only while the lock is held.
@@ -200,6 +186,26 @@ impl Disk {
             if entry.file_name().to_str().is_some_and(|name| name.starts_with("tmp-")) {
                 let _ = fs::remove_file(entry.path());
             }
+        }
+    }
+}
+
+/// The file with the kernel's lock on it; none if others hold it for longer than `patience`.
+pub(crate) fn flocked(
+    path: &Path,
+    how: FlockOperation,
+    patience: Duration,
+) -> Result<Option<File>, Error> {
+    let mut new = OpenOptions::new();
+    let open = new.write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = open.map_err(|error| Error::io("open", path, error))?;
+    let since = Instant::now();
+    loop {
+        match flock(&file, how) {
+            Ok(()) => return Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) if since.elapsed() >= patience => return Ok(None),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(PAUSE),
+            Err(errno) => return Err(Error::io("lock", path, errno)),
         }
     }
 }

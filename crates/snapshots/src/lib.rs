@@ -9,6 +9,8 @@
 //! <dir>/alive-<32>       signs of life of a command whose end was not seen yet
 //! <dir>/roots, denied    where sessions worked, and the deny rules of the last one
 //! <dir>/visitors         sessions of other projects that were resumed here
+//! <dir>/commands         held by running commands together, by an undo alone
+//! <dir>/edits            what file tools wrote
 //! ```
 //!
 //! Invariants
@@ -33,13 +35,17 @@ mod codec;
 mod diff;
 mod disk;
 mod door;
+mod edits;
 mod error;
 mod git_index;
 mod index;
 mod item;
+mod label;
 mod memo;
 pub mod merge;
+mod notes;
 mod objects;
+mod occupancy;
 mod places;
 mod plan;
 mod prune;
@@ -52,11 +58,16 @@ mod walk;
 
 pub use alive::{Alive, Lived};
 pub use clock::Moment;
+pub use diff::Part;
+pub use edits::ToolEdit;
 pub use error::Error;
 pub use item::{Hash, Item, What, Why};
+pub use label::Label;
+pub use notes::NotesRead;
 pub use objects::LARGE;
+pub use occupancy::{Alone, Occupied};
 pub use places::{BUILD_BYTES, BUILD_FILES};
 pub use plan::{Action, Fate, Outcome, Plan, State, Unit, Wanted};
 pub use prune::{Pruned, Rule};
 pub use record::Change;
-pub use store::{Config, Listed, Snapshots, Taken};
+pub use store::{AFTER_COMMAND, Config, Listed, Snapshots, Taken};

@@ -115,6 +115,8 @@ pub struct Unit {
     pub doubtful: Vec<Wanted>,
     /// What belongs to another worktree of the repository: it stays, and is said.
     pub elsewhere: Vec<Wanted>,
+    /// What was changed at the same time and is not taken back on purpose, and why.
+    pub stays: Vec<(Wanted, &'static str)>,
 }
 
 /// What becomes of a path.
@@ -128,6 +130,8 @@ pub enum Fate {
     Merged,
     /// The person's version stays.
     Kept(&'static str),
+    /// It is not taken back on purpose: it is the work of somebody else, or was asked to stay.
+    Stays(&'static str),
     /// The person's version stays, the old one is put beside it.
     Beside(PathBuf),
     /// It cannot be brought back.
@@ -192,6 +196,12 @@ impl Snapshots {
                     if !planner.current(path).is_same(before) {
                         planner.say(path, Fate::Kept(why));
                     }
+                }
+            }
+            for (Wanted { path, before, .. }, why) in &unit.stays {
+                // What became of it by a later call is what counts.
+                if !planner.current(path).is_same(before) {
+                    planner.outcomes.entry(path.clone()).or_insert(Fate::Stays(why));
                 }
             }
         }

@@ -7,6 +7,7 @@ use crate::door::Root;
 use crate::error::Error;
 use crate::index::Index;
 use crate::item::{Hash, Item, Stamp, What, Why, mode};
+use crate::label::Label;
 use crate::objects::Objects;
 use crate::record::{Body, Record, scan};
 use crate::walk::{Denies, Found, Walk};
@@ -19,7 +20,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const INDEX: &str = "index";
-const JOURNAL: &str = "journal";
+pub(crate) const JOURNAL: &str = "journal";
+
+/// The reason of a snapshot that shows what a command did.
+pub const AFTER_COMMAND: &str = "after a command";
 
 /// So many entries of the index may be newer than the file it was read from.
 const UNSAVED: usize = 2_000;
@@ -44,6 +48,8 @@ pub struct Config {
 pub struct Snapshots {
     pub(crate) disk: Disk,
     pub(crate) config: Config,
+    /// For whom snapshots are taken.
+    pub(crate) session: Option<String>,
     state: Mutex<State>,
     /// We restore files, and nobody else does.
     alone: Mutex<Option<File>>,
@@ -63,6 +69,13 @@ pub(crate) struct State {
     mounts: Vec<PathBuf>,
     /// The files as this state knows them.
     seen: [Option<(u64, u64, i64)>; 2],
+}
+
+impl State {
+    /// The number of the newest snapshot.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
 }
 
 /// A snapshot that was taken, or the one before if nothing has changed.
@@ -85,7 +98,7 @@ pub struct Listed {
     pub id: u64,
     /// Milliseconds since 1970.
     pub at: u64,
-    pub reason: String,
+    pub label: Label,
     pub changed: usize,
     /// The first after a gap: nothing older can be compared with it.
     pub base: bool,
@@ -106,7 +119,7 @@ impl Snapshots {
         }
         let disk = Disk::open(&config.dir)?;
         let (state, alone, denies, numbers_after) = Default::default();
-        Ok(Snapshots { disk, config, state, alone, denies, numbers_after })
+        Ok(Snapshots { disk, config, session: None, state, alone, denies, numbers_after })
     }
 
     /// Nothing is kept of files that deny rules cover.
@@ -130,7 +143,15 @@ impl Snapshots {
         config.roots.extend(self.known_roots().into_iter().map(|(_, root)| root));
         let mut all = Snapshots::open(config)?;
         all.denies.clone_from(&self.denies);
+        all.session.clone_from(&self.session);
         Ok(all)
+    }
+
+    /// Snapshots, commands and edits are this session's.
+    #[must_use]
+    pub fn of_session(mut self, session: &str) -> Self {
+        self.session = Some(session.to_owned());
+        self
     }
 
     pub fn roots(&self) -> &[PathBuf] {
@@ -160,7 +181,7 @@ impl Snapshots {
     }
 
     /// Somebody else; nobody begins while the store is locked.
-    fn is_somebody_undoing(&self) -> bool {
+    pub(crate) fn is_somebody_undoing(&self) -> bool {
         let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
         alone.is_none() && !matches!(self.disk.try_lock(UNDOING), Ok(Some(_)))
     }
@@ -193,15 +214,37 @@ impl Snapshots {
 
     /// Keeps the state of the roots as it is now.
     pub fn take(&self, reason: &str) -> Result<Taken, Error> {
-        self.look(reason, None)
+        self.look(reason, None, None)
     }
 
     /// The same; what was changed before a moment becomes a snapshot of its own, as far as times tell.
     pub fn take_since(&self, reason: &str, since: &Moment) -> Result<Taken, Error> {
-        self.look(reason, Some(since))
+        self.look(reason, None, Some(since))
     }
 
-    fn look(&self, reason: &str, since: Option<&Moment>) -> Result<Taken, Error> {
+    /// The same around a command, which is named in the list.
+    pub fn take_around(
+        &self,
+        reason: &str,
+        command: &str,
+        since: Option<&Moment>,
+    ) -> Result<Taken, Error> {
+        self.look(reason, Some(command), since)
+    }
+
+    /// Nobody has taken a snapshot since this one.
+    pub fn is_newest(&self, id: u64) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.seq == id && state.seen == self.files_now()
+    }
+
+    fn look(
+        &self,
+        reason: &str,
+        command: Option<&str>,
+        since: Option<&Moment>,
+    ) -> Result<Taken, Error> {
+        let label = &Label::new(reason, self.session.as_deref(), command);
         let begin = Instant::now();
         let since = since.map(|since| (since, self.moment()));
         let (mut state, _lock) = self.enter()?;
@@ -220,11 +263,11 @@ impl Snapshots {
         state.mounts = std::mem::take(&mut found.mounts);
         state.compared = true;
         let (older, changed, files) = if is_base {
-            self.begin(&mut state, found, items, reason)?
+            self.begin(&mut state, found, items, label)?
         } else {
             let bound =
                 |path: &Path| since.as_ref().and_then(|(since, now)| since.bound(path, now));
-            self.go_on(&mut state, found, items, reason, &bound)?
+            self.go_on(&mut state, found, items, label, &bound)?
         };
         self.remember(&mut state);
         let mut left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
@@ -239,13 +282,13 @@ impl Snapshots {
         state: &mut State,
         found: Found,
         roots: Vec<(PathBuf, Item)>,
-        reason: &str,
+        label: &Label,
     ) -> Result<(Option<u64>, usize, u64), Error> {
         let mut index = Index::default();
         let files = found.files;
         apply(&mut index, found, roots);
         index.seq = state.seq.max(self.numbers_after) + 1;
-        self.append(index.seq, reason, Body::Base { files })?;
+        self.append(index.seq, label, Body::Base { files })?;
         state.seq = index.seq;
         self.disk.replace(INDEX, &index.encode())?;
         (state.unsaved, state.index) = (0, Some(index));
@@ -257,7 +300,7 @@ impl Snapshots {
         state: &mut State,
         found: Found,
         roots: Vec<(PathBuf, Item)>,
-        reason: &str,
+        label: &Label,
         since: &dyn Fn(&Path) -> Option<i64>,
     ) -> Result<(Option<u64>, usize, u64), Error> {
         let files = found.files;
@@ -269,13 +312,14 @@ impl Snapshots {
         let (older, newer) = part(&index, applied, since);
         let mut before = None;
         if !older.is_empty() {
-            self.append(state.seq + 1, "changed before a command", Body::Delta(older))?;
+            let reason = "changed before a command".to_owned();
+            self.append(state.seq + 1, &Label { reason, ..label.clone() }, Body::Delta(older))?;
             state.seq += 1;
             before = Some(state.seq);
         }
         let changed = newer.len();
         if changed > 0 {
-            self.append(state.seq + 1, reason, Body::Delta(newer))?;
+            self.append(state.seq + 1, label, Body::Delta(newer))?;
             state.seq += 1;
         }
         index.seq = state.seq;
@@ -287,9 +331,9 @@ impl Snapshots {
         Ok((before, changed, files))
     }
 
-    fn append(&self, seq: u64, reason: &str, body: Body) -> Result<(), Error> {
+    pub(crate) fn append(&self, seq: u64, label: &Label, body: Body) -> Result<(), Error> {
         let at = (self.config.now)() / 1_000_000;
-        let record = Record { seq, at, reason: reason.to_owned(), body };
+        let record = Record { seq, at, reason: label.encode(), body };
         self.disk.append(JOURNAL, &record.encode())
     }
 
@@ -397,26 +441,9 @@ impl Snapshots {
                 Body::Note(_) => return None,
             };
             let Record { seq: id, at, reason, .. } = record;
-            Some(Listed { id, at, reason, changed, base })
+            Some(Listed { id, at, label: Label::decode(&reason), changed, base })
         };
         Ok(records.into_iter().filter_map(line).collect())
-    }
-
-    /// Writes down what was undone, beside the snapshots.
-    pub fn note(&self, text: &str) -> Result<(), Error> {
-        let (mut state, _lock) = self.enter()?;
-        self.append(state.seq, "", Body::Note(text.to_owned()))?;
-        self.remember(&mut state);
-        Ok(())
-    }
-
-    pub fn notes(&self) -> Result<Vec<String>, Error> {
-        let (records, ..) = self.read_journal()?;
-        let text = |record| match record {
-            Record { body: Body::Note(text), .. } => Some(text),
-            _ => None,
-        };
-        Ok(records.into_iter().filter_map(text).collect())
     }
 
     /// What the last snapshot does not hold, without a walk.

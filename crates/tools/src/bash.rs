@@ -155,7 +155,7 @@ impl BuiltIn for Bash {
         let missing = self.confinement.not_whole(lifts(input));
         let missing = missing.or_else(|| self.undo.not_kept(&access));
         let backing = missing.map_or(Backing::Whole, Backing::Missing);
-        self.undo.expect(&access);
+        self.undo.expect(&access, &input.command);
         Ok(Access { hold, denials, unkept, backing, ..access })
     }
 
@@ -167,7 +167,8 @@ impl BuiltIn for Bash {
         let path = self.environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
-        let kept = match self.undo.begin(commands.only_reads(), inspection, &cx).await {
+        let begun = self.undo.begin(&input.command, commands.only_reads(), inspection, &cx);
+        let kept = match begun.await {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };

@@ -288,3 +288,15 @@ pub fn read_until(child: &mut Child, needle: &str) -> String {
     }
     String::from_utf8(seen).unwrap()
 }
+
+/// Lets a command go on that reads from this FIFO of the project.
+pub fn open_gate(world: &World, name: &str) {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut gate = None;
+    // There is no reader until the command has come so far.
+    until("somebody waits at the gate", || {
+        gate = open(world.project().join(name), flags, Mode::empty()).ok();
+        gate.is_some()
+    });
+}

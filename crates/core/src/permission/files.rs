@@ -24,7 +24,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn new(text: &str, anchors: Anchors<'_>) -> Self {
+    pub fn new(text: &str, anchors: Anchors<'_>) -> Self {
         let (base, rest) = if let Some(rest) = text.strip_prefix("//") {
             (Path::new("/"), rest)
         } else if let Some(rest) = text.strip_prefix("~/") {

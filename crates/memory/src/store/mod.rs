@@ -4,6 +4,7 @@ mod lexical;
 mod open;
 mod rows;
 mod salvage;
+mod withdrawal;
 
 use crate::index::Index;
 use ostler_core::memory::{MemoryError, Scope};

@@ -1,5 +1,6 @@
 //! Opening a database: private, checked for its version, shared with other processes.
 
+use super::withdrawal;
 use rusqlite::{Connection, TransactionBehavior};
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -86,7 +87,10 @@ pub fn open(path: &Path) -> Result<Connection, OpenError> {
         transaction.commit()?;
     }
     match version(&connection)? {
-        VERSION => Ok(connection),
+        VERSION => {
+            connection.execute_batch(withdrawal::LAYOUT)?;
+            Ok(connection)
+        }
         newer => Err(OpenError::Newer(newer)),
     }
 }

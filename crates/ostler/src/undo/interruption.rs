@@ -1,44 +1,44 @@
 //! An undo that was killed is finished by the next one. What it was about to do is written down beside the snapshots before
 //! the first file is touched; the rest follows from the snapshots themselves.
 
-use super::{ChangingCall, Desk, Note, UndoChoice, Undone, calls};
+use super::keep::KeepPaths;
+use super::note::Note;
+use super::{ChangingCall, Desk, UndoChoice, Undone, calls};
 use crate::error::Error;
 use ostler_core::ids::CallId;
 use ostler_snapshots::{Unit, Wanted};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// What an undo is about to do.
 #[derive(Clone, Debug)]
 pub(super) struct Intent {
-    pub session: String,
-    /// Newest first.
-    pub calls: Vec<CallId>,
-    /// The snapshot of the state before it.
-    pub before: u64,
+    /// As it will be written down; what it came to is not known yet.
+    pub note: Note,
     /// The undo that is undone itself, by the snapshots around it.
     pub redoes: Option<(u64, u64)>,
     /// How many changing calls the session had. Once there are more, somebody went on from where it stopped.
-    pub known: usize,
+    known: usize,
+    /// What was to stay as it is, and from where it was named.
+    keep: Vec<String>,
+    cwd: PathBuf,
 }
 
 impl Intent {
     pub(super) fn to_text(&self) -> String {
-        let calls: Vec<&str> = self.calls.iter().map(CallId::as_str).collect();
-        let Intent { session, before, redoes, known, .. } = self;
-        json!({"intent": true, "session": session, "calls": calls, "before": before, "redoes": redoes, "known": known})
+        let Intent { note, redoes, known, keep, cwd } = self;
+        json!({"intent": note.to_json(), "redoes": redoes, "known": known, "keep": keep, "cwd": cwd})
             .to_string()
     }
 
     fn parse(text: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(text).ok()?;
-        value.get("intent")?.as_bool().filter(|intent| *intent)?;
-        let calls = value.get("calls")?.as_array()?.iter();
         Some(Intent {
-            session: value.get("session")?.as_str()?.to_owned(),
-            calls: calls.filter_map(|call| call.as_str().map(CallId::from)).collect(),
-            before: value.get("before")?.as_u64()?,
+            note: Note::from_json(value.get("intent")?)?,
             redoes: serde_json::from_value(value.get("redoes")?.clone()).ok()?,
             known: usize::try_from(value.get("known")?.as_u64()?).ok()?,
+            keep: serde_json::from_value(value.get("keep")?.clone()).ok()?,
+            cwd: serde_json::from_value(value.get("cwd")?.clone()).ok()?,
         })
     }
 }
@@ -60,15 +60,15 @@ pub(super) struct Readiness {
 }
 
 pub(super) struct Finished {
-    pub redo: bool,
+    pub note: Note,
     pub undone: Undone,
 }
 
-/// Finishes what was killed.
-pub(super) fn ready(choice: &UndoChoice) -> Result<Readiness, Error> {
+/// Finishes what was killed. `rewinding` is the turn to which the conversation goes back now.
+pub(super) fn ready(choice: &UndoChoice, rewinding: Option<u32>) -> Result<Readiness, Error> {
     let mut desk = Desk::open(choice)?;
     let (mut finished, mut notices) = (None, Vec::new());
-    let Some(intent) = desk.pending.take() else {
+    let Some(mut intent) = desk.pending.take() else {
         return Ok(Readiness { desk, finished, notices });
     };
     let what = if intent.redoes.is_some() { "redo" } else { "undo" };
@@ -78,14 +78,18 @@ pub(super) fn ready(choice: &UndoChoice) -> Result<Readiness, Error> {
         ));
         return Ok(Readiness { desk, finished, notices });
     }
-    let is_own = intent.session == desk.session.as_str();
+    let is_own = intent.note.session == desk.session.as_str();
+    // A rewind that was killed has left the conversation as it was.
+    if !intent.note.redo && !(is_own && intent.note.rewound == rewinding) {
+        intent.note.rewound = None;
+    }
     let done = if is_own {
-        desk.finish(&intent)
+        desk.finish(choice, &intent)
     } else {
         // Only one of them can be alone in the store.
         drop(desk);
-        let whose = UndoChoice { session: Some(intent.session.clone()), ..choice.clone() };
-        let done = Desk::open(&whose).and_then(|other| other.finish(&intent));
+        let whose = UndoChoice { session: Some(intent.note.session.clone()), ..choice.clone() };
+        let done = Desk::open(&whose).and_then(|other| other.finish(&whose, &intent));
         desk = Desk::open(choice)?;
         done
     };
@@ -93,8 +97,7 @@ pub(super) fn ready(choice: &UndoChoice) -> Result<Readiness, Error> {
         Ok(None) => {}
         Ok(Some(undone)) => {
             notices.push(format!("Finished the {what} that was interrupted."));
-            let redo = intent.redoes.is_some();
-            finished = is_own.then_some(Finished { redo, undone });
+            finished = is_own.then_some(Finished { note: intent.note, undone });
         }
         Err(error) => notices.push(format!("An interrupted {what} could not be finished: {error}")),
     }
@@ -107,12 +110,13 @@ pub(super) fn ready(choice: &UndoChoice) -> Result<Readiness, Error> {
 impl Desk {
     pub(super) fn intent(
         &self,
-        calls: Vec<CallId>,
-        before: u64,
+        choice: &UndoChoice,
+        note: Note,
         redoes: Option<(u64, u64)>,
     ) -> Intent {
-        let (session, known) = (self.session.to_string(), calls::changing(&self.entries).len());
-        Intent { session, calls, before, redoes, known }
+        let known = calls::changing(&self.entries).len();
+        let (keep, cwd) = (choice.keep.clone(), choice.cwd.clone());
+        Intent { note, redoes, known, keep, cwd }
     }
 
     /// The changing calls of these names, in this order.
@@ -123,28 +127,28 @@ impl Desk {
 
     /// What an undo did, between the snapshots around it.
     pub(super) fn unit_of_undo(&self, (from, to): (u64, u64)) -> Result<Unit, Error> {
-        let changes = self.snapshots.diff(from, to)?;
+        let changes = if from == to { Vec::new() } else { self.snapshots.diff(from, to)? };
         Ok(Unit { wanted: changes.into_iter().map(Wanted::from).collect(), ..Unit::default() })
     }
 
     /// None if the session went on from where it stopped.
-    fn finish(&self, intent: &Intent) -> Result<Option<Undone>, Error> {
+    fn finish(&self, choice: &UndoChoice, intent: &Intent) -> Result<Option<Undone>, Error> {
         if calls::changing(&self.entries).len() != intent.known {
             return Ok(None);
         }
-        let (calls, before) = (self.named(&intent.calls), intent.before);
+        let note = intent.note.clone();
+        let mut undone = self.nothing_yet(self.named(&note.calls), note.before);
         let now = self.snapshots.take("before the rest of an undo")?.id;
-        let mut notices = Vec::new();
-        let units: Vec<Unit> = match intent.redoes {
+        let mut units: Vec<Unit> = match intent.redoes {
             Some(redoes) => vec![self.unit_of_undo(redoes)?],
-            None => calls
+            None => undone
+                .calls
                 .iter()
-                .map(|call| self.unit(call, before, &mut notices))
+                .map(|call| self.unit(call, note.before, &mut undone.notices))
                 .collect::<Result<_, Error>>()?,
         };
-        let plan = self.snapshots.plan_again(&units, before, now)?;
-        let (outcomes, after) = self.follow(&plan, intent.clone())?;
-        let (session, not_undone) = (self.session.clone(), Vec::new());
-        Ok(Some(Undone { session, calls, not_undone, outcomes, before, after, notices }))
+        KeepPaths::new(&intent.cwd, &intent.keep).spare(&mut units)?;
+        let plan = self.snapshots.plan_again(&units, note.before, now)?;
+        self.follow(choice, &plan, undone, note).map(Some)
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::options::Options;
 use crate::system::now_ns;
+use ostler_core::ids::SessionId;
 use ostler_core::permission::files::Pattern;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::session::{Session, Snapshot};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The snapshots of a workspace.
-fn open(home: &Path, workspace: &Path, roots: Vec<PathBuf>) -> Result<Snapshots, Error> {
+pub(super) fn open(home: &Path, workspace: &Path, roots: Vec<PathBuf>) -> Result<Snapshots, Error> {
     let dir = snapshot_folder(home, workspace);
     let hidden = home.canonicalize().into_iter().collect();
     Ok(Snapshots::open(Config { dir, roots, hidden, now: now_ns })?)
@@ -46,6 +47,7 @@ pub(crate) fn keeping(
     options: &Options,
     workspace: &Workspace,
     session: &Session,
+    id: Option<&SessionId>,
     policy: &Policy,
     confinement: &Arc<Confinement>,
 ) -> Keeping {
@@ -66,7 +68,10 @@ pub(crate) fn keeping(
     });
     match opened {
         Ok(snapshots) => {
-            let snapshots = Arc::new(snapshots);
+            let snapshots = match id {
+                Some(id) => Arc::new(snapshots.of_session(id.as_str())),
+                None => Arc::new(snapshots),
+            };
             let old = Arc::clone(&snapshots);
             // In the background, at most once a day; if it fails, the next start tries again.
             let _ = std::thread::Builder::new().spawn(move || old.prune_if_due(Rule::default()));

@@ -5,6 +5,7 @@ mod basics;
 mod closed;
 mod crash;
 mod interrupted;
+mod occupancy;
 mod random;
 mod support;
 mod times;

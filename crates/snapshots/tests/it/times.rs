@@ -157,7 +157,7 @@ fn a_life_is_told_by_the_clock_of_the_folders() {
         let before = snapshots.take("before").unwrap().id;
         world.put("early", "by a person");
         let started = later(&snapshots);
-        let alive = snapshots.alive("call", before, &started).unwrap();
+        let alive = snapshots.alive("call", before, "make", &started).unwrap();
         world.put("own", "by the command");
         world.put("made/by it", "by the command");
         alive.beat();

@@ -11,7 +11,7 @@ use ostler_core::permission::{Access, Concern, PathScope, Step};
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
-use ostler_snapshots::{Alive, Change, Hash, Moment, Snapshots, Taken, Why};
+use ostler_snapshots::{Alive, Change, Hash, Moment, Occupied, Snapshots, Taken, Why};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use tokio::task::AbortHandle;
 
-const AFTER: &str = "after a command";
+const BEFORE: &str = "before a command";
+const AFTER: &str = ostler_snapshots::AFTER_COMMAND;
 
 /// A look at the folders that is older is not used.
 const FRESH: Duration = Duration::from_secs(3);
@@ -92,6 +93,9 @@ struct Running {
     snapshots: Arc<Snapshots>,
     files: Arc<Files>,
     _turn: OwnedMutexGuard<Early>,
+    /// Nobody undoes anything meanwhile.
+    _occupied: Occupied,
+    command: String,
     before: Taken,
     started: Moment,
 }
@@ -189,12 +193,13 @@ impl Undo {
     }
 
     /// A call has arrived that may come to run.
-    pub fn expect(&self, access: &Access) {
+    pub fn expect(&self, access: &Access, command: &str) {
         let Keeping::By { snapshots } = &self.keeping else { return };
         if access.is_harmless() || self.looking.swap(true, Ordering::SeqCst) {
             return;
         }
         let (snapshots, looking) = (Arc::clone(snapshots), Arc::clone(&self.looking));
+        let command = command.to_owned();
         // While a command runs there is nothing to be seen that would be of use.
         let Ok(mut early) = Arc::clone(&self.turn).try_lock_owned() else {
             looking.store(false, Ordering::SeqCst);
@@ -202,7 +207,7 @@ impl Undo {
         };
         let look = move || {
             let at = Instant::now();
-            *early = snapshots.take("before a command").ok().map(|taken| (at, taken));
+            *early = snapshots.take_around(BEFORE, &command, None).ok().map(|taken| (at, taken));
             looking.store(false, Ordering::SeqCst);
         };
         // Without a thread the look is made when the command starts.
@@ -214,6 +219,7 @@ impl Undo {
     /// Keeps the folders, unless the command is proved to change nothing.
     pub async fn begin(
         &self,
+        command: &str,
         only_reads: bool,
         inspection: Option<Inspection>,
         cx: &ToolContext,
@@ -231,13 +237,12 @@ impl Undo {
             Keeping::Impossible(why) => return Err(refused(why)),
         };
         let mut turn = Arc::clone(&self.turn).lock_owned().await;
-        let before = match turn.take() {
-            Some((at, taken)) if at.elapsed() < FRESH => taken,
-            _ => take(&snapshots, "before a command", None).await.map_err(|why| refused(&why))?,
-        };
-        let started = snapshots.moment();
-        let alive = snapshots.alive(cx.call.as_str(), before.id, &started);
-        let alive = Arc::new(alive.map_err(|error| refused(&error.to_string()))?);
+        let early = turn.take().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, taken)| taken);
+        let (store, call, command) = (Arc::clone(&snapshots), cx.call.clone(), command.to_owned());
+        let entered = blocking(move || enter(&store, early, &call, command)).await;
+        let Entered { _occupied, command, before, started, alive } =
+            entered.map_err(|why| refused(&why))?;
+        let alive = Arc::new(alive);
         let (call, recorder) = (cx.call.clone(), Arc::clone(&cx.recorder));
         record(&*recorder, &call, before.id, None, &before).map_err(|why| refused(&why))?;
         let (files, beats) = (Arc::clone(&self.files), beat(Arc::clone(&alive)));
@@ -253,10 +258,38 @@ impl Undo {
             snapshots,
             files,
             _turn,
+            _occupied,
+            command,
             before,
             started,
         }))))
     }
+}
+
+/// What holds from the look before a command on.
+struct Entered {
+    _occupied: Occupied,
+    command: String,
+    before: Taken,
+    started: Moment,
+    alive: Alive,
+}
+
+/// Keeps an undo out first: a look from before it would take its changes for the command's.
+fn enter(
+    snapshots: &Snapshots,
+    early: Option<Taken>,
+    call: &CallId,
+    command: String,
+) -> Result<Entered, ostler_snapshots::Error> {
+    let _occupied = snapshots.occupy()?;
+    let before = match early.filter(|taken| snapshots.is_newest(taken.id)) {
+        Some(taken) => taken,
+        None => snapshots.take_around(BEFORE, &command, None)?,
+    };
+    let started = snapshots.moment();
+    let alive = snapshots.alive(call.as_str(), before.id, &command, &started)?;
+    Ok(Entered { _occupied, command, before, started, alive })
 }
 
 /// `git clean` that removes ignored files, build folders among them.
@@ -292,7 +325,9 @@ impl Kept {
         };
         running.beats.abort();
         running.alive.beat();
-        let after = take(&running.snapshots, AFTER, Some(running.started.clone())).await;
+        let (store, since) = (Arc::clone(&running.snapshots), running.started.clone());
+        let command = running.command.clone();
+        let after = blocking(move || store.take_around(AFTER, &command, Some(&since))).await;
         running.is_over = true;
         match after {
             Ok(after) => running.settle(&after),
@@ -373,7 +408,7 @@ impl Drop for Running {
         std::thread::sleep(DYING);
         self.alive.beat();
         // If it fails, the signs of life tell what was the command's.
-        let notes = match self.snapshots.take_since(AFTER, &self.started) {
+        let notes = match self.snapshots.take_around(AFTER, &self.command, Some(&self.started)) {
             Ok(after) => self.settle(&after).notes,
             Err(_) => self.inspection.take().map(|look| look.run(None)).unwrap_or_default(),
         };
@@ -395,19 +430,12 @@ impl Told {
     }
 }
 
-async fn take(
-    snapshots: &Arc<Snapshots>,
-    reason: &'static str,
-    since: Option<Moment>,
-) -> Result<Taken, String> {
-    let snapshots = Arc::clone(snapshots);
-    let look = move || match since {
-        Some(since) => snapshots.take_since(reason, &since),
-        None => snapshots.take(reason),
-    };
-    let taken = tokio::task::spawn_blocking(look).await;
-    match taken {
-        Ok(Ok(taken)) => Ok(taken),
+/// The snapshots touch the disk and may wait for others.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ostler_snapshots::Error> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(error.to_string()),
         Err(error) => Err(error.to_string()),
     }
