@@ -9,7 +9,7 @@ mod snapshots;
 mod worktrees;
 
 pub use calls::ChangingCall;
-pub(crate) use keeping::{keeping, levels, open_snapshots};
+pub(crate) use keeping::{keeping, levels, open_snapshots, remember};
 pub use rewind::{Rewinding, rewind};
 pub use snapshots::{
     SnapshotChange, SnapshotLine, diff_snapshots, list_snapshots, prune_snapshots,
