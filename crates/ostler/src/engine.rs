@@ -148,8 +148,9 @@ impl Engine {
         let confinement = confinement(&executor, &options, &workspace, &policy);
         let id = log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
-        let (files, keeping) =
-            kit::files(&options, &workspace, &session, Some(log.id()), &policy, &confinement);
+        let (files, keeping, unknown) =
+            kit::files_of_session(&options, &workspace, &session, log.id(), &policy, &confinement);
+        notices.extend(unknown);
         let mut parts = Parts {
             in_use: ostler_tools::in_use(files.clone(), policy.clone(), &session.seen),
             standing: Arc::new(Standing::new(&options, &policy, workspace.clone())),

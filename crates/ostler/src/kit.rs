@@ -131,6 +131,21 @@ pub(crate) fn files(
     (Arc::new(files), keeping)
 }
 
+/// The same for a session that will change them, with a notice if an undo will not know of it.
+pub(crate) fn files_of_session(
+    options: &Options,
+    workspace: &Workspace,
+    session: &Session,
+    id: &SessionId,
+    policy: &Policy,
+    confinement: &Arc<Confinement>,
+) -> (Arc<Files>, Keeping, Option<String>) {
+    let (files, keeping) = files(options, workspace, session, Some(id), policy, confinement);
+    let remembered = undo::remember(&keeping, options, workspace, session, policy);
+    let notice = |error| format!("undo may not find all that this session changes: {error}");
+    (files, keeping, remembered.err().map(notice))
+}
+
 pub(crate) fn toolbox(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Toolbox {
     let Kit { executor, files, keeping, confinement, skills, memories, log } = kit;
     let session: SessionId = log.id().clone();

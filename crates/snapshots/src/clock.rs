@@ -149,9 +149,9 @@ impl Moment {
         (clock.tells_changes && is_steady).then_some(clock.now)
     }
 
-    /// The earliest of the clocks, in nanoseconds since 1970; 0 if one of them is not known.
-    pub fn earliest(&self) -> u64 {
-        let times = self.clocks.iter().map(|(_, clock)| clock.map_or(0, |clock| clock.now));
-        times.min().and_then(|time| u64::try_from(time).ok()).unwrap_or(0)
+    /// The earliest of the clocks that could be read, in nanoseconds since 1970.
+    pub fn earliest(&self) -> Option<u64> {
+        let times = self.clocks().map(|(_, clock)| clock.now);
+        times.min().and_then(|time| u64::try_from(time).ok())
     }
 }

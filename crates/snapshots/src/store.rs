@@ -134,6 +134,11 @@ impl Snapshots {
         self
     }
 
+    /// Nanoseconds since 1970: the earliest clock of the folders; ours where none can be read.
+    pub fn time(&self) -> u64 {
+        self.moment().earliest().unwrap_or_else(self.config.now)
+    }
+
     /// Adds the folders that earlier sessions of the project worked in.
     pub fn with_known_roots(self) -> Result<Self, Error> {
         let mut config = self.config.clone();

@@ -186,10 +186,7 @@ impl<'a> Walk<'a> {
         let listed = old.filter(|old| old.stamp == stamp && !old.racy);
         let count = listed.map_or(0, |old| old.entries.len());
         if let Some(old) = listed {
-            if area == Area::Fixed {
-                return self.count(count as u64);
-            }
-            if self.is_as_known(&folder, job, stat.st_dev, old, below) {
+            if area == Area::Fixed || self.is_as_known(&folder, job, stat.st_dev, old, below) {
                 return self.count(count as u64);
             }
             below.clear();

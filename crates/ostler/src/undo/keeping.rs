@@ -55,16 +55,10 @@ pub(crate) fn keeping(
     let began_in = session.workspace.as_os_str();
     let of = if began_in.is_empty() { &workspace.cwd } else { &session.workspace };
     let roots = [workspace.roots.clone(), confinement.repositories_around()].concat();
-    let opened = open(home, of, roots).and_then(|snapshots| {
-        let last = session.checkpoints.iter().map(|point| point.after.unwrap_or(point.before));
-        let snapshots = denying(snapshots, policy, confinement)?;
-        snapshots.remember_roots(&workspace.cwd)?;
-        if *of != workspace.cwd
-            && let Some(id) = &session.id
-        {
-            open(home, &workspace.cwd, Vec::new())?.remember_visitor(id.as_str())?;
-        }
-        Ok(snapshots.numbering_after(last.max().unwrap_or(0)))
+    let last = session.checkpoints.iter().map(|point| point.after.unwrap_or(point.before));
+    let opened = open(home, of, roots).map(|snapshots| {
+        let snapshots = denying(snapshots, policy, confinement);
+        snapshots.numbering_after(last.max().unwrap_or(0))
     });
     match opened {
         Ok(snapshots) => {
@@ -81,23 +75,39 @@ pub(crate) fn keeping(
     }
 }
 
-/// Nothing is kept of files that may not be read, and an undo will know of them.
-fn denying(
-    snapshots: Snapshots,
+/// Leaves word for an undo of where the session works and what it is kept from.
+pub(crate) fn remember(
+    keeping: &Keeping,
+    options: &Options,
+    workspace: &Workspace,
+    session: &Session,
     policy: &Policy,
-    confinement: &Arc<Confinement>,
-) -> Result<Snapshots, Error> {
-    let denied: Vec<Pattern> = policy
-        .denied_files()
-        .filter(|denied| !denied.writing)
-        .map(|denied| denied.pattern.clone())
-        .collect();
-    snapshots.remember_denied(&denied.iter().map(Pattern::absolute).collect::<Vec<_>>())?;
-    if denied.is_empty() {
-        return Ok(snapshots);
+) -> Result<(), Error> {
+    let (Keeping::By { snapshots }, Some(home)) = (keeping, &options.home) else { return Ok(()) };
+    let denied: Vec<String> = denied(policy).map(Pattern::absolute).collect();
+    snapshots.remember_denied(&denied)?;
+    snapshots.remember_roots(&workspace.cwd)?;
+    match &session.id {
+        Some(id) if session.workspace != workspace.cwd => {
+            Ok(open(home, &workspace.cwd, Vec::new())?.remember_visitor(id.as_str())?)
+        }
+        _ => Ok(()),
     }
-    let (confinement, names) = (Arc::clone(confinement), DeniedNames::new(denied.into_iter()));
-    Ok(snapshots.denying(move |path| names.have(path) || confinement.is_hidden(path)))
+}
+
+/// What may not be read.
+fn denied(policy: &Policy) -> impl Iterator<Item = &Pattern> {
+    policy.denied_files().filter(|denied| !denied.writing).map(|denied| denied.pattern)
+}
+
+/// Nothing is kept of files that may not be read.
+fn denying(snapshots: Snapshots, policy: &Policy, confinement: &Arc<Confinement>) -> Snapshots {
+    let names = DeniedNames::new(denied(policy).cloned());
+    if names.is_empty() {
+        return snapshots;
+    }
+    let confinement = Arc::clone(confinement);
+    snapshots.denying(move |path| names.have(path) || confinement.is_hidden(path))
 }
 
 /// Patterns that are asked about every path: what can be told by a look at the name is.
@@ -116,6 +126,10 @@ impl DeniedNames {
             }
         }
         names
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.patterns.is_empty()
     }
 
     fn have(&self, path: &Path) -> bool {

@@ -16,7 +16,7 @@ mod turns;
 mod worktrees;
 
 pub use calls::ChangingCall;
-pub(crate) use keeping::{keeping, levels, open_snapshots};
+pub(crate) use keeping::{keeping, levels, open_snapshots, remember};
 pub(crate) use news::UndoNews;
 pub use redo::redo;
 pub use rewind::{Rewinding, rewind};

@@ -120,10 +120,10 @@ impl Undo {
         !matches!(self.keeping, Keeping::By { .. })
     }
 
-    /// Nanoseconds since 1970, by the clock that stamps the files; 0 where nobody keeps anything, or it is not known.
+    /// Nanoseconds since 1970, by the clock that stamps the files; 0 where nobody keeps anything.
     pub fn now(&self) -> u64 {
         match &self.keeping {
-            Keeping::By { snapshots } => snapshots.moment().earliest(),
+            Keeping::By { snapshots } => snapshots.time(),
             Keeping::Off | Keeping::OnlyJudges(_) | Keeping::Impossible(_) => 0,
         }
     }

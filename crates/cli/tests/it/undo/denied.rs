@@ -40,7 +40,8 @@ fn denied_files_are_not_kept() {
     let ran = world.run(&go);
     assert_eq!((ran.code, world.read("x").as_str()), (Some(0), "x\n"), "{}", ran.stderr);
     assert_not_kept(&world, SECRET);
-    // A program that was not given the rules knows them all the same.
+    // A program that was not given the rules knows them all the same, also after a question that had none.
+    assert_eq!(world.run(&["permissions", "explain", "touch y"]).code, Some(0));
     world.file("private/new", &new);
     let (ran, said) = undone(&world, &[]);
     assert_eq!(ran.code, Some(0), "{said:#}");
