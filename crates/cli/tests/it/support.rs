@@ -24,6 +24,8 @@ pub struct Ran {
 
 impl World {
     pub fn new(script: Script) -> Self {
+        // A home that a test makes must be closed to others, whatever the umask of who runs it.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("project")).unwrap();
         World { folder, server: ModelServer::start(script).unwrap() }

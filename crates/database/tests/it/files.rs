@@ -65,3 +65,19 @@ fn what_cannot_be_opened_is_named() {
     let error = open(&folder.path().join("none/x.db"), WAIT).unwrap_err().to_string();
     assert!(error.contains("No such file"), "{error}");
 }
+
+/// A mapped page that the disk cannot back would end the process, and a cache as large as the file would grow with it.
+#[test]
+fn neither_mapped_nor_kept_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let connection = open(&folder.path().join("x.db"), WAIT).unwrap();
+    connection.execute_batch("CREATE TABLE t (text TEXT)").unwrap();
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    assert_eq!(number("mmap_size"), Ok(0));
+    let kilobytes = number("cache_size").unwrap();
+    assert!((-1_024..0).contains(&kilobytes), "{kilobytes}");
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let folder = folder.path().to_str().unwrap();
+    // The index of the write-ahead log is, and SQLite has written each page of it before.
+    assert!(maps.lines().filter(|line| line.contains(folder)).all(|line| line.ends_with("-shm")));
+}
