@@ -77,7 +77,7 @@ fn what_is_assigned_in_front() {
     let assigned = |text: &str| crate::steps(text).steps.first().unwrap().assigned.clone();
     let literal = |text: &str| Word::Literal(text.into());
     assert_eq!(assigned("A=1 B='x y' make"), [literal("A=1"), literal("B=x y")]);
-    assert_eq!(assigned("make A=1"), [literal(""); 0]);
+    assert!(assigned("make A=1").is_empty());
     for text in ["A+=1 make", "A=$x make", "A=$(id) make"] {
         assert!(matches!(assigned(text).as_slice(), [Word::Dynamic { .. }]), "{text}");
     }
