@@ -87,7 +87,7 @@ fn a_signal_ends_it_with_its_code_and_everything_is_kept() {
 fn a_signal_ends_a_turn_that_waits_for_its_reader() {
     for full in [Full::Output, Full::Errors] {
         let world =
-            World::new(Script::new().answer(text(&"many words ".repeat(30_000)).gate("hold")));
+            World::new(Script::new().answer(text("many words ".repeat(30_000)).gate("hold")));
         let args = ["-p", "go", "--output-format", "stream-json", "--include-partial-messages"];
         let (child, _reader, _) = stalled(world.command(&args), full);
         wait(world.server.gate("hold").reached()).unwrap();
