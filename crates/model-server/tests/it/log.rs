@@ -59,6 +59,8 @@ fn every_request_is_told_with_what_became_of_it() {
     let rows: Vec<_> = told.iter().filter_map(|entry| entry.row.clone()).collect();
     assert_eq!(rows, server.bill().rows().cloned().collect::<Vec<_>>(), "the bill's own rows");
     assert_eq!(server.logged(6), None);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert!(runtime.block_on(server.idle(std::time::Duration::from_secs(20))));
 }
 
 /// Nothing is kept for a reader that nobody announced.
