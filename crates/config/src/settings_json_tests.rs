@@ -111,7 +111,6 @@ fn mistakes_are_told_with_their_line() {
         ("Bash(", "is not a rule"),
         ("*", "is not a rule"),
         ("Bash(rm ' *)", "a quote is not closed"),
-        ("Bash( )", "begin with a program"),
         ("WebFetch(x)", "domain:"),
         ("", "is not a rule"),
     ] {

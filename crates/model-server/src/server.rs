@@ -139,7 +139,18 @@ impl ModelServer {
         self.shared.changed.until(entry).await
     }
 
-    /// The same without waiting.
+    /// Waits until every response has ended; false if that takes longer.
+    pub async fn idle(&self, limit: Duration) -> bool {
+        let shared = self.shared.clone();
+        let ended = async move {
+            let all = || shared.lock().records.iter().all(|kept| kept.outcome.is_some());
+            shared.changed.until(|| all().then_some(())).await;
+        };
+        let seen = || "some have not".to_owned();
+        within(&self.runtime, limit, "the end of all responses".into(), ended, seen).await.is_ok()
+    }
+
+    /// The same as `log_entry` without waiting.
     pub fn logged(&self, n: usize) -> Option<Arc<LogEntry>> {
         self.shared.lock().log.as_ref().and_then(|log| log.entry(n))
     }

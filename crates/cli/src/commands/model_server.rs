@@ -10,6 +10,10 @@ use ostler_model_server::{LogEntry, ModelServer, Script};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// The end waits no longer than this for responses that the script holds up.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 pub fn run(args: &ModelServerArgs) -> Result<Code> {
     let path = args.script.display();
@@ -34,6 +38,8 @@ pub fn run(args: &ModelServerArgs) -> Result<Code> {
                 entry = server.log_entry(log.entries) => told.entry(&entry, &mut log),
             }
         };
+        // What was just answered is told, too.
+        server.idle(PATIENCE).await;
         while let Some(entry) = server.logged(log.entries) {
             told.entry(&entry, &mut log);
         }

@@ -17,7 +17,7 @@ use crate::output::{text::failure, usage};
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
-use ostler::{Engine, Event, Prepared, SessionChoice, TurnStream};
+use ostler::{Engine, Event, Finished, Prepared, SessionChoice, TurnStream};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -284,10 +284,8 @@ impl Repl<'_> {
                 notice = self.watch.slow() => Some(notice),
                 event = printer::paced(&mut stream, stopped_by.is_some()) => self.watch.seen(event?),
                 () = self.waiting.tick() => {
-                    match self.lines.try_lock() {
-                        Ok(_) => self.waiting.draw(screen.room()),
-                        Err(_) => self.waiting.skip(),
-                    }
+                    let is_asked = self.lines.try_lock().is_err();
+                    self.waiting.draw(if is_asked { 0 } else { screen.room() });
                     continue;
                 }
             };
@@ -312,11 +310,7 @@ impl Repl<'_> {
                     if finished.iterations == 0 && !compacted {
                         say(&visible(&finished.text))?;
                     }
-                    if let Some(line) = failure(&finished) {
-                        warn(&line);
-                    }
-                    say(&usage::line(&finished))?;
-                    usage::budgets(&finished).try_for_each(|line| say(&line))?;
+                    show_end(&finished)?;
                     return after(stopped_by);
                 }
                 Some(event) => {
@@ -336,6 +330,14 @@ impl Repl<'_> {
         self.engine.interrupt();
         screen.break_line()
     }
+}
+
+fn show_end(finished: &Finished) -> Result<()> {
+    if let Some(line) = failure(finished) {
+        warn(&line);
+    }
+    say(&usage::line(finished))?;
+    usage::budgets(finished).try_for_each(|line| say(&line))
 }
 
 /// Ctrl+C ends a turn; what asks the program to end ends the session, too.

@@ -54,7 +54,7 @@ impl Waiting {
         tokio::time::sleep_until(next.into()).await;
     }
 
-    /// `room`: columns that are left on the current line.
+    /// `room`: columns that are left on the current line; none while a question is open.
     pub fn draw(&self, room: usize) {
         let mut state = self.state();
         state.next = Instant::now() + PAUSE;
@@ -67,11 +67,6 @@ impl Waiting {
             state.drawn = width;
         }
         show(&bytes);
-    }
-
-    /// The question is open, or a line is full: not now.
-    pub fn skip(&self) {
-        self.state().next = Instant::now() + PAUSE;
     }
 
     /// Something is about to be written.

@@ -241,6 +241,8 @@ fn a_refused_prompt_is_not_sent_and_leaves_no_trace() {
     assert_eq!((ran.code, world.server.requests().len()), (Some(0), 0), "{}", ran.stderr);
     assert!(ran.result()["result"].as_str().unwrap().contains("no secrets here"), "{}", ran.stdout);
     let ran = world.run(&["-p", "hi", "--continue"]);
+    assert_eq!(ran.code, Some(1), "nothing is left to continue: {}", ran.stderr);
+    let ran = world.run(&["-p", "hi"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let messages = world.server.requests()[0].json()["messages"].to_string();
     assert!(!messages.contains("secret"), "{messages}");

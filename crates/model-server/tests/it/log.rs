@@ -15,6 +15,11 @@ fn entries(server: &ModelServer, count: usize) -> Vec<Arc<LogEntry>> {
     (0..count).map(|n| runtime.block_on(server.log_entry(n))).collect()
 }
 
+fn until_idle(server: &ModelServer) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert!(runtime.block_on(server.idle(std::time::Duration::from_secs(20))));
+}
+
 #[test]
 fn every_request_is_told_with_what_became_of_it() {
     let cut = text("cut off").cut(after("request").close());
@@ -59,6 +64,7 @@ fn every_request_is_told_with_what_became_of_it() {
     let rows: Vec<_> = told.iter().filter_map(|entry| entry.row.clone()).collect();
     assert_eq!(rows, server.bill().rows().cloned().collect::<Vec<_>>(), "the bill's own rows");
     assert_eq!(server.logged(6), None);
+    until_idle(&server);
 }
 
 /// Nothing is kept for a reader that nobody announced.
@@ -66,6 +72,7 @@ fn every_request_is_told_with_what_became_of_it() {
 fn without_a_follower_nothing_is_logged() {
     let server = serve(Script::new().answer(text("one")).forever());
     Client::to(&server).ask(&hello());
+    until_idle(&server);
     assert_eq!(server.logged(0), None);
     server.follow();
     Client::to(&server).ask(&hello());
