@@ -165,14 +165,10 @@ impl Engine {
             registry,
             executor,
         };
-        let snapshots = match &keeping {
-            Keeping::By { snapshots, .. } => Some(snapshots.clone()),
-            _ => None,
-        };
+        let snapshots = keeping.snapshots();
         let tools = toolbox(&options, &policy, parts.kit(files, keeping, log.clone()));
         let journal = Journal::resumed(log, blobs, Arc::new(SystemClock), session);
-        let news = |snapshots| Arc::new(UndoNews::new(snapshots, journal.clone()));
-        parts.undo_news = snapshots.map(news);
+        parts.undo_news = snapshots.map(|snapshots| UndoNews::new(snapshots, journal.clone()));
         let told = tools.get("Skill").map(|_| model.info(&choice.primary).window);
         let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, &journal),

@@ -132,7 +132,7 @@ impl Session {
 
     pub fn apply(&mut self, entry: Entry) {
         if goes_on(&entry) {
-            self.cut_off = Vec::new();
+            self.cut_off.clear();
         }
         match entry {
             Entry::Opened { session, workspace, .. } => {
@@ -150,11 +150,7 @@ impl Session {
                 let items = self.view.items().len();
                 self.measured = (usage.prompt() > 0).then_some(Measured::Reported { usage, items });
             }
-            Entry::Note { message } => {
-                self.settle_before_note(&message);
-                self.told(&message);
-                self.view.push(message);
-            }
+            Entry::Note { message } => self.note(message),
             Entry::Went { why } => self.went(why),
             Entry::CallStarted { id } => self.pending.started(id),
             Entry::CallFinished { result, seen } => {
@@ -350,12 +346,14 @@ impl Session {
 
     /// A note follows the results of its iteration; one that closes the calls itself brings them along, but what
     /// was recorded of them is the better truth.
-    fn settle_before_note(&mut self, note: &Message) {
+    fn note(&mut self, note: Message) {
         let closes_calls =
             note.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }));
         if !closes_calls || !self.pending.results.is_empty() {
             self.settle();
         }
+        self.told(&note);
+        self.view.push(note);
     }
 
     fn settle(&mut self) {

@@ -25,8 +25,8 @@ struct Waiting {
 }
 
 impl UndoNews {
-    pub(crate) fn new(snapshots: Arc<Snapshots>, journal: Journal) -> Self {
-        UndoNews { snapshots, journal, waiting: Mutex::default() }
+    pub(crate) fn new(snapshots: Arc<Snapshots>, journal: Journal) -> Arc<Self> {
+        Arc::new(UndoNews { snapshots, journal, waiting: Mutex::default() })
     }
 
     /// What the model was not told yet. That it was told is known by the log once the notice stands there.

@@ -47,6 +47,16 @@ pub enum Keeping {
     Impossible(String),
 }
 
+impl Keeping {
+    /// Those that are taken, if any are.
+    pub fn snapshots(&self) -> Option<Arc<Snapshots>> {
+        match self {
+            Keeping::By { snapshots, .. } => Some(Arc::clone(snapshots)),
+            Keeping::Off | Keeping::OnlyJudges(_) | Keeping::Impossible(_) => None,
+        }
+    }
+}
+
 pub struct Undo {
     keeping: Keeping,
     files: Arc<Files>,
