@@ -41,8 +41,9 @@ pub(super) fn allowed(
         }
         (Backing::Missing(missing), Err(refused)) => {
             let backed = Scene { backing: &Backing::Whole, ..scene };
-            let covered = vouched(backed, step, lines, files).is_ok();
-            Err(match voucher(backed, step, lines).filter(|_| covered) {
+            let covers =
+                |rule: &&Rule| vouched_with(backed, step, lines, files, Some(rule)).is_ok();
+            Err(match vouchers(backed, step, lines).into_iter().find(covers) {
                 Some(rule) => {
                     let why = format!(
                         "{}; the rule {} covers that where the sandbox holds and undo keeps it, but {missing}",
@@ -58,9 +59,26 @@ pub(super) fn allowed(
     }
 }
 
+/// By the first rule that covers all of it, or without one.
 fn vouched(scene: Scene<'_>, step: &Step, lines: &Lines, files: &Access) -> Result<Reason, Reason> {
+    let mut first = None;
+    for rule in vouchers(scene, step, lines) {
+        match vouched_with(scene, step, lines, files, Some(rule)) {
+            Ok(reason) => return Ok(reason),
+            Err(refused) => first = first.or(Some(refused)),
+        }
+    }
+    first.map_or_else(|| vouched_with(scene, step, lines, files, None), Err)
+}
+
+fn vouched_with(
+    scene: Scene<'_>,
+    step: &Step,
+    lines: &Lines,
+    files: &Access,
+    rule: Option<&Rule>,
+) -> Result<Reason, Reason> {
     let open = |why: String| reason(By::Default, why);
-    let rule = voucher(scene, step, lines);
     let exact = rule.is_some_and(|rule| match &rule.matcher {
         Matcher::Command(pattern) => pattern.is_exact(),
         _ => false,
@@ -95,13 +113,12 @@ fn vouched(scene: Scene<'_>, step: &Step, lines: &Lines, files: &Access) -> Resu
     }
 }
 
-/// A person's rule before one that ships.
-fn voucher<'a>(scene: Scene<'a>, step: &Step, lines: &Lines) -> Option<&'a Rule> {
-    let of = |shipped: bool| {
-        let rules = scene.policy.allow.iter().filter(move |rule| is_shipped(rule) == shipped);
-        rules.into_iter().find(|rule| vouches(scene, rule, step, lines))
-    };
-    of(false).or_else(|| of(true))
+/// The rules that vouch for its words, a person's before those that ship.
+fn vouchers<'a>(scene: Scene<'a>, step: &Step, lines: &Lines) -> Vec<&'a Rule> {
+    let vouching = scene.policy.allow.iter().filter(|rule| vouches(scene, rule, step, lines));
+    let (shipped, mut all): (Vec<&Rule>, Vec<&Rule>) = vouching.partition(|rule| is_shipped(rule));
+    all.extend(shipped);
+    all
 }
 
 fn is_shipped(rule: &Rule) -> bool {

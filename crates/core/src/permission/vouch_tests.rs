@@ -187,6 +187,20 @@ fn with_the_sandbox_and_undo_a_rule_covers_ordinary_changes() {
     }
 }
 
+/// A broad rule that does not cover all of it does not stand in the way of a narrow one.
+#[test]
+fn every_rule_is_heard() {
+    let set = assigned(&["P=."], "pytest");
+    let found = decided(running("text", vec![set]), &["Bash(pytest:*)", "Bash(P=. pytest:*)"], &[]);
+    assert_eq!(found.verdict, Allow, "{}", found.why());
+    let script = || cautioned(unknown("python3 /opt/x.py"), Concern::Code, Some(1));
+    for narrow in ["Bash(python3 /opt/x.py)", "Bash(python3 /opt/x.py:*)"] {
+        let held = Access { backing: Backing::Whole, ..running("text", vec![script()]) };
+        let found = decided(held, &["Bash(python3:*)", narrow], &[]);
+        assert_eq!(found.verdict, Allow, "{narrow}: {}", found.why());
+    }
+}
+
 #[test]
 fn a_rule_that_names_no_program_allows_none() {
     for (line, rule, expected) in [
