@@ -108,11 +108,9 @@ fn mistakes_are_told_with_their_line() {
     let unknown = read("{\"permissions\":{\n\"alow\":[]}}").unwrap_err();
     assert_eq!(unknown.line, Some(2));
     assert!(unknown.what.starts_with("\"alow\" is not known in permissions"), "{unknown}");
-    for (rule, word) in [
-        ("Bash(", "is not a rule"),
-        ("WebFetch(x)", "domain:"),
-        ("", "is not a rule"),
-    ] {
+    for (rule, word) in
+        [("Bash(", "is not a rule"), ("WebFetch(x)", "domain:"), ("", "is not a rule")]
+    {
         let text = format!("{{\"permissions\":{{\"deny\":[\n\n\"{rule}\"]}}}}");
         let found = read(&text).unwrap_err();
         assert_eq!(found.line, Some(3), "{rule}");
