@@ -165,14 +165,13 @@ impl Engine {
             registry,
             executor,
         };
-        let snapshots = keeping.snapshots();
-        let tools = toolbox(&options, &policy, parts.kit(files, keeping, log.clone()));
-        let journal = Journal::resumed(log, blobs, Arc::new(SystemClock), session);
-        parts.undo_news = snapshots.map(|snapshots| UndoNews::new(snapshots, journal.clone()));
-        let told = tools.get("Skill").map(|_| model.info(&choice.primary).window);
+        let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), session);
+        parts.undo_news = UndoNews::of(&keeping, &journal);
+        let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
+        let window = tools.get("Skill").map(|_| model.info(&choice.primary).window);
         let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, &journal),
-            context: parts.context(&journal, &workspace, told),
+            context: parts.context(&journal, &workspace, window),
             model,
             limits: limits(&options, &choice),
             choice,
