@@ -225,7 +225,7 @@ impl Reading<'_> {
         entry: Located<'_>,
         list: List,
     ) -> Result<bool, ConfigError> {
-        match ToolName::of(tool) {
+        match ToolName::of(tool, self.anchors.tools) {
             ToolName::Mistake(meant) => {
                 let what = format!("unknown tool \"{tool}\" (did you mean \"{meant}\"?)");
                 if list != List::Allow {
@@ -268,7 +268,7 @@ impl Reading<'_> {
 
     /// A path as a person writes it in this file.
     fn path(&self, entry: Located<'_>) -> Result<PathBuf, ConfigError> {
-        let Anchors { cwd, home, settings } = self.anchors;
+        let Anchors { cwd, home, settings, .. } = self.anchors;
         let base = if matches!(self.tier, Tier::Project | Tier::Local) { settings } else { cwd };
         let text = entry.text("a folder")?;
         if text.trim().is_empty() || !is_plain(&text) {

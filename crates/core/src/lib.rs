@@ -29,5 +29,6 @@ pub mod texts;
 pub mod time;
 pub mod todo;
 pub mod tool;
+pub mod tool_facts;
 pub mod turn;
 pub mod view;

@@ -1,9 +1,13 @@
 //! Files as skills.
 
 use super::*;
+use ostler_core::tool_facts::{ToolFacts, ToolKind};
 
 fn read_as(text: &[u8], file: &str, layout: Layout) -> (Option<Skill>, Vec<String>) {
-    let source = Source { file: Path::new(file), layout, origin: Origin::Project, trusted: false };
+    let (file, origin) = (Path::new(file), Origin::Project);
+    let skills = ToolFacts { kind: ToolKind::Instructs, ..ToolFacts::default() };
+    let tools = &KnownTools::new([("Skill".to_owned(), skills)]);
+    let source = Source { file, layout, origin, trusted: false, tools };
     let (skill, problems) = skill(text, &source);
     (skill, problems.iter().map(ToString::to_string).collect())
 }

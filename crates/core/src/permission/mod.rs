@@ -29,5 +29,5 @@ pub use mode::Mode;
 pub use offer::runs_anything;
 pub use places::{Lexical, Places};
 pub use policy::{DeniedFiles, Fallback, Policy};
-pub use rule::{Bound, Matcher, Rule, RuleError, Source, Tier};
+pub use rule::{Bound, COMMANDS, Matcher, READING, Rule, RuleError, Source, Tier};
 pub use tool_names::ToolName;

@@ -4,7 +4,7 @@ use super::access::{Access, Denials, PathScope};
 use super::command_regex::{CommandRegex, Lines};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
-use super::rule::{Matcher, Reach, Rule};
+use super::rule::{COMMANDS, Matcher, Reach, Rule};
 use super::script::Word;
 use super::strays;
 use super::vouch::allowed;
@@ -207,7 +207,7 @@ fn scopes(step: &Step, counts: impl Fn(&Touch) -> bool) -> (Vec<PathScope>, Vec<
 /// How a deny or ask rule meets a step. Any spelling counts, and a broad reading of the rule.
 pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, asks: bool) -> Reach {
     let yes = match &rule.matcher {
-        Matcher::Command(pattern) if rule.names("Bash") => {
+        Matcher::Command(pattern) if rule.names(COMMANDS) => {
             let full =
                 pattern.matches_loosely(step.compared()) || pattern.matches_loosely(&step.words);
             // It may be the rule's command: somebody has to look.
@@ -217,7 +217,7 @@ pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, ask
             full
         }
         Matcher::Command(_) => false,
-        Matcher::Regex(regex) if rule.names("Bash") => {
+        Matcher::Regex(regex) if rule.names(COMMANDS) => {
             // The redirections of a compound command have no words.
             if asks && step.words.is_empty() && regex.mentions_files(step) {
                 return Reach::Full;
@@ -231,7 +231,7 @@ pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, ask
                 touch.kind == TouchKind::Glob
                     && place.is_some_and(|place| pattern.may_meet(place, &touch.path))
             };
-            let reach = rule.touches("Bash", files);
+            let reach = rule.touches(COMMANDS, files);
             return match step.touches.iter().any(meets) {
                 true => reach.max(Reach::Below),
                 false => reach,

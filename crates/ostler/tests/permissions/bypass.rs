@@ -8,6 +8,7 @@ fn verdict(rules: &serde_json::Value, command: &str) -> Verdict {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
         home: "/home/dev".into(),
+        tools: ostler::known_tools(),
         ..Workspace::default()
     };
     let policy = ostler::rule_set(rules, &workspace).unwrap();

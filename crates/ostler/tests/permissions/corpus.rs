@@ -36,6 +36,7 @@ fn counted(cases: &[Published]) -> (Numbers, String) {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
         home: "/home/dev".into(),
+        tools: ostler::known_tools(),
         ..Workspace::default()
     };
     // Rules are made once for all cases that share them.

@@ -12,6 +12,7 @@ fn everyday_lines() {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
         home: "/home/dev".into(),
+        tools: ostler::known_tools(),
         ..Workspace::default()
     };
     let cases = cases("everyday.jsonl");

@@ -8,6 +8,7 @@ fn decision(command: &str, mode: Mode) -> Decision {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
         home: "/home/dev".into(),
+        tools: ostler::known_tools(),
         ..Workspace::default()
     };
     let policy = ostler::rule_set(&json!("default"), &workspace).unwrap();
