@@ -67,13 +67,14 @@ pub async fn a_tool_of_ones_own_is_explained() {
 
 /// What it changed is still known after a summary, and a line about a call shows what it declares.
 pub async fn a_tool_of_ones_own_is_carried_over() {
-    let call = |document: &str| {
-        text("I stamp.").call("Stamp", json!({"ink": "red", "document": document}))
-    };
-    let answers = [call("plan.md"), text("Stamped."), call("none/x.md"), text("That failed.")];
-    let world = World::new(with_summaries(answers.into_iter().chain([text("Yes.")])));
+    let stamps = ["none/x.md", "plan.md"].into_iter().fold(text("I stamp."), |answer, document| {
+        answer.call("Stamp", json!({"ink": "red", "document": document}))
+    });
+    // The newest turn is kept word for word, so there is one more than is summed up.
+    let answers = [stamps, text("One failed."), text("Gladly."), text("plan.md")];
+    let world = World::new(with_summaries(answers));
     let engine = open(Options { mode: Mode::AcceptEdits, ..options(&world) });
-    for prompt in ["Stamp the plan", "Stamp another"] {
+    for prompt in ["Stamp the plan", "Thank you"] {
         assert_eq!(finished(engine.submit(prompt)).await.terminal, Terminal::Completed);
     }
     let mut turn = engine.compact(None);
