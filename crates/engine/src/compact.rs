@@ -219,8 +219,7 @@ impl Turn {
     ) -> Option<Boundary> {
         let gauge = self.gauge(fallback);
         let (known, seen, turns, title) = self.agent.journal.carried();
-        let tools = self.agent.tools.known();
-        let carried = known.and(CarryOver::of(view.messages().take(cut), tools));
+        let carried = known.and(CarryOver::of(view.messages().take(cut), self.agent.tools.known()));
         let bytes = |tokens: u64| usize::try_from(gauge.bytes(tokens)).unwrap_or(usize::MAX);
         let kept: Vec<_> = view.messages().skip(cut).collect();
         let attachments = self.attachments(&seen, bytes(room.attached), &kept);
