@@ -159,8 +159,8 @@ impl ToolFacts {
 
     /// A call for which a person gave no more than a text.
     pub fn call_with(&self, text: &str) -> Value {
-        let sample = self.sample.iter().map(|(name, value)| (*name, *value));
-        let all = sample.chain(self.main_input().map(|name| (name, text)));
+        let main = self.main_input().map(|name| (name, text));
+        let all = main.into_iter().chain(self.sample.iter().copied());
         all.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
     }
 }
