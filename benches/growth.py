@@ -78,8 +78,38 @@ class Server(http.server.ThreadingHTTPServer):
 
     def step(self):
         self.round += 1
-        if self.round % self.every == 0 or self.round == 1:
+        if self.every and (self.round % self.every == 0 or self.round == 1):
             print(f"{self.round:>7} {rss(self.child.pid) / 1024:>8.1f} {self.summaries:>11}", flush=True)
+
+
+def project(top):
+    """Files to read and write, and how the program is pointed at the server."""
+    folder = os.path.join(top, "project")
+    os.mkdir(folder)
+    for i in range(200):
+        with open(os.path.join(folder, f"file{i}.txt"), "w") as f:
+            f.write(f"line {i} of some text\n" * 100)
+    return folder
+
+
+def environment(top, server):
+    return {"PATH": os.environ["PATH"], "HOME": top, "OSTLER_HOME": os.path.join(top, "home"),
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}", "ANTHROPIC_API_KEY": "k",
+            "ANTHROPIC_MODEL": "scripted", "OSTLER_CONTEXT_WINDOW": "30000"}
+
+
+def serve(rounds, every=0):
+    server = Server(("127.0.0.1", 0), Mock)
+    server.rounds, server.every = rounds, every
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def start(binary, server, top, folder, words):
+    command = [os.path.abspath(binary), "-p", "go", "--permission-mode", "bypassPermissions",
+               "--max-turns", str(server.rounds + 10), *words]
+    return subprocess.Popen(command, cwd=folder, env=environment(top, server), stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True)
 
 
 def main():
@@ -89,26 +119,14 @@ def main():
     args.add_argument("--every", type=int, default=500)
     args = args.parse_args()
     with tempfile.TemporaryDirectory() as top:
-        project = os.path.join(top, "project")
-        os.mkdir(project)
-        for i in range(200):
-            with open(os.path.join(project, f"file{i}.txt"), "w") as f:
-                f.write(f"line {i} of some text\n" * 100)
-        server = Server(("127.0.0.1", 0), Mock)
-        server.rounds, server.every = args.rounds, args.every
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        env = {"PATH": os.environ["PATH"], "HOME": top, "OSTLER_HOME": os.path.join(top, "home"),
-               "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}", "ANTHROPIC_API_KEY": "k",
-               "ANTHROPIC_MODEL": "scripted", "OSTLER_CONTEXT_WINDOW": "30000"}
-        command = [os.path.abspath(args.binary), "-p", "go", "--permission-mode", "bypassPermissions",
-                   "--max-turns", str(args.rounds + 10)]
+        folder, server = project(top), serve(args.rounds, args.every)
         print("  round  RSS (MB)  summaries", flush=True)
-        server.child = subprocess.Popen(command, cwd=project, env=env, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.PIPE, text=True)
+        server.child = start(args.binary, server, top, folder, [])
         _, errors = server.child.communicate()
         print(f"exit code {server.child.returncode}")
         if server.child.returncode:
             sys.exit(errors[-2000:])
 
 
-main()
+if __name__ == "__main__":
+    main()

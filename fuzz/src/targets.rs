@@ -264,7 +264,7 @@ fn rules(text: &str) -> Result<String, String> {
     let file = Path::new("permissions.yaml");
     let yaml = permissions_yaml::parse(text, file, anchors(), Tier::User, &|_, _, _| true);
     let yaml = match yaml {
-        Ok(policy) => format!(
+        Ok((policy, _)) => format!(
             "{}{}{}",
             policy.deny.len().min(3),
             policy.ask.len().min(3),

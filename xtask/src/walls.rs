@@ -22,8 +22,9 @@ const MAY: &[(&str, &[&str])] = &[
     ("ostler-config", &["ostler-core", "ostler-skills"]),
     ("ostler-hooks", &["ostler-core", "ostler-exec"]),
     ("ostler-instructions", &[]),
-    ("ostler-ledger", &["ostler-core"]),
-    ("ostler-memory", &["ostler-core"]),
+    ("ostler-database", &[]),
+    ("ostler-ledger", &["ostler-core", "ostler-database"]),
+    ("ostler-memory", &["ostler-core", "ostler-database"]),
     ("ostler-model-server", &["ostler-core"]),
     (
         "ostler",

@@ -40,16 +40,16 @@ pub struct RunArgs {
     /// The model: an alias (opus, sonnet, haiku) or a full name
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// The model to go to when the first one is overloaded or unavailable
+    /// The model to use when the first one is overloaded or unavailable
     #[arg(long, value_name = "NAME")]
     pub fallback_model: Option<String>,
-    /// Stop after so many rounds of tool calls
+    /// Stop after N rounds of tool calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
-    /// Stop before a request that could cost more than is left of this
+    /// Send no request that could bring the cost of this run above AMOUNT US dollars
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub max_budget_usd: Option<f64>,
-    /// The same for all sessions of a day together; a smaller sum in the settings counts
+    /// The same for all sessions of a day; the smaller of this and the settings applies
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub max_day_budget_usd: Option<f64>,
     /// Replace the system prompt
@@ -58,13 +58,13 @@ pub struct RunArgs {
     /// Add to the system prompt
     #[arg(long, value_name = "TEXT")]
     pub append_system_prompt: Option<String>,
-    /// What runs without a question: rules, e.g. "Bash(git status:*),Edit(./src/**)"
+    /// Allow these without asking: rules, e.g. "Bash(git status:*),Edit(./src/**)"
     #[arg(long = "allowedTools", alias = "allowed-tools", value_name = "RULES")]
     pub allowed_tools: Vec<String>,
-    /// Tools that are not offered or may not be used so, e.g. "Write,Read(./secret/**)"
+    /// Never allow these: tool names or rules, e.g. "Write,Read(./secret/**)"
     #[arg(long = "disallowedTools", alias = "disallowed-tools", value_name = "RULES")]
     pub disallowed_tools: Vec<String>,
-    /// The only tools on offer, e.g. "Read,Grep"; "" for none
+    /// Offer only these tools, e.g. "Read,Grep"; "" for none
     #[arg(long, value_name = "NAMES")]
     pub tools: Vec<String>,
     /// How much runs without a question [default: what the settings say, else "default"]
@@ -72,29 +72,41 @@ pub struct RunArgs {
     pub permission_mode: Option<PermissionMode>,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Accept what the files of this project want, now and until they change
+    /// Trust this project's settings files as they are now, until they change
     #[arg(long)]
     pub trust: bool,
     #[command(flatten)]
     pub sandbox: SandboxFlags,
-    /// A further folder to work in; may be given several times
-    #[arg(long, value_name = "FOLDER")]
+    /// A further directory to work in; may be given several times
+    #[arg(long, value_name = "DIRECTORY")]
     pub add_dir: Vec<PathBuf>,
-    /// Go on with a session: its id, or the beginning of it
+    /// Resume a session by its id, or the beginning of it
     #[arg(short, long, value_name = "ID", conflicts_with_all = ["continue_", "session_id"])]
     pub resume: Option<String>,
-    /// Go on with the newest session of this folder
+    /// Continue the newest session of this directory
     #[arg(short, long = "continue", id = "continue_")]
     pub continue_: bool,
     /// With --resume or --continue: work on a copy
     #[arg(long)]
     pub fork_session: bool,
-    /// Do not keep the folders before commands: what these change cannot be undone
+    /// Take no snapshots before commands: what they change cannot be undone
     #[arg(long)]
     pub no_undo: bool,
     /// Name the new session (a UUID)
     #[arg(long, value_name = "UUID", conflicts_with = "continue_")]
     pub session_id: Option<String>,
+}
+
+impl RunArgs {
+    /// As of `ostler` without a single argument.
+    pub fn none() -> Self {
+        #[derive(Parser)]
+        struct Bare {
+            #[command(flatten)]
+            run: RunArgs,
+        }
+        Bare::parse_from(["ostler"]).run
+    }
 }
 
 /// How commands are held, where the settings say otherwise.
@@ -124,13 +136,13 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// See it work: a small broken repository, a scripted model, everything else real
+    /// Watch it fix a small broken repository: no key, a scripted model, everything else real
     ///
     /// The short story, a few seconds: a small broken repository, a plan, searches, a failing test, an edit, a passing test.
     ///
     /// With --long, about half a minute: a plan that is kept up to date, a skill, a window that fills up and is summed up with a
     /// receipt, a detail that is looked up again, facts that are kept, a second session that remembers them, what fills
-    /// the window and what it cost. Everything that is told is checked; what did not happen ends the demo with an error.
+    /// the window and what it cost. Each step is verified; the demo fails if one did not happen.
     ///
     /// No key, no network and no settings are needed, and nothing of yours is changed. In a pipe, or where CI is set, it does not
     /// wait for a reader.
@@ -139,31 +151,31 @@ pub enum Command {
     Demo(DemoArgs),
     /// Serve a scripted model on a loopback port, for tests of your own
     ModelServer(ModelServerArgs),
-    /// List the sessions of this folder
+    /// List the sessions of this directory
     Sessions(SessionsArgs),
     /// Undo what the last calls changed, commands included; your own changes since stay
     Undo(undo::UndoArgs),
     /// Go back to before a turn: files, conversation or both
     Rewind(undo::RewindArgs),
-    /// The kept states of this folder: list, diff, prune
+    /// List, compare and prune the saved states of this directory
     Snapshots(undo::SnapshotsArgs),
-    /// The skills that count here: list them, show one
+    /// List the available skills, or show one
     Skills(SkillsArgs),
-    /// What was spent, on what, and how the budgets stand
+    /// Show what was spent, on what, and how much of the budgets is left
     Cost(cost::CostArgs),
-    /// What is remembered across sessions: list, search, add, forget, export, setup
+    /// List, search, add, forget and export what is remembered across sessions
     Memory(memory::MemoryArgs),
-    /// What fills the model's window in a session
+    /// Show what fills the model's context window in a session
     Context(ContextArgs),
-    /// What may run here: explain, check, list, revoke, trust
+    /// Explain why a command asks; list, revoke and trust permissions
     Permissions(permissions::PermissionsArgs),
-    /// Run a command as an agent's commands are run: `ostler sandbox run -- make test`
+    /// Run a command of your own in the agent's sandbox: `ostler sandbox run -- make test`
     Sandbox(SandboxArgs),
-    /// Check this machine: layers of the sandbox, programs, settings
+    /// Check the set-up: programs, home directory, settings, environment, credential, sandbox
     Doctor(DoctorArgs),
-    /// Who is told of what happens here: list hooks, try them out
+    /// List configured hooks and test them
     Hooks(hooks::HooksArgs),
-    /// What happened in sessions, and webhooks that wait to be sent
+    /// Show the events of a session, and deliver queued webhooks
     Events(hooks::EventsArgs),
     /// Print a completion script for your shell
     Completions {
@@ -182,6 +194,12 @@ pub struct DemoArgs {
     pub clean: bool,
 }
 
+/// Serve a scripted model on a loopback port, for tests of your own
+///
+/// Standard output gets the URL. Standard error gets a line for each request (time, status, session, model, tokens, cost), each
+/// refusal with its reason, and the bill when you press Ctrl+C.
+///
+/// Example: ostler model-server --script demo.yaml --port 8080
 #[derive(Debug, clap::Args)]
 pub struct ModelServerArgs {
     /// The script, in YAML (see docs/model-server.md)
@@ -190,6 +208,12 @@ pub struct ModelServerArgs {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     pub port: u16,
+    /// Print the URL and nothing else
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+    /// Print one JSON object a line on standard output: the URL, each request, the bill
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,12 +1,12 @@
 //! The environment, read once.
 
 use crate::exit::Wrong;
+use crate::numbers::{self, Number};
 use ostler::config::Compaction;
 use ostler::{Credentials, Deadlines, ProxySettings, Thinking};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 #[derive(Clone)]
@@ -29,11 +29,15 @@ impl Environment {
         names.iter().find_map(|name| self.text(name))
     }
 
-    pub fn number<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Wrong> {
-        let Some(text) = self.text(name) else { return Ok(None) };
-        let wrong =
-            || Wrong::Config(format!("{name}={text} is not a number. Correct it or unset it"));
-        text.parse().map(Some).map_err(|_| wrong())
+    fn number<T: TryFrom<u64>>(&self, number: &Number) -> Result<Option<T>, Wrong> {
+        let Some(text) = self.text(number.name) else { return Ok(None) };
+        number.parse(&text).map(Some).map_err(Wrong::Config)
+    }
+
+    /// Every number that is set and cannot be used.
+    pub fn wrong_numbers(&self) -> Vec<String> {
+        let wrong = |number: &&Number| number.parse::<u64>(&self.text(number.name)?).err();
+        numbers::ALL.iter().filter_map(wrong).collect()
     }
 
     /// A switch: set, and not to a word for no.
@@ -42,8 +46,8 @@ impl Environment {
         text.is_some_and(|text| !matches!(text.as_str(), "0" | "false" | "no" | "off"))
     }
 
-    fn millis(&self, name: &'static str) -> Result<Option<Duration>, Wrong> {
-        Ok(self.number(name)?.map(Duration::from_millis))
+    fn millis(&self, number: &Number) -> Result<Option<Duration>, Wrong> {
+        Ok(self.number(number)?.map(Duration::from_millis))
     }
 
     pub fn user_home(&self) -> Result<PathBuf, Wrong> {
@@ -59,16 +63,18 @@ impl Environment {
         }
     }
 
-    /// Where sessions live.
+    /// Where our state is. Refused if others can change it, before anything of it is read.
     pub fn home(&self) -> Result<PathBuf, Wrong> {
-        match self.text("OSTLER_HOME").map(PathBuf::from) {
-            Some(home) if home.is_absolute() => Ok(home),
-            Some(home) => Err(Wrong::Config(format!(
-                "OSTLER_HOME={} is not an absolute path",
-                home.display()
-            ))),
-            None => Ok(self.user_home()?.join(".ostler")),
-        }
+        let home = match self.text("OSTLER_HOME").map(PathBuf::from) {
+            Some(home) if home.is_absolute() => home,
+            Some(home) => {
+                let home = home.display();
+                return Err(Wrong::Config(format!("OSTLER_HOME={home} is not an absolute path")));
+            }
+            None => self.user_home()?.join(".ostler"),
+        };
+        let checked = ostler::check_state_directory(&home);
+        checked.map(|()| home).map_err(|error| Wrong::State(error.to_string()))
     }
 
     /// Where Claude Code keeps the user's settings.
@@ -128,13 +134,13 @@ impl Environment {
 
     pub fn deadlines(&self) -> Result<Deadlines, Wrong> {
         let mut deadlines = Deadlines::default();
-        if let Some(limit) = self.millis("OSTLER_CONNECT_TIMEOUT_MS")? {
+        if let Some(limit) = self.millis(&numbers::CONNECT_TIMEOUT)? {
             deadlines.connect = limit;
         }
-        if let Some(limit) = self.millis("OSTLER_FIRST_BYTE_TIMEOUT_MS")? {
+        if let Some(limit) = self.millis(&numbers::FIRST_BYTE_TIMEOUT)? {
             deadlines.first_event = limit;
         }
-        if let Some(limit) = self.millis("OSTLER_IDLE_TIMEOUT_MS")? {
+        if let Some(limit) = self.millis(&numbers::IDLE_TIMEOUT)? {
             deadlines.silence = limit;
         }
         Ok(deadlines)
@@ -142,25 +148,25 @@ impl Environment {
 
     pub fn settings(&self, compaction: &Compaction) -> Result<ostler::Settings, Wrong> {
         let mut settings = ostler::Settings::default();
-        if let Some(retries) = self.number("OSTLER_MAX_RETRIES")? {
+        if let Some(retries) = self.number(&numbers::MAX_RETRIES)? {
             settings.retries = retries;
             settings.retries_before_fallback = settings.retries_before_fallback.min(retries);
         }
         // The second name of each is the one that users of Claude Code have set already.
-        let limit = self.number("OSTLER_MAX_OUTPUT_TOKENS")?;
-        settings.output_limit = limit.or(self.number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?);
-        let thinking = self.number("OSTLER_MAX_THINKING_TOKENS")?;
-        settings.thinking = match thinking.or(self.number("MAX_THINKING_TOKENS")?) {
+        let limit = self.number(&numbers::MAX_OUTPUT)?;
+        settings.output_limit = limit.or(self.number(&numbers::CLAUDE_MAX_OUTPUT)?);
+        let thinking = self.number(&numbers::MAX_THINKING)?;
+        settings.thinking = match thinking.or(self.number(&numbers::CLAUDE_MAX_THINKING)?) {
             None => Thinking::Auto,
             Some(0) => Thinking::Disabled,
             Some(tokens) => Thinking::Budget(tokens),
         };
         settings.after_the_answer =
             self.text("OSTLER_TOOLS_AFTER_ANSWER").is_some_and(|on| on != "0");
-        if let Some(calls) = self.number::<usize>("OSTLER_MAX_PARALLEL_CALLS")? {
-            settings.max_parallel_calls = calls.clamp(1, 256);
+        if let Some(calls) = self.number(&numbers::MAX_PARALLEL_CALLS)? {
+            settings.max_parallel_calls = calls;
         }
-        if let Some(wait) = self.millis("OSTLER_STREAM_BACKOFF_MS")? {
+        if let Some(wait) = self.millis(&numbers::STREAM_BACKOFF)? {
             settings.stream_backoff = wait;
         }
         settings.context = self.context(compaction)?;
@@ -169,7 +175,7 @@ impl Environment {
 
     /// A call that runs longer is told of; 0 means none is.
     pub fn slow_call(&self) -> Result<Duration, Wrong> {
-        Ok(match self.millis("OSTLER_SLOW_CALL_MS")? {
+        Ok(match self.millis(&numbers::SLOW_CALL)? {
             Some(Duration::ZERO) => Duration::from_secs(u64::from(u32::MAX)),
             Some(limit) => limit,
             None => ostler::Observer::SLOW,
@@ -209,26 +215,25 @@ impl Environment {
             && !self.is_on("OSTLER_DISABLE_AUTO_COMPACT")
             && !self.is_on("DISABLE_AUTO_COMPACT")
             && settings.auto != Some(false);
-        context.window = self.number("OSTLER_CONTEXT_WINDOW")?;
-        let at_most = self.number("CLAUDE_CODE_AUTO_COMPACT_WINDOW")?.or(settings.window);
+        context.window = self.number(&numbers::CONTEXT_WINDOW)?;
+        let at_most = self.number(&numbers::CLAUDE_WINDOW)?.or(settings.window);
         context.window_at_most = at_most.filter(|tokens| *tokens > 0);
-        if let Some(percent) = self.number::<f64>("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE")?
-            && percent > 0.0
-        {
-            context.bounds.share = (percent.min(100.0) as u64).max(1);
+        let share = self.number(&numbers::CLAUDE_PERCENT)?;
+        if let Some(percent) = share.filter(|percent| *percent > 0) {
+            context.bounds.share = percent;
         }
-        context.bounds.threshold = self.number("OSTLER_COMPACT_AT")?;
-        if let Some(percent) = self.number::<u64>("OSTLER_COMPACT_PERCENT")? {
-            context.bounds.percent = percent.clamp(1, 100);
+        context.bounds.threshold = self.number(&numbers::COMPACT_AT)?;
+        if let Some(percent) = self.number(&numbers::COMPACT_PERCENT)? {
+            context.bounds.percent = percent;
         }
         context.summary_model = self.text("OSTLER_COMPACT_MODEL").map(|name| ostler::model(&name));
-        context.task_budget = self.number("OSTLER_TASK_BUDGET")?;
+        context.task_budget = self.number(&numbers::TASK_BUDGET)?;
         Ok(context)
     }
 
     /// The first wait before a failed request is repeated.
     pub fn retry_wait(&self) -> Result<Option<Duration>, Wrong> {
-        self.millis("OSTLER_RETRY_WAIT_MS")
+        self.millis(&numbers::RETRY_WAIT)
     }
 
     /// What commands may see of it, with what settings set for them. A credential stays out either way.

@@ -1,5 +1,7 @@
 //! Exit codes, decided in one place.
 
+use crate::environment::Environment;
+use crate::output::printer;
 use ostler::{Error, Finished, Terminal};
 use std::process::ExitCode;
 
@@ -13,6 +15,7 @@ pub enum Code {
     Limit = 5,
     Internal = 70,
     Store = 74,
+    Busy = 75,
     Interrupted = 130,
     Terminated = 143,
 }
@@ -45,6 +48,9 @@ pub enum Wrong {
     Usage(String),
     #[error("{0}")]
     Config(String),
+    /// Our own directory is not to be trusted.
+    #[error("{0}")]
+    State(String),
 }
 
 /// Says what went wrong in one line and gives the code for it.
@@ -52,16 +58,34 @@ pub fn report(error: &anyhow::Error) -> Code {
     let code = code_of(error);
     // A reader that went away wants no message.
     if !is_broken_pipe(error) {
-        warn(&format!("{error:#}"));
+        warn(&words(error));
     }
     code
 }
+
+/// What went wrong, and what to do where only this program knows it.
+pub fn words(error: &anyhow::Error) -> String {
+    let said = format!("{error:#}");
+    if code_of(error) == Code::Usage || said.contains("OSTLER_HOME") {
+        return said;
+    }
+    let home = Environment::read().home().ok();
+    match home.is_some_and(|home| ostler::check_home(&home).is_err()) {
+        true => format!("{}. {CHOOSE_HOME}", said.trim_end_matches('.')),
+        false => said,
+    }
+}
+
+/// What to do about a home that cannot be written.
+pub const CHOOSE_HOME: &str =
+    "Set OSTLER_HOME to a directory that you can write, e.g. OSTLER_HOME=/var/tmp/ostler";
 
 fn code_of(error: &anyhow::Error) -> Code {
     if let Some(wrong) = error.downcast_ref::<Wrong>() {
         return match wrong {
             Wrong::Usage(_) => Code::Usage,
             Wrong::Config(_) => Code::Config,
+            Wrong::State(_) => Code::Store,
         };
     }
     match error.downcast_ref::<Error>() {
@@ -78,13 +102,15 @@ fn code_of(error: &anyhow::Error) -> Code {
         }
         Some(
             Error::Find(_)
+            | Error::NothingToContinue(_)
             | Error::NothingToFork
             | Error::NothingToLookAt
             | Error::NothingToUndo
             | Error::NothingToRedo
             | Error::SummedUp { .. },
         ) => Code::Failed,
-        Some(Error::NoSuchTurn { .. }) => Code::Usage,
+        Some(Error::NoSuchTurn { .. } | Error::KeepsNothing(_)) => Code::Usage,
+        Some(Error::CommandRunning(_)) => Code::Busy,
         Some(Error::Snapshots(_) | Error::Store(_) | Error::Ledger(_)) => Code::Store,
         Some(Error::Runtime(_)) => Code::Internal,
         None => Code::Failed,
@@ -100,9 +126,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// One line on standard error; if even that is closed, there is nobody to tell.
 pub fn warn(text: &str) {
-    use std::io::Write;
     let line = ostler::strip_terminal(text).replace('\n', " ");
-    let _ = writeln!(std::io::stderr().lock(), "ostler: {line}");
+    printer::print_error(&format!("ostler: {line}\n"));
 }
 
 /// A defect of ours: say so in a line, without a stack.

@@ -6,8 +6,10 @@ mod args;
 mod commands;
 mod environment;
 mod exit;
+mod numbers;
 mod output;
 mod setup;
+mod terminal;
 mod wire;
 
 use clap::Parser;
@@ -25,9 +27,12 @@ fn main() -> ExitCode {
     hide_from_commands();
     std::panic::set_hook(Box::new(exit::report_panic));
     let args = args::Args::parse();
-    match std::panic::catch_unwind(|| commands::run(&init, args)) {
-        Ok(Ok(code)) => code.into(),
-        Ok(Err(error)) => exit::report(&error).into(),
-        Err(_) => exit::Code::Internal.into(),
-    }
+    let code = match std::panic::catch_unwind(|| commands::run(&init, args)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => exit::report(&error),
+        Err(_) => exit::Code::Internal,
+    };
+    terminal::restore();
+    output::printer::end();
+    code.into()
 }

@@ -38,10 +38,19 @@ impl Setup {
         Setup::at(self.places)
     }
 
-    /// What a person should know at a start, one line each.
+    /// What a person should know about the files, one line each.
     pub fn notices(&self) -> Vec<String> {
+        self.lines(self.loaded.warnings.clone())
+    }
+
+    /// The same at a start: without the warnings that the last start in this project has shown.
+    pub fn news(&self) -> Vec<String> {
+        self.lines(config::unseen_warnings(&self.places, &self.loaded.warnings))
+    }
+
+    fn lines(&self, warnings: Vec<String>) -> Vec<String> {
         let mut lines = self.loaded.notices.clone();
-        lines.extend(self.loaded.warnings.iter().cloned());
+        lines.extend(warnings);
         for line in self.loaded.policy.warnings() {
             if !lines.contains(&line) {
                 lines.push(line);

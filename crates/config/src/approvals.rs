@@ -3,7 +3,7 @@
 use crate::error::is_plain;
 use crate::files::{MOST_BYTES, read_own, update};
 use crate::located::{Document, Located};
-use crate::places::{hex_sha256, resolved};
+use crate::places::resolved;
 use crate::{ConfigError, Places};
 use ostler_core::permission::{Anchors, Bound, Rule, Source, Tier};
 use ostler_core::ports::Approvals;
@@ -85,15 +85,8 @@ fn parsed(kept: &Kept, places: &Places, file: &Path) -> Result<Rule, ConfigError
         .map_err(|error| ConfigError::new(file, kept.line, error.to_string()))
 }
 
-/// The name shows which project it is, the hash of the path tells projects of one name apart.
 fn file(places: &Places, project: &Path) -> PathBuf {
-    let name = project.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let legal = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let name: String = name.chars().filter(legal).take(40).collect();
-    let hash = hex_sha256(project.as_os_str().as_encoded_bytes());
-    let hash = hash.get(..8).unwrap_or_default();
-    let folder = format!("{}-{hash}", if name.is_empty() { "project" } else { &name });
-    places.ostler_home.join("projects").join(folder).join("approvals.json")
+    places.kept_about(project).join("approvals.json")
 }
 
 fn read(text: &str, file: &Path, project: &Path) -> Result<Vec<Kept>, ConfigError> {

@@ -55,7 +55,8 @@ fn amount(value: Located<'_>, key: &str) -> Result<f64, ConfigError> {
     let quoted = value.text(key).is_ok();
     let number = value.scalar().filter(|_| !quoted).and_then(|text| text.parse::<f64>().ok());
     number.filter(|usd| usd.is_finite() && *usd > 0.0).ok_or_else(|| {
-        value.wrong(format!("{key} must be an amount in US dollars above 0, such as 5.00"))
+        let found = value.found();
+        value.wrong(format!("{key} must be an amount in US dollars above 0, such as 5.00; {found}"))
     })
 }
 
@@ -81,7 +82,10 @@ mod tests {
         for (text, said) in [
             ("{\n\"dya\": 5}", "f.json:2: \"dya\" is not known in budget"),
             ("{\"day\": 0}", "f.json:1: day must be an amount"),
-            ("{\"day\": -1}", "f.json:1: day must be an amount"),
+            (
+                "{\"day\": -1}",
+                "f.json:1: day must be an amount in US dollars above 0, such as 5.00; found -1",
+            ),
             ("{\"day\": 1e999}", "f.json:1: day must be an amount"),
             ("{\"day\": true}", "f.json:1: day must be an amount"),
             ("{\n\n\"day\": \"5\"}", "f.json:3: day must be an amount"),

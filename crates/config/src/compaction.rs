@@ -1,6 +1,10 @@
 //! What settings say about summaries, under Claude Code's names: `autoCompactEnabled`, `autoCompactWindow`.
 
+use crate::ConfigError;
 use crate::located::Located;
+
+/// Tokens.
+const WINDOW: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compaction {
@@ -20,27 +24,33 @@ impl Compaction {
         matches!(key, "autoCompactEnabled" | "autoCompactWindow")
     }
 
-    /// The value of one of the keys. What is not understood changes nothing, and is said.
-    pub(crate) fn read(&mut self, key: &str, value: Located<'_>) -> Result<(), String> {
+    /// The value of one of the keys. A switch that is not understood changes nothing, which is what the warning says.
+    ///
+    /// # Errors
+    /// On a number that cannot be a window.
+    pub(crate) fn read(
+        &mut self,
+        key: &str,
+        value: Located<'_>,
+    ) -> Result<Option<String>, ConfigError> {
         let said = value.scalar();
-        let understood = match (key, said.as_deref()) {
-            (_, None) => value.is_null(),
-            ("autoCompactEnabled", Some(on @ ("true" | "false"))) => {
-                self.auto = Some(on == "true");
-                true
+        match (key, said.as_deref()) {
+            _ if value.is_null() => {}
+            ("autoCompactEnabled", Some(on @ ("true" | "false"))) => self.auto = Some(on == "true"),
+            ("autoCompactEnabled", _) => {
+                return Ok(Some(format!("{key} must be true or false, ignored")));
             }
-            ("autoCompactEnabled", Some(_)) => false,
-            (_, Some("auto")) => true,
-            (_, Some(_)) => {
-                self.window = value.number(key).ok().filter(|tokens| *tokens > 0);
-                self.window.is_some()
+            (_, Some("auto")) => {}
+            _ => {
+                let tokens = value.number(key).ok().filter(|tokens| WINDOW.contains(tokens));
+                self.window = Some(tokens.ok_or_else(|| {
+                    let (least, most) = (WINDOW.start(), WINDOW.end());
+                    let wanted = format!("a number of tokens from {least} to {most}, or \"auto\"");
+                    value.wrong(format!("{key} must be {wanted}; {}", value.found()))
+                })?);
             }
-        };
-        let wanted = match key {
-            "autoCompactEnabled" => "true or false",
-            _ => "a number of tokens or \"auto\"",
-        };
-        if understood { Ok(()) } else { Err(format!("{key} must be {wanted}, ignored")) }
+        }
+        Ok(None)
     }
 
     /// In words, for who is asked to trust a project.
@@ -59,10 +69,17 @@ mod tests {
     use crate::located::Document;
     use std::path::Path;
 
+    fn read(key: &str, text: &str) -> (Compaction, Result<Option<String>, String>) {
+        let mut found = Compaction::default();
+        let value = Document::root(text, Path::new("f.json")).unwrap();
+        let read = found.read(key, value).map_err(|error| error.to_string());
+        (found, read)
+    }
+
     #[test]
-    fn values_are_read_and_mistakes_change_nothing() {
+    fn values_are_read() {
         let said = |auto, window| Compaction { auto, window };
-        for (key, text, expected, ok) in [
+        for (key, text, expected, is_quiet) in [
             ("autoCompactEnabled", "false", said(Some(false), None), true),
             ("autoCompactEnabled", "true", said(Some(true), None), true),
             ("autoCompactEnabled", "null", said(None, None), true),
@@ -71,16 +88,18 @@ mod tests {
             ("autoCompactWindow", "150000", said(None, Some(150_000)), true),
             ("autoCompactWindow", "\"auto\"", said(None, None), true),
             ("autoCompactWindow", "null", said(None, None), true),
-            ("autoCompactWindow", "0", said(None, None), false),
-            ("autoCompactWindow", "-5", said(None, None), false),
-            ("autoCompactWindow", "1.5", said(None, None), false),
-            ("autoCompactWindow", "\"150000\"", said(None, None), false),
-            ("autoCompactWindow", "{}", said(None, None), false),
         ] {
-            let mut found = Compaction::default();
-            let value = Document::root(text, Path::new("f.json")).unwrap();
-            let read = found.read(key, value);
-            assert_eq!((found, read.is_ok()), (expected, ok), "{key}: {text}");
+            let (found, warning) = read(key, text);
+            assert_eq!((found, warning.unwrap().is_none()), (expected, is_quiet), "{key}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_none_is_an_error() {
+        for text in ["0", "-5", "1.5", "1000000001", "\"150000\"", "\"big\"", "{}", "[]"] {
+            let said = read("autoCompactWindow", text).1.unwrap_err();
+            let wanted = "a number of tokens from 1 to 1000000000, or \"auto\"";
+            assert_eq!(said, format!("f.json:1: autoCompactWindow must be {wanted}; found {text}"));
         }
     }
 }

@@ -1,8 +1,10 @@
-//! The `hooks` of a settings file, read strictly: a hook that someone relies on is in force or an error.
+//! The `hooks` of a settings file. A hook that is not understood is left out with a warning, unless it guards calls:
+//! then the calls it would have judged are blocked. A managed one is an error.
 
 use crate::ConfigError;
 use crate::error::is_plain;
 use crate::located::Located;
+use crate::misspelling::nearest;
 use ostler_core::hook::{Action, EventName, HookSpec, Matcher, OTHER_EVENTS, Secret, check_url};
 use ostler_core::permission::{Source, Tier};
 use std::path::Path;
@@ -25,24 +27,20 @@ pub(crate) struct Read {
 }
 
 /// # Errors
-/// On an event that is not known and on anything that is not formed as it should be, with the line.
+/// Where a restriction would be lost, with the line: the hooks are no object, the name of an event that guards calls is
+/// misspelt, or a managed hook is not understood.
 pub(crate) fn parse(value: Located<'_>, file: &Path, tier: Tier) -> Result<Read, ConfigError> {
     let mut reading = Reading { file, tier, read: Read::default() };
-    if value.is_null() {
+    if !value.is_object() && !value.is_set() {
+        if !value.is_null() {
+            reading.warn(value, "hooks must be an object, ignored");
+        }
         return Ok(reading.read);
     }
     for (name, groups) in value.object("hooks")? {
-        let Some(event) = EventName::parse(&name) else {
-            if OTHER_EVENTS.contains(&name.as_str()) {
-                let what = format!("nothing here fires the event {name}, so its hooks never run");
-                reading.read.warnings.push((groups.line(), what));
-                continue;
-            }
-            let known = EventName::ALL.map(EventName::name).join(", ");
-            return Err(groups.wrong(format!("there is no event \"{name}\", write one of {known}")));
-        };
-        for group in groups.list("the hooks of an event")? {
-            reading.group(event, group)?;
+        match EventName::parse(&name) {
+            Some(event) => reading.event(event, groups)?,
+            None => reading.unknown(&name, groups)?,
         }
     }
     Ok(reading.read)
@@ -75,11 +73,98 @@ impl Reading<'_> {
         self.read.warnings.push((at.line(), what.into()));
     }
 
+    fn unknown(&mut self, name: &str, groups: Located<'_>) -> Result<(), ConfigError> {
+        if OTHER_EVENTS.contains(&name) {
+            let what = format!("nothing here fires the event {name}, so its hooks never run");
+            self.warn(groups, what);
+            return Ok(());
+        }
+        let meant = nearest(name, &EventName::ALL.map(EventName::name));
+        let hint = match meant {
+            Some(meant) => format!(" (did you mean \"{meant}\"?)"),
+            None => String::new(),
+        };
+        let guards = meant.and_then(EventName::parse).is_some_and(EventName::guards_calls);
+        if groups.is_set() && (guards || self.tier == Tier::Managed) {
+            return Err(groups.wrong(format!(
+                "unknown event \"{name}\"{hint}, its hooks would not run; fix or remove it"
+            )));
+        }
+        self.warn(groups, format!("unknown event \"{name}\"{hint}, its hooks never run"));
+        Ok(())
+    }
+
+    fn event(&mut self, event: EventName, groups: Located<'_>) -> Result<(), ConfigError> {
+        if groups.is_null() {
+            return Ok(());
+        }
+        let list = match groups.list("the hooks of an event") {
+            Ok(list) => list,
+            Err(error) => return self.left_out(event, &Matcher::all(), groups, error),
+        };
+        for group in list {
+            if let Err(error) = self.group(event, group) {
+                self.left_out(event, &Matcher::all(), group, error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A hook, or several, that is not understood.
+    fn left_out(
+        &mut self,
+        event: EventName,
+        matcher: &Matcher,
+        at: Located<'_>,
+        error: ConfigError,
+    ) -> Result<(), ConfigError> {
+        if self.tier == Tier::Managed {
+            return Err(error);
+        }
+        let (name, line) = (event.name(), error.line.unwrap_or(1));
+        if !event.guards_calls() || !at.is_set() {
+            self.read.warnings.push((line, format!("hook on {name} ignored: {}", error.what)));
+            return Ok(());
+        }
+        let so = "so the calls it would judge are blocked";
+        self.read
+            .warnings
+            .push((line, format!("hook on {name} not understood, {so}: {}", error.what)));
+        let what = "a hook that is not understood".to_owned();
+        let action = Action::Unavailable { what, why: error.what };
+        self.add(event, matcher, action, Fields::default(), at)
+    }
+
+    fn add(
+        &mut self,
+        event: EventName,
+        matcher: &Matcher,
+        action: Action,
+        fields: Fields,
+        at: Located<'_>,
+    ) -> Result<(), ConfigError> {
+        if self.read.hooks.len() == MOST {
+            return Err(at.wrong(format!("more than {MOST} hooks, write fewer")));
+        }
+        let Fields { time_limit, once, in_background, outside, .. } = fields;
+        let (file, line) = (Some(self.file.to_owned()), Some(at.line()));
+        let source = Source { tier: self.tier, file, line };
+        let matcher = matcher.clone();
+        let spec =
+            HookSpec { event, matcher, action, time_limit, once, in_background, outside, source };
+        self.read.hooks.push(spec);
+        Ok(())
+    }
+
+    /// # Errors
+    /// If the group as a whole is not understood.
     fn group(&mut self, event: EventName, group: Located<'_>) -> Result<(), ConfigError> {
-        let (mut matcher, mut hooks) = (Matcher::all(), None);
+        let (mut matcher, mut hooks, mut is_hook) = (Matcher::all(), None, false);
         for (key, value) in group.object("a group of hooks")? {
+            is_hook |= matches!(key.as_str(), "type" | "command" | "url");
             match key.as_str() {
                 "matcher" if value.is_null() => {}
+                "description" => {}
                 "matcher" => {
                     let text = value.text("matcher")?;
                     matcher = Matcher::parse(&text).map_err(|e| value.wrong(e.to_string()))?;
@@ -89,8 +174,21 @@ impl Reading<'_> {
             }
         }
         let missing = || group.wrong("\"hooks\" is missing, write \"hooks\": [ … ]");
-        for hook in hooks.ok_or_else(missing)?.list("hooks")? {
-            self.hook(event, &matcher, hook)?;
+        let hooks = match hooks.map(|hooks| hooks.list("hooks")) {
+            Some(Ok(hooks)) => hooks,
+            Some(Err(error)) => return self.left_out(event, &matcher, group, error),
+            // Someone left out a level.
+            None if is_hook => return self.left_out(event, &matcher, group, missing()),
+            None if self.tier == Tier::Managed => return Err(missing()),
+            None => {
+                self.warn(group, "a group without hooks, ignored");
+                return Ok(());
+            }
+        };
+        for hook in hooks {
+            if let Err(error) = self.hook(event, &matcher, hook) {
+                self.left_out(event, &matcher, hook, error)?;
+            }
         }
         Ok(())
     }
@@ -105,28 +203,24 @@ impl Reading<'_> {
         for (key, value) in hook.object("a hook")? {
             self.field(&mut fields, &key, value)?;
         }
-        let (time_limit, once, in_background, outside) =
-            (fields.time_limit, fields.once, fields.in_background, fields.outside);
-        let action = action(event, fields, hook, self.tier)?;
-        let (file, line) = (Some(self.file.to_owned()), Some(hook.line()));
-        let source = Source { tier: self.tier, file, line };
-        let matcher = matcher.clone();
-        let spec =
-            HookSpec { event, matcher, action, time_limit, once, in_background, outside, source };
-        if let Action::Unavailable { kind } = &spec.action {
+        let action = action(event, &mut fields, hook, self.tier)?;
+        let unavailable = match &action {
+            Action::Unavailable { why, .. } => Some(why.clone()),
+            _ => None,
+        };
+        self.add(event, matcher, action, fields, hook)?;
+        if let (Some(why), Some(spec)) = (unavailable, self.read.hooks.last()) {
             let so = match spec.decides() {
                 true => format!(", so {} is refused where it applies", event.name()),
                 false => String::new(),
             };
-            self.warn(hook, format!("hooks of type {kind} are not available yet{so}"));
+            self.warn(hook, format!("{why}{so}"));
         }
-        if self.read.hooks.len() == MOST {
-            return Err(hook.wrong(format!("more than {MOST} hooks, write fewer")));
-        }
-        self.read.hooks.push(spec);
         Ok(())
     }
 
+    /// # Errors
+    /// If the hook cannot be run as it is meant. A detail that only tunes it is left out with a warning.
     fn field(
         &mut self,
         fields: &mut Fields,
@@ -144,13 +238,13 @@ impl Reading<'_> {
             "url" => fields.url = Some(bounded(value, "url")?),
             "secret" => fields.secret = Some(bounded(value, "secret")?),
             "secretEnv" => fields.secret_env = Some(bounded(value, "secretEnv")?),
-            "blocking" => fields.blocking = Some(truth(value, "blocking")?),
-            "timeout" => fields.time_limit = Some(seconds(value)?),
-            "once" => fields.once = truth(value, "once")?,
-            "sandbox" => fields.outside = !truth(value, "sandbox")?,
-            "async" => fields.in_background |= truth(value, "async")?,
+            "blocking" => fields.blocking = self.truth(value, "blocking"),
+            "timeout" => fields.time_limit = self.seconds(value),
+            "once" => fields.once = self.truth(value, "once") == Some(true),
+            "sandbox" => fields.outside = self.truth(value, "sandbox") == Some(false),
+            "async" => fields.in_background |= self.truth(value, "async") == Some(true),
             "asyncRewake" => {
-                fields.in_background |= truth(value, "asyncRewake")?;
+                fields.in_background |= self.truth(value, "asyncRewake") == Some(true);
                 self.warn(value, "asyncRewake wakes nobody here; the hook runs in the background");
             }
             "if" => {
@@ -165,11 +259,43 @@ impl Reading<'_> {
         }
         Ok(())
     }
+
+    fn truth(&mut self, value: Located<'_>, name: &str) -> Option<bool> {
+        match value.scalar().as_deref() {
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            _ => {
+                self.warn(value, format!("{name} must be true or false, ignored"));
+                None
+            }
+        }
+    }
+
+    /// Other programs count in milliseconds, so a number that is too large is a mistake about the unit.
+    fn seconds(&mut self, value: Located<'_>) -> Option<Duration> {
+        match value.scalar().and_then(|text| text.parse::<f64>().ok()) {
+            Some(seconds) if seconds > LONGEST => {
+                let what = format!(
+                    "timeout {seconds} is more than {LONGEST} seconds, the longest possible, so {LONGEST} is used"
+                );
+                let meant = format!(" (milliseconds? write {})", seconds / 1000.0);
+                let meant = if seconds / 1000.0 <= LONGEST { meant } else { String::new() };
+                self.warn(value, what + &meant);
+                Some(Duration::from_secs_f64(LONGEST))
+            }
+            Some(seconds) if seconds > 0.0 => Some(Duration::from_secs_f64(seconds)),
+            _ => {
+                let what = "timeout must be a number of seconds above 0, so the default is used";
+                self.warn(value, what);
+                None
+            }
+        }
+    }
 }
 
 fn action(
     event: EventName,
-    fields: Fields,
+    fields: &mut Fields,
     hook: Located<'_>,
     tier: Tier,
 ) -> Result<Action, ConfigError> {
@@ -180,13 +306,13 @@ fn action(
     };
     match kind.as_str() {
         "command" => {
-            let command = fields.command.filter(|command| !command.trim().is_empty());
+            let command = fields.command.take().filter(|command| !command.trim().is_empty());
             let missing = || hook.wrong("\"command\" is missing, write what to run");
-            Ok(Action::Command { command: command.ok_or_else(missing)?, args: fields.args })
+            Ok(Action::Command { command: command.ok_or_else(missing)?, args: fields.args.take() })
         }
         "http" => {
             let missing = || hook.wrong("\"url\" is missing, write where to send it");
-            let url = fields.url.ok_or_else(missing)?;
+            let url = fields.url.take().ok_or_else(missing)?;
             check_url(&url).map_err(|why| hook.wrong(format!("the url cannot be used: {why}")))?;
             let theirs = matches!(tier, Tier::Project | Tier::Local);
             let foreign = |name: &String| theirs && !name.starts_with(PROJECTS_MAY_NAME);
@@ -201,10 +327,13 @@ fn action(
             // Without a word on it, an event that can be stopped waits for the answer: that is the stricter reading.
             let blocking =
                 fields.blocking.unwrap_or_else(|| event.can_block()) && !fields.in_background;
-            let secret = fields.secret.filter(|secret| !secret.is_empty()).map(Secret::new);
-            Ok(Action::Http { url, secret, secret_env: fields.secret_env, blocking })
+            let secret = fields.secret.take().filter(|secret| !secret.is_empty()).map(Secret::new);
+            Ok(Action::Http { url, secret, secret_env: fields.secret_env.take(), blocking })
         }
-        "mcp_tool" | "prompt" | "agent" => Ok(Action::Unavailable { kind }),
+        "mcp_tool" | "prompt" | "agent" => Ok(Action::Unavailable {
+            what: format!("a hook of type {kind}"),
+            why: format!("hooks of type {kind} are not available yet"),
+        }),
         _ => Err(hook.wrong(format!(
             "\"{kind}\" is no type of hook, write command or http (mcp_tool, prompt and agent are not available yet)"
         ))),
@@ -220,21 +349,6 @@ fn bounded(value: Located<'_>, name: &str) -> Result<String, ConfigError> {
         return Err(value.wrong(format!("{name} is too long or has an invisible character")));
     }
     Ok(text)
-}
-
-fn truth(value: Located<'_>, name: &str) -> Result<bool, ConfigError> {
-    match value.scalar().as_deref() {
-        Some("true") => Ok(true),
-        Some("false") => Ok(false),
-        _ => Err(value.wrong(format!("{name} must be true or false"))),
-    }
-}
-
-fn seconds(value: Located<'_>) -> Result<Duration, ConfigError> {
-    let number = value.scalar().and_then(|text| text.parse::<f64>().ok());
-    let number = number.filter(|seconds| *seconds > 0.0 && *seconds <= LONGEST);
-    let wrong = || value.wrong(format!("timeout must be seconds above 0 and up to {LONGEST}"));
-    number.map(Duration::from_secs_f64).ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -58,57 +58,127 @@ fn a_hook_is_read_with_its_place() {
     assert!(blocking[0].decides());
 }
 
+/// Each hook that is not understood: what is said of it.
+const MISTAKES: &[(&str, usize, &str)] = &[
+    ("{}", 0, "the hooks of an event must be a list"),
+    ("[\n{\"command\": \"a\"}]", 1, "\"hooks\" is missing"),
+    ("[{\"hooks\":\n\"a\"}]", 1, "hooks must be a list"),
+    ("[{\"hooks\": [\n\n{\"timeout\": 1}]}]", 2, "\"type\" is missing"),
+    (r#"[{"hooks": [{"type": "comand"}]}]"#, 0, "\"comand\" is no type of hook"),
+    (r#"[{"hooks": [{"type": "command"}]}]"#, 0, "\"command\" is missing"),
+    (r#"[{"hooks": [{"type": "command", "command": " "}]}]"#, 0, "\"command\" is missing"),
+    (r#"[{"hooks": [{"command": "a\u0000"}]}]"#, 0, "invisible character"),
+    (r#"[{"hooks": [{"command": "a", "args": "b"}]}]"#, 0, "args must be a list"),
+    (r#"[{"hooks": [{"command": "a", "shell": "powershell"}]}]"#, 0, "a hook runs in bash"),
+    (r#"[{"matcher": "(", "hooks": [1]}]"#, 0, "the matcher \"(\" is no regular expression"),
+    (r#"[{"hooks": [{"type": "http"}]}]"#, 0, "\"url\" is missing"),
+    (r#"[{"hooks": [{"type": "http", "url": "http://x.example/"}]}]"#, 0, "write https://"),
+    (
+        r#"[{"hooks": [{"type": "http", "url": "https://x/", "secret": "a", "secretEnv": "B"}]}]"#,
+        0,
+        "keep one",
+    ),
+];
+
+/// A hook that is not understood is left out, but one that guards calls blocks them, and a managed one is an error.
 #[test]
-fn mistakes_are_told_with_their_line() {
-    for (text, line, what) in [
-        (r#"{"PreToolUs": []}"#, 2, "there is no event \"PreToolUs\", write one of SessionStart,"),
-        (r#"[]"#, 2, "hooks must be an object"),
-        ("{\"Stop\":\n{}}", 3, "the hooks of an event must be a list"),
-        ("{\"Stop\": [\n{}]}", 3, "\"hooks\" is missing"),
-        ("{\"Stop\": [{\"hooks\": [\n\n{}]}]}", 4, "\"type\" is missing"),
-        (r#"{"Stop": [{"hooks": [{"type": "comand"}]}]}"#, 2, "\"comand\" is no type of hook"),
-        (r#"{"Stop": [{"hooks": [{"type": "command"}]}]}"#, 2, "\"command\" is missing"),
-        (
-            r#"{"Stop": [{"hooks": [{"type": "command", "command": " "}]}]}"#,
-            2,
-            "\"command\" is missing",
-        ),
-        (r#"{"Stop": [{"hooks": [{"command": "a\u0000"}]}]}"#, 2, "invisible character"),
-        (r#"{"Stop": [{"hooks": [{"command": "a", "timeout": 0}]}]}"#, 2, "timeout must be"),
-        (r#"{"Stop": [{"hooks": [{"command": "a", "timeout": "x"}]}]}"#, 2, "timeout must be"),
-        (
-            r#"{"Stop": [{"hooks": [{"command": "a", "async": "yes"}]}]}"#,
-            2,
-            "async must be true or false",
-        ),
-        (
-            r#"{"Stop": [{"hooks": [{"command": "a", "shell": "powershell"}]}]}"#,
-            2,
-            "a hook runs in bash",
-        ),
-        (
-            r#"{"Stop": [{"matcher": "(", "hooks": []}]}"#,
-            2,
-            "the matcher \"(\" is no regular expression",
-        ),
-        (r#"{"Stop": [{"hooks": [{"type": "http"}]}]}"#, 2, "\"url\" is missing"),
-        (
-            r#"{"Stop": [{"hooks": [{"type": "http", "url": "http://x.example/"}]}]}"#,
-            2,
-            "write https://",
-        ),
-        (
-            r#"{"Stop": [{"hooks": [{"type": "http", "url": "https://x/", "secret": "a", "secretEnv": "B"}]}]}"#,
-            2,
-            "keep one",
-        ),
+fn a_hook_that_is_not_understood_is_left_out_or_blocks() {
+    let good = r#"{"hooks": [{"command": "good"}]}"#;
+    for (groups, line, what) in MISTAKES {
+        let text = |event: &str| {
+            format!("{{\n\"hooks\": {{\"{event}\": {groups}, \"SessionEnd\": [{good}]}}}}")
+        };
+        let place = format!("settings.json:{}: ", line + 2);
+        for event in ["Stop", "UserPromptSubmit", "PostToolUse"] {
+            let loaded = user(&text(event)).load();
+            assert_eq!(loaded.hooks.len(), 1, "{groups}");
+            let told = &loaded.warnings;
+            let said = format!("hook on {event} ignored: ");
+            assert!(told.len() <= 2 && told.last().unwrap().contains(&place), "{groups}: {told:?}");
+            assert!(
+                told.iter().any(|line| line.contains(&said) && line.contains(what)),
+                "{told:?}"
+            );
+        }
+        let blocks = groups.contains(['1', '"']);
+        for event in ["PreToolUse", "PermissionRequest"] {
+            let loaded = user(&text(event)).load();
+            let guards: Vec<_> = loaded.hooks.iter().filter(|hook| hook.decides()).collect();
+            assert_eq!(guards.len(), usize::from(blocks), "{groups}");
+            let unavailable = |hook: &&HookSpec| matches!(&hook.action, Action::Unavailable { why, .. } if why.contains(what));
+            assert!(guards.iter().all(unavailable), "{guards:?}");
+            let told = loaded.warnings.iter().any(|line| line.contains("are blocked"));
+            assert_eq!(told, blocks, "{:?}", loaded.warnings);
+        }
+        let ground = Ground::new();
+        ground.write("etc/managed-settings.json", &text("Stop"));
+        assert!(ground.error().contains(what), "{}", ground.error());
+    }
+    // The matcher of the group still says which calls are meant.
+    let text = r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "command": "guard"}]}}"#;
+    assert_eq!(hooks(text)[0].matcher.text(), "Bash");
+}
+
+#[test]
+fn unknown_events_are_left_out_unless_they_guard_calls() {
+    for (name, hint) in [
+        ("sessionStart", " (did you mean \"SessionStart\"?)"),
+        ("userPromptSubmit", " (did you mean \"UserPromptSubmit\"?)"),
+        ("PostTolUse", " (did you mean \"PostToolUse\"?)"),
+        ("BeforeLunch", ""),
     ] {
-        let said = wrong(text);
-        assert!(
-            said.contains(&format!("settings.json:{line}: ")) && said.contains(what),
-            "{text}: {said}"
+        let loaded = user(&one(name, r#"{"command": "a"}"#)).load();
+        assert!(loaded.hooks.is_empty());
+        let said = format!("settings.json:1: unknown event \"{name}\"{hint}, its hooks never run");
+        let told = &loaded.warnings;
+        assert!(told.len() == 1 && told[0].ends_with(&said), "{told:?}");
+        // The administrator means it.
+        let ground = Ground::new();
+        ground.write("etc/managed-settings.json", &one(name, r#"{"command": "a"}"#));
+        assert!(ground.error().contains("unknown event"), "{}", ground.error());
+    }
+    for name in ["preToolUse", "PreToolUs", "PreTolUse", "permissionRequest"] {
+        let said = wrong(&format!("{{\"{name}\": [1]}}"));
+        assert!(said.contains(&format!("settings.json:2: unknown event \"{name}\"")), "{said}");
+        assert!(said.contains("did you mean"), "{said}");
+        assert!(user(&format!("{{\"hooks\": {{\"{name}\": []}}}}")).load().hooks.is_empty());
+    }
+    assert!(wrong("[1]").contains("settings.json:2: hooks must be an object"));
+    assert!(wrong("{\"Stop\": [],\n\"Stop\": []}").contains(":3: \"Stop\" stands there twice"));
+}
+
+/// Details that only tune a hook never cost the hook.
+#[test]
+fn odd_details_of_a_hook_are_left_out() {
+    let hour = Duration::from_secs(3600);
+    for (field, limit, what) in [
+        (
+            "\"timeout\": 15000",
+            Some(hour),
+            "timeout 15000 is more than 3600 seconds, the longest possible, so 3600 is used (milliseconds? write 15)",
+        ),
+        ("\"timeout\": 1e300", Some(hour), "so 3600 is used"),
+        ("\"timeout\": 0", None, "so the default is used"),
+        ("\"timeout\": -5", None, "so the default is used"),
+        ("\"timeout\": \"soon\"", None, "so the default is used"),
+        ("\"timeout\": []", None, "so the default is used"),
+        ("\"async\": \"yes\"", None, "async must be true or false, ignored"),
+        ("\"once\": 1", None, "once must be true or false, ignored"),
+        ("\"sandbox\": 0", None, "sandbox must be true or false, ignored"),
+    ] {
+        let loaded = user(&one("PreToolUse", &format!("{{\"command\": \"a\", {field}}}"))).load();
+        let told = &loaded.warnings;
+        assert!(told.len() == 1 && told[0].ends_with(what), "{field}: {told:?}");
+        let hook = &loaded.hooks[0];
+        assert_eq!(
+            (hook.time_limit, hook.decides(), hook.outside),
+            (limit, true, false),
+            "{field}"
         );
     }
+    let plain = r#"{"hooks": {"Stop": [{"description": "d", "matcher": null, "hooks": [{"command": "a", "timeout": 3600}]}]}}"#;
+    let loaded = user(plain).load();
+    assert_eq!((loaded.hooks.len(), loaded.warnings.len()), (1, 0), "{:?}", loaded.warnings);
 }
 
 #[test]
@@ -165,8 +235,9 @@ fn a_project_signs_with_its_own_variables_only() {
     ground.write("ws/.claude/settings.json", &webhook("OSTLER_HOOK_SECRET"));
     assert_eq!(ground.load().ignored_hooks.len(), 1);
     ground.write("ws/.claude/settings.json", &webhook("DB_PASSWORD"));
-    let error = ground.try_load().unwrap_err().to_string();
-    assert!(error.contains("begins with OSTLER_HOOK_"), "{error}");
+    let loaded = ground.load();
+    assert!(loaded.ignored_hooks.is_empty());
+    assert!(loaded.warnings[0].contains("begins with OSTLER_HOOK_"), "{:?}", loaded.warnings);
 }
 
 #[test]

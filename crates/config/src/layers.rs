@@ -8,13 +8,12 @@ use crate::built_in::built_in;
 use crate::compaction::Compaction;
 use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
+use crate::not_run::NotRun;
 use crate::places::resolved;
 use crate::project_files::{ProjectFiles, Wanted, tightening, tightens, wants};
 use crate::sandbox::Sandbox;
 use crate::trust::{self, Accepted, Untrusted};
-use crate::{
-    Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json, starts,
-};
+use crate::{Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json};
 use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Matcher, Mode, Policy, Rule, Tier};
 use ostler_core::text::counted;
@@ -39,7 +38,8 @@ pub struct Loaded {
     pub compaction: Compaction,
     /// Things the user should know at every start, one line each.
     pub notices: Vec<String>,
-    /// Mistakes in files that change nothing that matters, one line each.
+    /// What was left out of the files, or is configured and not run yet, and restricts nothing; one line each. Once a
+    /// person has seen one, it need not be shown again.
     pub warnings: Vec<String>,
     pub untrusted: Option<Untrusted>,
     /// The project has files that want something or tighten, and the user accepted all of them as they are.
@@ -61,6 +61,7 @@ pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
         read: Vec::new(),
         no_hooks: Vec::new(),
         managed_hooks_only: false,
+        not_run: NotRun::default(),
     };
     layers.user()?;
     layers.project()?;
@@ -70,6 +71,8 @@ pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
     layers.managed()?;
     layers.tighten_whole_project();
     layers.switch_hooks_off();
+    layers.agents();
+    layers.loaded.warnings.extend(layers.not_run.lines());
     Ok(layers.loaded)
 }
 
@@ -82,6 +85,7 @@ struct Layers<'a> {
     /// Who wants no hooks.
     no_hooks: Vec<Tier>,
     managed_hooks_only: bool,
+    not_run: NotRun,
 }
 
 impl Layers<'_> {
@@ -163,9 +167,11 @@ impl Layers<'_> {
     fn rules(&mut self, file: &Path, folder: &Path, tier: Tier) -> Result<bool, ConfigError> {
         self.misnamed(file);
         let Some(text) = read_text(file, MOST_BYTES)? else { return Ok(false) };
-        let policy = permissions_yaml::parse(&text, file, self.anchors(folder), tier, self.check)?;
+        let anchors = self.anchors(folder);
+        let (policy, warnings) = permissions_yaml::parse(&text, file, anchors, tier, self.check)?;
         self.read.push(resolved(file));
         self.loaded.policy.add(policy);
+        self.loaded.warnings.extend(warnings.lines(file));
         Ok(true)
     }
 
@@ -210,7 +216,7 @@ impl Layers<'_> {
                 (Ok(settings), counts, false) => {
                     wanted.push(Wanted::new(file, wants(&settings, self.loaded.mode), counts));
                     if counts {
-                        self.tighten(settings);
+                        self.tighten(settings, &file.path);
                     }
                 }
                 (Err(error), true, _) => return Err(error),
@@ -252,7 +258,24 @@ impl Layers<'_> {
         }
     }
 
-    fn tighten(&mut self, settings: Settings) {
+    fn agents(&mut self) {
+        let Places { claude_home, project, sources, .. } = self.places;
+        let own = claude_home.iter().filter(|_| sources.user).map(|home| home.join("agents"));
+        let is_project = sources.project && !self.places.project_is_home(project);
+        let theirs = is_project.then(|| project.join(".claude/agents"));
+        own.chain(theirs).for_each(|folder| self.not_run.add_agents(&folder));
+    }
+
+    /// What of a file only says something about itself.
+    fn tell(&mut self, settings: &Settings, file: &Path) {
+        self.loaded.warnings.extend(settings.warnings.lines(file));
+        for (kind, count) in &settings.not_run {
+            self.not_run.add(kind, file, *count);
+        }
+    }
+
+    fn tighten(&mut self, settings: Settings, file: &Path) {
+        self.tell(&settings, file);
         self.loaded.ignored.extend(settings.policy.allow.iter().cloned());
         self.loaded.ignored_hooks.extend(settings.hooks);
         if let Some(mode) = settings.mode.filter(|mode| tightens(*mode, self.loaded.mode)) {
@@ -261,7 +284,6 @@ impl Layers<'_> {
         self.loaded.policy.add(tightening(settings.policy));
         self.loaded.sandbox.add(settings.sandbox.tightening());
         self.loaded.budget.lower(&settings.budget);
-        self.loaded.warnings.extend(settings.warnings);
     }
 
     /// Of a file that is not the project's.
@@ -273,11 +295,11 @@ impl Layers<'_> {
     }
 
     fn add(&mut self, settings: Settings, file: &Path) {
+        self.tell(&settings, file);
         self.no_hooks.extend(settings.no_hooks);
         self.managed_hooks_only |= settings.managed_hooks_only;
         let loaded = &mut self.loaded;
         loaded.hooks.extend(settings.hooks);
-        loaded.notices.extend(starts::not_run(file, &settings.not_run));
         loaded.policy.add(settings.policy);
         loaded.sandbox.add(settings.sandbox);
         // A project may save money, never spend more.
@@ -291,7 +313,6 @@ impl Layers<'_> {
             }
         }
         set_all(&mut loaded.env, &settings.env);
-        loaded.warnings.extend(settings.warnings);
     }
 }
 

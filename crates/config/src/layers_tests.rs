@@ -58,9 +58,9 @@ fn a_project_says_something_about_summaries_once_it_is_trusted() {
     trust(&ground);
     let loaded = ground.load();
     assert_eq!(loaded.compaction, Compaction { auto: Some(false), window: Some(150_000) });
-    ground.write("home/.claude/settings.json", r#"{"autoCompactWindow": "large"}"#);
+    ground.write("home/.claude/settings.json", r#"{"autoCompactEnabled": "often"}"#);
     let warnings = ground.load().warnings;
-    let said = "settings.json:1: autoCompactWindow must be a number of tokens or \"auto\", ignored";
+    let said = "settings.json:1: autoCompactEnabled must be true or false, ignored";
     assert!(warnings.len() == 1 && warnings[0].ends_with(said), "{warnings:?}");
 }
 
@@ -174,9 +174,10 @@ fn a_file_that_cannot_be_used_stops_the_start() {
         ("ws/.ostler/permissions.yaml", "deny:\n- 'x('\n", "ws/.ostler/permissions.yaml:2: "),
         (
             "ws/.claude/settings.local.json",
-            "",
-            "ws/.claude/settings.local.json:1: there is nothing",
+            "{\"a\"",
+            "ws/.claude/settings.local.json:1: this is not",
         ),
+        ("etc/managed-settings.json", "", "etc/managed-settings.json:1: there is nothing"),
         ("etc/managed-settings.json", "{\"permissions\": 5}", "etc/managed-settings.json:1: "),
         ("etc/permissions.yaml", "default: no\n", "etc/permissions.yaml:1: "),
         ("home/.ostler/trust.json", "{}", "home/.ostler/trust.json:1: the version must be 1"),

@@ -10,14 +10,18 @@ mod error;
 mod files;
 mod first;
 mod hooks_json;
+mod json_comments;
 pub mod layers;
 mod located;
+mod misspelling;
+mod not_run;
 pub mod permissions_yaml;
 mod places;
 mod project_env;
 mod project_files;
 mod sandbox;
 mod sandbox_limits;
+mod seen_warnings;
 pub mod settings_json;
 mod settings_keys;
 mod skill_folders;
@@ -25,6 +29,9 @@ mod starts;
 #[cfg(test)]
 mod test_ground;
 pub mod trust;
+mod warnings;
+#[cfg(test)]
+mod wild_tests;
 
 pub use approvals::{FileApprovals, Kept};
 pub use budget::Budget;
@@ -37,9 +44,11 @@ pub use permissions_yaml::from_json;
 pub use places::{Places, Sources};
 pub use sandbox::Sandbox;
 pub use sandbox_limits::SandboxLimits;
+pub use seen_warnings::unseen_warnings;
 pub use settings_json::Settings;
 pub use skill_folders::skill_folders;
 pub use trust::{Untrusted, UntrustedFile, accept};
+pub use warnings::Warnings;
 
 use ostler_core::permission::Rule;
 

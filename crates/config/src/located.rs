@@ -63,6 +63,21 @@ impl<'a> Located<'a> {
         serde_json::from_str(self.raw).map_err(|error| self.document.broken(&error, self.before()))
     }
 
+    pub(crate) fn is_object(&self) -> bool {
+        self.raw.starts_with('{')
+    }
+
+    pub(crate) fn is_list(&self) -> bool {
+        self.raw.starts_with('[')
+    }
+
+    /// What a person wrote, for an error about it.
+    pub(crate) fn found(&self) -> String {
+        let shown: String = self.raw.chars().take(40).collect();
+        let more = if shown.len() < self.raw.len() { "…" } else { "" };
+        format!("found {shown}{more}")
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         self.raw == "null"
     }
@@ -75,7 +90,7 @@ impl<'a> Located<'a> {
 
     /// `name` is what errors call it.
     pub(crate) fn object(&self, name: &str) -> Result<Vec<(String, Located<'a>)>, ConfigError> {
-        if !self.raw.starts_with('{') {
+        if !self.is_object() {
             return Err(self.wrong(format!("{name} must be an object, write {{ … }}")));
         }
         let Pairs(pairs) = self.read()?;
@@ -92,7 +107,7 @@ impl<'a> Located<'a> {
     }
 
     pub(crate) fn list(&self, name: &str) -> Result<Vec<Located<'a>>, ConfigError> {
-        if !self.raw.starts_with('[') {
+        if !self.is_list() {
             return Err(self.wrong(format!("{name} must be a list, write [ … ]")));
         }
         let items: Vec<&RawValue> = self.read()?;

@@ -1,12 +1,15 @@
-//! `permissions.yaml`: text to rules. Strict: what is not understood is an error with its line.
+//! `permissions.yaml`: text to rules. What is not understood is an error with its line, except for an allow rule, which
+//! is left out with a warning.
 
 use crate::error::{is_plain, one_line};
+use crate::warnings::Warnings;
 use crate::{Check, ConfigError, Kind};
 use ostler_core::permission::{Anchors, COMMANDS, Fallback, Policy, Rule, Source, Tier, ToolName};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::options::MergeKeyPolicy;
 use serde_saphyr::{Location, Spanned};
+use std::cell::RefCell;
 use std::path::Path;
 
 /// Rules in a file.
@@ -47,19 +50,31 @@ struct RawExamples {
     miss: Option<Vec<Spanned<String>>>,
 }
 
+/// The rules, and what was left out of them.
+///
 /// # Errors
-/// On the first thing in the text that is not understood, with its line.
+/// On the first thing in the text that is not understood and is no allow rule, with its line.
 pub fn parse(
     text: &str,
     file: &Path,
     anchors: Anchors<'_>,
     tier: Tier,
     check: &Check<'_>,
-) -> Result<Policy, ConfigError> {
-    read(text, file, anchors, tier, Some(check))
+) -> Result<(Policy, Warnings), ConfigError> {
+    let warnings = RefCell::default();
+    let reading = Reading {
+        file,
+        named: Some(file),
+        anchors,
+        tier,
+        check: Some(check),
+        warnings: Some(&warnings),
+    };
+    let policy = reading.policy(raw(text, file)?)?;
+    Ok((policy, warnings.into_inner()))
 }
 
-/// Without a check the examples are passed over.
+/// The same for a file that ships: all of it is understood. Without a check the examples are passed over.
 pub(crate) fn read(
     text: &str,
     file: &Path,
@@ -67,6 +82,11 @@ pub(crate) fn read(
     tier: Tier,
     check: Option<&Check<'_>>,
 ) -> Result<Policy, ConfigError> {
+    let named = Some(file);
+    Reading { file, named, anchors, tier, check, warnings: None }.policy(raw(text, file)?)
+}
+
+fn raw(text: &str, file: &Path) -> Result<RawFile, ConfigError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         no_schema: true,
@@ -79,16 +99,15 @@ pub(crate) fn read(
             let line = error.location().and_then(|place| line(&place)).unwrap_or(1);
             ConfigError::new(file, line, said(&error.without_snippet().to_string()))
         })?;
-    let raw = raw.ok_or_else(|| {
+    raw.ok_or_else(|| {
         ConfigError::new(file, 1, "there is nothing in it, write rules or remove the file")
-    })?;
-    Reading { file, named: Some(file), anchors, tier, check }.policy(raw)
+    })
 }
 
 /// The same from a JSON value; `file` is what errors name.
 ///
 /// # Errors
-/// As `parse`, without lines.
+/// On anything that is not understood, without lines.
 pub fn from_json(
     value: &Value,
     file: &Path,
@@ -98,7 +117,8 @@ pub fn from_json(
 ) -> Result<Policy, ConfigError> {
     let raw = RawFile::deserialize(value)
         .map_err(|error| ConfigError::new(file, None, said(&error.to_string())))?;
-    Reading { file, named: None, anchors, tier, check: Some(check) }.policy(raw)
+    let check = Some(check);
+    Reading { file, named: None, anchors, tier, check, warnings: None }.policy(raw)
 }
 
 /// The parser's words, and ours for its commonest ones. The place is said in front.
@@ -136,6 +156,8 @@ struct Reading<'a> {
     anchors: Anchors<'a>,
     tier: Tier,
     check: Option<&'a Check<'a>>,
+    /// Where an allow rule that is left out is told of; without it such a rule is an error.
+    warnings: Option<&'a RefCell<Warnings>>,
 }
 
 impl Reading<'_> {
@@ -189,14 +211,30 @@ impl Reading<'_> {
     ) -> Result<Vec<Rule>, ConfigError> {
         let mut rules = Vec::new();
         for entry in entries.into_iter().flatten() {
-            rules.push(self.entry(kind, entry)?);
+            rules.extend(self.understood(kind, self.entry(kind, entry))?);
             self.bound(&rules)?;
         }
         for text in texts.into_iter().flatten() {
-            rules.push(self.rule(&text)?);
+            rules.extend(self.understood(kind, self.rule(&text))?);
             self.bound(&rules)?;
         }
         Ok(rules)
+    }
+
+    /// Without a rule that allows there are only more questions.
+    fn understood(
+        &self,
+        kind: Kind,
+        rule: Result<Rule, ConfigError>,
+    ) -> Result<Option<Rule>, ConfigError> {
+        match (rule, self.warnings) {
+            (Err(error), Some(warnings)) if kind == Kind::Allow => {
+                let what = format!("allow rule ignored: {}", error.what);
+                warnings.borrow_mut().push(self.file, error.line, &what);
+                Ok(None)
+            }
+            (rule, _) => rule.map(Some),
+        }
     }
 
     fn bound(&self, rules: &[Rule]) -> Result<(), ConfigError> {

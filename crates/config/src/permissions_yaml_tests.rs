@@ -4,7 +4,7 @@ use crate::{DEFAULT_PERMISSIONS, default_policy};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Policy, ConfigError> {
-    parse(text, Path::new("p.yaml"), anchors(), Tier::User, &check)
+    parse(text, Path::new("p.yaml"), anchors(), Tier::User, &check).map(|(policy, _)| policy)
 }
 
 fn error(text: &str) -> String {
@@ -161,7 +161,38 @@ fn examples_are_checked_as_what_the_rule_is() {
     };
     assert!(read(&text("ask_user")).is_ok());
     assert!(read(&text("always_deny")).is_err());
-    assert!(read(&text("always_allow")).is_err());
+    assert!(read(&text("always_allow")).unwrap().allow.is_empty());
+}
+
+/// Without an allow rule there are only more questions; without a deny or ask rule nothing starts.
+#[test]
+fn an_allow_rule_that_is_not_understood_is_left_out() {
+    let wrong = [
+        ("  - \"Bash(git commit -m ' *)\"", "a quote is not closed"),
+        ("  - '*'", "\"*\" is not a rule"),
+        ("  - bash", "unknown tool \"bash\" (did you mean \"Bash\"?)"),
+        ("  - \"Bash(a\\nb)\"", "invisible character"),
+    ];
+    for (rule, what) in wrong {
+        let text = |list: &str| format!("deny: [WebFetch]\n{list}:\n{rule}\n  - Bash(make)\n");
+        let file = Path::new("p.yaml");
+        let (policy, warnings) =
+            parse(&text("allow"), file, anchors(), Tier::Project, &check).unwrap();
+        assert_eq!(
+            (texts(&policy.allow), texts(&policy.deny)),
+            (vec!["Bash(make)"], vec!["WebFetch"])
+        );
+        let told = warnings.lines(file);
+        assert!(
+            told.len() == 1 && told[0].starts_with("p.yaml:3: allow rule ignored: "),
+            "{told:?}"
+        );
+        assert!(told[0].contains(what), "{told:?}");
+        assert!(error(&text("ask")).contains(what), "{rule}");
+    }
+    let pattern = "always_allow:\n  - pattern: '('\n  - pattern: ls\n";
+    assert_eq!(texts(&read(pattern).unwrap().allow), ["ls"]);
+    assert!(error(&pattern.replace("allow", "deny")).starts_with("p.yaml:2: "));
 }
 
 #[test]

@@ -76,6 +76,17 @@ impl Places {
         Ok(Places { project: self.real_project()?, cwd, user_home, ..self.clone() })
     }
 
+    /// What we keep about one project. The name shows which it is, the hash of the path tells projects of one name apart.
+    pub(crate) fn kept_about(&self, project: &Path) -> PathBuf {
+        let name = project.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let legal = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let name: String = name.chars().filter(legal).take(40).collect();
+        let hash = hex_sha256(project.as_os_str().as_encoded_bytes());
+        let hash = hash.get(..8).unwrap_or_default();
+        let folder = format!("{}-{hash}", if name.is_empty() { "project" } else { &name });
+        self.ostler_home.join("projects").join(folder)
+    }
+
     /// A home folder is no project: the files there are the user's own. Nor is the whole file system.
     pub(crate) fn project_is_home(&self, real: &Path) -> bool {
         let is_home = self.user_home.is_absolute() && resolved(&self.user_home) == real;

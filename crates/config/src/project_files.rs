@@ -2,6 +2,7 @@
 
 use crate::error::one_line;
 use crate::files::{Found, read_in, text};
+use crate::json_comments::plain_json;
 use crate::located::Document;
 use crate::project_env::is_forbidden;
 use crate::starts::escaped;
@@ -124,8 +125,9 @@ impl ProjectFile {
             Form::Skill => Ok(Settings { starts: self.skill_wants.clone(), ..Settings::default() }),
             Form::Rules => {
                 let text = text(&self.path, self.bytes.clone())?;
-                let policy = permissions_yaml::parse(&text, &self.path, anchors, self.tier, check)?;
-                Ok(Settings { policy, ..Settings::default() })
+                let read = permissions_yaml::parse(&text, &self.path, anchors, self.tier, check)?;
+                let (policy, warnings) = read;
+                Ok(Settings { policy, warnings, ..Settings::default() })
             }
             Form::Settings => {
                 let text = text(&self.path, self.bytes.clone())?;
@@ -138,6 +140,7 @@ impl ProjectFile {
     /// A file that is not understood starts something all the same.
     fn servers(&self) -> Settings {
         let text = String::from_utf8_lossy(&self.bytes);
+        let text = plain_json(&text);
         let root = Document::root(&text, &self.path).and_then(|root| root.object("the file"));
         let mut settings = Settings::default();
         for (key, value) in root.unwrap_or_default() {
@@ -148,25 +151,25 @@ impl ProjectFile {
         if settings.starts.is_empty() {
             settings.executable = true;
             settings.starts.push(SERVERS.into());
-            settings.not_run.push("MCP servers".into());
+            settings.not_run.push(("MCP servers".into(), None));
         }
         settings
     }
 
     fn without_forbidden(&self, mut settings: Settings) -> Settings {
-        let shown = self.path.display();
-        let mut warn = |what: String| settings.warnings.push(one_line(&what));
+        let (path, warnings) = (&self.path, &mut settings.warnings);
+        let mut warn = |what: String| warnings.push(path, None, &what);
         settings.env.retain(|(name, _)| {
             let forbidden = is_forbidden(name);
             if forbidden {
-                warn(format!("{shown}: a project may not set {name}, ignored"));
+                warn(format!("a project may not set {name}, ignored"));
             }
             !forbidden
         });
         if settings.key_helper.take().is_some() {
-            warn(format!("{shown}: a project may not name an apiKeyHelper, ignored"));
+            warn("a project may not name an apiKeyHelper, ignored".into());
             settings.starts.retain(|starts| !starts.starts_with(KEY_HELPER));
-            settings.not_run.retain(|name| name != "apiKeyHelper");
+            settings.not_run.retain(|(name, _)| name != "apiKeyHelper");
             settings.executable = !settings.starts.is_empty();
         }
         settings

@@ -2,6 +2,7 @@
 
 use crate::ConfigError;
 use crate::located::Located;
+use crate::misspelling::restriction;
 use crate::sandbox_limits::{self, SandboxLimits};
 use std::path::{Path, PathBuf};
 
@@ -90,30 +91,31 @@ const NOT_HONOURED: [&str; 8] = [
 /// `path` makes a path of a text; `warn` takes a line and what is wrong there.
 pub(crate) fn parse(
     value: Located<'_>,
-    path: &dyn Fn(Located<'_>) -> Result<PathBuf, ConfigError>,
+    path: &ToPath<'_>,
     warn: &mut dyn FnMut(usize, String),
 ) -> Result<Sandbox, ConfigError> {
     let mut found = Sandbox::default();
-    let paths = |value: Located<'_>, key: &str| {
-        value.list(key)?.into_iter().map(path).collect::<Result<Vec<_>, _>>()
-    };
     for (key, value) in value.object("sandbox")? {
         match key.as_str() {
             "enabled" => found.enabled = Some(truth(value, &key)?),
-            "acceptMissingLayers" => found.accept_missing = Some(truth(value, &key)?),
+            // What is not understood is not accepted.
+            "acceptMissingLayers" => match truth(value, &key) {
+                Ok(accepted) => found.accept_missing = Some(accepted),
+                Err(error) => warn(value.line(), format!("sandbox.{}, ignored", error.what)),
+            },
             "failIfUnavailable" => found.accept_missing = Some(!truth(value, &key)?),
             "allowUnsandboxedCommands" => found.may_lift = Some(truth(value, &key)?),
             "network" => found.network = network(value, warn)?.or(found.network),
-            "allowWrite" => found.allow_write.extend(paths(value, &key)?),
-            "allowRead" => found.allow_read.extend(paths(value, &key)?),
-            "denyRead" => found.deny_read.extend(paths(value, &key)?),
+            "allowWrite" => found.allow_write.extend(granted(value, &key, path, warn)),
+            "allowRead" => found.allow_read.extend(granted(value, &key, path, warn)),
+            "denyRead" => found.deny_read.extend(denied(value, &key, path)?),
             "limits" => found.limits = sandbox_limits::parse(value)?,
             "filesystem" => {
                 for (key, value) in value.object("filesystem")? {
                     match key.as_str() {
-                        "allowWrite" => found.allow_write.extend(paths(value, &key)?),
-                        "allowRead" => found.allow_read.extend(paths(value, &key)?),
-                        "denyRead" => found.deny_read.extend(paths(value, &key)?),
+                        "allowWrite" => found.allow_write.extend(granted(value, &key, path, warn)),
+                        "allowRead" => found.allow_read.extend(granted(value, &key, path, warn)),
+                        "denyRead" => found.deny_read.extend(denied(value, &key, path)?),
                         _ => {
                             warn(value.line(), format!("sandbox.filesystem.{key} is not honoured"))
                         }
@@ -125,15 +127,52 @@ pub(crate) fn parse(
                     warn(value.line(), format!("sandbox.{key} is not honoured"));
                 }
             }
-            _ => {
+            // Also `false` restricts here.
+            _ if !value.is_null() && restriction(&key, &RESTRICTIONS).is_some() => {
                 return Err(value.wrong(format!(
                     "\"{key}\" is not known in sandbox, write enabled, network, allowWrite, allowRead, denyRead, limits, \
                      acceptMissingLayers or allowUnsandboxedCommands"
                 )));
             }
+            _ => warn(value.line(), format!("unknown key \"{key}\" in sandbox, ignored")),
         }
     }
     Ok(found)
+}
+
+/// Keys that make the sandbox stricter, and one for every other key that denies something.
+const RESTRICTIONS: [&str; 7] = [
+    "enabled",
+    "network",
+    "denyRead",
+    "limits",
+    "failIfUnavailable",
+    "allowUnsandboxedCommands",
+    "deny",
+];
+
+type ToPath<'a> = dyn Fn(Located<'_>) -> Result<PathBuf, ConfigError> + 'a;
+
+/// Without one of these there are only more questions.
+fn granted(
+    value: Located<'_>,
+    key: &str,
+    path: &ToPath<'_>,
+    warn: &mut dyn FnMut(usize, String),
+) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let entries = value.list(key).map(|entries| entries.into_iter().map(path).collect());
+    for found in entries.unwrap_or_else(|error| vec![Err(error)]) {
+        match found {
+            Ok(path) => paths.push(path),
+            Err(error) => warn(error.line.unwrap_or(1), format!("{}, ignored", error.what)),
+        }
+    }
+    paths
+}
+
+fn denied(value: Located<'_>, key: &str, path: &ToPath<'_>) -> Result<Vec<PathBuf>, ConfigError> {
+    value.list(key)?.into_iter().map(path).collect()
 }
 
 /// `true`, or an object as Claude Code has it, of which only `allow` counts here.
@@ -229,13 +268,36 @@ mod tests {
         for (text, said) in [
             ("{\n\"enabled\": \"yes\"}", "f.json:2: enabled must be true or false"),
             ("{\"enable\": true}", "f.json:1: \"enable\" is not known in sandbox"),
-            ("{\"allowWrite\": \"a\"}", "f.json:1: allowWrite must be a list"),
+            ("{\"denyRead\": \"a\"}", "f.json:1: denyRead must be a list"),
+            ("{\"netwrok\": false}", "f.json:1: \"netwrok\" is not known in sandbox"),
+            ("{\"denyReads\": [\"a\"]}", "f.json:1: \"denyReads\" is not known in sandbox"),
+            ("{\"denyWrites\": [\"a\"]}", "f.json:1: \"denyWrites\" is not known in sandbox"),
+            ("{\"allowUnsandboxedCommands\": 1}", "f.json:1: allowUnsandboxedCommands must be"),
             ("{\"network\": 1}", "f.json:1: network must be true or false"),
             ("[]", "f.json:1: sandbox must be an object"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.starts_with(said), "{error}");
         }
+    }
+
+    #[test]
+    fn what_would_only_loosen_is_left_out() {
+        let text = "{\"allowWrite\": \"a\",\n\"allowRead\": [\"b\", 1], \"acceptMissingLayers\": 1, \"shiny\": 1, \"limit\": null}";
+        let (found, warnings) = read(text).unwrap();
+        assert_eq!(found, Sandbox { allow_read: vec!["/ws/b".into()], ..Sandbox::default() });
+        let named = [
+            "1: allowWrite must be a list",
+            "2: a path must be a text",
+            "2: sandbox.acceptMissingLayers must be true or false, ignored",
+            "2: unknown key \"shiny\" in sandbox, ignored",
+            "2: unknown key \"limit\" in sandbox, ignored",
+        ];
+        assert_eq!(warnings.len(), named.len(), "{warnings:?}");
+        assert!(
+            warnings.iter().zip(named).all(|(said, named)| said.starts_with(named)),
+            "{warnings:?}"
+        );
     }
 
     #[test]

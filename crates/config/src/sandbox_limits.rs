@@ -62,7 +62,8 @@ fn processes(value: Located<'_>) -> Result<u64, ConfigError> {
     let number = if text == UNLIMITED { Some(u64::MAX) } else { text.parse().ok() };
     number.filter(|number| *number >= LEAST_PROCESSES).ok_or_else(|| {
         value.wrong(format!(
-            "sandbox.limits.processes must be a number of at least {LEAST_PROCESSES}, or \"{UNLIMITED}\""
+            "sandbox.limits.processes must be a number of at least {LEAST_PROCESSES}, or \"{UNLIMITED}\"; {}",
+            value.found()
         ))
     })
 }
@@ -72,10 +73,13 @@ fn size(value: Located<'_>, key: &str, least: u64) -> Result<u64, ConfigError> {
     let bytes = if text == UNLIMITED { Some(u64::MAX) } else { bytes(&text) };
     let bytes = bytes.ok_or_else(|| {
         let what = "must be a size such as \"512M\", \"8G\" or a number of bytes, or";
-        value.wrong(format!("sandbox.limits.{key} {what} \"{UNLIMITED}\""))
+        let found = value.found();
+        value.wrong(format!("sandbox.limits.{key} {what} \"{UNLIMITED}\"; {found}"))
     })?;
     if bytes < least {
-        return Err(value.wrong(format!("sandbox.limits.{key} must be at least {least} bytes")));
+        let found = value.found();
+        let what = format!("sandbox.limits.{key} must be at least {least} bytes; {found}");
+        return Err(value.wrong(what));
     }
     Ok(bytes)
 }

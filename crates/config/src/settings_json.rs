@@ -1,11 +1,15 @@
-//! `settings.json`, as Claude Code writes it. Lenient about what it does not use, strict about permissions.
+//! `settings.json`, as Claude Code writes it. What loosens or is not used is left out with a warning where it is not
+//! understood; what restricts is in force or an error.
 
 use crate::budget::{self, Budget};
 use crate::compaction::Compaction;
-use crate::error::{is_plain, one_line};
+use crate::error::is_plain;
+use crate::json_comments::plain_json;
 use crate::located::{Document, Located};
+use crate::misspelling::{nearest, restriction};
 use crate::sandbox::{self, Sandbox};
 use crate::settings_keys::{STARTS, UNUSED};
+use crate::warnings::Warnings;
 use crate::{ConfigError, hooks_json, starts};
 use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier, ToolName};
@@ -30,11 +34,11 @@ pub struct Settings {
     pub executable: bool,
     /// The same in words, one each: "has a hook on Stop: make lint".
     pub starts: Vec<String>,
-    /// What of it does not run yet: "plugins".
-    pub not_run: Vec<String>,
+    /// What of it does not run yet, "plugins", and how many if that is known.
+    pub not_run: Vec<(String, Option<usize>)>,
     /// The program that `apiKeyHelper` names.
     pub key_helper: Option<String>,
-    pub warnings: Vec<String>,
+    pub warnings: Warnings,
 }
 
 impl Settings {
@@ -46,11 +50,25 @@ impl Settings {
                 self.starts.push(line);
             }
         }
-        if !runs.is_empty() && !self.not_run.iter().any(|known| known == runs) {
-            self.not_run.push(runs.to_owned());
+        if runs.is_empty() {
+            return;
+        }
+        let count = Some(key).filter(|key| *key == "mcpServers");
+        let count = count.and_then(|key| value.object(key).ok()).map(|servers| servers.len());
+        match self.not_run.iter_mut().find(|(known, _)| known == runs) {
+            Some((_, known)) => *known = known.or(count),
+            None => self.not_run.push((runs.to_owned(), count)),
         }
     }
 }
+
+/// Keys without which something that someone restricted would be free.
+const RESTRICTIONS: [&str; 7] =
+    ["permissions", "deny", "ask", "defaultMode", "hooks", "sandbox", "budget"];
+/// The same below `permissions`, and the keys that only loosen.
+const RESTRICTIONS_OF_PERMISSIONS: [&str; 4] =
+    ["deny", "ask", "defaultMode", "disableBypassPermissionsMode"];
+const GRANTS: [&str; 2] = ["allow", "additionalDirectories"];
 
 /// Keys that are read one by one.
 const USED: [&str; 3] = ["model", "disableAllHooks", "allowManagedHooksOnly"];
@@ -59,7 +77,7 @@ const USED: [&str; 3] = ["model", "disableAllHooks", "allowManagedHooksOnly"];
 const MOST: usize = 2000;
 
 /// # Errors
-/// On broken JSON and on anything in `permissions` that is not understood, with the line.
+/// On broken JSON and wherever a restriction would be lost, with the line.
 pub fn parse(
     text: &str,
     file: &Path,
@@ -67,7 +85,13 @@ pub fn parse(
     tier: Tier,
 ) -> Result<Settings, ConfigError> {
     let mut reading = Reading { file, anchors, tier, settings: Settings::default() };
-    for (key, value) in Document::root(text, file)?.object("the settings file")? {
+    let text = plain_json(text);
+    // An administrator's file is not left empty on purpose.
+    if text.trim_start_matches('\u{feff}').trim().is_empty() && tier != Tier::Managed {
+        reading.warn(None, "the file is empty");
+        return Ok(reading.settings);
+    }
+    for (key, value) in Document::root(&text, file)?.object("the settings file")? {
         reading.key(&key, value)?;
     }
     Ok(reading.settings)
@@ -87,19 +111,30 @@ enum List {
     Deny,
 }
 
+impl List {
+    fn name(self) -> &'static str {
+        match self {
+            List::Allow => "allow",
+            List::Ask => "ask",
+            List::Deny => "deny",
+        }
+    }
+}
+
 impl Reading<'_> {
     fn key(&mut self, key: &str, value: Located<'_>) -> Result<(), ConfigError> {
         match key {
             "permissions" => return self.permissions(value),
             "env" => return self.env(value),
             "sandbox" => return self.sandbox(value),
+            "budget" if value.is_null() => return Ok(()),
             "budget" => {
                 self.settings.budget = budget::parse(value)?;
                 return Ok(());
             }
             _ if Compaction::is_key(key) => {
-                if let Err(what) = self.settings.compaction.read(key, value) {
-                    self.warn(value.line(), what);
+                if let Some(what) = self.settings.compaction.read(key, value)? {
+                    self.warn(value.line(), &what);
                 }
                 return Ok(());
             }
@@ -109,14 +144,17 @@ impl Reading<'_> {
                 self.settings.managed_hooks_only = value.is_set();
             }
             "model" if value.is_null() => {}
-            "model" => self.settings.model = Some(value.text("model")?),
+            "model" => match value.text("model") {
+                Ok(model) => self.settings.model = Some(model),
+                Err(error) => self.ignore(&error),
+            },
             "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),
             _ => {}
         }
         // Someone relies on these: better said than passed over.
         if key == "allowManagedPermissionRulesOnly" {
             if value.is_set() {
-                self.warn(value.line(), format!("{key} is not honoured yet"));
+                self.warn(value.line(), &format!("{key} is not honoured yet"));
             }
             return Ok(());
         }
@@ -125,8 +163,31 @@ impl Reading<'_> {
                 self.settings.starts(key, what, runs, value);
             }
         } else if !USED.contains(&key) && !UNUSED.contains(&key) {
-            self.warn(value.line(), format!("\"{key}\" is not known, ignored"));
+            self.unknown(key, value, "the settings file", &RESTRICTIONS, &[])?;
         }
+        Ok(())
+    }
+
+    /// A key that is not known. One that was probably meant to restrict is an error, unless it says nothing.
+    fn unknown(
+        &mut self,
+        key: &str,
+        value: Located<'_>,
+        place: &str,
+        restrictions: &[&str],
+        others: &[&str],
+    ) -> Result<(), ConfigError> {
+        if let Some(meant) = restriction(key, restrictions).filter(|_| value.is_set()) {
+            return Err(value.wrong(format!(
+                "unknown key \"{key}\" in {place} (did you mean \"{meant}\"?), a restriction would be lost; fix or \
+                 remove it"
+            )));
+        }
+        let hint = match nearest(key, others) {
+            Some(meant) => format!(" (did you mean \"{meant}\"?)"),
+            None => String::new(),
+        };
+        self.warn(value.line(), &format!("unknown key \"{key}\" in {place}{hint}, ignored"));
         Ok(())
     }
 
@@ -134,19 +195,23 @@ impl Reading<'_> {
         let read = hooks_json::parse(value, self.file, self.tier)?;
         self.settings.hooks = read.hooks;
         for (line, what) in read.warnings {
-            self.warn(line, what);
+            self.warn(line, &what);
         }
         Ok(())
     }
 
     fn permissions(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        if self.says_nothing(value, value.is_object(), "permissions must be an object") {
+            return Ok(());
+        }
         for (key, value) in value.object("permissions")? {
             match key.as_str() {
                 "allow" => self.settings.policy.allow = self.rules(value, List::Allow)?,
                 "ask" => self.settings.policy.ask = self.rules(value, List::Ask)?,
                 "deny" => self.settings.policy.deny = self.rules(value, List::Deny)?,
                 "defaultMode" => self.mode(value)?,
-                "additionalDirectories" => self.dirs(value)?,
+                "additionalDirectories" => self.dirs(value),
+                "disableBypassPermissionsMode" if !value.is_set() => {}
                 "disableBypassPermissionsMode" => {
                     if value.text(&key)? != "disable" {
                         return Err(value.wrong(format!("{key} must be \"disable\"")));
@@ -156,96 +221,113 @@ impl Reading<'_> {
                 }
                 // About a mode and a question that do not exist here.
                 "disableAutoMode" | "skipDangerousModePermissionPrompt" => {}
-                _ => {
+                _ if self.tier == Tier::Managed => {
                     return Err(value.wrong(format!(
                         "\"{key}\" is not known in permissions, write allow, ask, deny, defaultMode, \
                          additionalDirectories or disableBypassPermissionsMode"
                     )));
+                }
+                _ => {
+                    let restrictions = &RESTRICTIONS_OF_PERMISSIONS;
+                    self.unknown(&key, value, "permissions", restrictions, &GRANTS)?;
                 }
             }
         }
         Ok(())
     }
 
+    /// True for a value of another type than expected that says nothing anyway: `null`, `false`, `[]`. Nothing is lost.
+    fn says_nothing(&mut self, value: Located<'_>, fits: bool, what: &str) -> bool {
+        let nothing = !fits && !value.is_set();
+        if nothing && !value.is_null() {
+            self.warn(value.line(), &format!("{what}, ignored"));
+        }
+        nothing
+    }
+
     fn rules(&mut self, value: Located<'_>, list: List) -> Result<Vec<Rule>, ConfigError> {
-        let entries = value.list("a list of rules")?;
+        let name = list.name();
+        if self.says_nothing(value, value.is_list(), &format!("{name} must be a list")) {
+            return Ok(Vec::new());
+        }
+        let mut entries = match value.list(name) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.left_out(list, error)?;
+                return Ok(Vec::new());
+            }
+        };
         if entries.len() > MOST {
-            return Err(value.wrong(format!("more than {MOST} rules, write fewer and wider ones")));
+            let what = format!("more than {MOST} rules, write fewer and wider ones");
+            self.left_out(list, value.wrong(what))?;
+            entries.truncate(MOST);
         }
         let mut rules = Vec::new();
         for entry in entries {
-            let text = entry.text("a rule")?;
-            if !is_plain(&text) {
-                return Err(entry.wrong("there is an invisible character in the rule, remove it"));
+            match self.rule(entry, list) {
+                Ok(rule) => rules.push(rule),
+                Err(error) => self.left_out(list, error)?,
             }
-            rules.extend(self.rule(&text, entry, list)?);
         }
         Ok(rules)
     }
 
-    fn rule(
-        &mut self,
-        text: &str,
-        entry: Located<'_>,
-        list: List,
-    ) -> Result<Option<Rule>, ConfigError> {
-        let line = entry.line();
-        let source = Source { tier: self.tier, file: Some(self.file.to_owned()), line: Some(line) };
-        let tool = text.trim().split('(').next().unwrap_or_default();
-        if !self.is_named(tool, entry, list)? {
-            return Ok(None);
+    /// Without a rule that loosens there are only more questions. Without one that restricts nothing starts.
+    fn left_out(&mut self, list: List, error: ConfigError) -> Result<(), ConfigError> {
+        if list != List::Allow {
+            return Err(error);
         }
-        let error = match Rule::parse_at(text, self.anchors, source.clone()) {
-            Ok(rule) => return Ok(Some(rule)),
-            Err(error) => error,
-        };
-        // A form we do not know of a tool that we may: ignored where it loosens, the whole tool where it tightens.
-        match error {
-            RuleError::NoPattern(_) if list == List::Allow => {
-                self.warn(line, format!("the rule {text} is not understood, ignored"));
-                Ok(None)
-            }
-            RuleError::NoPattern(_) => {
-                let said = if list == List::Deny { "denied" } else { "asked about" };
-                self.warn(
-                    line,
-                    format!("the rule {text} is not understood, all of {tool} is {said}"),
-                );
-                let whole = Rule::parse_at(tool, self.anchors, source);
-                whole.map(Some).map_err(|error| entry.wrong(error.to_string()))
-            }
-            error => Err(entry.wrong(error.to_string())),
-        }
+        self.warn(error.line, &format!("allow rule ignored: {}", error.what));
+        Ok(())
     }
 
-    /// Whether the rule can speak of a tool. One that tightens would be lost by a spelling mistake, so that is an error.
-    fn is_named(
-        &mut self,
-        tool: &str,
-        entry: Located<'_>,
-        list: List,
-    ) -> Result<bool, ConfigError> {
-        match ToolName::of(tool, self.anchors.tools) {
-            ToolName::Mistake(meant) => {
-                let what = format!("unknown tool \"{tool}\" (did you mean \"{meant}\"?)");
-                if list != List::Allow {
-                    return Err(entry.wrong(what));
-                }
-                self.warn(entry.line(), what + ", ignored");
-                Ok(false)
-            }
-            ToolName::Ours | ToolName::Elsewhere | ToolName::Unknown => Ok(true),
+    fn rule(&mut self, entry: Located<'_>, list: List) -> Result<Rule, ConfigError> {
+        let text = entry.text("a rule")?;
+        let text = text.trim();
+        if text.contains(['\n', '\r']) {
+            return Err(entry.wrong(format!("\"{text}\" has a line break, write it in one line")));
         }
+        if !is_plain(text) {
+            return Err(entry.wrong("there is an invisible character in the rule, remove it"));
+        }
+        let tool = text.split('(').next().unwrap_or_default();
+        if let ToolName::Mistake(meant) = ToolName::of(tool, self.anchors.tools) {
+            let what = format!("unknown tool \"{tool}\" (did you mean \"{meant}\"?)");
+            return Err(entry.wrong(what));
+        }
+        let line = entry.line();
+        let source = Source { tier: self.tier, file: Some(self.file.to_owned()), line: Some(line) };
+        let error = match Rule::parse_at(text, self.anchors, source.clone()) {
+            Ok(rule) => return Ok(rule),
+            Err(error) => error,
+        };
+        // A form we do not know of a tool that we may: where it restricts, the whole tool is restricted.
+        if matches!(error, RuleError::NoPattern(_) | RuleError::Empty(..)) && list != List::Allow {
+            let said = if list == List::Deny { "denied" } else { "asked about" };
+            self.warn(line, &format!("the rule {text} is not understood, all of {tool} is {said}"));
+            let whole = Rule::parse_at(tool, self.anchors, source);
+            return whole.map_err(|error| entry.wrong(error.to_string()));
+        }
+        Err(entry.wrong(error.to_string()))
     }
 
     fn mode(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
+        if self.says_nothing(value, false, "defaultMode must be the name of a mode") {
+            return Ok(());
+        }
         let name = value.text("defaultMode")?;
-        match (Mode::parse(&name), name.as_str()) {
+        let looser = [Mode::AcceptEdits, Mode::BypassPermissions].map(Mode::name);
+        match (Mode::parse(&name), nearest(&name, &looser)) {
             (Some(mode), _) => self.settings.mode = Some(mode),
-            (None, "auto" | "delegate" | "manual") => {
-                self.warn(value.line(), format!("there is no mode {name} here, ignored"));
+            (None, _) if matches!(name.as_str(), "auto" | "delegate" | "manual") => {
+                self.warn(value.line(), &format!("there is no mode {name} here, ignored"));
             }
-            (None, _) => {
+            // Without it there are only more questions.
+            (None, Some(meant)) => {
+                let hint = format!("(did you mean \"{meant}\"?)");
+                self.warn(value.line(), &format!("unknown mode \"{name}\" {hint}, ignored"));
+            }
+            (None, None) => {
                 let names: Vec<_> = Mode::ALL.into_iter().map(Mode::name).collect();
                 let known = names.join(", ");
                 return Err(value.wrong(format!("\"{name}\" is no mode, write one of {known}")));
@@ -254,16 +336,22 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn dirs(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
-        let entries = value.list("additionalDirectories")?;
+    fn dirs(&mut self, value: Located<'_>) {
+        let mut entries = match value.list("additionalDirectories") {
+            Ok(entries) => entries,
+            Err(_) if value.is_null() => return,
+            Err(error) => return self.ignore(&error),
+        };
         if entries.len() > MOST {
-            return Err(value.wrong(format!("more than {MOST} folders, name fewer")));
+            self.warn(value.line(), &format!("more than {MOST} folders, the others are ignored"));
+            entries.truncate(MOST);
         }
         for entry in entries {
-            let dir = self.path(entry)?;
-            self.settings.dirs.push(dir);
+            match self.path(entry) {
+                Ok(dir) => self.settings.dirs.push(dir),
+                Err(error) => self.ignore(&error),
+            }
         }
-        Ok(())
     }
 
     /// A path as a person writes it in this file.
@@ -281,47 +369,46 @@ impl Reading<'_> {
     }
 
     fn sandbox(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
-        if value.is_null() {
+        if self.says_nothing(value, value.is_object(), "sandbox must be an object") {
             return Ok(());
         }
         let mut said = Vec::new();
         let mut warn = |line, what| said.push((line, what));
         self.settings.sandbox = sandbox::parse(value, &|entry| self.path(entry), &mut warn)?;
-        said.into_iter().for_each(|(line, what)| self.warn(line, what));
+        said.into_iter().for_each(|(line, what)| self.warn(line, &what));
         Ok(())
     }
 
+    /// # Errors
+    /// If a name stands there twice.
     fn env(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
-        if value.is_null() {
+        if !value.is_object() {
+            if !value.is_null() {
+                self.warn(value.line(), "env must be an object, ignored");
+            }
             return Ok(());
         }
-        let pairs = value.object("env")?;
-        if pairs.len() > MOST {
-            return Err(value.wrong(format!("more than {MOST} variables, set fewer")));
-        }
-        for (name, value) in pairs {
-            let usable = !name.is_empty() && is_plain(&name) && !name.contains('=');
+        for (nth, (name, value)) in value.object("env")?.into_iter().enumerate() {
+            let usable = !name.is_empty() && is_plain(&name) && !name.contains('=') && nth < MOST;
             match value.scalar().filter(|text| usable && !text.contains('\0')) {
                 Some(text) => self.settings.env.push((name, text)),
                 None => self.warn(
                     value.line(),
-                    format!("the variable \"{name}\" cannot be set so, ignored"),
+                    &format!("the variable \"{name}\" cannot be set so, ignored"),
                 ),
             }
         }
         Ok(())
     }
 
-    fn warn(&mut self, line: usize, what: String) {
-        let warning = format!("{}:{line}: {what}", self.file.display());
-        if self.settings.warnings.len() < MOST_WARNINGS {
-            self.settings.warnings.push(one_line(&warning));
-        }
+    fn ignore(&mut self, error: &ConfigError) {
+        self.warn(error.line, &format!("{}, ignored", error.what));
+    }
+
+    fn warn(&mut self, line: impl Into<Option<usize>>, what: &str) {
+        self.settings.warnings.push(self.file, line, what);
     }
 }
-
-/// Warnings about one file.
-const MOST_WARNINGS: usize = 20;
 
 #[cfg(test)]
 #[path = "settings_json_tests.rs"]

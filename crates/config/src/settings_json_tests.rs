@@ -6,6 +6,10 @@ fn read(text: &str) -> Result<Settings, ConfigError> {
     parse(text, Path::new("s.json"), anchors(), Tier::Project)
 }
 
+fn warnings(settings: &Settings) -> Vec<String> {
+    settings.warnings.lines(Path::new("s.json"))
+}
+
 fn error(text: &str) -> String {
     read(text).expect_err(text).to_string()
 }
@@ -42,26 +46,20 @@ fn a_whole_file_is_read() {
     assert_eq!(env, [("A", "b"), ("N", "5"), ("T", "true")]);
     assert_eq!(settings.model.as_deref(), Some("opus"));
     assert!(settings.no_bypass && settings.policy.no_bypass && !settings.executable);
-    assert!(settings.warnings.is_empty(), "{:?}", settings.warnings);
+    assert_eq!(settings.warnings, Warnings::default());
 }
 
 #[test]
 fn mistakes_are_told_with_their_line() {
     let table = [
-        ("", 1, "there is nothing in it, write {} or remove the file"),
-        (" \n ", 1, "there is nothing in it, write {} or remove the file"),
-        ("{\n\"a\": 1,\n}", 3, "this is not JSON: key must be a string"),
         ("{\"a\": 1\n\n", 3, "this is not JSON: EOF while parsing an object"),
+        ("{\n\"a\": 1,,\n}", 2, "this is not JSON: key must be a string"),
+        ("{\n/* no\n}", 2, "this is not JSON: key must be a string"),
         ("{}\n{}", 2, "this is not JSON: trailing characters"),
-        ("{\n// no\n}", 2, "this is not JSON: key must be a string"),
         ("\n[]", 2, "the settings file must be an object, write { … }"),
-        ("{\"permissions\":\n[]}", 2, "permissions must be an object, write { … }"),
-        ("{\"permissions\": null}", 1, "permissions must be an object, write { … }"),
-        (
-            "{\"permissions\":{\"allow\":\n\"Bash\"}}",
-            2,
-            "a list of rules must be a list, write [ … ]",
-        ),
+        ("{\"permissions\":\n[1]}", 2, "permissions must be an object, write { … }"),
+        ("{\"permissions\":{\"deny\":\n\"Bash\"}}", 2, "deny must be a list, write [ … ]"),
+        ("{\"permissions\":{\"ask\":\n{\"a\": 1}}}", 2, "ask must be a list, write [ … ]"),
         ("{\"permissions\":{\"deny\":[\n\"Bash\",\n5]}}", 3, "a rule must be a text, write \"…\""),
         (
             "{\"permissions\":{\"deny\":[\"Bash\"],\n\"deny\":[]}}",
@@ -90,27 +88,29 @@ fn mistakes_are_told_with_their_line() {
             "disableBypassPermissionsMode must be a text, write \"…\"",
         ),
         (
-            "{\"permissions\":{\"additionalDirectories\":[\n\"\"]}}",
+            "{\"permissions\":{\"ask\":[\n\"Bash(echo a\\nb)\"]}}",
             2,
-            "a folder must have a name, write its path",
+            "\"Bash(echo a b)\" has a line break, write it in one line",
+        ),
+        (
+            "{\"permissions\":{\"deny\":[\n\"bash\"]}}",
+            2,
+            "unknown tool \"bash\" (did you mean \"Bash\"?)",
         ),
         (
             "{\"permissions\":{\"deny\":[\n\"Bash(a\\u0007)\"]}}",
             2,
             "there is an invisible character in the rule, remove it",
         ),
-        ("{\"env\":\n[]}", 2, "env must be an object, write { … }"),
-        ("{\"model\":\n5}", 2, "model must be a text, write \"…\""),
+        ("{\"env\":{\"A\":1,\n\"A\":2}}", 2, "\"A\" stands there twice, keep one"),
     ];
     for (text, line, wanted) in table {
         assert_eq!(error(text), format!("s.json:{line}: {wanted}"), "{text:?}");
     }
-    let unknown = read("{\"permissions\":{\n\"alow\":[]}}").unwrap_err();
-    assert_eq!(unknown.line, Some(2));
-    assert!(unknown.what.starts_with("\"alow\" is not known in permissions"), "{unknown}");
     for (rule, word) in [
         ("Bash(", "is not a rule"),
-        ("Bash( )", "begin with a program"),
+        ("*", "is not a rule"),
+        ("Bash(rm ' *)", "a quote is not closed"),
         ("WebFetch(x)", "domain:"),
         ("", "is not a rule"),
     ] {
@@ -133,22 +133,28 @@ fn a_line_is_that_of_the_value_itself() {
 #[test]
 fn forms_that_are_not_known_tighten_or_are_ignored() {
     let text = "{\"permissions\":{
-\"allow\":[\"Agent(x)\", \"Skill(y *)\", \"Cron(y *)\", \"Bash(ls)\"],
+\"allow\":[\"Agent(x)\", \"Skill(y *)\", \"Cron(y *)\", \"Bash(ls)\", \"Bash()\"],
 \"ask\":[\"Cron(y)\"],
-\"deny\":[\"Agent(x)\", \"NotebookEdit(a:b)\"]}}";
+\"deny\":[\"Agent(x)\", \"NotebookEdit(a:b)\", \"Bash()\"]}}";
     let settings = read(text).unwrap();
     assert_eq!(texts(&settings.policy.allow), ["Skill(y *)", "Bash(ls)"]);
     assert!(settings.policy.ask[0].is_whole_tool("Cron"));
     assert!(settings.policy.deny[0].is_whole_tool("Agent"));
     assert!(settings.policy.deny[1].is_whole_tool("NotebookEdit"));
+    assert!(settings.policy.deny[2].is_whole_tool("Bash"));
     assert_eq!(
-        settings.warnings,
+        warnings(&settings),
         [
-            "s.json:2: the rule Agent(x) is not understood, ignored",
-            "s.json:2: the rule Cron(y *) is not understood, ignored",
+            "s.json:2: allow rule ignored: \"Agent(x)\": only Bash, Read, Edit, Write, Glob, Grep, Skill and \
+             WebFetch(domain:…) take a pattern",
+            "s.json:2: allow rule ignored: \"Cron(y *)\": only Bash, Read, Edit, Write, Glob, Grep, Skill and \
+             WebFetch(domain:…) take a pattern",
+            "s.json:2: allow rule ignored: \"Bash()\" says nothing: write Bash for the whole tool, or a pattern, e.g. \
+             Bash(…)",
             "s.json:3: the rule Cron(y) is not understood, all of Cron is asked about",
             "s.json:4: the rule Agent(x) is not understood, all of Agent is denied",
             "s.json:4: the rule NotebookEdit(a:b) is not understood, all of NotebookEdit is denied",
+            "s.json:4: the rule Bash() is not understood, all of Bash is denied",
         ]
     );
 }
@@ -159,9 +165,9 @@ fn files_of_others_work_with_a_warning() {
 \"permissions\": {\"defaultMode\": \"auto\"}, \"allowManagedPermissionRulesOnly\": true}";
     let settings = read(text).unwrap();
     assert_eq!(
-        settings.warnings,
+        warnings(&settings),
         [
-            "s.json:2: \"frobnicate\" is not known, ignored",
+            "s.json:2: unknown key \"frobnicate\" in the settings file, ignored",
             "s.json:3: the variable \"A=B\" cannot be set so, ignored",
             "s.json:3: the variable \"D\" cannot be set so, ignored",
             "s.json:5: there is no mode auto here, ignored",
@@ -171,7 +177,123 @@ fn files_of_others_work_with_a_warning() {
     assert_eq!(settings.env, [("E".to_owned(), "f".to_owned())]);
     let many: String = (0..500).map(|n| format!("\"k{n}\": 1, ")).collect();
     let settings = read(&format!("{{{many} \"z\": 1}}")).unwrap();
-    assert_eq!(settings.warnings.len(), MOST_WARNINGS);
+    assert_eq!(warnings(&settings).len(), 11);
+    assert_eq!(warnings(&settings)[10], "s.json: and 491 more warnings");
+}
+
+/// What loosens is left out, and the rest of the file counts.
+#[test]
+fn what_only_loosens_is_left_out_with_a_warning() {
+    for (text, line, said) in [
+        ("\"permissions\":{\"allow\":\n\"Bash\"}", 2, "allow rule ignored: allow must be a list"),
+        ("\"permissions\":{\"allow\":[\n5]}", 2, "allow rule ignored: a rule must be a text"),
+        ("\"permissions\":{\"allow\":[\n\"*\"]}", 2, "allow rule ignored: \"*\" is not a rule"),
+        (
+            "\"permissions\":{\"allow\":[\n\"Bash(a ' *)\"]}",
+            2,
+            "allow rule ignored: \"Bash(a ' *)\": a quote is not closed",
+        ),
+        (
+            "\"permissions\":{\"allow\":[\n\"Bash(a\\nb)\"]}",
+            2,
+            "allow rule ignored: \"Bash(a b)\" has a line break",
+        ),
+        (
+            "\"permissions\":{\"allow\":[\n\"Bash(a\\u202eb)\"]}",
+            2,
+            "allow rule ignored: there is an invisible character",
+        ),
+        (
+            "\"permissions\":{\"allow\":[\n\"WebFetch(x)\"]}",
+            2,
+            "allow rule ignored: \"WebFetch(x)\"",
+        ),
+        ("\"permissions\":{\"allow\":[\n\"bash\"]}", 2, "allow rule ignored: unknown tool"),
+        (
+            "\"permissions\":{\"alow\":\n[\"Bash\"]}",
+            2,
+            "unknown key \"alow\" in permissions (did you mean \"allow\"?), ignored",
+        ),
+        ("\"permissions\":{\"bypassPermissions\":\ntrue}", 2, "unknown key \"bypassPermissions\""),
+        ("\"permissions\":{\"denyy\":\n[]}", 2, "unknown key \"denyy\" in permissions, ignored"),
+        ("\"permissions\":{\"deny\":\n{}}", 2, "deny must be a list, ignored"),
+        ("\"permissions\":\n[]", 2, "permissions must be an object, ignored"),
+        ("\"permissions\":{\"additionalDirectories\":[\n\"\"]}", 2, "a folder must have a name"),
+        (
+            "\"permissions\":{\"additionalDirectories\":\n\"..\"}",
+            2,
+            "additionalDirectories must be",
+        ),
+        (
+            "\"permissions\":{\"defaultMode\":\n\"acceptedits\"}",
+            2,
+            "unknown mode \"acceptedits\" (did you mean \"acceptEdits\"?), ignored",
+        ),
+        ("\"env\":\n[1]", 2, "env must be an object, ignored"),
+        ("\"model\":\n5", 2, "model must be a text, write \"…\", ignored"),
+        ("\"hooks\":\n[]", 2, "hooks must be an object, ignored"),
+    ] {
+        let settings =
+            read(&format!("{{{text},\n\"cleanupPeriodDays\":1,\"autoCompactEnabled\":true}}"))
+                .unwrap();
+        let told = warnings(&settings);
+        let wanted = format!("s.json:{line}: {said}");
+        assert!(told.len() == 1 && told[0].starts_with(&wanted), "{text}: {told:?}");
+        assert!(settings.policy.allow.is_empty() && settings.compaction.auto == Some(true));
+    }
+    for text in [
+        "\"permissions\":null",
+        "\"permissions\":{\"deny\":null,\"defaultMode\":null}",
+        "\"env\":null",
+    ] {
+        assert_eq!(read(&format!("{{{text}}}")).unwrap(), Settings::default(), "{text}");
+    }
+}
+
+/// Which wrong key may have been a restriction is decided by its letters and words.
+#[test]
+fn a_misspelt_restriction_is_never_passed_over() {
+    for (text, key, meant) in [
+        ("{\"permissions\":{\n\"dney\":[\"Bash\"]}}", "dney", "deny"),
+        ("{\"permissions\":{\n\"denyy\":[\"Bash\"]}}", "denyy", "deny"),
+        ("{\"permissions\":{\n\"Deny\":[\"Bash\"]}}", "Deny", "deny"),
+        ("{\"permissions\":{\n\"denied\":[\"Bash\"]}}", "denied", "deny"),
+        ("{\"permissions\":{\n\"disallowedTools\":[\"Bash\"]}}", "disallowedTools", "deny"),
+        ("{\"permissions\":{\n\"asks\":[\"Bash\"]}}", "asks", "ask"),
+        ("{\"permissions\":{\n\"always_ask\":[\"Bash\"]}}", "always_ask", "ask"),
+        ("{\"permissions\":{\n\"defaultmode\":\"plan\"}}", "defaultmode", "defaultMode"),
+        ("{\n\"permision\":{\"deny\":[\"Bash\"]}}", "permision", "permissions"),
+        ("{\n\"Permissions\":{\"deny\":[\"Bash\"]}}", "Permissions", "permissions"),
+        ("{\n\"deny\":[\"Bash\"]}", "deny", "deny"),
+        ("{\n\"hook\":{\"PreToolUse\":[1]}}", "hook", "hooks"),
+        ("{\n\"sandox\":{\"enabled\":true}}", "sandox", "sandbox"),
+        ("{\n\"budgets\":{\"day\":1}}", "budgets", "budget"),
+    ] {
+        for tier in [Tier::User, Tier::Project, Tier::CommandLine, Tier::Managed] {
+            let found = parse(text, Path::new("s.json"), anchors(), tier).unwrap_err();
+            assert_eq!(found.line, Some(2), "{found}");
+            let named = found.what.contains(&format!("\"{key}\""));
+            assert!(named && (tier == Tier::Managed || found.what.contains(meant)), "{found}");
+        }
+    }
+}
+
+#[test]
+fn comments_and_an_empty_file_load_and_lines_stay_right() {
+    let text = "// mine\n{ /* two\nlines */ \"permissions\": {\n  \"deny\": [\n    \"Read(//x)\", // \"Read(//y)\"\n    \"Bash(rm:*)\",\n  ],\n},\n\"odd\": 1,\n}\n";
+    let settings = read(text).unwrap();
+    assert_eq!(texts(&settings.policy.deny), ["Read(//x)", "Bash(rm:*)"]);
+    assert_eq!(settings.policy.deny[1].source.line, Some(6));
+    assert_eq!(
+        warnings(&settings),
+        ["s.json:9: unknown key \"odd\" in the settings file, ignored"]
+    );
+    for empty in ["", " \n ", "\u{feff}", "// nothing yet\n"] {
+        let settings = read(empty).unwrap();
+        assert_eq!(warnings(&settings), ["s.json: the file is empty"], "{empty:?}");
+        assert_eq!(settings.policy, Policy::default());
+        assert!(parse(empty, Path::new("s.json"), anchors(), Tier::Managed).is_err());
+    }
 }
 
 #[test]
@@ -202,10 +324,16 @@ fn what_starts_programs_is_seen() {
 #[test]
 fn an_unknown_home_is_no_folder() {
     let nowhere = Anchors { home: Path::new(""), ..anchors() };
-    for list in ["\"additionalDirectories\":[\"~/x\"]", "\"deny\":[\"Read(~/x)\"]"] {
+    let parsed = |list: &str| {
         let text = format!("{{\"permissions\":{{{list}}}}}");
-        let found = parse(&text, Path::new("s.json"), nowhere, Tier::User).unwrap_err();
-        assert!(found.what.contains("home folder is not known"), "{found}");
+        parse(&text, Path::new("s.json"), nowhere, Tier::User)
+    };
+    let found = parsed("\"deny\":[\"Read(~/x)\"]").unwrap_err();
+    assert!(found.what.contains("home folder is not known"), "{found}");
+    for list in ["\"additionalDirectories\":[\"~/x\"]", "\"allow\":[\"Read(~/x)\"]"] {
+        let settings = parsed(list).unwrap();
+        assert!(settings.dirs.is_empty() && settings.policy.allow.is_empty());
+        assert!(warnings(&settings)[0].contains("home folder is not known"));
     }
 }
 

@@ -1,8 +1,7 @@
 //! What a file would start, in words: the commands of hooks, MCP servers and helpers, each in one bounded line.
 
-use crate::error::{is_plain, one_line};
+use crate::error::is_plain;
 use crate::located::Located;
-use std::path::Path;
 
 /// Things of one kind that are named one by one.
 const MOST: usize = 40;
@@ -86,17 +85,6 @@ pub(crate) fn escaped(text: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// For whoever relies on something that this program does not run: never passed over in silence.
-pub(crate) fn not_run(file: &Path, names: &[String]) -> Option<String> {
-    let (last, front) = names.split_last()?;
-    let all = match front {
-        [] => last.clone(),
-        front => format!("{} and {last}", front.join(", ")),
-    };
-    let verb = if front.is_empty() && !last.ends_with('s') { "is" } else { "are" };
-    Some(one_line(&format!("{}: {all} {verb} not run yet", file.display())))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::located::Document;
-use crate::test_ground::Ground;
+use std::path::Path;
 
 fn said(key: &str, json: &str) -> Vec<String> {
     named(key, "has WHAT", Document::root(json, Path::new("f")).unwrap())
@@ -52,39 +52,4 @@ fn what_is_named_is_bounded() {
     assert_eq!(lines.len(), MOST + 1);
     assert_eq!(lines.last().unwrap(), "has WHAT: 7 more");
     assert!(lines.iter().all(|line| line.chars().count() < MOST_SHOWN + 40));
-}
-
-/// Each file whose owner may rely on it says so at each start; one that is not trusted has said that it is ignored.
-#[test]
-fn whatever_is_not_run_is_told_once_per_file() {
-    let mut ground = Ground::new();
-    ground.write("home/.claude/settings.json", r#"{"fileSuggestion": {"command": "f"}}"#);
-    ground.write("home/.ostler/settings.json", r#"{"apiKeyHelper": "k"}"#);
-    ground.write(
-        "etc/managed-settings.json",
-        r#"{"enabledPlugins": {"a": true}, "statusLine": {"command": "s"}}"#,
-    );
-    ground.places.settings_arg = Some(r#"{"mcpServers": {"a": {"command": "b"}}}"#.into());
-    let told = |file: &str, what: &str| format!("{}: {what}", ground.path(file).display());
-    let wanted = [
-        told("home/.claude/settings.json", "fileSuggestion is not run yet"),
-        told("home/.ostler/settings.json", "apiKeyHelper is not run yet"),
-        "--settings: MCP servers are not run yet".to_owned(),
-        told("etc/managed-settings.json", "plugins and statusLine are not run yet"),
-    ];
-    assert_eq!(ground.load().notices, wanted);
-
-    let ground = Ground::new();
-    ground.write("ws/.mcp.json", "{}");
-    let loaded = ground.load();
-    assert!(loaded.notices.iter().all(|notice| notice.contains("wants trust")));
-    crate::accept(&ground.places, &loaded.untrusted.unwrap()).unwrap();
-    let told = format!("{}: MCP servers are not run yet", ground.path("ws/.mcp.json").display());
-    assert_eq!(ground.load().notices, [told]);
-    // What asks for nothing is not mentioned.
-    ground.write(
-        "home/.claude/settings.json",
-        r#"{"hooks": {}, "enableAllProjectMcpServers": false}"#,
-    );
-    assert_eq!(ground.load().notices.len(), 1);
 }

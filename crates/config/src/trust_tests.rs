@@ -79,16 +79,16 @@ fn with_trust_it_still_leads_nothing_elsewhere() {
     assert_eq!(allowed(&loaded), ["Bash", "Bash(*)", "Edit(//**)"]);
     assert!(loaded.ignored.is_empty());
     let file = ground.path("ws/.claude/settings.json");
-    assert_eq!(
-        loaded.notices,
-        [format!("{}: statusLine, MCP servers and plugins are not run yet", file.display())]
-    );
+    assert_eq!(loaded.notices, [] as [&str; 0]);
     assert_eq!(loaded.mode, Some(Mode::BypassPermissions));
     assert_eq!(loaded.env, [("HARMLESS".to_owned(), "1".to_owned())]);
     let warned = ["ANTHROPIC_BASE_URL", "https_proxy", "PATH"]
         .map(|name| format!("{}: a project may not set {name}, ignored", file.display()));
     assert_eq!(loaded.warnings[..3], warned);
     assert!(loaded.warnings[3].ends_with("a project may not name an apiKeyHelper, ignored"));
+    let not_run = ["statusLine is", "MCP servers are", "plugins are"]
+        .map(|what| format!("{what} not run yet: {}", file.display()));
+    assert_eq!(loaded.warnings[4..], not_run);
 }
 
 /// The user's own file may set what a project may not.

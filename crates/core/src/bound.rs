@@ -26,7 +26,11 @@ pub fn bound(output: ToolOutput, cap: usize, blobs: &dyn Blobs) -> ToolOutput {
     {
         return output;
     }
-    let shown = preview(&whole.join("\n"), cap, blobs);
+    // One long text is not copied.
+    let shown = match whole.as_slice() {
+        [text] => preview(text, cap, blobs),
+        texts => preview(&texts.join("\n"), cap, blobs),
+    };
     let images = output.content.iter().filter(|part| matches!(part, ResultPart::Image(_))).cloned();
     let content = std::iter::once(ResultPart::text(shown)).chain(images).collect();
     ToolOutput { content, ..output }

@@ -31,4 +31,5 @@ pub mod todo;
 pub mod tool;
 pub mod tool_facts;
 pub mod turn;
+pub mod undo_notice;
 pub mod view;

@@ -20,6 +20,8 @@ text!(LOST_PROMPT, "results/lost-prompt.md");
 text!(IMAGE_GONE, "results/image-gone.md");
 text!(PLAN_REMINDER, "reminders/plan.md");
 text!(PLAN_STATE, "reminders/plan-state.md");
+text!(UNDONE, "reminders/undone.md");
+text!(REDONE, "reminders/redone.md");
 text!(CUT_CALL, "results/cut-call.md");
 text!(ELIDED, "compaction/elided.md");
 text!(SNIPPED, "compaction/snipped.md");

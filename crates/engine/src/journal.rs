@@ -100,6 +100,11 @@ impl Journal {
         (mirror.session.title.clone(), mirror.session.carry.files.clone())
     }
 
+    /// The newest undo outside of the session that the model was told of.
+    pub fn undo_told(&self) -> u64 {
+        self.mirror().session.carry.undo_told
+    }
+
     /// The newest request of an earlier process.
     pub fn earlier(&self) -> Option<Earlier> {
         self.mirror().session.trail.earlier()

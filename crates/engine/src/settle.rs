@@ -49,16 +49,19 @@ impl Turn {
     }
 
     async fn settled(&mut self) -> Result<ToolsEnd, ()> {
-        self.record_early_results()?;
+        let early = self.record_early_results()?;
         // An interrupted answer starts nothing more.
         if !self.interrupt.is_cancelled() {
             self.tools.seal();
-            while self.tools.is_busy() {
-                tokio::select! {
-                    biased;
-                    () = self.interrupt.cancelled() => break,
-                    happened = self.tools.happened() => self.tell(happened).await?,
-                }
+        }
+        for index in early {
+            self.show_result(index).await?;
+        }
+        while self.tools.is_busy() {
+            tokio::select! {
+                biased;
+                () = self.interrupt.cancelled() => break,
+                happened = self.tools.happened() => self.tell(happened).await?,
             }
         }
         self.tools.stop().await;
@@ -103,8 +106,18 @@ impl Turn {
         self.out.emit(event).await;
     }
 
+    /// What is shown is in the log, so that whoever resumes after a crash knows it. A result that comes before its answer
+    /// is there has to wait.
     async fn tell_finished(&mut self, index: usize) -> Result<(), ()> {
+        if !self.recording {
+            self.unrecorded.push(index);
+            return Ok(());
+        }
         self.record_result(index)?;
+        self.show_result(index).await
+    }
+
+    async fn show_result(&mut self, index: usize) -> Result<(), ()> {
         let Some(call) = self.tools.call(index) else { return Ok(()) };
         let (Some(result), Some(verdict)) = (call.result(), call.verdict()) else { return Ok(()) };
         let denial = verdict.denied.then(|| Denial {
@@ -142,10 +155,6 @@ impl Turn {
     }
 
     fn record_result(&mut self, index: usize) -> Result<(), ()> {
-        if !self.recording {
-            self.unrecorded.push(index);
-            return Ok(());
-        }
         if let Some((call, verdict, why)) = self.tools.take_decided(index) {
             let written = self.agent.journal.write(Entry::Decided { call, verdict, why });
             written.map_err(|error| self.tally.store_failed(error.to_string()))?;
@@ -161,12 +170,13 @@ impl Turn {
         Ok(())
     }
 
-    /// Results that came while the answer was still open had to wait for it.
-    fn record_early_results(&mut self) -> Result<(), ()> {
+    /// Results that came while the answer was still open: now in the log, and to be shown.
+    fn record_early_results(&mut self) -> Result<Vec<usize>, ()> {
         self.recording = true;
-        for index in std::mem::take(&mut self.unrecorded) {
-            self.record_result(index)?;
+        let early = std::mem::take(&mut self.unrecorded);
+        for index in &early {
+            self.record_result(*index)?;
         }
-        Ok(())
+        Ok(early)
     }
 }

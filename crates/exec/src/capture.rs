@@ -32,6 +32,12 @@ impl Capture {
         let newest = &rest[rest.len().saturating_sub(self.tail_limit)..];
         let surplus = (self.tail.len() + newest.len()).saturating_sub(self.tail_limit);
         self.tail.drain(..surplus);
+        let wanted = self.tail.len() + newest.len();
+        if wanted > self.tail.capacity() {
+            // Twice as much each time, but never more than can be used.
+            let room = wanted.max(2 * self.tail.capacity()).min(self.tail_limit);
+            self.tail.reserve_exact(room - self.tail.len());
+        }
         self.tail.extend(newest);
     }
 

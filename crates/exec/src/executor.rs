@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub struct Executor {
 #[derive(Debug)]
 struct Shared {
     program: SupervisorProgram,
+    /// Where bubblewrap is looked for.
+    places: Vec<PathBuf>,
     state: Mutex<State>,
     probed: OnceCell<Probed>,
 }
@@ -66,10 +68,15 @@ enum Refusal {
 impl Executor {
     /// Starts nothing yet. Commands need a tokio runtime with I/O and time.
     pub fn new(program: SupervisorProgram) -> Self {
-        let state = State { slot: Arc::default(), deaths: 0, closed: false };
-        Self {
-            shared: Arc::new(Shared { program, state: Mutex::new(state), probed: OnceCell::new() }),
-        }
+        Self::with_bubblewrap_in(PLACES.map(PathBuf::from).to_vec(), program)
+    }
+
+    /// As [`Executor::new`], with other places to look for bubblewrap in. Nobody but the
+    /// administrator should be able to write there.
+    pub fn with_bubblewrap_in(places: Vec<PathBuf>, program: SupervisorProgram) -> Self {
+        let state = Mutex::new(State { slot: Arc::default(), deaths: 0, closed: false });
+        let probed = OnceCell::new();
+        Self { shared: Arc::new(Shared { program, places, state, probed }) }
     }
 
     /// Starts the supervisor now instead of with the first command, to save that command the time.
@@ -142,15 +149,10 @@ impl Executor {
         self.probed().await.found.clone()
     }
 
-    /// As [`Executor::probe`] with other places to look for bubblewrap in, and not kept.
-    pub async fn probe_in(&self, places: &[&Path]) -> Found {
-        found::probe(self, places).await.found
-    }
-
     // Boxed because to find out is to run a command, which asks what was found out.
     async fn probed(&self) -> &Probed {
-        let places = PLACES.map(Path::new);
-        self.shared.probed.get_or_init(|| Box::pin(found::probe(self, &places))).await
+        let places = &self.shared.places;
+        self.shared.probed.get_or_init(|| Box::pin(found::probe(self, places))).await
     }
 
     /// Ends everything and waits until it is gone. Running commands fail with

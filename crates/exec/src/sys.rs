@@ -64,8 +64,7 @@ pub(crate) fn mute_signals() -> io::Result<OwnedFd> {
                 8,
             );
         }
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
+        let mut all = all_signals();
         // Faults of our own must end us, not be held back.
         for fault in
             [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGTRAP]
@@ -189,23 +188,32 @@ pub(crate) fn standard_error() -> std::os::fd::BorrowedFd<'static> {
     unsafe { std::os::fd::BorrowedFd::borrow_raw(2) }
 }
 
-/// Blocks all signals, so that they are taken by [`next_signal`] only.
-pub(crate) fn block_signals() -> io::Result<()> {
+/// Blocks all signals. What comes is read from the descriptor, by [`next_signal`].
+pub(crate) fn block_signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised before use, and the descriptor is new.
+    unsafe {
+        let all = all_signals();
+        check(libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut()))?;
+        let fd = check(libc::signalfd(-1, &all, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// The number of a signal that has come, if one has.
+pub(crate) fn next_signal(signals: &OwnedFd) -> Option<i32> {
+    let mut info = [0; size_of::<libc::signalfd_siginfo>()];
+    let read = rustix::io::read(signals, &mut info).ok()?;
+    // It begins with the number.
+    let number = info.get(..read)?.first_chunk::<4>()?;
+    i32::try_from(u32::from_ne_bytes(*number)).ok()
+}
+
+fn all_signals() -> libc::sigset_t {
     // SAFETY: the set is initialised before use.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
-        check(libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut())).map(drop)
-    }
-}
-
-/// Waits for a signal; all are blocked.
-pub(crate) fn next_signal() -> i32 {
-    // SAFETY: the set is initialised before use; no information is asked for.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::sigwaitinfo(&all, std::ptr::null_mut())
+        all
     }
 }
 

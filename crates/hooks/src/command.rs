@@ -48,7 +48,7 @@ impl Runner {
         match self.executor.run(command, |_| {}).await {
             Ok(finished) => {
                 let exit = finished.status.to_string();
-                Ran { exit, answer: answer(&finished, spec, event) }
+                Ran { exit, answer: answer(&finished, spec, line, event) }
             }
             Err(error) => {
                 let fault = Fault::CannotStart(error.to_string());
@@ -90,7 +90,12 @@ impl Runner {
     }
 }
 
-fn answer(finished: &Finished, spec: &HookSpec, event: &HookEvent) -> Result<Outcome, Fault> {
+fn answer(
+    finished: &Finished,
+    spec: &HookSpec,
+    line: (&str, Option<&[String]>),
+    event: &HookEvent,
+) -> Result<Outcome, Fault> {
     if finished.timed_out {
         return Err(Fault::Failed(format!("it took longer than {:?}", spec.limit())));
     }
@@ -100,6 +105,12 @@ fn answer(finished: &Finished, spec: &HookSpec, event: &HookEvent) -> Result<Out
     let output = String::from_utf8_lossy(finished.output.head());
     let errors = finished.errors.as_ref().map(|errors| String::from_utf8_lossy(errors.head()));
     let errors = errors.unwrap_or_default();
+    if !matches!(finished.status, ExitStatus::Code(0))
+        && output.trim().is_empty()
+        && let Some(script) = missing_script(line, &errors)
+    {
+        return Err(Fault::CannotStart(format!("{} ({script} is missing)", finished.status)));
+    }
     let refused = match finished.status {
         ExitStatus::Code(0) => false,
         ExitStatus::Code(2) => true,
@@ -121,5 +132,73 @@ fn failure(status: ExitStatus, errors: &str) -> Fault {
             Fault::CannotStart(format!("{status} (it or its interpreter is missing){said}"))
         }
         _ => Fault::Failed(format!("{status}{said}")),
+    }
+}
+
+/// How interpreters say that there is no file to run: what stands before and behind its name.
+const NO_SCRIPT: [(&str, &str); 6] = [
+    ("can't open file '", "': [Errno 2] No such file or directory"),
+    ("Error: Cannot find module '", "'"),
+    ("Can't open perl script \"", "\": No such file or directory"),
+    ("ruby: No such file or directory -- ", " (LoadError)"),
+    ("cannot open ", ": No such file"),
+    ("error: Module not found \"", "\""),
+];
+
+/// The script of an interpreter's own line that is not there. Python and dash end with exit code 2 then, which is a
+/// refusal only if the hook itself says it.
+fn missing_script<'a>((line, args): (&str, Option<&[String]>), errors: &'a str) -> Option<&'a str> {
+    let script = errors.lines().find_map(|said| {
+        NO_SCRIPT.iter().find_map(|(before, behind)| {
+            let (_, rest) = said.split_once(before)?;
+            rest.split_once(behind).map(|(script, _)| script)
+        })
+    })?;
+    let name = script.rsplit('/').next().filter(|name| !name.is_empty())?;
+    let named = line.contains(name) || args.into_iter().flatten().any(|word| word.contains(name));
+    named.then_some(script)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters_say_which_script_is_missing() {
+        for (line, errors, script) in [
+            (
+                "python3 .claude/guard.py",
+                "python3: can't open file '/p/.claude/guard.py': [Errno 2] No such file or directory",
+                Some("/p/.claude/guard.py"),
+            ),
+            (
+                "node $CLAUDE_PROJECT_DIR/guard.js",
+                "node:internal/modules/cjs/loader:1\n  throw err;\n\nError: Cannot find module '/p/guard.js'\n    at x",
+                Some("/p/guard.js"),
+            ),
+            (
+                "perl guard.pl",
+                "Can't open perl script \"guard.pl\": No such file or directory",
+                Some("guard.pl"),
+            ),
+            ("ruby g.rb", "ruby: No such file or directory -- g.rb (LoadError)", Some("g.rb")),
+            ("sh ./guard.sh", "sh: 0: cannot open ./guard.sh: No such file", Some("./guard.sh")),
+            ("bun run g.ts", "error: Module not found \"g.ts\"", Some("g.ts")),
+            // A module that the script itself misses, a file that it was to judge, and plain words.
+            ("node guard.js", "Error: Cannot find module 'lodash'", None),
+            (
+                "./guard",
+                "python3: can't open file '/p/x.py': [Errno 2] No such file or directory",
+                None,
+            ),
+            ("python3 guard.py", "guard.py: cannot open it", None),
+            ("python3 guard.py", "", None),
+        ] {
+            assert_eq!(missing_script((line, None), errors), script, "{line}");
+        }
+        let args = ["hooks/guard.py".to_owned()];
+        let errors =
+            "python3: can't open file '/p/hooks/guard.py': [Errno 2] No such file or directory";
+        assert_eq!(missing_script(("python3", Some(&args)), errors), Some("/p/hooks/guard.py"));
     }
 }

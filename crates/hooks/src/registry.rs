@@ -124,9 +124,7 @@ impl Registry {
                     .map_err(|error| Fault::Failed(error.to_string())),
                 None => Err(Fault::Failed("there is no place for its queue".into())),
             },
-            Action::Unavailable { kind } if spec.decides() => {
-                Err(Fault::Failed(format!("hooks of type {kind} are not available yet")))
-            }
+            Action::Unavailable { why, .. } if spec.decides() => Err(Fault::Failed(why.clone())),
             Action::Unavailable { .. } => Ok(Outcome::default()),
         };
         let mut outcome = answer.unwrap_or_else(|fault| fault.outcome(spec, event));

@@ -43,9 +43,8 @@ pub async fn try_hook(spec: &HookSpec, setup: &Setup) -> Tried {
                 Ok(reply) => (format!("status {}", reply.status), verdict(spec, &event, &reply)),
             }
         }
-        Action::Unavailable { kind } => {
-            let why = format!("hooks of type {kind} are not available yet");
-            ("not started".to_owned(), Err(Fault::CannotStart(why)))
+        Action::Unavailable { why, .. } => {
+            ("not started".to_owned(), Err(Fault::CannotStart(why.clone())))
         }
     };
     let ran = !matches!(answer, Err(Fault::CannotStart(_)));

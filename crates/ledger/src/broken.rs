@@ -2,13 +2,10 @@
 
 use crate::db::Db;
 use crate::error::{Error, Trouble};
-use std::fs::{self, OpenOptions};
-use std::io;
+use ostler_database::{beside, set_aside};
+use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-
-/// Files set aside, at most; more and something else is wrong.
-const MOST_ASIDE: u32 = 100;
+use std::path::Path;
 
 const LOCK: &str = ".lock";
 
@@ -44,28 +41,4 @@ fn checked(db: Db) -> Result<Db, Error> {
             Err(Error::File { path, why, trouble: Trouble::Damaged })
         }
     }
-}
-
-fn set_aside(path: &Path) -> io::Result<PathBuf> {
-    for n in 1..=MOST_ASIDE {
-        let aside = beside(path, &format!(".broken-{n}"));
-        if aside.exists() {
-            continue;
-        }
-        for ending in ["-wal", "-shm"] {
-            let part = beside(path, ending);
-            if part.exists() {
-                fs::rename(part, beside(path, &format!(".broken-{n}{ending}")))?;
-            }
-        }
-        fs::rename(path, &aside)?;
-        return Ok(aside);
-    }
-    Err(io::Error::other("too many broken ledgers stand beside it; remove some"))
-}
-
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(ending);
-    path.with_file_name(name)
 }

@@ -1,9 +1,9 @@
 //! Whether the file knows what the logs know. A new one does not; nor does one that could not be written.
 
-use crate::broken::beside;
 use crate::db::Db;
 use crate::error::Error;
 use crate::row::mark;
+use ostler_database::beside;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;

@@ -4,9 +4,8 @@ use crate::broken::{heal, is_mended};
 use crate::complete::EVERY;
 use crate::error::Error;
 use crate::row::mark;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
+use ostler_database::{open, patient};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,9 +15,6 @@ const FORMAT: i64 = 2;
 const WHOSE: &str = include_str!("whose.sql");
 /// How long one process waits for another's transaction; each takes well under a millisecond.
 const BUSY: Duration = Duration::from_secs(10);
-/// Two first openings at once may meet; one of them tries again.
-const TRIES: u32 = 200;
-const BETWEEN: Duration = Duration::from_millis(5);
 
 /// An open ledger. Not shared between threads: each opens its own.
 #[derive(Debug)]
@@ -53,16 +49,7 @@ impl Db {
     }
 
     pub(crate) fn open_as_it_is(path: &Path) -> Result<Self, Error> {
-        // Made by us first, because SQLite would make it with the rights of the umask.
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(Error::io(path))?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(Error::of(path))?;
-        connection.busy_timeout(BUSY).map_err(Error::of(path))?;
+        let connection = open(path, BUSY).map_err(Error::opening(path))?;
         let mut db = Db { path: path.into(), connection, set_aside: None };
         db.prepare()?;
         Ok(db)
@@ -70,9 +57,6 @@ impl Db {
 
     fn prepare(&mut self) -> Result<(), Error> {
         let path = self.path.clone();
-        patient(|| self.connection.pragma_update(None, "journal_mode", "WAL"))
-            .and_then(|()| self.connection.pragma_update(None, "synchronous", "NORMAL"))
-            .map_err(Error::of(&path))?;
         match self.format()? {
             FORMAT => Ok(()),
             newer if newer > FORMAT => Err(Error::TooNew(path, newer)),
@@ -107,21 +91,4 @@ impl Db {
         tx.commit().map_err(Error::of(path))?;
         Ok(done)
     }
-}
-
-/// Changing the journal's mode does not wait for others by itself.
-fn patient<T>(mut act: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    let mut tries = 0;
-    loop {
-        match act() {
-            Err(error) if tries < TRIES && is_busy(&error) => std::thread::sleep(BETWEEN),
-            done => return done,
-        }
-        tries += 1;
-    }
-}
-
-fn is_busy(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

@@ -1,6 +1,7 @@
 //! What can go wrong with the file, and what to do about it.
 
 use ostler_core::ports::LedgerError;
+use ostler_database::{OpenError, is_damage, is_out_of_room};
 use rusqlite::ErrorCode;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -38,12 +39,23 @@ impl Error {
     pub(crate) fn of(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
         |error| {
             let trouble = match error.sqlite_error_code() {
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Trouble::Damaged,
-                Some(ErrorCode::DiskFull) => Trouble::NoRoom,
+                _ if is_damage(&error) => Trouble::Damaged,
+                _ if is_out_of_room(&error) => Trouble::NoRoom,
                 Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Trouble::NoRight,
                 _ => Trouble::Other,
             };
-            Error::File { path: path.to_owned(), why: error.to_string(), trouble }
+            let why = match trouble {
+                Trouble::NoRoom => "the disk is full".to_owned(),
+                _ => error.to_string(),
+            };
+            Error::File { path: path.to_owned(), why, trouble }
+        }
+    }
+
+    pub(crate) fn opening(path: &Path) -> impl Fn(OpenError) -> Error + '_ {
+        |error| match error {
+            OpenError::Io(error) => Error::io(path)(error),
+            OpenError::Sqlite(error) => Error::of(path)(error),
         }
     }
 

@@ -7,6 +7,7 @@
 //! - **No credential is kept**: a text that looks like one is refused with the reason.
 //! - **Forgotten is gone**: from the table, the word index, the vectors and the log of the database. Its hash stays, so
 //!   that it is not learnt again by itself.
+//! - **What was learnt from something that is undone is not offered**, nor listed; it comes back when that is redone.
 //! - **Bounded**: an entry, the entries of a store, what a prompt brings along. Pruning takes facts before decisions
 //!   before preferences, and the longest unused first.
 //! - **Works offline and without a model**: then by words, and it says so.
@@ -31,6 +32,7 @@ mod sentences;
 pub mod setup;
 mod store;
 mod text;
+mod withdrawal;
 
 pub use export::{MARK, to_markdown};
 pub use extract::{Scene, facts};
@@ -39,3 +41,4 @@ pub use memories::{Key, Meaning, Memories, NO_MODEL, Rankings, Remembered};
 pub use recall::{BUDGET, Shown, date, render};
 pub use secrets::credential;
 pub use store::MOST_ENTRIES;
+pub use withdrawal::Withdrawal;

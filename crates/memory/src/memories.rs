@@ -44,7 +44,7 @@ pub struct Memories {
     user: Store,
     meaning: Meaning,
     embedder: OnceLock<Result<Arc<dyn Embedder>, String>>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     news: Mutex<Vec<MemoryChange>>,
     warnings: Mutex<Warnings>,
 }
@@ -378,7 +378,7 @@ impl Memories {
         self.existing().filter(|store| count(store).is_ok_and(|count| count > 0)).count() > 0
     }
 
-    fn store(&self, scope: Scope) -> &Store {
+    pub(crate) fn store(&self, scope: Scope) -> &Store {
         match scope {
             Scope::Project => &self.project,
             Scope::User => &self.user,

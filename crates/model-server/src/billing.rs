@@ -103,6 +103,11 @@ impl Bill {
         self.rows.iter()
     }
 
+    /// Of one request; none if nothing is charged for it.
+    pub fn row(&self, number: usize) -> Option<&BillRow> {
+        self.rows.iter().rev().find(|row| row.number == number)
+    }
+
     pub fn total(&self) -> Billed {
         self.total
     }

@@ -39,15 +39,16 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, connection
                 }
             }
         };
+        let status = response.status();
         let Sent { outcome, reusable } =
             deliver(&mut stream, response, &shared.gates, limits.hold).await;
         if reusable && wanted {
-            shared.finish(number, outcome);
+            shared.finish(number, outcome, status);
             continue;
         }
         // Whoever sees the outcome shall find the connection ended.
         drop(stream);
-        return shared.finish(number, outcome);
+        return shared.finish(number, outcome, status);
     }
 }
 
@@ -62,8 +63,7 @@ fn panicked(shared: &Shared, number: usize) -> Response {
 async fn refuse(stream: &mut TcpStream, shared: &Shared, status: u16, message: String) {
     let kind = if status == 413 { "request_too_large" } else { "invalid_request_error" };
     let response = Response::error(status, kind, &message, "req_unread");
-    shared.lock().reject(message);
-    shared.changed.bump();
+    shared.unreadable(status, message);
     let sent = deliver(stream, response, &shared.gates, shared.script.limits.hold).await;
     if sent.outcome == Outcome::Delivered && stream.shutdown().await.is_ok() {
         http::drain(stream).await;

@@ -39,6 +39,7 @@ mod connection;
 mod error;
 mod gates;
 mod http;
+mod log;
 mod matching;
 mod record;
 mod reply;
@@ -52,6 +53,7 @@ pub use billing::{Bill, BillRow, Billed, Prices};
 pub use builders::{At, after, calls, raw, redirect, sse, status, text, think};
 pub use error::{ScriptError, ServerError};
 pub use gates::Gate;
+pub use log::LogEntry;
 pub use matching::Match;
 pub use record::{Headers, Outcome, Recorded, Verdict};
 pub use script::{

@@ -64,6 +64,15 @@ impl Response {
         Self::plain(status, "application/json", body, request_id)
     }
 
+    /// As its head says; none if the script wrote the whole response, or nothing is answered.
+    pub fn status(&self) -> Option<u16> {
+        if matches!(self.ending, Ending::Unanswered(_)) {
+            return None;
+        }
+        let line = self.head.as_deref()?.get(b"HTTP/1.1 ".len()..)?.get(..3)?;
+        std::str::from_utf8(line).ok()?.parse().ok()
+    }
+
     /// An answer to HEAD: the head of a response whose body is not sent.
     pub fn bodiless(mut self) -> Self {
         self.items.clear();

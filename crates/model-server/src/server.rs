@@ -13,6 +13,7 @@ use crate::billing::Bill;
 use crate::connection;
 use crate::error::ServerError;
 use crate::gates::{Gate, within};
+use crate::log::LogEntry;
 use crate::record::{Outcome, Recorded};
 use crate::script::Script;
 use crate::state::Shared;
@@ -124,6 +125,34 @@ impl ModelServer {
     /// How many thinking blocks came while thinking was disabled.
     pub fn idle_thinking(&self) -> u64 {
         self.shared.lock().idle_thinking
+    }
+
+    /// From now on every request is logged; see `log_entry`.
+    pub fn follow(&self) {
+        self.shared.lock().log.get_or_insert_default();
+    }
+
+    /// The n-th request whose response has ended since `follow`, from 0; waits until it has. For a reader who is far
+    /// behind, the oldest that is left.
+    pub async fn log_entry(&self, n: usize) -> Arc<LogEntry> {
+        let entry = || self.shared.lock().log.as_ref().and_then(|log| log.entry(n));
+        self.shared.changed.until(entry).await
+    }
+
+    /// Waits until every response has ended; false if that takes longer.
+    pub async fn idle(&self, limit: Duration) -> bool {
+        let shared = self.shared.clone();
+        let ended = async move {
+            let all = || shared.lock().records.iter().all(|kept| kept.outcome.is_some());
+            shared.changed.until(|| all().then_some(())).await;
+        };
+        let seen = || "some have not".to_owned();
+        within(&self.runtime, limit, "the end of all responses".into(), ended, seen).await.is_ok()
+    }
+
+    /// The same as `log_entry` without waiting.
+    pub fn logged(&self, n: usize) -> Option<Arc<LogEntry>> {
+        self.shared.lock().log.as_ref().and_then(|log| log.entry(n))
     }
 
     /// What the answers so far cost, as the provider would bill them.

@@ -10,6 +10,7 @@ use crate::billing::{Bill, Told};
 use crate::cache::{Cache, Row};
 use crate::gates::{Gates, Signal};
 use crate::http::Incoming;
+use crate::log::Log;
 use crate::record::{Outcome, Recorded, Route, Verdict, route};
 use crate::reply::{self, Ids, Resolved, Response};
 use crate::script::{
@@ -45,6 +46,8 @@ pub(crate) struct State {
     pub rejected: Vec<String>,
     pub merged_roles: u64,
     pub idle_thinking: u64,
+    /// None: nobody follows.
+    pub log: Option<Log>,
 }
 
 pub(crate) struct Kept {
@@ -231,10 +234,30 @@ impl Shared {
         (resolved, ideal)
     }
 
-    pub fn finish(&self, number: usize, outcome: Outcome) {
-        if let Some(kept) = self.lock().kept_mut(number) {
-            kept.outcome = Some(outcome);
+    /// What came was no request.
+    pub fn unreadable(&self, status: u16, message: String) {
+        let mut state = self.lock();
+        if let Some(log) = &mut state.log {
+            log.unreadable(status, &message);
         }
+        state.reject(message);
+        drop(state);
+        self.changed.bump();
+    }
+
+    /// `status`: of the response.
+    pub fn finish(&self, number: usize, outcome: Outcome, status: Option<u16>) {
+        let mut state = self.lock();
+        if let Some(kept) = state.kept_mut(number) {
+            kept.outcome = Some(outcome);
+            let recorded = Arc::clone(&kept.recorded);
+            let State { log, bill, .. } = &mut *state;
+            if let Some(log) = log {
+                let row = bill.row(number).cloned();
+                log.ended(&recorded, status, outcome, row);
+            }
+        }
+        drop(state);
         self.changed.bump();
     }
 }

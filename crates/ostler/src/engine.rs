@@ -13,6 +13,7 @@ use crate::skills::{AgentHost, with_skills};
 use crate::spending;
 use crate::standing::Standing;
 use crate::system::{SystemClock, jitter};
+use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace};
 use ostler_core::event::Level;
 use ostler_core::ids::{ModelId, SessionId};
@@ -20,7 +21,7 @@ use ostler_core::ledger::Purse;
 use ostler_core::memory::MemoryChange;
 use ostler_core::message::Message;
 use ostler_core::permission::{Policy, Workspace};
-use ostler_core::ports::{BeforeCompact, Model, Recorder, SessionLog};
+use ostler_core::ports::{BeforeCompact, Model, Recorder, Reminder, SessionLog};
 use ostler_core::session::Session;
 use ostler_core::todo::Plan;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
@@ -66,6 +67,8 @@ pub(crate) struct Parts {
     standing: Arc<Standing>,
     in_use: Arc<InUse>,
     memories: Option<Arc<Memories>>,
+    /// What was undone outside of the session.
+    undo_news: Option<Arc<UndoNews>>,
     /// The search for the memories of the prompt that is being prepared.
     recalling: Mutex<Option<Recalling>>,
     /// The reader was told that memories are found by words only.
@@ -100,6 +103,7 @@ impl Parts {
         let again = Again { journal: journal.clone(), skills: self.skills.clone(), window, tools };
         context.carried = vec![self.standing.clone(), Arc::new(again), self.in_use.clone()];
         context.reminders = vec![self.standing.clone(), self.in_use.clone()];
+        context.reminders.extend(self.undo_news.clone().map(|news| news as Arc<dyn Reminder>));
         context.before_compact = self.memories.clone().map(|memories| {
             let Workspace { cwd: folder, tools, .. } = workspace.clone();
             Arc::new(Learning { memories, journal, folder, tools }) as Arc<dyn BeforeCompact>
@@ -146,11 +150,14 @@ impl Engine {
         let confinement = confinement(&executor, &options, &workspace, &policy);
         let id = log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
-        let (files, keeping) = kit::files(&options, &workspace, &session);
+        let (files, keeping, unknown) =
+            kit::files_of_session(&options, &workspace, &session, log.id(), &policy, &confinement);
+        notices.extend(unknown);
         let mut parts = Parts {
             in_use: ostler_tools::in_use(files.clone(), policy.clone(), &session.seen),
             standing: Arc::new(Standing::new(&options, &policy, workspace.clone())),
             memories: remembers(&options, &workspace.cwd),
+            undo_news: None,
             recalling: Mutex::default(),
             by_words: Arc::default(),
             learnt: session.turns.into(),
@@ -160,9 +167,11 @@ impl Engine {
             registry,
             executor,
         };
+        let snapshots = keeping.snapshots();
         let kit = parts.kit(files, keeping, log.clone());
         let tools = toolbox(&options, &policy, kit).knowing(workspace.tools.clone());
         let journal = Journal::resumed(log, blobs, Arc::new(SystemClock), session);
+        parts.undo_news = snapshots.map(|snapshots| UndoNews::new(snapshots, journal.clone()));
         let skills = tools.of_kind(ToolKind::Instructs);
         let told = skills.map(|_| model.info(&choice.primary).window);
         let agent = Arc::new(Agent {
@@ -261,8 +270,8 @@ impl Engine {
         let prompt = with_skills(prompt, &view, told);
         let interrupt = self.new_interrupt();
         self.probe_sandbox();
-        let Parts { standing, in_use, .. } = &self.parts;
-        let parts = (standing.clone(), in_use.clone(), recalling);
+        let Parts { standing, in_use, undo_news, .. } = &self.parts;
+        let parts = (standing.clone(), in_use.clone(), undo_news.clone(), recalling);
         run_with(self.agent.clone(), furnished(parts, prompt, view), interrupt)
     }
 
@@ -360,13 +369,16 @@ impl Engine {
 
 /// The prompt with what belongs in front of it, and what the reader should know.
 async fn furnished(
-    parts: (Arc<Standing>, Arc<InUse>, Option<Recalling>),
+    parts: (Arc<Standing>, Arc<InUse>, Option<Arc<UndoNews>>, Option<Recalling>),
     prompt: Message,
     view: View,
 ) -> (Message, Vec<(Level, String)>) {
-    let (standing, in_use, recalling) = parts;
+    let (standing, in_use, undo_news, recalling) = parts;
     let bare = prompt.clone();
-    let work = move || standing.before(prompt, &view, in_use.changes());
+    let work = move || {
+        let undone = undo_news.map(|news| news.texts()).unwrap_or_default();
+        standing.before(prompt, &view, [undone, in_use.changes()].concat())
+    };
     let (prompt, notices) =
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| (bare, Vec::new()));
     let mut notices: Vec<_> = notices.into_iter().map(|text| (Level::Warning, text)).collect();

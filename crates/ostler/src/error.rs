@@ -15,6 +15,12 @@ pub enum Error {
     NothingToUndo,
     #[error("nothing was undone, so there is nothing to redo")]
     NothingToRedo,
+    #[error("cannot undo: {0}")]
+    CommandRunning(String),
+    #[error(
+        "--keep \"{0}\" names nothing that would be undone: nothing was changed (--dry-run lists every path)"
+    )]
+    KeepsNothing(String),
     #[error("there is no turn {turn}: the session has {turns}")]
     NoSuchTurn { turn: u32, turns: u32 },
     #[error(
@@ -33,6 +39,11 @@ pub enum Error {
     Store(#[from] StoreError),
     #[error(transparent)]
     Find(#[from] FindError),
+    #[error(
+        "there is no session to continue in {}. Start one without --continue; `ostler sessions` lists those of a directory, --resume ID opens one of another",
+        .0.display()
+    )]
+    NothingToContinue(PathBuf),
     #[error("there is no session in this folder to fork")]
     NothingToFork,
     #[error("there is no session in this folder to look at")]
@@ -57,6 +68,9 @@ pub enum Error {
 
 impl From<ostler_snapshots::Error> for Error {
     fn from(error: ostler_snapshots::Error) -> Self {
-        Error::Snapshots(error.to_string())
+        match error {
+            ostler_snapshots::Error::Running(_) => Error::CommandRunning(error.to_string()),
+            _ => Error::Snapshots(error.to_string()),
+        }
     }
 }

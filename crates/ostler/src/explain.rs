@@ -12,13 +12,15 @@ use ostler_core::permission::{Access, Policy};
 use ostler_core::session::Session;
 use ostler_core::tool::ToolOutput;
 use ostler_exec::Executor;
+use ostler_tools::confine::Missing;
 use ostler_tools::workspace::Files;
 use ostler_tools::{Disk, Keeping, Paper, access_on_paper};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Judges a call as an engine with these options would at the beginning of a session.
+/// Judges a call as an engine with these options would at the beginning of a session. Also gives what a run would say
+/// before and with it: tools that nobody knows, a layer of the sandbox that is missing.
 ///
 /// # Errors
 /// If an engine could not be opened with these options.
@@ -27,7 +29,7 @@ pub async fn explain(
     mut options: Options,
     tool: &str,
     input: &Value,
-) -> Result<Judged, Error> {
+) -> Result<(Judged, Vec<String>), Error> {
     // A home that is not there yet is not made for a question.
     let scratch = tempfile::tempdir().map_err(|error| Error::Runtime(error.to_string()))?;
     let missing = options.home.clone().filter(|home| !home.is_dir());
@@ -36,11 +38,13 @@ pub async fn explain(
     }
     let mut workspace = workspace::workspace(&options)?;
     let policy = Arc::new(policy(&options, &workspace)?);
+    let mut notices = kit::check_tools(&options, &policy)?;
     let skills = workspace::at_home(&options, &policy, &SessionId::new("explain"), &mut workspace)?;
     workspace.ours.extend(missing.clone());
     let executor = Executor::new(init.supervisor.clone());
     let confinement = engine::confinement(&executor, &options, &workspace, &policy);
-    let (files, keeping) = kit::files(&options, &workspace, &Session::default());
+    let session = Session::default();
+    let (files, keeping) = kit::files(&options, &workspace, &session, None, &policy, &confinement);
     let log = session::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
     let home = missing.or(options.home.clone());
     let memories = engine::remembers(&Options { home, ..options.clone() }, &workspace.cwd);
@@ -48,7 +52,7 @@ pub async fn explain(
         executor: executor.clone(),
         files: files.clone(),
         keeping: keeping_to_judge(keeping),
-        confinement,
+        confinement: confinement.clone(),
         skills,
         memories,
         log,
@@ -59,15 +63,18 @@ pub async fn explain(
         Some(tool) => tool.access(input).map_err(|misuse| words(&misuse)),
         None => on_paper(name, input, &policy, &files, &options),
     };
+    let runs = access.as_ref().ok().and_then(|access| access.runs.as_deref());
+    let missing = runs.and_then(|commands| confinement.not_enforced(commands.only_reads()));
+    notices.extend(missing.as_ref().map(Missing::announced));
     let judged = verdict_on(name, access, &policy, options.mode, &workspace);
     let _ = executor.shutdown().await;
-    Ok(judged)
+    Ok((judged, notices))
 }
 
 /// Nothing is going to run, so the folders are not looked at ahead of it.
 fn keeping_to_judge(keeping: Keeping) -> Keeping {
     match keeping {
-        Keeping::By { snapshots, .. } => Keeping::OnlyJudges(snapshots),
+        Keeping::By { snapshots } => Keeping::OnlyJudges(snapshots),
         other => other,
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::options::Options;
 use crate::undo;
+use ostler_core::ids::SessionId;
 use ostler_core::permission::{Matcher, Policy, Rule, ToolName, Workspace};
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
 use ostler_core::session::Session;
@@ -124,21 +125,39 @@ pub(crate) fn files(
     options: &Options,
     workspace: &Workspace,
     session: &Session,
+    id: Option<&SessionId>,
+    policy: &Policy,
+    confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping) {
-    let keeping = undo::keeping(options, workspace, session);
+    let keeping = undo::keeping(options, workspace, session, id, policy, confinement);
     let roots = workspace.roots.clone();
     // What a killed process left behind is in nobody's way, so nobody waits for it to go.
     let _ = std::thread::Builder::new()
         .spawn(move || ostler_tools::workspace::remove_leftovers(&roots));
     let snapshots = match &keeping {
-        Keeping::By { snapshots, .. } => undo::levels(session, snapshots),
+        Keeping::By { snapshots } => undo::levels(session, snapshots),
         _ => session.snapshots.clone(),
     };
     let files = Files::new(workspace.clone(), session.seen.clone(), snapshots);
-    if let Keeping::By { snapshots, .. } = &keeping {
+    if let Keeping::By { snapshots } = &keeping {
         files.remember_contents(snapshots);
     }
     (Arc::new(files), keeping)
+}
+
+/// The same for a session that will change them, with a notice if an undo will not know of it.
+pub(crate) fn files_of_session(
+    options: &Options,
+    workspace: &Workspace,
+    session: &Session,
+    id: &SessionId,
+    policy: &Policy,
+    confinement: &Arc<Confinement>,
+) -> (Arc<Files>, Keeping, Option<String>) {
+    let (files, keeping) = files(options, workspace, session, Some(id), policy, confinement);
+    let remembered = undo::remember(&keeping, options, workspace, session, policy);
+    let notice = |error| format!("undo may not find all that this session changes: {error}");
+    (files, keeping, remembered.err().map(notice))
 }
 
 /// All tools, whether or not they are on offer.

@@ -91,7 +91,7 @@ pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
 pub use ostler_core::permission::{
-    Access, Act, Bound, By, COMMANDS, Caution, Commands, Decision, Effect, Fallback, Mode,
+    Access, Act, Backing, Bound, By, COMMANDS, Caution, Commands, Decision, Effect, Fallback, Mode,
     PathScope, Policy, Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind,
     Verdict, Workspace,
 };
@@ -125,7 +125,7 @@ pub use ostler_models::resolve_model as model;
 pub use ostler_models::{CaFile, Credentials, Deadlines, Network, PriceBook, ProxySettings};
 pub use ostler_skills::{Catalog, Origin as SkillOrigin, Problem, Skill, one_line};
 pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
-pub use ostler_store::Fault;
+pub use ostler_store::{Fault, check_home, check_state_directory};
 pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missing};
 pub use ostler_tools::{facts as tool_facts, known_tools, tool_name};
 pub use report::{ContextReport, context_report};
@@ -136,6 +136,6 @@ pub use skills::{Prepared, skill_catalog};
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{is_uuid, new_uuid, now_ms, now_text};
 pub use undo::{
-    ChangingCall, Rewinding, SnapshotChange, SnapshotLine, UndoChoice, Undone, diff_snapshots,
-    list_snapshots, prune_snapshots, redo, rewind, undo,
+    ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, Undone,
+    diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,
 };

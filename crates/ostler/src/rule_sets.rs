@@ -20,6 +20,7 @@ pub fn rule_set(rules: &Value, workspace: &Workspace) -> Result<Policy, String> 
     let policy = match rules.as_str() {
         Some("seed") => {
             permissions_yaml::parse(SEED, Path::new("seed"), anchors, Tier::User, &check)
+                .map(|(policy, _)| policy)
         }
         Some("default") => default_policy(anchors, &check),
         Some(name) => return Err(format!("there is no set \"{name}\", only seed and default")),

@@ -38,8 +38,8 @@ pub async fn run_sandboxed(
     // A person who calls for the sandbox does not want to run without one.
     match confinement.missing() {
         None => {}
-        Some(missing @ Missing::Bubblewrap) => warn(&format!("sandbox: {}", missing.accepted())),
-        Some(missing) => return Err(wrong(missing.plainly().into())),
+        Some(missing @ Missing::Bubblewrap(_)) => warn(&missing.announced()),
+        Some(missing) => return Err(wrong(missing.plainly())),
     }
     let mut held = confinement.held(Terms::default()).map_err(wrong)?;
     let mut command = match words {

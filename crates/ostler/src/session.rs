@@ -28,7 +28,7 @@ pub(crate) fn open(options: &Options, cwd: &Path) -> Result<Opened, Error> {
         SessionChoice::Resume(id) => store.open(&find(&store, id)?)?,
         SessionChoice::Continue => match store.latest(cwd)? {
             Some(id) => store.open(&id)?,
-            None => create(&store, fresh_id(), cwd)?,
+            None => return Err(Error::NothingToContinue(cwd.to_owned())),
         },
         SessionChoice::Fork(from) => {
             let from = match from {
@@ -60,11 +60,12 @@ pub(crate) fn look(options: &Options, cwd: &Path, id: Option<&str>) -> Result<Op
 /// A memory that begins empty has no session to go on with.
 pub(crate) fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
     let id = match session {
-        SessionChoice::New | SessionChoice::Continue => fresh_id(),
+        SessionChoice::New => fresh_id(),
         SessionChoice::Named(id) => id.clone(),
         SessionChoice::Resume(id) | SessionChoice::Fork(Some(id)) => {
             return Err(StoreError::NotFound(SessionId::new(id.as_str())).into());
         }
+        SessionChoice::Continue => return Err(Error::NothingToContinue(cwd.to_owned())),
         SessionChoice::Fork(None) => return Err(Error::NothingToFork),
     };
     let store = MemoryStore::new();

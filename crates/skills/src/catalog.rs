@@ -1,15 +1,13 @@
 //! All skills there are. Looked at again when somebody asks; only files that changed are read again.
 
 use crate::found::{self, Source, Stamp, hash};
+use crate::search::{Candidate, Search};
 use crate::skill::{Origin, Problem, Skill};
 use ostler_core::tool_facts::KnownTools;
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Entries of a folder that are looked at, by name.
-const MOST_IN_FOLDER: usize = 500;
 /// Problems that are kept.
 const MOST_PROBLEMS: usize = 100;
 
@@ -27,7 +25,7 @@ pub struct Folder {
 pub enum Layout {
     /// `<name>/SKILL.md`
     Skills,
-    /// `<name>.md`
+    /// `<name>.md`, and `<sub>/<name>.md` as `sub:name`
     Commands,
 }
 
@@ -114,20 +112,24 @@ impl Catalog {
     pub fn refresh(&self) {
         let mut state = self.state();
         let mut before = std::mem::take(&mut state.read);
-        let mut files = Vec::new();
+        let (mut files, mut problems) = (Vec::new(), Vec::new());
         for folder in &self.folders {
-            for file in listed(folder) {
-                let Some(stamp) = Stamp::of(&file) else { continue };
-                let known = before.remove(&file).filter(|entry| entry.stamp == stamp);
-                let entry = known.unwrap_or_else(|| self.read(&file, folder, stamp));
+            let search = Search::of(folder);
+            problems.extend(search.problems);
+            for candidate in search.candidates {
+                let file = &candidate.file;
+                let Some(stamp) = Stamp::of(file) else { continue };
+                let known = before.remove(file).filter(|entry| entry.stamp == stamp);
+                let entry = known.unwrap_or_else(|| self.read(&candidate, folder, stamp));
                 files.push(file.clone());
-                state.read.insert(file, entry);
+                state.read.insert(candidate.file, entry);
             }
         }
-        self.gather(&mut state, &files);
+        self.gather(&mut state, &files, problems);
     }
 
-    fn read(&self, file: &Path, folder: &Folder, stamp: Stamp) -> Entry {
+    fn read(&self, candidate: &Candidate, folder: &Folder, stamp: Stamp) -> Entry {
+        let Candidate { file, name } = candidate;
         let judge = |real: &Path| match &self.judge {
             Some(judge) => judge(file, real).map_err(|why| format!("{why}, left out")),
             None => Ok(()),
@@ -143,15 +145,14 @@ impl Catalog {
         let (layout, origin) = (folder.layout, folder.origin);
         let (skill, problems) = found::skill(
             &bytes,
-            &Source { file: &real, layout, origin, trusted, tools: &self.tools },
+            &Source { file: &real, name, layout, origin, trusted, tools: &self.tools },
         );
         Entry { stamp, skill: skill.map(Arc::new), problems }
     }
 
     /// The first of a name counts; the others are said, unless the other is only shipped.
-    fn gather(&self, state: &mut State, files: &[PathBuf]) {
+    fn gather(&self, state: &mut State, files: &[PathBuf], mut problems: Vec<Problem>) {
         let mut skills: Vec<Arc<Skill>> = Vec::new();
-        let mut problems = Vec::new();
         for entry in files.iter().filter_map(|file| state.read.get(file)) {
             problems.extend(entry.problems.iter().cloned());
             let Some(skill) = &entry.skill else { continue };
@@ -184,21 +185,6 @@ impl Catalog {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The files of a folder that may hold skills, by name.
-pub(crate) fn listed(folder: &Folder) -> Vec<PathBuf> {
-    let entries = fs::read_dir(&folder.path).into_iter().flatten().flatten();
-    let file = |entry: fs::DirEntry| match folder.layout {
-        Layout::Skills => Some(entry.path().join("SKILL.md")),
-        Layout::Commands => {
-            Some(entry.path()).filter(|path| path.extension().is_some_and(|end| end == "md"))
-        }
-    };
-    let mut files: Vec<PathBuf> = entries.take(10 * MOST_IN_FOLDER).filter_map(file).collect();
-    files.sort();
-    files.truncate(MOST_IN_FOLDER);
-    files
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ impl Stamp {
 pub(crate) struct Source<'a> {
     /// Free of links.
     pub(crate) file: &'a Path,
+    /// What its place calls it.
+    pub(crate) name: &'a str,
     pub(crate) layout: Layout,
     pub(crate) origin: Origin,
     pub(crate) trusted: bool,
@@ -132,7 +134,7 @@ fn read(bytes: &[u8], source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<Sk
     })
 }
 
-/// What the file says it is called; else what it or its folder is called.
+/// What the file says it is called; else what its place calls it.
 fn name(front: &Front, source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<String, Wrong> {
     let given = front.text("name", wrongs).filter(|_| source.layout == Layout::Skills);
     if let Some(name) = given {
@@ -142,14 +144,9 @@ fn name(front: &Front, source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<S
         let what = "a name has letters, digits and - _ . : only, at most 64; the folder's is used";
         wrongs.push((front.line("name"), what.into()));
     }
-    let path = match source.layout {
-        Layout::Skills => source.file.parent().and_then(Path::file_name),
-        Layout::Commands => source.file.file_stem(),
-    };
-    let name = path.and_then(|name| name.to_str()).unwrap_or_default();
-    match is_name(name) {
-        true => Ok(name.to_owned()),
-        false => Err((1, format!("{name:?} cannot be the name of a skill"))),
+    match is_name(source.name) {
+        true => Ok(source.name.to_owned()),
+        false => Err((1, format!("{:?} cannot be the name of a skill", source.name))),
     }
 }
 
@@ -177,6 +174,11 @@ fn allowed(front: &Front, tools: &KnownTools, wrongs: &mut Vec<Wrong>) -> Vec<St
     let somewhere = Workspace { cwd: "/".into(), home: "/".into(), tools, ..Workspace::default() };
     let mut rules = bounded(front.list(KEY, split_rules, wrongs));
     rules.retain(|rule| match Rule::parse(rule, &somewhere) {
+        _ if rule == "*" => {
+            let what = "allowed-tools: * would allow every tool; it is left out, name the tools";
+            wrongs.push((front.line(KEY), what.into()));
+            false
+        }
         Ok(_) => true,
         Err(error) => {
             let what = one_line(&format!("{error}; it is left out"), 300);

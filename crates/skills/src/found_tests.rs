@@ -4,10 +4,15 @@ use super::*;
 use ostler_core::tool_facts::{ToolFacts, ToolKind};
 
 fn read_as(text: &[u8], file: &str, layout: Layout) -> (Option<Skill>, Vec<String>) {
-    let (file, origin) = (Path::new(file), Origin::Project);
+    let file = Path::new(file);
+    let place = match layout {
+        Layout::Skills => file.parent().unwrap().file_name(),
+        Layout::Commands => file.file_stem(),
+    };
+    let name = place.unwrap().to_str().unwrap();
     let skills = ToolFacts { kind: ToolKind::Instructs, ..ToolFacts::default() };
     let tools = &KnownTools::new([("Skill".to_owned(), skills)]);
-    let source = Source { file, layout, origin, trusted: false, tools };
+    let source = Source { file, name, layout, origin: Origin::Project, trusted: false, tools };
     let (skill, problems) = skill(text, &source);
     (skill, problems.iter().map(ToString::to_string).collect())
 }
@@ -137,6 +142,34 @@ fn a_rule_that_is_none_is_left_out_and_said() {
     assert_eq!(skill.unwrap().allowed_tools, ["Read"]);
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert!(problems.iter().all(|line| line.contains("SKILL.md:")), "{problems:?}");
+}
+
+/// A star is an alias to YAML, and every tool to Claude Code: the skill loads, and the star allows nothing.
+#[test]
+fn a_star_allows_nothing_and_costs_nothing_else() {
+    for tools in [
+        "allowed-tools: *",
+        "allowed_tools:  * ",
+        "allowed-tools: \"*\"",
+        "allowed-tools:\n  - *\n  - Read",
+    ] {
+        let (skill, problems) =
+            read_skill(&format!("---\ndescription: d\n{tools}\nmodel: m\n---\nx"));
+        let skill = skill.unwrap();
+        assert_eq!(
+            (skill.description.as_str(), skill.model.as_deref()),
+            ("d", Some("m")),
+            "{tools}"
+        );
+        let read: &[&str] = if tools.contains("Read") { &["Read"] } else { &[] };
+        assert_eq!(skill.allowed_tools, read, "{tools}");
+        assert_eq!(problems.len(), 1, "{tools}: {problems:?}");
+        let said = "allowed-tools: * would allow every tool; it is left out, name the tools";
+        assert!(problems[0].ends_with(said), "{problems:?}");
+    }
+    // Other stars are still what they are to YAML.
+    let (skill, problems) = read_skill("---\ndescription: *\nallowed-tools: Read\n---\nx");
+    assert!(skill.unwrap().allowed_tools.is_empty() && !problems.is_empty());
 }
 
 /// A description is one line and does not end the list it stands in.

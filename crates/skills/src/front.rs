@@ -53,6 +53,7 @@ pub(crate) fn read(text: &str, problems: &mut Vec<Wrong>) -> Result<Front, Wrong
     if text.len() > MOST {
         return Err((1, format!("the front matter is longer than {MOST} bytes, shorten it")));
     }
+    let text = &with_quoted_stars(text);
     let wrong = match yaml(text) {
         Ok(values) => return Ok(Front { values, broken: false }),
         Err(wrong) => wrong,
@@ -65,6 +66,27 @@ pub(crate) fn read(text: &str, problems: &mut Vec<Wrong>) -> Result<Front, Wrong
     }
     problems.push(wrong);
     Ok(Front { values: plain_lines(text), broken: true })
+}
+
+/// `allowed-tools: *` is written as Claude Code understands it; to YAML a bare star is no value.
+fn with_quoted_stars(text: &str) -> String {
+    let mut in_list = false;
+    let mut out = String::with_capacity(text.len() + 8);
+    for line in text.lines() {
+        let value =
+            ["allowed-tools:", "allowed_tools:"].iter().find_map(|key| line.strip_prefix(key));
+        let item = line.trim_start().strip_prefix("- ").filter(|_| in_list);
+        in_list = match value {
+            Some(value) => value.trim().is_empty(),
+            None => in_list && item.is_some(),
+        };
+        match value.or(item).filter(|value| value.trim() == "*") {
+            Some(_) => out.push_str(&line.replace('*', "'*'")),
+            None => out.push_str(line),
+        }
+        out.push('\n');
+    }
+    out
 }
 
 /// Keys whose value is a sentence.

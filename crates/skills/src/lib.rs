@@ -17,6 +17,7 @@ mod found;
 mod front;
 mod listing;
 mod names;
+mod search;
 mod shipped;
 mod skill;
 mod skills;

@@ -2,10 +2,10 @@
 
 const MOST_NAME: usize = 64;
 
-/// Letters, digits and `-`, `_`, `.`, `:`; begins with a letter or a digit.
+/// Letters, digits and `-`, `_`, `.`, `:`; begins with a letter, a digit or `_`.
 pub fn is_name(name: &str) -> bool {
     let legal = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    name.starts_with(char::is_alphanumeric)
+    name.starts_with(|c: char| c.is_alphanumeric() || c == '_')
         && name.chars().all(legal)
         && name.chars().nth(MOST_NAME).is_none()
 }
@@ -36,10 +36,13 @@ mod tests {
 
     #[test]
     fn names() {
-        for good in ["a", "code-review", "a.b:c_d", "über", "1st", &"x".repeat(64)] {
+        for good in ["a", "code-review", "a.b:c_d", "über", "1st", "_x", "sub:x", &"x".repeat(64)]
+        {
             assert!(is_name(good), "{good}");
         }
-        for bad in ["", "-a", "a b", "a/b", "..", "a\n", "a\u{1b}[0m", "<a>", &"x".repeat(65)] {
+        for bad in
+            ["", "-a", ".a", ":a", "a b", "a/b", "..", "a\n", "a\u{1b}[0m", "<a>", &"x".repeat(65)]
+        {
             assert!(!is_name(bad), "{bad}");
         }
     }

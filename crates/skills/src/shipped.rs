@@ -26,7 +26,7 @@ pub fn shipped(at: Option<&Path>, tools: &KnownTools) -> Vec<Skill> {
     let skill = |(name, text): &(&str, &str)| {
         let file = at.unwrap_or(Path::new(NOWHERE)).join(name).join("SKILL.md");
         let (layout, origin) = (Layout::Skills, Origin::Shipped);
-        let source = Source { file: &file, layout, origin, trusted: true, tools };
+        let source = Source { file: &file, name, layout, origin, trusted: true, tools };
         found::skill(text.as_bytes(), &source).0
     };
     SKILLS.iter().filter_map(skill).collect()

@@ -11,7 +11,7 @@ fn shipped_skills_are_faultless_and_short() {
     for (skill, (name, text)) in all.iter().zip(SKILLS) {
         let file = Path::new("/x").join(name).join("SKILL.md");
         let (layout, origin, tools) = (Layout::Skills, Origin::Shipped, &KnownTools::default());
-        let source = Source { file: &file, layout, origin, trusted: true, tools };
+        let source = Source { file: &file, name, layout, origin, trusted: true, tools };
         assert_eq!(found::skill(text.as_bytes(), &source).1, [], "{name}");
         assert!(skill.for_model && skill.for_user && skill.when_to_use.is_some(), "{name}");
         assert!(one_line(skill).chars().count() < 300, "{name}");

@@ -3,6 +3,7 @@
 use crate::catalog::{Folder, Layout};
 use crate::expand::commands;
 use crate::found::{self, Source};
+use crate::search::{Candidate, Search};
 use crate::skill::{Origin, Skill};
 use ostler_core::tool_facts::KnownTools;
 use std::path::{Path, PathBuf};
@@ -40,12 +41,13 @@ pub fn project_files(
 ) -> Vec<(PathBuf, Vec<u8>, Vec<String>)> {
     let mut wanting = Vec::new();
     for folder in project_folders(project, cwd) {
-        for file in crate::catalog::listed(&folder) {
+        for Candidate { file, name } in Search::of(&folder).candidates {
             let Ok((real, bytes)) = found::load(&file, Some(project), &|_| Ok(())) else {
                 continue;
             };
             let source = Source {
                 file: &real,
+                name: &name,
                 layout: folder.layout,
                 origin: Origin::Project,
                 trusted: false,

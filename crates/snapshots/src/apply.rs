@@ -20,11 +20,14 @@ pub(crate) struct Applied {
     pub revealed: bool,
     /// Folders that are others than before, although they look the same.
     pub replaced: HashSet<PathBuf>,
+    /// Folders that cannot be looked into: what is known of them is old.
+    pub closed: HashSet<PathBuf>,
 }
 
 /// `roots` are the folders that were walked, as they stand now.
 pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>) -> Applied {
-    let mut applied = Applied::default();
+    let closed = found.closed.into_iter().collect();
+    let mut applied = Applied { closed, ..Applied::default() };
     // What is seen for the first time was not made by whoever ran last.
     let mut revealed = Vec::new();
     for (path, dir) in found.dirs {
@@ -113,11 +116,18 @@ fn changed(
     applied.changes.push(Change { path, before: before.cloned(), after: after.cloned() });
 }
 
-/// Parts the changes into those made before a moment, in nanoseconds, and the others. When it cannot be told, a change
-/// belongs to the others.
-pub(crate) fn part(index: &Index, applied: Applied, since: i64) -> (Vec<Change>, Vec<Change>) {
-    let Applied { changes, replaced, .. } = applied;
-    let folder = |path: &Path| index.dirs.get(path).map(|dir| dir.stamp);
+/// Parts the changes into those made before a moment, and the others. `since` is that moment by the clock of the path, in
+/// nanoseconds. When it cannot be told, a change belongs to the others.
+pub(crate) fn part(
+    index: &Index,
+    applied: Applied,
+    since: &dyn Fn(&Path) -> Option<i64>,
+) -> (Vec<Change>, Vec<Change>) {
+    let Applied { changes, replaced, closed, .. } = applied;
+    let folder = |path: &Path| {
+        let dir = index.dirs.get(path).filter(|_| !closed.contains(path));
+        dir.map(|dir| dir.stamp)
+    };
     let is_folder = |item: &Item| matches!(item.what, What::Folder | What::LeftOut(Why::Build));
     let is_older = |change: &Change| {
         let at = match &change.after {
@@ -125,11 +135,15 @@ pub(crate) fn part(index: &Index, applied: Applied, since: i64) -> (Vec<Change>,
             Some(item) => Some(item.changed_at()),
             None => change.path.ancestors().skip(1).find_map(folder).map(|stamp| stamp.mtime),
         };
-        at.is_some_and(|at| at < since)
+        at.zip(since(&change.path)).is_some_and(|(at, since)| at < since)
     };
     // What is moved along with a folder keeps its own times.
     let mut moved: HashSet<PathBuf> = replaced;
-    moved.retain(|path| folder(path).is_none_or(|stamp| stamp.ctime >= since));
+    let is_later = |path: &PathBuf| {
+        let at = folder(path).zip(since(path));
+        at.is_none_or(|(stamp, since)| stamp.ctime >= since)
+    };
+    moved.retain(is_later);
     let made = |change: &&Change| {
         change.before.is_none() && change.after.as_ref().is_some_and(is_folder) && !is_older(change)
     };

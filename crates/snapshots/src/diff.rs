@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::item::Item;
+use crate::label::Label;
 use crate::record::{Body, Change, Record};
 use crate::store::Snapshots;
 use std::collections::BTreeMap;
@@ -19,6 +20,35 @@ impl Snapshots {
         let (mut records, ..) = self.read_journal()?;
         records.retain(|record| !matches!(record.body, Body::Note(_)));
         Ok(pairs.iter().map(|(a, b)| between(&records, *a, *b)).collect())
+    }
+}
+
+/// What one snapshot found to be different from the one before.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub label: Label,
+    /// When the snapshot before was taken, and this one: milliseconds since 1970.
+    pub since: u64,
+    pub at: u64,
+    pub changes: Vec<Change>,
+}
+
+impl Snapshots {
+    /// What differs between two snapshots, by the snapshots in between, oldest first.
+    pub fn parts(&self, a: u64, b: u64) -> Result<Vec<Part>, Error> {
+        let (mut records, ..) = self.read_journal()?;
+        records.retain(|record| !matches!(record.body, Body::Note(_)));
+        between(&records, a, b)?;
+        let before = records.iter().rfind(|record| record.seq <= a);
+        let mut since = before.map_or(0, |record| record.at);
+        let mut parts = Vec::new();
+        for record in records.into_iter().filter(|record| record.seq > a && record.seq <= b) {
+            let Body::Delta(changes) = record.body else { return Err(Error::Broken(a, b)) };
+            let label = Label::decode(&record.reason);
+            parts.push(Part { label, since, at: record.at, changes });
+            since = record.at;
+        }
+        Ok(parts)
     }
 }
 

@@ -1,12 +1,16 @@
 //! Every write to the store goes through here, so that a test can stop it at each of them.
 
 use crate::error::Error;
-use rustix::fs::{FlockOperation, flock};
+use crate::item::{Hash, Stamp};
+use rustix::fd::AsFd;
+use rustix::fs::{FlockOperation, Mode, OFlags, Stat, flock, fstat, openat};
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long another process may hold the store before we give up.
@@ -18,13 +22,37 @@ pub(crate) struct Disk {
     /// Writes left until all of them fail, as if the process were gone. Only for tests.
     left: AtomicU64,
     names: AtomicU64,
+    /// Begins the names of our temporary files in the folders: no other store uses it.
+    tag: String,
+    /// As if the file system knew no smaller unit. Only for tests.
+    whole_seconds: AtomicBool,
 }
+
+/// How often a name that is taken is tried with another.
+const NAMES: usize = 16;
 
 impl Disk {
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join("objects"));
         made.map_err(|error| Error::io("create", dir, error))?;
-        Ok(Disk { dir: dir.into(), left: AtomicU64::new(u64::MAX), names: AtomicU64::new(0) })
+        let dir = dir.canonicalize().map_err(|error| Error::io("open", dir, error))?;
+        let name = Hash::of(dir.as_os_str().as_bytes()).hex();
+        let tag = format!(".ostler-{}", name.get(..8).unwrap_or_default());
+        let (left, names) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
+        Ok(Disk { dir, left, names, tag, whole_seconds: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn use_whole_seconds(&self) {
+        self.whole_seconds.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn stamp(&self, stat: &Stat) -> Stamp {
+        let stamp = Stamp::of(stat);
+        if !self.whole_seconds.load(Ordering::Relaxed) {
+            return stamp;
+        }
+        let whole = |time: i64| time - time.rem_euclid(1_000_000_000);
+        Stamp { mtime: whole(stamp.mtime), ctime: whole(stamp.ctime), ..stamp }
     }
 
     pub(crate) fn stop_after(&self, writes: u64) {
@@ -60,6 +88,36 @@ impl Disk {
                 other => return Ok((other?, path)),
             }
         }
+    }
+
+    /// A name for a temporary file beside one of the person's.
+    pub(crate) fn beside_name(&self) -> String {
+        let n = self.names.fetch_add(1, Ordering::Relaxed);
+        format!("{}{:08x}.tmp", self.tag, n & 0xffff_ffff)
+    }
+
+    pub(crate) fn is_beside_name(&self, name: &[u8]) -> bool {
+        name.starts_with(self.tag.as_bytes()) && name.ends_with(b".tmp")
+    }
+
+    /// A temporary file beside one of the person's. It is locked while we have it: one that nobody holds was left behind.
+    pub(crate) fn beside(&self, folder: impl AsFd) -> Result<(File, String), Errno> {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for _ in 0..NAMES {
+            let name = self.beside_name();
+            let file = match openat(folder.as_fd(), &name, flags, Mode::from_raw_mode(0o600)) {
+                Err(Errno::EXIST) => continue,
+                other => other?,
+            };
+            // Where locks do not work, nobody takes it for left behind either.
+            let taken =
+                flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+            if !taken && fstat(&file).is_ok_and(|stat| stat.st_nlink > 0) {
+                return Ok((file.into(), name));
+            }
+        }
+        Err(Errno::EXIST)
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -113,23 +171,13 @@ impl Disk {
 
     /// One process at a time. Released when the file is dropped, however the process ends.
     pub(crate) fn lock(&self) -> Result<File, Error> {
-        let path = self.path("lock");
-        let mut new = OpenOptions::new();
-        let open = new.write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = open.map_err(|error| Error::io("open", &path, error))?;
-        let since = Instant::now();
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR)
-                    if since.elapsed() < PATIENCE =>
-                {
-                    std::thread::sleep(PAUSE);
-                }
-                Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Busy(self.dir.clone())),
-                Err(errno) => return Err(Error::io("lock", &path, errno)),
-            }
-        }
+        let lock = flocked(&self.path("lock"), FlockOperation::NonBlockingLockExclusive, PATIENCE)?;
+        lock.ok_or_else(|| Error::Busy(self.dir.clone()))
+    }
+
+    /// None: another process has it.
+    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<File>, Error> {
+        flocked(&self.path(name), FlockOperation::NonBlockingLockExclusive, Duration::ZERO)
     }
 
     /// What a process that died left half written. Only while the lock is held.
@@ -138,6 +186,26 @@ impl Disk {
             if entry.file_name().to_str().is_some_and(|name| name.starts_with("tmp-")) {
                 let _ = fs::remove_file(entry.path());
             }
+        }
+    }
+}
+
+/// The file with the kernel's lock on it; none if others hold it for longer than `patience`.
+pub(crate) fn flocked(
+    path: &Path,
+    how: FlockOperation,
+    patience: Duration,
+) -> Result<Option<File>, Error> {
+    let mut new = OpenOptions::new();
+    let open = new.write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = open.map_err(|error| Error::io("open", path, error))?;
+    let since = Instant::now();
+    loop {
+        match flock(&file, how) {
+            Ok(()) => return Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) if since.elapsed() >= patience => return Ok(None),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(PAUSE),
+            Err(errno) => return Err(Error::io("lock", path, errno)),
         }
     }
 }

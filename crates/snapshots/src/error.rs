@@ -13,6 +13,12 @@ pub enum Error {
     TooMuch(u64),
     #[error("another process has been using the snapshots in {} for too long", .0.display())]
     Busy(PathBuf),
+    #[error(
+        "a command is running in this directory{0}: wait until it has ended, or stop it, and try again"
+    )]
+    Running(String),
+    #[error("another undo is running in this directory; try again when it has ended")]
+    Undoing,
     #[error("there is no snapshot {0}")]
     Unknown(u64),
     #[error("snapshots {0} and {1} cannot be compared: what was known in between is lost")]

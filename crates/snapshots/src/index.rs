@@ -102,6 +102,14 @@ impl Index {
         found
     }
 
+    pub(crate) fn below(&self, folder: &Path) -> Vec<PathBuf> {
+        let dirs = self.dirs.iter().filter(|(path, _)| path.starts_with(folder));
+        let paths = dirs.flat_map(|(path, dir)| {
+            dir.entries.iter().map(|(name, _)| path.join(OsStr::from_bytes(name)))
+        });
+        paths.collect()
+    }
+
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         self.dirs.values().flat_map(|dir| dir.entries.iter().map(|(_, item)| item))
     }

@@ -50,6 +50,8 @@ pub enum Why {
     Unreadable,
     /// A pipe, a socket, a device.
     Special,
+    /// A deny rule covers it: neither its content nor a hash of it is kept.
+    Denied,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +64,7 @@ pub enum What {
     LeftOut(Why),
 }
 
-/// Changes whenever the file does, except within the grain of the clock: see [`Item::racy`].
+/// Changes whenever the file does, except within the grain of the file system's clock: see [`Item::racy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub size: u64,
@@ -70,11 +72,6 @@ pub(crate) struct Stamp {
     pub ctime: i64,
     pub ino: u64,
 }
-
-/// Whoever changes a file within this time may leave its stamp as it was.
-const GRAIN: i64 = 50_000_000;
-/// The same where stamps are whole seconds.
-const COARSE: i64 = 2_100_000_000;
 
 impl Stamp {
     pub(crate) fn of(stat: &Stat) -> Self {
@@ -85,13 +82,6 @@ impl Stamp {
             ctime: nanos(stat.st_ctime, stat.st_ctime_nsec),
             ino: stat.st_ino,
         }
-    }
-
-    /// Another change could look the same: the last one was too close to `now`, when it was looked at.
-    pub(crate) fn is_racy(&self, now: i64) -> bool {
-        let newest = self.mtime.max(self.ctime);
-        let grain = if newest % 1_000_000_000 == 0 { COARSE } else { GRAIN };
-        now.saturating_sub(newest) < grain
     }
 }
 
@@ -155,6 +145,7 @@ impl Item {
                 0 => Why::Build,
                 1 => Why::Large,
                 2 => Why::Unreadable,
+                4 => Why::Denied,
                 _ => Why::Special,
             }),
             _ => return None,

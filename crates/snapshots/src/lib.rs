@@ -5,12 +5,17 @@
 //! <dir>/journal          one record a snapshot: what differs from the one before, with both sides of it
 //! <dir>/objects/<2>/<62> contents by hash; objects of git by a further name of the same file
 //! <dir>/lock             one process at a time
+//! <dir>/undoing          one undo at a time
 //! <dir>/alive-<32>       signs of life of a command whose end was not seen yet
+//! <dir>/roots, denied    where sessions worked, and the deny rules of the last one
+//! <dir>/visitors         sessions of other projects that were resumed here
+//! <dir>/commands         held by running commands together, by an undo alone
+//! <dir>/edits            what file tools wrote
 //! ```
 //!
 //! Invariants
 //! - **What is unchanged is looked at, not read**: stamps are compared; a file that changed too shortly before it was
-//!   read is read again.
+//!   read is read again. "Before" is by the file system's own clock, which a file made there tells ([`Moment`]).
 //! - **A process that dies at any point leaves a readable store.** Files are replaced whole, records are appended with
 //!   a checksum, and the index is at most older than the journal. Nothing is synced: after a power cut a content may
 //!   be damaged, which is found by its hash before it is used.
@@ -25,30 +30,44 @@
 
 mod alive;
 mod apply;
+mod clock;
 mod codec;
 mod diff;
 mod disk;
 mod door;
+mod edits;
 mod error;
 mod git_index;
 mod index;
 mod item;
+mod label;
+mod memo;
 pub mod merge;
+mod notes;
 mod objects;
+mod occupancy;
 mod places;
 mod plan;
 mod prune;
 mod record;
+mod repositories;
 mod restore;
+mod resumption;
 mod store;
 mod walk;
 
 pub use alive::{Alive, Lived};
+pub use clock::Moment;
+pub use diff::Part;
+pub use edits::ToolEdit;
 pub use error::Error;
 pub use item::{Hash, Item, What, Why};
+pub use label::Label;
+pub use notes::NotesRead;
 pub use objects::LARGE;
+pub use occupancy::{Alone, Occupied};
 pub use places::{BUILD_BYTES, BUILD_FILES};
 pub use plan::{Action, Fate, Outcome, Plan, State, Unit, Wanted};
 pub use prune::{Pruned, Rule};
 pub use record::Change;
-pub use store::{Config, Listed, Snapshots, Taken};
+pub use store::{AFTER_COMMAND, Config, Listed, Snapshots, Taken};

@@ -1,15 +1,18 @@
 //! Contents by their hash, one file each. Not synced: a process that dies loses nothing, a power cut may; so
 //! every content is checked by its hash before it is used.
 
+use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::item::{Hash, Stamp, Why};
-use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, linkat, openat};
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmod, fstat, linkat, open, openat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +25,7 @@ pub const LARGE: u64 = 256 << 20;
 const LARGE_PINNED: u64 = 64 << 20;
 /// The most that one snapshot may read, so that a folder that is far too large is not copied for minutes.
 const AT_ONCE: u64 = 4 << 30;
+const OWNER_READS: u32 = 0o400;
 /// How often a file is read again that changes while it is read.
 const TRIES: usize = 3;
 
@@ -29,8 +33,6 @@ pub(crate) struct Objects<'a> {
     pub disk: &'a Disk,
     pub kept: AtomicU64,
     pub read: AtomicU64,
-    /// Nanoseconds since 1970.
-    pub now: fn() -> u64,
 }
 
 /// What became of a file.
@@ -63,13 +65,17 @@ impl Objects<'_> {
         }
     }
 
-    /// Keeps the content of the file of this name.
-    pub(crate) fn keep(&self, folder: impl AsFd, name: &[u8]) -> Result<Kept, Error> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    /// Keeps the content of the file of this name. The clock was read before.
+    pub(crate) fn keep(
+        &self,
+        folder: impl AsFd,
+        name: &[u8],
+        clock: &Clock,
+    ) -> Result<Kept, Error> {
         let mut last = Kept::Gone;
         for _ in 0..TRIES {
-            let file = match openat(folder.as_fd(), name, flags, Mode::empty()) {
-                Ok(fd) => File::from(fd),
+            let file = match open_to_read(folder.as_fd(), name) {
+                Ok(file) => file,
                 Err(Errno::ACCESS | Errno::PERM) => return Ok(Kept::LeftOut(Why::Unreadable)),
                 Err(_) => return Ok(Kept::Gone),
             };
@@ -77,7 +83,7 @@ impl Objects<'_> {
             if !crate::item::kind(&before).is_file() {
                 return Ok(Kept::Gone);
             }
-            let before = Stamp::of(&before);
+            let before = self.disk.stamp(&before);
             let hash = match before.size <= SMALL {
                 true => self.small(&file),
                 false => self.large(&file, before.size),
@@ -86,10 +92,9 @@ impl Objects<'_> {
                 Some(hash) => hash,
                 None => return Ok(Kept::LeftOut(Why::Large)),
             };
-            let now = i64::try_from((self.now)()).unwrap_or(i64::MAX);
             let Ok(after) = fstat(&file) else { return Ok(Kept::Gone) };
-            let stamp = Stamp::of(&after);
-            last = Kept::Is { hash, stamp, racy: stamp != before || stamp.is_racy(now) };
+            let stamp = self.disk.stamp(&after);
+            last = Kept::Is { hash, stamp, racy: stamp != before || clock.is_racy(&stamp) };
             if stamp == before {
                 break;
             }
@@ -233,6 +238,12 @@ impl Objects<'_> {
         Ok(Kept::Is { hash, stamp, racy: false })
     }
 
+    /// The file of this name still holds this content.
+    pub(crate) fn is_content(&self, folder: impl AsFd, name: &OsStr, hash: &Hash) -> bool {
+        let file = open_to_read(folder, name.as_bytes());
+        file.is_ok_and(|file| self.hash_into(&file, None).is_ok_and(|found| found == *hash))
+    }
+
     /// The content, if it is what it is called.
     pub(crate) fn read(&self, hash: &Hash) -> Result<Vec<u8>, Error> {
         let lost = || Error::Lost(hash.hex());
@@ -265,4 +276,26 @@ impl Objects<'_> {
         }
         Ok(place)
     }
+}
+
+/// Never through a link. A file that is closed to its owner, us, is opened up for a moment.
+fn open_to_read(folder: impl AsFd, name: &[u8]) -> Result<File, Errno> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match openat(folder.as_fd(), name, flags | OFlags::RDONLY, Mode::empty()) {
+        Err(Errno::ACCESS) => {}
+        other => return other.map(File::from),
+    }
+    let place = openat(folder, name, flags | OFlags::PATH, Mode::empty())?;
+    let stat = fstat(&place)?;
+    let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+    if !is_ours || !crate::item::kind(&stat).is_file() || stat.st_mode & OWNER_READS != 0 {
+        return Err(Errno::ACCESS);
+    }
+    // By this name it is the file that was just looked at, whatever takes its place meanwhile.
+    let same = format!("/proc/self/fd/{}", place.as_raw_fd());
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    chmod(&same, mode | Mode::RUSR)?;
+    let opened = open(&same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    chmod(&same, mode)?;
+    opened.map(File::from)
 }

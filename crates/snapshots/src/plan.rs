@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What a folder's owner needs to look into it.
+const LOOK: u32 = 0o500;
+
 /// What stands at a path.
 #[derive(Clone, Debug)]
 pub enum State {
@@ -110,6 +113,10 @@ pub struct Unit {
     pub wanted: Vec<Wanted>,
     /// What is not proved to be its work: it stays, and is said.
     pub doubtful: Vec<Wanted>,
+    /// What belongs to another worktree of the repository: it stays, and is said.
+    pub elsewhere: Vec<Wanted>,
+    /// What was changed at the same time and is not taken back on purpose, and why.
+    pub stays: Vec<(Wanted, &'static str)>,
 }
 
 /// What becomes of a path.
@@ -123,6 +130,8 @@ pub enum Fate {
     Merged,
     /// The person's version stays.
     Kept(&'static str),
+    /// It is not taken back on purpose: it is the work of somebody else, or was asked to stay.
+    Stays(&'static str),
     /// The person's version stays, the old one is put beside it.
     Beside(PathBuf),
     /// It cannot be brought back.
@@ -147,45 +156,75 @@ pub struct Action {
 pub struct Plan {
     pub actions: Vec<Action>,
     pub outcomes: Vec<Outcome>,
+    /// Folders that nobody can look into until their modes are restored. What was changed in them is seen only then.
+    pub reopened: Vec<PathBuf>,
+    /// Modes that an undo changed for its work and could not set back.
+    pub(crate) modes: Vec<(PathBuf, u32)>,
 }
 
-struct Planner<'a> {
-    snapshots: &'a Snapshots,
+/// What was known of paths at an earlier snapshot, where it differs from what is known now.
+pub(crate) type Past = BTreeMap<PathBuf, Option<Item>>;
+
+pub(crate) struct Planner<'a> {
+    pub snapshots: &'a Snapshots,
+    pub past: &'a Past,
     /// Where paths will stand, where they are touched.
-    then: BTreeMap<PathBuf, State>,
+    pub then: BTreeMap<PathBuf, State>,
     outcomes: BTreeMap<PathBuf, Fate>,
 }
 
 impl Snapshots {
     /// The way back through these calls, newest first. A snapshot must have been taken just before.
     pub fn plan(&self, units: &[Unit]) -> Result<Plan, Error> {
+        self.plan_at(units, &Past::new())
+    }
+
+    pub(crate) fn plan_at(&self, units: &[Unit], past: &Past) -> Result<Plan, Error> {
         let (then, outcomes) = (BTreeMap::new(), BTreeMap::new());
-        let mut planner = Planner { snapshots: self, then, outcomes };
+        let mut planner = Planner { snapshots: self, past, then, outcomes };
         for unit in units {
             for wanted in &unit.wanted {
                 planner.decide(wanted)?;
             }
             planner.keep_head(unit)?;
-            for Wanted { path, before, .. } in &unit.doubtful {
+            let reasons = [
+                (&unit.doubtful, "was not changed while the command is known to have run"),
+                (&unit.elsewhere, "belongs to another worktree of the repository"),
+            ];
+            for (stays, why) in reasons {
+                for Wanted { path, before, .. } in stays {
+                    if !planner.current(path).is_same(before) {
+                        planner.say(path, Fate::Kept(why));
+                    }
+                }
+            }
+            for (Wanted { path, before, .. }, why) in &unit.stays {
+                // What became of it by a later call is what counts.
                 if !planner.current(path).is_same(before) {
-                    planner.say(
-                        path,
-                        Fate::Kept("was not changed while the command is known to have run"),
-                    );
+                    planner.outcomes.entry(path.clone()).or_insert(Fate::Stays(why));
                 }
             }
         }
-        let Planner { then, outcomes, .. } = planner;
+        planner.empty_repositories(units);
+        let then = std::mem::take(&mut planner.then);
         let action = |(path, to): (PathBuf, State)| {
-            let from = self.now(&path);
+            let from = planner.now(&path);
             (!from.is_same(&to)).then_some(Action { path, from, to })
         };
-        let actions = then.into_iter().filter_map(action).collect();
-        let outcomes = outcomes.into_iter().map(|(path, fate)| Outcome { path, fate }).collect();
-        Ok(Plan { actions, outcomes })
+        let actions: Vec<Action> = then.into_iter().filter_map(action).collect();
+        let reopens = |action: &&Action| match (&action.from, &action.to) {
+            (State::Folder { mode: from }, State::Folder { mode: to }) => {
+                from & LOOK != LOOK && to & LOOK == LOOK
+            }
+            _ => false,
+        };
+        let reopened = actions.iter().filter(reopens).map(|action| action.path.clone()).collect();
+        let outcomes = planner.outcomes.into_iter();
+        let outcomes = outcomes.map(|(path, fate)| Outcome { path, fate }).collect();
+        Ok(Plan { actions, outcomes, reopened, modes: Vec::new() })
     }
 
-    fn now(&self, path: &Path) -> State {
+    pub(crate) fn now(&self, path: &Path) -> State {
         match self.config.roots.iter().any(|root| path.starts_with(root)) {
             true => State::of(self.known(path).as_ref()),
             false => State::Unknown(Why::Unreadable),
@@ -202,11 +241,18 @@ impl Snapshots {
 }
 
 impl Planner<'_> {
-    fn current(&self, path: &Path) -> State {
-        self.then.get(path).cloned().unwrap_or_else(|| self.snapshots.now(path))
+    fn now(&self, path: &Path) -> State {
+        match self.past.get(path) {
+            Some(item) => State::of(item.as_ref()),
+            None => self.snapshots.now(path),
+        }
     }
 
-    fn put(&mut self, path: &Path, to: State, fate: Fate) {
+    pub(crate) fn current(&self, path: &Path) -> State {
+        self.then.get(path).cloned().unwrap_or_else(|| self.now(path))
+    }
+
+    pub(crate) fn put(&mut self, path: &Path, to: State, fate: Fate) {
         self.then.insert(path.to_path_buf(), to);
         self.outcomes.insert(path.to_path_buf(), fate);
     }
@@ -278,7 +324,7 @@ impl Planner<'_> {
                 && Area::of(path) == Area::Git
         });
         for head in heads {
-            let (Some(folder), now) = (head.parent(), self.snapshots.now(head)) else { continue };
+            let (Some(folder), now) = (head.parent(), self.now(head)) else { continue };
             let text = match self.snapshots.bytes(&now) {
                 Err(Error::Lost(_)) => None,
                 other => other?,
@@ -379,6 +425,13 @@ fn unknown(before: &State, after: &State, now: &State) -> Option<Fate> {
         (State::Unknown(Why::Large), ..) => Some(Fate::Lost("above the size that is kept")),
         (State::Unknown(Why::Unreadable), ..) => Some(Fate::Lost("it could not be read before")),
         (State::Unknown(Why::Special), ..) => Some(Fate::Lost("a pipe, socket or device")),
+        (State::Unknown(Why::Denied), State::Unknown(Why::Denied), _) => None,
+        (State::Unknown(Why::Denied), ..) => {
+            Some(Fate::Lost("a deny rule covers it, so it is not kept"))
+        }
+        (_, State::Unknown(Why::Denied), _) | (.., State::Unknown(Why::Denied)) => {
+            Some(Fate::Kept("a deny rule covers it, so it is not followed"))
+        }
         (_, State::Unknown(_), _) | (.., State::Unknown(_)) => {
             Some(Fate::Kept("it is not followed: above the size that is kept, or not readable"))
         }

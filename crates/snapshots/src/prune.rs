@@ -81,6 +81,7 @@ impl Snapshots {
         }
         if !dry {
             self.forget_the_dead(oldest);
+            self.age_edits();
         }
         for path in self.all_objects() {
             if name(&path).is_some_and(|hash| needed.contains(&hash)) {

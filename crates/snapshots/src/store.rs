@@ -1,30 +1,36 @@
 //! The store of one project: takes snapshots, compares them, lists them, drops old ones.
 
 use crate::apply::{apply, part};
+use crate::clock::{Clocks, Moment};
 use crate::disk::Disk;
 use crate::door::Root;
 use crate::error::Error;
 use crate::index::Index;
 use crate::item::{Hash, Item, Stamp, What, Why, mode};
+use crate::label::Label;
 use crate::objects::Objects;
 use crate::record::{Body, Record, scan};
-use crate::walk::{Found, Walk};
+use crate::walk::{Denies, Found, Walk};
 use rustix::fs::{AtFlags, CWD, statat};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const INDEX: &str = "index";
-const JOURNAL: &str = "journal";
+pub(crate) const JOURNAL: &str = "journal";
+
+/// The reason of a snapshot that shows what a command did.
+pub const AFTER_COMMAND: &str = "after a command";
 
 /// So many entries of the index may be newer than the file it was read from.
 const UNSAVED: usize = 2_000;
 /// When the store is closed, fewer are not worth writing.
 const UNSAVED_AT_END: usize = 32;
-/// The clock of files may be behind ours by this much, in nanoseconds.
-const CLOCK: i64 = 20_000_000;
+/// Held by whoever restores files.
+const UNDOING: &str = "undoing";
 
 /// What a store is opened with.
 #[derive(Clone, Debug)]
@@ -42,7 +48,14 @@ pub struct Config {
 pub struct Snapshots {
     pub(crate) disk: Disk,
     pub(crate) config: Config,
+    /// For whom snapshots are taken.
+    pub(crate) session: Option<String>,
     state: Mutex<State>,
+    /// We restore files, and nobody else does.
+    alone: Mutex<Option<File>>,
+    denies: Option<Arc<Denies>>,
+    /// The first snapshot of an empty store has a higher number.
+    numbers_after: u64,
 }
 
 #[derive(Default)]
@@ -50,8 +63,19 @@ pub(crate) struct State {
     pub index: Option<Index>,
     seq: u64,
     unsaved: usize,
+    /// The index was compared with our deny rules.
+    compared: bool,
+    /// Where the file systems of the last look begin.
+    mounts: Vec<PathBuf>,
     /// The files as this state knows them.
     seen: [Option<(u64, u64, i64)>; 2],
+}
+
+impl State {
+    /// The number of the newest snapshot.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
 }
 
 /// A snapshot that was taken, or the one before if nothing has changed.
@@ -74,7 +98,7 @@ pub struct Listed {
     pub id: u64,
     /// Milliseconds since 1970.
     pub at: u64,
-    pub reason: String,
+    pub label: Label,
     pub changed: usize,
     /// The first after a gap: nothing older can be compared with it.
     pub base: bool,
@@ -94,7 +118,25 @@ impl Snapshots {
             }
         }
         let disk = Disk::open(&config.dir)?;
-        Ok(Snapshots { disk, config, state: Mutex::default() })
+        let (state, alone, denies, numbers_after) = Default::default();
+        Ok(Snapshots { disk, config, session: None, state, alone, denies, numbers_after })
+    }
+
+    /// Nothing is kept of files that deny rules cover.
+    pub fn denying(mut self, denies: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
+        self.denies = Some(Arc::new(denies));
+        self
+    }
+
+    /// A store that was removed does not give its numbers once more: `last` is the highest one that is known.
+    pub fn numbering_after(mut self, last: u64) -> Self {
+        self.numbers_after = last;
+        self
+    }
+
+    /// Nanoseconds since 1970: the earliest clock of the folders; ours where none can be read.
+    pub fn time(&self) -> u64 {
+        self.moment().earliest().unwrap_or_else(self.config.now)
     }
 
     /// Adds the folders that earlier sessions of the project worked in.
@@ -103,7 +145,18 @@ impl Snapshots {
         let (state, _lock) = self.enter()?;
         let known = state.index.iter().flat_map(|index| &index.roots);
         config.roots.extend(known.map(|(root, _)| root.clone()));
-        Snapshots::open(config)
+        config.roots.extend(self.known_roots().into_iter().map(|(_, root)| root));
+        let mut all = Snapshots::open(config)?;
+        all.denies.clone_from(&self.denies);
+        all.session.clone_from(&self.session);
+        Ok(all)
+    }
+
+    /// Snapshots, commands and edits are this session's.
+    #[must_use]
+    pub fn of_session(mut self, session: &str) -> Self {
+        self.session = Some(session.to_owned());
+        self
     }
 
     pub fn roots(&self) -> &[PathBuf] {
@@ -115,9 +168,42 @@ impl Snapshots {
         self.disk.stop_after(writes);
     }
 
+    /// As if the file systems knew no smaller unit of time. For tests.
+    pub fn use_whole_seconds(&self) {
+        self.disk.use_whole_seconds();
+    }
+
+    /// Nobody else restores files of this store until it is dropped.
+    ///
+    /// # Errors
+    /// At once if somebody does.
+    pub fn be_alone(&self) -> Result<(), Error> {
+        // Whoever looks at the folders decides under this lock whether an undo is at work.
+        let _lock = self.disk.lock()?;
+        let lock = self.disk.try_lock(UNDOING)?.ok_or(Error::Undoing)?;
+        *self.alone.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
+        Ok(())
+    }
+
+    /// Somebody else; nobody begins while the store is locked.
+    pub(crate) fn is_somebody_undoing(&self) -> bool {
+        let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        alone.is_none() && !matches!(self.disk.try_lock(UNDOING), Ok(Some(_)))
+    }
+
+    /// Now, by the clocks of the file systems that hold the roots.
+    pub fn moment(&self) -> Moment {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mounts = state.mounts.clone();
+        drop(state);
+        match mounts.is_empty() {
+            true => Moment::read(&self.disk, &self.config.roots),
+            false => Moment::read(&self.disk, &mounts),
+        }
+    }
+
     pub(crate) fn objects(&self) -> Objects<'_> {
-        let (kept, read) = (AtomicU64::new(0), AtomicU64::new(0));
-        Objects { disk: &self.disk, kept, read, now: self.config.now }
+        Objects { disk: &self.disk, kept: AtomicU64::new(0), read: AtomicU64::new(0) }
     }
 
     /// The content of a file by its hash.
@@ -133,23 +219,60 @@ impl Snapshots {
 
     /// Keeps the state of the roots as it is now.
     pub fn take(&self, reason: &str) -> Result<Taken, Error> {
-        self.take_since(reason, 0)
+        self.look(reason, None, None)
     }
 
-    /// The same; what was changed before `since` (nanoseconds since 1970) becomes a snapshot of its own.
-    pub fn take_since(&self, reason: &str, since: u64) -> Result<Taken, Error> {
+    /// The same; what was changed before a moment becomes a snapshot of its own, as far as times tell.
+    pub fn take_since(&self, reason: &str, since: &Moment) -> Result<Taken, Error> {
+        self.look(reason, None, Some(since))
+    }
+
+    /// The same around a command, which is named in the list.
+    pub fn take_around(
+        &self,
+        reason: &str,
+        command: &str,
+        since: Option<&Moment>,
+    ) -> Result<Taken, Error> {
+        self.look(reason, Some(command), since)
+    }
+
+    /// Nobody has taken a snapshot since this one.
+    pub fn is_newest(&self, id: u64) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.seq == id && state.seen == self.files_now()
+    }
+
+    fn look(
+        &self,
+        reason: &str,
+        command: Option<&str>,
+        since: Option<&Moment>,
+    ) -> Result<Taken, Error> {
+        let label = &Label::new(reason, self.session.as_deref(), command);
         let begin = Instant::now();
+        let since = since.map(|since| (since, self.moment()));
         let (mut state, _lock) = self.enter()?;
+        let compares = !state.compared;
         let index = state.index.get_or_insert_default();
         let is_base = index.seq == 0;
         let objects = self.objects();
         let (roots, items) = self.open_roots();
-        let found = Walk::new(index, &objects, &roots, &self.config.hidden).run()?;
+        let clocks = Clocks::new(&self.disk, self.config.now);
+        let sweeps = !self.is_somebody_undoing();
+        let mut walk = Walk::new(index, &objects, &roots, &self.config.hidden, clocks);
+        (walk.denies, walk.compares) = (self.denies.as_deref(), compares);
+        walk.sweeps = sweeps;
+        let mut found = walk.run()?;
         let closed = found.closed.clone();
+        state.mounts = std::mem::take(&mut found.mounts);
+        state.compared = true;
         let (older, changed, files) = if is_base {
-            self.begin(&mut state, found, items, reason)?
+            self.begin(&mut state, found, items, label)?
         } else {
-            self.go_on(&mut state, found, items, reason, since)?
+            let bound =
+                |path: &Path| since.as_ref().and_then(|(since, now)| since.bound(path, now));
+            self.go_on(&mut state, found, items, label, &bound)?
         };
         self.remember(&mut state);
         let mut left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
@@ -164,13 +287,13 @@ impl Snapshots {
         state: &mut State,
         found: Found,
         roots: Vec<(PathBuf, Item)>,
-        reason: &str,
+        label: &Label,
     ) -> Result<(Option<u64>, usize, u64), Error> {
         let mut index = Index::default();
         let files = found.files;
         apply(&mut index, found, roots);
-        index.seq = state.seq + 1;
-        self.append(index.seq, reason, Body::Base { files })?;
+        index.seq = state.seq.max(self.numbers_after) + 1;
+        self.append(index.seq, label, Body::Base { files })?;
         state.seq = index.seq;
         self.disk.replace(INDEX, &index.encode())?;
         (state.unsaved, state.index) = (0, Some(index));
@@ -182,26 +305,26 @@ impl Snapshots {
         state: &mut State,
         found: Found,
         roots: Vec<(PathBuf, Item)>,
-        reason: &str,
-        since: u64,
+        label: &Label,
+        since: &dyn Fn(&Path) -> Option<i64>,
     ) -> Result<(Option<u64>, usize, u64), Error> {
         let files = found.files;
         // Until everything is on disk the memory is not trusted: an error leaves none.
         let mut index = state.index.take().unwrap_or_default();
         let applied = apply(&mut index, found, roots);
         state.unsaved += applied.stamps + applied.changes.len();
-        let since = i64::try_from(since).unwrap_or(i64::MAX).saturating_sub(CLOCK);
         let revealed = applied.revealed;
         let (older, newer) = part(&index, applied, since);
         let mut before = None;
         if !older.is_empty() {
-            self.append(state.seq + 1, "changed before a command", Body::Delta(older))?;
+            let reason = "changed before a command".to_owned();
+            self.append(state.seq + 1, &Label { reason, ..label.clone() }, Body::Delta(older))?;
             state.seq += 1;
             before = Some(state.seq);
         }
         let changed = newer.len();
         if changed > 0 {
-            self.append(state.seq + 1, reason, Body::Delta(newer))?;
+            self.append(state.seq + 1, label, Body::Delta(newer))?;
             state.seq += 1;
         }
         index.seq = state.seq;
@@ -213,14 +336,14 @@ impl Snapshots {
         Ok((before, changed, files))
     }
 
-    fn append(&self, seq: u64, reason: &str, body: Body) -> Result<(), Error> {
+    pub(crate) fn append(&self, seq: u64, label: &Label, body: Body) -> Result<(), Error> {
         let at = (self.config.now)() / 1_000_000;
-        let record = Record { seq, at, reason: reason.to_owned(), body };
+        let record = Record { seq, at, reason: label.encode(), body };
         self.disk.append(JOURNAL, &record.encode())
     }
 
     /// Alone in the store, with the newest state.
-    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, State>, std::fs::File), Error> {
+    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, State>, File), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = self.disk.lock()?;
         let seen = self.files_now();
@@ -323,36 +446,29 @@ impl Snapshots {
                 Body::Note(_) => return None,
             };
             let Record { seq: id, at, reason, .. } = record;
-            Some(Listed { id, at, reason, changed, base })
+            Some(Listed { id, at, label: Label::decode(&reason), changed, base })
         };
         Ok(records.into_iter().filter_map(line).collect())
     }
 
-    /// Writes down what was undone, beside the snapshots.
-    pub fn note(&self, text: &str) -> Result<(), Error> {
-        let (mut state, _lock) = self.enter()?;
-        self.append(state.seq, "", Body::Note(text.to_owned()))?;
-        self.remember(&mut state);
-        Ok(())
-    }
-
-    pub fn notes(&self) -> Result<Vec<String>, Error> {
-        let (records, ..) = self.read_journal()?;
-        let text = |record| match record {
-            Record { body: Body::Note(text), .. } => Some(text),
-            _ => None,
-        };
-        Ok(records.into_iter().filter_map(text).collect())
-    }
-
     /// What the last snapshot does not hold, without a walk.
     pub fn left_out(&self) -> Vec<PathBuf> {
+        // The sandbox protects what is denied.
+        self.left_out_for(|why| why != Why::Denied)
+    }
+
+    /// What the last snapshot does not hold because of deny rules, by each of its names.
+    pub fn denied(&self) -> Vec<PathBuf> {
+        self.left_out_for(|why| why == Why::Denied)
+    }
+
+    fn left_out_for(&self, counts: impl Fn(Why) -> bool) -> Vec<PathBuf> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.index.is_none() && self.load(&mut state).is_err() {
             return Vec::new();
         }
         let left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
-        left_out.into_iter().map(|(path, _)| path).collect()
+        left_out.into_iter().filter(|(_, why)| counts(*why)).map(|(path, _)| path).collect()
     }
 
     /// Nothing was ever looked at.
@@ -362,6 +478,11 @@ impl Snapshots {
             let _ = self.load(&mut state);
         }
         state.index.as_ref().is_none_or(|index| index.seq == 0)
+    }
+
+    pub(crate) fn paths_below(&self, folder: &Path) -> Vec<PathBuf> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.index.as_ref().map(|index| index.below(folder)).unwrap_or_default()
     }
 
     /// What the last snapshot holds at a path.

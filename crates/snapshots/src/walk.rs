@@ -3,6 +3,7 @@
 //! A folder whose stamp is unchanged is not listed again, only its known entries are looked at; where git keeps
 //! files that never change, not even those.
 
+use crate::clock::{Clock, Clocks};
 use crate::door::{Root, root_of};
 use crate::error::Error;
 use crate::index::{Dir, Index, Name};
@@ -10,7 +11,7 @@ use crate::item::{Item, Stamp, What, Why, kind, mode};
 use crate::objects::{Kept, Objects};
 use crate::places::{self, Area};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, FileType, RawDir, Stat, fstat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, RawDir, Stat, fstat, readlinkat, statat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -22,20 +23,38 @@ use std::sync::{Condvar, Mutex, PoisonError};
 const MOST: u64 = 500_000;
 const THREADS: usize = 2;
 
+/// Says whether a deny rule covers a path.
+pub(crate) type Denies = dyn Fn(&Path) -> bool + Send + Sync;
+
 pub(crate) struct Walk<'a> {
     pub index: &'a Index,
     pub objects: &'a Objects<'a>,
     pub roots: &'a [Root],
     /// Folders of our own.
     pub hidden: &'a [PathBuf],
+    /// Deny rules cover it; none: there are no such rules.
+    pub denies: Option<&'a Denies>,
+    /// Whether deny rules cover it is asked of unchanged files, too: the rules may be others than at the last look.
+    pub compares: bool,
+    pub clocks: Clocks<'a>,
+    /// Nobody else restores anything: temporary files of an undo were left behind by one that was killed.
+    pub sweeps: bool,
     files: AtomicU64,
     queue: Mutex<Queue>,
     more: Condvar,
 }
 
+/// A folder to look at.
+struct Job {
+    path: PathBuf,
+    area: Area,
+    /// The file system of the folder it was found in; none for a root.
+    above: Option<u64>,
+}
+
 #[derive(Default)]
 struct Queue {
-    waiting: Vec<(PathBuf, Area)>,
+    waiting: Vec<Job>,
     busy: usize,
     failed: Option<Error>,
 }
@@ -47,6 +66,8 @@ pub(crate) struct Found {
     pub dirs: Vec<(PathBuf, Dir)>,
     /// Folders that cannot be read; what is known of them stays.
     pub closed: Vec<PathBuf>,
+    /// Where a file system begins, the roots among them.
+    pub mounts: Vec<PathBuf>,
     pub files: u64,
 }
 
@@ -56,11 +77,16 @@ impl<'a> Walk<'a> {
         objects: &'a Objects<'a>,
         roots: &'a [Root],
         hidden: &'a [PathBuf],
+        clocks: Clocks<'a>,
     ) -> Self {
-        let waiting = roots.iter().map(|root| (root.path.clone(), Area::of(&root.path))).collect();
-        let queue = Mutex::new(Queue { waiting, ..Queue::default() });
-        let (files, more) = (AtomicU64::new(0), Condvar::new());
-        Walk { index, objects, roots, hidden, files, queue, more }
+        let job = |root: &Root| {
+            let path = root.path.clone();
+            Job { area: Area::of(&path), path, above: None }
+        };
+        let queue = Queue { waiting: roots.iter().map(job).collect(), ..Queue::default() };
+        let (files, queue, more) = (AtomicU64::new(0), Mutex::new(queue), Condvar::new());
+        let (denies, compares, sweeps) = (None, true, false);
+        Walk { index, objects, roots, hidden, denies, compares, clocks, sweeps, files, queue, more }
     }
 
     pub(crate) fn run(self) -> Result<Found, Error> {
@@ -75,6 +101,7 @@ impl<'a> Walk<'a> {
                     Ok(found) => {
                         all.dirs.extend(found.dirs);
                         all.closed.extend(found.closed);
+                        all.mounts.extend(found.mounts);
                     }
                     Err(_) => self.fail(Error::Lost("of a walk".into())),
                 }
@@ -118,7 +145,7 @@ impl<'a> Walk<'a> {
             };
             queue.busy += 1;
             drop(queue);
-            let visited = self.visit(&job.0, job.1, &mut found, &mut below, &mut buffer);
+            let visited = self.visit(&job, &mut found, &mut below, &mut buffer);
             let mut queue = self.lock();
             queue.busy -= 1;
             queue.waiting.append(&mut below);
@@ -134,12 +161,12 @@ impl<'a> Walk<'a> {
 
     fn visit(
         &self,
-        path: &Path,
-        area: Area,
+        job: &Job,
         found: &mut Found,
-        below: &mut Vec<(PathBuf, Area)>,
+        below: &mut Vec<Job>,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Error> {
+        let (path, area) = (job.path.as_path(), job.area);
         let Some(root) = root_of(self.roots, path) else { return Ok(()) };
         let folder = match root.folder(path) {
             Ok(folder) => folder,
@@ -150,21 +177,21 @@ impl<'a> Walk<'a> {
             // Gone meanwhile; the next look will tell.
             Err(_) => return Ok(()),
         };
-        let Ok(stat) = fstat(&folder) else { return Ok(()) };
-        let stamp = Stamp::of(&stat);
+        let Some((stat, clock)) = self.timed(&folder) else { return Ok(()) };
+        if job.above != Some(stat.st_dev) {
+            found.mounts.push(path.to_path_buf());
+        }
+        let stamp = self.objects.disk.stamp(&stat);
         let old = self.index.dirs.get(path);
         let listed = old.filter(|old| old.stamp == stamp && !old.racy);
         let count = listed.map_or(0, |old| old.entries.len());
         if let Some(old) = listed {
-            if area == Area::Fixed {
-                return self.count(count as u64);
-            }
-            if self.is_as_known(&folder, path, area, old, below) {
+            if area == Area::Fixed || self.is_as_known(&folder, job, stat.st_dev, old, below) {
                 return self.count(count as u64);
             }
             below.clear();
         }
-        let racy = stamp.is_racy(self.now());
+        let racy = clock.is_racy(&stamp);
         let names = match listed {
             Some(old) => old.entries.iter().map(|(name, _)| name.clone()).collect(),
             None => list(&folder, buffer),
@@ -173,13 +200,14 @@ impl<'a> Walk<'a> {
         self.count(names.len() as u64)?;
         for name in names {
             if area.is_passing(&name) {
+                dir.racy |= self.is_leftover(&folder, &name);
                 continue;
             }
             let before = old.and_then(|old| old.get(&name));
-            let place = Place { folder: folder.as_fd(), path, area, name: &name };
+            let place = Place { folder: folder.as_fd(), path, area, name: &name, clock: &clock };
             if let Some(item) = self.item(&place, before)? {
                 if item.what == What::Folder {
-                    below.push((path.join(OsStr::from_bytes(&name)), area.below(&name)));
+                    below.push(job.inside(&name, stat.st_dev));
                 }
                 dir.entries.push((name, item));
             }
@@ -190,8 +218,18 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn now(&self) -> i64 {
-        i64::try_from((self.objects.now)()).unwrap_or(i64::MAX)
+    /// What is known of a folder, and the clock that was read before it was looked at.
+    fn timed(&self, folder: impl AsFd) -> Option<(Stat, Clock)> {
+        let stat = fstat(folder.as_fd()).ok()?;
+        let (clock, is_new) = self.clocks.of(stat.st_dev, folder.as_fd());
+        let stat = if is_new { fstat(folder).ok()? } else { stat };
+        Some((stat, clock))
+    }
+
+    /// Removes what an undo left behind that was killed. True if one may still be at work: it is looked for again.
+    fn is_leftover(&self, folder: impl AsFd, name: &[u8]) -> bool {
+        let is_ours = self.objects.disk.is_beside_name(name);
+        is_ours && !(self.sweeps && unlinkat(folder, name, AtFlags::empty()).is_ok())
     }
 
     fn count(&self, files: u64) -> Result<(), Error> {
@@ -201,30 +239,38 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn is_denied(&self, folder: &Path, name: &[u8]) -> bool {
+        self.denies.is_some_and(|denies| denies(&folder.join(OsStr::from_bytes(name))))
+    }
+
     /// The common case, without making anything anew.
     fn is_as_known(
         &self,
         folder: impl AsFd,
-        path: &Path,
-        area: Area,
+        job: &Job,
+        device: u64,
         old: &Dir,
-        below: &mut Vec<(PathBuf, Area)>,
+        below: &mut Vec<Job>,
     ) -> bool {
+        let disk = self.objects.disk;
         for (name, item) in &old.entries {
             let Ok(stat) = statat(folder.as_fd(), &**name, AtFlags::SYMLINK_NOFOLLOW) else {
                 return false;
             };
-            if !is_unchanged(item, &stat) {
+            let is_denied = item.what == What::LeftOut(Why::Denied);
+            if !is_unchanged(item, &disk.stamp(&stat), &stat)
+                || self.compares && self.is_denied(&job.path, name) != is_denied
+            {
                 return false;
             }
             if item.what == What::Folder {
-                if area == Area::Plain
-                    && places::is_build(path, name)
+                if job.area == Area::Plain
+                    && places::is_build(&job.path, name)
                     && places::is_over(folder.as_fd(), name)
                 {
                     return false;
                 }
-                below.push((path.join(OsStr::from_bytes(name)), area.below(name)));
+                below.push(job.inside(name, device));
             }
         }
         true
@@ -235,26 +281,33 @@ impl<'a> Walk<'a> {
         let Ok(stat) = statat(place.folder, place.name, AtFlags::SYMLINK_NOFOLLOW) else {
             return Ok(None);
         };
-        let (stamp, mode) = (Stamp::of(&stat), mode(&stat));
+        let (stamp, mode) = (self.objects.disk.stamp(&stat), mode(&stat));
+        if self.is_denied(place.path, place.name) {
+            let (what, stamp) = (What::LeftOut(Why::Denied), Stamp::default());
+            return Ok(Some(Item { what, mode, stamp, racy: false }));
+        }
+        let before = before.filter(|before| before.what != What::LeftOut(Why::Denied));
         if kind(&stat) == FileType::Directory {
             return Ok(self.folder(place, before, stamp, mode));
         }
-        if let Some(before) = before.filter(|before| is_unchanged(before, &stat)) {
+        if let Some(before) = before.filter(|before| is_unchanged(before, &stamp, &stat)) {
             return Ok(Some(before.clone()));
         }
-        let plain = |what| Ok(Some(Item { what, mode, stamp, racy: false }));
+        let plain = |what, racy| Ok(Some(Item { what, mode, stamp, racy }));
         let kept = match kind(&stat) {
             FileType::Symlink => {
                 return match readlinkat(place.folder, place.name, Vec::new()) {
-                    Ok(target) => plain(What::Link(target.into_bytes())),
+                    Ok(target) => {
+                        plain(What::Link(target.into_bytes()), place.clock.is_racy(&stamp))
+                    }
                     Err(_) => Ok(None),
                 };
             }
             FileType::RegularFile if place.area.is_fixed(place.name) => {
                 self.objects.pin(place.folder, place.name, &place.inner(), stamp)?
             }
-            FileType::RegularFile => self.objects.keep(place.folder, place.name)?,
-            _ => return plain(What::LeftOut(Why::Special)),
+            FileType::RegularFile => self.objects.keep(place.folder, place.name, place.clock)?,
+            _ => return plain(What::LeftOut(Why::Special), false),
         };
         Ok(match kept {
             Kept::Is { hash, stamp, racy } => {
@@ -302,6 +355,14 @@ struct Place<'a> {
     path: &'a Path,
     area: Area,
     name: &'a [u8],
+    clock: &'a Clock,
+}
+
+impl Job {
+    fn inside(&self, name: &[u8], device: u64) -> Job {
+        let path = self.path.join(OsStr::from_bytes(name));
+        Job { path, area: self.area.below(name), above: Some(device) }
+    }
 }
 
 impl Place<'_> {
@@ -312,8 +373,7 @@ impl Place<'_> {
     }
 }
 
-fn is_unchanged(item: &Item, stat: &Stat) -> bool {
-    let stamp = Stamp::of(stat);
+fn is_unchanged(item: &Item, stamp: &Stamp, stat: &Stat) -> bool {
     if item.mode != mode(stat) || item.racy {
         return false;
     }
@@ -322,9 +382,10 @@ fn is_unchanged(item: &Item, stat: &Stat) -> bool {
             item.stamp.ino == stamp.ino
         }
         // A further name of it changes its stamp.
-        (What::Pinned(_), FileType::RegularFile) => is_same_content(item, &stamp),
+        (What::Pinned(_), FileType::RegularFile) => is_same_content(item, stamp),
         (What::File(_) | What::LeftOut(Why::Large | Why::Unreadable), FileType::RegularFile)
-        | (What::Link(_), FileType::Symlink) => item.stamp == stamp,
+        | (What::Link(_), FileType::Symlink) => item.stamp == *stamp,
+        (What::LeftOut(Why::Denied), _) => true,
         (What::LeftOut(Why::Special), kind) => {
             !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory)
         }

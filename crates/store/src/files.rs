@@ -1,5 +1,6 @@
 //! Private folders and files: made with the right mode, opened without following anything.
 
+use crate::state_directory::check_state_directory;
 use ostler_core::ports::StoreError;
 use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
@@ -19,12 +20,14 @@ pub(crate) fn io_error(
     StoreError::Io { doing, path: path.to_owned(), why: why.to_string() }
 }
 
-/// The folder everything lives in. One that was there keeps its mode: what lies below is private anyway.
+/// The folder everything lives in. One that was there keeps its mode, unless others can write to it.
 pub(crate) fn home(path: &Path) -> Result<(), StoreError> {
     if !path.exists() && make_folder(path, true)? {
         sync_folder(path.parent().unwrap_or(path)).ok();
     }
-    own_folder(path).map(drop)
+    // A link that leads nowhere is not missing.
+    own_folder(path)?;
+    check_state_directory(path)
 }
 
 /// A folder of ours below the home: made if missing, closed to others.
@@ -55,7 +58,8 @@ fn make_folder(path: &Path, with_parents: bool) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
+/// A folder that belongs to us.
+pub(crate) fn owned_folder(path: &Path) -> Result<Metadata, StoreError> {
     let refuse = |why: &str| io_error("use the folder", path, why);
     let metadata = fs::metadata(path).map_err(|error| match fs::symlink_metadata(path) {
         Ok(link) if link.is_symlink() => {
@@ -73,6 +77,13 @@ fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
             "it belongs to another user ({owner}, not {me}). Choose another home"
         )));
     }
+    Ok(metadata)
+}
+
+/// The same, and we may write to it.
+pub(crate) fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
+    let metadata = owned_folder(path)?;
+    let refuse = |why: &str| io_error("use the folder", path, why);
     match rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => Ok(metadata),
         Err(Errno::ROFS) => Err(refuse("the file system is read-only. Choose another home")),

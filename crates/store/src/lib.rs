@@ -13,7 +13,8 @@
 //! - **What was acknowledged is found again, in order, unchanged**; what cannot be read is reported, never guessed.
 //! - **Nothing in the middle of a log is ever rewritten.** Only bytes after the last readable record are cut, and kept.
 //! - **One writer per session; readers need no lock.**
-//! - **Private**: folders 0700, files 0600, whatever the umask; links, pipes and strangers' folders are refused.
+//! - **Private**: folders 0700, files 0600, whatever the umask; links, pipes, strangers' folders and folders that
+//!   others can write to are refused.
 //! - **A spill folder holds what one session wrote for itself**; blobs are for this program only.
 //!
 //! Deliberately absent: the environment, the home folder's place, the wall clock, random names, async, retention
@@ -23,6 +24,7 @@ mod blobs;
 mod fault;
 mod files;
 mod find;
+mod home_check;
 mod images;
 mod layout;
 mod line;
@@ -36,10 +38,13 @@ mod reading;
 mod repair;
 mod scan;
 mod sessions;
+mod state_directory;
 
 pub use blobs::{FileBlobs, snapshot_folder, spill_folder};
 pub use fault::Fault;
 pub use find::{FindError, Found};
+pub use home_check::check_home;
 pub use layout::project_name;
 pub use memory::{MemoryBlobs, MemoryStore};
 pub use sessions::FileStore;
+pub use state_directory::check_state_directory;

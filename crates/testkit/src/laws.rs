@@ -25,8 +25,11 @@ pub(crate) fn of_events(events: &[Event], rig: &Rig) {
     let finished = trace::finished(events);
     // A dropped answer may leave calls that began and never end; their names may come again.
     let (mut begun, mut done) = (BTreeSet::new(), BTreeSet::new());
+    let mut sealed = false;
     for event in events {
         match event {
+            Event::IterationStarted { .. } => sealed = false,
+            Event::AnswerSealed { .. } => sealed = true,
             Event::AnswerDropped => {
                 begun.clear();
                 done.clear();
@@ -39,6 +42,11 @@ pub(crate) fn of_events(events: &[Event], rig: &Rig) {
                 assert!(begun.insert(id.clone()), "{id} starts twice:\n{}", told());
             }
             Event::CallFinished { id, .. } => {
+                assert!(
+                    sealed,
+                    "the result of {id} is shown before its answer is in the log:\n{}",
+                    told()
+                );
                 assert!(done.insert(id.clone()), "{id} finishes twice:\n{}", told());
             }
             _ => {}

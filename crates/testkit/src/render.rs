@@ -102,6 +102,7 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
             None => format!("checkpoint {call} {before}.."),
         },
         Entry::Rewound { turn, .. } => format!("rewound {turn}"),
+        Entry::RewindUndone { .. } => "rewind undone".into(),
         Entry::Planned { plan } => format!("planned {}", short(&plan.lines())),
         Entry::Spent { model, usage: used, .. } => format!("spent {model} {}", usage(used)),
         Entry::Elided { stage, results, .. } => format!("elided {stage:?} {}", results.len()),

@@ -11,14 +11,14 @@ mod undo;
 
 use crate::Setup;
 use crate::built_in::{BuiltIn, Shipped, erase};
-use crate::confine::{Confinement, Terms};
+use crate::confine::{Confinement, Missing, Terms};
 use crate::paper::Paper;
 use crate::text::tail;
 use crate::workspace::Files;
 use environment::Environment;
 use ostler_core::bound::bound;
 use ostler_core::message::ResultPart;
-use ostler_core::permission::{Access, Commands, Policy};
+use ostler_core::permission::{Access, Backing, Commands, Policy};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
@@ -46,7 +46,8 @@ const MAX_LIMIT: u64 = 600_000;
 const MAX_CHARS: usize = 30_000;
 
 /// Of the output, this much is kept from each end, and a command that writes more than the total is ended.
-const KEPT: OutputLimits = OutputLimits { head: 16 << 20, tail: 16 << 20, sink: 0, total: 1 << 30 };
+/// The text is made of it while it is still held, so all of it counts twice.
+const KEPT: OutputLimits = OutputLimits { head: 2 << 20, tail: 2 << 20, sink: 0, total: 1 << 30 };
 
 /// Characters of the newest output shown while a command runs, and how often.
 const PROGRESS: usize = 2_000;
@@ -104,8 +105,15 @@ impl Bash {
             .confinement
             .not_enforced(only_reads)
             .filter(|_| !self.announced.swap(true, Ordering::Relaxed));
-        let missing = missing.map(|missing| format!("sandbox: {}", missing.accepted()));
+        let missing = missing.as_ref().map(Missing::announced);
         missing.into_iter().chain(put_back.iter().cloned()).collect()
+    }
+
+    /// A layer that was there and is gone, which only the person can change. Said once, too.
+    fn unheld(&self, error: &ExecError) -> Option<String> {
+        let ExecError::Sandbox { reason } = error else { return None };
+        let is_new = !self.announced.swap(true, Ordering::Relaxed);
+        is_new.then(|| format!("sandbox: {reason}; commands that need it are not run"))
     }
 
     /// Git is kept from running what a repository names, as far as what was allowed still works.
@@ -153,8 +161,11 @@ impl BuiltIn for Bash {
         let denials = self.confinement.denials(&commands, lifts(input));
         let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
         let unkept = self.undo.unkept(&access);
-        self.undo.expect(&access);
-        Ok(Access { hold, denials, unkept, ..access })
+        let missing = self.confinement.not_whole(lifts(input));
+        let missing = missing.or_else(|| self.undo.not_kept(&access));
+        let backing = missing.map_or(Backing::Whole, Backing::Missing);
+        self.undo.expect(&access, &input.command);
+        Ok(Access { hold, denials, unkept, backing, ..access })
     }
 
     fn access_on_paper(input: &Value, paper: &Paper<'_>) -> Result<Access, String> {
@@ -172,7 +183,8 @@ impl BuiltIn for Bash {
         let path = self.environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
-        let kept = match self.undo.begin(commands.only_reads(), inspection, &cx).await {
+        let begun = self.undo.begin(&input.command, commands.only_reads(), inspection, &cx);
+        let kept = match begun.await {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };
@@ -193,7 +205,9 @@ impl BuiltIn for Bash {
         let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {
-                return ToolOutput::error(format!("The command could not be run: {error}."));
+                let notices = self.unheld(&error).into_iter().chain(notes).collect();
+                let told = format!("The command could not be run: {error}.");
+                return ToolOutput { notices, ..ToolOutput::error(told) };
             }
         };
         let stopped = self.confinement.stopped(&finished);
@@ -209,8 +223,9 @@ impl BuiltIn for Bash {
         let short = finished.output.total() <= MAX_CHARS as u64;
         let show = move || {
             let report = Report::of(&finished, limit, one_is_an_answer);
+            drop(finished);
             let ending = stopped.or(report.ending);
-            shown(&Report { notes, ending, ..report }, &cx)
+            shown(Report { notes, ending, ..report }, &cx)
         };
         if short {
             return ToolOutput { notices, ..kept.told(show()) };
@@ -291,8 +306,8 @@ async fn follow(
 }
 
 /// How it ended stands first and what the harness has to say last, also when the rest is too long to show.
-fn shown(report: &Report, cx: &ToolContext) -> ToolOutput {
-    let body = bound(ToolOutput::text(&report.body), MAX_CHARS, cx.blobs.as_ref());
+fn shown(report: Report, cx: &ToolContext) -> ToolOutput {
+    let body = bound(ToolOutput::text(report.body), MAX_CHARS, cx.blobs.as_ref());
     let body = body.content.iter().filter_map(|part| match part {
         ResultPart::Text { text } => Some(text.as_str()),
         ResultPart::Image(_) => None,
@@ -300,9 +315,5 @@ fn shown(report: &Report, cx: &ToolContext) -> ToolOutput {
     let notes = report.notes.iter().map(String::as_str);
     let parts = report.ending.iter().map(String::as_str).chain(body).chain(notes);
     let text = parts.collect::<Vec<_>>().join("\n");
-    ToolOutput {
-        is_error: report.is_error,
-        detail: Some(report.detail.clone()),
-        ..ToolOutput::text(text)
-    }
+    ToolOutput { is_error: report.is_error, detail: Some(report.detail), ..ToolOutput::text(text) }
 }

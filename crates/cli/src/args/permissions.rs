@@ -28,8 +28,8 @@ pub enum PermissionsCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// The command; with --tool a path, an address or the tool's input as JSON
-    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+    /// The command; with --tool a path, an address or the tool's input as JSON. After -- it may begin with a hyphen
+    #[arg(value_name = "COMMAND")]
     pub call: String,
     /// Print one JSON object
     #[arg(long)]

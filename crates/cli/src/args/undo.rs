@@ -7,7 +7,7 @@ pub struct UndoArgs {
     /// How many changing calls, newest first
     #[arg(default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: u32,
-    /// Undo the last undo
+    /// Undo the last undo or rewind
     #[arg(long, conflicts_with = "steps")]
     pub redo: bool,
     #[command(flatten)]
@@ -19,19 +19,25 @@ pub struct Common {
     /// The session: its id, or the beginning of it [default: the newest of this folder]
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Only say what would be done
+    /// List every path and what would happen to it, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Print one JSON object
+    /// Leave this path as it is, with everything below it (repeatable; `*`, `?` and `**` match any names)
+    #[arg(long, value_name = "PATH")]
+    pub keep: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Print JSON; never asks
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct RewindArgs {
-    /// The turn to go back to, counted from 1: as it was before its prompt
+    /// The turn to go back to, counted from 1: as it was before its prompt [default: list the turns]
     #[arg(long, value_name = "TURN", value_parser = clap::value_parser!(u32).range(1..))]
-    pub to: u32,
+    pub to: Option<u32>,
     /// Only the files
     #[arg(long, conflicts_with_all = ["conversation", "both"])]
     pub files: bool,

@@ -3,6 +3,7 @@
 use super::lines::Lines;
 use super::question;
 use super::repl::write;
+use super::waiting::Waiting;
 use crate::exit::warn;
 use ostler::{Approvals, Approver, BoxFuture, Question, Reply, Rule};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use tokio::sync::Mutex;
 /// Whoever holds the lines may ask; while a question is open nothing else is written.
 pub struct Asker {
     pub lines: Arc<Mutex<Lines>>,
+    pub waiting: Waiting,
 }
 
 impl Approver for Asker {
@@ -18,13 +20,13 @@ impl Approver for Asker {
         Box::pin(async move {
             let mut lines = self.lines.lock().await;
             lines.forget();
+            self.waiting.clear();
             let offered = !question.offer.is_empty();
             let mut shown = question::text(&question);
             loop {
-                if write(&shown).is_err() {
+                let Ok(answer) = lines.next(&shown).await else {
                     return Reply::No("the question could not be shown to the user".into());
-                }
-                let answer = lines.next().await;
+                };
                 if !lines.are_echoed() || answer.is_none() {
                     let _ = write("\n");
                 }

@@ -1,72 +1,165 @@
-//! `ostler doctor`: what this machine has, each layer of the sandbox tried for real.
+//! `ostler doctor`: what this machine has, what is wrong with the set-up, and each layer of the sandbox tried for real.
 
-use crate::args::{ConfigArgs, DoctorArgs};
+use crate::args::{ConfigArgs, DoctorArgs, RunArgs};
 use crate::environment::Environment;
-use crate::exit::Code;
+use crate::exit::{CHOOSE_HOME, Code};
 use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
+use crate::output::visible::visible;
 use crate::setup::Setup;
+use crate::wire;
 use anyhow::Result;
-use ostler::Tested;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
-pub fn run(init: &ostler::Init, environment: &Environment, args: &DoctorArgs) -> Result<Code> {
-    let mut tested = programs();
-    tested.push(settings(environment));
-    tested.push(credential(environment));
-    tested.extend(ostler::block_on(ostler::test_sandbox(init, &std::env::temp_dir()))?);
-    let mut out = std::io::stdout().lock();
-    let paint = Paint::for_terminal();
-    for Tested { name, outcome } in &tested {
-        let (found, said) = match outcome {
-            Ok(said) => (true, said),
-            Err(said) => (false, said),
-        };
-        if args.json {
-            let row = serde_json::json!({"name": name, "ok": found, "detail": said});
-            writeln!(out, "{}", escaped(&row.to_string()))?;
-        } else {
-            let mark = if found { "ok     " } else { "missing" };
-            let mark = if found { paint.dim(mark) } else { paint.bold(mark) };
-            writeln!(out, "{mark}  {name}: {said}")?;
+struct Finding {
+    name: String,
+    state: State,
+    detail: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ok,
+    /// Works, and somebody should know.
+    Note,
+    Missing,
+    Broken,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Note => "note",
+            State::Missing => "missing",
+            State::Broken => "broken",
         }
     }
-    let all = tested.iter().all(|tested| tested.outcome.is_ok());
+
+    fn is_fine(self) -> bool {
+        matches!(self, State::Ok | State::Note)
+    }
+}
+
+fn finding(name: &str, state: State, detail: impl Into<String>) -> Finding {
+    Finding { name: name.to_owned(), state, detail: detail.into() }
+}
+
+pub fn run(init: &ostler::Init, environment: &Environment, args: &DoctorArgs) -> Result<Code> {
+    let mut findings = programs(environment);
+    findings.push(home(environment));
+    findings.extend(settings(environment));
+    findings.push(credential(environment));
+    for tested in ostler::block_on(ostler::test_sandbox(init, &std::env::temp_dir()))? {
+        findings.push(match tested.outcome {
+            Ok(said) => finding(&tested.name, State::Ok, said),
+            Err(why) => finding(&tested.name, State::Missing, why),
+        });
+    }
+    let mut out = std::io::stdout().lock();
+    let paint = Paint::for_terminal();
+    for Finding { name, state, detail } in &findings {
+        if args.json {
+            let (ok, state) = (state.is_fine(), state.word());
+            let row = serde_json::json!({"name": name, "ok": ok, "state": state, "detail": detail});
+            writeln!(out, "{}", escaped(&row.to_string()))?;
+        } else {
+            let word = format!("{:7}", state.word());
+            let word = if state.is_fine() { paint.dim(&word) } else { paint.bold(&word) };
+            writeln!(out, "{word}  {name}: {}", visible(detail))?;
+        }
+    }
+    let all = findings.iter().all(|finding| finding.state.is_fine());
     Ok(if all { Code::Done } else { Code::Failed })
 }
 
 /// Programs without which parts do not work.
-fn programs() -> Vec<Tested> {
-    let find = |name: &str| {
-        let places = ["/usr/local/bin", "/usr/bin", "/bin"];
-        places.iter().map(|place| std::path::Path::new(place).join(name)).find(|path| path.exists())
+fn programs(environment: &Environment) -> Vec<Finding> {
+    let path = environment.text("PATH").unwrap_or_default();
+    let on_path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    // The shell of commands is never looked for elsewhere.
+    let fixed = ["/bin", "/usr/bin"].map(PathBuf::from).to_vec();
+    let row = |(name, places, without): (&str, &[PathBuf], &str)| {
+        let found = places.iter().map(|place| place.join(name)).find(|path| is_program(path));
+        match found {
+            Some(path) => finding(name, State::Ok, path.display().to_string()),
+            None => {
+                let what = format!("not found; install it: without it {without}");
+                finding(name, State::Missing, what)
+            }
+        }
     };
-    let row = |(name, without): (&str, &str)| Tested {
-        name: name.to_owned(),
-        outcome: match find(name) {
-            Some(path) => Ok(path.display().to_string()),
-            None => Err(format!("not found; without it {without}")),
-        },
-    };
-    [("bash", "no command can run"), ("git", "repositories cannot be worked with")].map(row).into()
+    let wanted: [(&str, &[PathBuf], &str); 2] = [
+        ("bash", &fixed, "no command can run"),
+        ("git", &on_path, "commands cannot use repositories"),
+    ];
+    wanted.map(row).into()
 }
 
-fn settings(environment: &Environment) -> Tested {
-    let outcome = match Setup::load(environment, &ConfigArgs::default()) {
-        Ok(setup) => match setup.notices().len() {
-            0 => Ok("understood".into()),
-            count => Ok(format!("understood, with {count} notices at the next start")),
-        },
-        Err(wrong) => Err(wrong.to_string()),
+fn is_program(path: &Path) -> bool {
+    let executable = rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    path.is_file() && executable
+}
+
+/// Where sessions are kept.
+fn home(environment: &Environment) -> Finding {
+    let home = match environment.home() {
+        Ok(home) => home,
+        Err(wrong) => return finding("home", State::Broken, wrong.to_string()),
     };
-    Tested { name: "settings".into(), outcome }
+    match ostler::check_home(&home) {
+        Ok(()) => finding("home", State::Ok, home.display().to_string()),
+        Err(error) => {
+            let what = error.to_string();
+            finding("home", State::Broken, format!("{}. {CHOOSE_HOME}", what.trim_end_matches('.')))
+        }
+    }
+}
+
+/// Everything that would keep a session from starting, and what it would say at its start.
+fn settings(environment: &Environment) -> Vec<Finding> {
+    let broken = |what: String| finding("settings", State::Broken, what);
+    // A file that cannot be read hides what is wrong with those after it, so each kind is read on its own.
+    let mut wrong: Vec<String> = Vec::new();
+    for kind in ["user,project,local", "user", "project", "local"] {
+        let only = ConfigArgs { setting_sources: Some(kind.into()), ..ConfigArgs::default() };
+        let said = Setup::load(environment, &only).err().map(|wrong| wrong.to_string());
+        wrong.extend(said.filter(|said| !wrong.contains(said)));
+    }
+    let mut found: Vec<Finding> = wrong.into_iter().map(broken).collect();
+    let Ok(setup) = Setup::load(environment, &ConfigArgs::default()) else {
+        found.extend(numbers(environment));
+        return found;
+    };
+    let environment = &environment.with_defaults(&setup.loaded.own_env);
+    found.extend(numbers(environment));
+    let nobody = ostler::api_key("none", "none");
+    if found.is_empty()
+        && let Err(wrong) = wire::options(&RunArgs::none(), environment, &setup, nobody, None)
+    {
+        found.push(broken(wrong.to_string()));
+    }
+    let notices = setup.notices();
+    if found.is_empty() && notices.is_empty() {
+        found.push(finding("settings", State::Ok, "understood"));
+    }
+    found.extend(notices.into_iter().map(|notice| finding("settings", State::Note, notice)));
+    found
+}
+
+fn numbers(environment: &Environment) -> Vec<Finding> {
+    let wrong = environment.wrong_numbers().into_iter();
+    wrong.map(|what| finding("environment", State::Broken, what)).collect()
 }
 
 /// Whether there is one, never what it is.
-fn credential(environment: &Environment) -> Tested {
-    let outcome = match environment.credentials() {
-        Some(found) => Ok(format!("{} is set", found.label)),
-        None => Err("set ANTHROPIC_API_KEY; `ostler demo` works without".into()),
-    };
-    Tested { name: "credential".into(), outcome }
+fn credential(environment: &Environment) -> Finding {
+    match environment.credentials() {
+        Some(found) => finding("credential", State::Ok, format!("{} is set", found.label)),
+        None => {
+            let what = "set ANTHROPIC_API_KEY; `ostler demo` works without";
+            finding("credential", State::Missing, what)
+        }
+    }
 }

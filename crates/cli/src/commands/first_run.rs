@@ -1,6 +1,6 @@
 //! The first session at a terminal: how much may run without a question.
 
-use super::lines::Lines;
+use super::lines::{Lines, is_prompt};
 use super::repl::write;
 use crate::args::RunArgs;
 use crate::exit::warn;
@@ -16,23 +16,32 @@ This is the first session here. What may run without a question?
   [a]uto      everything runs, except what your own rules deny or ask about, and names that need a yes
 It is kept in settings.json and changed there or with --permission-mode. [c/e/a]: ";
 
-/// Asked once, of a person; an answer that is none of these chooses nothing, and is asked for again next time.
+const AGAIN: &str = "Please answer c, e or a: ";
+
+/// Asked once, of a person. A prompt instead of an answer chooses nothing and is not lost; the question comes again next
+/// time.
 pub async fn ask(mut setup: Setup, args: &RunArgs, lines: &mut Lines) -> Result<Setup> {
     let chosen = args.permission_mode.is_some() || setup.loaded.mode.is_some();
-    if !lines.are_echoed() || chosen || !config::is_first_run(&setup.places) {
+    if !lines.are_typed() || chosen || !config::is_first_run(&setup.places) {
         return Ok(setup);
     }
-    lines.forget();
-    write(QUESTION)?;
-    let answer = lines.next().await;
-    if answer.is_none() {
-        write("\n")?;
-    }
-    let mode = match answer.map(|answer| answer.trim().to_ascii_lowercase()).as_deref() {
-        Some("" | "c" | "confirm") => Mode::Default,
-        Some("e" | "edits") => Mode::AcceptEdits,
-        Some("a" | "auto") => Mode::BypassPermissions,
-        _ => return Ok(setup),
+    let mut question = QUESTION;
+    let mode = loop {
+        let Some(answer) = lines.answer(question).await? else {
+            write("\n")?;
+            return Ok(setup);
+        };
+        match answer.trim().to_ascii_lowercase().as_str() {
+            "" | "c" | "confirm" => break Mode::Default,
+            "e" | "edits" => break Mode::AcceptEdits,
+            "a" | "auto" => break Mode::BypassPermissions,
+            _ if is_prompt(&answer) => {
+                write("Taken as a prompt; everything that changes something asks this time.\n")?;
+                lines.put_back(answer);
+                return Ok(setup);
+            }
+            _ => question = AGAIN,
+        }
     };
     match config::choose_mode(&setup.places, mode) {
         Ok(()) => {}

@@ -8,10 +8,9 @@ use super::{cost, no_key, trust};
 use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
 use crate::exit::{self, Code, warn};
-use crate::output::{Output, frames, json::JsonOutput, stream_json::StreamJson, text};
+use crate::output::{Output, frames, json::JsonOutput, printer, stream_json::StreamJson, text};
 use crate::wire;
 use anyhow::Result;
-use futures_util::StreamExt;
 use ostler::{Engine, Event, Finished, Level, Prepared, TurnStream};
 use std::time::{Duration, Instant};
 
@@ -36,7 +35,8 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Ok(engine) => engine,
             Err(error) => return refused(args.output_format, error),
         };
-        for notice in setup.notices().iter().chain(engine.notices()) {
+        let mut signals = Signals::new()?;
+        for notice in setup.news().iter().chain(engine.notices()) {
             warn(notice);
         }
         let mut output: Box<dyn Output> = match args.output_format {
@@ -44,26 +44,33 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Format::Json => Box::new(JsonOutput::new(&engine, began)),
             Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
         };
-        let mut watch = Watch::new(environment, engine.session_id())?;
-        let code = match Local::of(&prompt.text()) {
-            Some(Local::Context) => local::print(&engine.context(), args.output_format),
-            Some(Local::Cost) => {
-                let (cwd, session) = (&engine.workspace().cwd, engine.session_id());
-                let lines = cost::of_session(environment.home()?, cwd, session, budgets)?;
-                output.local(&lines.join("\n")).map(|()| Code::Done)
+        let answered = async {
+            let mut watch = Watch::new(environment, engine.session_id())?;
+            let code = match Local::of(&prompt.text()) {
+                Some(Local::Context) => local::print(&engine.context(), args.output_format),
+                Some(Local::Cost) => {
+                    let (cwd, session) = (&engine.workspace().cwd, engine.session_id());
+                    let lines = cost::of_session(environment.home()?, cwd, session, budgets)?;
+                    output.local(&lines.join("\n")).map(|()| Code::Done)
+                }
+                Some(Local::Clear) => output.local(local::CLEAR).map(|()| Code::Done),
+                local => {
+                    let output = output.as_mut();
+                    run_turn(&engine, &prompt, local, output, &mut watch, &mut signals).await
+                }
+            };
+            for notice in engine.close_because("other").await {
+                warn(&notice);
             }
-            Some(Local::Clear) => output.local(local::CLEAR).map(|()| Code::Done),
-            local => run_turn(&engine, &prompt, local, output.as_mut(), &mut watch).await,
+            engine.memory_news().iter().for_each(|change| warn(&change.to_string()));
+            let stats = watch.finish();
+            if args.verbose && args.output_format == Format::Text {
+                stats.iter().for_each(|line| warn(line));
+            }
+            code
         };
-        for notice in engine.close_because("other").await {
-            warn(&notice);
-        }
-        engine.memory_news().iter().for_each(|change| warn(&change.to_string()));
-        let stats = watch.finish();
-        if args.verbose && args.output_format == Format::Text {
-            stats.iter().for_each(|line| warn(line));
-        }
-        code
+        let answered = answered.await;
+        Ok(signals.end(answered).await)
     })?
 }
 
@@ -71,7 +78,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
 fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
     let error = error.into();
     if format != Format::Text {
-        frames::print(&frames::refused(&error.to_string()))?;
+        frames::print(&frames::refused(&exit::words(&error)))?;
     }
     Err(error)
 }
@@ -83,10 +90,10 @@ async fn run_turn(
     local: Option<Local>,
     output: &mut dyn Output,
     watch: &mut Watch,
+    signals: &mut Signals,
 ) -> Result<Code> {
-    let mut signals = Signals::new()?;
     if let Some(Local::Compact(words)) = local {
-        return turn(engine, engine.compact(words), output, watch, &mut signals).await;
+        return turn(engine, engine.compact(words), output, watch, signals).await;
     }
     let prepared = tokio::select! {
         biased;
@@ -96,7 +103,7 @@ async fn run_turn(
     match prepared {
         Prepared::Prompt(prompt) => {
             let prompt = given.marked(prompt);
-            turn(engine, engine.submit_prepared(prompt), output, watch, &mut signals).await
+            turn(engine, engine.submit_prepared(prompt), output, watch, signals).await
         }
         Prepared::Unknown(why) => {
             output.local(&why)?;
@@ -127,7 +134,7 @@ async fn turn(
                 }
             },
             notice = watch.slow() => output.event(&notice)?,
-            event = stream.next() => match watch.seen(event) {
+            event = printer::paced(&mut stream, stopped_by.is_some()) => match watch.seen(event?) {
                 Some(Event::Finished(finished)) => {
                     // Nothing follows the end: what is kept of the turn is told before it.
                     let told = tokio::time::timeout(PATIENCE, engine.remember()).await;

@@ -90,7 +90,7 @@ fn line(hook: &HookSpec, paint: Paint) -> String {
     let place = visible(&hook.source.to_string());
     let how = [
         (kind(&hook.action), true),
-        ("blocks if it does not run", hook.decides()),
+        ("denies if it fails", hook.decides()),
         ("in the background", hook.in_background),
         ("once", hook.once),
         ("outside the sandbox", hook.outside),
@@ -125,7 +125,7 @@ fn kind(action: &Action) -> &'static str {
         Action::Command { .. } => "command",
         Action::Http { blocking: true, .. } => "webhook that answers",
         Action::Http { .. } => "webhook",
-        Action::Unavailable { .. } => "not available yet",
+        Action::Unavailable { .. } => "not available",
     }
 }
 

@@ -3,11 +3,11 @@
 use crate::args::Format;
 use crate::exit::Code;
 use crate::output::json_text::escaped;
+use crate::output::printer;
 use crate::output::usage::thousands;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::ContextReport;
-use std::io::Write;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Local {
@@ -37,10 +37,11 @@ impl Local {
 }
 
 pub fn print(report: &ContextReport, format: Format) -> Result<Code> {
-    let mut out = std::io::stdout().lock();
     match format {
-        Format::Text => table(report).iter().try_for_each(|line| writeln!(out, "{line}"))?,
-        _ => writeln!(out, "{}", escaped(&serde_json::to_string(report)?))?,
+        Format::Text => {
+            table(report).iter().try_for_each(|line| printer::print(&format!("{line}\n")))?;
+        }
+        _ => printer::print(&format!("{}\n", escaped(&serde_json::to_string(report)?)))?,
     }
     Ok(Code::Done)
 }

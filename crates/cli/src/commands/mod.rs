@@ -27,6 +27,7 @@ mod snapshots;
 mod stdin;
 mod trust;
 mod undo;
+mod waiting;
 mod watch;
 
 pub use asker::Keeper;

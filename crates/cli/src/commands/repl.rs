@@ -3,21 +3,21 @@
 use super::asker::Asker;
 use super::lines::Lines;
 use super::signals::Signals;
+use super::waiting::Waiting;
 use super::watch::Watch;
 use super::{cost, first_run, local, no_key, sessions, skills, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
+use crate::output::printer;
 use crate::output::screen::Screen;
 use crate::output::visible::visible;
 use crate::output::{text::failure, usage};
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
-use futures_util::StreamExt;
-use ostler::{Engine, Event, Prepared, SessionChoice, TurnStream};
-use std::io::Write;
+use ostler::{Engine, Event, Finished, Prepared, SessionChoice, TurnStream};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -31,7 +31,7 @@ const HELP: &str = "\
 /compact [WORDS]  sum up the conversation to make room; WORDS say what to heed
 /context       what fills the model's window
 /quit          leave (also Ctrl+D)
-Ctrl+C         stop the running turn; everything done is kept
+Ctrl+C         stop the running turn, or clear the line; everything done is kept. Twice: leave
 A question takes y (once), s (this session), p (this project) or n, or in your words why not.
 `ostler permissions` outside a session lists the rules, says why a call asks and takes approvals back.";
 
@@ -39,28 +39,35 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
     let setup = trust::begin(environment, &args)?;
     let environment = &environment.with_defaults(&setup.loaded.own_env);
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
-    let lines = Arc::new(Mutex::new(Lines::of_standard_input()));
-    let asker = Arc::new(Asker { lines: lines.clone() });
     let first = args.prompt.take();
     ostler::block_on(async {
         let mut signals = Signals::new()?;
-        let setup = {
-            let mut lines = lines.lock().await;
-            tokio::select! {
-                biased;
-                caught = signals.next() => return say("").map(|()| caught),
-                setup = prepared(setup, &args, &mut lines) => setup?,
-            }
+        let talked = async {
+            let lines = Arc::new(Mutex::new(Lines::of_standard_input()));
+            let waiting = Waiting::new();
+            let asker = Arc::new(Asker { lines: lines.clone(), waiting: waiting.clone() });
+            let setup = {
+                let mut lines = lines.lock().await;
+                tokio::select! {
+                    biased;
+                    caught = signals.next() => return say("").map(|()| caught),
+                    setup = prepared(setup, &args, &mut lines) => setup?,
+                }
+            };
+            let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
+            let engine = Engine::open(init, options.clone())?;
+            let watch = Watch::new(environment, engine.session_id())?;
+            let interrupted = false;
+            let mut repl =
+                Repl { init, environment, options, engine, lines, watch, waiting, interrupted };
+            repl.engine.warm_up();
+            repl.greet(&setup)?;
+            let code = repl.talk(first, &mut signals).await;
+            repl.end("prompt_input_exit").await?;
+            code
         };
-        let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
-        let engine = Engine::open(init, options.clone())?;
-        let watch = Watch::new(environment, engine.session_id())?;
-        let mut repl = Repl { init, environment, options, engine, lines, watch };
-        repl.engine.warm_up();
-        repl.greet(&setup)?;
-        let code = repl.talk(first, &mut signals).await;
-        repl.end("prompt_input_exit").await?;
-        code
+        let talked: Result<Code> = talked.await;
+        Ok(signals.end(talked).await)
     })?
 }
 
@@ -78,6 +85,9 @@ struct Repl<'a> {
     /// Held by an open question.
     lines: Arc<Mutex<Lines>>,
     watch: Watch,
+    waiting: Waiting,
+    /// Ctrl+C came, and nothing was entered since: the next one leaves.
+    interrupted: bool,
 }
 
 enum Next {
@@ -90,7 +100,7 @@ impl Repl<'_> {
         let (version, model) = (env!("CARGO_PKG_VERSION"), self.engine.model());
         say(&format!("ostler {version} · {model} · session {}", self.engine.session_id()))?;
         let paint = Paint::for_terminal();
-        for notice in setup.notices() {
+        for notice in setup.news() {
             say(&paint.dim(&visible(&notice)))?;
         }
         self.tell_notices();
@@ -113,27 +123,30 @@ impl Repl<'_> {
     async fn talk(&mut self, first: Option<String>, signals: &mut Signals) -> Result<Code> {
         let mut next = first;
         loop {
+            signals.forget();
             let line = match next.take() {
                 Some(line) => line,
                 None => {
-                    write("> ")?;
                     let mut lines = self.lines.lock().await;
-                    tokio::select! {
+                    let line = tokio::select! {
                         biased;
-                        caught = signals.next() => match caught {
-                            Code::Interrupted => {
-                                say("\n(type /quit to leave)")?;
-                                continue;
-                            }
-                            code => return Ok(code),
-                        },
-                        line = lines.next() => match line {
-                            Some(line) => line,
-                            None => return say("").map(|()| Code::Done),
-                        },
+                        caught = signals.next() => Err(caught),
+                        line = lines.next_prompt("> ") => Ok(line?),
+                    };
+                    match line {
+                        Ok(Some(line)) => line,
+                        Ok(None) => return say("").map(|()| Code::Done),
+                        Err(Code::Interrupted) if !self.interrupted || lines.gave_up_text() => {
+                            self.interrupted = true;
+                            lines.forget();
+                            say("\n(Ctrl+C again or /quit to leave)")?;
+                            continue;
+                        }
+                        Err(code) => return say("").map(|()| code),
                     }
                 }
             };
+            self.interrupted = false;
             match self.line(line.trim(), signals).await {
                 Ok(Next::Go) => {}
                 Ok(Next::Leave(code)) => return Ok(code),
@@ -251,23 +264,30 @@ impl Repl<'_> {
         }
     }
 
-    /// The first signal ends the turn in order, the second at once.
+    /// The first signal ends the turn in order, the second the session.
     async fn turn(&mut self, mut stream: TurnStream, signals: &mut Signals) -> Result<Next> {
         let mut screen = Screen::new();
+        self.waiting.begin();
         let (mut stopped_by, mut compacted) = (None, false);
         loop {
             let event = tokio::select! {
                 biased;
                 caught = signals.next() => {
                     if stopped_by.is_some() {
-                        return after(Some(caught));
+                        self.waiting.clear();
+                        return say("").map(|()| Next::Leave(caught));
                     }
                     stopped_by = Some(caught);
                     self.stop(&mut screen)?;
                     continue;
                 }
                 notice = self.watch.slow() => Some(notice),
-                event = stream.next() => self.watch.seen(event),
+                event = printer::paced(&mut stream, stopped_by.is_some()) => self.watch.seen(event?),
+                () = self.waiting.tick() => {
+                    let is_asked = self.lines.try_lock().is_err();
+                    self.waiting.draw(if is_asked { 0 } else { screen.room() });
+                    continue;
+                }
             };
             // Nothing is written into an open question. A question that is about to be withdrawn holds nothing up.
             if stopped_by.is_none() {
@@ -277,8 +297,11 @@ impl Repl<'_> {
                         stopped_by = Some(caught);
                         self.stop(&mut screen)?;
                     }
-                    _ = self.lines.lock() => {}
+                    () = async { drop(self.lines.lock().await) } => {}
                 }
+            }
+            if let Some(event) = &event {
+                self.waiting.event(event);
             }
             match event {
                 Some(Event::Finished(finished)) => {
@@ -287,11 +310,7 @@ impl Repl<'_> {
                     if finished.iterations == 0 && !compacted {
                         say(&visible(&finished.text))?;
                     }
-                    if let Some(line) = failure(&finished) {
-                        warn(&line);
-                    }
-                    say(&usage::line(&finished))?;
-                    usage::budgets(&finished).try_for_each(|line| say(&line))?;
+                    show_end(&finished)?;
                     return after(stopped_by);
                 }
                 Some(event) => {
@@ -305,10 +324,20 @@ impl Repl<'_> {
         }
     }
 
-    fn stop(&self, screen: &mut Screen) -> Result<()> {
+    fn stop(&mut self, screen: &mut Screen) -> Result<()> {
+        self.interrupted = true;
+        self.waiting.clear();
         self.engine.interrupt();
         screen.break_line()
     }
+}
+
+fn show_end(finished: &Finished) -> Result<()> {
+    if let Some(line) = failure(finished) {
+        warn(&line);
+    }
+    say(&usage::line(finished))?;
+    usage::budgets(finished).try_for_each(|line| say(&line))
 }
 
 /// Ctrl+C ends a turn; what asks the program to end ends the session, too.
@@ -324,7 +353,5 @@ fn say(text: &str) -> Result<()> {
 }
 
 pub fn write(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    Ok(printer::print(text)?)
 }

@@ -1,48 +1,94 @@
-//! `ostler rewind`: files, conversation or both as they were before a turn.
+//! `ostler rewind`: the turns of a session; files, conversation or both as they were before one of them.
 
-use super::undo::{as_json, choice, code, tell, tell_way_back};
+use super::sessions::age;
+use super::undo::{Reviewed, as_json, choice, code, reviewed, tell, tell_way_back};
 use crate::args::undo::RewindArgs;
 use crate::environment::Environment;
 use crate::exit::Code;
 use crate::output::json_text::escaped;
+use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::Rewinding;
+use ostler::{Rewinding, SessionId, TurnLine, UndoChoice, Undone};
 use serde_json::json;
 use std::io::Write;
 
+/// Characters of a prompt in the list.
+const WIDE: usize = 60;
+
+impl Reviewed for (SessionId, Option<Undone>) {
+    fn files(&self) -> Option<&Undone> {
+        self.1.as_ref()
+    }
+}
+
 pub fn run(environment: &Environment, args: &RewindArgs) -> Result<Code> {
     let choice = choice(environment, &args.common)?;
+    let Some(turn) = args.to else { return list(&choice, args.common.json) };
     let what = Rewinding { files: !args.conversation, conversation: !args.files };
-    let (session, undone) = ostler::rewind(&choice, args.to, what)?;
+    let rewound = reviewed(&choice, &args.common, true, |choice, review| {
+        Ok(ostler::rewind(choice, turn, what, review)?)
+    })?;
+    let Some((session, undone)) = rewound else { return Ok(Code::Failed) };
     let mut out = std::io::stdout().lock();
     let dry_run = args.common.dry_run;
     if args.common.json {
         let files = undone.as_ref().map(|undone| as_json(undone, dry_run));
         let conversation = what.conversation && !dry_run;
         let line = json!({
-            "session": session.as_str(), "turn": args.to, "dry_run": dry_run,
+            "session": session.as_str(), "turn": turn, "dry_run": dry_run,
             "conversation": conversation, "files": files,
         });
         writeln!(out, "{}", escaped(&line.to_string()))?;
         return Ok(undone.as_ref().map_or(Code::Done, code));
     }
     match &undone {
-        Some(undone) => {
-            tell(&mut out, undone, "Undone", dry_run)?;
-            if !dry_run {
+        Some(undone) if undone.done => {
+            tell(&mut out, undone, "Undone")?;
+            if !undone.calls.is_empty() {
                 tell_way_back(&mut out, undone, &args.common, false)?;
             }
         }
         None if what.files => writeln!(out, "No files were changed since.")?,
-        None => {}
+        _ => {}
     }
     if what.conversation {
         let verb = if dry_run { "would go on" } else { "goes on" };
-        writeln!(
-            out,
-            "The conversation {verb} as before turn {}: ostler --resume {session}",
-            args.to
-        )?;
+        writeln!(out, "The conversation {verb} as before turn {turn}: ostler --resume {session}")?;
     }
     Ok(undone.as_ref().map_or(Code::Done, code))
+}
+
+fn list(choice: &UndoChoice, json: bool) -> Result<Code> {
+    let (session, lines) = ostler::turns(choice)?;
+    let mut out = std::io::stdout().lock();
+    if lines.is_empty() && !json {
+        writeln!(out, "Session {session} has no turns yet.")?;
+    }
+    let now = ostler::now_ms();
+    for line in lines {
+        if json {
+            let TurnLine { turn, at, prompt, calls, files, conversation } = line;
+            let line = json!({
+                "session": session.as_str(), "turn": turn, "at_ms": at, "prompt": prompt,
+                "calls": calls, "files": files, "conversation": conversation,
+            });
+            writeln!(out, "{}", escaped(&line.to_string()))?;
+            continue;
+        }
+        let files = line.files.map_or("? files".to_owned(), |files| counted(files, "file"));
+        let prompt: String = visible(&line.prompt).chars().take(WIDE).collect();
+        let only = if line.conversation { "" } else { "  (summed up since: only --files)" };
+        writeln!(
+            out,
+            "{:>4}  {:>8}  {:>9}  {files:>9}  {prompt}{only}",
+            line.turn,
+            age(now.saturating_sub(line.at)),
+            counted(line.calls, "change")
+        )?;
+    }
+    Ok(Code::Done)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -11,6 +11,10 @@ use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 
+/// Characters of a command in the list, and of the id of a session: enough to find it by.
+const WIDE: usize = 60;
+const SESSION: usize = 13;
+
 pub fn run(environment: &Environment, command: &SnapshotsCommand) -> Result<Code> {
     let home = environment.home()?;
     let cwd = std::env::current_dir()?.canonicalize()?;
@@ -32,6 +36,7 @@ fn list(home: &Path, cwd: &Path, json: bool) -> Result<Code> {
         if json {
             let line = json!({
                 "id": line.id, "at_ms": line.at, "reason": line.reason,
+                "session": line.session, "command": line.command,
                 "changed": line.changed, "base": line.base,
             });
             writeln!(out, "{}", escaped(&line.to_string()))?;
@@ -39,8 +44,18 @@ fn list(home: &Path, cwd: &Path, json: bool) -> Result<Code> {
         }
         let what = if line.base { "files, the first" } else { "changed" };
         let age = age(now.saturating_sub(line.at));
+        let session = line.session.as_deref().map_or("-", |id| id.get(..SESSION).unwrap_or(id));
+        let command: Option<String> =
+            line.command.map(|command| visible(&command).chars().take(WIDE).collect());
+        let command = command.map(|command| format!(": {command}")).unwrap_or_default();
         let reason = visible(&line.reason);
-        writeln!(out, "{:>6}  {age:>8}  {:>7} {what:<16}  {reason}", line.id, line.changed)?;
+        writeln!(
+            out,
+            "{:>6}  {age:>8}  {:>7} {what:<16}  {:<SESSION$}  {reason}{command}",
+            line.id,
+            line.changed,
+            visible(session)
+        )?;
     }
     Ok(Code::Done)
 }

@@ -1,6 +1,6 @@
 //! What the files of a project want, shown before anybody says yes to it.
 
-use super::lines::Lines;
+use super::lines::{Lines, is_prompt};
 use super::repl::write;
 use crate::args::RunArgs;
 use crate::environment::Environment;
@@ -54,23 +54,25 @@ pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Setup, Wrong> 
 /// In a session the person is asked once; anything but a plain yes leaves the files without effect.
 pub async fn ask(setup: Setup, lines: &mut Lines) -> Result<Setup> {
     let Some(untrusted) = &setup.loaded.untrusted else { return Ok(setup) };
-    lines.forget();
-    write(&format!(
-        "The files of this project want more than you have accepted:\n{}",
+    let question = format!(
+        "The files of this project want more than you have accepted:\n{}\
+         Accept this, until it changes? [t]rust / [n]o: ",
         text(&untrusted.files)
-    ))?;
-    write("Accept this, until it changes? [t]rust / [n]o: ")?;
-    let answer = lines.next().await;
+    );
+    let answer = lines.answer(&question).await?;
     if !lines.are_echoed() || answer.is_none() {
         write("\n")?;
     }
-    match answer.as_deref().map(|answer| answer.trim().to_ascii_lowercase()).as_deref() {
-        Some("t" | "trust") => Ok(setup.trust()?),
-        _ => {
-            write("Without them, then. What they forbid holds all the same.\n")?;
-            Ok(setup)
-        }
+    let answer = answer.unwrap_or_default();
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "t" | "trust" => return Ok(setup.trust()?),
+        "" | "n" | "no" => {}
+        // A script that pipes its prompts in knows of no question.
+        _ if is_prompt(&answer) || !lines.are_echoed() => lines.put_back(answer),
+        _ => {}
     }
+    write("Ignoring them; their deny rules still apply.\n")?;
+    Ok(setup)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The JSON objects other programs read. Fields and their names are those of Claude Code's stream.
 
 use crate::output::json_text::escaped;
+use crate::output::printer;
 use crate::output::text::failure;
 use ostler::{
     Block, Engine, Event, Finished, ModelId, ResultPart, SessionId, StopReason, Terminal, Usage,
@@ -128,13 +129,10 @@ pub fn refused(why: &str) -> Value {
 
 /// Writes one line, whole.
 pub fn print(frame: &Value) -> anyhow::Result<()> {
-    use std::io::Write;
     // Also U+2028 and U+2029, where some readers of lines end one.
     let mut line = escaped(&serde_json::to_string(frame)?);
     line.push('\n');
-    let mut out = std::io::stdout().lock();
-    out.write_all(line.as_bytes())?;
-    Ok(out.flush()?)
+    Ok(printer::print(&line)?)
 }
 
 fn budget(left: &ostler::Left) -> Value {

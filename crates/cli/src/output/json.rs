@@ -4,7 +4,7 @@ use super::Output;
 use super::frames::{self, Frames};
 use crate::exit::warn;
 use anyhow::Result;
-use ostler::{Engine, Event, Finished, MemoryChange};
+use ostler::{Engine, Event, Finished, Level, MemoryChange};
 use std::time::Instant;
 
 pub struct JsonOutput {
@@ -20,6 +20,10 @@ impl JsonOutput {
 impl Output for JsonOutput {
     fn event(&mut self, event: &Event) -> Result<()> {
         self.frames.watch(event);
+        // There is no place for it in the one object.
+        if let Event::Notice { level: Level::Warning | Level::Error, text } = event {
+            warn(text);
+        }
         Ok(())
     }
 

@@ -49,6 +49,10 @@ impl Paint {
 }
 
 fn wanted() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && understands_escapes()
+}
+
+/// Whether the terminal moves its cursor and changes its modes when it is told to.
+pub fn understands_escapes() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term != "dumb")
 }

@@ -1,14 +1,16 @@
 //! A turn on a plain terminal, line by line: streamed text, a line per call, nothing that moves.
 
 use super::paint::Paint;
+use super::printer;
 use super::visible::visible;
+use crate::terminal;
 use anyhow::Result;
 use ostler::{
     Block, Event, KnownTools, MemoryChange, Plan, ResultPart, ResultView, Retry, Status, ToolFacts,
     strip_terminal,
 };
 use serde_json::Value;
-use std::io::Write;
+use unicode_width::UnicodeWidthStr;
 
 /// Lines of a result that are shown; the model sees all of it.
 const RESULT_LINES: usize = 4;
@@ -17,8 +19,8 @@ pub struct Screen {
     paint: Paint,
     /// They say what a line about a call shows.
     tools: KnownTools,
-    /// Something stands on the current line.
-    mid_line: bool,
+    /// Columns of the current line that have something on them.
+    column: usize,
     /// Text of the open answer is on the screen.
     drew: bool,
 }
@@ -26,7 +28,7 @@ pub struct Screen {
 impl Screen {
     pub fn new() -> Self {
         let (paint, tools) = (Paint::for_terminal(), ostler::known_tools());
-        Screen { paint, tools, mid_line: false, drew: false }
+        Screen { paint, tools, column: 0, drew: false }
     }
 
     pub fn event(&mut self, event: &Event) -> Result<()> {
@@ -63,11 +65,11 @@ impl Screen {
 
     fn text(&mut self, text: &str) -> Result<()> {
         let shown = strip_terminal(text);
-        let mut out = std::io::stdout().lock();
-        out.write_all(shown.as_bytes())?;
-        out.flush()?;
+        printer::print(&shown)?;
         if !shown.is_empty() {
-            self.mid_line = !shown.ends_with('\n');
+            let line = shown.rsplit('\n').next().unwrap_or_default();
+            let before = if line.len() == shown.len() { self.column } else { 0 };
+            self.column = before + line.width();
             self.drew = true;
         }
         Ok(())
@@ -75,22 +77,24 @@ impl Screen {
 
     pub fn line(&mut self, line: &str) -> Result<()> {
         self.end_line()?;
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{line}")?;
-        Ok(out.flush()?)
+        Ok(printer::print(&format!("{line}\n"))?)
     }
 
     /// What is echoed or asked without our doing stands on the current line.
     pub fn break_line(&mut self) -> Result<()> {
-        self.mid_line = true;
+        self.column = 1;
         self.end_line()
     }
 
+    /// Columns that are left on the current line.
+    pub fn room(&self) -> usize {
+        let columns = terminal::columns();
+        columns - self.column % columns
+    }
+
     pub fn end_line(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.mid_line) {
-            let mut out = std::io::stdout().lock();
-            writeln!(out)?;
-            out.flush()?;
+        if std::mem::take(&mut self.column) > 0 {
+            printer::print("\n")?;
         }
         Ok(())
     }
@@ -132,16 +136,27 @@ impl Screen {
             most += RESULT_LINES;
         }
         self.line(&format!("  {mark} {}", self.paint.dim(&what)))?;
-        for line in lines.iter().take(most) {
-            let line: String = line.chars().take(160).collect();
-            self.line(&self.paint.dim(&format!("    {line}")))?;
+        // Of what failed, how it ended and its last lines tell why.
+        let head = if *is_error { 1 } else { most };
+        let tail = if *is_error { most } else { 0 };
+        let left_out = lines.len().saturating_sub(head + tail);
+        for line in lines.iter().take(head) {
+            self.result_line(line)?;
         }
-        if lines.len() > most {
-            let more = lines.len() - most;
-            let words = if more == 1 { "line" } else { "lines" };
-            self.line(&self.paint.dim(&format!("    … {more} more {words}")))?;
+        if left_out > 0 {
+            let (which, plural) = (if *is_error { "" } else { " more" }, left_out != 1);
+            let s = if plural { "s" } else { "" };
+            self.result_line(&format!("… {left_out}{which} line{s}"))?;
+        }
+        for line in lines.iter().skip(head + left_out) {
+            self.result_line(line)?;
         }
         Ok(())
+    }
+
+    fn result_line(&mut self, line: &str) -> Result<()> {
+        let line: String = line.chars().take(160).collect();
+        self.line(&self.paint.dim(&format!("    {line}")))
     }
 }
 

@@ -1,13 +1,13 @@
 //! `--output-format text`: on a terminal the turn as it happens, in a pipe the answer.
 
 use super::screen::Screen;
-use super::{Output, usage};
+use super::{Output, printer, usage};
 use crate::exit::warn;
 use anyhow::Result;
 use ostler::{
     Block, Continue, Event, Finished, Level, MemoryChange, Options, ResultPart, Terminal, Trigger,
 };
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 pub struct TextOutput {
     screen: Option<Screen>,
@@ -115,14 +115,8 @@ fn why_refused(result: &Block) -> String {
 }
 
 fn print_answer(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    if !text.is_empty() {
-        out.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
-            out.write_all(b"\n")?;
-        }
-    }
-    Ok(out.flush()?)
+    let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    Ok(printer::print(&format!("{text}{line_break}"))?)
 }
 
 /// One line: what failed and what to do. None when nothing did.

@@ -75,14 +75,22 @@ fn killed_and_resumed(write: usize, torn: Option<usize>, undisturbed: &[&str]) {
     let point = torn.map_or(format!("{write}"), |bytes| format!("{write}:{bytes}"));
     let world = world();
     let mut run = world.command(&RUN);
-    let status = run.env("OSTLER_CRASH_AT_WRITE", &point).output().unwrap().status;
+    let killed = run.env("OSTLER_CRASH_AT_WRITE", &point).output().unwrap();
+    let status = killed.status;
     assert_eq!(status.signal(), Some(6), "{point}: the crash did not happen");
     let path = world.logs().pop();
     let read =
         || path.as_ref().map_or(String::new(), |path| std::fs::read_to_string(path).unwrap());
     let before = read();
 
-    let resumed = world.run(&RESUME);
+    let said = facts(&whole_records(&before)).iter().any(|fact| fact["fact"] == "prompt");
+    let mut resumed = world.run(&RESUME);
+    if !said && resumed.code == Some(1) {
+        // It died before the prompt was on disk: there is nothing to go on with, and that is said.
+        assert!(resumed.stderr.contains("no session to continue"), "{point}: {}", resumed.stderr);
+        let afresh: Vec<&str> = RESUME.into_iter().filter(|arg| *arg != "--continue").collect();
+        resumed = world.run(&afresh);
+    }
     assert_eq!(resumed.code, Some(0), "{point}: {} {}", resumed.stdout, resumed.stderr);
     world.assert_never_rejected();
 
@@ -99,6 +107,34 @@ fn killed_and_resumed(write: usize, torn: Option<usize>, undisturbed: &[&str]) {
     assert!(effects <= 1, "{point}: the command ran twice");
     assert!(started || effects == 0, "{point}: the command ran before it was on disk");
     told_the_truth(&point, &world, &facts(&acknowledged));
+    knows_what_was_shown(&point, &world, &String::from_utf8_lossy(&killed.stdout));
+}
+
+/// Every result that a reader saw is in the conversation that goes on, and of no call it is said that it did not run:
+/// calls begin while their answer streams, so nobody could know.
+fn knows_what_was_shown(point: &str, world: &World, shown: &str) {
+    let last = world.server.requests().pop().unwrap();
+    let body = last.json()["messages"].to_string();
+    assert!(!body.contains("Not run"), "{point}: {body}");
+    let frames = shown.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    for frame in frames.filter(|frame| frame["type"] == "user") {
+        let result = &frame["message"]["content"][0];
+        let same = |block: &Value| {
+            block["tool_use_id"] == result["tool_use_id"] && text_of(block) == text_of(result)
+        };
+        let messages = last.messages();
+        let mut blocks = messages.iter().filter_map(|message| message["content"].as_array());
+        let known = blocks.any(|blocks| blocks.iter().any(same));
+        assert!(known, "{point}: {result} was shown, and the model does not know it: {body}");
+    }
+}
+
+/// The text of a result, which is a string or a list of parts.
+fn text_of(result: &Value) -> String {
+    match &result["content"] {
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        content => content.as_str().unwrap_or_default().to_owned(),
+    }
 }
 
 /// The lines that are complete; a record whose line end alone is missing counts.
@@ -118,7 +154,7 @@ fn same_facts(point: &str, before: &[Value], undisturbed: &[&str]) {
 }
 
 /// The resumed request holds the prompt and, for a call that had started and has no result, a warning.
-fn told_the_truth(point: &str, world: &World, before: &[Value]) {
+pub fn told_the_truth(point: &str, world: &World, before: &[Value]) {
     let last = world.server.requests().pop().unwrap();
     let body = last.json()["messages"].to_string();
     let kind = |name: &str| before.iter().filter(|fact| fact["fact"] == name).collect::<Vec<_>>();

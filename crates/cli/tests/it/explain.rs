@@ -72,7 +72,7 @@ fn world() -> World {
     let script = Script::new().answer(calls(inputs())).answer(text("Done."));
     let world = World::new(script);
     let rules = "always_deny:\n  - pattern: \"terraform destroy\"\nask_user:\n  - pattern: \"^cargo build\"\n  \
-        - pattern: \"\\\\.env\"\nalways_allow:\n  - rule: \"Bash(make:*)\"\n  - rule: \"Bash(rm:*)\"\n  - rule: \"Bash(touch:*)\"\n";
+        - pattern: \"\\\\.env\"\nalways_allow:\n  - rule: \"Bash(make:*)\"\n  - rule: \"Bash(rm:*)\"\n  - rule: \"Bash(touch:*)\"\n  - rule: \"Bash(sed:*)\"\n  - rule: \"Bash(python3:*)\"\n  - rule: \"Bash(echo:*)\"\n";
     std::fs::create_dir_all(world.home()).unwrap();
     std::fs::write(world.home().join("permissions.yaml"), rules).unwrap();
     for name in ["a.txt", ".env", "sub/x", "build/out", "run.sh", "Makefile"] {
@@ -144,6 +144,11 @@ fn explain_says_what_a_run_decides() {
     for part in ["proved to only read", "undo does not keep", "outside the sandbox", "deny rule"] {
         assert!(has(&why, part), "the table covers it: {part}");
     }
+    // Rules on programs cover their changes where the whole sandbox holds them.
+    let held = has(&why, "undo can take it back");
+    assert!(held || has(&why, "bubblewrap is missing") || has(&why, "cannot hold commands"));
+    let off = compare(run, &["--no-sandbox"]);
+    assert!(has(&off, "but the sandbox is off") && !has(&off, "undo can take it back"));
     compare(run, &["--permission-mode", "plan"]);
     compare(run, &["--permission-mode", "acceptEdits", "--disallowedTools", "Read(./.env)"]);
 }
@@ -155,7 +160,11 @@ fn explain_says_what_a_run_decides_without_bubblewrap() {
     }
     let run: Runner<'_> = &|world, args| world.run_without_bubblewrap(args);
     assert!(has(&compare(run, &[]), "bubblewrap is missing"));
-    assert!(!has(&compare(run, &["--accept-missing-layers"]), "bubblewrap is missing"));
+    // Accepted or not, rules on programs do not lean on a layer that is not there.
+    let accepted = compare(run, &["--accept-missing-layers"]);
+    let (missing, leans) = ("bubblewrap is missing", "undo keeps it, but bubblewrap is missing");
+    assert!(has(&accepted, leans) && !has(&accepted, "undo can take it back"));
+    assert!(!accepted.iter().any(|why| why.contains(missing) && !why.contains(leans)));
 }
 
 /// Hooks are named, because they may still object; a denied call never reaches them.

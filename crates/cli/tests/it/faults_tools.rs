@@ -4,7 +4,7 @@
 mod commands;
 mod disk;
 mod files;
-mod namespace;
+pub mod namespace;
 
 use crate::faults_model::sound;
 use crate::support::{Ran, World, finish};

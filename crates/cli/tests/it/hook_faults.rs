@@ -127,6 +127,26 @@ fn a_hook_that_cannot_start_on_a_prompt_or_stop_warns_and_names_the_file() {
     }
 }
 
+/// An interpreter that finds no script ends with exit code 2, too, which is no refusal of the hook's.
+#[test]
+fn a_missing_script_is_a_hook_that_cannot_start() {
+    let line = "sh \"$CLAUDE_PROJECT_DIR\"/.claude/hooks/gone.sh";
+    for event in ["UserPromptSubmit", "Stop"] {
+        let world = World::new(Script::new().answer(text("done")));
+        settings(&world, &json!({ "hooks": hook(event, "", command(line)) }));
+        let ran = world.go();
+        assert_eq!((ran.code, world.server.requests().len()), (Some(0), 1), "{}", ran.stdout);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("could not start") && said.contains("hooks/gone.sh"), "{said}");
+    }
+    let world = World::new(write_call("made"));
+    settings(&world, &json!({ "hooks": hook("PreToolUse", "Write", command(line)) }));
+    world.go();
+    assert!(!world.project().join("made").exists());
+    let told = last_result(&world);
+    assert!(told.contains("could not start") && told.contains("gone.sh"), "{told}");
+}
+
 #[test]
 fn where_nothing_can_be_stopped_it_is_a_notice() {
     for event in ["SessionStart", "PostToolUse", "SessionEnd"] {

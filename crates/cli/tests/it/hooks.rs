@@ -241,6 +241,8 @@ fn a_refused_prompt_is_not_sent_and_leaves_no_trace() {
     assert_eq!((ran.code, world.server.requests().len()), (Some(0), 0), "{}", ran.stderr);
     assert!(ran.result()["result"].as_str().unwrap().contains("no secrets here"), "{}", ran.stdout);
     let ran = world.run(&["-p", "hi", "--continue"]);
+    assert_eq!(ran.code, Some(1), "nothing is left to continue: {}", ran.stderr);
+    let ran = world.run(&["-p", "hi"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let messages = world.server.requests()[0].json()["messages"].to_string();
     assert!(!messages.contains("secret"), "{messages}");
@@ -335,15 +337,17 @@ fn lists_and_tries_what_is_configured() {
 }
 
 #[test]
-fn a_mistake_in_hooks_stops_the_start_with_its_line() {
+fn a_misspelt_guard_stops_the_start_with_its_line() {
     let world = World::new(Script::new());
     std::fs::create_dir_all(world.home()).unwrap();
-    std::fs::write(world.home().join("settings.json"), "{\"hooks\":\n{\"PreToolUs\": []}}")
+    std::fs::write(world.home().join("settings.json"), "{\"hooks\":\n{\"PreToolUs\": [1]}}")
         .unwrap();
     let ran: Ran = world.run(&["-p", "go"]);
     assert_eq!(ran.code, Some(3));
     assert!(
-        ran.stderr.contains("settings.json:2: there is no event \"PreToolUs\""),
+        ran.stderr.contains(
+            "settings.json:2: unknown event \"PreToolUs\" (did you mean \"PreToolUse\"?)"
+        ),
         "{}",
         ran.stderr
     );

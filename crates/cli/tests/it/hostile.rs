@@ -92,6 +92,9 @@ fn nothing_of_it_holds_before_trust_and_some_of_it_never() {
     assert_refused(&world, &ran, 0);
     assert_ours(&world, 1, "scripted");
     assert!(!hooked(&world), "a hook ran before trust");
+    for line in ["MCP servers are not run yet: ", "a project may not set ANTHROPIC_BASE_URL"] {
+        assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
+    }
 
     // Trusted, its rules hold; where requests go is still not its business.
     let ran = run(&world, &["--trust", "--permission-mode", "default"]);
@@ -102,12 +105,10 @@ fn nothing_of_it_holds_before_trust_and_some_of_it_never() {
         "starts the MCP server x: touch PWNED",
         "has a hook on Stop: touch HOOKED",
         "what it says:",
-        ".mcp.json: MCP servers are not run yet",
     ] {
         assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
     }
     assert!(world.project().join("made-1").exists(), "{}", ran.stdout);
-    assert!(ran.stderr.contains("a project may not set ANTHROPIC_BASE_URL"), "{}", ran.stderr);
     assert!(hooked(&world), "no hook ran after trust");
     assert_ours(&world, 2, "scripted");
 

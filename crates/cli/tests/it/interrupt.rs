@@ -96,3 +96,26 @@ fn in_a_back_off() {
     assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
     world.assert_never_rejected();
 }
+
+/// `nohup` and shells that run jobs in the background ignore signals for us; commands start without that.
+#[test]
+fn what_was_ignored_at_the_start_stays_ignored() {
+    let ignoring = ["bash", "-c", "trap '' HUP INT; exec \"$@\"", "bash"];
+    let look = json!({"command": "grep -E 'SigIgn|SigBlk' /proc/self/status"});
+    for (last, code) in [(None, 0), (Some(Signal::TERM), 143)] {
+        let script = Script::new().answer(calls([("Bash", look.clone())]));
+        let world = World::new(script.answer(text("one two three").gate("hold")));
+        let child = world.launched(&ignoring, &GO).spawn().unwrap();
+        wait(world.server.gate("hold").reached()).unwrap();
+        signal(&child, Signal::HUP);
+        signal(&child, Signal::INT);
+        match last {
+            Some(last) => signal(&child, last),
+            None => world.server.gate("hold").release(),
+        }
+        let ran = finish(child);
+        assert_eq!(ran.code, Some(code), "{} {}", ran.stdout, ran.stderr);
+        let told = world.server.requests()[1].tool_results()[0]["content"].to_string();
+        assert_eq!(told.matches("0000000000000000").count(), 2, "{told}");
+    }
+}

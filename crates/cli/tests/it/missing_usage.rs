@@ -31,6 +31,7 @@ fn rows(world: &World) -> Vec<Value> {
 
 /// Sixty requests for nothing would be a budget that limits nothing.
 #[test]
+#[allow(clippy::print_stdout, reason = "the figures are part of the result")]
 fn a_budget_holds_where_no_usage_is_reported() {
     let world = World::new(Script::new().answer(counted(&Value::Null, &Value::Null)).forever());
     let ran = world.run(&["-p", "go", "--max-budget-usd", "0.5", "--max-turns", "60"]);
@@ -42,6 +43,9 @@ fn a_budget_holds_where_no_usage_is_reported() {
         world.entries().into_iter().filter(|entry| entry["fact"] == "spent").collect();
     assert_eq!(spent.len(), sent);
     let costs: f64 = spent.iter().map(|entry| entry["cost"].as_f64().unwrap()).sum();
+    println!(
+        "missing usage: {sent} of 60 requests, {costs:.4} of 0.5 dollars, then the budget ended it"
+    );
     assert!(costs > 0.1 && costs <= 0.5, "{costs}");
     assert!(spent.iter().all(|entry| entry["charge"]["status"] == "estimated"), "{spent:?}");
     assert!(rows(&world).iter().all(|row| row["cost_usd"] != 0.0), "{:?}", rows(&world));
@@ -49,11 +53,17 @@ fn a_budget_holds_where_no_usage_is_reported() {
 
 /// The answer counts, whatever its numbers are.
 #[test]
+#[allow(clippy::print_stdout, reason = "the figures are part of the result")]
 fn impossible_counts_cost_no_answer() {
     for odd in [json!(-1), json!(1e18), json!("12"), json!(2.5)] {
         let (start, end) = (json!({"input_tokens": odd}), json!({"output_tokens": odd}));
         let world = World::new(Script::new().answer(counted(&start, &end)).forever());
         let ran = world.run(&["-p", "go", "--max-turns", "2", "--output-format", "stream-json"]);
+        println!(
+            "usage of {odd}: {} answers kept, {}",
+            world.server.requests().len(),
+            ran.terminal()
+        );
         assert_eq!(ran.terminal(), "max_turns", "{odd}: {}", ran.stdout);
         assert!(ran.stdout.contains("token counts that cannot be right"), "{odd}: {}", ran.stdout);
     }

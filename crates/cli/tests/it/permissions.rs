@@ -239,7 +239,7 @@ fn list_says_which_rules_are_shipped_and_what_is_odd() {
     let file = world.home().join("permissions.yaml");
     let replaced = format!("{} replaces the built-in rules", file.display());
     assert!(ran.stdout.starts_with(&replaced), "{}", ran.stdout);
-    for line in ["amounts to everything", "statusLine is not run yet", "\"unheard\" is not known"] {
+    for line in ["amounts to everything", "statusLine is not run yet", "unknown key \"unheard\""] {
         assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
     }
     let ran = world.run(&["permissions", "list", "--json"]);

@@ -216,7 +216,8 @@ fn a_missing_layer_is_announced_whoever_allowed_the_command() {
     }
     let said = |ran: &Ran| {
         let both = format!("{}{}", ran.stdout, ran.stderr);
-        both.matches("sandbox: bubblewrap is missing; hooks and settings of git").count()
+        both.matches("sandbox: bubblewrap is missing (no bwrap in /usr/bin or /usr/local/bin;")
+            .count()
     };
     let two = || {
         Script::new()
@@ -229,11 +230,17 @@ fn a_missing_layer_is_announced_whoever_allowed_the_command() {
     let ran = world.run_without_bubblewrap(&bypass);
     assert_eq!((ran.code, said(&ran)), (Some(0), 1), "{}{}", ran.stdout, ran.stderr);
     assert!(world.project().join("a").exists() && world.project().join("b").exists());
-    // In plain text, too, where it goes to standard error.
-    let world = World::new(two());
-    let ran = world.run_without_bubblewrap(&["-p", "go", BYPASS[0], BYPASS[1]]);
+    // In the other formats, too, where it goes to standard error; and where it was accepted.
+    for format in ["text", "json"] {
+        let world = World::new(two());
+        let args = ["-p", "go", "--output-format", format, BYPASS[0], BYPASS[1]];
+        let ran = world.run_without_bubblewrap(&args);
+        assert_eq!((ran.code, said(&ran)), (Some(0), 1), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("bubblewrap is missing"), "{}", ran.stderr);
+    }
+    let accepted = ["-p", "go", "--allowedTools", "Bash", "--accept-missing-layers"];
+    let ran = World::new(two()).run_without_bubblewrap(&accepted);
     assert_eq!((ran.code, said(&ran)), (Some(0), 1), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("bubblewrap is missing"), "{}", ran.stderr);
     // What only reads needs no bubblewrap; with it, or without any sandbox, there is nothing to say.
     let world = World::new(bash("ls"));
     assert_eq!(said(&world.run_without_bubblewrap(&bypass)), 0);
@@ -249,6 +256,92 @@ fn a_missing_layer_is_announced_whoever_allowed_the_command() {
     assert_eq!(said(&ran), 1, "{}", ran.stderr);
     let ran = world.run(&run);
     assert_eq!((ran.code, said(&ran)), (Some(0), 0), "{}", ran.stderr);
+}
+
+/// Starts a program with this one in the place of bubblewrap.
+fn replacing(program: &std::path::Path) -> [String; 7] {
+    let mount = "mount --bind \"$1\" \"$0\" && shift && exec \"$@\"";
+    ["unshare", "-m", "sh", "-c", mount, "/usr/bin/bwrap", program.to_str().unwrap()]
+        .map(str::to_owned)
+}
+
+fn program(world: &World, name: &str, script: &str) -> std::path::PathBuf {
+    let path = world.file(&format!("../{name}"), script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).unwrap();
+    path.canonicalize().unwrap()
+}
+
+/// A bubblewrap that is there and cannot do its work is not called missing, and the reason is told.
+#[test]
+fn a_bubblewrap_that_fails_is_named_with_its_reason() {
+    if !can_hide_bubblewrap() {
+        return;
+    }
+    let broken = "#!/bin/sh\n[ \"$1\" = --help ] && echo ' --bind-fd --as-pid-1 ' && exit 0\n\
+                  echo 'bwrap: No permissions to create new namespace' >&2\nexit 1\n";
+    for args in [
+        vec!["-p", "go", "--output-format", "text", BYPASS[0], BYPASS[1]],
+        vec!["-p", "go", "--output-format", "json", BYPASS[0], BYPASS[1]],
+        vec!["-p", "go", "--output-format", "stream-json", BYPASS[0], BYPASS[1]],
+        vec!["-p", "go", "--allowedTools", "Bash", "--accept-missing-layers"],
+        vec![BYPASS[0], BYPASS[1], "go"],
+        vec!["sandbox", "run", "--", "touch a"],
+    ] {
+        let world = World::new(bash("touch a"));
+        world.has_chosen();
+        let launcher = replacing(&program(&world, "broken", broken));
+        let launcher: Vec<&str> = launcher.iter().map(String::as_str).collect();
+        let ran = finish(world.launched(&launcher, &args).spawn().unwrap());
+        let both = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, Some(0), "{args:?} {both}");
+        let want = "sandbox: bubblewrap does not work (/usr/bin/bwrap: bwrap: No permissions to \
+                    create new namespace; check that unprivileged user namespaces are allowed)";
+        assert_eq!(both.matches(want).count(), 1, "{args:?} {both}");
+        assert!(!both.contains("bubblewrap is missing"), "{args:?} {both}");
+        assert!(world.project().join("a").exists(), "{args:?} {both}");
+    }
+}
+
+/// A bubblewrap that was there at the start and is gone: what needs it is not run, and the person is told.
+#[test]
+fn a_bubblewrap_that_vanishes_is_announced() {
+    if !can_hide_bubblewrap() {
+        return;
+    }
+    for format in ["text", "json", "stream-json"] {
+        let world = World::new(
+            Script::new()
+                .answer(calls([("Bash", json!({"command": "touch a"}))]))
+                .answer(calls([("Bash", json!({"command": "touch b"}))]).due_at("hold"))
+                .answer(calls([("Bash", json!({"command": "touch c"}))]))
+                .answer(text("Done.")),
+        );
+        // Seen through a link that can be taken away while the program runs.
+        let link = world.project().join("../bwrap-link");
+        std::fs::copy("/usr/bin/bwrap", &link).unwrap();
+        let launcher = replacing(&link.canonicalize().unwrap());
+        let launcher: Vec<&str> = launcher.iter().map(String::as_str).collect();
+        let args = ["-p", "go", "--output-format", format, BYPASS[0], BYPASS[1]];
+        let child = world.launched(&launcher, &args).spawn().unwrap();
+        crate::support::wait(world.server.gate("hold").reached()).unwrap();
+        // Neither gone nor executable, which is the same to whoever wants to start it.
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+        std::fs::set_permissions(&link, mode).unwrap();
+        world.server.gate("hold").release();
+        let ran = finish(child);
+        let both = format!("{}{}", ran.stdout, ran.stderr);
+        let want =
+            "sandbox: bubblewrap cannot be started any more (/usr/bin/bwrap: Permission denied";
+        assert_eq!(both.matches(want).count(), 1, "{format} {both}");
+        let made = ["a", "b", "c"].map(|name| world.project().join(name).exists());
+        assert_eq!(made, [true, false, false], "{format} {both}");
+        let told = world.server.requests()[2].tool_results()[0]["content"].to_string();
+        assert!(
+            told.contains("not run") && told.contains("bubblewrap cannot be started"),
+            "{told}"
+        );
+    }
 }
 
 #[test]

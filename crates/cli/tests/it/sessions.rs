@@ -40,17 +40,28 @@ fn resume_continue_and_fork() {
 }
 
 #[test]
-fn continue_without_history_starts_fresh_and_other_folders_do_not_count() {
+fn continue_without_a_session_says_so_and_other_directories_do_not_count() {
     let world = World::new(Script::new().answer(text("ok")).forever());
-    assert_eq!(world.run(&["-p", "one", "--continue"]).code, Some(0));
-    let elsewhere = world.home().parent().unwrap().join("elsewhere");
+    let elsewhere = world.home().parent().unwrap().canonicalize().unwrap().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    let ran = finish(
-        world.command(&["-p", "two", "--continue"]).current_dir(&elsewhere).spawn().unwrap(),
-    );
-    assert_eq!(ran.code, Some(0));
-    assert!(!said(&world, 1).contains("\"one\""));
-    assert_eq!(world.logs().len(), 2);
+    for first in [true, false] {
+        for args in [&["-p", "two", "--continue"][..], &["--continue"]] {
+            let ran = finish(world.command(args).current_dir(&elsewhere).spawn().unwrap());
+            assert_eq!(ran.code, Some(1), "{first} {args:?}: {}", ran.stderr);
+            let (line, rest) = ran.stderr.split_once('\n').unwrap();
+            assert!(
+                line.contains(elsewhere.to_str().unwrap()) && rest.is_empty(),
+                "{}",
+                ran.stderr
+            );
+            assert!(line.contains("without --continue") && line.contains("`ostler sessions`"));
+        }
+        assert_eq!(world.logs().len(), usize::from(!first), "nothing was made for it");
+        // Now there is one, in another directory.
+        assert_eq!(world.run(&["-p", "one"]).code, Some(0));
+        std::fs::remove_dir_all(world.home().join("sessions")).unwrap_or_default();
+        assert_eq!(world.run(&["-p", "one"]).code, Some(0));
+    }
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Ran {
 
 impl World {
     pub fn new(script: Script) -> Self {
+        // A home that a test makes must be closed to others, whatever the umask of who runs it.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("project")).unwrap();
         World { folder, server: ModelServer::start(script).unwrap() }
@@ -80,16 +82,27 @@ impl World {
         finish(self.command(args).spawn().unwrap())
     }
 
+    /// The program as started by another one: its words come behind those of the launcher.
+    pub fn launched(&self, launcher: &[&str], args: &[&str]) -> Command {
+        let plain = self.command(args);
+        let (first, rest) = launcher.split_first().unwrap();
+        let mut command = Command::new(first);
+        command.args(rest).arg(plain.get_program()).args(plain.get_args());
+        command.env_clear().current_dir(self.project());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
     /// The same on a machine without bubblewrap: it is hidden by a mount of this process's own.
     pub fn run_without_bubblewrap(&self, args: &[&str]) -> Ran {
-        let plain = self.command(args);
-        let mut command = Command::new("unshare");
+        self.run_without_bubblewrap_in(&self.project(), args)
+    }
+
+    pub fn run_without_bubblewrap_in(&self, folder: &Path, args: &[&str]) -> Ran {
         let away = "mount --bind /dev/null \"$0\" && exec \"$@\"";
-        command.args(["-m", "sh", "-c", away, "/usr/bin/bwrap"]).arg(plain.get_program());
-        command.args(plain.get_args()).env_clear().current_dir(self.project());
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        finish(command.stderr(Stdio::piped()).spawn().unwrap())
+        let launcher = ["unshare", "-m", "sh", "-c", away, "/usr/bin/bwrap"];
+        finish(self.launched(&launcher, args).current_dir(folder).spawn().unwrap())
     }
 
     /// `-p go` with everything allowed, in stream-json.
@@ -276,4 +289,16 @@ pub fn read_until(child: &mut Child, needle: &str) -> String {
         seen.push(byte[0]);
     }
     String::from_utf8(seen).unwrap()
+}
+
+/// Lets a command go on that reads from this FIFO of the project.
+pub fn open_gate(world: &World, name: &str) {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut gate = None;
+    // There is no reader until the command has come so far.
+    until("somebody waits at the gate", || {
+        gate = open(world.project().join(name), flags, Mode::empty()).ok();
+        gate.is_some()
+    });
 }

@@ -36,7 +36,16 @@ impl Talk {
         Talk::on_terminal_of(command, 80)
     }
 
+    /// The same, with this typed before the program was there to read it.
+    pub fn on_terminal_with(command: &Command, typed: &str) -> Self {
+        Talk::on_terminal_as(command, 80, typed)
+    }
+
     pub fn on_terminal_of(command: &Command, columns: u16) -> Self {
+        Talk::on_terminal_as(command, columns, "")
+    }
+
+    fn on_terminal_as(command: &Command, columns: u16, typed: &str) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = openpt(flags).unwrap();
         grantpt(&ours).unwrap();
@@ -44,6 +53,17 @@ impl Talk {
         let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
         let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&theirs, size).unwrap();
+        let mut seen = Vec::new();
+        if !typed.is_empty() {
+            rustix::io::write(&ours, typed.as_bytes()).unwrap();
+            // The terminal has it once it has shown it.
+            let echoed = typed.replace('\n', "\r\n");
+            while seen.len() < echoed.len() {
+                let mut buffer = [0; 1024];
+                let count = rustix::io::read(&ours, &mut buffer).unwrap();
+                seen.extend_from_slice(&buffer[..count]);
+            }
+        }
         let mut wrapped = Command::new("setsid");
         wrapped.arg("--ctty").arg(command.get_program()).args(command.get_args()).env_clear();
         wrapped.env("TERM", "xterm-256color").current_dir(command.get_current_dir().unwrap());
@@ -53,7 +73,8 @@ impl Talk {
         let stream = || Stdio::from(theirs.try_clone().unwrap());
         let child = wrapped.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
         let input = Some(ours.try_clone().unwrap());
-        Talk { child, input, output: ours, terminal: Some(theirs), seen: Vec::new(), at: 0 }
+        let at = seen.len();
+        Talk { child, input, output: ours, terminal: Some(theirs), seen, at }
     }
 
     /// Both outputs come through one pipe.
@@ -94,6 +115,26 @@ impl Talk {
             let written = rustix::io::write(input, rest).unwrap();
             rest = &rest[written..];
         }
+    }
+
+    /// Waits until the terminal holds so many bytes that nobody has read.
+    pub fn typed_ahead(&self, bytes: u64) {
+        let terminal = self.terminal.as_ref().expect("a terminal");
+        crate::support::until("the terminal has it", || {
+            rustix::io::ioctl_fionread(terminal).unwrap() >= bytes
+        });
+    }
+
+    /// What is too long for the terminal to hold: it is written while the answer is read.
+    pub fn send_long(&self, text: String) -> std::thread::JoinHandle<()> {
+        let input = self.input.as_ref().expect("open input").try_clone().unwrap();
+        std::thread::spawn(move || {
+            let mut rest = text.as_bytes();
+            while !rest.is_empty() {
+                let written = rustix::io::write(&input, rest).unwrap();
+                rest = &rest[written..];
+            }
+        })
     }
 
     pub fn send_line(&self, line: &str) {

@@ -95,10 +95,11 @@ fn b25_also_after_a_signal_and_in_a_line_session() {
     let mut talk = Talk::on_terminal(&world.command(&["--permission-mode", "bypassPermissions"]));
     let before = format!("{:?}", talk.modes());
     talk.expect("> ");
+    let at_prompt = format!("{:?}", talk.modes());
     talk.send_line("go");
     talk.expect("Done.");
     talk.expect("> ");
-    assert_eq!(format!("{:?}", talk.modes()), before);
+    until("keys are read again", || format!("{:?}", talk.modes()) == at_prompt);
     talk.send_line("/quit");
     assert_eq!(talk.finish().code, Some(0));
     assert_eq!(format!("{:?}", talk.modes()), before);

@@ -1,9 +1,18 @@
 //! Undo, with the real program and real git: destructive commands, a person's edits, going back and forth.
 
+mod aftermath;
+mod denied;
 mod destructive;
 mod going_on;
+mod interruption;
+mod listing;
+mod pruning;
+mod repositories;
+mod review;
 mod rewind;
+mod roots;
 mod session;
+mod two_people;
 
 use crate::support::{Ran, World};
 use ostler_model_server::{Script, calls, text};

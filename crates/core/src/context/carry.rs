@@ -30,6 +30,14 @@ pub struct CarryOver {
     pub files: Vec<String>,
     pub failed: Vec<String>,
     pub open: Vec<String>,
+    /// The newest undo outside of the conversation that the model was told of.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub undo_told: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A call as it was made: how it is told, all of it, and the files that it changes.
@@ -107,6 +115,7 @@ impl CarryOver {
         self.decisions.extend(later.decisions);
         self.files.extend(later.files);
         self.failed.extend(later.failed);
+        self.undo_told = self.undo_told.max(later.undo_told);
         // What is open is said anew each time, or not at all.
         if !later.open.is_empty() {
             self.open = later.open;

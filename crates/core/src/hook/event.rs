@@ -97,6 +97,11 @@ impl EventName {
         )
     }
 
+    /// A hook on it stands between a call and its effect, so without the hook a restriction is lost.
+    pub fn guards_calls(self) -> bool {
+        matches!(self, EventName::PreToolUse | EventName::PermissionRequest)
+    }
+
     /// It has happened, and a hook that objects is heard by the model.
     pub fn tells_model(self) -> bool {
         matches!(self, EventName::PostToolUse | EventName::PostToolUseFailure)

@@ -32,8 +32,8 @@ pub enum Action {
         secret_env: Option<String>,
         blocking: bool,
     },
-    /// A kind that is known and not run here.
-    Unavailable { kind: String },
+    /// One that cannot be run here: a type that is known and not available yet, or a hook that is not understood.
+    Unavailable { what: String, why: String },
 }
 
 /// What signs a webhook. Never shown.
@@ -65,7 +65,7 @@ impl HookSpec {
                 std::iter::once(command.as_str()).chain(words).collect::<Vec<_>>().join(" ")
             }
             Action::Http { url, .. } => url.clone(),
-            Action::Unavailable { kind } => format!("a hook of type {kind}"),
+            Action::Unavailable { what, .. } => what.clone(),
         };
         shown(&text)
     }

@@ -3,6 +3,7 @@
 use super::commands::Commands;
 use crate::tool_facts::KnownTools;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +26,9 @@ pub struct Access {
     /// Who keeps what it runs from files that deny rules cover.
     #[serde(skip_serializing_if = "Denials::is_decision")]
     pub denials: Denials,
+    /// What stands behind the rules that allow it.
+    #[serde(skip)]
+    pub backing: Backing,
     /// Something it would remove and that could not be brought back.
     pub unkept: Option<PathBuf>,
     /// What it changes of the session itself. Nothing in the world, but it waits for the seal, for its like and for
@@ -58,6 +62,22 @@ pub enum Hold {
     Weak(String),
     /// The call asks to run outside.
     Lifted,
+}
+
+/// What stands behind an allow rule that names a program. Where it is whole, the rule also covers what the program
+/// ordinarily changes in the workspace, and the code that an interpreter is there to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Every layer of the sandbox keeps the commands to the workspace, and undo can take back what they change there.
+    Whole,
+    /// In words, what is missing of it.
+    Missing(Cow<'static, str>),
+}
+
+impl Default for Backing {
+    fn default() -> Self {
+        Backing::Missing("neither was looked at".into())
+    }
 }
 
 /// Who enforces deny rules on files for the commands of a call.

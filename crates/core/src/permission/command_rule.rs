@@ -1,7 +1,8 @@
 //! What a rule says about commands: words compared with words, never a prefix of a text.
 //!
 //! `npm run test:*` (or `npm run test *`) is a prefix that ends at the end of a word; `pwd` is exactly that; `*` inside
-//! stands for anything, also for several words. A regular expression is compared with the words joined by blanks.
+//! stands for anything, also for several words. `NAME=value` in front of the program is compared with what is assigned in
+//! front of the command. A regular expression is compared with the words joined by blanks.
 
 use super::script::Word;
 
@@ -16,6 +17,8 @@ pub struct CommandPattern {
     /// Further words may follow.
     open: bool,
     words: Vec<String>,
+    /// What stands in front of the program, each as `NAME=value`.
+    assigned: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +38,59 @@ impl CommandPattern {
         if !begins && glob.first() != Some(&Piece::Any) {
             return None;
         }
+        Some(CommandPattern::of(glob, open))
+    }
+
+    fn of(mut glob: Vec<Piece>, open: bool) -> Self {
+        let mut assigned = Vec::new();
+        while let Some((word, rest)) = spelled(&glob).filter(|(word, _)| is_assignment(word)) {
+            assigned.push(word);
+            glob = rest;
+        }
         let shown = |piece: &Piece| if let Piece::Char(c) = piece { *c } else { '*' };
         let line: String = glob.iter().map(shown).collect();
-        let words = line.split(GAP).map(str::to_owned).collect();
-        Some(CommandPattern { glob, open, words })
+        let split = |line: String| line.split(GAP).map(str::to_owned).collect();
+        let words = if line.is_empty() { Vec::new() } else { split(line) };
+        CommandPattern { glob, open, words, assigned }
+    }
+
+    /// What it says of the words behind these, which it spells out: `npm test` of `timeout 8 npm test` behind
+    /// `timeout 8`.
+    pub(super) fn behind(&self, words: &[Word]) -> Option<CommandPattern> {
+        let mut glob = self.glob.clone();
+        for word in words {
+            let (first, rest) = spelled(&glob)?;
+            if word.literal() != Some(&first) {
+                return None;
+            }
+            glob = rest;
+        }
+        (self.assigned.is_empty() && !glob.is_empty()).then(|| CommandPattern::of(glob, self.open))
+    }
+
+    /// It spells out what is assigned in front of the command: all of that, if it spells out any.
+    pub fn spells_assigned(&self, assigned: &[Word]) -> bool {
+        self.assigned.is_empty()
+            || assigned
+                .iter()
+                .map(Word::literal)
+                .eq(self.assigned.iter().map(|own| Some(own.as_str())))
+    }
+
+    /// What it names in front of the program may be assigned in front of the command.
+    pub(super) fn may_be_assigned(&self, assigned: &[Word]) -> bool {
+        let is = |own: &String, given: &Word| match given {
+            Word::Literal(given) => given == own,
+            Word::Glob(given) | Word::Dynamic { source: given, .. } => {
+                given.split('=').next() == own.split('=').next()
+            }
+        };
+        self.assigned.iter().all(|own| assigned.iter().any(|given| is(own, given)))
+    }
+
+    /// The variables it spells out with their values.
+    pub(super) fn sets(&self, name: &str) -> bool {
+        self.assigned.iter().any(|own| own.split('=').next() == Some(name))
     }
 
     /// The words it spells out, its program first.
@@ -51,12 +103,25 @@ impl CommandPattern {
         !self.open && !self.glob.contains(&Piece::Any)
     }
 
-    /// The program may be any.
+    /// Further words may follow those it spells out.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Any command at all.
     pub fn is_everything(&self) -> bool {
-        self.glob.first() == Some(&Piece::Any)
+        self.glob == [Piece::Any]
+    }
+
+    /// It says nothing of which program it is about: `* --help`, `X=1:*`.
+    pub(super) fn names_no_program(&self) -> bool {
+        matches!(self.glob.first(), None | Some(Piece::Any))
     }
 
     pub fn matches(&self, words: &[Word]) -> bool {
+        if self.glob.is_empty() {
+            return false;
+        }
         let subject = line(words, GAP);
         let subject: Vec<char> = subject.chars().collect();
         glob_matches(&self.glob, &subject, self.open)
@@ -115,6 +180,23 @@ impl CommandPattern {
         let alike = alike(program);
         options.peek().is_some() && begins && options.all(|option| has_option(option, given, alike))
     }
+}
+
+/// The first word, where nothing of it is open, and what follows it.
+fn spelled(glob: &[Piece]) -> Option<(String, Vec<Piece>)> {
+    let end = glob.iter().position(|piece| *piece == Piece::Char(GAP)).unwrap_or(glob.len());
+    let (word, rest) = glob.split_at_checked(end)?;
+    let known = |piece: &Piece| if let Piece::Char(c) = piece { Some(*c) } else { None };
+    let word: Option<String> = word.iter().map(known).collect();
+    let word = word.filter(|word| !word.is_empty())?;
+    Some((word, rest.get(1..).unwrap_or_default().to_vec()))
+}
+
+/// `NAME=value`
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else { return false };
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(legal)
 }
 
 fn is_option(word: &str) -> bool {

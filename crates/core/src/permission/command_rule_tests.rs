@@ -42,6 +42,43 @@ fn patterns() {
     }
 }
 
+#[test]
+fn what_stands_in_front_of_the_program() {
+    let of = |text: &str| CommandPattern::parse(text).unwrap();
+    let pattern = of("NODEENV=test X='a b' npm test:*");
+    assert_eq!(pattern.words(), ["npm", "test"]);
+    assert!(pattern.matches(&words("npm test x")) && pattern.sets("X") && !pattern.sets("Y"));
+    assert!(pattern.spells_assigned(&words("NODEENV=test X=a_b")));
+    for other in
+        ["NODEENV=test", "X=a_b NODEENV=test", "NODEENV=test X=a_b Y=1", "NODEENV=test X=b"]
+    {
+        assert!(!pattern.spells_assigned(&words(other)), "{other}");
+    }
+    assert!(of("npm test").spells_assigned(&words("X=1")), "it says nothing of variables");
+    // An assignment behind the program is a word, and one with a star is not spelled out.
+    assert_eq!(of("make X=1").words(), ["make", "X=1"]);
+    assert_eq!(of("X=* make").words(), ["X=*", "make"]);
+    assert_eq!(of("--x=1 make").words(), ["--x=1", "make"]);
+    assert!(of("X=1:*").words().is_empty() && !of("X=1:*").matches(&words("make")));
+}
+
+#[test]
+fn what_a_pattern_says_behind_a_wrapper() {
+    let of = |text: &str| CommandPattern::parse(text).unwrap();
+    let behind = |text: &str, front: &str| of(text).behind(&words(front));
+    assert_eq!(behind("timeout 8 npm run dev:*", "timeout 8"), Some(of("npm run dev:*")));
+    assert_eq!(behind("timeout 8 npm run dev", "timeout 8"), Some(of("npm run dev")));
+    for (text, front) in [
+        ("timeout 8 npm", "timeout 9"),
+        ("timeout * npm", "timeout 8"),
+        ("timeout 8:*", "timeout 8"),
+        ("timeout:*", "timeout 8"),
+        ("X=1 timeout 8 npm", "timeout 8"),
+    ] {
+        assert_eq!(behind(text, front), None, "{text} {front}");
+    }
+}
+
 /// A rule that forbids holds for every order and grouping of the same options.
 #[test]
 fn loosely() {
@@ -99,6 +136,7 @@ fn what_amounts_to_everything() {
     assert!(!CommandRegex::new("^ls").unwrap().is_everything());
     assert!(CommandPattern::parse("*").unwrap().is_everything());
     assert!(!CommandPattern::parse("ls *").unwrap().is_everything());
+    assert!(!CommandPattern::parse("* --help").unwrap().is_everything());
 }
 
 proptest! {

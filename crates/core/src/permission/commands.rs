@@ -51,6 +51,8 @@ pub struct Step {
     pub transparent: bool,
     /// Variables set for it or by it that could change what runs, e.g. `PATH`.
     pub variables: Vec<String>,
+    /// What is assigned in front of it, each as one word: `NAME=value`.
+    pub assigned: Vec<Word>,
     /// Why a rule that names only the program does not vouch for it.
     pub cautions: Vec<Caution>,
     /// The words a rule is compared with, where they differ: without git's global options, with a program's path
@@ -103,6 +105,9 @@ pub struct Touch {
     pub scopes: Option<Vec<PathScope>>,
     /// For a file that is run: the hash of what it holds now.
     pub content: Option<String>,
+    /// The shell opens it for a redirection, whatever the step's words say of it.
+    #[serde(skip)]
+    pub redirected: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -145,11 +150,41 @@ pub struct Caution {
     /// Its place among the words that rules are compared with. A rule that spells this word out vouches for it. None:
     /// nothing short of the exact command does.
     pub word: Option<usize>,
+    pub concern: Concern,
+}
+
+/// What a caution is about: some of it a rule on the program covers all the same where its backing is whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concern {
+    /// Other programs, other places, words that nobody knows: never covered.
+    #[default]
+    Other,
+    /// It changes files, and all of them are among the step's touches or in the repository that git finds.
+    Writes,
+    /// It runs code, as the program is there to do: the script of an interpreter.
+    Code,
+}
+
+impl Caution {
+    pub fn new(why: impl Into<String>, word: Option<usize>) -> Self {
+        Caution { why: why.into(), word, concern: Concern::Other }
+    }
+
+    pub fn about(self, concern: Concern) -> Self {
+        Caution { concern, ..self }
+    }
 }
 
 impl Step {
     pub fn compared(&self) -> &[Word] {
         if self.normal.is_empty() { &self.words } else { &self.normal }
+    }
+
+    /// Something of it a rule on its program covers only with the whole backing behind it.
+    pub fn needs_backing(&self) -> bool {
+        self.cautions.iter().any(|caution| caution.concern != Concern::Other)
+            || self.touches.iter().any(|touch| touch.act == Act::Redirect)
     }
 }
 
@@ -272,7 +307,7 @@ fn absent(
 
 impl Touch {
     pub fn new(act: Act, path: impl Into<String>, kind: TouchKind) -> Self {
-        Touch { act, path: path.into(), kind, scopes: None, content: None }
+        Touch { act, path: path.into(), kind, scopes: None, content: None, redirected: false }
     }
 }
 
@@ -296,9 +331,9 @@ impl Commands {
         for step in &mut self.steps {
             let name = step.words.first().and_then(Word::literal).unwrap_or_default();
             if !name.is_empty() && !name.contains('/') && !seen.is_program(name) {
-                let why = format!("no program of the system or the user is called {name}");
+                let why = format!("no program outside the workspace is called {name}");
                 step.effect = Effect::Unknown(why.clone());
-                step.cautions.push(Caution { why, word: None });
+                step.cautions.push(Caution::new(why, None));
             }
             let folder = step.folder.as_deref();
             let mut find = |path: &str, kind| folder.and_then(|at| seen.look_up(at, path, kind));
@@ -318,7 +353,7 @@ impl Commands {
             {
                 let why = "the repository git finds there is not a plain one in the workspace";
                 step.effect = Effect::Unknown(why.into());
-                step.cautions.push(Caution { why: why.into(), word: None });
+                step.cautions.push(Caution::new(why, None));
             }
         }
     }

@@ -1,7 +1,8 @@
 //! May this call run? One pure function, used at run time, in tests and by the command line: built-in deny → deny →
 //! ask → allow → mode → default, the strictest answer over all parts. When in doubt, ask.
 
-use super::access::{Access, Denials, Hold, PathScope, Workspace};
+use super::access::{Access, Backing, Denials, Hold, PathScope, Workspace};
+use super::commands::Concern;
 use super::guarded::{protected, sensitive};
 use super::mode::Mode;
 use super::policy::{Fallback, Policy};
@@ -122,12 +123,36 @@ pub(super) struct Scene<'a> {
     pub(super) workspace: &'a Workspace,
     /// Who enforces deny rules on files.
     pub(super) denials: &'a Denials,
+    pub(super) backing: &'a Backing,
+    /// The call reaches hosts, so everything in it may.
+    pub(super) network: bool,
 }
 
-impl Scene<'_> {
+impl<'a> Scene<'a> {
+    pub(super) fn of(
+        access: &'a Access,
+        policy: &'a Policy,
+        mode: Mode,
+        workspace: &'a Workspace,
+    ) -> Self {
+        let Access { denials, backing, hosts, .. } = access;
+        Scene { policy, mode, workspace, denials, backing, network: !hosts.is_empty() }
+    }
+
     /// Commands that open a file which a deny rule covers fail, whatever their text says.
     pub(super) fn kernel_denies(&self) -> bool {
         matches!(self.denials, Denials::Kernel { .. })
+    }
+
+    /// The sandbox and undo stand behind a rule on a program in this. Code that may also reach a host is not kept to the
+    /// workspace.
+    pub(super) fn backs(&self, concern: Concern) -> bool {
+        *self.backing == Backing::Whole
+            && match concern {
+                Concern::Writes => true,
+                Concern::Code => !self.network,
+                Concern::Other => false,
+            }
     }
 }
 
@@ -138,7 +163,7 @@ pub fn decide(
     mode: Mode,
     workspace: &Workspace,
 ) -> Decision {
-    let scene = Scene { policy, mode, workspace, denials: &access.denials };
+    let scene = Scene::of(access, policy, mode, workspace);
     let mut rulings = match (unresolved(access), &access.runs) {
         (Some(path), _) => {
             let why = format!("where {} leads was not found out first", path.display());

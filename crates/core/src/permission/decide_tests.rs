@@ -352,10 +352,10 @@ proptest! {
         let pipes = vec![vec![vec![0], vec![steps.len() - 1]], vec![vec![steps.len() - 2], vec![1, 2]]];
         let commands = std::sync::Arc::new(Commands { steps, pipes, ..Commands::default() });
         let access = Access { runs: Some(commands.clone()), ..Access::nothing() };
-        let denials = Denials::Decision;
-        let scene = Scene { policy: &policy, mode, workspace: &workspace(), denials: &denials };
+        let workspace = workspace();
+        let scene = Scene::of(&access, &policy, mode, &workspace);
         let each = settle(scene, judge_commands(scene, "Bash", &access, &commands), Vec::new());
-        prop_assert_eq!(decide("Bash", &access, &policy, mode, &workspace()), each);
+        prop_assert_eq!(decide("Bash", &access, &policy, mode, &workspace), each);
     }
 
     #[test]

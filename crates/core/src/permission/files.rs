@@ -35,7 +35,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn new(text: &str, anchors: Anchors<'_>) -> Self {
+    pub fn new(text: &str, anchors: Anchors<'_>) -> Self {
         let (base, rest) = if let Some(rest) = text.strip_prefix("//") {
             (Path::new("/"), rest)
         } else if let Some(rest) = text.strip_prefix("~/") {
@@ -63,6 +63,17 @@ impl Pattern {
             }
         }
         pattern
+    }
+
+    /// From the text that [`Pattern::absolute`] gives.
+    pub fn from_absolute(text: &str) -> Self {
+        let (root, tools) = (Path::new("/"), &KnownTools::default());
+        Pattern::new(text, Anchors { cwd: root, home: root, settings: root, tools })
+    }
+
+    /// The whole pattern, which then means the same wherever it is read.
+    pub fn absolute(&self) -> String {
+        format!("/{}", self.base.join(self.parts.iter().collect::<PathBuf>()).display())
     }
 
     fn climb(&mut self) {

@@ -150,11 +150,6 @@ const MOST: usize = 3;
 /// Steps of a text that a question may offer rules for.
 const MOST_STEPS: usize = 16;
 
-/// The rule's words name a program that runs whatever it is given, and nothing of what that is.
-pub fn runs_anything(words: &[String]) -> bool {
-    matches!(words, [program] if is_runner(program))
-}
-
 fn is_runner(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or(program);
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');

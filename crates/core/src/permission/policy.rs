@@ -3,6 +3,7 @@
 use super::access::{PathScope, Workspace};
 use super::files::Pattern;
 use super::guarded::sensitive;
+use super::interpreters;
 use super::rule::{COMMANDS, Matcher, READING, Reach, Rule, Tier, scope_reach};
 use std::path::{Path, PathBuf};
 
@@ -101,24 +102,46 @@ impl Policy {
         })
     }
 
-    /// Allow rules that amount to everything, one line each. What ships was chosen by nobody who could be warned.
+    /// Allow rules that let more run than they seem to, one line each: everything, or any code. What ships was chosen by
+    /// nobody who could be warned.
     pub fn warnings(&self) -> Vec<String> {
-        let wide = |rule: &&Rule| match &rule.matcher {
+        let everything = |rule: &Rule| match &rule.matcher {
             Matcher::Whole => {
                 rule.tool == "*" || (rule.tool == COMMANDS && rule.source.tier != Tier::CommandLine)
             }
-            Matcher::Command(pattern) => {
-                pattern.is_everything() || super::runs_anything(pattern.words())
-            }
-            Matcher::Regex(regex) => regex.is_everything(),
+            Matcher::Command(pattern) => pattern.is_everything(),
             Matcher::Files(pattern) => rule.is_about_writing() && pattern.start() == Path::new("/"),
-            Matcher::Domain(_) | Matcher::Skill(_) => false,
+            Matcher::Regex(_) | Matcher::Domain(_) | Matcher::Skill(_) => false,
+        };
+        let nothing = |rule: &Rule| match &rule.matcher {
+            Matcher::Command(pattern) => pattern.names_no_program(),
+            Matcher::Regex(regex) => regex.is_everything(),
+            _ => false,
+        };
+        let code = |rule: &Rule| match &rule.matcher {
+            Matcher::Command(pattern) if pattern.is_open() => match pattern.words() {
+                [program] => interpreters::runs_code(program),
+                _ => false,
+            },
+            _ => false,
         };
         let said = |rule: &Rule| {
-            format!("the allow rule {} ({}) amounts to everything", rule.text(), rule.source)
+            let (text, source) = (rule.text(), &rule.source);
+            match () {
+                () if everything(rule) => {
+                    Some(format!("the allow rule {text} ({source}) amounts to everything"))
+                }
+                () if code(rule) => Some(format!(
+                    "the allow rule {text} ({source}) lets any code run that the sandbox holds and undo can take back"
+                )),
+                () if nothing(rule) => Some(format!(
+                    "the allow rule {text} ({source}) names no program, so it allows no more than the default"
+                )),
+                () => None,
+            }
         };
         let own = self.allow.iter().filter(|rule| rule.source.tier != Tier::BuiltIn);
-        own.filter(wide).map(said).collect()
+        own.filter_map(said).collect()
     }
 }
 
@@ -143,5 +166,44 @@ mod tests {
         assert_eq!(warned(Tier::BuiltIn), 0);
         assert_eq!(warned(Tier::User), 1);
         assert_eq!(warned(Tier::CommandLine), 1);
+    }
+
+    /// Warned about is what the decision lets through, and nothing that it asks about.
+    #[test]
+    fn a_warning_agrees_with_the_decision() {
+        let workspace = Workspace { cwd: "/ws".into(), ..Workspace::default() };
+        let warned = |rule: &str| {
+            let mut rule = Rule::parse(rule, &workspace).unwrap();
+            rule.source.tier = Tier::User;
+            let policy = Policy { allow: vec![rule], ..Policy::default() };
+            policy.warnings().into_iter().next().unwrap_or_default()
+        };
+        for rule in ["Bash", "Bash(*)", "Bash(* *)", "Edit(//**)"] {
+            assert!(warned(rule).contains("amounts to everything"), "{rule}: {}", warned(rule));
+        }
+        for rule in
+            ["Bash(python3:*)", "Bash(node *)", "Bash(npx:*)", "Bash(bash:*)", "Bash(source:*)"]
+        {
+            assert!(warned(rule).contains("lets any code run"), "{rule}: {}", warned(rule));
+        }
+        for rule in ["Bash(* --help)", "Bash(X=1:*)"] {
+            assert!(warned(rule).contains("names no program"), "{rule}: {}", warned(rule));
+        }
+        for rule in [
+            "Bash(timeout:*)",
+            "Bash(xargs:*)",
+            "Bash(env:*)",
+            "Bash(sudo:*)",
+            "Bash(rm:*)",
+            "Bash(chmod:*)",
+            "Bash(docker:*)",
+            "Bash(kubectl:*)",
+            "Bash(awk:*)",
+            "Bash(make:*)",
+            "Bash(python3 x.py:*)",
+            "Bash(python3)",
+        ] {
+            assert_eq!(warned(rule), "", "{rule}");
+        }
     }
 }

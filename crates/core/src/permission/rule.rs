@@ -18,7 +18,7 @@ pub const CHANGING: &str = "Edit";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// A tool's name, or `mcp__server` with or without `__*`; `*` stands for every tool.
+    /// A tool's name, `mcp__server`, or a beginning such as `mcp__server__*` or `mcp__*`; `*` stands for every tool.
     pub tool: String,
     pub matcher: Matcher,
     /// Why there is this rule, in its author's words.
@@ -108,6 +108,8 @@ pub enum RuleError {
         "\"{0}\" is not a rule: write a tool's name or Tool(pattern), e.g. Bash(git status:*) or Edit(./src/**)"
     )]
     Malformed(String),
+    #[error("\"{0}\" says nothing: write {1} for the whole tool, or a pattern, e.g. {1}(…)")]
+    Empty(String, String),
     #[error(
         "\"{0}\": this tool does not take a pattern like this; write its name alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)"
     )]
@@ -118,6 +120,10 @@ pub enum RuleError {
     NoHome(String),
     #[error("\"{0}\": a rule on commands must begin with a program, e.g. Bash(npm test:*)")]
     Command(String),
+    #[error(
+        "\"{0}\": a quote is not closed; close it or end the rule before it, e.g. Bash(git commit:*)"
+    )]
+    Quote(String),
     #[error("\"{0}\": write WebFetch(domain:example.org) or WebFetch(domain:*.example.org)")]
     Domain(String),
     #[error("\"{pattern}\" is not a regular expression: {why}")]
@@ -142,7 +148,10 @@ impl Rule {
         }
         let kind = tool_names::kind(tool, anchors.tools);
         let matcher = match pattern {
-            None | Some("" | "*" | ":*") => Matcher::Whole,
+            None | Some("*" | ":*") => Matcher::Whole,
+            Some(pattern) if pattern.trim().is_empty() => {
+                return Err(RuleError::Empty(text.to_owned(), tool.to_owned()));
+            }
             Some(pattern) => specific(kind, pattern, text, anchors)?,
         };
         let alike = match (&matcher, tool) {
@@ -187,16 +196,17 @@ impl Rule {
         self.matcher == Matcher::Whole && self.names(tool)
     }
 
-    /// By name; `mcp__server` and `mcp__server__*` name every tool of that server.
+    /// By name; `mcp__server` and `mcp__server__*` name every tool of that server, `mcp__*` every tool of every server.
     pub fn names(&self, tool: &str) -> bool {
         if self.tool == tool || self.tool == "*" {
             return true;
         }
-        let Some(rest) = self.tool.strip_prefix("mcp__") else { return false };
-        let server = rest.strip_suffix("__*").unwrap_or(rest);
-        let whole_server = rest.ends_with("__*") || !rest.contains("__");
-        let tool = tool.strip_prefix("mcp__").and_then(|tool| tool.strip_prefix(server));
-        whole_server && tool.is_some_and(|tool| tool.starts_with("__"))
+        let Some(server) = self.tool.strip_prefix(MCP) else { return false };
+        if let Some(beginning) = self.tool.strip_suffix('*') {
+            return tool.starts_with(beginning);
+        }
+        let of_server = tool.strip_prefix(&self.tool).is_some_and(|rest| rest.starts_with("__"));
+        of_server && !server.contains("__")
     }
 
     pub(super) fn is_about_writing(&self) -> bool {
@@ -291,10 +301,14 @@ pub(super) fn scope_reach(pattern: &Pattern, scope: &PathScope, absent: &[PathBu
     if pattern.may_touch(scope) && !missing { Reach::Below } else { Reach::None }
 }
 
+/// How the names of tools of MCP servers begin.
+const MCP: &str = "mcp__";
+
 fn is_tool(name: &str) -> bool {
-    let plain = name.strip_suffix("__*").filter(|name| name.starts_with("mcp__")).unwrap_or(name);
+    let beginning = name.strip_suffix('*').filter(|beginning| beginning.starts_with(MCP));
+    let plain = beginning.unwrap_or(name);
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    !plain.is_empty() && plain != "mcp__" && plain.chars().all(legal)
+    !plain.is_empty() && name != MCP && plain.chars().all(legal)
 }
 
 fn specific(
@@ -304,9 +318,14 @@ fn specific(
     anchors: Anchors<'_>,
 ) -> Result<Matcher, RuleError> {
     match kind {
-        ToolKind::Runs => CommandPattern::parse(pattern)
-            .map(Matcher::Command)
-            .ok_or_else(|| RuleError::Command(text.to_owned())),
+        ToolKind::Runs => {
+            CommandPattern::parse(pattern).map(Matcher::Command).ok_or_else(
+                || match has_open_quote(pattern) {
+                    true => RuleError::Quote(text.to_owned()),
+                    false => RuleError::Command(text.to_owned()),
+                },
+            )
+        }
         // Below an unknown home would be everywhere.
         ToolKind::Reads | ToolKind::Edits
             if pattern.starts_with('~') && !anchors.home.is_absolute() =>
@@ -324,6 +343,22 @@ fn specific(
         },
         _ => Err(RuleError::NoPattern(text.to_owned())),
     }
+}
+
+fn has_open_quote(pattern: &str) -> bool {
+    let mut open = None;
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match (c, open) {
+            ('\\', None | Some('"')) => {
+                chars.next();
+            }
+            ('\'' | '"', None) => open = Some(c),
+            (c, Some(quote)) if c == quote => open = None,
+            _ => {}
+        }
+    }
+    open.is_some()
 }
 
 /// `name`, `name *` or `name:*`.

@@ -74,7 +74,7 @@ fn patterns() {
 
 #[test]
 fn whole_tools() {
-    for text in ["Bash", " Bash ", "Bash()", "Bash(*)", "mcp__files__read", "Read", "Agent"] {
+    for text in ["Bash", " Bash ", "Bash(*)", "mcp__files__read", "Read", "Agent"] {
         let rule = rule(text);
         assert_eq!(rule.matcher, Matcher::Whole, "{text}");
         assert_eq!(rule.text(), text.trim());
@@ -90,7 +90,12 @@ fn what_is_not_a_rule_is_refused() {
     let no_pattern = |text: &str| Err(RuleError::NoPattern(text.into()));
     let command = |text: &str| Err(RuleError::Command(text.into()));
     let domain = |text: &str| Err(RuleError::Domain(text.into()));
+    let quote = |text: &str| Err(RuleError::Quote(text.into()));
+    let empty = |text: &str, tool: &str| Err(RuleError::Empty(text.into(), tool.into()));
     let table = [
+        ("Bash()", empty("Bash()", "Bash")),
+        ("Read( )", empty("Read( )", "Read")),
+        ("mcp__a__b()", empty("mcp__a__b()", "mcp__a__b")),
         ("", malformed("")),
         ("(x)", malformed("(x)")),
         ("Read(", malformed("Read(")),
@@ -110,7 +115,11 @@ fn what_is_not_a_rule_is_refused() {
         ("Skill(a*)", no_pattern("Skill(a*)")),
         ("Skill(./x)", no_pattern("Skill(./x)")),
         ("Bash( :*)", command("Bash( :*)")),
-        ("Bash('ls)", command("Bash('ls)")),
+        ("Bash('ls)", quote("Bash('ls)")),
+        ("Bash(git commit -m ' *)", quote("Bash(git commit -m ' *)")),
+        ("Bash(echo \"it's:*)", quote("Bash(echo \"it's:*)")),
+        ("*", malformed("*")),
+        ("mcp__a*b", malformed("mcp__a*b")),
     ];
     for (text, expected) in table {
         assert_eq!(Rule::parse(text, &workspace()), expected, "{text}");
@@ -243,6 +252,11 @@ fn servers_and_hosts() {
     assert!(names("mcp__a__b", "mcp__a__b") && !names("mcp__a__b", "mcp__a__bc"));
     assert!(names("mcp__a__*", "mcp__a__b") && !names("mcp__a__*", "mcp__ab__b"));
     assert!(names("mcp__a", "mcp__a__b") && !names("mcp__a", "mcp__ab__b"));
+    assert!(!names("mcp__a__b", "mcp__a__b__c"));
+    // Every tool of every server, and no other tool.
+    assert!(names("mcp__*", "mcp__a__b") && names("mcp__*", "mcp__b__c"));
+    assert!(!names("mcp__*", "Bash") && !names("mcp__*", "mcp_a"));
+    assert!(names("mcp__a__get_*", "mcp__a__get_x") && !names("mcp__a__get_*", "mcp__a__set_x"));
     let fetch = |host: &str| Access { hosts: vec![host.into()], ..Access::nothing() };
     let table = [
         ("WebFetch(domain:docs.rs)", "docs.rs", true),

@@ -221,6 +221,8 @@ pub enum Dynamic {
     Array,
     /// Digits, perhaps with a sign or with text around them: `-j$(nproc)`
     Number,
+    /// Another program gives it: what `xargs` reads, what `find` finds
+    Given,
 }
 
 impl Dynamic {
@@ -236,6 +238,7 @@ impl Dynamic {
             Dynamic::Bytes => "a byte escape",
             Dynamic::Array => "an array",
             Dynamic::Number => "a number",
+            Dynamic::Given => "known only when it runs",
         }
     }
 }

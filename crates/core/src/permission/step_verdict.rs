@@ -4,10 +4,13 @@ use super::access::{Access, Denials, PathScope};
 use super::command_regex::{CommandRegex, Lines};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
+use super::own_text::is_own_text;
+use super::policy::Policy;
 use super::rule::{COMMANDS, Matcher, Reach, Rule};
 use super::script::Word;
 use super::strays;
-use super::vouch::allowed;
+use super::vouch::{allowed, still_holds};
+use super::wrapped;
 
 /// Ways through a pipeline of compound stages that are compared with rules.
 const MAX_WAYS: usize = 256;
@@ -30,9 +33,12 @@ pub(super) fn judge_commands(
     if let Some(rule) = policy.ask.iter().find(|rule| rule.is_whole_tool(tool)) {
         rulings.push(Ruling::Ask(by_rule(rule, "ask")));
     }
-    let whole = policy.allow.iter().find(|rule| is_everything(rule, tool));
+    let whole = policy.allow.iter().find(|rule| {
+        is_everything(rule, tool)
+            || is_own_text(rule, tool, commands, |step| still_holds(rule, step))
+    });
     for step in &commands.steps {
-        let ruling = judge_step(scene, access, step);
+        let ruling = judge_inside(scene, access, commands, step);
         rulings.push(match (ruling, whole) {
             (Ruling::Open(_), Some(rule)) => Ruling::Allow(by_rule(rule, "allow")),
             (ruling @ Ruling::Allow(_), _) if commands.steps.len() > NAMED => ruling,
@@ -45,9 +51,32 @@ pub(super) fn judge_commands(
     rulings
 }
 
+/// The step as a part of its text: a rule may spell out a wrapper together with what it starts.
+fn judge_inside(scene: Scene<'_>, access: &Access, commands: &Commands, step: &Step) -> Ruling {
+    let policy = scene.policy;
+    let mut behind = wrapped::rules_behind(&policy.allow, commands, step);
+    if !behind.is_empty() {
+        behind.extend(policy.allow.iter().cloned());
+        let policy = Policy { allow: behind, ..policy.clone() };
+        return judge_step(Scene { policy: &policy, ..scene }, access, step);
+    }
+    match judge_step(scene, access, step) {
+        Ruling::Open(why) => match wrapped::rule_around(&policy.allow, commands, step) {
+            Some((rule, name)) => {
+                let rule = rule.text();
+                let text =
+                    format!("{}; the rule {rule} does not cover what {name} starts", why.why);
+                Ruling::Open(Reason { why: text, ..why })
+            }
+            None => Ruling::Open(why),
+        },
+        ruling => ruling,
+    }
+}
+
 fn is_everything(rule: &Rule, tool: &str) -> bool {
     let every = match &rule.matcher {
-        Matcher::Command(pattern) => pattern.is_everything() && !pattern.is_exact(),
+        Matcher::Command(pattern) => pattern.is_everything(),
         Matcher::Regex(_) | Matcher::Files(_) | Matcher::Domain(_) | Matcher::Skill(_) => false,
         Matcher::Whole => true,
     };
@@ -210,6 +239,11 @@ pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, ask
         Matcher::Command(pattern) if rule.names(COMMANDS) => {
             let full =
                 pattern.matches_loosely(step.compared()) || pattern.matches_loosely(&step.words);
+            if !pattern.may_be_assigned(&step.assigned) {
+                return Reach::None;
+            }
+            // Without a program it means every command that gets the variable.
+            let full = full || pattern.words().is_empty() && pattern.is_open();
             // It may be the rule's command: somebody has to look.
             if !full && pattern.may_stand_behind_options(step.compared()) {
                 return Reach::Below;

@@ -38,7 +38,7 @@ fn touching(step: Step, act: Act, path: &str) -> Step {
 }
 
 fn cautioned(step: Step, word: Option<usize>) -> Step {
-    Step { cautions: vec![Caution { why: "odd".into(), word }], ..step }
+    Step { cautions: vec![Caution::new("odd", word)], ..step }
 }
 
 fn policy(allow: &[&str], ask: &[&str], deny: &[&str]) -> Policy {

@@ -1,8 +1,8 @@
 //! Who vouches for a command: a rule that spells it out, a proof that it only reads, or the mode.
 
-use super::access::Access;
+use super::access::{Access, Backing};
 use super::command_regex::Lines;
-use super::commands::{Act, Effect, Step, Touch, TouchKind};
+use super::commands::{Act, Caution, Concern, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Scene, by_rule, reason};
 use super::mode::Mode;
 use super::policy::Fallback;
@@ -17,30 +17,85 @@ const EDITORS: [&str; 8] = ["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed", 
 /// Those of them that a rule on the files they write allows as well: they take nothing away.
 const MAKERS: [&str; 5] = ["mkdir", "touch", "cp", "sed", "tee"];
 
-/// Who vouches for it, or why nobody does.
+/// Who vouches for it, or why nobody does. Says so where it hangs on the sandbox and undo.
 pub(super) fn allowed(
     scene: Scene<'_>,
     step: &Step,
     lines: &Lines,
     files: &Access,
 ) -> Result<Reason, Reason> {
+    let found = vouched(scene, step, lines, files);
+    if !step.needs_backing() {
+        return found;
+    }
+    match (scene.backing, found) {
+        (Backing::Whole, Ok(reason)) => {
+            let missing = Backing::default();
+            match vouched(Scene { backing: &missing, ..scene }, step, lines, files) {
+                Ok(_) => Ok(reason),
+                Err(_) => {
+                    let held = "the sandbox keeps it in the workspace, and undo can take it back";
+                    Ok(Reason { why: format!("{}: {held}", reason.why), ..reason })
+                }
+            }
+        }
+        (Backing::Missing(missing), Err(refused)) => {
+            let backed = Scene { backing: &Backing::Whole, ..scene };
+            let covers =
+                |rule: &&Rule| vouched_with(backed, step, lines, files, Some(rule)).is_ok();
+            Err(match vouchers(backed, step, lines).into_iter().find(covers) {
+                Some(rule) => {
+                    let why = format!(
+                        "{}; the rule {} covers that where the sandbox holds and undo keeps it, but {missing}",
+                        refused.why,
+                        rule.text()
+                    );
+                    Reason { why, ..refused }
+                }
+                None => refused,
+            })
+        }
+        (_, found) => found,
+    }
+}
+
+/// By the first rule that covers all of it, or without one.
+fn vouched(scene: Scene<'_>, step: &Step, lines: &Lines, files: &Access) -> Result<Reason, Reason> {
+    let mut first = None;
+    for rule in vouchers(scene, step, lines) {
+        match vouched_with(scene, step, lines, files, Some(rule)) {
+            Ok(reason) => return Ok(reason),
+            Err(refused) => first = first.or(Some(refused)),
+        }
+    }
+    first.map_or_else(|| vouched_with(scene, step, lines, files, None), Err)
+}
+
+fn vouched_with(
+    scene: Scene<'_>,
+    step: &Step,
+    lines: &Lines,
+    files: &Access,
+    rule: Option<&Rule>,
+) -> Result<Reason, Reason> {
     let open = |why: String| reason(By::Default, why);
-    let rule = voucher(scene, step, lines);
     let exact = rule.is_some_and(|rule| match &rule.matcher {
         Matcher::Command(pattern) => pattern.is_exact(),
         _ => false,
     });
     let moved = step.folder.as_ref().is_none_or(|folder| !folder.is_empty());
     let inside = || step.place.as_ref().is_some_and(|place| scene.workspace.contains(place));
-    if rule.is_some() && moved && !inside() {
+    if rule.is_some() && moved && !inside() && !follows_code(scene, step) {
         return Err(open("it runs in a folder that is not known to be in the workspace".into()));
     }
-    // No rule spells a variable out, not even an exact one.
-    if let Some(name) = step.variables.first() {
+    // A rule vouches for the variables it spells out, and for no other.
+    let spelled = |name: &String| rule.is_some_and(|rule| sets(rule, name));
+    if let Some(name) = step.variables.iter().find(|name| !spelled(name)) {
         return Err(open(format!("it sets {name}, which may change what runs")));
     }
     if let Some(rule) = rule.filter(|_| !exact)
-        && let Some(why) = stray(scene, step, |place| spells(rule, step, place))
+        && let Some(why) =
+            stray(scene, step, |place| spells(rule, step, place) || is_code(scene, step, place))
     {
         return Err(open(why));
     }
@@ -48,7 +103,9 @@ pub(super) fn allowed(
     let accepted = edits.is_some();
     let by = vouched_by(scene, step, rule, edits, |rule| meets(rule, step, lines, files, true))?;
     for touch in &step.touches {
-        covered(scene, touch, rule.is_some(), exact, accepted).map_err(open)?;
+        let output = rule.is_some_and(|rule| backs(scene, rule, step, Concern::Writes));
+        let by = Coverage { rule: rule.is_some(), exact, accepted, output };
+        covered(scene, touch, by).map_err(open)?;
     }
     match step.hosts.first() {
         Some(host) if rule.is_none() => Err(open(format!("it would contact {host}"))),
@@ -56,13 +113,12 @@ pub(super) fn allowed(
     }
 }
 
-/// A person's rule before one that ships.
-fn voucher<'a>(scene: Scene<'a>, step: &Step, lines: &Lines) -> Option<&'a Rule> {
-    let of = |shipped: bool| {
-        let rules = scene.policy.allow.iter().filter(move |rule| is_shipped(rule) == shipped);
-        rules.into_iter().find(|rule| vouches(rule, step, lines))
-    };
-    of(false).or_else(|| of(true))
+/// The rules that vouch for its words, a person's before those that ship.
+fn vouchers<'a>(scene: Scene<'a>, step: &Step, lines: &Lines) -> Vec<&'a Rule> {
+    let vouching = scene.policy.allow.iter().filter(|rule| vouches(scene, rule, step, lines));
+    let (shipped, mut all): (Vec<&Rule>, Vec<&Rule>) = vouching.partition(|rule| is_shipped(rule));
+    all.extend(shipped);
+    all
 }
 
 fn is_shipped(rule: &Rule) -> bool {
@@ -119,7 +175,7 @@ fn opens_a_file(rule: &Rule, step: &Step) -> bool {
             Word::Dynamic { .. } => false,
         })
     };
-    let opened = |touch: &&Touch| step.transparent || !is_word(&touch.path);
+    let opened = |touch: &&Touch| touch.redirected || step.transparent || !is_word(&touch.path);
     step.touches.iter().filter(opened).any(|touch| regex.mentions_file(step, touch))
 }
 
@@ -194,7 +250,7 @@ fn unproved(step: &Step) -> String {
 }
 
 /// A rule vouches for the words it spells out, and for further ones that are known and not suspicious.
-fn vouches(rule: &Rule, step: &Step, lines: &Lines) -> bool {
+fn vouches(scene: Scene<'_>, rule: &Rule, step: &Step, lines: &Lines) -> bool {
     if !rule.names(COMMANDS) || !still_holds(rule, step) {
         return false;
     }
@@ -206,8 +262,13 @@ fn vouches(rule: &Rule, step: &Step, lines: &Lines) -> bool {
     match &rule.matcher {
         Matcher::Command(pattern) => {
             let spelled = |place: usize| spells(rule, step, place);
-            let vouched = step.cautions.iter().all(|c| c.word.is_some_and(spelled));
-            pattern.matches(step.compared()) && literal && (vouched || pattern.is_exact())
+            let backed = |caution: &Caution| backs(scene, rule, step, caution.concern);
+            let vouched = step.cautions.iter().all(|c| c.word.is_some_and(spelled) || backed(c));
+            pattern.matches(step.compared())
+                && pattern.spells_assigned(&step.assigned)
+                && (proved || !pattern.names_no_program())
+                && literal
+                && (vouched || pattern.is_exact())
         }
         Matcher::Regex(regex) => {
             literal
@@ -217,6 +278,34 @@ fn vouches(rule: &Rule, step: &Step, lines: &Lines) -> bool {
         }
         Matcher::Whole | Matcher::Files(_) | Matcher::Domain(_) | Matcher::Skill(_) => false,
     }
+}
+
+/// The rule is a person's, names the program, and the sandbox and undo stand behind it in this.
+fn backs(scene: Scene<'_>, rule: &Rule, step: &Step, concern: Concern) -> bool {
+    !is_shipped(rule) && spells(rule, step, 0) && scene.backs(concern)
+}
+
+/// A file was read into the shell before it, which may have changed the folder. Code that runs in the sandbox may go
+/// where it likes in there.
+fn follows_code(scene: Scene<'_>, step: &Step) -> bool {
+    let follows = |caution: &Caution| caution.concern == Concern::Code && caution.word.is_none();
+    step.folder.is_none() && scene.backs(Concern::Code) && step.cautions.iter().any(follows)
+}
+
+/// The text that an interpreter is given to run is no path, whatever it says.
+fn is_code(scene: Scene<'_>, step: &Step, place: usize) -> bool {
+    let Some(before) = place.checked_sub(1) else { return false };
+    let option = step.compared().get(before).and_then(Word::literal);
+    let about =
+        |caution: &Caution| caution.concern == Concern::Code && caution.word == Some(before);
+    scene.backs(Concern::Code)
+        && matches!(option, Some("-c" | "-e" | "-p" | "-pe" | "-ne" | "--eval" | "--print"))
+        && step.cautions.iter().any(about)
+}
+
+/// The rule spells out the variable with its value.
+fn sets(rule: &Rule, name: &str) -> bool {
+    matches!(&rule.matcher, Matcher::Command(pattern) if pattern.sets(name))
 }
 
 /// The rule spells out the word at this place.
@@ -236,7 +325,7 @@ fn is_certain(word: &Word) -> bool {
 }
 
 /// An approval of something that runs a file ends when the file changes.
-fn still_holds(rule: &Rule, step: &Step) -> bool {
+pub(super) fn still_holds(rule: &Rule, step: &Step) -> bool {
     let Some(bound) = &rule.bound else { return true };
     let runs = step.touches.iter().filter(|touch| touch.act == Act::Run);
     step.folder.as_ref().is_some_and(Vec::is_empty)
@@ -250,13 +339,21 @@ fn still_holds(rule: &Rule, step: &Step) -> bool {
         })
 }
 
-fn covered(
-    scene: Scene<'_>,
-    touch: &Touch,
+/// Who speaks for what a step touches.
+#[derive(Clone, Copy)]
+struct Coverage {
+    /// A rule on the command.
     rule: bool,
+    /// One that leaves nothing open.
     exact: bool,
-    edits: bool,
-) -> Result<(), String> {
+    /// The mode, or a rule on the files it edits.
+    accepted: bool,
+    /// A rule on the command, and the sandbox and undo with it: what it prints may go to a file.
+    output: bool,
+}
+
+fn covered(scene: Scene<'_>, touch: &Touch, by: Coverage) -> Result<(), String> {
+    let Coverage { rule, exact, accepted, output } = by;
     if touch.act == Act::Run {
         return Ok(());
     }
@@ -287,8 +384,8 @@ fn covered(
         let (fine, does) = match touch.act {
             Act::Read if path.starts_with("/dev/null") => (true, "read"),
             Act::Read => (of_git || workspace.may_read(path) || exact || file_rule(false), "read"),
-            Act::Write => ((inside && (rule || edits)) || exact || file_rule(true), "change"),
-            Act::Redirect => (accepts || file_rule(true), "write"),
+            Act::Write => ((inside && (rule || accepted)) || exact || file_rule(true), "change"),
+            Act::Redirect => (accepts || (inside && output) || file_rule(true), "write"),
             Act::Run => (true, "run"),
         };
         if !fine {
@@ -298,3 +395,7 @@ fn covered(
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "vouch_tests.rs"]
+mod tests;

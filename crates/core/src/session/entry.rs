@@ -83,6 +83,10 @@ pub enum Entry {
         turn: u32,
         at: Timestamp,
     },
+    /// The last rewind is taken back: the conversation goes on as if it had not been.
+    RewindUndone {
+        at: Timestamp,
+    },
     /// The whole plan as a call left it.
     Planned {
         plan: Plan,

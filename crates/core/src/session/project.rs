@@ -11,6 +11,7 @@ use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::tool_facts::KnownTools;
 use crate::turn::{Continue, Terminal};
+use crate::undo_notice;
 use crate::view::View;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,6 +42,18 @@ pub struct Session {
     pending: Pending,
     last_usage: Usage,
     /// Where each turn began; none where it was summed up since.
+    begun: Vec<Option<Begun>>,
+    /// What rewinds cut off, newest last, until the conversation goes on.
+    cut_off: Vec<CutOff>,
+}
+
+/// The conversation as it stood before a rewind.
+#[derive(Clone, Debug)]
+struct CutOff {
+    view: View,
+    seen: Vec<Seen>,
+    turns: u32,
+    pending: Pending,
     begun: Vec<Option<Begun>>,
 }
 
@@ -126,6 +139,9 @@ impl Session {
     }
 
     pub fn apply(&mut self, entry: Entry) {
+        if goes_on(&entry) {
+            self.cut_off.clear();
+        }
         match entry {
             Entry::Opened { session, workspace, .. } => {
                 self.id = Some(session);
@@ -142,10 +158,7 @@ impl Session {
                 let items = self.view.items().len();
                 self.measured = (usage.prompt() > 0).then_some(Measured::Reported { usage, items });
             }
-            Entry::Note { message } => {
-                self.settle_before_note(&message);
-                self.view.push(message);
-            }
+            Entry::Note { message } => self.note(message),
             Entry::Went { why } => self.went(why),
             Entry::CallStarted { id } => self.pending.started(id),
             Entry::CallFinished { result, seen } => {
@@ -158,6 +171,7 @@ impl Session {
             }
             Entry::Checkpoint { call, before, after, .. } => self.checkpoint(call, before, after),
             Entry::Rewound { turn, .. } => self.rewind(turn),
+            Entry::RewindUndone { .. } => self.undo_rewind(),
             Entry::Planned { plan } => self.plan = Arc::new(plan),
             Entry::Spent { model, usage, charge, front, .. } => {
                 self.trail.spent(&model, &usage, charge.as_deref(), front.map(|front| *front));
@@ -199,7 +213,14 @@ impl Session {
         self.turns += 1;
         self.ended = None;
         self.begun.push(Some(Begun { items: self.view.items().len(), seen: self.seen.len() }));
+        self.told(&message);
         self.view.push(message);
+    }
+
+    /// Of an undo the model is told once, whatever becomes of the message later.
+    fn told(&mut self, message: &Message) {
+        let told = message.blocks().iter().filter_map(undo_notice::told_in).max();
+        self.carry.undo_told = self.carry.undo_told.max(told.unwrap_or(0));
     }
 
     /// An answer that nobody asked for: the record of its prompt could not be read. Without one in its place the answer
@@ -216,6 +237,7 @@ impl Session {
     pub fn forget_history(&mut self) {
         self.snapshots = Vec::new();
         self.checkpoints = Vec::new();
+        self.cut_off = Vec::new();
     }
 
     fn checkpoint(&mut self, call: CallId, before: u64, after: Option<u64>) {
@@ -237,11 +259,30 @@ impl Session {
     /// What came after is forgotten, also what the model saw of files; what was done to them is not.
     fn rewind(&mut self, turn: u32) {
         let Some((at, begun)) = self.begun_at(turn) else { return };
-        self.pending = Pending::default();
+        self.cut_off.push(CutOff {
+            view: self.view.clone(),
+            seen: self.seen.clone(),
+            turns: self.turns,
+            pending: std::mem::take(&mut self.pending),
+            begun: self.begun.clone(),
+        });
         self.view.truncate(begun.items);
         self.seen.truncate(begun.seen);
         self.begun.truncate(at);
         self.turns = turn - 1;
+        self.measured = None;
+        self.trail.cut();
+    }
+
+    /// The last rewind can be taken back: nothing was said since.
+    pub fn can_undo_rewind(&self) -> bool {
+        !self.cut_off.is_empty()
+    }
+
+    fn undo_rewind(&mut self) {
+        let Some(CutOff { view, seen, turns, pending, begun }) = self.cut_off.pop() else { return };
+        (self.view, self.seen, self.turns) = (view, seen, turns);
+        (self.pending, self.begun) = (pending, begun);
         self.measured = None;
         self.trail.cut();
     }
@@ -313,17 +354,32 @@ impl Session {
 
     /// A note follows the results of its iteration; one that closes the calls itself brings them along, but what
     /// was recorded of them is the better truth.
-    fn settle_before_note(&mut self, note: &Message) {
+    fn note(&mut self, note: Message) {
         let closes_calls =
             note.blocks().iter().any(|block| matches!(block, Block::ToolResult { .. }));
         if !closes_calls || !self.pending.results.is_empty() {
             self.settle();
         }
+        self.told(&note);
+        self.view.push(note);
     }
 
     fn settle(&mut self) {
         std::mem::take(&mut self.pending).settle(&mut self.view);
     }
+}
+
+/// The conversation is another one after this than before.
+fn goes_on(entry: &Entry) -> bool {
+    matches!(
+        entry,
+        Entry::Prompt { .. }
+            | Entry::Answer { .. }
+            | Entry::Note { .. }
+            | Entry::Elided { .. }
+            | Entry::Collapsed { .. }
+            | Entry::Boundary(_)
+    )
 }
 
 #[cfg(test)]

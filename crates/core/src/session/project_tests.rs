@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 #[path = "live_tests.rs"]
 mod live;
+#[path = "rewind_tests.rs"]
+mod rewind;
 #[path = "summed_up_tests.rs"]
 mod summed_up;
 use live::Live;
@@ -248,41 +250,6 @@ fn the_rest_of_the_log_is_kept_in_order() {
 }
 
 #[test]
-fn a_rewound_conversation_goes_on_as_it_was() {
-    let turn = |n: usize| {
-        let (text, id) = (format!("p{n}"), format!("c{n}"));
-        vec![
-            prompt(&text),
-            calls(&[&id]),
-            started(&id),
-            finished(&id),
-            went(Continue::NextTurn),
-            answer(vec![Block::text(text)]),
-            end(),
-        ]
-    };
-    let log: Vec<Entry> = (1..=3).flat_map(turn).collect();
-    let shown = |to: u32| {
-        let mut session = Session::fold([log.clone(), vec![rewound(to)]].concat());
-        let turns = session.turns;
-        session.apply(prompt("on"));
-        (show(&session.view), turns)
-    };
-    let before = |turns: usize| show(&Session::fold(log[..7 * turns].to_vec()).close().view);
-    for to in 2..=3u32 {
-        let turns = to as usize - 1;
-        assert_eq!(shown(to), (format!("{} | user on", before(turns)), to - 1), "{to}");
-    }
-    assert_eq!(shown(1), ("user on".to_owned(), 0));
-    for nowhere in [0, 4, 99] {
-        assert_eq!(shown(nowhere).1, 3, "{nowhere}: there is no such turn");
-    }
-    // Twice, and what is gone is not counted any more.
-    let twice = [log.clone(), vec![rewound(3), rewound(2), prompt("on"), rewound(2)]].concat();
-    assert_eq!(reopened(twice), before(1));
-}
-
-#[test]
 fn checkpoints_are_remembered_once_and_change_no_history() {
     let log = vec![prompt("go"), calls(&["a", "b"]), checkpoint("a", None), started("a")];
     let more = vec![checkpoint("a", Some(2)), finished("a"), checkpoint("b", None)];
@@ -301,6 +268,7 @@ fn leaves_something_out(entry: &Entry) -> bool {
         entry,
         Entry::Went { why: Continue::ImageDropRetry | Continue::ThinkingDropRetry }
             | Entry::Rewound { .. }
+            | Entry::RewindUndone { .. }
     )
 }
 
@@ -326,6 +294,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
         id().prop_map(finished),
         Just(end()),
         (0..4u32).prop_map(rewound),
+        Just(Entry::RewindUndone { at: AT }),
         Just(checkpoint("a", None)),
     ]
 }

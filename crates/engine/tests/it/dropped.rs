@@ -47,8 +47,9 @@ async fn nothing_of_a_dropped_answer_runs_that_changes_anything() {
             rig.timeline.render()
         );
         assert_eq!(
-            lines(&events, &["finished r1", "dropped"]),
-            ["finished r1 ok \"echo {}\"", "dropped"]
+            lines(&events, &["started r1", "finished r1", "dropped"]),
+            ["started r1 Read \"{}\"", "dropped"],
+            "what it gave back is shown to nobody"
         );
         let of_dropped = |entry: &Entry| match entry {
             Entry::CallStarted { .. } => true,
@@ -80,7 +81,6 @@ async fn a_dropped_answer_as_the_reader_and_the_log_see_it() {
     block "first"
     block call r1 Read "{}"
     started r1 Read "{}"
-    finished r1 ok "echo {}"
     dropped
     went max_output_tokens_escalate
     iteration 1 model after max_output_tokens_escalate
@@ -97,7 +97,7 @@ async fn a_dropped_answer_as_the_reader_and_the_log_see_it() {
     text "done"
     block "done"
     sealed in=100 out=10 cost=0.000450 stop=end_turn
-    end completed "done" iterations=2 calls=2 in=300 out=30 cost=0.001350
+    end completed "done" iterations=2 calls=1 in=300 out=30 cost=0.001350
     "#);
     insta::assert_snapshot!(rig.timeline.render_log(), @r#"
     prompt "go"

@@ -89,8 +89,9 @@ async fn an_early_result_is_recorded_after_its_answer() {
         ])
         .build();
     let mut stream = rig.start("go");
-    let mut read = until(&mut stream, "finished r1").await;
+    let mut read = until(&mut stream, "text \"and\"").await;
     assert_eq!(rig.timeline.render_log(), "prompt \"go\"");
+    assert!(rig.timeline.render().contains("done r1"), "{}", rig.timeline.render());
     read.extend(until(&mut stream, "went").await);
     insta::assert_snapshot!(rig.timeline.render_log(), @r#"
     prompt "go"

@@ -3,8 +3,10 @@
 use crate::{let_run, lines};
 use futures_util::StreamExt;
 use ostler_core::event::Event;
+use ostler_core::message::Block;
 use ostler_core::model::StopReason;
 use ostler_core::ports::Progress;
+use ostler_core::session::Entry;
 use ostler_testkit::{
     FakeApprover, FakeTool, Script, TestAgent, calls, says, trace, until, until_all,
 };
@@ -119,9 +121,48 @@ async fn after_a_dropped_turn_the_model_is_told_the_truth() {
     insta::assert_snapshot!(rig.model.last_conversation(), @r#"
     user: "go"
     assistant: "I act." | call r1 Read "{}" | call h1 Hang "{"path":"/ws/a"}" | call s1 Stuck "{}" | call h2 Hang "{"path":"/ws/a"}"
-    user: r1 ok "echo {}" | h1 error "Interrupted: the program stopped while this call was running, and its …" | s1 error "Not run: the program stopped before this call had a result. It changed…" | h2 error "Not run: the program stopped before this call had a result. It changed…"
+    user: r1 ok "echo {}" | h1 error "Interrupted: the program stopped while this call was running, and its …" | s1 error "No result: the program stopped before one was recorded. The call chang…" | h2 error "No result: the program stopped before one was recorded. The call chang…"
     user: "what happened?"
     "#);
+}
+
+/// A call may run while its answer is open. Its result is shown when both are in the log, so that nobody has seen what a
+/// resumed session does not know.
+#[tokio::test(start_paused = true)]
+async fn a_result_is_in_the_log_before_it_is_shown() {
+    let permits = Arc::new(Semaphore::new(0));
+    let rig = TestAgent::new()
+        .tools([FakeTool::reading("Read"), FakeTool::writing("Write").waits(&permits)])
+        .answers([
+            Script::new()
+                .call("r1", "Read")
+                .give_way()
+                .delta("more")
+                .call_on("w1", "Write", "/ws/a")
+                .end_calls(),
+            says("done"),
+        ])
+        .build();
+    let mut stream = rig.start("go");
+    let mut read = Vec::new();
+    while let Some(event) = stream.next().await {
+        if let Event::TextDelta(_) = event {
+            let_run().await;
+            assert!(rig.timeline.render().contains("done r1"), "{}", rig.timeline.render());
+        }
+        if let Event::CallFinished { id, .. } = &event {
+            let logged = rig.timeline.entries().iter().any(|entry| {
+                matches!(entry, Entry::CallFinished { result: Block::ToolResult { id: had, .. }, .. } if had == id)
+            });
+            assert!(logged, "{id} is shown and not in the log:\n{}", rig.timeline.render());
+            // Who is slow to read the first result does not hold up the next call.
+            let_run().await;
+            assert!(rig.timeline.render().contains("run w1"), "{}", rig.timeline.render());
+            permits.add_permits(1);
+        }
+        read.push(event);
+    }
+    assert_eq!(lines(&read, &["finished"]).len(), 2, "{}", trace(&read));
 }
 
 /// Wherever a turn is dropped, the log and the engine agree, and the session goes on.

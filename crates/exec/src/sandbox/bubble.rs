@@ -258,7 +258,6 @@ impl Plan<'_> {
             "--unshare-ipc",
             "--unshare-uts",
             "--unshare-cgroup-try",
-            "--die-with-parent",
             "--as-pid-1",
             // Root would keep them, and could take off what is mounted.
             "--cap-drop",

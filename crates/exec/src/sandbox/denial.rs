@@ -66,8 +66,9 @@ pub fn denial_hint(output: &str, status: ExitStatus, sandbox: &Sandbox) -> Optio
     if status.success() {
         return None;
     }
-    let lines: Vec<&str> = output.lines().collect();
-    let lines = lines.get(lines.len().saturating_sub(MAX_LINES)..).unwrap_or_default();
+    // From the end: an output of short lines has millions of them.
+    let mut lines: Vec<&str> = output.lines().rev().take(MAX_LINES).collect();
+    lines.reverse();
     let judge = Judge { sandbox, view: View::of_names(sandbox) };
     // The last one is the likeliest to have made it fail.
     (0..lines.len()).rev().find_map(|index| {

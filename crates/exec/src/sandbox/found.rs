@@ -1,6 +1,6 @@
 //! Which layers this machine has, and in words why one is missing.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::pack::Order;
@@ -19,6 +19,7 @@ pub struct Found {
     /// sockets from 6.
     pub landlock: Result<u32, String>,
     pub seccomp: Result<(), String>,
+    /// The error is a clause that names it: "bubblewrap is missing (…)", "bubblewrap does not work (…)".
     pub bubblewrap: Result<PathBuf, String>,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Probed {
     pub bubblewrap: Option<Bubblewrap>,
 }
 
-pub(crate) async fn probe(executor: &Executor, places: &[&Path]) -> Probed {
+pub(crate) async fn probe(executor: &Executor, places: &[PathBuf]) -> Probed {
     let bubblewrap = try_bubblewrap(executor, places).await;
     let found = Found {
         landlock: landlock::version().map(|version| version.unsigned_abs()),
@@ -57,19 +58,22 @@ pub(crate) async fn probe(executor: &Executor, places: &[&Path]) -> Probed {
     Probed { found, bubblewrap: bubblewrap.ok() }
 }
 
-async fn try_bubblewrap(executor: &Executor, places: &[&Path]) -> Result<Bubblewrap, String> {
+async fn try_bubblewrap(executor: &Executor, places: &[PathBuf]) -> Result<Bubblewrap, String> {
     let program = places.iter().map(|place| place.join("bwrap")).find(|path| path.is_file());
     let program = program.ok_or_else(|| {
         let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-        format!("bwrap is not in {}; install the package bubblewrap", places.join(" or "))
+        let places = places.join(" or ");
+        format!("bubblewrap is missing (no bwrap in {places}; install the package bubblewrap)")
     })?;
     let mut help = Command::new(&program, "/");
     help.args.push("--help".into());
-    let help = executor.run(help, |_| {}).await.map_err(|error| error.to_string())?;
+    let help = executor.run(help, |_| {}).await;
+    let help = help.map_err(|error| format!("bubblewrap cannot be started ({error})"))?;
     let help = help.output.to_text();
     let has = |option: &str| help.split_ascii_whitespace().any(|word| word == option);
     if !has("--bind-fd") || !has("--as-pid-1") {
-        return Err(format!("{} is too old; 0.8 or newer is needed", program.display()));
+        let program = program.display();
+        return Err(format!("bubblewrap is too old ({program}; install version 0.8 or newer)"));
     }
     let mut found = Bubblewrap { program, disable_userns: has("--disable-userns"), bind_fd: true };
     let first = try_once(executor, &found).await;
@@ -102,11 +106,18 @@ async fn try_once(executor: &Executor, found: &Bubblewrap) -> Result<(), String>
     command.args = ["-c", ":"].map(Into::into).to_vec();
     command.sandbox = Some(Arc::new(sandbox.clone()));
     let order = Order { sandbox, bubblewrap: Some(found.clone()) };
-    let words =
-        |reason: String| format!("{} does not work here: {reason}", found.program.display());
+    let words = |reason: String| {
+        let program = found.program.display();
+        let advice = "check that unprivileged user namespaces are allowed";
+        format!("bubblewrap does not work ({program}: {reason}; {advice})")
+    };
     let running = executor.spawn_held(&command, &order).await;
     let finished = match running {
         Ok(running) => running.wait().await.map_err(|error| words(error.to_string()))?,
+        // It is gone, and the reason says so.
+        Err(crate::ExecError::Sandbox { reason }) if reason.starts_with("bubblewrap") => {
+            return Err(reason);
+        }
         Err(crate::ExecError::Sandbox { reason }) => return Err(words(reason)),
         Err(error) => return Err(words(error.to_string())),
     };

@@ -110,7 +110,9 @@ impl Commands {
         let broken = Failure { stage: Stage::Request, errno: libc::EPROTO };
         let mark = self.marks.number(self.started);
         let group = group.map(|group| group.join.as_fd());
-        let mut setting = Setting { mark: Some(mark), unblock: true, group, ..Setting::default() };
+        let (unblock, dies_with_us) = (true, true);
+        let mut setting =
+            Setting { mark: Some(mark), unblock, dies_with_us, group, ..Setting::default() };
         let Some(packed) = request.sandbox else {
             return Ok((self.launcher.launch(request, &streams, setting)?, None));
         };

@@ -37,6 +37,9 @@ pub(super) struct Setting<'a> {
     /// It starts with no signal blocked. Bubblewrap does with all: what is sent to its group is
     /// for the command inside.
     pub unblock: bool,
+    /// It dies with us. Bubblewrap must not: killed in the middle of its start it would leave its
+    /// first process behind, which only it could end. That process watches us itself, see `inside`.
+    pub dies_with_us: bool,
     /// It is alone in a user namespace, where the kernel counts its processes apart from ours.
     pub alone: bool,
     /// The control group it joins.
@@ -192,7 +195,9 @@ fn become_command(plan: &Plan<'_>) -> Stage {
     unsafe {
         // If we are killed ourselves, the command dies with us; what it has started is then
         // ended by the client, by the mark below.
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if plan.setting.dies_with_us {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        }
         if libc::getppid() != plan.parent {
             libc::_exit(127);
         }

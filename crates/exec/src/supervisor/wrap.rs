@@ -1,6 +1,7 @@
 //! Starts a command inside bubblewrap. Bubblewrap sets up the namespaces and executes this program
 //! once more as their first process (see `inside`), which starts the command and tells over a
-//! pipe what becomes of it.
+//! pipe what becomes of it. Another pipe is its lifeline: nothing is ever written to it, and when
+//! our end closes, however we die, that process ends and everything in its namespace with it.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -38,9 +39,18 @@ pub(super) struct Wrapped {
     pub pipe: OwnedFd,
     /// What bubblewrap itself has said.
     words: OwnedFd,
+    /// Held open as long as the command may run.
+    _life: OwnedFd,
     pub held: Held,
     pub started: bool,
     pub ended: Option<Ended>,
+}
+
+/// Our ends of what connects us to a wrapped command.
+struct Pipes {
+    status: OwnedFd,
+    words: OwnedFd,
+    life: OwnedFd,
 }
 
 impl Wrapper {
@@ -53,16 +63,19 @@ impl Wrapper {
         streams: Streams,
         setting: Setting<'_>,
     ) -> Result<(i32, Wrapped), Refused> {
-        let found =
-            order.bubblewrap.as_ref().ok_or_else(|| Refused::sandbox("bwrap is unknown"))?;
+        let found = order
+            .bubblewrap
+            .as_ref()
+            .ok_or_else(|| Refused::sandbox("bubblewrap was not looked for"))?;
         let bubble = bubble::prepare(&order.sandbox, found, &mut self.stubs);
         let bubble = bubble.map_err(Refused::sandbox)?;
         let program = CString::new(found.program.as_os_str().as_bytes()).unwrap_or_default();
         let result = self.start(launcher, body, request, &program, &bubble, streams, setting);
         match result {
-            Ok((pid, pipe, words)) => {
+            Ok((pid, pipes)) => {
+                let Pipes { status: pipe, words, life: _life } = pipes;
                 let held = bubble.held;
-                Ok((pid, Wrapped { pipe, words, held, started: false, ended: None }))
+                Ok((pid, Wrapped { pipe, words, _life, held, started: false, ended: None }))
             }
             Err(refused) => {
                 self.stubs.release(bubble.held);
@@ -81,17 +94,20 @@ impl Wrapper {
         bubble: &Bubble,
         streams: Streams,
         setting: Setting<'_>,
-    ) -> Result<(i32, OwnedFd, OwnedFd), Refused> {
+    ) -> Result<(i32, Pipes), Refused> {
         let resources = |error: io::Error| Refused::sandbox(format!("out of descriptors: {error}"));
         let own = self.own_program().map_err(resources)?;
         let plan = memory::sealed(body).map_err(resources)?;
         let arguments = memory::sealed(&bubble.arguments).map_err(resources)?;
         let words = memory::notes(WORDS).map_err(resources)?;
-        let pipe = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
-        let (pipe, theirs) = pipe.map_err(|error| resources(error.into()))?;
+        let pipe = |flags| rustix::pipe::pipe_with(flags).map_err(|error| resources(error.into()));
+        let (status, theirs) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        // Only we have this end, so nobody but us can keep the command alive.
+        let (watched, life) = pipe(PipeFlags::CLOEXEC)?;
         let errors = streams.errors.as_ref().unwrap_or(&streams.output);
         let script = streams.script.as_ref().map_or(-1, |fd| fd.as_raw_fd());
-        let numbers = [plan.as_raw_fd(), theirs.as_raw_fd(), errors.as_raw_fd(), script];
+        let [plan_fd, status_fd, life_fd] = [&plan, &theirs, &watched].map(|fd| fd.as_raw_fd());
+        let numbers = [plan_fd, status_fd, life_fd, errors.as_raw_fd(), script];
         let mut keep: Vec<i32> = bubble.roots.iter().map(|root| root.as_raw_fd()).collect();
         keep.extend([own, arguments.as_raw_fd()]);
         keep.extend(numbers.into_iter().filter(|fd| *fd >= 0));
@@ -108,19 +124,22 @@ impl Wrapper {
         let outside = words.try_clone().map_err(resources)?;
         let output = streams.output.try_clone().map_err(resources)?;
         let outer = Streams { output, input, script: None, errors: Some(outside) };
-        let setting = Setting { keep: &keep, unblock: false, ..setting };
+        let setting = Setting { keep: &keep, unblock: false, dies_with_us: false, ..setting };
         // It was there when the layers were looked for. Without it the command must not run, and
         // the reason is not that its own program is missing.
         let gone = |failure: Failure| {
             let error = io::Error::from_raw_os_error(failure.errno);
-            Refused::sandbox(format!("{} cannot be started: {error}", program.to_string_lossy()))
+            let program = program.to_string_lossy();
+            Refused::sandbox(format!(
+                "bubblewrap cannot be started any more ({program}: {error}; install it again)"
+            ))
         };
         let started = launcher.launch(&request, &outer, setting);
         let pid = started.map_err(|failure| match failure.stage {
             Stage::Exec => gone(failure),
             _ => failure.into(),
         })?;
-        Ok((pid, pipe, words))
+        Ok((pid, Pipes { status, words, life }))
     }
 
     pub(super) fn release(&mut self, wrapped: Wrapped) {

@@ -15,8 +15,15 @@ fn main() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         ["supervise", ..] => supervise(),
-        ["hold", script] => client(hold(script, None)),
-        ["hold-inside", script, root, temp] => client(hold(script, Some((root, temp)))),
+        ["hold", script] => client(hold(executor(), script, None)),
+        ["hold-inside", script, root, temp] => {
+            client(hold(executor(), script, Some((root, temp))));
+        }
+        ["hold-inside", script, root, temp, bubblewrap] => {
+            let program = SupervisorProgram::this_binary(["supervise"]);
+            let executor = Executor::with_bubblewrap_in(vec![bubblewrap.into()], program);
+            client(hold(executor, script, Some((root, temp))));
+        }
         ["leak", count] => client(leak(count.parse().unwrap())),
         ["flood", script] => client(flood(script)),
         ["nofile", limit] => client(starve(limit.parse().unwrap())),
@@ -60,8 +67,7 @@ fn script(text: &str) -> Command {
 }
 
 /// Starts a command, says so, and waits to be killed.
-async fn hold(text: &str, folders: Option<(&str, &str)>) {
-    let executor = executor();
+async fn hold(executor: Executor, text: &str, folders: Option<(&str, &str)>) {
     let mut command = script(text);
     command.sandbox = folders.map(|(root, temp)| {
         Arc::new(Sandbox {
@@ -76,6 +82,8 @@ async fn hold(text: &str, folders: Option<(&str, &str)>) {
             bounds: None,
         })
     });
+    executor.start().await.unwrap();
+    println!("supervisor {}", executor.supervisor_pid().unwrap());
     let running = executor.spawn(command).await.unwrap();
     println!("started {} {}", running.pid(), executor.supervisor_pid().unwrap());
     let _ = running.wait().await;

@@ -23,8 +23,8 @@ fn holder(text: &str) -> (Child, u32, u32) {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.find_map(|line| line.ok().filter(|line| line.starts_with("started"))).unwrap();
     let numbers: Vec<u32> =
         line.split_whitespace().skip(1).map(|number| number.parse().unwrap()).collect();
     let [command, supervisor] = numbers[..] else { panic!("{line}") };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ostler_exec::{Command, ExecError};
 
 use crate::ordinary;
-use crate::world::{HELPER, PATIENCE, World, combinations};
+use crate::world::{HELPER, PATIENCE, World, combinations, write_program};
 
 /// Living processes with the token in their command line.
 fn alive(token: &str) -> Vec<PathBuf> {
@@ -126,26 +126,116 @@ async fn with_bubblewrap_nothing_survives_even_if_client_and_supervisor_die_toge
         return;
     }
     let token = format!("86400.{}99", std::process::id());
-    let script = format!("(setsid setsid sleep {token} &); sleep {token}");
-    let folders = [&world.root, &world.temp].map(|path| path.to_str().unwrap());
-    let mut client = std::process::Command::new(HELPER)
-        .args(["hold-inside", &script, folders[0], folders[1]])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(client.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let supervisor: i32 = line.split_whitespace().nth(2).unwrap().parse().unwrap();
+    let client =
+        Client::hold(&world, &format!("(setsid setsid sleep {token} &); sleep {token}"), &[]);
     until("command and daemon run", || sleepers(&token) == 2).await;
-    let pid = |number: i32| rustix::process::Pid::from_raw(number).unwrap();
-    // Stopped first, so that neither sees the other die.
-    for signal in [rustix::process::Signal::STOP, rustix::process::Signal::KILL] {
-        rustix::process::kill_process(pid(client.id() as i32), signal).unwrap();
-        rustix::process::kill_process(pid(supervisor), signal).unwrap();
-    }
-    client.wait().unwrap();
+    client.die_with_supervisor();
     until("the daemon is gone too", || sleepers(&token) == 0).await;
+}
+
+/// A client in a process of its own, with its supervisor.
+struct Client {
+    process: std::process::Child,
+    supervisor: i32,
+}
+
+impl Client {
+    fn hold(world: &World, script: &str, more: &[&Path]) -> Self {
+        let mut process = std::process::Command::new(HELPER)
+            .args(["hold-inside", script])
+            .args([&world.root, &world.temp])
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let supervisor = line.trim().strip_prefix("supervisor ").unwrap().parse().unwrap();
+        Client { process, supervisor }
+    }
+
+    /// Stopped first, so that neither sees the other die.
+    fn die_with_supervisor(self) {
+        let pid = |number: i32| rustix::process::Pid::from_raw(number).unwrap();
+        for signal in [rustix::process::Signal::STOP, rustix::process::Signal::KILL] {
+            rustix::process::kill_process(pid(self.process.id() as i32), signal).unwrap();
+            rustix::process::kill_process(pid(self.supervisor), signal).unwrap();
+        }
+    }
+}
+
+/// What a failed test leaves would keep its output open.
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The living processes of a group.
+fn members(group: &str) -> Vec<PathBuf> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let is_member = |path: &PathBuf| {
+        let stat = std::fs::read_to_string(path.join("stat")).unwrap_or_default();
+        let fields: Vec<&str> =
+            stat.rsplit_once(") ").map_or(Vec::new(), |(_, rest)| rest.split(' ').collect());
+        fields.get(2) == Some(&group) && fields.first() != Some(&"Z")
+    };
+    processes.filter(is_member).collect()
+}
+
+/// Bubblewrap is held in the middle of its start, where its first process is not yet bound to the
+/// life of anybody, and client and supervisor die in that moment.
+#[tokio::test]
+async fn a_command_that_is_still_being_started_is_not_run_after_both_are_dead() {
+    let name = "ends::a_command_that_is_still_being_started_is_not_run_after_both_are_dead";
+    let Some(base) = ordinary::folder(name) else { return };
+    let world = World::new(&base);
+    let real = match world.executor.probe().await.bubblewrap {
+        Ok(real) => real,
+        Err(reason) => return println!("SKIPPED: {reason}"),
+    };
+    let place = world.base.join("held");
+    std::fs::create_dir(&place).unwrap();
+    assert!(quiet_run("mkfifo", &place.join("gate")));
+    // The first run is the one that tries whether it works.
+    let wrapper = format!(
+        "#!/bin/bash\nplace={place:?}; real={real:?}\n\
+         [ \"$1\" = --help ] && exec \"$real\" \"$@\"\n\
+         [ -e \"$place/tried\" ] || {{ touch \"$place/tried\"; exec \"$real\" \"$@\"; }}\n\
+         exec {{gate}}<>\"$place/gate\"\n\
+         echo $$ > \"$place/new\" && mv \"$place/new\" \"$place/pid\"\n\
+         exec \"$real\" --block-fd $gate \"$@\"\n"
+    );
+    write_program(&place.join("bwrap"), &wrapper);
+    let mut gate = std::fs::OpenOptions::new();
+    let mut gate = gate.read(true).write(true).open(place.join("gate")).unwrap();
+
+    let script = format!("touch {:?}; exec sleep 1000", world.root.join("ran"));
+    let client = Client::hold(&world, &script, &[&place]);
+    let group = || std::fs::read_to_string(place.join("pid")).unwrap_or_default().trim().to_owned();
+    until("bubblewrap has made its first process", || {
+        !group().is_empty() && members(&group()).len() == 2
+    })
+    .await;
+    client.die_with_supervisor();
+    // It goes on only now.
+    std::io::Write::write_all(&mut gate, b"x").unwrap();
+    until("nothing of it is left", || members(&group()).is_empty()).await;
+    assert!(!world.root.join("ran").exists(), "it has run although nobody was left");
+
+    // Let through while both live, the same command runs, so the test can fail.
+    std::fs::remove_file(place.join("pid")).unwrap();
+    std::io::Write::write_all(&mut gate, b"xx").unwrap();
+    let client = Client::hold(&world, &script, &[&place]);
+    until("it runs", || world.root.join("ran").exists()).await;
+    client.die_with_supervisor();
+    until("nothing of it is left", || members(&group()).is_empty()).await;
+}
+
+fn quiet_run(program: &str, argument: &Path) -> bool {
+    std::process::Command::new(program).arg(argument).status().is_ok_and(|status| status.success())
 }
 
 #[tokio::test]

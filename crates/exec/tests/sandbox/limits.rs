@@ -1,6 +1,8 @@
 //! Limits of a whole command, as an ordinary user: what uses too much is stopped and it is said why;
 //! what only reserves a lot is not.
 
+use std::path::Path;
+
 use ostler_exec::{Command, Exceeded, ExitStatus, Layers};
 
 use crate::ordinary;
@@ -111,9 +113,12 @@ async fn a_large_reservation_is_no_use_of_memory() {
     let Some(base) = ordinary::folder(name) else { return };
     let world = World::new(&base);
     for layers in layers(&world).await {
-        let sandbox = layers.map(|layers| world.sandbox(layers));
+        let mut sandbox = layers.map(|layers| world.sandbox(layers));
+        // Wherever this project lies.
+        let programs = Path::new(HELPER).parent().unwrap().canonicalize().unwrap();
+        sandbox.iter_mut().for_each(|sandbox| sandbox.readable.push(programs.clone()));
         let mut command = world.command("", sandbox.as_ref());
-        command.program = HELPER.into();
+        command.program = programs.join("ostler-test-supervisor");
         command.args = vec!["reserve".into()];
         command.limits.memory = Some(200 * MEGABYTE);
         command.limits.tasks = Some(100);

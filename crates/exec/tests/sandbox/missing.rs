@@ -5,7 +5,7 @@ use std::path::Path;
 use ostler_exec::{Layers, self_test};
 
 use crate::ordinary;
-use crate::world::World;
+use crate::world::{World, write_program};
 
 #[tokio::test]
 async fn a_missing_bubblewrap_is_said_with_what_to_do() {
@@ -14,27 +14,26 @@ async fn a_missing_bubblewrap_is_said_with_what_to_do() {
         return;
     };
     let world = World::new(&base);
-    let found = world.executor.probe_in(&[&world.outside]).await;
+    let found = world.looking_in(&world.outside).probe().await;
     let reason = found.bubblewrap.clone().unwrap_err();
     assert!(reason.contains(world.outside.to_str().unwrap()), "{reason}");
-    assert!(reason.contains("install"), "{reason}");
+    assert!(reason.starts_with("bubblewrap is missing") && reason.contains("install"), "{reason}");
     assert!(!found.layers().bubblewrap);
 
     // One that is there and does not work, as where namespaces are forbidden; and one too old.
-    for (help, word) in [
-        ("--bind-fd --as-pid-1 --disable-userns", "No permissions to create a new namespace"),
-        ("--bind", "too old"),
+    for (help, clause, word) in [
+        ("--bind-fd --as-pid-1 --disable-userns", "does not work", "No permissions to create"),
+        ("--bind", "is too old", "0.8"),
     ] {
         let program = world.outside.join("bwrap");
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = --help ] && echo ' {help} ' && exit 0\n\
              echo 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
         );
-        std::fs::write(&program, script).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&program, mode).unwrap();
-        let reason = world.executor.probe_in(&[&world.outside]).await.bubblewrap.unwrap_err();
-        assert!(reason.contains(word), "{reason}");
+        write_program(&program, &script);
+        let reason = world.looking_in(&world.outside).probe().await.bubblewrap.unwrap_err();
+        assert!(reason.starts_with(&format!("bubblewrap {clause} (")), "{reason}");
+        assert!(reason.contains(word) && !reason.contains("missing"), "{reason}");
     }
     let twice = [world.executor.probe().await, world.executor.probe().await];
     assert_eq!(twice[0], twice[1]);
@@ -64,11 +63,10 @@ async fn a_bubblewrap_that_vanishes_is_an_error_with_its_name() {
     let world = World::new(&base);
     let program = world.outside.join("bwrap");
     let script = "#!/bin/sh\necho ' --bind-fd --as-pid-1 '\nrm \"$0\"\n";
-    std::fs::write(&program, script).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
-    let reason = world.executor.probe_in(&[&world.outside]).await.bubblewrap.unwrap_err();
+    write_program(&program, script);
+    let reason = world.looking_in(&world.outside).probe().await.bubblewrap.unwrap_err();
     assert!(!program.exists());
-    let expected = format!("{} cannot be started: No such file", program.display());
-    assert!(reason.contains(&expected), "{reason}");
+    let expected =
+        format!("bubblewrap cannot be started any more ({}: No such file", program.display());
+    assert!(reason.starts_with(&expected), "{reason}");
 }

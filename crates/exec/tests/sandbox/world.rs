@@ -49,10 +49,9 @@ impl World {
         for name in [".ssh/id", ".ostler/state", ".tools/version", "notes", "work/keys/secret"] {
             std::fs::write(home.join(name), "content\n").unwrap();
         }
-        let program = SupervisorProgram { program: HELPER.into(), args: vec!["supervise".into()] };
         let victim = quiet("sleep", &["1000"]).unwrap();
         let mut world = Self {
-            executor: Executor::new(program),
+            executor: Executor::new(supervisor()),
             base: base.to_path_buf(),
             home,
             root,
@@ -115,6 +114,11 @@ impl World {
             layers,
             bounds: None,
         }
+    }
+
+    /// An executor that looks for bubblewrap in this folder.
+    pub fn looking_in(&self, place: &Path) -> Executor {
+        Executor::with_bubblewrap_in(vec![place.to_path_buf()], supervisor())
     }
 
     pub fn command(&self, script: &str, sandbox: Option<&Sandbox>) -> Command {
@@ -187,6 +191,16 @@ impl World {
             }
         });
     }
+}
+
+fn supervisor() -> SupervisorProgram {
+    SupervisorProgram { program: HELPER.into(), args: vec!["supervise".into()] }
+}
+
+/// A script that can be executed.
+pub fn write_program(path: &Path, script: &str) {
+    std::fs::write(path, script).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn answer(mut stream: impl Read + Write) {

@@ -4,10 +4,12 @@ mod lexical;
 mod open;
 mod rows;
 mod salvage;
+mod withdrawal;
 
 use crate::index::Index;
 use ostler_core::memory::{MemoryError, Scope};
-use rusqlite::{Connection, ErrorCode};
+use ostler_database::{OpenError as FileError, is_damage};
+use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -71,7 +73,7 @@ impl Store {
             };
             match outcome {
                 Ok(value) => return Ok(value),
-                Err(open::OpenError::Sqlite(error)) if is_broken(&error) => {
+                Err(open::OpenError::File(FileError::Sqlite(error))) if is_damage(&error) => {
                     inner.set_aside(&self.path, &error)?;
                     last = Some(error.to_string());
                 }
@@ -102,7 +104,7 @@ impl Inner {
     fn set_aside(&mut self, path: &Path, why: &rusqlite::Error) -> Result<(), MemoryError> {
         self.connection = None;
         self.index = Index::default();
-        let aside = open::set_aside(path).map_err(|error| {
+        let aside = ostler_database::set_aside(path).map_err(|error| {
             MemoryError::Unavailable(format!("{}: {why}; {error}", path.display()))
         })?;
         let saved = match salvage::salvage(&aside, path) {
@@ -117,8 +119,4 @@ impl Inner {
         ));
         Ok(())
     }
-}
-
-fn is_broken(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

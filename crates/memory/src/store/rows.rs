@@ -1,6 +1,7 @@
 //! Entries: kept once, listed, forgotten, and pruned when there are too many.
 
 use super::Store;
+use super::withdrawal::IS_WITHDRAWN;
 use crate::conflict::{Gist, is_a_number, replaces};
 use crate::index::{Index, Quantised};
 use crate::text::hash_of;
@@ -69,7 +70,8 @@ impl Store {
     ) -> Result<Vec<Stored>, MemoryError> {
         self.with(|connection, _| {
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM memories WHERE ?1 IS NULL OR kind = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
+                "SELECT {COLUMNS} FROM memories WHERE (?1 IS NULL OR kind = ?1) AND NOT {IS_WITHDRAWN}
+                 ORDER BY at DESC, id DESC LIMIT ?2"
             ))?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let rows = statement.query_map(params![kind.map(FactKind::name), limit], |row| self.stored(row))?;
@@ -79,8 +81,9 @@ impl Store {
 
     pub(crate) fn get(&self, rows: &[i64]) -> Result<Vec<Stored>, MemoryError> {
         self.with(|connection, _| {
-            let mut statement = connection
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM memories WHERE id = ?1"))?;
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM memories WHERE id = ?1 AND NOT {IS_WITHDRAWN}"
+            ))?;
             let mut found = Vec::with_capacity(rows.len());
             for row in rows {
                 found.extend(statement.query_row([row], |row| self.stored(row)).optional()?);
@@ -210,6 +213,7 @@ fn keep_one(
         .query_row([&hash], |row| row.get(0))
         .optional()?;
     if let Some(row) = known {
+        stated_again(connection, fact, row)?;
         connection
             .prepare_cached("UPDATE memories SET at = max(at, ?1) WHERE id = ?2")?
             .execute(params![now, row])?;
@@ -246,6 +250,17 @@ fn keep_one(
             now
         ])?;
     Ok(Some((connection.last_insert_rowid(), Some(older))))
+}
+
+/// What was withdrawn and is stated again counts from there.
+fn stated_again(connection: &Connection, fact: &Fact, row: i64) -> rusqlite::Result<()> {
+    let Origin { session, turn, source } = &fact.origin;
+    connection
+        .prepare_cached(&format!(
+            "UPDATE memories SET session = ?1, turn = ?2, source = ?3 WHERE id = ?4 AND {IS_WITHDRAWN}"
+        ))?
+        .execute(params![session.as_ref().map(SessionId::as_str), turn, source, row])
+        .map(drop)
 }
 
 /// Removes what the fact plainly takes back; gives the rows.

@@ -9,6 +9,7 @@ mod framing;
 mod gates;
 mod http;
 mod lifecycle;
+mod log;
 mod oracle;
 mod steps;
 mod stream;

@@ -1,5 +1,6 @@
 //! Which calls of a session changed files, and between which states.
 
+use super::turns::TurnStarts;
 use ostler_core::ids::{BlobRef, CallId};
 use ostler_core::message::Block;
 use ostler_core::session::Entry;
@@ -16,6 +17,23 @@ pub struct ChangingCall {
     /// The command, or the file.
     pub what: String,
     pub(crate) did: Did,
+}
+
+/// Characters of a command in the name of a call.
+const NAME: usize = 200;
+
+impl ChangingCall {
+    /// A command, of which only is known what differs between before and after.
+    pub fn is_command(&self) -> bool {
+        matches!(self.did, Did::Command { .. })
+    }
+
+    /// On one line.
+    pub(crate) fn name(&self) -> String {
+        let words: Vec<&str> = self.what.split_whitespace().collect();
+        let what: String = words.join(" ").chars().take(NAME).collect();
+        format!("{}: {what}", self.tool)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +61,7 @@ struct Reader {
     calls: Vec<ChangingCall>,
     /// What the answers asked for: tool and subject.
     asked: BTreeMap<CallId, (String, String)>,
-    turn: u32,
+    turns: TurnStarts,
     /// Commands that have begun and not ended.
     running: HashSet<CallId>,
 }
@@ -56,6 +74,7 @@ pub(crate) fn changing(entries: &[Entry]) -> Vec<ChangingCall> {
         if let Entry::Opened { forked_from: Some(fork), .. } = entry {
             copied = usize::try_from(fork.entries).unwrap_or(usize::MAX);
         }
+        reader.turns.read(at, entry);
         reader.read(entry, at > copied);
     }
     reader.calls
@@ -64,8 +83,6 @@ pub(crate) fn changing(entries: &[Entry]) -> Vec<ChangingCall> {
 impl Reader {
     fn read(&mut self, entry: &Entry, ours: bool) {
         match entry {
-            Entry::Prompt { .. } => self.turn += 1,
-            Entry::Rewound { turn, .. } => self.turn = turn.saturating_sub(1),
             Entry::Answer { message, .. } => {
                 for block in message.blocks() {
                     if let Block::ToolUse { id, name, input } = block {
@@ -90,7 +107,8 @@ impl Reader {
 
     fn call(&mut self, id: &CallId, did: Did) -> usize {
         let (tool, what) = self.asked.get(id).cloned().unwrap_or_default();
-        self.calls.push(ChangingCall { id: id.clone(), turn: self.turn, tool, what, did });
+        let turn = self.turns.now();
+        self.calls.push(ChangingCall { id: id.clone(), turn, tool, what, did });
         self.calls.len() - 1
     }
 
@@ -125,4 +143,18 @@ impl Reader {
             files.entry(path).or_insert(change).after = after;
         }
     }
+}
+
+/// All calls that the answers from this entry on asked for, changing or not, with their turns.
+pub(super) fn asked(entries: &[Entry], from: usize) -> Vec<(u32, CallId)> {
+    let (mut turns, mut all) = (TurnStarts::default(), Vec::new());
+    for (at, entry) in entries.iter().enumerate() {
+        turns.read(at, entry);
+        if let Entry::Answer { message, .. } = entry
+            && at >= from
+        {
+            all.extend(message.calls().map(|id| (turns.now(), id.clone())));
+        }
+    }
+    all
 }

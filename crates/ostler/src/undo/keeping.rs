@@ -3,39 +3,142 @@
 use crate::error::Error;
 use crate::options::Options;
 use crate::system::now_ns;
-use ostler_core::permission::Workspace;
+use ostler_core::ids::SessionId;
+use ostler_core::permission::files::Pattern;
+use ostler_core::permission::{Policy, Workspace};
 use ostler_core::session::{Session, Snapshot};
 use ostler_snapshots::{Config, Rule, Snapshots};
 use ostler_store::snapshot_folder;
 use ostler_tools::Keeping;
+use ostler_tools::confine::Confinement;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The snapshots of a workspace. `roots` are added to those known from before.
-pub(crate) fn open_snapshots(
-    home: &Path,
-    workspace: &Path,
-    roots: Vec<PathBuf>,
-) -> Result<Snapshots, Error> {
+/// The snapshots of a workspace.
+pub(super) fn open(home: &Path, workspace: &Path, roots: Vec<PathBuf>) -> Result<Snapshots, Error> {
     let dir = snapshot_folder(home, workspace);
     let hidden = home.canonicalize().into_iter().collect();
     Ok(Snapshots::open(Config { dir, roots, hidden, now: now_ns })?)
 }
 
+/// The snapshots of a workspace for whoever looks at them later, with all roots that sessions worked in and without the
+/// files that the last one was kept from.
+pub(crate) fn open_snapshots(home: &Path, workspace: &Path) -> Result<Snapshots, Error> {
+    let snapshots = open(home, workspace, vec![workspace.to_path_buf()])?;
+    let rules = snapshots.denied_rules();
+    let denied = DeniedNames::new(rules.iter().map(|rule| Pattern::from_absolute(rule)));
+    // Other names of denied files were found by the session.
+    let found: HashSet<PathBuf> = snapshots.denied().into_iter().collect();
+    let denies = move |path: &Path| found.contains(path) || denied.have(path);
+    let snapshots = if rules.is_empty() { snapshots } else { snapshots.denying(denies) };
+    Ok(snapshots.with_known_roots()?)
+}
+
+/// Sessions of other projects that were resumed in this directory.
+pub(crate) fn visitors(home: &Path, cwd: &Path) -> Vec<String> {
+    let there = snapshot_folder(home, cwd).is_dir();
+    let opened = there.then(|| open(home, cwd, Vec::new()).ok()).flatten();
+    opened.map(|snapshots| snapshots.visitors()).unwrap_or_default()
+}
+
 /// The store belongs to the session: its log names snapshots by their numbers there.
-pub(crate) fn keeping(options: &Options, workspace: &Workspace, session: &Session) -> Keeping {
+pub(crate) fn keeping(
+    options: &Options,
+    workspace: &Workspace,
+    session: &Session,
+    id: Option<&SessionId>,
+    policy: &Policy,
+    confinement: &Arc<Confinement>,
+) -> Keeping {
     let (Some(home), true) = (&options.home, options.undo) else { return Keeping::Off };
     let began_in = session.workspace.as_os_str();
     let of = if began_in.is_empty() { &workspace.cwd } else { &session.workspace };
-    match open_snapshots(home, of, workspace.roots.clone()) {
+    let roots = [workspace.roots.clone(), confinement.repositories_around()].concat();
+    let last = session.checkpoints.iter().map(|point| point.after.unwrap_or(point.before));
+    let opened = open(home, of, roots).map(|snapshots| {
+        let snapshots = denying(snapshots, policy, confinement);
+        snapshots.numbering_after(last.max().unwrap_or(0))
+    });
+    match opened {
         Ok(snapshots) => {
-            let snapshots = Arc::new(snapshots);
+            let snapshots = match id {
+                Some(id) => Arc::new(snapshots.of_session(id.as_str())),
+                None => Arc::new(snapshots),
+            };
             let old = Arc::clone(&snapshots);
             // In the background, at most once a day; if it fails, the next start tries again.
             let _ = std::thread::Builder::new().spawn(move || old.prune_if_due(Rule::default()));
-            Keeping::By { snapshots, now: now_ns }
+            Keeping::By { snapshots }
         }
         Err(error) => Keeping::Impossible(error.to_string()),
+    }
+}
+
+/// Leaves word for an undo of where the session works and what it is kept from.
+pub(crate) fn remember(
+    keeping: &Keeping,
+    options: &Options,
+    workspace: &Workspace,
+    session: &Session,
+    policy: &Policy,
+) -> Result<(), Error> {
+    let (Keeping::By { snapshots }, Some(home)) = (keeping, &options.home) else { return Ok(()) };
+    let denied: Vec<String> = denied(policy).map(Pattern::absolute).collect();
+    snapshots.remember_denied(&denied)?;
+    snapshots.remember_roots(&workspace.cwd)?;
+    match &session.id {
+        Some(id) if session.workspace != workspace.cwd => {
+            Ok(open(home, &workspace.cwd, Vec::new())?.remember_visitor(id.as_str())?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What may not be read.
+fn denied(policy: &Policy) -> impl Iterator<Item = &Pattern> {
+    policy.denied_files().filter(|denied| !denied.writing).map(|denied| denied.pattern)
+}
+
+/// Nothing is kept of files that may not be read.
+fn denying(snapshots: Snapshots, policy: &Policy, confinement: &Arc<Confinement>) -> Snapshots {
+    let names = DeniedNames::new(denied(policy).cloned());
+    if names.is_empty() {
+        return snapshots;
+    }
+    let confinement = Arc::clone(confinement);
+    snapshots.denying(move |path| names.have(path) || confinement.is_hidden(path))
+}
+
+/// Patterns that are asked about every path: what can be told by a look at the name is.
+struct DeniedNames {
+    places: Vec<PathBuf>,
+    patterns: Vec<Pattern>,
+}
+
+impl DeniedNames {
+    fn new(patterns: impl Iterator<Item = Pattern>) -> Self {
+        let mut names = DeniedNames { places: Vec::new(), patterns: Vec::new() };
+        for pattern in patterns {
+            match pattern.place() {
+                Some(place) => names.places.push(place),
+                None => names.patterns.push(pattern),
+            }
+        }
+        names
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.patterns.is_empty()
+    }
+
+    fn have(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.places.iter().any(|place| path.starts_with(place))
+            || self
+                .patterns
+                .iter()
+                .any(|pattern| pattern.may_end_in(&name) && pattern.matches(path))
     }
 }
 

@@ -1,28 +1,47 @@
 //! Undo: back through the changing calls of a session, keeping what a person changed since.
 
+mod attribution;
 mod calls;
+mod interruption;
+mod keep;
 mod keeping;
+mod location;
+mod memories;
+mod news;
+mod note;
+mod redo;
 mod rewind;
 mod snapshots;
+mod turns;
+mod worktrees;
 
 pub use calls::ChangingCall;
-pub(crate) use keeping::{keeping, levels, open_snapshots};
+pub(crate) use keeping::{keeping, levels, open_snapshots, remember};
+pub(crate) use news::UndoNews;
+pub use redo::redo;
 pub use rewind::{Rewinding, rewind};
 pub use snapshots::{
     SnapshotChange, SnapshotLine, diff_snapshots, list_snapshots, prune_snapshots,
 };
+pub use turns::{TurnLine, turns};
 
 use crate::error::Error;
 use crate::session::find;
+use crate::system::now_ns;
+use attribution::Attribution;
 use calls::{Did, FileChange};
+use interruption::{Intent, Readiness, ready};
+use keep::KeepPaths;
+use location::{Location, newest_session};
+use note::Note;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ports::{Blobs, StoreError};
 use ostler_core::session::Entry;
-use ostler_snapshots::{Fate, Hash, Outcome, Snapshots, State, Unit, Wanted};
+use ostler_snapshots::{Alone, Fate, Hash, Outcome, Plan, Snapshots, State, Unit, Wanted};
 use ostler_store::FileStore;
-use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use worktrees::OtherWorktrees;
 
 /// Whose calls are undone.
 #[derive(Clone, Debug)]
@@ -33,7 +52,14 @@ pub struct UndoChoice {
     pub session: Option<String>,
     /// Only say what would be done.
     pub dry_run: bool,
+    /// Paths that stay as they are, with everything below; `*`, `?` and `**` stand for any names.
+    pub keep: Vec<String>,
+    /// Notes that the memory made of what is undone are withdrawn.
+    pub memory: bool,
 }
+
+/// Is shown what would be done before anything is; if it says no, nothing is.
+pub type Review<'a> = &'a mut dyn FnMut(&Undone) -> bool;
 
 /// What an undo did, or would do.
 #[derive(Clone, Debug)]
@@ -41,19 +67,58 @@ pub struct Undone {
     pub session: SessionId,
     /// Newest first.
     pub calls: Vec<ChangingCall>,
+    /// Calls that cannot be undone, and why. They count as not undone.
+    pub not_undone: Vec<(ChangingCall, String)>,
     pub outcomes: Vec<Outcome>,
     /// The snapshot of the state before the undo; going back to it is `redo`.
     pub before: u64,
     pub after: u64,
     /// What a reader should know: what cannot be undone, or is uncertain.
     pub notices: Vec<String>,
+    /// It was done. False for what would be done.
+    pub done: bool,
+    /// The conversation that a rewind had taken back goes on again.
+    pub conversation: bool,
 }
 
 impl Undone {
     /// Everything is as it was before; nothing was kept or lost.
     pub fn is_complete(&self) -> bool {
-        let done = |fate: &Fate| matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged);
-        self.outcomes.iter().all(|outcome| done(&outcome.fate))
+        let done = |fate: &Fate| {
+            matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged | Fate::Stays(_))
+        };
+        self.not_undone.is_empty() && self.outcomes.iter().all(|outcome| done(&outcome.fate))
+    }
+
+    /// Both in one.
+    fn after(mut self, mut first: Undone) -> Self {
+        first.outcomes.retain(|old| self.outcomes.iter().all(|new| new.path != old.path));
+        self.calls.append(&mut first.calls);
+        self.outcomes.append(&mut first.outcomes);
+        self.with(first.notices)
+    }
+
+    fn with(mut self, notices: Vec<String>) -> Self {
+        self.notices.splice(0..0, notices);
+        self
+    }
+
+    /// Files are changed by it.
+    pub fn changes_files(&self) -> bool {
+        self.changed().next().is_some()
+    }
+
+    /// It takes back what a command did: a person's changes meanwhile cannot be told from that.
+    pub fn is_of_commands(&self) -> bool {
+        self.calls.iter().any(ChangingCall::is_command)
+    }
+
+    fn changed(&self) -> impl Iterator<Item = &Path> {
+        let is_changed = |fate: &Fate| {
+            matches!(fate, Fate::Restored | Fate::Removed | Fate::Merged | Fate::Beside(_))
+        };
+        let changed = self.outcomes.iter().filter(move |outcome| is_changed(&outcome.fate));
+        changed.map(|outcome| outcome.path.as_path())
     }
 }
 
@@ -62,47 +127,34 @@ pub(crate) struct Desk {
     pub(crate) store: FileStore,
     pub(crate) session: SessionId,
     pub(crate) entries: Vec<Entry>,
+    workspace: PathBuf,
     snapshots: Snapshots,
     notes: Vec<Note>,
-}
-
-/// One undo, as it is written down beside the snapshots.
-struct Note {
-    session: String,
-    calls: Vec<CallId>,
-    before: u64,
-    after: u64,
-    /// It was undone itself.
-    redo: bool,
-}
-
-impl Note {
-    fn to_text(&self) -> String {
-        let calls: Vec<&str> = self.calls.iter().map(CallId::as_str).collect();
-        let Note { session, before, after, redo, .. } = self;
-        json!({"session": session, "calls": calls, "before": before, "after": after, "redo": redo})
-            .to_string()
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let value: Value = serde_json::from_str(text).ok()?;
-        let calls = value.get("calls")?.as_array()?.iter();
-        Some(Note {
-            session: value.get("session")?.as_str()?.to_owned(),
-            calls: calls.filter_map(|call| call.as_str().map(CallId::from)).collect(),
-            before: value.get("before")?.as_u64()?,
-            after: value.get("after")?.as_u64()?,
-            redo: value.get("redo")?.as_bool()?,
-        })
-    }
+    /// An undo that was killed.
+    pending: Option<Intent>,
+    others: OtherWorktrees,
+    /// The calls that count; none: all of them were made in one directory.
+    location: Option<Location>,
+    /// Commands do not run meanwhile; none where it is only looked at.
+    _alone: Option<Alone>,
 }
 
 impl Desk {
+    /// To change something: refused while a command runs.
     pub(crate) fn open(choice: &UndoChoice) -> Result<Self, Error> {
+        Desk::new(choice, true)
+    }
+
+    /// Only to look.
+    pub(crate) fn look(choice: &UndoChoice) -> Result<Self, Error> {
+        Desk::new(choice, false)
+    }
+
+    fn new(choice: &UndoChoice, alone: bool) -> Result<Self, Error> {
         let store = FileStore::new(&choice.home)?;
         let session = match &choice.session {
             Some(id) => find(&store, id)?,
-            None => store.latest(&choice.cwd)?.ok_or(Error::NothingToUndo)?,
+            None => newest_session(&store, choice)?,
         };
         let entries = store.read(&session)?;
         let workspace = entries.iter().rev().find_map(|entry| match entry {
@@ -110,72 +162,176 @@ impl Desk {
             _ => None,
         });
         let workspace = workspace.ok_or_else(|| StoreError::NotFound(session.clone()))?;
-        let snapshots = open_snapshots(&choice.home, &workspace, vec![workspace.clone()])?;
-        let snapshots = snapshots.with_known_roots()?;
-        let notes = snapshots.notes()?.iter().filter_map(|text| Note::parse(text)).collect();
-        Ok(Desk { store, session, entries, snapshots, notes })
+        // Before anything that would wait for the command's own look at the folders.
+        let _alone = match alone {
+            true => Some(keeping::open(&choice.home, &workspace, Vec::new())?.alone()?),
+            false => None,
+        };
+        let snapshots = open_snapshots(&choice.home, &workspace)?.of_session(session.as_str());
+        if alone {
+            snapshots.be_alone()?;
+        }
+        let location = Location::of(&snapshots, &choice.cwd, &workspace);
+        let others = OtherWorktrees::of(&choice.cwd);
+        let (notes, pending) = Default::default();
+        let mut desk = Desk {
+            store,
+            session,
+            entries,
+            workspace,
+            snapshots,
+            notes,
+            pending,
+            others,
+            location,
+            _alone,
+        };
+        desk.read_notes()?;
+        Ok(desk)
+    }
+
+    fn read_notes(&mut self) -> Result<(), Error> {
+        let texts = self.snapshots.notes()?;
+        let notes = texts.iter().filter_map(|text| Note::parse(text));
+        self.notes = notes.filter(|note| note.session == self.session.as_str()).collect();
+        self.pending = interruption::pending(&texts);
+        Ok(())
     }
 
     /// Undoes of this session that stand.
     fn standing(&self) -> Vec<&Note> {
-        let mut standing: Vec<&Note> = Vec::new();
-        for note in self.notes.iter().filter(|note| note.session == self.session.as_str()) {
-            match note.redo {
-                true => drop(standing.pop()),
-                false => standing.push(note),
-            }
-        }
-        standing
+        note::standing(self.notes.iter())
     }
 
-    /// Changing calls that are not undone yet, newest first.
+    /// Changing calls of this directory that are not undone yet, newest first.
     pub(crate) fn calls(&self) -> Vec<ChangingCall> {
         let undone: HashSet<&CallId> =
             self.standing().into_iter().flat_map(|note| &note.calls).collect();
         let mut calls = calls::changing(&self.entries);
-        calls.retain(|call| !undone.contains(&call.id));
+        calls.retain(|call| !undone.contains(&call.id) && self.is_here(call));
         calls.reverse();
         calls
     }
 
-    /// Goes back through these calls, newest first.
-    pub(crate) fn undo(&self, calls: Vec<ChangingCall>, dry: bool) -> Result<Undone, Error> {
+    /// Goes back through these calls, newest first. `rewound` is the turn to which the conversation goes back, too.
+    pub(crate) fn undo(
+        &self,
+        choice: &UndoChoice,
+        calls: Vec<ChangingCall>,
+        rewound: Option<u32>,
+        review: Review<'_>,
+    ) -> Result<Undone, Error> {
         let before = self.snapshots.take("before an undo")?.id;
-        let mut notices = Vec::new();
-        let mut units = Vec::new();
-        for call in &calls {
-            match self.unit(call, before, &mut notices) {
-                Ok(unit) => units.push(unit),
-                Err(error) => notices.push(format!("\"{}\" is not undone: {error}", call.what)),
+        let (mut notices, mut units) = (Vec::new(), Vec::new());
+        let (mut undone, mut not_undone) = (Vec::new(), Vec::new());
+        for call in calls {
+            match self.unit(&call, before, &mut notices) {
+                Ok(unit) => {
+                    units.push(unit);
+                    undone.push(call);
+                }
+                Err(error) => {
+                    not_undone
+                        .push((call, format!("its snapshots are not kept any more ({error})")));
+                }
             }
         }
-        if calls.iter().any(|call| matches!(call.did, Did::Command { .. })) {
+        if undone.iter().any(ChangingCall::is_command) {
             notices.push(
                 "Not undone: what commands did outside the folders, sent over the network, or left running.".into(),
             );
         }
-        let ids = calls.iter().map(|call| call.id.clone()).collect();
-        let (outcomes, after) = self.carry_out(&units, ids, before, dry, false)?;
-        Ok(Undone { session: self.session.clone(), calls, outcomes, before, after, notices })
+        let note = Note { rewound, before, ..self.note_of(&undone, false) };
+        let mut planned = self.nothing_yet(undone, before);
+        (planned.not_undone, planned.notices) = (not_undone, notices);
+        if planned.calls.is_empty() {
+            planned.done = !choice.dry_run;
+            return Ok(planned);
+        }
+        self.carry_out(choice, units, planned, self.intent(choice, note, None), review)
     }
 
+    /// Calls of which nothing is done.
+    fn nothing_yet(&self, calls: Vec<ChangingCall>, before: u64) -> Undone {
+        Undone {
+            session: self.session.clone(),
+            calls,
+            not_undone: Vec::new(),
+            outcomes: Vec::new(),
+            before,
+            after: before,
+            notices: Vec::new(),
+            done: false,
+            conversation: false,
+        }
+    }
+
+    fn note_of(&self, calls: &[ChangingCall], redo: bool) -> Note {
+        Note {
+            id: now_ns(),
+            session: self.session.to_string(),
+            calls: calls.iter().map(|call| call.id.clone()).collect(),
+            redo,
+            names: calls.iter().map(ChangingCall::name).collect(),
+            ..Note::default()
+        }
+    }
+
+    /// Plans, asks, writes down what is about to be done, restores, and writes down that it was.
     fn carry_out(
         &self,
-        units: &[Unit],
-        calls: Vec<CallId>,
-        before: u64,
-        dry: bool,
-        redo: bool,
-    ) -> Result<(Vec<Outcome>, u64), Error> {
-        let plan = self.snapshots.plan(units)?;
-        if dry {
-            return Ok((plan.outcomes, before));
+        choice: &UndoChoice,
+        mut units: Vec<Unit>,
+        mut undone: Undone,
+        intent: Intent,
+        review: Review<'_>,
+    ) -> Result<Undone, Error> {
+        KeepPaths::new(&choice.cwd, &choice.keep).spare(&mut units)?;
+        let plan = self.snapshots.plan(&units)?;
+        undone.outcomes.clone_from(&plan.outcomes);
+        if choice.dry_run || !review(&undone) {
+            return Ok(undone);
         }
-        let outcomes = self.snapshots.restore(&plan)?;
-        let after = self.snapshots.take(if redo { "after a redo" } else { "after an undo" })?.id;
-        let session = self.session.to_string();
-        self.snapshots.note(&Note { session, calls, before, after, redo }.to_text())?;
-        Ok((outcomes, after))
+        if !plan.actions.is_empty() {
+            self.snapshots.note(&intent.to_text())?;
+        }
+        self.follow(choice, &plan, undone, intent.note)
+    }
+
+    /// Does what is planned, and writes down that it was done.
+    fn follow(
+        &self,
+        choice: &UndoChoice,
+        plan: &Plan,
+        mut undone: Undone,
+        mut note: Note,
+    ) -> Result<Undone, Error> {
+        let reason = if note.redo { "after a redo" } else { "after an undo" };
+        (undone.outcomes, undone.after) = self.snapshots.follow(plan, note.before, reason)?;
+        note.after = undone.after;
+        note.files = undone.changed().map(|path| self.name(path)).collect();
+        self.write_down(choice, &note, &mut undone.notices)?;
+        undone.done = true;
+        Ok(undone)
+    }
+
+    /// First the memory: a note of what is undone must not outlive it if the process ends here.
+    fn write_down(
+        &self,
+        choice: &UndoChoice,
+        note: &Note,
+        notices: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        if choice.memory
+            && let Err(error) = self.tell_memory(choice, note)
+        {
+            notices.push(format!("notes in the memory may speak of what is undone: {error}"));
+        }
+        Ok(self.snapshots.note(&note.to_text())?)
+    }
+
+    fn name(&self, path: &Path) -> String {
+        path.strip_prefix(&self.workspace).unwrap_or(path).display().to_string()
     }
 
     fn unit(
@@ -184,11 +340,13 @@ impl Desk {
         now: u64,
         notices: &mut Vec<String>,
     ) -> Result<Unit, Error> {
+        let blobs = self.store.blobs();
         match &call.did {
             Did::Command { before, after, others } => {
                 let end = after.or_else(|| self.next_after(call)).unwrap_or(now);
-                let mut own = self.snapshots.diff(*before, end)?;
-                own.retain(|change| !others.contains(&change.path));
+                let parts = self.snapshots.parts(*before, end)?;
+                let since = parts.first().map_or(0, |part| part.since);
+                let mut found = Attribution::of(parts, self.session.as_str());
                 let mut doubtful = Vec::new();
                 if after.is_none() {
                     notices.push(format!(
@@ -197,13 +355,23 @@ impl Desk {
                         call.what
                     ));
                     let lived = self.snapshots.lived(call.id.as_str(), *before);
-                    (own, doubtful) = self.snapshots.part_by_life(own, lived);
+                    let (own, rest) = self.snapshots.part_by_life(found.changes(), lived);
+                    let own: HashSet<&Path> =
+                        own.iter().map(|change| change.path.as_path()).collect();
+                    found.retain(|path| own.contains(path));
+                    doubtful = rest;
+                    doubtful.retain(|change| !others.contains(&change.path));
                 }
-                let wanted = |changes: Vec<_>| changes.into_iter().map(Wanted::from).collect();
-                Ok(Unit { wanted: wanted(own), doubtful: wanted(doubtful) })
+                // An edit is written down before it is done: those shortly before the first look may count.
+                let since = since.saturating_sub(attribution::SLACK).saturating_mul(1_000_000);
+                let edits = self.snapshots.edits_since(since);
+                let (wanted, stays) = found.settled(&edits, others, blobs.as_ref());
+                let (elsewhere, wanted) =
+                    wanted.into_iter().partition(|wanted| self.others.have(&wanted.path));
+                let doubtful = doubtful.into_iter().map(Wanted::from).collect();
+                Ok(Unit { wanted, doubtful, elsewhere, stays })
             }
             Did::Files(files) => {
-                let blobs = self.store.blobs();
                 let wanted = files
                     .iter()
                     .map(|(path, change)| Ok(self.wanted(path, change, blobs.as_ref())?));
@@ -242,37 +410,19 @@ impl Desk {
     }
 }
 
-/// Undoes the last changing calls of a session, newest first.
+/// Undoes the last changing calls of a session, newest first. One that was killed is finished instead.
 ///
 /// # Errors
-/// If there is nothing to undo, or the snapshots cannot be used.
-pub fn undo(choice: &UndoChoice, steps: usize) -> Result<Undone, Error> {
-    let desk = Desk::open(choice)?;
+/// If there is nothing to undo, a command runs, or the snapshots cannot be used.
+pub fn undo(choice: &UndoChoice, steps: usize, review: Review<'_>) -> Result<Undone, Error> {
+    let Readiness { desk, finished, notices } = ready(choice, None)?;
+    if let Some(finished) = finished.filter(|finished| !finished.note.redo) {
+        return Ok(finished.undone.with(notices));
+    }
     let mut calls = desk.calls();
     calls.truncate(steps);
     if calls.is_empty() {
         return Err(Error::NothingToUndo);
     }
-    desk.undo(calls, choice.dry_run)
-}
-
-/// Undoes the last undo.
-///
-/// # Errors
-/// If nothing was undone.
-pub fn redo(choice: &UndoChoice) -> Result<Undone, Error> {
-    let desk = Desk::open(choice)?;
-    let Some(last) = desk.standing().pop() else { return Err(Error::NothingToRedo) };
-    let (from, to, calls) = (last.before, last.after, last.calls.clone());
-    let before = desk.snapshots.take("before a redo")?.id;
-    let changes = desk.snapshots.diff(from, to)?;
-    let wanted = changes.into_iter().map(Wanted::from).collect();
-    let unit = Unit { wanted, ..Unit::default() };
-    let known: Vec<ChangingCall> = calls::changing(&desk.entries)
-        .into_iter()
-        .filter(|call| calls.contains(&call.id))
-        .collect();
-    let (outcomes, after) = desk.carry_out(&[unit], calls, before, choice.dry_run, true)?;
-    let session = desk.session.clone();
-    Ok(Undone { session, calls: known, outcomes, before, after, notices: Vec::new() })
+    Ok(desk.undo(choice, calls, None, review)?.with(notices))
 }

@@ -1,6 +1,9 @@
 //! Rewind: files, conversation or both as they were before a turn.
 
-use super::{Desk, UndoChoice, Undone};
+use super::interruption::{Readiness, ready};
+use super::note::Note;
+use super::turns::TurnStarts;
+use super::{ChangingCall, Desk, Review, UndoChoice, Undone};
 use crate::error::Error;
 use crate::system::SystemClock;
 use ostler_core::ids::SessionId;
@@ -15,17 +18,19 @@ pub struct Rewinding {
     pub conversation: bool,
 }
 
-/// Goes back to before the prompt of a turn, counted from 1. Gives the session, what was done to files, and whether the
-/// conversation was rewound.
+/// Goes back to before the prompt of a turn, counted from 1. Gives the session and what was done to files, if any were
+/// changed since.
 ///
 /// # Errors
-/// If there is no such turn, or the session is open elsewhere and its conversation is to be rewound.
+/// If there is no such turn, a command runs, or the session is open elsewhere and its conversation is to be rewound.
 pub fn rewind(
     choice: &UndoChoice,
     turn: u32,
     what: Rewinding,
+    review: Review<'_>,
 ) -> Result<(SessionId, Option<Undone>), Error> {
-    let desk = Desk::open(choice)?;
+    let rewound = what.conversation.then_some(turn);
+    let Readiness { desk, finished, notices } = ready(choice, rewound)?;
     let session = Session::fold(desk.entries.iter().cloned());
     let turns = session.turns;
     if turn == 0 || turn > turns {
@@ -39,35 +44,32 @@ pub fn rewind(
         true => Some(desk.store.open(&desk.session)?.log),
         false => None,
     };
-    let mut undone = None;
-    if what.files {
-        let calls = since(&desk, turn);
-        if !calls.is_empty() {
-            undone = Some(desk.undo(calls, choice.dry_run)?);
-        }
+    let is_finished = finished.as_ref().is_some_and(|finished| finished.note.rewound == rewound);
+    let mut undone = finished.map(|finished| finished.undone.with(notices));
+    let calls = if what.files { since(&desk, turn) } else { Vec::new() };
+    if !calls.is_empty() {
+        let rest = desk.undo(choice, calls, rewound, review)?;
+        undone = Some(match undone {
+            Some(first) => rest.after(first),
+            None => rest,
+        });
+    } else if log.is_some() && !is_finished {
+        // For a redo, which brings the conversation back.
+        let before = desk.snapshots.take("before a rewind")?.id;
+        let note = Note { rewound, before, after: before, ..desk.note_of(&[], false) };
+        desk.write_down(choice, &note, &mut Vec::new())?;
     }
-    if let Some(log) = log {
+    let refused = undone.as_ref().is_some_and(|undone| !undone.done);
+    if let Some(log) = log.filter(|_| !refused) {
         log.append(&Entry::Rewound { turn, at: SystemClock.now() })?;
         log.sync()?;
     }
     Ok((desk.session.clone(), undone))
 }
 
-/// The calls made since the last time that a turn of this number began.
-fn since(desk: &Desk, turn: u32) -> Vec<super::ChangingCall> {
-    let (mut now, mut begun) = (0u32, 0);
-    for (at, entry) in desk.entries.iter().enumerate() {
-        match entry {
-            Entry::Prompt { .. } => {
-                now += 1;
-                if now == turn {
-                    begun = at;
-                }
-            }
-            Entry::Rewound { turn, .. } => now = turn.saturating_sub(1),
-            _ => {}
-        }
-    }
+/// The calls made since a turn began.
+fn since(desk: &Desk, turn: u32) -> Vec<ChangingCall> {
+    let begun = TurnStarts::of(&desk.entries).start(turn).unwrap_or(0);
     let after = desk.entries.get(begun..).unwrap_or_default();
     let ids: std::collections::HashSet<_> = after
         .iter()

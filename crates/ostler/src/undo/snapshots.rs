@@ -11,6 +11,9 @@ pub struct SnapshotLine {
     /// Milliseconds since 1970.
     pub at: u64,
     pub reason: String,
+    /// The session that it was taken for, and the command behind it, on one line and shortened.
+    pub session: Option<String>,
+    pub command: Option<String>,
     pub changed: usize,
     pub base: bool,
 }
@@ -23,7 +26,7 @@ pub struct SnapshotChange {
 }
 
 fn open(home: &Path, cwd: &Path) -> Result<Snapshots, Error> {
-    Ok(open_snapshots(home, cwd, vec![cwd.to_path_buf()])?.with_known_roots()?)
+    open_snapshots(home, cwd)
 }
 
 /// Oldest first.
@@ -34,7 +37,9 @@ pub fn list_snapshots(home: &Path, cwd: &Path) -> Result<Vec<SnapshotLine>, Erro
     let line = |line: ostler_snapshots::Listed| SnapshotLine {
         id: line.id,
         at: line.at,
-        reason: line.reason,
+        reason: line.label.reason,
+        session: line.label.session,
+        command: line.label.command,
         changed: line.changed,
         base: line.base,
     };

@@ -44,7 +44,7 @@ pub async fn a_tool_of_ones_own_is_explained() {
         let options = Options { allow: rules(allow), deny: rules(deny), mode, ..options(&world) };
         let input = json!({"document": "a.md"});
         let judged = ostler::explain(&ostler::init(), options, "Stamp", &input).await;
-        judged.map(|judged| judged.decision.verdict).map_err(|error| error.to_string())
+        judged.map(|(judged, _)| judged.decision.verdict).map_err(|error| error.to_string())
     };
     for (allow, deny, mode, expected) in [
         (&[][..], &[][..], Mode::Default, Verdict::Ask),
@@ -102,7 +102,7 @@ pub async fn every_tool_that_ships_is_explained() {
             _ => ostler::tool_facts(name).call_with("a"),
         };
         let options = Options { home: Some(world.root().join("home")), ..options(&world) };
-        let judged = ostler::explain(&ostler::init(), options, name, &input).await.unwrap();
+        let (judged, _) = ostler::explain(&ostler::init(), options, name, &input).await.unwrap();
         assert!(judged.access.is_some(), "{name}: {}", judged.decision.why());
     }
     assert!(!world.root().join("home").exists(), "nothing is made for a question");

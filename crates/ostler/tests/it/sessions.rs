@@ -98,5 +98,6 @@ pub async fn without_a_home_there_is_nothing_to_resume() {
         opening(SessionChoice::Named(SessionId::new(id))).unwrap().session_id().as_str(),
         id
     );
-    opening(SessionChoice::Continue).unwrap();
+    let error = opening(SessionChoice::Continue).err().unwrap();
+    assert!(matches!(error, Error::NothingToContinue(_)), "{error}");
 }

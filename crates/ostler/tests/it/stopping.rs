@@ -53,7 +53,7 @@ pub async fn dropping_in_a_command_ends_it_and_the_next_turn_tells() {
     let told = |n: usize| results[n]["content"].to_string();
     assert!(told(0).contains("quick"), "{results}");
     assert!(told(1).contains("may have taken effect"), "{results}");
-    assert!(told(2).contains("Not run"), "{results}");
+    assert!(told(2).contains("changed nothing"), "{results}");
     assert_eq!(effects(), "x\n");
     assert!(!world.project().join("never").exists());
     world.assert_never_rejected();
@@ -95,7 +95,7 @@ pub async fn dropping_withdraws_a_question() {
     drop(turn);
     withdrawn.notified().await;
     assert_eq!(finished(engine.submit("and?")).await.terminal, Terminal::Completed);
-    assert!(world.told(1).contains("Not run"), "{}", world.told(1));
+    assert!(world.told(1).contains("changed nothing"), "{}", world.told(1));
     assert!(!world.project().join("never").exists());
     world.assert_never_rejected();
 }

@@ -1,16 +1,11 @@
 //! What holds even where permissions are bypassed: a denied program, however it is named.
 
-use ostler::{Mode, Verdict, Workspace};
+use crate::workspace;
+use ostler::{Mode, Verdict};
 use serde_json::json;
 
 fn verdict(rules: &serde_json::Value, command: &str) -> Verdict {
-    let workspace = Workspace {
-        cwd: "/ws".into(),
-        roots: vec!["/ws".into()],
-        home: "/home/dev".into(),
-        tools: ostler::known_tools(),
-        ..Workspace::default()
-    };
+    let workspace = workspace();
     let policy = ostler::rule_set(rules, &workspace).unwrap();
     let input = json!({ "command": command });
     ostler::judge("Bash", &input, &policy, Mode::BypassPermissions, &workspace).decision.verdict

@@ -1,8 +1,8 @@
 //! Every published case, with the numbers that `docs/permissions.md` states, and further cases of the same families.
 //! The second corpus was written by attackers against the finished gate.
 
-use crate::{Published, cases, named, published};
-use ostler::{Case, Mode, Policy, Verdict, Workspace};
+use crate::{Published, cases, named, published, workspace};
+use ostler::{Case, Mode, Policy, Verdict};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Write;
@@ -32,13 +32,7 @@ impl std::fmt::Display for Numbers {
 fn counted(cases: &[Published]) -> (Numbers, String) {
     let mut numbers = Numbers { cases: 0, accepted: 0, wrongly_allowed: 0, wrongly_denied: 0 };
     let mut misses = String::new();
-    let workspace = Workspace {
-        cwd: "/ws".into(),
-        roots: vec!["/ws".into()],
-        home: "/home/dev".into(),
-        tools: ostler::known_tools(),
-        ..Workspace::default()
-    };
+    let workspace = workspace();
     // Rules are made once for all cases that share them.
     let mut sets: HashMap<String, Option<Policy>> = HashMap::new();
     for published in cases {

@@ -1,20 +1,14 @@
 //! What agents write all day, and how much of it needs a question.
 
-use crate::{cases, named};
-use ostler::{Mode, Policy, Verdict, Workspace};
+use crate::{cases, named, workspace};
+use ostler::{Mode, Policy, Verdict};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 
 #[test]
 fn everyday_lines() {
-    let workspace = Workspace {
-        cwd: "/ws".into(),
-        roots: vec!["/ws".into()],
-        home: "/home/dev".into(),
-        tools: ostler::known_tools(),
-        ..Workspace::default()
-    };
+    let workspace = workspace();
     let cases = cases("everyday.jsonl");
     let mut sets: HashMap<String, Policy> = HashMap::new();
     let (mut unasked, mut misses) = (0, String::new());

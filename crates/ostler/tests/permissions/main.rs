@@ -1,14 +1,18 @@
 //! The published cases of the permission corpus, and what becomes of the allowed ones when they are written differently.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod backing;
 mod bypass;
+mod common_rules;
 mod corpus;
 mod everyday;
 mod mutations;
 mod protected;
 
-use ostler::{Case, Verdict};
+use ostler::{Access, Backing, Case, Decision, Mode, Policy, Verdict, Workspace};
+use ostler_core::permission::decide;
 use serde::Deserialize;
+use serde_json::Value;
 use std::path::Path;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -34,6 +38,28 @@ fn named(verdict: Verdict) -> &'static str {
         Verdict::Allow => "allow",
         Verdict::Ask => "ask",
         Verdict::Deny => "deny",
+    }
+}
+
+fn workspace() -> Workspace {
+    Workspace {
+        cwd: "/ws".into(),
+        roots: vec!["/ws".into()],
+        home: "/home/dev".into(),
+        tools: ostler::known_tools(),
+        ..Workspace::default()
+    }
+}
+
+/// The decision on a call that the whole sandbox holds and undo keeps.
+fn backed(tool: &str, input: &Value, policy: &Policy, mode: Mode) -> Decision {
+    let judged = ostler::judge(tool, input, policy, mode, &workspace());
+    match judged.access {
+        Some(access) => {
+            let access = Access { backing: Backing::Whole, ..access };
+            decide(&judged.tool, &access, policy, mode, &workspace())
+        }
+        None => judged.decision,
     }
 }
 

@@ -1,16 +1,11 @@
 //! Protected names ask in every mode, whatever words stand before them.
 
-use ostler::{Decision, Mode, Verdict, Workspace};
+use crate::workspace;
+use ostler::{Decision, Mode, Verdict};
 use serde_json::json;
 
 fn decision(command: &str, mode: Mode) -> Decision {
-    let workspace = Workspace {
-        cwd: "/ws".into(),
-        roots: vec!["/ws".into()],
-        home: "/home/dev".into(),
-        tools: ostler::known_tools(),
-        ..Workspace::default()
-    };
+    let workspace = workspace();
     let policy = ostler::rule_set(&json!("default"), &workspace).unwrap();
     ostler::judge("Bash", &json!({ "command": command }), &policy, mode, &workspace).decision
 }

@@ -5,6 +5,16 @@ use super::walk::{At, Walk};
 use ostler_core::permission::script::{Assigned, Assignment, Word};
 use ostler_core::permission::{Effect, Position};
 
+/// As one word: `NAME=value`.
+fn written(assignment: &Assignment) -> Word {
+    let name = &assignment.name;
+    let plain = assignment.index.is_none() && !assignment.append;
+    match &assignment.value {
+        Assigned::Scalar(Word::Literal(value)) if plain => Word::Literal(format!("{name}={value}")),
+        Assigned::Scalar(_) | Assigned::Array(_) => super::wrap::from_outside(name),
+    }
+}
+
 impl Walk {
     /// `before` is the command they stand before.
     pub(super) fn assignments(
@@ -30,6 +40,7 @@ impl Walk {
                     }
                 }
             }
+            self.change(index, |step| step.assigned.push(written(assignment)));
             let name = assignment.name.as_str();
             let shows = names::only_shows_value(name, &assignment.value);
             let matters = match before.map(Word::literal) {

@@ -3,10 +3,10 @@
 
 use super::inner::caution;
 use super::judge::Verdict;
-use super::languages::is_python;
+use super::words::shown;
 use super::{general_options, handed, hosts, option_lists, writers};
 use ostler_core::permission::script::Word;
-use ostler_core::permission::{Caution, Effect};
+use ostler_core::permission::{Caution, Concern, Effect, is_interpreter};
 
 struct Careful {
     names: &'static [&'static str],
@@ -59,63 +59,20 @@ const GIT_KNOWN: &str = " add am apply archive bisect blame branch bundle cat-fi
     rev-parse revert rm shortlog show show-branch show-ref sparse-checkout stash status submodule switch \
     symbolic-ref tag update-index update-ref verify-pack whatchanged worktree write-tree ";
 
-/// Interpreters, and programs that start what their words name.
-const INTERPRETERS: &[&str] = &[
-    "node",
-    "nodejs",
-    "perl",
-    "ruby",
-    "php",
-    "lua",
-    "luajit",
-    "deno",
-    "bun",
-    "Rscript",
+/// Besides interpreters: programs that start what their words name, beside the shell or the sandbox.
+const STARTERS: &[&str] = &[
     "osascript",
-    "tclsh",
     "wish",
     "expect",
-    "irb",
-    "ipython",
     "pwsh",
     "powershell",
     "gdb",
     "lldb",
-    "npx",
-    "bunx",
-    "pipx",
-    "uvx",
-    "tsx",
-    "ts-node",
-    "java",
-    "kotlin",
-    "scala",
     "scala-cli",
-    "groovy",
-    "clojure",
-    "clj",
-    "bb",
-    "swipl",
-    "elixir",
-    "iex",
-    "erl",
-    "escript",
-    "julia",
-    "R",
-    "octave",
-    "sbcl",
-    "clisp",
-    "guile",
-    "racket",
-    "ocaml",
     "dc",
     "gnuplot",
     "mongosh",
     "mongo",
-    "jshell",
-    "runghc",
-    "runhaskell",
-    "ghci",
     "nix",
     "nix-shell",
     "nix-build",
@@ -174,17 +131,18 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
         hosts: hosts::of(name, words),
         ..Verdict::unknown(format!("{name} is not known to only read"))
     };
-    let interpreter =
-        INTERPRETERS.contains(&name) || is_python(name, "python") || is_python(name, "pypy");
+    let interpreter = is_interpreter(name) || STARTERS.contains(&name);
     if interpreter {
         verdict.cautions = interpreted(name, words);
         verdict.cautions.extend(of_module(words));
         verdict.effect = Effect::Unknown(format!("{name} runs a program"));
     }
     let entry = PROGRAMS.iter().find(|entry| entry.names.contains(&name));
-    let listed = option_lists::cautions(name, words);
-    match (&listed, entry) {
-        (Some(_), _) => verdict.cautions.extend(listed.into_iter().flatten()),
+    match (option_lists::judge(name, words), entry) {
+        (Some((cautions, written)), _) => {
+            verdict.cautions.extend(cautions);
+            verdict.touches.extend(written);
+        }
         (None, Some(entry)) => verdict.cautions.extend(entry.cautions(words, 1, name)),
         (None, None) if interpreter => {}
         (None, None) => verdict.cautions.extend(general_options::cautions(name, words)),
@@ -258,9 +216,15 @@ fn of_module(words: &[Word]) -> Vec<Caution> {
 
 /// Every word up to the script, for each of them says what runs.
 fn interpreted(name: &str, words: &[Word]) -> Vec<Caution> {
+    let concern = if is_interpreter(name) { Concern::Code } else { Concern::Other };
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate().skip(1) {
-        found.push(caution(at, format!("it says what {name} runs")));
+        let why = match word {
+            Word::Literal(text) if text.starts_with('-') => format!("{name} runs what {text} says"),
+            Word::Literal(text) => format!("{name} runs {}", shown(text)),
+            _ => format!("{name} runs what is named there"),
+        };
+        found.push(caution(at, why).about(concern));
         if word
             .literal()
             .is_none_or(|text| !text.starts_with('-') || matches!(text, "-c" | "-e" | "-m"))
@@ -269,7 +233,7 @@ fn interpreted(name: &str, words: &[Word]) -> Vec<Caution> {
         }
     }
     if found.is_empty() || words.last().and_then(Word::literal) == Some("-") {
-        found.push(Caution { why: format!("{name} runs what it reads"), word: None });
+        found.push(Caution::new(format!("{name} runs what it reads"), None).about(concern));
     }
     found
 }

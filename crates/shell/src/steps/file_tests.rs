@@ -86,13 +86,7 @@ fn file(word: &Word) -> Result<Touch, Miss> {
     match resolve(word, &[]) {
         Word::Literal(path) => {
             let named = options::readable(&path, TouchKind::File)?;
-            Ok(Touch {
-                act: Act::Read,
-                path: named.path,
-                kind: named.kind,
-                scopes: None,
-                content: None,
-            })
+            Ok(Touch::new(Act::Read, named.path, named.kind))
         }
         Word::Glob(pattern) => Ok(super::judge::touch(Act::Read)(options::glob(&pattern)?)),
         Word::Dynamic { .. } => Err("it is not known which file it asks about".into()),

@@ -158,7 +158,7 @@ fn judge(words: &[Word], found: &Found, folder: Option<&[String]>) -> Verdict {
     let started = starts.map(|(at, _)| Miss::at(*at, "find starts a command"));
     for miss in found.misses.iter().cloned().chain(started) {
         verdict.effect = Effect::Unknown(format!("find: {}", miss.why));
-        verdict.cautions.push(Caution { why: miss.why, word: miss.word });
+        verdict.cautions.push(Caution::new(miss.why, miss.word));
     }
     if let Some(why) = ruin::find(words.get(1..).unwrap_or_default(), folder) {
         verdict.effect = Effect::Ruin(why);
@@ -263,7 +263,7 @@ impl Found<'_> {
         }
         if paths == 0 {
             let (act, kind) = (Act::Read, TouchKind::Names);
-            self.touches.push(Touch { act, path: ".".into(), kind, scopes: None, content: None });
+            self.touches.push(Touch::new(act, ".", kind));
         }
         from + paths
     }

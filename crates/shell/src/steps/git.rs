@@ -4,11 +4,11 @@ pub mod config;
 
 use super::careful;
 use super::judge::{Verdict, touch};
-use super::{table_more_git, table_refs};
+use super::{option_lists, table_more_git, table_refs};
 use crate::options::{self, Miss, Named, Parsed};
 use crate::table::{self, Operands};
 use ostler_core::permission::script::Word;
-use ostler_core::permission::{Act, Caution, Effect, TouchKind};
+use ostler_core::permission::{Act, Caution, Concern, Effect, TouchKind};
 
 pub(super) fn judge(words: &[Word]) -> Verdict {
     let mut globals = Globals::default();
@@ -87,7 +87,7 @@ impl Globals {
     }
 
     fn caution(&mut self, why: impl Into<String>) {
-        self.cautions.push(Caution { why: why.into(), word: None });
+        self.cautions.push(Caution::new(why, None));
     }
 }
 
@@ -118,8 +118,22 @@ fn subcommand(words: &[Word]) -> Verdict {
             git: true,
             ..Verdict::reads(named.into_iter().map(touch(Act::Read)).collect())
         },
-        Err(miss) => Verdict::miss(&format!("git {sub}"), miss, 2),
+        Err(miss) => {
+            let mut verdict = Verdict::miss(&format!("git {sub}"), miss, 2);
+            if changes_refs(sub, words) {
+                let writes = |caution: &mut Caution| caution.concern = Concern::Writes;
+                verdict.cautions.iter_mut().for_each(writes);
+            }
+            verdict
+        }
     }
+}
+
+/// It makes, moves or removes names of commits, and starts nothing else.
+fn changes_refs(sub: &str, words: &[Word]) -> bool {
+    matches!(sub, "branch" | "tag")
+        && words.iter().all(|word| word.literal().is_some())
+        && option_lists::cautions("git", words).is_some_and(|found| found.is_empty())
 }
 
 /// One of the forms in which a subcommand only shows something.

@@ -8,7 +8,7 @@ use super::walk::{At, MAX_WRAPS, Walk};
 use super::words::{Bindings, resolve, shown};
 use crate::options;
 use ostler_core::permission::script::{Part, Redirect, RedirectKind, Word};
-use ostler_core::permission::{Act, Caution, Effect, Position, Touch, TouchKind};
+use ostler_core::permission::{Act, Caution, Concern, Effect, Position, Touch, TouchKind};
 
 /// Bytes of nested texts that are read, all together.
 const MAX_NESTED: usize = 1024 * 1024;
@@ -75,8 +75,7 @@ impl Walk {
 
     fn run_file(&mut self, index: usize, path: &str) {
         let path = options::written(path);
-        let touch =
-            Touch { act: Act::Run, path, kind: TouchKind::File, scopes: None, content: None };
+        let touch = Touch::new(Act::Run, path, TouchKind::File);
         self.change(index, |step| step.touches.push(touch));
     }
 
@@ -169,7 +168,7 @@ impl Walk {
     }
 
     fn source(&mut self, index: usize, words: &[Word]) {
-        self.shadows.everything("a file is read into the shell");
+        self.shadows.sourced("a file is read into the shell");
         self.moved(&Move::Unknown);
         let at = if words.get(1).and_then(Word::literal) == Some("--") { 2 } else { 1 };
         self.script_file(index, words.get(at), at);
@@ -180,6 +179,11 @@ impl Walk {
             Some(Word::Literal(path)) => {
                 self.run_file(index, &path);
                 self.unknown(index, format!("it runs {}", options::written(&path)), Some(at));
+                self.change(index, |step| {
+                    if let Some(last) = step.cautions.last_mut() {
+                        last.concern = Concern::Code;
+                    }
+                });
             }
             _ => {
                 let texts = file.map(printed::by_word).unwrap_or_default();
@@ -265,9 +269,30 @@ impl Walk {
         });
     }
 
+    /// `for f in src/*; do wc -l $f; done`: it only reads, as long as the names there are plain words. True if so.
+    fn reads_each(&mut self, index: usize, name: &str, words: &[Word]) -> bool {
+        let Some((quoted, folders)) = self.bindings.quoted(words) else { return false };
+        let folder = self.steps.get(index).and_then(|step| step.folder.as_deref());
+        let mut verdict = Verdict::default();
+        for variant in &self.bindings.variants(&quoted) {
+            verdict.join(super::judge::judge(name, variant, folder));
+        }
+        let plain = verdict.effect == Effect::Reads && !verdict.git && verdict.moves.is_none();
+        if !plain || verdict.shadows.is_some() || !verdict.sets.is_empty() {
+            return false;
+        }
+        let listed = |folder: String| Touch::new(Act::Read, folder, TouchKind::Listed);
+        verdict.touches.extend(folders.into_iter().map(listed));
+        self.change(index, |step| verdict.apply(step));
+        true
+    }
+
     /// The program itself is judged, once for each value of the loops around it.
     pub(super) fn leaf(&mut self, index: usize, name: &str, words: &[Word]) {
         let open = words.iter().any(|word| matches!(word, Word::Dynamic { .. }));
+        if open && self.reads_each(index, name, words) {
+            return;
+        }
         let made = if open { self.with_numbers(index, name, words) } else { Vec::new() };
         let variants: Vec<&[Word]> =
             if open { made.iter().map(Vec::as_slice).collect() } else { vec![words] };
@@ -290,7 +315,7 @@ impl Walk {
             verdict.git = false;
             verdict.effect = Effect::Unknown(why.into());
             // A rule on git was not meant to let a repository choose what runs.
-            verdict.cautions.push(Caution { why: why.into(), word: None });
+            verdict.cautions.push(Caution::new(why, None));
         }
         if !verdict.normal.is_empty() {
             verdict.normal = super::git::normal(words);
@@ -413,5 +438,5 @@ impl ShellOptions {
 
 /// A caution about one word.
 pub(super) fn caution(word: usize, why: impl Into<String>) -> Caution {
-    Caution { why: why.into(), word: Some(word) }
+    Caution::new(why, Some(word))
 }

@@ -40,7 +40,7 @@ impl Verdict {
     /// Unknown, and a rule on its name does not vouch for it.
     pub(super) fn careful(why: impl Into<String>, word: Option<usize>) -> Self {
         let why = why.into().replace(options::HOME, "");
-        let cautions = vec![Caution { why: why.clone(), word }];
+        let cautions = vec![Caution::new(why.clone(), word)];
         Verdict { effect: Effect::Unknown(why), cautions, ..Verdict::default() }
     }
 
@@ -102,7 +102,7 @@ impl Verdict {
 }
 
 pub(super) fn touch(act: Act) -> impl Fn(Named) -> Touch {
-    move |named| Touch { act, path: named.path, kind: named.kind, scopes: None, content: None }
+    move |named| Touch::new(act, named.path, named.kind)
 }
 
 pub(super) fn judge(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
@@ -227,7 +227,7 @@ fn unclear(words: &[Word]) -> Vec<Caution> {
             Word::Dynamic { .. } if is_message(words, at) => {}
             Word::Dynamic { source, why, .. } => {
                 let why = format!("{} is {}", shown(source), why.name());
-                found.push(Caution { why, word: None });
+                found.push(Caution::new(why, None));
             }
         }
     }

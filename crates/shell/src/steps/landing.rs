@@ -4,7 +4,7 @@ use super::inner::caution;
 use super::judge::Verdict;
 use crate::options;
 use ostler_core::permission::script::Word;
-use ostler_core::permission::{Act, Caution, Touch, TouchKind};
+use ostler_core::permission::{Act, Caution, Concern, Touch, TouchKind};
 
 /// What is written besides the destination itself, and why that may not be all.
 #[derive(Debug, Default)]
@@ -38,7 +38,10 @@ pub(super) fn of(name: &str, words: &[Word]) -> Landing {
     }
     if let Some(at) = recursive {
         let why = format!("{name} takes all that is in a folder");
-        landing.cautions.push(caution(at + 1, why));
+        // What is in a folder may become protected where it lands in a hidden one.
+        let hidden = operands.iter().any(|(_, word)| may_be_hidden(word));
+        let concern = if hidden { Concern::Other } else { Concern::Writes };
+        landing.cautions.push(caution(at + 1, why).about(concern));
     }
     let folder = match folder {
         Some(folder) => Some(folder),
@@ -119,6 +122,12 @@ impl<'a> Split<'a> {
         }
         split
     }
+}
+
+/// A part of the path begins with a dot, or may.
+fn may_be_hidden(word: &Word) -> bool {
+    let Word::Literal(path) = word else { return true };
+    path.split('/').any(|part| part.starts_with('.') && !matches!(part, "." | ".."))
 }
 
 fn is_recursive(option: &str) -> bool {

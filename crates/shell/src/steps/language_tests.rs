@@ -307,7 +307,7 @@ fn cautions() {
         ("git diff --output=x", " = unknown !2"),
         ("git -P diff --output=x", " = unknown !2"),
         ("/usr/bin/sort -o x", " = unknown !1"),
-        ("curl -o x https://a.example/y", " = unknown @a.example !1"),
+        ("curl -o x https://a.example/y", " = unknown w:x @a.example !1"),
         ("curl https://u:p@A.example:8/x https://b.example", " = unknown @a.example @b.example"),
         ("curl -L https://a.example", " = unknown @*"),
         ("wget $x", " = unknown @* !"),

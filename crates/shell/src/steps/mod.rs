@@ -107,6 +107,9 @@ pub fn steps_of(text: &str, script: &Script) -> Commands {
 }
 
 #[cfg(test)]
+#[path = "concern_tests.rs"]
+mod concern_tests;
+#[cfg(test)]
 #[path = "constant_tests.rs"]
 mod constant_tests;
 #[cfg(test)]

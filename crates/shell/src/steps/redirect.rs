@@ -93,13 +93,8 @@ impl Walk {
         }
         let act = if writes { Act::Redirect } else { Act::Read };
         self.change(index, |step| {
-            step.touches.push(Touch {
-                act,
-                path: options::written(path),
-                kind,
-                scopes: None,
-                content: None,
-            });
+            let touch = Touch::new(act, options::written(path), kind);
+            step.touches.push(Touch { redirected: true, ..touch });
             let becomes = if writes { Effect::Writes } else { Effect::Reads };
             match step.effect {
                 Effect::Reads if writes => step.effect = becomes,

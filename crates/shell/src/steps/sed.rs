@@ -1,10 +1,11 @@
 //! sed: its options, and its little language as far as it only edits a stream.
 
+use super::inner::caution;
 use super::judge::{Verdict, touch};
 use super::writers;
 use crate::options::{self, Miss, Named};
 use ostler_core::permission::script::Word;
-use ostler_core::permission::{Act, Caution, Effect, TouchKind};
+use ostler_core::permission::{Act, Concern, Effect, TouchKind};
 
 pub(super) fn judge(words: &[Word]) -> Verdict {
     match Call::read(words).and_then(|call| call.files().map(|files| (call, files))) {
@@ -18,7 +19,7 @@ pub(super) fn judge(words: &[Word]) -> Verdict {
             Some(at) => Verdict {
                 effect: Effect::Writes,
                 touches: files.into_iter().map(touch(Act::Write)).collect(),
-                cautions: vec![Caution { why: "sed -i changes files".into(), word: Some(at + 1) }],
+                cautions: vec![caution(at + 1, "sed -i changes files").about(Concern::Writes)],
                 ..Verdict::default()
             },
         },

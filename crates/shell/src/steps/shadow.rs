@@ -1,7 +1,7 @@
 //! What a text changes for its other commands: functions, aliases, variables. A program that may not be the one its
 //! name says is not taken for it, wherever in the text it stands: loops, traps and functions know no order.
 
-use ostler_core::permission::{Caution, Effect, Step};
+use ostler_core::permission::{Caution, Concern, Effect, Step};
 
 /// Commands that no variable makes another program of.
 const BUILTINS: &[&str] = &[
@@ -17,6 +17,8 @@ pub(super) struct Shadows {
     functions: Vec<String>,
     /// Why no name can be trusted.
     everything: Option<String>,
+    /// The same, by code that is run in this shell and that a rule may allow.
+    sourced: Option<String>,
     variables: Vec<String>,
     /// Every variable that is set, as often as it is.
     set: Vec<String>,
@@ -37,6 +39,10 @@ impl Shadows {
 
     pub(super) fn everything(&mut self, why: &str) {
         self.everything.get_or_insert_with(|| why.to_owned());
+    }
+
+    pub(super) fn sourced(&mut self, why: &str) {
+        self.sourced.get_or_insert_with(|| why.to_owned());
     }
 
     /// A variable is set, in one way or another.
@@ -60,9 +66,15 @@ impl Shadows {
             let Some(name) = step.compared().first().and_then(|word| word.literal()) else {
                 continue;
             };
+            let mut concern = Concern::Other;
             let why = if self.functions.iter().any(|function| function == name) {
                 format!("{name} is a function of this text")
             } else if let Some(why) = &self.everything {
+                format!("{name} may not be what it is called: {why}")
+            } else if let Some(why) = &self.sourced {
+                if self.variables.is_empty() {
+                    concern = Concern::Code;
+                }
                 format!("{name} may not be what it is called: {why}")
             } else if let (false, Some(variable)) =
                 (BUILTINS.contains(&name), self.variables.first())
@@ -80,7 +92,7 @@ impl Shadows {
             if !matches!(step.effect, Effect::Ruin(_) | Effect::Unknown(_)) {
                 step.effect = Effect::Unknown(why.clone());
             }
-            step.cautions.push(Caution { why, word: None });
+            step.cautions.push(Caution::new(why, None).about(concern));
         }
     }
 }

@@ -280,7 +280,7 @@ impl Walk {
         let why = why.into();
         self.change(index, |step| {
             step.transparent = false;
-            step.cautions.push(Caution { why: why.clone(), word });
+            step.cautions.push(Caution::new(why.clone(), word));
             if !matches!(step.effect, Effect::Ruin(_) | Effect::Unknown(_)) {
                 step.effect = Effect::Unknown(why);
             }

@@ -156,6 +156,45 @@ impl Bindings {
         let variant = |choice: &Vec<_>| words.iter().map(|word| resolve(word, choice)).collect();
         chosen.iter().map(variant).collect()
     }
+
+    /// The words with quotes around loop variables over patterns, and the folders whose names these stand for. As long as
+    /// the names there are plain words, the quotes make no difference. None if there is no such variable.
+    pub(super) fn quoted(&self, words: &[Word]) -> Option<(Vec<Word>, Vec<String>)> {
+        let mut folders: Vec<String> = Vec::new();
+        let mut quoted = words.to_vec();
+        for word in &mut quoted {
+            let Word::Dynamic { parts, .. } = word else { continue };
+            let [Part::Parameter { name, form: Form::Value, quoted, .. }] = parts.as_mut_slice()
+            else {
+                continue;
+            };
+            if *quoted {
+                continue;
+            }
+            for value in self.values(name)? {
+                match value {
+                    Word::Literal(text) if is_solid(text) => {}
+                    Word::Glob(pattern) => folders.push(listed_below(pattern)?),
+                    _ => return None,
+                }
+            }
+            *quoted = true;
+        }
+        (!folders.is_empty()).then_some((quoted, folders))
+    }
+}
+
+/// The last folder of a plain pattern that is spelled out.
+fn listed_below(pattern: &str) -> Option<String> {
+    let plain = |c: char| c.is_alphanumeric() || "-_./+,@*?".contains(c);
+    let fixed: Vec<&str> =
+        pattern.split('/').take_while(|part| !part.contains(['*', '?'])).collect();
+    let folder = match fixed.as_slice() {
+        [] => ".".to_owned(),
+        [""] => return None,
+        fixed => fixed.join("/"),
+    };
+    pattern.chars().all(plain).then_some(folder)
 }
 
 /// `-f` between blanks: no place where a variable could be set, for what evaluates names is a doubt of its own.

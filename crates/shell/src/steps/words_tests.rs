@@ -36,7 +36,10 @@ fn loop_variables_stand_for_their_values() {
             "cat a = reads a\ncat b = reads b",
         ),
         (vec![literal("a b")], with("cat", bare("f")), "cat $f = unknown !"),
-        (vec![glob("*.rs")], with("cat", bare("f")), "cat $f = unknown !"),
+        (vec![glob("*.rs")], with("cat", bare("f")), "cat $f = reads *.rs(glob) ./**(names)"),
+        (vec![glob("a b/*.rs")], with("cat", bare("f")), "cat $f = unknown !"),
+        (vec![glob("*.rs")], with("sort", bare("f")), "sort $f = unknown !"),
+        (vec![glob("src/*")], with("rm", bare("f")), "rm $f = unknown !"),
         (vec![glob("*.rs")], with("sort", quoted("f")), "sort \"$f\" = unknown !1"),
         (vec![glob("*.rs")], with("sort --", quoted("f")), "sort -- \"$f\" = reads *.rs(glob)"),
         (

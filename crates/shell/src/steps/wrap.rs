@@ -11,7 +11,7 @@ use ostler_core::permission::{Caution, Effect, Position};
 /// What stands for words that are not in the text.
 pub(super) fn from_outside(source: &str) -> Word {
     let parts = vec![Part::Other(Vec::new())];
-    Word::Dynamic { why: Dynamic::Parameter, source: source.into(), parts }
+    Word::Dynamic { why: Dynamic::Given, source: source.into(), parts }
 }
 
 impl Walk {
@@ -218,7 +218,7 @@ impl Walk {
         }
         match mark {
             Some(mark) => replace(&mut inner, &mark, "a word xargs reads"),
-            None => inner.push(from_outside("the words xargs reads")),
+            None => inner.push(from_outside("what xargs reads")),
         }
         self.enter(index, &inner, redirects);
     }
@@ -239,7 +239,7 @@ fn careful_options(wrapper: &Wrapper, words: &[Word], start: usize) -> Vec<Cauti
     found
         .map(|(at, text)| {
             let why = format!("{text} makes {} do more than start a command", wrapper.name);
-            Caution { why, word: Some(at) }
+            Caution::new(why, Some(at))
         })
         .collect()
 }

@@ -145,9 +145,8 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
         Ok(mut touches) => {
             let mut landing = landing::of(name, words);
             touches.append(&mut landing.touches);
-            let why = "a link makes one path lead to another".to_owned();
-            let mut cautions =
-                if name == "ln" { vec![Caution { why, word: None }] } else { Vec::new() };
+            let link = || Caution::new("a link makes one path lead to another", None);
+            let mut cautions = if name == "ln" { vec![link()] } else { Vec::new() };
             cautions.append(&mut landing.cautions);
             let effect = if touches.is_empty() { Effect::Reads } else { Effect::Writes };
             Verdict { effect, touches, cautions, ..Verdict::default() }

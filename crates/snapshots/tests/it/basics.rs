@@ -1,6 +1,6 @@
 //! One thing after the other.
 
-use crate::support::{World, now, undo};
+use crate::support::{World, undo};
 use ostler_snapshots::{BUILD_FILES, Error, Fate, Rule, Snapshots, Why};
 use std::fs;
 
@@ -85,47 +85,6 @@ fn what_a_person_changed_since_stays() {
     assert_eq!(world.read("folder/made.txt"), None);
     assert_eq!(world.read("folder/mine.txt").unwrap(), "by the person\n");
     assert!(matches!(fate("folder"), Some(Fate::Kept(_))));
-}
-
-#[test]
-fn what_was_changed_before_a_moment_is_not_the_commands() {
-    let world = World::new();
-    world.put("a", "1");
-    world.put("b", "1");
-    let snapshots = world.open();
-    let first = snapshots.take("before").unwrap();
-    world.put("a", "by a person");
-    // Far enough for any clock: the person's change is older by a second.
-    let start = now() + 1_000_000_000;
-    let taken = snapshots.take_since("after", start).unwrap();
-    assert_eq!((taken.changed, taken.older), (0, Some(first.id + 1)));
-    let start = now() - 1_000_000_000;
-    world.put("b", "by the command");
-    let taken = snapshots.take_since("after", start).unwrap();
-    assert_eq!((taken.changed, taken.older, taken.id), (1, None, first.id + 2));
-}
-
-/// Files in a folder that is moved keep their times; they are moved all the same.
-#[test]
-fn what_is_moved_with_its_folder_is_the_commands() {
-    let world = World::new();
-    world.put("a/deep/old", "1");
-    world.put("b/deep/old", "2");
-    let before = world.tree();
-    let snapshots = world.open();
-    let first = snapshots.take("before").unwrap();
-    // Everything in the folders is older than the start of the command, by more than the clocks differ.
-    let made = now();
-    while now() < made + 50_000_000 {
-        snapshots.take("meanwhile").unwrap();
-    }
-    let start = now();
-    fs::rename(world.root.join("a"), world.root.join("c")).unwrap();
-    fs::rename(world.root.join("b"), world.root.join("a")).unwrap();
-    let taken = snapshots.take_since("after", start).unwrap();
-    assert_eq!(taken.older, None);
-    undo(&snapshots, first.id, taken.id);
-    assert_eq!(world.tree(), before);
 }
 
 #[test]

@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod basics;
+mod closed;
 mod crash;
+mod interrupted;
+mod occupancy;
 mod random;
 mod support;
+mod times;
 #[path = "../world/mod.rs"]
 mod world;

@@ -86,3 +86,23 @@ pub fn undo(snapshots: &Snapshots, before: u64, after: u64) -> Vec<Outcome> {
     let plan = snapshots.plan(&[unit]).unwrap();
     snapshots.restore(&plan).unwrap()
 }
+
+/// Root may do everything. True if the caller is to go on here; else the test of this name was run by somebody else.
+#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+pub fn as_ordinary_user(name: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        return true;
+    }
+    let test = std::env::current_exe().unwrap();
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]);
+    command.arg(test).args(["--exact", name]).env_remove("TMPDIR");
+    let Ok(output) = command.output() else {
+        eprintln!("SKIPPED {name}: running as root, and there is no setpriv");
+        return false;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{name}: {text} {error}");
+    false
+}

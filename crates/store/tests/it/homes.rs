@@ -3,7 +3,7 @@
 use crate::child;
 use crate::samples::{WORKSPACE, file, files, home, id, opened, prompt, store};
 use ostler_core::ports::{SessionStore, StoreError};
-use ostler_store::{FileBlobs, FileStore};
+use ostler_store::{FileBlobs, FileStore, check_home};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -21,6 +21,8 @@ fn expect_refused(home: &Path, why: &str) {
         [FileStore::new(home).map(drop).unwrap_err(), FileBlobs::new(home).map(drop).unwrap_err()]
     {
         let text = error.to_string();
+        // Whoever only looks comes to the same.
+        assert!(check_home(home).is_err(), "{text}");
         assert!(text.contains(why) && text.contains(&*home.to_string_lossy()), "{text}");
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(matches!(error, StoreError::Io { .. }));
@@ -35,8 +37,21 @@ fn root() -> bool {
 fn c02_a_missing_home_is_made() {
     let home = home();
     let deep = home.path().join("a/b/.ostler");
+    check_home(&deep).unwrap();
+    assert!(!home.path().join("a").exists(), "looking makes nothing");
     FileStore::new(&deep).unwrap().create(opened(&id(1))).unwrap();
     assert!(deep.join("sessions").is_dir());
+    check_home(&deep).unwrap();
+    // One of the folders in it is not ours, as after a run with sudo.
+    fs::remove_dir_all(deep.join("sessions")).unwrap();
+    fs::write(deep.join("file"), "").unwrap();
+    check_home(&deep).unwrap();
+    if root() {
+        fs::create_dir(deep.join("blobs")).unwrap_or_default();
+        chown(deep.join("blobs"), Some(NOBODY), None).unwrap();
+        let error = check_home(&deep).unwrap_err().to_string();
+        assert!(error.contains("blobs") && error.contains("another user"), "{error}");
+    }
 }
 
 #[test]
@@ -85,6 +100,113 @@ fn a_link_to_a_folder_of_ones_own_is_a_home() {
     symlink(elsewhere.path(), &link).unwrap();
     FileStore::new(&link).unwrap().create(opened(&id(1))).unwrap();
     assert_eq!(files(elsewhere.path(), ".log").len(), 1);
+}
+
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What others can write may hold what they put there: rules, sessions, contents of files.
+#[test]
+fn a_home_that_others_can_write_is_refused() {
+    for (mode, who) in
+        [(0o775, "its group can write"), (0o757, "everybody can write"), (0o1777, "everybody")]
+    {
+        let home = home();
+        allow(home.path(), mode);
+        expect_refused(home.path(), who);
+        expect_refused(home.path(), &format!("run: chmod -R go-w {}", home.path().display()));
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "nothing was made in it");
+    }
+    // To be read by others is no reason.
+    let home = home();
+    allow(home.path(), 0o755);
+    FileStore::new(home.path()).unwrap().create(opened(&id(1))).unwrap();
+}
+
+#[test]
+fn a_part_of_the_home_that_others_can_write_is_refused() {
+    let parts = [
+        "sessions",
+        "sessions/p",
+        "snapshots",
+        "snapshots/p",
+        "memory",
+        "webhooks/a",
+        "projects/p",
+        "blobs",
+        "events",
+    ];
+    for part in parts {
+        let home = home();
+        let path = home.path().join(part);
+        fs::create_dir_all(&path).unwrap();
+        allow(&path, 0o770);
+        let error = FileStore::new(home.path()).map(drop).unwrap_err().to_string();
+        let wanted =
+            format!("cannot use {}: its group can write to it (mode 0770)", path.display());
+        assert!(error.starts_with(&wanted) && error.contains("chmod -R go-w"), "{error}");
+        allow(&path, 0o700);
+        FileStore::new(home.path()).unwrap();
+    }
+    for part in ["ledger.db", "trust.json", "memory/p.db"] {
+        let home = home();
+        let path = home.path().join(part);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        allow(&path, 0o606);
+        let error = FileStore::new(home.path()).map(drop).unwrap_err().to_string();
+        assert!(error.contains("everybody can write to it (mode 0606)"), "{error}");
+    }
+}
+
+#[test]
+fn a_link_out_of_the_home_is_refused() {
+    for part in [
+        "sessions",
+        "sessions/p",
+        "snapshots",
+        "snapshots/p",
+        "memory/p.db",
+        "ledger.db",
+        "webhooks",
+        "trust.json",
+        "blobs",
+    ] {
+        let (home, elsewhere) = (home(), home());
+        let path = home.path().join(part);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(elsewhere.path(), &path).unwrap();
+        let error = FileStore::new(home.path()).map(drop).unwrap_err().to_string();
+        let wanted = format!("cannot use {}: it is a link.", path.display());
+        assert!(error.starts_with(&wanted), "{error}");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0, "{part}");
+    }
+    // What people write themselves may be kept elsewhere.
+    let (home, elsewhere) = (home(), home());
+    for part in ["settings.json", "permissions.yaml", "skills", "AGENTS.md"] {
+        symlink(elsewhere.path().join(part), home.path().join(part)).unwrap();
+    }
+    FileStore::new(home.path()).unwrap();
+}
+
+#[test]
+fn a_part_of_the_home_that_belongs_to_another_user_is_refused() {
+    if !root() {
+        println!(
+            "SKIPPED a part of the home that belongs to another user: only root can give it away"
+        );
+        return;
+    }
+    for part in ["sessions", "sessions/p", "ledger.db", "memory/p.db"] {
+        let home = home();
+        let path = home.path().join(part);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        chown(&path, Some(NOBODY), None).unwrap();
+        let error = FileStore::new(home.path()).map(drop).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("another user (65534, not 0)"), "{error}");
+    }
 }
 
 #[test]

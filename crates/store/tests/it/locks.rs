@@ -91,6 +91,29 @@ fn c12_a_reused_process_number_does_not_lock() {
     }
 }
 
+/// On some network file systems a lock keeps nobody out. Here the lock file is taken away from its holder, so that both
+/// have one. Whoever writes second is refused, and what the first wrote stays.
+#[test]
+fn two_writers_are_detected_where_a_lock_keeps_nobody_out() {
+    let home = home();
+    let store = store(&home);
+    let late = store.create(opened(&id(1))).unwrap();
+    fs::remove_file(file(home.path(), ".lock")).unwrap();
+    let early = store.open(&id(1)).unwrap().log;
+    early.append(&prompt("one")).unwrap();
+    for _ in 0..2 {
+        let error = late.append(&prompt("lost")).unwrap_err().to_string();
+        assert!(error.contains("another process has written to it"), "{error}");
+        assert!(error.contains("Close the session in one of the two"), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+    early.append(&prompt("two")).unwrap();
+    drop((early, late));
+    let loaded = store.open(&id(1)).unwrap();
+    assert_eq!(loaded.entries[1..], [prompt("one"), prompt("two")]);
+    assert_eq!(loaded.notices, [""; 0]);
+}
+
 /// Terminal escapes in a lock file do not reach the terminal.
 #[test]
 fn the_owners_name_is_made_harmless() {

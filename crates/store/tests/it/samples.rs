@@ -204,6 +204,7 @@ fn ends() -> Vec<Entry> {
             cost: SnapshotCost { ms: 1, files: 2, bytes: 3 },
         },
         Entry::Rewound { turn: 3, at: Timestamp(7) },
+        Entry::RewindUndone { at: Timestamp(8) },
         Entry::End {
             terminal: Terminal::ModelError(ModelErrorKind::RateLimited),
             at: Timestamp(0),
@@ -247,13 +248,14 @@ fn kind(entry: &Entry) -> usize {
         Entry::Elided { .. } => 14,
         Entry::Collapsed { .. } => 15,
         Entry::Boundary(_) => 16,
+        Entry::RewindUndone { .. } => 17,
     }
 }
 
 #[test]
 fn the_samples_hold_every_kind() {
     let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
-    assert_eq!(kinds, (0..=16).collect());
+    assert_eq!(kinds, (0..=17).collect());
 }
 
 /// The one file below the home whose name ends so.

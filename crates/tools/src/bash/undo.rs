@@ -7,12 +7,13 @@ use crate::confine::{Inspection, Seen};
 use crate::workspace::Files;
 use ostler_core::ids::CallId;
 use ostler_core::permission::script::Word;
-use ostler_core::permission::{Access, PathScope, Step};
+use ostler_core::permission::{Access, Concern, PathScope, Step};
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
-use ostler_snapshots::{Alive, Change, Hash, Snapshots, Taken, Why};
+use ostler_snapshots::{Alive, Change, Hash, Moment, Occupied, Snapshots, Taken, Why};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +21,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use tokio::task::AbortHandle;
 
-const AFTER: &str = "after a command";
+const BEFORE: &str = "before a command";
+const AFTER: &str = ostler_snapshots::AFTER_COMMAND;
 
 /// A look at the folders that is older is not used.
 const FRESH: Duration = Duration::from_secs(3);
@@ -38,13 +40,21 @@ pub enum Keeping {
     Off,
     By {
         snapshots: Arc<Snapshots>,
-        /// Nanoseconds since 1970.
-        now: fn() -> u64,
     },
     /// Calls are judged with these, and nothing runs.
     OnlyJudges(Arc<Snapshots>),
     /// It is wanted and cannot be done: commands that may change something do not run.
     Impossible(String),
+}
+
+impl Keeping {
+    /// Those that are taken, if any are.
+    pub fn snapshots(&self) -> Option<Arc<Snapshots>> {
+        match self {
+            Keeping::By { snapshots, .. } => Some(Arc::clone(snapshots)),
+            Keeping::Off | Keeping::OnlyJudges(_) | Keeping::Impossible(_) => None,
+        }
+    }
 }
 
 pub struct Undo {
@@ -93,8 +103,11 @@ struct Running {
     snapshots: Arc<Snapshots>,
     files: Arc<Files>,
     _turn: OwnedMutexGuard<Early>,
+    /// Nobody undoes anything meanwhile.
+    _occupied: Occupied,
+    command: String,
     before: Taken,
-    started: u64,
+    started: Moment,
 }
 
 /// A command that has ended.
@@ -117,10 +130,10 @@ impl Undo {
         !matches!(self.keeping, Keeping::By { .. })
     }
 
-    /// Nanoseconds since 1970; 0 where nobody keeps anything.
+    /// Nanoseconds since 1970, by the clock that stamps the files; 0 where nobody keeps anything.
     pub fn now(&self) -> u64 {
         match &self.keeping {
-            Keeping::By { now, .. } => now(),
+            Keeping::By { snapshots } => snapshots.time(),
             Keeping::Off | Keeping::OnlyJudges(_) | Keeping::Impossible(_) => 0,
         }
     }
@@ -130,9 +143,45 @@ impl Undo {
         std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Why what its commands are known to change could not be taken back.
+    pub fn not_kept(&self, access: &Access) -> Option<Cow<'static, str>> {
+        let snapshots = match &self.keeping {
+            Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots) => snapshots,
+            Keeping::Off => return Some("undo is off".into()),
+            Keeping::Impossible(why) => return Some(format!("undo is not possible: {why}").into()),
+        };
+        let mut steps = access.runs.iter().flat_map(|runs| &runs.steps);
+        if steps.clone().any(|step| changes_refs(step) && !self.keeps_repository(step)) {
+            return Some("undo does not keep the repository, which is not in the workspace".into());
+        }
+        if access.writes.is_empty() || !steps.any(Step::needs_backing) {
+            return None;
+        }
+        let Some(left_out) = left_out(snapshots) else {
+            return Some("undo could not look at the directory".into());
+        };
+        let below =
+            |path: &PathBuf| access.writes.iter().any(|scope| scope.path().starts_with(path));
+        let path = left_out.into_iter().find(below)?;
+        Some(format!("undo does not keep {}", path.display()).into())
+    }
+
+    /// The repository that git finds lies in the folders that are kept.
+    fn keeps_repository(&self, step: &Step) -> bool {
+        let Some(place) = &step.place else { return false };
+        for folder in place.ancestors() {
+            match std::fs::symlink_metadata(folder.join(".git")) {
+                Ok(found) => return found.is_dir() && self.files.workspace().contains(folder),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
     /// Something that its commands would remove and that is too large to be kept.
     pub fn unkept(&self, access: &Access) -> Option<PathBuf> {
-        let (Keeping::By { snapshots, .. } | Keeping::OnlyJudges(snapshots)) = &self.keeping else {
+        let (Keeping::By { snapshots } | Keeping::OnlyJudges(snapshots)) = &self.keeping else {
             return None;
         };
         if access.is_harmless() {
@@ -150,20 +199,17 @@ impl Undo {
         if !cleans && !access.writes.iter().any(whole) {
             return None;
         }
-        // What is too large is known after a first look.
-        if snapshots.is_new() {
-            snapshots.take("before a command").ok()?;
-        }
-        snapshots.left_out().into_iter().find(removes)
+        left_out(snapshots)?.into_iter().find(removes)
     }
 
     /// A call has arrived that may come to run.
-    pub fn expect(&self, access: &Access) {
-        let Keeping::By { snapshots, .. } = &self.keeping else { return };
+    pub fn expect(&self, access: &Access, command: &str) {
+        let Keeping::By { snapshots } = &self.keeping else { return };
         if access.is_harmless() || self.looking.swap(true, Ordering::SeqCst) {
             return;
         }
         let (snapshots, looking) = (Arc::clone(snapshots), Arc::clone(&self.looking));
+        let command = command.to_owned();
         // While a command runs there is nothing to be seen that would be of use.
         let Ok(mut early) = Arc::clone(&self.turn).try_lock_owned() else {
             looking.store(false, Ordering::SeqCst);
@@ -171,7 +217,7 @@ impl Undo {
         };
         let look = move || {
             let at = Instant::now();
-            *early = snapshots.take("before a command").ok().map(|taken| (at, taken));
+            *early = snapshots.take_around(BEFORE, &command, None).ok().map(|taken| (at, taken));
             looking.store(false, Ordering::SeqCst);
         };
         // Without a thread the look is made when the command starts.
@@ -183,6 +229,7 @@ impl Undo {
     /// Keeps the folders, unless the command is proved to change nothing.
     pub async fn begin(
         &self,
+        command: &str,
         only_reads: bool,
         inspection: Option<Inspection>,
         cx: &ToolContext,
@@ -191,22 +238,21 @@ impl Undo {
             return Ok(Kept::default());
         }
         let untold = Arc::clone(&self.untold);
-        let (snapshots, now) = match &self.keeping {
+        let snapshots = match &self.keeping {
             Keeping::Off => {
                 return Ok(Kept(State::Unkept(Box::new(Unkept { inspection, untold }))));
             }
-            Keeping::By { snapshots, now } => (Arc::clone(snapshots), *now),
+            Keeping::By { snapshots } => Arc::clone(snapshots),
             Keeping::OnlyJudges(_) => return Err(refused("calls are only judged here")),
             Keeping::Impossible(why) => return Err(refused(why)),
         };
         let mut turn = Arc::clone(&self.turn).lock_owned().await;
-        let before = match turn.take() {
-            Some((at, taken)) if at.elapsed() < FRESH => taken,
-            _ => take(&snapshots, "before a command", 0).await.map_err(|why| refused(&why))?,
-        };
-        let started = now();
-        let alive = snapshots.alive(cx.call.as_str(), before.id);
-        let alive = Arc::new(alive.map_err(|error| refused(&error.to_string()))?);
+        let early = turn.take().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, taken)| taken);
+        let (store, call, command) = (Arc::clone(&snapshots), cx.call.clone(), command.to_owned());
+        let entered = blocking(move || enter(&store, early, &call, command)).await;
+        let Entered { _occupied, command, before, started, alive } =
+            entered.map_err(|why| refused(&why))?;
+        let alive = Arc::new(alive);
         let (call, recorder) = (cx.call.clone(), Arc::clone(&cx.recorder));
         record(&*recorder, &call, before.id, None, &before).map_err(|why| refused(&why))?;
         let (files, beats) = (Arc::clone(&self.files), beat(Arc::clone(&alive)));
@@ -222,10 +268,38 @@ impl Undo {
             snapshots,
             files,
             _turn,
+            _occupied,
+            command,
             before,
             started,
         }))))
     }
+}
+
+/// What holds from the look before a command on.
+struct Entered {
+    _occupied: Occupied,
+    command: String,
+    before: Taken,
+    started: Moment,
+    alive: Alive,
+}
+
+/// Keeps an undo out first: a look from before it would take its changes for the command's.
+fn enter(
+    snapshots: &Snapshots,
+    early: Option<Taken>,
+    call: &CallId,
+    command: String,
+) -> Result<Entered, ostler_snapshots::Error> {
+    let _occupied = snapshots.occupy()?;
+    let before = match early.filter(|taken| snapshots.is_newest(taken.id)) {
+        Some(taken) => taken,
+        None => snapshots.take_around(BEFORE, &command, None)?,
+    };
+    let started = snapshots.moment();
+    let alive = snapshots.alive(call.as_str(), before.id, &command, &started)?;
+    Ok(Entered { _occupied, command, before, started, alive })
 }
 
 /// `git clean` that removes ignored files, build folders among them.
@@ -261,7 +335,9 @@ impl Kept {
         };
         running.beats.abort();
         running.alive.beat();
-        let after = take(&running.snapshots, AFTER, running.started).await;
+        let (store, since) = (Arc::clone(&running.snapshots), running.started.clone());
+        let command = running.command.clone();
+        let after = blocking(move || store.take_around(AFTER, &command, Some(&since))).await;
         running.is_over = true;
         match after {
             Ok(after) => running.settle(&after),
@@ -342,7 +418,7 @@ impl Drop for Running {
         std::thread::sleep(DYING);
         self.alive.beat();
         // If it fails, the signs of life tell what was the command's.
-        let notes = match self.snapshots.take_since(AFTER, self.started) {
+        let notes = match self.snapshots.take_around(AFTER, &self.command, Some(&self.started)) {
             Ok(after) => self.settle(&after).notes,
             Err(_) => self.inspection.take().map(|look| look.run(None)).unwrap_or_default(),
         };
@@ -364,15 +440,12 @@ impl Told {
     }
 }
 
-async fn take(
-    snapshots: &Arc<Snapshots>,
-    reason: &'static str,
-    since: u64,
-) -> Result<Taken, String> {
-    let snapshots = Arc::clone(snapshots);
-    let taken = tokio::task::spawn_blocking(move || snapshots.take_since(reason, since)).await;
-    match taken {
-        Ok(Ok(taken)) => Ok(taken),
+/// The snapshots touch the disk and may wait for others.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ostler_snapshots::Error> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(error.to_string()),
         Err(error) => Err(error.to_string()),
     }
@@ -390,6 +463,20 @@ fn record(
     recorder.record(entry).map_err(|error| error.to_string())
 }
 
+/// It runs git, and a rule on git would cover what it changes in the repository.
+fn changes_refs(step: &Step) -> bool {
+    step.compared().first().and_then(Word::literal) == Some("git")
+        && step.cautions.iter().any(|caution| caution.concern == Concern::Writes)
+}
+
+/// What is too large to be kept, which is known after a first look. None: the look failed.
+fn left_out(snapshots: &Snapshots) -> Option<Vec<PathBuf>> {
+    if snapshots.is_new() {
+        snapshots.take("before a command").ok()?;
+    }
+    Some(snapshots.left_out())
+}
+
 fn refused(why: &str) -> ToolOutput {
     ToolOutput::error(format!(
         "Not run: the state before the command could not be kept, so it could not be undone: {why}. Tell the user: \
@@ -400,3 +487,7 @@ fn refused(why: &str) -> ToolOutput {
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+#[path = "undo_tests.rs"]
+mod tests;

@@ -58,13 +58,14 @@ impl Confinement {
                  missing)"
                     .into(),
             ),
-            () if !found.fits_landlock() => Some(
-                "bubblewrap is missing, and the directories around denied files are too large for Landlock alone"
-                    .into(),
-            ),
-            () if !only_reads && found.frozen.iter().any(is_part) => {
-                Some("bubblewrap is missing, so deny rules on editing files cannot be enforced".into())
-            }
+            () if !found.fits_landlock() => Some(format!(
+                "{}, and the directories around denied files are too large for Landlock alone",
+                self.bubblewrap_fault()
+            )),
+            () if !only_reads && found.frozen.iter().any(is_part) => Some(format!(
+                "{}, so deny rules on editing files cannot be enforced",
+                self.bubblewrap_fault()
+            )),
             () => None,
         }
     }
@@ -116,6 +117,11 @@ impl Confinement {
             denials,
             ..access
         }
+    }
+
+    /// Commands must not read it, by any of its names, as of the last look at the disk.
+    pub fn is_hidden(&self, path: &Path) -> bool {
+        !self.denied.is_empty() && self.denied.hides(path)
     }
 
     /// A search must leave the file out: it may be another name of one that must not be read.

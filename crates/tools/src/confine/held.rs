@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
+const UNLISTABLE: &str = include_str!("../../../../prompts/results/unlistable.md").trim_ascii();
 const DENIED: &str = include_str!("../../../../prompts/results/sandbox-denied.md").trim_ascii();
 
 /// How one command is held, until it is dropped.
@@ -30,7 +31,10 @@ impl Held {
     pub fn denied(&self, finished: &Finished) -> Option<String> {
         let sandbox = self.sandbox.as_ref()?;
         let text = finished.output.to_text();
-        let denied = ostler_exec::denial_hint(&text, finished.status, sandbox)?;
+        let Some(denied) = ostler_exec::denial_hint(&text, finished.status, sandbox) else {
+            let failed = !finished.status.success() && text.contains("Permission denied");
+            return unlistable(sandbox).filter(|_| failed);
+        };
         let grant = match &denied.act {
             DeniedAct::Write(_) => "sandbox.allowWrite in settings.json, or --add-dir",
             DeniedAct::Read(_) => "sandbox.allowRead in settings.json, or --add-dir",
@@ -57,6 +61,22 @@ impl Held {
         };
         guard.restore(&is_harmless_change).into_iter().map(told).chain(rebases).collect()
     }
+}
+
+/// Which directory of the workspace cannot be listed, and why. Landlock grants, and cannot take back, so one that holds a
+/// hidden directory is not granted as a whole.
+fn unlistable(sandbox: &Sandbox) -> Option<String> {
+    if sandbox.layers.bubblewrap {
+        return None;
+    }
+    let roots = || sandbox.readable.iter().chain(&sandbox.writable);
+    let root_of = |hidden: &PathBuf| {
+        roots().filter(|root| hidden.starts_with(root)).find(|_| hidden.is_dir()).cloned()
+    };
+    let (root, hidden) =
+        sandbox.hidden.iter().find_map(|hidden| root_of(hidden).map(|root| (root, hidden)))?;
+    let text = UNLISTABLE.replace("{root}", &root.display().to_string());
+    Some(text.replace("{hidden}", &hidden.display().to_string()))
 }
 
 impl Drop for Held {

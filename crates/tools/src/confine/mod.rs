@@ -28,9 +28,11 @@ pub use missing::Missing;
 use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
 use ostler_exec::{Command, Executor, Found, Layers, ProcessLimits, Sandbox};
 use rebase::Rebases;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use temp::OwnedTemp;
 use tempfile::TempDir;
 
 /// What a person has decided about the sandbox.
@@ -73,7 +75,7 @@ pub struct Confinement {
     readable: OnceLock<Vec<PathBuf>>,
     environment: Vec<(OsString, OsString)>,
     found: OnceLock<Found>,
-    temp: OnceLock<Result<TempDir, String>>,
+    temp: OnceLock<Result<OwnedTemp, String>>,
     /// The parts of repositories that make git run programs; none: to be looked for.
     parts: Mutex<Option<Arc<Parts>>>,
     /// Repositories that roots are part of.
@@ -212,9 +214,14 @@ impl Confinement {
         match () {
             () if self.workspace.roots.iter().any(whole) => Some(Missing::Whole),
             () if bubblewrap && seccomp => None,
-            () if landlock && seccomp => Some(Missing::Bubblewrap),
+            () if landlock && seccomp => Some(Missing::Bubblewrap(self.bubblewrap_fault())),
             () => Some(Missing::Floor),
         }
+    }
+
+    /// What is wrong with bubblewrap here, as a clause that names it.
+    fn bubblewrap_fault(&self) -> String {
+        self.found().bubblewrap.as_ref().err().cloned().unwrap_or_default()
     }
 
     /// How well what these commands do is held.
@@ -226,8 +233,17 @@ impl Confinement {
             return Hold::Lifted;
         }
         match self.not_enforced(commands.only_reads()) {
-            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why().into()),
+            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why()),
             _ => Hold::Whole,
+        }
+    }
+
+    /// Why a command would not run with every layer of the sandbox around it, accepted or not.
+    pub fn not_whole(&self, lifted: bool) -> Option<Cow<'static, str>> {
+        match () {
+            () if !self.options.enabled => Some("the sandbox is off".into()),
+            () if lifted => Some("it would run outside the sandbox".into()),
+            () => self.missing().map(|missing| missing.plainly().into()),
         }
     }
 
@@ -235,7 +251,7 @@ impl Confinement {
     /// setting, so it does not need bubblewrap.
     pub fn not_enforced(&self, only_reads: bool) -> Option<Missing> {
         let missing = self.options.enabled.then(|| self.missing()).flatten();
-        missing.filter(|missing| !(only_reads && *missing == Missing::Bubblewrap))
+        missing.filter(|missing| !(only_reads && matches!(missing, Missing::Bubblewrap(_))))
     }
 
     /// # Errors
@@ -251,7 +267,8 @@ impl Confinement {
             return Ok(nothing);
         }
         let only_reads = terms.only_reads && !terms.network && layers.landlock && layers.seccomp;
-        if only_reads && (denied.suits_landlock() || !layers.bubblewrap) {
+        let is_listable = denied.suits_landlock() && !self.hides_in_a_root();
+        if only_reads && (is_listable || !layers.bubblewrap) {
             return self.reading(terms, &denied);
         }
         let written =
@@ -347,6 +364,14 @@ impl Confinement {
         Ok(sandbox)
     }
 
+    /// A directory inside a root is hidden: with Landlock alone those around it could not be listed.
+    fn hides_in_a_root(&self) -> bool {
+        let is_inside =
+            |path: &PathBuf| self.workspace.roots.iter().any(|root| path.starts_with(root));
+        let hidden = folders::hidden(&self.home(), &self.workspace.ours);
+        hidden.iter().chain(&self.options.deny_read).any(|path| is_inside(path) && path.is_dir())
+    }
+
     fn home(&self) -> PathBuf {
         let home = &self.workspace.home;
         let home = if home.is_absolute() { home.clone() } else { self.home_of_commands() };
@@ -387,6 +412,15 @@ impl Confinement {
     /// New repositories came to be: they are looked for again before the next command.
     pub fn forget_repositories(&self) {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The folders of repositories that the workspace is part of and that lie outside, as far as commands may change
+    /// them: of a linked worktree, or of the directory above.
+    pub fn repositories_around(&self) -> Vec<PathBuf> {
+        let is_writable =
+            |git: &PathBuf| rustix::fs::access(git, rustix::fs::Access::WRITE_OK).is_ok();
+        let around = self.around().iter().map(|around| around.git.clone());
+        around.filter(is_writable).collect()
     }
 
     fn around(&self) -> &[Around] {

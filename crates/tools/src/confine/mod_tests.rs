@@ -70,6 +70,32 @@ fn a_missing_layer_weakens_and_a_persons_word_settles_it() {
     assert_eq!(word(&disk.hold(&reads, false)), "weak");
 }
 
+/// A person may accept that a layer is missing; rules on programs still do not lean on what is not there.
+#[test]
+fn what_is_missing_of_the_whole_sandbox() {
+    let root = Path::new("/ws");
+    for (layers, expected) in [
+        (ALL, None),
+        ([false, true, true], None),
+        (FLOOR, Some("bubblewrap is missing")),
+        ([false, false, false], Some("cannot hold commands")),
+    ] {
+        for accept_missing in [false, true] {
+            let options = ConfineOptions { accept_missing, ..ConfineOptions::default() };
+            let found = confinement(options, layers, root).not_whole(false);
+            match expected {
+                None => assert_eq!(found, None, "{layers:?}"),
+                Some(part) => assert!(found.is_some_and(|why| why.contains(part)), "{layers:?}"),
+            }
+        }
+    }
+    let strict = confinement(ConfineOptions::default(), ALL, root);
+    assert_eq!(strict.not_whole(true).as_deref(), Some("it would run outside the sandbox"));
+    let off = ConfineOptions { enabled: false, ..ConfineOptions::default() };
+    let off = confinement(off, ALL, root).not_whole(false);
+    assert_eq!(off.as_deref(), Some("the sandbox is off"));
+}
+
 #[test]
 fn what_a_call_is_held_by() {
     let world = tempfile::tempdir().unwrap();
@@ -104,6 +130,32 @@ fn what_a_call_is_held_by() {
     assert!(reading.writable.is_empty() && reading.bounds.as_ref().unwrap().only_reads);
     let lifted = Terms { lifted: true, ..Terms::default() };
     assert!(strict.held(lifted).unwrap().sandbox.is_none());
+}
+
+/// Landlock alone could not list a directory that holds a hidden one, so bubblewrap does it where there is one.
+#[test]
+fn a_root_with_a_hidden_directory_can_be_listed() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    fs::create_dir(root.join("vault")).unwrap();
+    fs::write(root.join("key"), "").unwrap();
+    let denying = |name: &str| {
+        let deny_read = vec![root.join(name)];
+        ConfineOptions { deny_read, ..ConfineOptions::default() }
+    };
+    let terms = Terms { only_reads: true, ..Terms::default() };
+    for (name, layers, mounts) in [
+        ("vault", ALL, true),
+        ("vault", FLOOR, false),
+        ("key", ALL, false),
+        ("missing", ALL, false),
+        ("../elsewhere", ALL, false),
+    ] {
+        let held = confinement(denying(name), layers, &root).held(terms).unwrap();
+        let sandbox = held.sandbox.clone().unwrap();
+        assert_eq!(sandbox.layers.bubblewrap, mounts, "{name} {layers:?}");
+        assert!(sandbox.writable.is_empty(), "{name}: it still only reads");
+    }
 }
 
 /// The policy comes from the proof: which programs, whether it writes at all, and whether it needs temporary files.

@@ -1,51 +1,94 @@
-//! A private folder for temporary files, one a session. What dead processes have left is removed.
+//! A private directory for temporary files, one a session. What dead processes have left is removed.
+//!
+//! Whoever owns one holds a lock on the directory itself, which the kernel drops with the process. Process numbers would
+//! not do: in another container they mean somebody else. Nor would a file inside, which commands could remove.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use tempfile::TempDir;
 
-const PREFIX: &str = "ostler-";
+const PREFIX: &str = "ostler-temp-";
 /// In memory or cleaned by the system in most places; the second where the first is full.
 const PLACES: [&str; 2] = ["/tmp", "/var/tmp"];
-/// Names looked at for old folders.
+/// Names looked at for old directories.
 const MOST_NAMES: usize = 10_000;
+/// Each further try means that somebody took the new directory for a leftover before it was locked.
+const TRIES: usize = 10;
+
+/// Removed when it is dropped.
+#[derive(Debug)]
+pub(super) struct OwnedTemp {
+    directory: TempDir,
+    /// Of no use but to be held.
+    _lock: File,
+}
+
+impl OwnedTemp {
+    pub(super) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
 
 /// # Errors
 /// In words, with the place.
-pub(super) fn create() -> Result<TempDir, String> {
+pub(super) fn create() -> Result<OwnedTemp, String> {
     let mut last = String::new();
     for place in PLACES.map(Path::new) {
         clean(place);
-        let prefix = format!("{PREFIX}{}-", std::process::id());
-        let private = fs::Permissions::from_mode(0o700);
-        let mut builder = tempfile::Builder::new();
-        match builder.prefix(&prefix).permissions(private).tempdir_in(place) {
-            Ok(folder) => return Ok(folder),
+        match create_in(place) {
+            Ok(created) => return Ok(created),
             Err(error) => last = format!("{}: {error}", place.display()),
         }
     }
     Err(last)
 }
 
-/// Removes folders of this user whose process is gone.
-fn clean(place: &Path) {
-    let entries = place.read_dir().into_iter().flatten().take(MOST_NAMES).flatten();
-    for path in entries.map(|entry| entry.path()).filter(|path| is_left_over(path)) {
-        // Never follows a link: it is a folder of ours, and what is in it is removed as it is.
-        let _ = fs::remove_dir_all(path);
+fn create_in(place: &Path) -> std::io::Result<OwnedTemp> {
+    for _ in 0..TRIES {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).permissions(fs::Permissions::from_mode(0o700));
+        let directory = builder.tempdir_in(place)?;
+        let lock = match open(directory.path()) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if claim(&lock)? {
+            return Ok(OwnedTemp { directory, _lock: lock });
+        }
+    }
+    Err(std::io::Error::other("new directories are removed by another program all the time"))
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::DIRECTORY;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// False: somebody takes it for a leftover, or has removed it already. Where locks do not work it stays unlocked, and is
+/// never taken for a leftover either.
+fn claim(directory: &File) -> std::io::Result<bool> {
+    match directory.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(directory.metadata()?.nlink() > 0),
     }
 }
 
-fn is_left_over(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let process = name.and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok());
-    let Some(process) = process.and_then(rustix::process::Pid::from_raw) else { return false };
-    let ours = path
-        .symlink_metadata()
-        .is_ok_and(|meta| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw());
-    let gone = rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH);
-    ours && gone
+/// Removes directories of this user that nobody holds.
+fn clean(place: &Path) {
+    let entries = place.read_dir().into_iter().flatten().take(MOST_NAMES).flatten();
+    let is_ours = |name: &std::ffi::OsStr| name.to_str().is_some_and(|it| it.starts_with(PREFIX));
+    for entry in entries.filter(|entry| is_ours(&entry.file_name())) {
+        let Ok(directory) = open(&entry.path()) else { continue };
+        let own = rustix::process::geteuid().as_raw();
+        let is_own = directory.metadata().is_ok_and(|meta| meta.uid() == own);
+        if is_own && directory.try_lock().is_ok() {
+            // Still locked, so that nobody claims it meanwhile. Links in it are removed, not followed.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -53,21 +96,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_dead_processes_go_and_others_stay() {
+    fn what_nobody_holds_goes_and_the_rest_stays() {
         let place = tempfile::tempdir().unwrap();
-        let at = |name: String| place.path().join(name);
-        let mut dead = std::process::Command::new("/bin/true").spawn().unwrap();
-        let gone = at(format!("ostler-{}-x", dead.id()));
-        dead.wait().unwrap();
-        let ours = at(format!("ostler-{}-x", std::process::id()));
-        let other = at("ostler-notes".into());
-        for folder in [&gone, &ours, &other] {
+        let at = |name: &str| place.path().join(name);
+        let left = at("ostler-temp-left");
+        // Named as if by a process, or by a person: it is not ours to remove.
+        let others = ["ostler-4194304-x", "ostler-notes", "temp"].map(at);
+        for folder in others.iter().chain([&left]) {
             fs::create_dir_all(folder.join("deep")).unwrap();
         }
+        std::os::unix::fs::symlink(&others[1], at("ostler-temp-link")).unwrap();
+        let held = create_in(place.path()).unwrap();
+        fs::write(held.path().join("file"), "x").unwrap();
         clean(place.path());
-        assert!(!gone.exists() && ours.exists() && other.exists());
+        assert!(!left.exists() && held.path().join("file").exists());
+        assert!(others.iter().all(|folder| folder.join("deep").exists()));
+        // As after a process that was killed: its lock is gone, its directory is not.
+        let OwnedTemp { directory, _lock } = held;
+        let path = directory.keep();
+        clean(place.path());
+        assert!(path.exists());
+        drop(_lock);
+        clean(place.path());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_directory_that_was_taken_for_a_leftover_is_not_claimed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("ostler-temp-new");
+        fs::create_dir(&path).unwrap();
+        let ours = open(&path).unwrap();
+        let cleaner = open(&path).unwrap();
+        cleaner.try_lock().unwrap();
+        assert!(!claim(&ours).unwrap());
+        drop(cleaner);
+        fs::remove_dir(&path).unwrap();
+        assert!(!claim(&ours).unwrap());
+    }
+
+    #[test]
+    fn only_its_user_may_enter_it() {
         let folder = create().unwrap();
-        let mode = folder.path().metadata().unwrap().mode();
-        assert_eq!(mode & 0o777, 0o700);
+        assert_eq!(folder.path().metadata().unwrap().mode() & 0o777, 0o700);
+        let path = folder.path().to_owned();
+        drop(folder);
+        assert!(!path.exists());
     }
 }

@@ -127,7 +127,7 @@ impl Files {
         let Snapshot { call, path, before, mode, after } = snapshot.clone();
         let recorded = cx.recorder.record(Entry::Snapshot { call, path, before, mode, after });
         recorded.map_err(|error| unrecorded(&error))?;
-        self.snapshots.apply(snapshot);
+        self.snapshots.will_do(snapshot);
         Ok(())
     }
 

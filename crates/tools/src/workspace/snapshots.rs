@@ -83,6 +83,16 @@ impl Snapshots {
         self.stacks().entry(snapshot.path.clone()).or_default().apply(snapshot);
     }
 
+    /// A file tool is about to do this. Lets an undo tell it from the work of a command that runs at the same time, in any
+    /// session; if that fails, the session's own log still tells its own.
+    pub(super) fn will_do(&self, snapshot: Snapshot) {
+        if let Some(store) = self.store.get() {
+            let before = snapshot.before.as_ref().map(BlobRef::as_str);
+            let _ = store.note_edit(&snapshot.path, before, snapshot.after.as_deref());
+        }
+        self.apply(snapshot);
+    }
+
     /// Lets an undo tell a person's later change from this one. Without it the two are not merged, but nothing is lost.
     pub fn will_hold(&self, bytes: &[u8]) {
         if let Some(store) = self.store.get() {

@@ -66,7 +66,7 @@ pub fn was_summed_up<'a>(
         ("decision", DECISION),
         ("plan", "Name the wrong orders in CHANGES.md"),
         ("rules of AGENTS.md", RULE),
-        ("file that is to be mended", FILE),
+        ("file that is to be fixed", FILE),
     ] {
         so(holds(after, text), &format!("the {what} outlived the summary"))?;
     }
@@ -79,7 +79,7 @@ pub fn was_summed_up<'a>(
     Ok((receipt, percent(billed.cache_read, billed.prompt())))
 }
 
-pub fn was_mended(turn: &Turn, plan: &ostler::Plan, place: &Place) -> Result<()> {
+pub fn was_fixed(turn: &Turn, plan: &ostler::Plan, place: &Place) -> Result<()> {
     failures(turn, 0)?;
     so(turn.receipts.is_empty(), "the window needed one summary")?;
     so(turn.result("Bash", "ok: 12 sums are right").is_some(), "the test passes")?;
@@ -88,7 +88,7 @@ pub fn was_mended(turn: &Turn, plan: &ostler::Plan, place: &Place) -> Result<()>
     so(done && plan.tasks.len() == 4, "the plan is done")?;
     let changes = place.read("CHANGES.md")?;
     so(changes.contains("1017, 1042 and 1058"), "CHANGES.md names the orders")?;
-    so(place.read("lib/invoice.sh")?.contains("after_discount \"$sum\""), "the file was mended")
+    so(place.read("lib/invoice.sh")?.contains("after_discount \"$sum\""), "the file was fixed")
 }
 
 pub fn was_kept(kept: &[Memory]) -> Result<()> {

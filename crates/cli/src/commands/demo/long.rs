@@ -126,7 +126,7 @@ async fn the_work(
         )
         .await?;
     let turn = stage.turn(engine, MEND).await?;
-    claims::was_mended(&turn, &engine.plan(), place)
+    claims::was_fixed(&turn, &engine.plan(), place)
 }
 
 fn said_again(receipt: &Receipt, place: &Place) -> String {

@@ -11,16 +11,27 @@ mod stage;
 use crate::args::DemoArgs;
 use crate::environment::Environment;
 use crate::exit::Code;
-use crate::output::paint::Paint;
-use crate::output::screen::Screen;
 use anyhow::Result;
 use place::Place;
 use stage::{Stage, Stopped};
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> Result<Code> {
-    let told = ostler::block_on(tell(init, environment, args))?;
+    ostler::block_on(async {
+        // Signals are heard before there is anything that could be left behind.
+        let mut stage = Stage::new(environment)?;
+        let shown = show(init, environment, args, &mut stage).await;
+        Ok(stage.signals.end(shown).await)
+    })?
+}
+
+async fn show(
+    init: &ostler::Init,
+    environment: &Environment,
+    args: &DemoArgs,
+    stage: &mut Stage,
+) -> Result<Code> {
     // What did not end well leaves no folder behind.
-    let place = match told {
+    let place = match tell(init, environment, args, stage).await {
         Ok(place) => place,
         Err(error) => match error.downcast_ref::<Stopped>() {
             Some(stopped) => return Ok(stopped.0),
@@ -31,22 +42,24 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> R
         place.remove()?;
         return Ok(Code::Done);
     }
-    let line = format!("The repository and the sessions are in {}", place.keep().display());
-    Screen::new().line(&Paint::for_terminal().dim(&line))?;
+    stage.tell(&format!("The repository and the sessions are in {}", place.keep().display()))?;
     Ok(Code::Done)
 }
 
-/// Signals are heard before there is anything that could be left behind.
-async fn tell(init: &ostler::Init, environment: &Environment, args: &DemoArgs) -> Result<Place> {
-    let mut stage = Stage::new(environment)?;
+async fn tell(
+    init: &ostler::Init,
+    environment: &Environment,
+    args: &DemoArgs,
+    stage: &mut Stage,
+) -> Result<Place> {
     let place = Place::new(if args.long { long::FILES } else { short::FILES })?;
     if args.long {
         long::journals(&place)?;
     }
     place.commit(init, environment).await?;
     match args.long {
-        true => long::story(init, environment, &place, &mut stage).await?,
-        false => short::story(init, environment, &place, &mut stage).await?,
+        true => long::story(init, environment, &place, stage).await?,
+        false => short::story(init, environment, &place, stage).await?,
     }
     Ok(place)
 }

@@ -1,4 +1,4 @@
-//! The short story: a failing test is looked into, mended and run again.
+//! The short story: a failing test is looked into, fixed and run again.
 
 use super::place::Place;
 use super::stage::Stage;
@@ -8,7 +8,7 @@ use ostler::Engine;
 use ostler_model_server::ModelServer;
 
 const SCRIPT: &str = include_str!("../../../demo/short/script.yaml");
-const PROMPT: &str = "The test fails. Find out why and mend it.";
+const PROMPT: &str = "The test fails. Find out why and fix it.";
 pub const FILES: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../demo/short/project/README.md")),
     ("prices.txt", include_str!("../../../demo/short/project/prices.txt")),
@@ -35,7 +35,7 @@ pub async fn story(
         bail!("the model server refused a request: {reason}");
     }
     if !place.read("lib/total.sh")?.contains("sum + price") {
-        bail!("the file was not mended");
+        bail!("the file was not fixed");
     }
     Ok(())
 }

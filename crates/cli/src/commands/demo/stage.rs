@@ -4,10 +4,10 @@ use super::super::signals::Signals;
 use crate::environment::Environment;
 use crate::exit::{self, Code};
 use crate::output::paint::Paint;
+use crate::output::printer;
 use crate::output::screen::Screen;
 use crate::output::{text::failure, usage};
 use anyhow::{Result, bail};
-use futures_util::StreamExt;
 use ostler::{Block, Engine, Event, Finished, Receipt, ResultPart};
 use ostler_model_server::{Body, Part, Script, Source};
 use std::io::IsTerminal;
@@ -21,7 +21,7 @@ pub struct Stopped(pub Code);
 pub struct Stage {
     pub screen: Screen,
     pub paint: Paint,
-    signals: Signals,
+    pub signals: Signals,
     /// Somebody watches.
     paced: bool,
 }
@@ -110,7 +110,7 @@ impl Stage {
                     engine.interrupt();
                     continue;
                 }
-                event = stream.next() => event,
+                event = printer::paced(&mut stream, stopped.is_some()) => event?,
             };
             match event {
                 Some(Event::Finished(finished)) => break finished,

@@ -5,32 +5,25 @@ use crate::args::RunArgs;
 use crate::args::permissions::ExplainArgs;
 use crate::commands::question::with_source;
 use crate::environment::Environment;
-use crate::exit::{Code, Wrong};
+use crate::exit::{Code, Wrong, warn};
 use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
-use clap::Parser;
 use ostler::{
     Access, By, COMMANDS, Decision, EventName, HookSpec, Judged, Mode, PathScope, Reason, ToolKind,
     Verdict,
 };
 use serde_json::{Value, json};
 
-#[derive(Parser)]
-struct NoFlags {
-    #[command(flatten)]
-    run: RunArgs,
-}
-
 pub fn run(init: &ostler::Init, environment: &Environment, args: &ExplainArgs) -> Result<Code> {
     let setup = Setup::load(environment, &args.config)?;
     let input = input(args.tool.as_deref(), &args.call)?;
     let tool = args.tool.as_deref().unwrap_or(COMMANDS);
     let environment = &environment.with_defaults(&setup.loaded.own_env);
-    let mut run = NoFlags::parse_from(["ostler"]).run;
+    let mut run = RunArgs::none();
     run.permission_mode = args.permission_mode;
     run.allowed_tools.clone_from(&args.allowed_tools);
     run.disallowed_tools.clone_from(&args.disallowed_tools);
@@ -40,7 +33,9 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &ExplainArgs) -
     let options = wire::options(&run, environment, &setup, nobody, None)?;
     let mode = options.mode;
     let specs = options.hooks.specs.clone();
-    let judged = ostler::block_on(ostler::explain(init, options, tool, &input))??;
+    let (judged, notices) = ostler::block_on(ostler::explain(init, options, tool, &input))??;
+    // As at the start of a run.
+    setup.notices().iter().chain(&notices).for_each(|notice| warn(notice));
     let hooks = hooks(&specs, &judged);
     if args.json {
         print(&format!("{}\n", escaped(&as_json(&judged, &input, mode, &hooks).to_string())))?;

@@ -27,7 +27,7 @@ fn wrapped_commands_stand_inside_what_starts_them() {
     curl.folder = Some(vec!["src".into(), "..".into()]);
     curl.hosts = vec!["*".into(), "docs.rs".into()];
     curl.variables = vec!["PATH".into()];
-    curl.cautions = vec![Caution { why: "-K reads options".into(), word: None }];
+    curl.cautions = vec![Caution::new("-K reads options", None)];
     let commands = Commands { steps: vec![timeout, cat, curl], ..Commands::default() };
     let expected = "  timeout 5 cat 'a b'
       only starts the commands in it
@@ -65,7 +65,7 @@ fn nothing_of_it_is_obeyed() {
     one.touches = vec![Touch::new(Act::Read, evil, TouchKind::File)];
     one.hosts = vec![evil.into()];
     one.variables = vec![evil.into()];
-    one.cautions = vec![Caution { why: evil.into(), word: None }];
+    one.cautions = vec![Caution::new(evil, None)];
     one.folder = Some(vec![evil.into()]);
     let commands = Commands { steps: vec![one], ..Commands::default() };
     for line in lines(&commands, Paint::none()) {

@@ -1,11 +1,12 @@
 //! Calls: which run, when, and how their results go back.
 
 use super::row::{Row, shape};
-use crate::support::{Ran, World, finish, processes_with, read_until};
+use crate::support::{Ran, World, finish, processes_with, until};
 use ostler_model_server::{Script, calls, text};
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -155,9 +156,8 @@ fn pipe(guests: usize) -> String {
     format!("pipe-{}-{guests}", std::process::id())
 }
 
-/// Each call reads from a pipe that nobody writes to, until all of them have been seen to run. Writes down how many.
-fn meet(world: &World, mut command: Command, guests: usize) -> Ran {
-    let (name, path) = (pipe(guests), world.project().join(pipe(guests)));
+fn make_pipe(world: &World, name: &str) -> PathBuf {
+    let path = world.project().join(name);
     rustix::fs::mknodat(
         rustix::fs::CWD,
         &path,
@@ -166,6 +166,13 @@ fn meet(world: &World, mut command: Command, guests: usize) -> Ran {
         0,
     )
     .unwrap();
+    path
+}
+
+/// Each call reads from a pipe that nobody writes to, until all of them have been seen to run. Writes down how many.
+fn meet(world: &World, mut command: Command, guests: usize) -> Ran {
+    let name = pipe(guests);
+    let path = make_pipe(world, &name);
     let child = command.spawn().unwrap();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -197,30 +204,36 @@ fn readers(name: &str) -> usize {
 }
 
 fn in_the_stream() -> Vec<Row> {
-    let first = || text("I look.").call("Bash", json!({"command": "echo 1"})).gate("hold");
+    let look = json!({ "command": format!("cat {}", pipe(1)) });
+    let first = || text("I look.").call("Bash", look.clone()).gate("hold");
     vec![
-        Row::new("overlap", "text, a call, a pause that lasts until the call has a result, text; then text", then_text(first().say("It runs.")))
+        Row::new("overlap", "text, a call, a pause that lasts until the call has ended, text; then text", then_text(first().say("It runs.")))
             .env("OSTLER_IDLE_TIMEOUT_MS", "20000")
-            .acting(held_until_a_result)
+            .acting(held_until_the_call_ends)
             .look(|world, _| format!("the call runs during the pause; goes back as {}", shape(&world.server.requests()[1])))
             .claude(2, "the call runs during the pause; goes back as `u:[go] a:[T,T,U] u:[res]`", 0)
             .because("An answer goes back as it came. Moving its blocks around would change what the model said."),
-        Row::new("overlap2", "a call, a pause that lasts until it has a result, a call; then text", then_text(first().call("Bash", json!({"command": "echo 2"}))))
+        Row::new("overlap2", "a call, a pause that lasts until it has ended, a call; then text", then_text(first().call("Bash", json!({"command": "echo 2"}))))
             .env("OSTLER_IDLE_TIMEOUT_MS", "20000")
-            .acting(held_until_a_result)
+            .acting(held_until_the_call_ends)
             .look(|_, _| "the first is done before the second arrives".into())
             .claude(2, "the first is done before the second arrives", 0),
     ]
 }
 
-/// The stream goes on only after a result was seen; without one the program gives up and this fails.
-fn held_until_a_result(world: &World, mut command: Command) -> Ran {
-    let mut child = command.spawn().unwrap();
-    let seen = read_until(&mut child, "\"tool_result\"");
+/// The stream goes on only after the call was seen to run and to end; if it does not, this fails.
+fn held_until_the_call_ends(world: &World, mut command: Command) -> Ran {
+    let name = pipe(1);
+    let path = make_pipe(world, &name);
+    let child = command.spawn().unwrap();
+    until("the call runs", || readers(&name) == 1);
+    until("the call ends", || {
+        // Opened and closed: the end of what it reads.
+        let _ = OpenOptions::new().write(true).custom_flags(NONBLOCK).open(&path);
+        readers(&name) == 0
+    });
     world.server.gate("hold").release();
-    let mut ran = finish(child);
-    ran.stdout.insert_str(0, &seen);
-    ran
+    finish(child)
 }
 
 fn misused() -> Vec<Row> {

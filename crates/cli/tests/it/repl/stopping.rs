@@ -20,7 +20,7 @@ fn in_an_answer() {
         talk.send_line("go on");
         talk.expect("Here again.");
         let left = quit(talk);
-        assert!(!left.said.contains("(type /quit"), "{}", left.said);
+        assert!(!left.said.contains("to leave)"), "{}", left.said);
         let messages = told(world);
         assert!(
             messages.contains("one two three") && messages.contains("interrupted"),
@@ -84,34 +84,75 @@ fn at_the_prompt() {
         |_, talk| {
             talk.expect("> ");
             talk.interrupt();
-            talk.expect("(type /quit to leave)");
+            talk.expect("(Ctrl+C again or /quit to leave)");
             talk.expect("> ");
             talk.send_line("go");
             talk.expect("Here.");
+            // What was entered in between begins the count anew.
+            talk.expect("> ");
+            talk.interrupt();
+            talk.expect("to leave)");
             quit(talk);
         },
     );
 }
 
-/// Five in a row are still one stop.
 #[test]
-fn impatience_does_no_harm() {
+fn twice_at_the_prompt_leaves() {
+    both(Script::new, |_, talk| {
+        talk.expect("> ");
+        talk.interrupt();
+        talk.expect("to leave)");
+        talk.expect("> ");
+        talk.interrupt();
+        assert_eq!(talk.finish().code, Some(130));
+    });
+}
+
+/// A line that was being typed is cleared first, whatever was pressed before.
+#[test]
+fn a_line_is_cleared_before_anything_is_left() {
+    let world = World::new(Script::new().answer(text("Here.")));
+    let mut talk = start(&world, true, &[]);
+    for _ in 0..3 {
+        talk.expect("> ");
+        talk.send("half a line");
+        talk.expect("half a line");
+        talk.interrupt();
+        talk.expect("to leave)");
+    }
+    talk.expect("> ");
+    talk.send_line("a whole one");
+    talk.expect("Here.");
+    quit(&mut talk);
+    let messages = told(&world);
+    assert!(messages.contains("\"a whole one\"") && !messages.contains("half"), "{messages}");
+}
+
+/// Also while the turn is being stopped; the session can be continued.
+#[test]
+fn twice_in_a_turn_leaves() {
     let mark = unique_sleep();
-    let world = World::new(
-        Script::new().answer(bash(&format!("sleep {mark}"))).answer(text("Here again.")),
-    );
+    let command = format!("trap '' INT TERM; sleep {mark}");
+    let world = World::new(Script::new().answer(bash(&command)).answer(text("Here again.")));
     let mut talk = start(&world, true, &["--permission-mode", "bypassPermissions"]);
     talk.expect("> ");
     talk.send_line("go");
+    talk.expect("● Bash");
     until("the command runs", || !processes_with(&mark).is_empty());
-    for _ in 0..5 {
-        talk.interrupt();
-    }
-    talk.expect("> ");
+    talk.expect("\n");
+    talk.interrupt();
+    // It has arrived.
+    talk.expect("\n");
+    talk.interrupt();
+    let left = talk.finish();
+    assert_eq!(left.code, Some(130), "{}", left.said);
     until("the command has ended", || processes_with(&mark).is_empty());
-    talk.send_line("go on");
-    talk.expect("Here again.");
-    quit(&mut talk);
+    assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
+    // Whoever does not wait for the end is not told how it ended.
+    let messages = told(&world);
+    let truths = ["Stopped by the user", "Interrupted: the program stopped"];
+    assert!(truths.iter().any(|truth| messages.contains(truth)), "{messages}");
     world.assert_never_rejected();
 }
 
@@ -156,7 +197,9 @@ fn b36_the_program_or_its_terminal_ends_in_a_question() {
         assert!(!known.contains(&"call_started".to_owned()) && !log.contains("\"allow\""), "{log}");
         assert_eq!(world.run(&["-p", "again", "--continue"]).code, Some(0));
         let messages = told(&world);
-        assert!(messages.contains("Not run"), "closes: {closes}: {messages}");
+        // Who was killed could not say that it did not run, only that it has no result.
+        let said = if closes { "No result: the program stopped" } else { "Not run" };
+        assert!(messages.contains(said), "closes: {closes}: {messages}");
         assert!(!world.project().join("made").exists());
         world.assert_never_rejected();
     }

@@ -92,3 +92,41 @@ fn there_must_be_such_a_turn() {
     assert_eq!(world.read("log.txt"), "line\nline\nline\n");
     assert_eq!(world.run(&["rewind", "--to", "1", "--session", "12345678"]).code, Some(1));
 }
+
+/// The redo of a rewind brings back what the rewind took: files, conversation or both.
+#[test]
+fn a_redo_brings_the_conversation_back() {
+    for (how, files) in [("--both", true), ("--conversation", false), ("--files", true)] {
+        let world = appending();
+        three_turns(&world);
+        assert_eq!(world.run(&["rewind", "--to", "2", how]).code, Some(0));
+        assert_eq!(world.read("log.txt"), if files { "line\n" } else { "line\nline\nline\n" });
+        let redone = world.run(&["undo", "--redo"]);
+        assert_eq!(redone.code, Some(0), "{how}: {} {}", redone.stdout, redone.stderr);
+        assert_eq!(redone.stdout.contains("The conversation is back"), how != "--files", "{how}");
+        assert_eq!(world.read("log.txt"), "line\nline\nline\n", "{how}");
+        let told = told(&world);
+        for prompt in ["first", "second", "third", "fourth"] {
+            assert!(told.contains(&format!(r#""text":"{prompt}""#)), "{how} {prompt}: {told}");
+        }
+        assert_eq!(world.run(&["undo", "--redo"]).code, Some(1), "only once");
+        // As if nothing had been: turns have their numbers, and go back again.
+        assert_eq!(world.run(&["rewind", "--to", "3"]).code, Some(0), "{how}");
+        assert_eq!(world.read("log.txt"), "line\nline\n", "{how}");
+    }
+}
+
+/// What was said since the rewind is not thrown away; the files come back all the same.
+#[test]
+fn a_conversation_that_went_on_stays() {
+    let world = appending();
+    three_turns(&world);
+    assert_eq!(world.run(&["rewind", "--to", "3"]).code, Some(0));
+    let ran = world.run(&["-p", "other", "--continue"]);
+    assert_eq!(ran.code, Some(4), "it may change nothing: {}", ran.stderr);
+    let redone = world.run(&["undo", "--redo"]);
+    assert!(redone.stdout.contains("went on since"), "{}", redone.stdout);
+    assert_eq!(world.read("log.txt"), "line\nline\nline\n");
+    let told = told(&world);
+    assert!(told.contains(r#""text":"other""#) && !told.contains(r#""text":"third""#), "{told}");
+}

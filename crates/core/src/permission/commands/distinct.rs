@@ -1,6 +1,6 @@
 //! A long text mostly repeats itself: steps that come to the same are judged once.
 
-use super::{Commands, Step};
+use super::{Commands, Position, Step};
 use crate::permission::script::Word;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,8 +20,15 @@ impl Commands {
         let (mut kept, mut becomes) = (Vec::new(), Vec::with_capacity(self.steps.len()));
         for (index, step) in self.steps.iter().enumerate() {
             let alike = alike.entry(key(step)).or_default();
+            // A rule may speak of what starts a step together with the step.
+            let around = |step: &Step| match step.position {
+                Position::Wrapped => step.inside.and_then(|index| becomes.get(index).copied()),
+                _ => None,
+            };
             let is_same = |at: &&usize| {
-                kept.get(**at).is_some_and(|known: &&Step| comes_to_the_same(known, step))
+                kept.get(**at).is_some_and(|known: &&Step| {
+                    comes_to_the_same(known, step) && around(known) == around(step)
+                })
             };
             match alike.iter().find(is_same) {
                 Some(at) if index >= MANY => becomes.push(*at),
@@ -66,7 +73,7 @@ fn key(step: &Step) -> u64 {
     hasher.finish()
 }
 
-/// All that a judgement looks at: everything but the step it was found in.
+/// All that a judgement looks at of the step itself.
 fn comes_to_the_same(one: &Step, other: &Step) -> bool {
     let Step {
         words,
@@ -79,6 +86,7 @@ fn comes_to_the_same(one: &Step, other: &Step) -> bool {
         hosts,
         transparent,
         variables,
+        assigned,
         cautions,
         normal,
         git,
@@ -92,6 +100,7 @@ fn comes_to_the_same(one: &Step, other: &Step) -> bool {
         && *hosts == other.hosts
         && *transparent == other.transparent
         && *variables == other.variables
+        && *assigned == other.assigned
         && *cautions == other.cautions
         && *normal == other.normal
         && *git == other.git

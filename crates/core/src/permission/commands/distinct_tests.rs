@@ -44,7 +44,8 @@ fn every_difference_counts() {
         Step { hosts: vec!["x".into()], ..plain.clone() },
         Step { transparent: true, ..plain.clone() },
         Step { variables: vec!["x".into()], ..plain.clone() },
-        Step { cautions: vec![Caution { why: "x".into(), word: None }], ..plain.clone() },
+        Step { assigned: vec![Word::Literal("x=1".into())], ..plain.clone() },
+        Step { cautions: vec![Caution::new("x", None)], ..plain.clone() },
         Step { normal: vec![Word::Literal("x".into())], ..plain.clone() },
         Step { git: true, ..plain.clone() },
     ];
@@ -54,6 +55,17 @@ fn every_difference_counts() {
         let left = commands.distinct().unwrap().steps;
         assert_eq!(left.get(MANY..).unwrap(), std::slice::from_ref(&other), "{other:?}");
     }
+}
+
+/// A rule may speak of a wrapper together with what it starts.
+#[test]
+fn what_stands_around_a_wrapped_step_counts() {
+    let wrapped =
+        |inside| Step { inside: Some(inside), position: Position::Wrapped, ..step(&["cat", "a"]) };
+    let commands = many(vec![step(&["x"]), wrapped(MANY), step(&["y"]), wrapped(MANY + 2)]);
+    assert_eq!(commands.distinct(), None);
+    let commands = many(vec![step(&["x"]), wrapped(MANY), step(&["x"]), wrapped(MANY + 2)]);
+    assert_eq!(commands.distinct().unwrap().steps.len(), MANY + 2);
 }
 
 #[test]

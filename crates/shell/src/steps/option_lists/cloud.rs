@@ -94,9 +94,10 @@ pub(super) static LISTS: &[OptionList] = &[
     OptionList {
         commands: &["terraform", "tofu", "terragrunt"],
         style: Style::OneDash,
-        plain: "-no-color -input: -json -out: -var: -var-file: -target: -destroy -refresh: -refresh-only \
+        plain: "-no-color -input: -json -var: -var-file: -target: -destroy -refresh: -refresh-only \
             -compact-warnings -detailed-exitcode -lock: -lock-timeout: -parallelism: -check -diff -recursive -write: -list: \
             -upgrade -reconfigure -backend: -version -help -auto-approve -raw -replace:",
+        sinks: &["-out"],
         refused: |text| {
             matches!(
                 text,
@@ -110,6 +111,19 @@ pub(super) static LISTS: &[OptionList] = &[
                     | "run-all"
             )
         },
+        ..LIST
+    },
+    OptionList {
+        // Its modules run commands on other machines, or here.
+        commands: &["ansible", "ansible-console", "ansible-pull"],
+        plain: "-v --list-hosts --version --help",
+        ..LIST
+    },
+    OptionList {
+        // Not -i: an inventory can be a program.
+        commands: &["ansible-playbook"],
+        plain: "-vCD -l: -t: -u: -f: --check --diff --syntax-check --list-hosts --list-tasks --list-tags --limit= --tags= \
+            --skip-tags= --forks= --start-at-task= --flush-cache --force-handlers --version --help",
         ..LIST
     },
     OptionList {

@@ -11,6 +11,7 @@ fn is_local(text: &str) -> bool {
         || text.starts_with("file:")
         || text.starts_with('@')
         || value.starts_with('@')
+        || text.starts_with('-') && !text.starts_with("--") && text.contains('@')
         || value.starts_with('<')
         || text.contains("%output{")
         || ["gopher:", "dict:", "telnet:", "ldap:", "smb:", "scp:", "sftp:", "tftp:"]

@@ -46,6 +46,20 @@ pub(super) static LISTS: &[OptionList] = &[
         ..LIST
     },
     OptionList {
+        commands: &["git branch"],
+        plain: "-dDmMcCfqvarlti -u: --delete --move --copy --force --quiet --verbose --all --remotes --list --track? --no-track \
+            --set-upstream-to= --unset-upstream --create-reflog --ignore-case --show-current --contains= --no-contains= \
+            --merged= --no-merged= --points-at= --sort= --column? --no-column --color? --no-color --abbrev? --no-abbrev",
+        ..LIST
+    },
+    OptionList {
+        // Not signed ones: the signer is another program.
+        commands: &["git tag"],
+        plain: "-adfl -m: -n? --annotate --delete --force --list --message= --create-reflog --contains= --no-contains= --merged= \
+            --no-merged= --points-at= --sort= --column? --no-column --color? --ignore-case",
+        ..LIST
+    },
+    OptionList {
         commands: &["git ls-remote"],
         plain: "-htq --heads --branches --tags --refs --quiet --exit-code --get-url --symref --sort=-version:refname",
         refused: is_a_helper,

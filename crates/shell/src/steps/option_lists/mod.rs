@@ -17,8 +17,10 @@ mod scripts;
 mod tools;
 
 use super::inner::caution;
-use ostler_core::permission::Caution;
+use super::judge::touch;
+use crate::options::readable;
 use ostler_core::permission::script::Word;
+use ostler_core::permission::{Act, Caution, Concern, Touch, TouchKind};
 
 /// How a program spells its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +40,10 @@ pub(super) struct OptionList {
     /// the next word, `-x?` only a glued one; `-W*` stands for all that begins so, and `!-Wl,*` for what does not count
     /// after all. Several letters without a value may be glued together: `-abc`.
     pub(super) plain: &'static str,
-    /// Options that are plain with `/dev/null` or `-` for their value, and with nothing else.
+    /// Options whose value is a file that is written: plain with `/dev/null` or `-`, and with nothing else.
     pub(super) sinks: &'static [&'static str],
+    /// Options whose value is a name that the program knows: never a file.
+    pub(super) names: &'static [&'static str],
     /// Operands and values that are not plain.
     pub(super) refused: fn(&str) -> bool,
     /// The first operand says what is done, and these are not plain.
@@ -65,6 +69,7 @@ pub(super) const LIST: OptionList = OptionList {
     style: Style::Gnu,
     plain: "",
     sinks: &[],
+    names: &[],
     refused: nothing,
     first: None,
     until_operand: usize::MAX,
@@ -92,17 +97,23 @@ fn lists() -> impl Iterator<Item = &'static OptionList> {
 
 /// The cautions of a command whose program has a list; none if it has no list. `words` begin with the program.
 pub(super) fn cautions(name: &str, words: &[Word]) -> Option<Vec<Caution>> {
+    judge(name, words).map(|(cautions, _)| cautions)
+}
+
+/// The cautions, and the files that options name for it to write.
+pub(super) fn judge(name: &str, words: &[Word]) -> Option<(Vec<Caution>, Vec<Touch>)> {
     let name = build::compiler(name).unwrap_or(name);
     let (list, from) = find(name, words)?;
-    let mut reading = Reading { list, name, found: Vec::new(), operands: 0, given: Vec::new() };
+    let (found, given, written) = Default::default();
+    let mut reading = Reading { list, name, found, operands: 0, given, written };
     reading.words(words, from);
     let given = |needed: &&str| reading.given.iter().any(|given| given == needed);
     let told = list.needs.is_empty() || list.needs.iter().any(given);
     if reading.operands < list.least || !told {
         let why = format!("{name} runs what it reads from its input");
-        reading.found.push(Caution { why, word: None });
+        reading.found.push(Caution::new(why, None));
     }
-    Some(reading.found)
+    Some((reading.found, reading.written))
 }
 
 /// The longest command that the words begin with, and how many words that is.
@@ -132,6 +143,8 @@ struct Reading<'a> {
     operands: usize,
     /// Options, as `-x` or `--name`.
     given: Vec<String>,
+    /// Files that options name for it to write.
+    written: Vec<Touch>,
 }
 
 /// What an option takes from the next word.
@@ -173,7 +186,9 @@ impl Reading<'_> {
                     Some(Taken::Value) => {
                         at += 1;
                         let value = words.get(at).and_then(Word::literal).unwrap_or_default();
-                        match value.starts_with('-') && value.len() > 1 {
+                        let option = self.given.last().map(String::as_str).unwrap_or_default();
+                        let named = self.list.names.contains(&option) && !is_name(value);
+                        match named || value.starts_with('-') && value.len() > 1 {
                             true => self.caution(at, value),
                             false => self.operand(at, value),
                         }
@@ -182,10 +197,13 @@ impl Reading<'_> {
                         at += 1;
                         let value = words.get(at).and_then(Word::literal).unwrap_or_default();
                         if !is_sink(value) {
-                            self.caution(at - 1, text);
+                            self.output(at - 1, text, value);
                         }
                     }
-                    None => self.caution(at, text),
+                    None => match self.glued_output(text) {
+                        Some(file) => self.output(at, text, &file),
+                        None => self.caution(at, text),
+                    },
                 }
             }
             at += 1;
@@ -202,6 +220,37 @@ impl Reading<'_> {
     fn caution(&mut self, at: usize, text: &str) {
         let why = format!("{text} makes {} do more than its name says", self.name);
         self.found.push(caution(at, why));
+    }
+
+    /// It writes a file that is named.
+    fn output(&mut self, at: usize, text: &str, file: &str) {
+        self.caution(at, text);
+        let named = readable(file, TouchKind::File).ok().filter(|_| !file.is_empty());
+        if let (Some(last), Some(named)) = (self.found.last_mut(), named) {
+            last.concern = Concern::Writes;
+            self.written.push(touch(Act::Write)(named));
+        }
+    }
+
+    /// The file of an option that writes one: `--output=x`, `-sox`.
+    fn glued_output(&self, text: &str) -> Option<String> {
+        let is_sink = |option: &str| self.list.sinks.contains(&option);
+        if let Some((name, file)) = text.split_once('=').filter(|(name, _)| is_sink(name)) {
+            let named = name.starts_with("--") || self.list.style == Style::OneDash;
+            return (named && !file.is_empty()).then(|| file.to_owned());
+        }
+        let letters = text.strip_prefix('-').filter(|_| self.list.style == Style::Gnu)?;
+        for (at, letter) in letters.char_indices() {
+            if is_sink(&format!("-{letter}")) {
+                let file = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+                return (!file.is_empty()).then(|| file.to_owned());
+            }
+            // A letter with a value takes the rest of the word.
+            if self.entry(letter)?.ends_with([':', '?']) {
+                return None;
+            }
+        }
+        None
     }
 
     fn operand(&mut self, at: usize, text: &str) {
@@ -249,6 +298,10 @@ impl Reading<'_> {
         }
         if self.entries().any(|entry| entry == text) {
             return Some(Taken::Nothing);
+        }
+        let given = text.split_once('=').map(|(_, value)| value);
+        if self.list.names.contains(&name) && given.is_some_and(|value| !is_name(value)) {
+            return None;
         }
         self.entries().find_map(|entry| {
             let (known, takes) = match entry.strip_suffix([':', '=']) {
@@ -298,6 +351,10 @@ impl Reading<'_> {
         }
         Some(Taken::Nothing)
     }
+}
+
+fn is_name(value: &str) -> bool {
+    !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || "-_@".contains(c))
 }
 
 fn is_sink(value: &str) -> bool {

@@ -172,10 +172,47 @@ pub(super) static LISTS: &[OptionList] = &[
         ..LIST
     },
     OptionList {
-        commands: &["apt", "apt-get", "apt-cache", "dnf", "yum", "apk", "pacman", "brew", "zypper"],
+        commands: &["apt", "apt-get", "apt-cache", "dnf", "yum", "apk", "pacman", "zypper"],
         plain: "-yqv --yes --quiet --verbose --no-install-recommends --assume-yes --installed --upgradable --json --formula \
             --cask --no-cache --version --help",
         refused: |text| is_a_source(text) || text.starts_with('/') || text.starts_with("./"),
+        ..LIST
+    },
+    OptionList {
+        // A formula with a slash comes from a tap: code of somebody else.
+        commands: &["brew"],
+        plain: "-qvnfs1l --quiet --verbose --dry-run --force --formula --formulae --cask --casks --json --json= --versions --installed \
+            --greedy --prefix --cellar --cache --full-name --eval-all --desc --name --description --version --help",
+        refused: |text| is_a_source(text) || text.contains('/'),
+        first: Some(|text| {
+            !matches!(
+                text,
+                "install"
+                    | "uninstall"
+                    | "remove"
+                    | "rm"
+                    | "upgrade"
+                    | "update"
+                    | "outdated"
+                    | "list"
+                    | "ls"
+                    | "leaves"
+                    | "info"
+                    | "search"
+                    | "deps"
+                    | "uses"
+                    | "desc"
+                    | "config"
+                    | "doctor"
+                    | "cleanup"
+                    | "pin"
+                    | "unpin"
+                    | "link"
+                    | "unlink"
+                    | "reinstall"
+                    | "fetch"
+            )
+        }),
         ..LIST
     },
 ];

@@ -14,7 +14,7 @@ fn is_file(text: &str) -> bool {
 
 pub(super) static LISTS: &[OptionList] = &[
     OptionList {
-        commands: &["jest", "vitest", "vitest run", "mocha", "ava", "tap"],
+        commands: &["jest", "vitest", "vitest run", "ava", "tap"],
         plain: "-ivubw -t: -g: -f: -h --testNamePattern= --testPathPattern= --testPathPatterns= --grep= --fgrep= --invert --bail \
             --bail= --ci --coverage --coverage=false --no-coverage --verbose --silent --watch --watch=false --watchAll \
             --watchAll=false --run --runInBand --maxWorkers= --maxConcurrency= --onlyChanged --onlyFailures --changedSince= \
@@ -22,6 +22,16 @@ pub(super) static LISTS: &[OptionList] = &[
             --no-color --expand --logHeapUsage --showConfig --clearCache --no-cache --timeout= --testTimeout= --retries= \
             --retry= --slow= --parallel --jobs= --recursive --exit --dry-run --forbid-only --no-threads --no-isolate \
             --isolate=false --hideSkippedTests --findRelatedTests --runTestsByPath --shard= --randomize --seed= --version --help",
+        ..LIST
+    },
+    OptionList {
+        // Not -u: it names code that defines how tests are written.
+        commands: &["mocha"],
+        plain: "-ibwcsAC -t: -g: -f: -j: -h --grep= --fgrep= --invert --bail --watch --timeout= --slow= --retries= --parallel \
+            --jobs= --recursive --exit --dry-run --forbid-only --forbid-pending --color --no-color --colors --no-colors \
+            --check-leaks --full-trace --diff --no-diff --inline-diffs --sort --async-only --reporter= --ui= --list-reporters \
+            --list-interfaces --pass-on-failing-test-suite --fail-zero --version --help",
+        names: &["--reporter", "--ui"],
         ..LIST
     },
     OptionList {
@@ -50,7 +60,15 @@ pub(super) static LISTS: &[OptionList] = &[
         ..LIST
     },
     OptionList {
-        commands: &["tox", "nox"],
+        // Not -f of nox: it names a file of sessions.
+        commands: &["nox"],
+        plain: "-vlrRxN -e: -s: -k: -t: -p: --verbose --list --sessions= --session= --keywords= --tags= --python= --no-color \
+            --force-color --reuse-existing-virtualenvs --no-install --stop-on-first-error --error-on-missing-interpreters \
+            --no-error-on-missing-interpreters --json --version --help",
+        ..LIST
+    },
+    OptionList {
+        commands: &["tox"],
         plain: "-qvlrap -e: -s: -k: -t: -m: -f: --quiet --verbose --recreate --listenvs --list --sessions= --parallel \
             --skip-missing-interpreters --no-color --colored= --notest --reuse-existing-virtualenvs --version --help",
         first: Some(|text| matches!(text, "exec" | "devenv" | "e" | "d" | "quickstart" | "q")),

@@ -70,17 +70,13 @@ pub(super) static LISTS: &[OptionList] = &[
             --report-unused-disable-directives --no-error-on-unmatched-pattern --ignore-pattern= --no-inline-config \
             --log-level= --loglevel= --parser=typescript --parser=babel --parser=json --tab-width= --single-quote --no-semi \
             --print-width= --version --help",
-        // A formatter that is a file.
-        refused: |text| text.starts_with("--format=.") || text.starts_with("--format=/"),
+        // A formatter can be a file.
+        names: &["--format"],
         ..LIST
     },
     OptionList {
         commands: &[
             "rubocop",
-            "phpstan",
-            "phpunit",
-            "psalm",
-            "phpcs",
             "golangci-lint",
             "staticcheck",
             "shellcheck",
@@ -90,8 +86,18 @@ pub(super) static LISTS: &[OptionList] = &[
             "actionlint",
         ],
         plain: "-vqlDLx -s: -e: -f: -S: -d: -P: -L --format= --only= --except= --display-cop-names --parallel --no-color --level= \
-            --no-progress --testdox --stop-on-failure --colors --filter= --testsuite= --standard= --severity= --shell= \
+            --no-progress --severity= --shell= \
             --exclude= --include= --enable= --disable= --timeout= --fast --verbose --quiet --strict --version --help",
+        ..LIST
+    },
+    OptionList {
+        // Not -d: a setting of PHP can name code that runs first. A standard can be a folder of code.
+        commands: &["phpstan", "phpunit", "psalm", "phpcs", "phpcbf"],
+        plain: "-vqns -l: --no-progress --no-interaction --testdox --stop-on-failure --stop-on-error --colors --colors= --filter= \
+            --testsuite= --group= --exclude-group= --standard= --severity= --level= --memory-limit= --error-format= --report= \
+            --list-tests --list-suites --no-coverage --no-cache --threads= --show-info= --no-color --ansi --no-ansi --debug \
+            --verbose --quiet --version --help",
+        names: &["--standard", "--error-format", "--report"],
         ..LIST
     },
     OptionList {

@@ -151,6 +151,14 @@ impl Denied {
         place_of_shared(path).is_some_and(|place| last.incomplete || is_denied(place))
     }
 
+    /// As of the last look.
+    pub(super) fn hides(&self, path: &Path) -> bool {
+        let last = self.last();
+        let is_denied = |place| last.shared.get(&place).is_some_and(|file| file.reading);
+        last.hidden.iter().any(|hidden| path.starts_with(hidden))
+            || !last.shared.is_empty() && place_of_shared(path).is_some_and(is_denied)
+    }
+
     fn last(&self) -> Arc<DeniedPaths> {
         Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner).last)
     }

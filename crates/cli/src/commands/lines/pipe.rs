@@ -1,24 +1,26 @@
-//! Lines the person types. Each is read when somebody waits for it, not before: what is typed ahead stays where it can
-//! still be thrown away.
+//! Lines as standard input hands them over: through a pipe, from a file, or by a terminal whose typing we do not draw.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
-use std::io::{BufRead, IsTerminal, Read};
+use std::io::{BufRead, Read};
 use std::sync::mpsc::{Sender, channel};
 use tokio::sync::mpsc;
 
 /// A longer line is taken in pieces.
 const MOST: u64 = 10 * 1024 * 1024;
+/// Lines that are taken at once.
+const MOST_AHEAD: usize = 1000;
 
-pub struct Lines {
+pub struct Pipe {
     wanted: Sender<()>,
     came: mpsc::Receiver<String>,
     /// A line was asked for and has not come.
     waiting: bool,
-    terminal: bool,
+    pub terminal: bool,
 }
 
-impl Lines {
-    pub fn of_standard_input() -> Self {
+impl Pipe {
+    pub fn new(terminal: bool) -> Self {
         let (wanted, wants) = channel();
         let (sender, came) = mpsc::channel(1);
         // Standard input has no cancellable read: a thread of its own waits for it and ends with the program.
@@ -30,11 +32,9 @@ impl Lines {
                 }
             }
         });
-        Lines { wanted, came, waiting: false, terminal: std::io::stdin().is_terminal() }
+        Pipe { wanted, came, waiting: false, terminal }
     }
 
-    /// The next line, or none at the end of input. Cancel-safe: a line that nobody waits for any more goes to the next
-    /// who asks.
     pub async fn next(&mut self) -> Option<String> {
         if !self.waiting {
             self.wanted.send(()).ok()?;
@@ -45,7 +45,6 @@ impl Lines {
         line
     }
 
-    /// What was typed before a question was shown is no answer to it. A pipe knows no before.
     pub fn forget(&mut self) {
         if !self.terminal {
             return;
@@ -57,10 +56,25 @@ impl Lines {
         let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
     }
 
-    /// Whether the terminal shows what is typed.
-    pub fn are_echoed(&self) -> bool {
-        self.terminal
+    /// The lines that were typed up to now. Nobody is waiting for one.
+    pub fn take_ahead(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        while self.terminal && !self.waiting && lines.len() < MOST_AHEAD && is_ready() {
+            match read() {
+                Some(line) => lines.push(line),
+                None => break,
+            }
+        }
+        lines
     }
+}
+
+/// A terminal is ready when a whole line has been typed.
+fn is_ready() -> bool {
+    let stdin = std::io::stdin();
+    let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut waiting, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 fn read() -> Option<String> {

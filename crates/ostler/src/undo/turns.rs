@@ -1,0 +1,122 @@
+//! The turns of a session, for whoever wants to go back to one.
+
+use super::calls::{ChangingCall, Did};
+use super::{Desk, UndoChoice};
+use crate::error::Error;
+use ostler_core::ids::SessionId;
+use ostler_core::session::{Entry, Session};
+use ostler_snapshots::{Change, What};
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnLine {
+    /// Counted from 1, as `rewind` takes it.
+    pub turn: u32,
+    /// Milliseconds since 1970.
+    pub at: u64,
+    /// The first line of the prompt.
+    pub prompt: String,
+    /// Calls that may have changed files and are not undone.
+    pub calls: usize,
+    /// The files that they changed; none if that is no longer known.
+    pub files: Option<usize>,
+    /// The conversation can go back there. Otherwise it was summed up since, and only files can.
+    pub conversation: bool,
+}
+
+/// The turns that a session has now, oldest first.
+///
+/// # Errors
+/// If there is no such session, or it cannot be read.
+pub fn turns(choice: &UndoChoice) -> Result<(SessionId, Vec<TurnLine>), Error> {
+    let desk = Desk::look(choice)?;
+    let session = Session::fold(desk.entries.iter().cloned());
+    let prompts = TurnStarts::of(&desk.entries).starts.into_iter();
+    let prompts = prompts.filter_map(|at| desk.entries.get(at));
+    let mut lines: Vec<TurnLine> = (1..).zip(prompts).filter_map(line).collect();
+    let calls = desk.calls();
+    for line in &mut lines {
+        line.conversation = session.can_rewind(line.turn);
+        let of_turn: Vec<&ChangingCall> = calls.iter().filter(|c| c.turn == line.turn).collect();
+        line.calls = of_turn.len();
+        line.files = files(&desk, &of_turn);
+    }
+    Ok((desk.session.clone(), lines))
+}
+
+fn line((turn, entry): (u32, &Entry)) -> Option<TurnLine> {
+    let Entry::Prompt { message, at } = entry else { return None };
+    let own: String = message.own_words().collect();
+    let text = if own.trim().is_empty() { message.text() } else { own };
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let prompt = first.unwrap_or_default().to_owned();
+    Some(TurnLine { turn, at: at.0, prompt, calls: 0, files: None, conversation: true })
+}
+
+fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
+    let mut paths: HashSet<PathBuf> = HashSet::new();
+    let mut pairs = Vec::new();
+    for call in calls {
+        match &call.did {
+            Did::Files(files) => paths.extend(files.keys().cloned()),
+            Did::Command { before, after, .. } => pairs.push((*before, (*after)?)),
+        }
+    }
+    if !pairs.is_empty() {
+        for changes in desk.snapshots.diffs(&pairs).ok()? {
+            paths.extend(changes.ok()?.into_iter().filter(is_file).map(|change| change.path));
+        }
+    }
+    Some(paths.len())
+}
+
+fn is_file(change: &Change) -> bool {
+    let sides = [&change.before, &change.after];
+    !sides.into_iter().flatten().any(|item| item.what == What::Folder)
+}
+
+/// Where the turns of a conversation begin, by the positions of their prompts. A rewind cuts them off, and gives them back
+/// when it is undone.
+#[derive(Default)]
+pub(super) struct TurnStarts {
+    starts: Vec<usize>,
+    cut_off: Vec<Vec<usize>>,
+}
+
+impl TurnStarts {
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let mut all = TurnStarts::default();
+        entries.iter().enumerate().for_each(|(at, entry)| all.read(at, entry));
+        all
+    }
+
+    pub(super) fn read(&mut self, at: usize, entry: &Entry) {
+        match entry {
+            Entry::Prompt { .. } => {
+                self.starts.push(at);
+                self.cut_off.clear();
+            }
+            Entry::Rewound { turn, .. } => {
+                self.cut_off.push(self.starts.clone());
+                self.starts.truncate(turn.saturating_sub(1) as usize);
+            }
+            Entry::RewindUndone { .. } => {
+                if let Some(starts) = self.cut_off.pop() {
+                    self.starts = starts;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The turn that is under way, counted from 1.
+    pub(super) fn now(&self) -> u32 {
+        u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The position of a turn's prompt.
+    pub(super) fn start(&self, turn: u32) -> Option<usize> {
+        self.starts.get(usize::try_from(turn).ok()?.checked_sub(1)?).copied()
+    }
+}

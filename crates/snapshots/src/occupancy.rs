@@ -1,0 +1,67 @@
+//! Commands and undo keep out of each other's way: in one project any number of commands may run, or one undo.
+//!
+//! A lock of the kernel, which ends with the process that holds it.
+
+use crate::alive::{PREFIX, Sign};
+use crate::disk::flocked;
+use crate::error::Error;
+use crate::store::Snapshots;
+use rustix::fs::FlockOperation;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+const COMMANDS: &str = "commands";
+/// How long a command waits for an undo to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// While it is there a command runs.
+#[derive(Debug)]
+pub struct Occupied {
+    _lock: File,
+}
+
+/// While it is there no command begins.
+#[derive(Debug)]
+pub struct Alone {
+    _lock: File,
+}
+
+impl Snapshots {
+    /// A command is about to run: the folders are looked at after this. Waits for an undo to end.
+    pub fn occupy(&self) -> Result<Occupied, Error> {
+        let lock =
+            flocked(&self.disk.path(COMMANDS), FlockOperation::NonBlockingLockShared, PATIENCE)?;
+        lock.map(|_lock| Occupied { _lock }).ok_or(Error::Undoing)
+    }
+
+    /// Keeps commands from running. An error, at once, if one runs already.
+    pub fn alone(&self) -> Result<Alone, Error> {
+        let lock = flocked(
+            &self.disk.path(COMMANDS),
+            FlockOperation::NonBlockingLockExclusive,
+            Duration::ZERO,
+        )?;
+        lock.map(|_lock| Alone { _lock }).ok_or_else(|| match self.is_somebody_undoing() {
+            true => Error::Undoing,
+            false => Error::Running(self.running()),
+        })
+    }
+
+    /// The command that showed a sign of life last, with its session.
+    fn running(&self) -> String {
+        let files = std::fs::read_dir(&self.disk.dir).into_iter().flatten().flatten();
+        let signs = files.filter(|file| file.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
+        let newest = signs.max_by_key(|file| file.metadata().and_then(|meta| meta.modified()).ok());
+        let bytes = newest.and_then(|file| std::fs::read(file.path()).ok());
+        let sign = bytes.and_then(|bytes| Sign::decode(&bytes));
+        let label = sign.map(|sign| sign.label).unwrap_or_default();
+        match label.session.zip(label.command) {
+            Some((session, command)) => {
+                let command: String = command.chars().take(80).collect();
+                format!(" (\"{}\" of session {session})", command.trim_end())
+            }
+            None => String::new(),
+        }
+    }
+}

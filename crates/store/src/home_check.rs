@@ -1,0 +1,36 @@
+//! Whether sessions can be kept in a home, without making anything there.
+
+use crate::files::{io_error, own_folder};
+use ostler_core::ports::StoreError;
+use rustix::fs::Access;
+use std::fs;
+use std::path::Path;
+
+/// Folders directly below a home that are looked at.
+const MOST: usize = 1000;
+
+/// # Errors
+/// If the home, or a folder in it, cannot be written, or could not be made.
+pub fn check_home(home: &Path) -> Result<(), StoreError> {
+    if fs::symlink_metadata(home).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return can_be_made(home);
+    }
+    own_folder(home)?;
+    let entries = fs::read_dir(home).map_err(|error| io_error("read the folder", home, error))?;
+    for entry in entries.flatten().take(MOST).filter(|entry| entry.path().is_dir()) {
+        own_folder(&entry.path())?;
+    }
+    Ok(())
+}
+
+fn can_be_made(home: &Path) -> Result<(), StoreError> {
+    let above = home.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(home);
+    let wrong = |why: String| Err(io_error("make the folder", home, why));
+    if !above.is_dir() {
+        return wrong(format!("{} is not a folder", above.display()));
+    }
+    match rustix::fs::access(above, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(()),
+        Err(_) => wrong(format!("{} is not writable", above.display())),
+    }
+}
