@@ -63,16 +63,21 @@ impl Environment {
         }
     }
 
-    /// Where our state is. Refused if others can change it, before anything of it is read.
-    pub fn home(&self) -> Result<PathBuf, Wrong> {
-        let home = match self.text("OSTLER_HOME").map(PathBuf::from) {
-            Some(home) if home.is_absolute() => home,
+    /// Where our state is, whatever is wrong with it.
+    pub fn state_directory(&self) -> Result<PathBuf, Wrong> {
+        match self.text("OSTLER_HOME").map(PathBuf::from) {
+            Some(home) if home.is_absolute() => Ok(home),
             Some(home) => {
                 let home = home.display();
-                return Err(Wrong::Config(format!("OSTLER_HOME={home} is not an absolute path")));
+                Err(Wrong::Config(format!("OSTLER_HOME={home} is not an absolute path")))
             }
-            None => self.user_home()?.join(".ostler"),
-        };
+            None => Ok(self.user_home()?.join(".ostler")),
+        }
+    }
+
+    /// The same. Refused if others can change it, before anything of it is read.
+    pub fn home(&self) -> Result<PathBuf, Wrong> {
+        let home = self.state_directory()?;
         let checked = ostler::check_state_directory(&home);
         checked.map(|()| home).map_err(|error| Wrong::State(error.to_string()))
     }

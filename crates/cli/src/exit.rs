@@ -69,7 +69,7 @@ pub fn words(error: &anyhow::Error) -> String {
     if code_of(error) == Code::Usage || said.contains("OSTLER_HOME") {
         return said;
     }
-    let home = Environment::read().home().ok();
+    let home = Environment::read().state_directory().ok();
     match home.is_some_and(|home| ostler::check_home(&home).is_err()) {
         true => format!("{}. {CHOOSE_HOME}", said.trim_end_matches('.')),
         false => said,

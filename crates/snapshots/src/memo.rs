@@ -19,13 +19,16 @@ impl Snapshots {
     /// A session that works in `cwd` changes files in the roots.
     pub fn remember_roots(&self, cwd: &Path) -> Result<(), Error> {
         let pair = |root: &PathBuf| (cwd.to_path_buf(), root.clone());
-        let mut known = self.known_roots();
-        let new: Vec<_> =
-            self.roots().iter().map(pair).filter(|new| !known.contains(new)).collect();
-        if new.is_empty() {
+        let new = |known: &[(PathBuf, PathBuf)]| -> Vec<_> {
+            self.roots().iter().map(pair).filter(|new| !known.contains(new)).collect()
+        };
+        if new(&self.known_roots()).is_empty() {
             return Ok(());
         }
-        known.extend(new);
+        // Whoever holds the lock may remove half-written files of others.
+        let _lock = self.disk.lock()?;
+        let mut known = self.known_roots();
+        known.extend(new(&known));
         known.drain(..known.len().saturating_sub(MOST_ROOTS));
         let mut bytes = Vec::new();
         for path in known.iter().flat_map(|(cwd, root)| [cwd, root]) {
@@ -36,6 +39,7 @@ impl Snapshots {
 
     /// A session of another project was resumed here.
     pub fn remember_visitor(&self, session: &str) -> Result<(), Error> {
+        let _lock = self.disk.lock()?;
         let mut known = self.visitors();
         if known.iter().any(|visitor| visitor == session) {
             return Ok(());
@@ -62,6 +66,7 @@ impl Snapshots {
         if self.denied_rules() == rules {
             return Ok(());
         }
+        let _lock = self.disk.lock()?;
         self.write_texts(DENIED, rules)
     }
 

@@ -104,16 +104,18 @@ fn is_program(path: &Path) -> bool {
 
 /// Where sessions are kept.
 fn home(environment: &Environment) -> Finding {
-    let home = match environment.home() {
+    let home = match environment.state_directory() {
         Ok(home) => home,
         Err(wrong) => return finding("home", State::Broken, wrong.to_string()),
     };
-    match ostler::check_home(&home) {
-        Ok(()) => finding("home", State::Ok, home.display().to_string()),
-        Err(error) => {
-            let what = error.to_string();
-            finding("home", State::Broken, format!("{}. {CHOOSE_HOME}", what.trim_end_matches('.')))
-        }
+    if let Err(error) = ostler::check_home(&home) {
+        let what = error.to_string();
+        let what = format!("{}. {CHOOSE_HOME}", what.trim_end_matches('.'));
+        return finding("home", State::Broken, what);
+    }
+    match environment.home() {
+        Ok(home) => finding("home", State::Ok, home.display().to_string()),
+        Err(wrong) => finding("home", State::Broken, wrong.to_string()),
     }
 }
 

@@ -34,8 +34,8 @@ fn a_slow_call_is_told_of_while_it_runs() {
 #[test]
 fn events_can_be_followed() {
     let world = World::new(write_call("made").answer(text("again")));
+    world.go();
     let go = ["-p", "go", "--continue", "--permission-mode", "bypassPermissions"];
-    world.run(&go);
     let mut follower = world.command(&["events", "tail", "-f", "-n", "1"]).spawn().unwrap();
     read_until(&mut follower, "statistics");
     world.run(&go);

@@ -23,7 +23,7 @@ fn kill_after_intent(world: &World) {
         let length = u32::from_le_bytes(head.try_into().unwrap()) as usize + 12;
         let record = &bytes[at..at + length];
         at += length;
-        if record.windows(13).any(|window| window == b"\"intent\":true") {
+        if record.windows(10).any(|window| window == b"\"intent\":{") {
             end = Some(at);
         }
     }
