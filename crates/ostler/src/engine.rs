@@ -167,16 +167,14 @@ impl Engine {
             registry,
             executor,
         };
-        let snapshots = keeping.snapshots();
-        let kit = parts.kit(files, keeping, log.clone());
-        let tools = toolbox(&options, &policy, kit).knowing(workspace.tools.clone());
-        let journal = Journal::resumed(log, blobs, Arc::new(SystemClock), session);
-        parts.undo_news = snapshots.map(|snapshots| UndoNews::new(snapshots, journal.clone()));
+        let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), session);
+        parts.undo_news = UndoNews::of(&keeping, &journal);
+        let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
         let skills = tools.of_kind(ToolKind::Instructs);
-        let told = skills.map(|_| model.info(&choice.primary).window);
+        let window = skills.map(|_| model.info(&choice.primary).window);
         let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, &journal),
-            context: parts.context(&journal, &workspace, told),
+            context: parts.context(&journal, &workspace, window),
             model,
             limits: limits(&options, &choice),
             choice,

@@ -185,4 +185,5 @@ pub(crate) fn toolbox(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Tool
     let offered = |name: &str| is_offered(name, options, policy);
     let all = tools(options, policy, kit);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
+        .knowing(known_tools(options))
 }

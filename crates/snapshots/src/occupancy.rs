@@ -9,9 +9,12 @@ use crate::store::Snapshots;
 use rustix::fs::FlockOperation;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 const COMMANDS: &str = "commands";
+/// Held by whoever restores files.
+const UNDOING: &str = "undoing";
 /// How long a command waits for an undo to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -28,6 +31,24 @@ pub struct Alone {
 }
 
 impl Snapshots {
+    /// Nobody else restores files of this store until it is dropped.
+    ///
+    /// # Errors
+    /// At once if somebody does.
+    pub fn be_alone(&self) -> Result<(), Error> {
+        // Whoever looks at the folders decides under this lock whether an undo is at work.
+        let _lock = self.disk.lock()?;
+        let lock = self.disk.try_lock(UNDOING)?.ok_or(Error::Undoing)?;
+        *self.alone.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
+        Ok(())
+    }
+
+    /// Somebody else; nobody begins while the store is locked.
+    pub(crate) fn is_somebody_undoing(&self) -> bool {
+        let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        alone.is_none() && !matches!(self.disk.try_lock(UNDOING), Ok(Some(_)))
+    }
+
     /// A command is about to run: the folders are looked at after this. Waits for an undo to end.
     pub fn occupy(&self) -> Result<Occupied, Error> {
         let lock =

@@ -29,8 +29,6 @@ pub const AFTER_COMMAND: &str = "after a command";
 const UNSAVED: usize = 2_000;
 /// When the store is closed, fewer are not worth writing.
 const UNSAVED_AT_END: usize = 32;
-/// Held by whoever restores files.
-const UNDOING: &str = "undoing";
 
 /// What a store is opened with.
 #[derive(Clone, Debug)]
@@ -52,7 +50,7 @@ pub struct Snapshots {
     pub(crate) session: Option<String>,
     state: Mutex<State>,
     /// We restore files, and nobody else does.
-    alone: Mutex<Option<File>>,
+    pub(crate) alone: Mutex<Option<File>>,
     denies: Option<Arc<Denies>>,
     /// The first snapshot of an empty store has a higher number.
     numbers_after: u64,
@@ -171,24 +169,6 @@ impl Snapshots {
     /// As if the file systems knew no smaller unit of time. For tests.
     pub fn use_whole_seconds(&self) {
         self.disk.use_whole_seconds();
-    }
-
-    /// Nobody else restores files of this store until it is dropped.
-    ///
-    /// # Errors
-    /// At once if somebody does.
-    pub fn be_alone(&self) -> Result<(), Error> {
-        // Whoever looks at the folders decides under this lock whether an undo is at work.
-        let _lock = self.disk.lock()?;
-        let lock = self.disk.try_lock(UNDOING)?.ok_or(Error::Undoing)?;
-        *self.alone.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
-        Ok(())
-    }
-
-    /// Somebody else; nobody begins while the store is locked.
-    pub(crate) fn is_somebody_undoing(&self) -> bool {
-        let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        alone.is_none() && !matches!(self.disk.try_lock(UNDOING), Ok(Some(_)))
     }
 
     /// Now, by the clocks of the file systems that hold the roots.

@@ -109,6 +109,12 @@ impl Bash {
         missing.into_iter().chain(put_back.iter().cloned()).collect()
     }
 
+    fn not_run(&self, error: &ExecError, notes: Vec<String>) -> ToolOutput {
+        let notices = self.unheld(error).into_iter().chain(notes).collect();
+        let told = format!("The command could not be run: {error}.");
+        ToolOutput { notices, ..ToolOutput::error(told) }
+    }
+
     /// A layer that was there and is gone, which only the person can change. Said once, too.
     fn unheld(&self, error: &ExecError) -> Option<String> {
         let ExecError::Sandbox { reason } = error else { return None };
@@ -204,11 +210,7 @@ impl BuiltIn for Bash {
         }
         let finished = match finished {
             Ok(finished) => finished,
-            Err(error) => {
-                let notices = self.unheld(&error).into_iter().chain(notes).collect();
-                let told = format!("The command could not be run: {error}.");
-                return ToolOutput { notices, ..ToolOutput::error(told) };
-            }
+            Err(error) => return self.not_run(&error, notes),
         };
         let stopped = self.confinement.stopped(&finished);
         let notices =

@@ -80,7 +80,8 @@ pub(super) fn ready(choice: &UndoChoice, rewinding: Option<u32>) -> Result<Readi
     }
     let is_own = intent.note.session == desk.session.as_str();
     // A rewind that was killed has left the conversation as it was.
-    if !intent.note.redo && !(is_own && intent.note.rewound == rewinding) {
+    let goes_on = is_own && intent.note.rewound == rewinding;
+    if !intent.note.redo && !goes_on {
         intent.note.rewound = None;
     }
     let done = if is_own {

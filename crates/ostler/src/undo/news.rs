@@ -7,6 +7,7 @@ use ostler_core::undo_notice::UndoNotice;
 use ostler_core::view::View;
 use ostler_engine::Journal;
 use ostler_snapshots::{NotesRead, Snapshots};
+use ostler_tools::Keeping;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Notices at once; of older ones nothing is said.
@@ -25,8 +26,10 @@ struct Waiting {
 }
 
 impl UndoNews {
-    pub(crate) fn new(snapshots: Arc<Snapshots>, journal: Journal) -> Arc<Self> {
-        Arc::new(UndoNews { snapshots, journal, waiting: Mutex::default() })
+    /// None where nothing is kept.
+    pub(crate) fn of(keeping: &Keeping, journal: &Journal) -> Option<Arc<Self>> {
+        let (snapshots, journal) = (keeping.snapshots()?, journal.clone());
+        Some(Arc::new(UndoNews { snapshots, journal, waiting: Mutex::default() }))
     }
 
     /// What the model was not told yet. That it was told is known by the log once the notice stands there.

@@ -3,7 +3,7 @@
 use crate::child;
 use crate::samples::{WORKSPACE, file, files, home, id, opened, prompt, store};
 use ostler_core::ports::{SessionStore, StoreError};
-use ostler_store::{FileBlobs, FileStore, check_home};
+use ostler_store::{FileBlobs, FileStore, check_home, check_state_directory};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -22,7 +22,8 @@ fn expect_refused(home: &Path, why: &str) {
     {
         let text = error.to_string();
         // Whoever only looks comes to the same.
-        assert!(check_home(home).is_err(), "{text}");
+        let looked = check_home(home).and_then(|()| check_state_directory(home));
+        assert!(looked.is_err(), "{text}");
         assert!(text.contains(why) && text.contains(&*home.to_string_lossy()), "{text}");
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(matches!(error, StoreError::Io { .. }));
