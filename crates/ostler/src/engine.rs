@@ -170,8 +170,7 @@ impl Engine {
         let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), session);
         parts.undo_news = UndoNews::of(&keeping, &journal);
         let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
-        let skills = tools.of_kind(ToolKind::Instructs);
-        let window = skills.map(|_| model.info(&choice.primary).window);
+        let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
         let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, &journal),
             context: parts.context(&journal, &workspace, window),
