@@ -93,10 +93,13 @@ impl Sign {
 
 /// What [`Sign::decode`] reads, after the mark.
 fn encode(from: i64, label: &Label, began: &Moment) -> Vec<u8> {
+    let age = began.age();
     let mut out = from.to_le_bytes().to_vec();
     put_bytes(&mut out, label.encode().as_bytes());
     for (mount, clock) in began.clocks() {
-        let is_ours = clock.is_fine() && (clock.now - from).abs() < clock.grain;
+        // Between the two looks at the clocks other work may have taken its time.
+        let apart = from.saturating_sub(clock.now);
+        let is_ours = clock.is_fine() && (-clock.grain..clock.grain + age).contains(&apart);
         let (time, grain) = if is_ours { (from, 0) } else { (clock.now, clock.grain) };
         put_bytes(&mut out, mount.as_os_str().as_bytes());
         out.extend_from_slice(&time.to_le_bytes());

@@ -134,6 +134,11 @@ impl Moment {
         self.clocks.iter().find(|(mount, _)| path.starts_with(mount))?.1.as_ref()
     }
 
+    /// How long ago it was, in nanoseconds.
+    pub(crate) fn age(&self) -> i64 {
+        i64::try_from(self.from.elapsed().as_nanos()).unwrap_or(i64::MAX / 2)
+    }
+
     pub(crate) fn clocks(&self) -> impl Iterator<Item = (&Path, &Clock)> {
         self.clocks.iter().filter_map(|(path, clock)| Some((path.as_path(), clock.as_ref()?)))
     }

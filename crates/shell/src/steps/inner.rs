@@ -354,7 +354,13 @@ fn is_input(file: &Word) -> bool {
 /// Dash and bash read it alike.
 fn is_same_in_sh(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " \n\t-_./,:;&|\"'*?@%+>".contains(c);
-    text.chars().all(plain) && !text.contains("&>") && !text.contains("|&")
+    // Words that only bash reserves: to dash they name programs.
+    let reserved = |word: &str| matches!(word, "time" | "function" | "select" | "coproc");
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.chars().all(plain)
+        && !text.contains("&>")
+        && !text.contains("|&")
+        && !text.split(|c: char| !is_word(c)).any(reserved)
 }
 
 /// The name by which a system's program is known. None: it is a file of somebody else.

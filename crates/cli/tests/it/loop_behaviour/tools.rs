@@ -204,26 +204,29 @@ fn readers(name: &str) -> usize {
 }
 
 fn in_the_stream() -> Vec<Row> {
-    let look = json!({ "command": format!("cat {}", pipe(1)) });
-    let first = || text("I look.").call("Bash", look.clone()).gate("hold");
+    let first = |at: usize| {
+        let look = json!({ "command": format!("cat {}", pipe(at)) });
+        text("I look.").call("Bash", look).gate("hold")
+    };
     vec![
-        Row::new("overlap", "text, a call, a pause that lasts until the call has ended, text; then text", then_text(first().say("It runs.")))
+        Row::new("overlap", "text, a call, a pause that lasts until the call has ended, text; then text", then_text(first(901).say("It runs.")))
             .env("OSTLER_IDLE_TIMEOUT_MS", "20000")
-            .acting(held_until_the_call_ends)
+            .acting(held_until_the_call_ends::<901>)
             .look(|world, _| format!("the call runs during the pause; goes back as {}", shape(&world.server.requests()[1])))
             .claude(2, "the call runs during the pause; goes back as `u:[go] a:[T,T,U] u:[res]`", 0)
             .because("An answer goes back as it came. Moving its blocks around would change what the model said."),
-        Row::new("overlap2", "a call, a pause that lasts until it has ended, a call; then text", then_text(first().call("Bash", json!({"command": "echo 2"}))))
+        Row::new("overlap2", "a call, a pause that lasts until it has ended, a call; then text", then_text(first(902).call("Bash", json!({"command": "echo 2"}))))
             .env("OSTLER_IDLE_TIMEOUT_MS", "20000")
-            .acting(held_until_the_call_ends)
+            .acting(held_until_the_call_ends::<902>)
             .look(|_, _| "the first is done before the second arrives".into())
             .claude(2, "the first is done before the second arrives", 0),
     ]
 }
 
-/// The stream goes on only after the call was seen to run and to end; if it does not, this fails.
-fn held_until_the_call_ends(world: &World, mut command: Command) -> Ran {
-    let name = pipe(1);
+/// The stream goes on only after the call was seen to run and to end; if it does not, this fails. Rows run side by side, so
+/// each has a pipe of its own.
+fn held_until_the_call_ends<const AT: usize>(world: &World, mut command: Command) -> Ran {
+    let name = pipe(AT);
     let path = make_pipe(world, &name);
     let child = command.spawn().unwrap();
     until("the call runs", || readers(&name) == 1);
