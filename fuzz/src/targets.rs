@@ -188,11 +188,12 @@ static WORKSPACE: LazyLock<Workspace> = LazyLock::new(|| Workspace {
     cwd: "/ws".into(),
     roots: vec!["/ws".into()],
     home: "/home/dev".into(),
+    tools: ostler::known_tools(),
     ..Workspace::default()
 });
 
 fn anchors() -> Anchors<'static> {
-    Anchors { cwd: &WORKSPACE.cwd, home: &WORKSPACE.home, settings: &WORKSPACE.cwd }
+    Anchors::of(&WORKSPACE)
 }
 
 static POLICY: LazyLock<Policy> = LazyLock::new(|| {

@@ -18,6 +18,7 @@ impl Source {
         self.path.contains("/tests/")
             || self.path.contains("/examples/")
             || self.path.ends_with("_tests.rs")
+            || self.path.ends_with("/test_ground.rs")
             || self.krate() == "testkit"
     }
 

@@ -4,6 +4,7 @@ mod files;
 mod licences;
 mod lines;
 mod prompts;
+mod tool_names;
 mod walls;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub fn tidy(root: &Path) -> Report {
         lines::check(source, &mut report);
     }
     lines::check_testkit(&sources, &mut report);
+    tool_names::check(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
     walls::check(root, &mut report);
     licences::check(root, &mut report);

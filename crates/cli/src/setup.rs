@@ -70,6 +70,7 @@ impl Setup {
             roots,
             home: user_home.clone(),
             ours: self.places.ostler_home.canonicalize().into_iter().collect(),
+            tools: self.places.tools.clone(),
             ..Workspace::default()
         }
     }
@@ -80,6 +81,7 @@ fn load(places: &Places) -> Result<Loaded, Wrong> {
         cwd: places.cwd.clone(),
         roots: vec![places.cwd.clone()],
         home: places.user_home.clone(),
+        tools: places.tools.clone(),
         ..Workspace::default()
     };
     let check =
@@ -108,6 +110,7 @@ pub fn places(environment: &Environment, args: &ConfigArgs) -> Result<Places, Wr
         managed: MANAGED.into(),
         settings_arg: args.settings.clone(),
         sources,
+        tools: ostler::known_tools(),
     })
 }
 

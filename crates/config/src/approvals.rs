@@ -77,7 +77,8 @@ pub(crate) fn rules(places: &Places) -> Result<Vec<Rule>, ConfigError> {
 }
 
 fn parsed(kept: &Kept, places: &Places, file: &Path) -> Result<Rule, ConfigError> {
-    let anchors = Anchors { cwd: &kept.folder, home: &places.user_home, settings: &kept.folder };
+    let Places { user_home, tools, .. } = places;
+    let anchors = Anchors { cwd: &kept.folder, home: user_home, settings: &kept.folder, tools };
     let source =
         Source { tier: Tier::Approval, file: Some(file.to_owned()), line: Some(kept.line) };
     Rule::parse_at(&kept.rule, anchors, source)

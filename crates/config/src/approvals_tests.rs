@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 fn rule(text: &str, ground: &Ground) -> Rule {
-    let Places { cwd, user_home, .. } = &ground.places;
-    let anchors = Anchors { cwd, home: user_home, settings: cwd };
+    let Places { cwd, user_home, tools, .. } = &ground.places;
+    let anchors = Anchors { cwd, home: user_home, settings: cwd, tools };
     Rule::parse_at(text, anchors, Source { tier: Tier::Approval, ..Source::default() }).unwrap()
 }
 
@@ -114,6 +114,7 @@ fn a_rule_that_would_come_back_as_another_is_not_kept() {
         cwd: Path::new("/elsewhere"),
         home: Path::new("/nobody"),
         settings: Path::new("/elsewhere"),
+        tools: &ground.places.tools,
     };
     let foreign = Rule::parse_at("Edit(./src/**)", elsewhere, Source::default()).unwrap();
     let regex = Rule::regex("Bash", "ls", Source::default()).unwrap();

@@ -91,7 +91,8 @@ struct Layers<'a> {
 impl Layers<'_> {
     /// `settings` is the folder that `/x` in a rule begins at.
     fn anchors<'a>(&'a self, settings: &'a Path) -> Anchors<'a> {
-        Anchors { cwd: &self.places.cwd, home: &self.places.user_home, settings }
+        let Places { cwd, user_home, tools, .. } = self.places;
+        Anchors { cwd, home: user_home, settings, tools }
     }
 
     fn user(&mut self) -> Result<(), ConfigError> {
@@ -118,11 +119,11 @@ impl Layers<'_> {
     /// Whoever works in a subdirectory also reads the rest of the project: what a rule forbids or asks about below the
     /// working directory (`./.env`, `.env`, `**/*.pem`), it forbids or asks about below the project's, too.
     fn tighten_whole_project(&mut self) {
-        let Places { project, cwd, user_home, .. } = self.places;
+        let Places { project, cwd, user_home, tools, .. } = self.places;
         if project == cwd || !cwd.starts_with(project) {
             return;
         }
-        let anchors = Anchors { cwd: project, home: user_home, settings: project };
+        let anchors = Anchors { cwd: project, home: user_home, settings: project, tools };
         let again = |rule: &Rule| {
             let (_, pattern) = rule.text().split_once('(')?;
             let is_relative = !pattern.trim_start().starts_with(['/', '~']);

@@ -322,7 +322,8 @@ fn rules_begin_at_the_real_place() {
     assert_eq!(ground.load().policy.deny, straight);
     let cwd = ground.path("ws");
     let home = ground.path("out/home");
-    let anchors = Anchors { cwd: &cwd, home: &home, settings: &cwd };
+    let tools = ground.places.tools.clone();
+    let anchors = Anchors { cwd: &cwd, home: &home, settings: &cwd, tools: &tools };
     let rule = |text| Rule::parse_at(text, anchors, Default::default()).unwrap();
     let approvals = FileApprovals::new(ground.places.clone());
     approvals.keep(&[rule("Edit(./src/**)")]).unwrap();

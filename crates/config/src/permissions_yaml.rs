@@ -4,7 +4,7 @@
 use crate::error::{is_plain, one_line};
 use crate::warnings::Warnings;
 use crate::{Check, ConfigError, Kind};
-use ostler_core::permission::{Anchors, Fallback, Policy, Rule, Source, Tier, ToolName};
+use ostler_core::permission::{Anchors, COMMANDS, Fallback, Policy, Rule, Source, Tier, ToolName};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::options::MergeKeyPolicy;
@@ -287,7 +287,7 @@ impl Reading<'_> {
         if let Some(tool) = &tool {
             self.spelled(&tool.value, &tool.referenced)?;
         }
-        let tool = tool.map_or_else(|| "Bash".to_owned(), |tool| tool.value);
+        let tool = tool.map_or_else(|| COMMANDS.to_owned(), |tool| tool.value);
         Rule::regex(&tool, &pattern.value, self.source(&pattern.referenced))
             .map_err(|error| self.wrong(&pattern.referenced, error.to_string()))
     }
@@ -301,7 +301,7 @@ impl Reading<'_> {
     }
 
     fn spelled(&self, tool: &str, place: &Location) -> Result<(), ConfigError> {
-        match ToolName::of(tool) {
+        match ToolName::of(tool, self.anchors.tools) {
             ToolName::Mistake(meant) => {
                 let what = format!("unknown tool \"{tool}\" (did you mean \"{meant}\"?)");
                 Err(self.wrong(place, what))

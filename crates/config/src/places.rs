@@ -1,6 +1,7 @@
 //! Where the files are, as the caller says.
 
 use crate::ConfigError;
+use ostler_core::tool_facts::KnownTools;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub struct Places {
     /// `--settings`: the name of a file, or JSON.
     pub settings_arg: Option<String>,
     pub sources: Sources,
+    /// What rules can name.
+    pub tools: KnownTools,
 }
 
 /// Which files count; managed ones and `--settings` always do.

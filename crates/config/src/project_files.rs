@@ -73,13 +73,14 @@ impl ProjectFiles {
                 ))),
             }
         }
-        found.skills(&places.cwd);
+        found.skills(places);
         Ok(found)
     }
 
     /// Skills only say something, as a rule; those that run or allow something are files like the others.
-    fn skills(&mut self, cwd: &Path) {
-        for (path, bytes, skill_wants) in ostler_skills::project_files(&self.root, cwd) {
+    fn skills(&mut self, places: &Places) {
+        let found = ostler_skills::project_files(&self.root, &places.cwd, &places.tools);
+        for (path, bytes, skill_wants) in found {
             let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str).map(str::to_owned);
             // A name that cannot be kept cannot be accepted.
             let Some(name) = name else { continue };

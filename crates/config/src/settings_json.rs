@@ -291,7 +291,7 @@ impl Reading<'_> {
             return Err(entry.wrong("there is an invisible character in the rule, remove it"));
         }
         let tool = text.split('(').next().unwrap_or_default();
-        if let ToolName::Mistake(meant) = ToolName::of(tool) {
+        if let ToolName::Mistake(meant) = ToolName::of(tool, self.anchors.tools) {
             let what = format!("unknown tool \"{tool}\" (did you mean \"{meant}\"?)");
             return Err(entry.wrong(what));
         }
@@ -356,7 +356,7 @@ impl Reading<'_> {
 
     /// A path as a person writes it in this file.
     fn path(&self, entry: Located<'_>) -> Result<PathBuf, ConfigError> {
-        let Anchors { cwd, home, settings } = self.anchors;
+        let Anchors { cwd, home, settings, .. } = self.anchors;
         let base = if matches!(self.tier, Tier::Project | Tier::Local) { settings } else { cwd };
         let text = entry.text("a folder")?;
         if text.trim().is_empty() || !is_plain(&text) {

@@ -145,10 +145,10 @@ fn forms_that_are_not_known_tighten_or_are_ignored() {
     assert_eq!(
         warnings(&settings),
         [
-            "s.json:2: allow rule ignored: \"Agent(x)\": only Bash, Read, Edit, Write, Glob, Grep, Skill and \
-             WebFetch(domain:…) take a pattern",
-            "s.json:2: allow rule ignored: \"Cron(y *)\": only Bash, Read, Edit, Write, Glob, Grep, Skill and \
-             WebFetch(domain:…) take a pattern",
+            "s.json:2: allow rule ignored: \"Agent(x)\": this tool does not take a pattern like this; write its name \
+             alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)",
+            "s.json:2: allow rule ignored: \"Cron(y *)\": this tool does not take a pattern like this; write its name \
+             alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)",
             "s.json:2: allow rule ignored: \"Bash()\" says nothing: write Bash for the whole tool, or a pattern, e.g. \
              Bash(…)",
             "s.json:3: the rule Cron(y) is not understood, all of Cron is asked about",

@@ -3,13 +3,31 @@
 use crate::{ConfigError, Kind, Loaded, Places, Sources, load};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Anchors, Matcher, Rule, Step};
+use ostler_core::tool_facts::{KnownTools, ToolFacts, ToolKind};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Named as usual; what counts is what they declare.
+pub(crate) static TOOLS: LazyLock<KnownTools> = LazyLock::new(|| {
+    let tools = [
+        ("Bash", ToolKind::Runs),
+        ("Edit", ToolKind::Edits),
+        ("Glob", ToolKind::Reads),
+        ("Grep", ToolKind::Reads),
+        ("Read", ToolKind::Reads),
+        ("Skill", ToolKind::Instructs),
+        ("TodoWrite", ToolKind::Plans),
+        ("Write", ToolKind::Edits),
+    ];
+    let facts = |kind| ToolFacts { kind, ..ToolFacts::default() };
+    KnownTools::new(tools.map(|(name, kind)| (name.to_owned(), facts(kind))))
+});
 
 pub(crate) fn anchors() -> Anchors<'static> {
     let (cwd, home) = (Path::new("/ws"), Path::new("/home/dev"));
-    Anchors { cwd, home, settings: cwd }
+    Anchors { cwd, home, settings: cwd, tools: &TOOLS }
 }
 
 /// Words parted by blanks, quotes taken off a whole word; stages parted by a bar.
@@ -56,6 +74,7 @@ impl Ground {
             managed: top.join("etc"),
             settings_arg: None,
             sources: Sources::default(),
+            tools: TOOLS.clone(),
         };
         Ground { places, root }
     }

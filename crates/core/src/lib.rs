@@ -29,6 +29,7 @@ pub mod texts;
 pub mod time;
 pub mod todo;
 pub mod tool;
+pub mod tool_facts;
 pub mod turn;
 pub mod undo_notice;
 pub mod view;

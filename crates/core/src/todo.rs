@@ -1,13 +1,11 @@
 //! The plan of a session: what is to be done and how far it is. One list behind TodoWrite and the task tools. Pure.
 
 use crate::message::{Block, Message};
+use crate::tool_facts::{KnownTools, ToolKind};
 use crate::view::View;
 use crate::{text, texts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-/// Tools that show the plan by what they do.
-pub const TOOLS: [&str; 5] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TodoWrite"];
 
 /// After so many calls without a word about it the plan is said again.
 pub const QUIET_CALLS: usize = 8;
@@ -362,8 +360,8 @@ fn plain(id: &str) -> &str {
 
 /// What to say of the plan after the calls of the last answer: how far it is, in one line, or all of it when nothing has
 /// shown it for a while. Nothing if it has just been shown.
-pub fn reminder(plan: &Plan, view: &View) -> Option<Message> {
-    let quiet = calls_since_shown(view);
+pub fn reminder(plan: &Plan, view: &View, tools: &KnownTools) -> Option<Message> {
+    let quiet = calls_since_shown(view, tools);
     if !plan.is_open() || quiet == 0 {
         return None;
     }
@@ -372,12 +370,12 @@ pub fn reminder(plan: &Plan, view: &View) -> Option<Message> {
 }
 
 /// Counts no further than matters.
-fn calls_since_shown(view: &View) -> usize {
+fn calls_since_shown(view: &View, tools: &KnownTools) -> usize {
     let mut calls = 0;
     for item in view.items().iter().rev() {
         for block in item.message().blocks().iter().rev() {
             match block {
-                Block::ToolUse { name, .. } if TOOLS.contains(&name.as_str()) => return calls,
+                Block::ToolUse { name, .. } if tools.kind(name) == ToolKind::Plans => return calls,
                 Block::Text { text, meta: true } if is_reminder(text) => return calls,
                 Block::ToolUse { .. } => calls += 1,
                 _ => {}

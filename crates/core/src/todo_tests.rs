@@ -3,6 +3,7 @@
 use super::*;
 use crate::ids::{CallId, ModelId};
 use crate::message::ResultPart;
+use crate::tool_facts::tests::tools;
 use serde_json::json;
 
 fn todo(content: &str, status: Status) -> Todo {
@@ -179,7 +180,7 @@ fn called(view: &mut View, tools: &[&str]) {
 }
 
 fn said(plan: &Plan, view: &View) -> Option<String> {
-    let message = reminder(plan, view)?;
+    let message = reminder(plan, view, &tools())?;
     let Block::Text { text, meta: true } = &message.blocks()[0] else { panic!("{message:?}") };
     Some(text.clone())
 }
@@ -215,19 +216,19 @@ fn the_whole_plan_is_said_again_after_a_while_and_not_before() {
     for n in 1..QUIET_CALLS {
         called(&mut view, &["Read"]);
         assert!(!whole(&view), "after {n} calls");
-        view.push(reminder(&plan, &view).unwrap());
+        view.push(reminder(&plan, &view, &tools()).unwrap());
     }
     called(&mut view, &["Read"]);
     let text = said(&plan, &view).unwrap();
     assert!(text.contains("#1 [pending] a\n#2 [pending] b"), "{text}");
     // Said once, it waits again.
-    view.push(reminder(&plan, &view).unwrap());
+    view.push(reminder(&plan, &view, &tools()).unwrap());
     called(&mut view, &["Read"; QUIET_CALLS - 1]);
     assert!(!whole(&view));
     called(&mut view, &["Read", "Read"]);
     assert!(whole(&view));
     // Each tool of the plan shows it.
-    for tool in TOOLS {
+    for tool in tools().of_kind(ToolKind::Plans) {
         let mut view = view.clone();
         called(&mut view, &["Read", tool, "Read"]);
         assert!(!whole(&view), "{tool}");

@@ -1,16 +1,19 @@
 //! What a tool is to the model, and what it gives back.
 
 use crate::message::ResultPart;
+use crate::tool_facts::ToolFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A tool as the model sees it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Everything a tool declares. The model sees name, description and schema; the rest of the program goes by the facts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ToolSpec {
     pub name: String,
     pub description: String,
     pub input_schema: Value,
+    #[serde(skip)]
+    pub facts: ToolFacts,
 }
 
 /// What a call gives back. Failing is an output like any other: the model must read it.

@@ -30,7 +30,7 @@ fn main() {
     let full = Pressure { tokens: 1, window: 1, threshold: 1, target: 0, overhead: 0, keep: 6 };
     let plans = time(|| {
         for stage in stages() {
-            black_box(stage.plan(&view, &full));
+            black_box(stage.plan(&view, &full, agent.tools.known()));
         }
         black_box(cut::plan(&view, &full, |bytes| bytes / 4));
     });

@@ -11,6 +11,7 @@ use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::{Attachment, Carrying, Permit, Place};
 use ostler_core::session::Entry;
+use ostler_core::tool_facts::KnownTools;
 use ostler_core::view::View;
 
 /// Tokens that a summary gets at least, whatever the window.
@@ -218,7 +219,7 @@ impl Turn {
     ) -> Option<Boundary> {
         let gauge = self.gauge(fallback);
         let (known, seen, turns, title) = self.agent.journal.carried();
-        let carried = known.and(CarryOver::of(view.messages().take(cut)));
+        let carried = known.and(CarryOver::of(view.messages().take(cut), self.agent.tools.known()));
         let bytes = |tokens: u64| usize::try_from(gauge.bytes(tokens)).unwrap_or(usize::MAX);
         let kept: Vec<_> = view.messages().skip(cut).collect();
         let attachments = self.attachments(&seen, bytes(room.attached), &kept);
@@ -286,7 +287,8 @@ impl Turn {
         let at = Carrying { seen, bytes };
         let mut left = bytes;
         let all = self.agent.context.carried.iter().flat_map(|carried| carried.carry(&at));
-        let new = all.filter(|one| !kept.iter().any(|message| says(message, one)));
+        let tools = self.agent.tools.known();
+        let new = all.filter(|one| !kept.iter().any(|message| says(message, one, tools)));
         new.filter(|one| match one.place {
             Place::Before => true,
             Place::After => match left.checked_sub(one.text.len()) {
@@ -336,13 +338,12 @@ fn both(words: Option<String>, more: Option<String>) -> Option<String> {
 }
 
 /// Word for word, or as a file that was read whole.
-fn says(message: &Message, one: &Attachment) -> bool {
+fn says(message: &Message, one: &Attachment, tools: &KnownTools) -> bool {
     message.blocks().iter().any(|block| match block {
         Block::Text { text, meta: true } => *text == one.text,
-        Block::ToolUse { name, input, .. } if name == "Read" && one.place == Place::After => {
-            let path = input.get("file_path").and_then(|path| path.as_str()).unwrap_or_default();
-            let part = input.get("offset").or(input.get("limit")).is_some();
-            !part && std::path::Path::new(path).ends_with(&one.name)
+        Block::ToolUse { name, input, .. } if one.place == Place::After => {
+            let path = tools.facts(name).read_whole(input);
+            path.is_some_and(|path| std::path::Path::new(path).ends_with(&one.name))
         }
         _ => false,
     })

@@ -96,11 +96,7 @@ impl Gate {
     /// Rules that hold until the next turn begins. Like every allow rule they give way to denials, to what a person
     /// wants to be asked about and to guarded names. What is no rule is passed over.
     pub fn allow_for_turn(&self, rules: &[String], source: &Source) {
-        let anchors = Anchors {
-            cwd: &self.workspace.cwd,
-            home: &self.workspace.home,
-            settings: &self.workspace.cwd,
-        };
+        let anchors = Anchors::of(&self.workspace);
         let parse = |text: &String| Rule::parse_at(text, anchors, source.clone()).ok();
         let mut added = self.for_turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);

@@ -21,7 +21,7 @@ impl Turn {
                 let mut extra = self.tools.notes();
                 extra.extend(self.reminders(view).await);
                 if end == ToolsEnd::Finished {
-                    extra.extend(todo::reminder(&plan, view));
+                    extra.extend(todo::reminder(&plan, view, self.agent.tools.known()));
                 }
                 Outcome::ToolsSettled { results: self.tools.results(), extra, end }
             }

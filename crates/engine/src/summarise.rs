@@ -88,7 +88,8 @@ impl Turn {
         // The rest in lines of its own; what a model has summed up stays in front of it.
         let why = failure.unwrap_or_else(|| format!("it took more than {MOST} requests"));
         let rest = bytes.saturating_sub(text.len()).max(bytes / 2);
-        let lines = summary::extracted(view.messages().take(cut).skip(from), rest);
+        let left = view.messages().take(cut).skip(from);
+        let lines = summary::extracted(left, rest, self.agent.tools.known());
         let text = summary::bounded(&text, bytes / 2);
         let text = if text.is_empty() { lines } else { format!("{text}\n\n{lines}") };
         Ok(Summary { text, made: Made::Extract { why }, requests })

@@ -2,6 +2,7 @@
 
 use ostler_core::ports::Tool;
 use ostler_core::tool::ToolSpec;
+use ostler_core::tool_facts::{KnownTools, ToolKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,14 +10,31 @@ use std::sync::Arc;
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     specs: Arc<[ToolSpec]>,
+    known: KnownTools,
 }
 
 impl Toolbox {
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let tools: BTreeMap<_, _> =
             tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
-        let specs = tools.values().map(|tool| tool.spec().clone()).collect();
-        Toolbox { tools, specs }
+        let specs: Arc<[ToolSpec]> = tools.values().map(|tool| tool.spec().clone()).collect();
+        let known = KnownTools::new(specs.iter().map(|spec| (spec.name.clone(), spec.facts)));
+        Toolbox { tools, specs, known }
+    }
+
+    /// Tools that the conversation may name, though they are not on offer.
+    #[must_use]
+    pub fn knowing(self, known: KnownTools) -> Self {
+        Toolbox { known, ..self }
+    }
+
+    pub fn known(&self) -> &KnownTools {
+        &self.known
+    }
+
+    /// The first tool on offer that does this.
+    pub fn of_kind(&self, kind: ToolKind) -> Option<&ToolSpec> {
+        self.specs.iter().find(|spec| spec.facts.kind == kind)
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {

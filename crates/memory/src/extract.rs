@@ -11,6 +11,7 @@ use crate::text::folded;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::memory::{Fact, FactKind, Origin, Scope};
 use ostler_core::message::{Block, Message};
+use ostler_core::tool_facts::{KnownTools, ToolKind};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -42,6 +43,8 @@ pub struct Scene<'a> {
     pub title: &'a str,
     /// Files that were changed before what is read here.
     pub changed: &'a [String],
+    /// They say which calls change a file or run a command.
+    pub tools: &'a KnownTools,
 }
 
 /// The facts of a conversation, in the order they were stated.
@@ -156,15 +159,16 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Block::ToolUse { id, name, input } => {
-                    let text = |key: &str| {
-                        input.get(key).and_then(|value| value.as_str()).map(str::to_owned)
-                    };
-                    let call = match name.as_str() {
-                        "Write" | "Edit" => text("file_path").map(Call::Change),
-                        "Bash" => text("command").map(Call::Command),
+                    let facts = self.scene.tools.facts(name);
+                    let command = match facts.kind {
+                        ToolKind::Runs => {
+                            facts.main_input().and_then(|name| input.get(name)?.as_str())
+                        }
                         _ => None,
                     };
-                    self.open.extend(call.map(|call| (id.clone(), call)));
+                    let changes = facts.changed(input).map(|path| Call::Change(path.to_owned()));
+                    let commands = command.map(|text| Call::Command(text.to_owned()));
+                    self.open.extend(changes.chain(commands).map(|call| (id.clone(), call)));
                 }
                 _ => {}
             }
@@ -172,8 +176,14 @@ impl<'a> Reader<'a> {
     }
 
     fn result(&mut self, id: &CallId, is_error: bool) {
-        let Some(at) = self.open.iter().position(|(open, _)| open == id) else { return };
-        match self.open.swap_remove(at).1 {
+        while let Some(at) = self.open.iter().position(|(open, _)| open == id) {
+            let (_, call) = self.open.swap_remove(at);
+            self.ended(id, call, is_error);
+        }
+    }
+
+    fn ended(&mut self, id: &CallId, call: Call, is_error: bool) {
+        match call {
             Call::Change(path) if !is_error => {
                 self.change(&path);
                 self.changes += 1;

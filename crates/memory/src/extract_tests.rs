@@ -3,11 +3,23 @@
 use super::*;
 use ostler_core::ids::ModelId;
 use ostler_core::message::ResultPart;
+use ostler_core::tool_facts::{FileInput, ToolFacts};
 use proptest::prelude::*;
 use serde_json::json;
+use std::sync::LazyLock;
+
+/// Named as usual; what counts is what they declare.
+static TOOLS: LazyLock<KnownTools> = LazyLock::new(|| {
+    const CHANGED: &[FileInput] = &[FileInput::write("file_path")];
+    let editing = ToolFacts { kind: ToolKind::Edits, files: CHANGED, ..ToolFacts::default() };
+    let running = ToolFacts { kind: ToolKind::Runs, ..ToolFacts::default() };
+    let tools = [("Bash", running), ("Edit", editing), ("Write", editing)];
+    KnownTools::new(tools.map(|(name, facts)| (name.to_owned(), facts)))
+});
 
 fn scene(session: &SessionId) -> Scene<'_> {
-    Scene { session, first_turn: 1, folder: Path::new("/ws"), title: "", changed: &[] }
+    let folder = Path::new("/ws");
+    Scene { session, first_turn: 1, folder, title: "", changed: &[], tools: &TOOLS }
 }
 
 fn kept(messages: &[Message]) -> Vec<(FactKind, String)> {

@@ -12,6 +12,7 @@ fn main() {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
         home: "/home/dev".into(),
+        tools: ostler::known_tools(),
         ..Workspace::default()
     };
     let policy = rule_set(&json!("seed"), &workspace).unwrap();

@@ -7,6 +7,7 @@ use ostler_core::message::{Block, ResultPart};
 use ostler_core::ports::{
     Attachment, BeforeCompact, BoxFuture, Carried, Carrying, Permit, Place, Recorder,
 };
+use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_core::view::View;
 use ostler_engine::Journal;
 use ostler_memory::Memories;
@@ -30,6 +31,7 @@ pub(crate) struct Again {
     pub(crate) skills: Arc<Skills>,
     /// The model's window, if it is told of skills.
     pub(crate) window: Option<u64>,
+    pub(crate) tools: KnownTools,
 }
 
 impl Carried for Again {
@@ -44,7 +46,7 @@ impl Carried for Again {
             all.push(Attachment { name: "plan".into(), text, place: Place::Before });
         }
         let most = SKILL_BYTES.min(at.bytes / 2);
-        let in_use = in_use(&self.journal.conversation().0);
+        let in_use = in_use(&self.journal.conversation().0, &self.tools);
         let fitting = in_use.into_iter().filter(|(_, text)| text.len() <= most);
         all.extend(fitting.map(|(name, text)| Attachment {
             name: format!("skill {name}"),
@@ -56,11 +58,13 @@ impl Carried for Again {
 }
 
 /// The skills that were used last, by name and text, newest first.
-fn in_use(view: &View) -> Vec<(String, String)> {
+fn in_use(view: &View, tools: &KnownTools) -> Vec<(String, String)> {
     let calls = view.messages().flat_map(|message| message.blocks());
     let calls: HashSet<&CallId> = calls
         .filter_map(|block| match block {
-            Block::ToolUse { id, name, .. } if name == "Skill" => Some(id),
+            Block::ToolUse { id, name, .. } => {
+                (tools.kind(name) == ToolKind::Instructs).then_some(id)
+            }
             _ => None,
         })
         .collect();
@@ -97,12 +101,14 @@ pub(crate) struct Learning {
     pub(crate) memories: Arc<Memories>,
     pub(crate) journal: Journal,
     pub(crate) folder: PathBuf,
+    pub(crate) tools: KnownTools,
 }
 
 impl BeforeCompact for Learning {
     fn ask(&self, _: ostler_core::context::Trigger, _: Option<String>) -> BoxFuture<'_, Permit> {
         Box::pin(async {
-            let learning = learn(self.memories.clone(), &self.journal, self.folder.clone());
+            let (folder, tools) = (self.folder.clone(), self.tools.clone());
+            let learning = learn(self.memories.clone(), &self.journal, folder, tools);
             let _ = tokio::time::timeout(PATIENCE, learning).await;
             Permit::Go(None)
         })

@@ -1,11 +1,10 @@
 //! What the gate would say to a call, without running it: for tests of rules and for people who want to know.
 
-use crate::declared;
 use ostler_core::permission::{
     Access, By, Decision, Lexical, Mode, Places, Policy, Reason, Verdict, Workspace, decide,
 };
-use ostler_tools::Disk;
 use ostler_tools::workspace::Files;
+use ostler_tools::{Disk, Paper, access_on_paper, known_tools, tool_name};
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -55,6 +54,7 @@ pub fn check(case: &Case) -> Decision {
         cwd: case.cwd.clone(),
         roots: case.roots.clone().unwrap_or_else(|| vec![case.cwd.clone()]),
         home: case.home.clone(),
+        tools: known_tools(),
         ..Workspace::default()
     };
     match crate::rule_sets::rule_set(&case.rules, &workspace) {
@@ -106,8 +106,8 @@ fn judged(
     workspace: &Workspace,
     places: &dyn Places,
 ) -> Judged {
-    let tool = declared::tool_name(tool);
-    let access = declared::access(tool, input, policy, places);
+    let tool = tool_name(tool);
+    let access = access_on_paper(tool, input, &Paper { policy, places });
     verdict_on(tool, access, policy, mode, workspace)
 }
 

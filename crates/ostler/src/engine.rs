@@ -9,11 +9,12 @@ use crate::memory::{Recalling, learn, memories, recall, with_memories, words_of}
 use crate::options::Options;
 use crate::report::{self, ContextReport};
 use crate::session;
-use crate::skills::{self, AgentHost, with_skills};
+use crate::skills::{AgentHost, with_skills};
 use crate::spending;
 use crate::standing::Standing;
 use crate::system::{SystemClock, jitter};
 use crate::undo::UndoNews;
+use crate::workspace::{at_home, workspace};
 use ostler_core::event::Level;
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Purse;
@@ -23,6 +24,7 @@ use ostler_core::permission::{Policy, Workspace};
 use ostler_core::ports::{BeforeCompact, Model, Recorder, Reminder, SessionLog};
 use ostler_core::session::Session;
 use ostler_core::todo::Plan;
+use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_core::turn::Limits;
 use ostler_core::view::View;
 use ostler_engine::{
@@ -33,11 +35,10 @@ use ostler_hooks::Registry;
 use ostler_memory::Memories;
 use ostler_models::{HttpModel, Network, Provider};
 use ostler_skills::Skills;
-use ostler_store::spill_folder;
 use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
 use ostler_tools::{InUse, Keeping};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -98,13 +99,14 @@ impl Parts {
     /// that of the model, if it is told of skills at all.
     fn context(&self, journal: &Journal, workspace: &Workspace, window: Option<u64>) -> Context {
         let mut context = Context::default();
-        let again = Again { journal: journal.clone(), skills: self.skills.clone(), window };
+        let (journal, tools) = (journal.clone(), workspace.tools.clone());
+        let again = Again { journal: journal.clone(), skills: self.skills.clone(), window, tools };
         context.carried = vec![self.standing.clone(), Arc::new(again), self.in_use.clone()];
         context.reminders = vec![self.standing.clone(), self.in_use.clone()];
         context.reminders.extend(self.undo_news.clone().map(|news| news as Arc<dyn Reminder>));
         context.before_compact = self.memories.clone().map(|memories| {
-            let (journal, folder) = (journal.clone(), workspace.cwd.clone());
-            Arc::new(Learning { memories, journal, folder }) as Arc<dyn BeforeCompact>
+            let Workspace { cwd: folder, tools, .. } = workspace.clone();
+            Arc::new(Learning { memories, journal, folder, tools }) as Arc<dyn BeforeCompact>
         });
         context
     }
@@ -144,7 +146,7 @@ impl Engine {
         let log = loaded.log;
         let skills = at_home(&options, &policy, log.id(), &mut workspace)?;
         let source = hooks::source(&options.session, loaded.entries.is_empty());
-        let session = Session::fold(loaded.entries).close();
+        let session = Session::fold_with(workspace.tools.clone(), loaded.entries).close();
         let confinement = confinement(&executor, &options, &workspace, &policy);
         let id = log.id().to_string();
         let registry = hooks::registry(&options, executor.clone(), &workspace, id, &confinement);
@@ -168,7 +170,7 @@ impl Engine {
         let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), session);
         parts.undo_news = UndoNews::of(&keeping, &journal);
         let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
-        let window = tools.get("Skill").map(|_| model.info(&choice.primary).window);
+        let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
         let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, &journal),
             context: parts.context(&journal, &workspace, window),
@@ -213,6 +215,11 @@ impl Engine {
         self.agent.gate.mode()
     }
 
+    /// What tools declare, also those that are not on offer.
+    pub fn known_tools(&self) -> &KnownTools {
+        self.agent.tools.known()
+    }
+
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.agent.tools.names()
     }
@@ -228,8 +235,8 @@ impl Engine {
 
     /// The layers of the sandbox are looked for while the model thinks, not when the first command waits for them.
     fn probe_sandbox(&self) {
-        let wanted =
-            self.parts.confinement.options().enabled && self.agent.tools.get("Bash").is_some();
+        let runs = self.agent.tools.of_kind(ToolKind::Runs).is_some();
+        let wanted = self.parts.confinement.options().enabled && runs;
         if wanted && !self.probing.swap(true, Ordering::Relaxed) {
             let confinement = Arc::clone(&self.parts.confinement);
             std::thread::spawn(move || {
@@ -255,7 +262,7 @@ impl Engine {
         let recalling = self.recalling(words_of(&prompt));
         let (view, _) = self.agent.journal.conversation();
         let window = self.model_info(self.model()).window;
-        let offered = self.agent.tools.get("Skill").is_some();
+        let offered = self.agent.tools.of_kind(ToolKind::Instructs).is_some();
         let told = if offered { self.parts.skills.told(Some(window)) } else { None };
         let prompt = with_skills(prompt, &view, told);
         let interrupt = self.new_interrupt();
@@ -338,8 +345,8 @@ impl Engine {
         let before = self.parts.learnt.swap(turns, Ordering::Relaxed);
         match self.parts.memories.clone().filter(|_| turns > before) {
             Some(memories) => {
-                let folder = self.workspace.cwd.clone();
-                learn(memories.clone(), &self.agent.journal, folder).await;
+                let Workspace { cwd: folder, tools, .. } = self.workspace.clone();
+                learn(memories.clone(), &self.agent.journal, folder, tools).await;
                 memories.notices()
             }
             None => Vec::new(),
@@ -385,23 +392,6 @@ fn choice(options: &Options) -> ModelChoice {
     }
 }
 
-/// What belongs to skills and what this session spilled may be read; what else is in our home is ours.
-pub(crate) fn at_home(
-    options: &Options,
-    policy: &Policy,
-    session: &SessionId,
-    workspace: &mut Workspace,
-) -> Result<Arc<Skills>, Error> {
-    let ours = options.home.as_deref().map(real).transpose()?;
-    let skills = skills::open(&options.skills, policy, ours.as_deref(), session, workspace);
-    if let Some(home) = ours {
-        // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.
-        workspace.readable.extend(spill_folder(&home, session));
-        workspace.ours.push(home);
-    }
-    Ok(skills)
-}
-
 fn limits(options: &Options, choice: &ModelChoice) -> Limits {
     Limits {
         max_iterations: options.max_turns,
@@ -428,25 +418,10 @@ fn gate(options: &Options, policy: &Policy, workspace: &Workspace) -> Gate {
 }
 
 /// Without a home there is nothing that could outlive the session.
-fn remembers(options: &Options, cwd: &Path) -> Option<Arc<Memories>> {
+pub(crate) fn remembers(options: &Options, cwd: &Path) -> Option<Arc<Memories>> {
     let home = options.home.as_ref().filter(|_| options.memory)?;
     let network = Network { proxies: options.proxies.clone(), ca_file: options.ca_file.clone() };
     Some(Arc::new(memories(home, cwd, options.embeddings.clone(), network)))
-}
-
-pub(crate) fn workspace(options: &Options) -> Result<Workspace, Error> {
-    let cwd = real(&options.cwd)?;
-    let mut roots = vec![cwd.clone()];
-    for folder in &options.add_dirs {
-        roots.push(real(&cwd.join(folder))?);
-    }
-    Ok(Workspace { cwd, roots, home: options.user_home.clone(), ..Workspace::default() })
-}
-
-fn real(path: &Path) -> Result<PathBuf, Error> {
-    let wrong = |why: String| Error::Workspace { path: path.to_owned(), why };
-    let real = std::fs::canonicalize(path).map_err(|error| wrong(error.to_string()))?;
-    if real.is_dir() { Ok(real) } else { Err(wrong("not a folder".into())) }
 }
 
 fn http_model(options: &Options) -> Result<HttpModel, Error> {

@@ -49,7 +49,7 @@ pub enum Error {
     #[error("there is no session in this folder to look at")]
     NothingToLookAt,
     #[error("unknown tool \"{name}\" (did you mean \"{meant}\"?)")]
-    UnknownTool { name: String, meant: &'static str },
+    UnknownTool { name: String, meant: String },
     #[error(
         "a budget needs a price, and none is known for the model \"{0}\". Give it one in prices.toml, leave the budget out, or choose another model"
     )]

@@ -3,9 +3,9 @@
 use crate::check::{Judged, verdict_on};
 use crate::error::Error;
 use crate::init::Init;
-use crate::kit::{self, policy};
-use crate::options::Options;
-use crate::{declared, engine};
+use crate::kit::{self, Kit, policy};
+use crate::options::{Options, SessionChoice};
+use crate::{engine, session, workspace};
 use ostler_core::ids::SessionId;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy};
@@ -14,7 +14,7 @@ use ostler_core::tool::ToolOutput;
 use ostler_exec::Executor;
 use ostler_tools::confine::Missing;
 use ostler_tools::workspace::Files;
-use ostler_tools::{Disk, Keeping};
+use ostler_tools::{Disk, Keeping, Paper, access_on_paper};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -36,28 +36,32 @@ pub async fn explain(
     if missing.is_some() {
         options.home = Some(scratch.path().to_owned());
     }
-    let mut workspace = engine::workspace(&options)?;
+    let mut workspace = workspace::workspace(&options)?;
     let policy = Arc::new(policy(&options, &workspace)?);
     let mut notices = kit::check_tools(&options, &policy)?;
-    let skills = engine::at_home(&options, &policy, &SessionId::new("explain"), &mut workspace)?;
-    workspace.ours.extend(missing);
+    let skills = workspace::at_home(&options, &policy, &SessionId::new("explain"), &mut workspace)?;
+    workspace.ours.extend(missing.clone());
     let executor = Executor::new(init.supervisor.clone());
     let confinement = engine::confinement(&executor, &options, &workspace, &policy);
     let session = Session::default();
     let (files, keeping) = kit::files(&options, &workspace, &session, None, &policy, &confinement);
-    let mut tools = ostler_tools::built_in(ostler_tools::Setup {
-        files: files.clone(),
+    let log = session::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
+    let home = missing.or(options.home.clone());
+    let memories = engine::remembers(&Options { home, ..options.clone() }, &workspace.cwd);
+    let kit = Kit {
         executor: executor.clone(),
-        environment: options.environment.clone(),
-        policy: policy.clone(),
-        confinement: confinement.clone(),
+        files: files.clone(),
         keeping: keeping_to_judge(keeping),
-    });
-    tools.push(ostler_tools::skill_tool(skills));
-    let name = declared::tool_name(tool);
+        confinement: confinement.clone(),
+        skills,
+        memories,
+        log,
+    };
+    let tools = kit::tools(&options, &policy, kit);
+    let name = ostler_tools::tool_name(tool);
     let access = match tools.iter().find(|tool| tool.spec().name == name) {
         Some(tool) => tool.access(input).map_err(|misuse| words(&misuse)),
-        None => by_name(name, input, &policy, &files, &options),
+        None => on_paper(name, input, &policy, &files, &options),
     };
     let runs = access.as_ref().ok().and_then(|access| access.runs.as_deref());
     let missing = runs.and_then(|commands| confinement.not_enforced(commands.only_reads()));
@@ -75,8 +79,8 @@ fn keeping_to_judge(keeping: Keeping) -> Keeping {
     }
 }
 
-/// A tool that does not exist here, or not without a session.
-fn by_name(
+/// A tool that a run with these options does not have.
+fn on_paper(
     name: &str,
     input: &Value,
     policy: &Policy,
@@ -85,7 +89,8 @@ fn by_name(
 ) -> Result<Access, String> {
     let path = options.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map_or(OsStr::new(""), |(_, path)| path.as_os_str());
-    declared::access(name, input, policy, &Disk::new(files, path))
+    let places = &Disk::new(files, path);
+    access_on_paper(name, input, &Paper { policy, places })
 }
 
 fn words(output: &ToolOutput) -> String {

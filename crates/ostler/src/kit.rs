@@ -5,15 +5,16 @@ use crate::options::Options;
 use crate::undo;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Matcher, Policy, Rule, ToolName, Workspace};
-use ostler_core::ports::SessionLog;
+use ostler_core::ports::{MemoryStore, SessionLog, Tool};
 use ostler_core::session::Session;
+use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::Toolbox;
 use ostler_exec::Executor;
 use ostler_memory::Memories;
 use ostler_skills::Skills;
-use ostler_tools::Keeping;
 use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
+use ostler_tools::{Keeping, SessionParts};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,7 +34,8 @@ pub(crate) fn policy(options: &Options, workspace: &Workspace) -> Result<Policy,
         texts.iter().map(|text| rule(text, workspace)).collect::<Result<Vec<_>, _>>()
     };
     // What an allow rule says about a tool that does not exist here is not needed.
-    let ours = |text: &&String| ToolName::of(tool_of(text)) != ToolName::Elsewhere;
+    let tools = &workspace.tools;
+    let ours = |text: &&String| ToolName::of(tool_of(text), tools) != ToolName::Elsewhere;
     let allow: Vec<String> = options.allow.iter().filter(ours).cloned().collect();
     let mut policy = options.policy.clone();
     policy.add(Policy {
@@ -48,10 +50,8 @@ pub(crate) fn policy(options: &Options, workspace: &Workspace) -> Result<Policy,
 /// A rule that would silently mean something else than it seems to is refused.
 fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
     let tool = tool_of(text);
-    let text = match ToolName::of(tool) {
-        ToolName::Mistake(meant) => {
-            return Err(Error::UnknownTool { name: tool.to_owned(), meant });
-        }
+    let text = match ToolName::of(tool, &workspace.tools) {
+        ToolName::Mistake(meant) => return Err(misspelt(tool, meant)),
         // A pattern that is not ours: the whole tool is meant at least.
         ToolName::Elsewhere if Rule::parse(text, workspace).is_err() => tool,
         _ => text,
@@ -68,6 +68,19 @@ fn rule(text: &str, workspace: &Workspace) -> Result<Rule, Error> {
     Ok(rule)
 }
 
+fn misspelt(name: &str, meant: &str) -> Error {
+    Error::UnknownTool { name: name.to_owned(), meant: meant.to_owned() }
+}
+
+/// All tools that rules can name and logs can hold: ours and those of the calling program.
+pub(crate) fn known_tools(options: &Options) -> KnownTools {
+    let ours = ostler_tools::known_tools();
+    let more = options.more_tools.iter().map(|tool| tool.spec());
+    let more = more.map(|spec| (spec.name.clone(), spec.facts));
+    let ours: Vec<_> = ours.names().map(|name| (name.to_owned(), ours.facts(name))).collect();
+    KnownTools::new(ours.into_iter().chain(more))
+}
+
 /// The name before the pattern.
 fn tool_of(rule: &str) -> &str {
     rule.split('(').next().unwrap_or_default().trim()
@@ -81,25 +94,26 @@ fn is_offered(name: &str, options: &Options, policy: &Policy) -> bool {
 
 /// Gives a warning for each name that nobody knows.
 pub(crate) fn check_tools(options: &Options, policy: &Policy) -> Result<Vec<String>, Error> {
+    let tools = known_tools(options);
     for name in options.tools.iter().flatten().map(|name| tool_of(name)) {
-        if let ToolName::Mistake(meant) = ToolName::of(name) {
-            return Err(Error::UnknownTool { name: name.to_owned(), meant });
+        if let ToolName::Mistake(meant) = ToolName::of(name, &tools) {
+            return Err(misspelt(name, meant));
         }
     }
     // Said now and not by the first command, when work has been done already.
-    if is_offered("Bash", options, policy) {
+    if tools.of_kind(ToolKind::Runs).any(|name| is_offered(name, options, policy)) {
         ostler_exec::find_bash().map_err(|error| Error::Exec(error.to_string()))?;
     }
-    Ok(unknown_tools(options))
+    Ok(unknown_tools(options, &tools))
 }
 
-fn unknown_tools(options: &Options) -> Vec<String> {
+fn unknown_tools(options: &Options, tools: &KnownTools) -> Vec<String> {
     let rules = options.allow.iter().chain(&options.deny).chain(&options.ask);
     let of_rules = rules.map(|rule| tool_of(rule));
     let mut warnings: Vec<String> = Vec::new();
     for name in of_rules.chain(options.tools.iter().flatten().map(|name| tool_of(name))) {
         let warning = format!("unknown tool \"{name}\" on the command line: ignored");
-        if ToolName::of(name) == ToolName::Unknown && !warnings.contains(&warning) {
+        if ToolName::of(name, tools) == ToolName::Unknown && !warnings.contains(&warning) {
             warnings.push(warning);
         }
     }
@@ -146,21 +160,30 @@ pub(crate) fn files_of_session(
     (files, keeping, remembered.err().map(notice))
 }
 
-pub(crate) fn toolbox(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Toolbox {
+/// All tools, whether or not they are on offer.
+pub(crate) fn tools(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Vec<Arc<dyn Tool>> {
     let Kit { executor, files, keeping, confinement, skills, memories, log } = kit;
-    let session: SessionId = log.id().clone();
-    let mut all = ostler_tools::built_in(ostler_tools::Setup {
+    let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
+    let mut all = ostler_tools::built_in(&ostler_tools::Setup {
         files,
         executor,
         environment: options.environment.clone(),
         policy: policy.clone(),
         confinement,
         keeping,
+        session: SessionParts { skills: Some(skills), memory, log: Some(log) },
     });
-    all.push(ostler_tools::skill_tool(skills));
-    all.extend(memories.map(|memories| ostler_tools::memory(memories, session)));
-    all.push(ostler_tools::recall(log));
-    all.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
+    // Nobody takes the place of a tool that ships.
+    let ours: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();
+    let more = options.more_tools.iter().filter(|tool| !ours.contains(&tool.spec().name));
+    all.extend(more.cloned());
+    all
+}
+
+/// The tools that the model may call.
+pub(crate) fn toolbox(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Toolbox {
     let offered = |name: &str| is_offered(name, options, policy);
+    let all = tools(options, policy, kit);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))
+        .knowing(known_tools(options))
 }

@@ -44,7 +44,6 @@ mod again;
 mod ask;
 mod check;
 mod command;
-mod declared;
 mod engine;
 mod error;
 mod explain;
@@ -65,7 +64,7 @@ mod standing;
 mod surroundings;
 mod system;
 mod undo;
-mod url;
+mod workspace;
 
 pub use ask::ask;
 pub use check::{Case, Judged, check, judge, judge_with_path};
@@ -92,16 +91,21 @@ pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
 pub use ostler_core::permission::{
-    Access, Act, Backing, Bound, By, Caution, Commands, Decision, Effect, Fallback, Mode,
+    Access, Act, Backing, Bound, By, COMMANDS, Caution, Commands, Decision, Effect, Fallback, Mode,
     PathScope, Policy, Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind,
     Verdict, Workspace,
 };
 pub use ostler_core::ports::MemoryStore;
 pub use ostler_core::ports::{
-    Approvals, Approver, BoxFuture, Hook, ModelInfo, Question, Reply, SessionInfo, StoreError, Tool,
+    Approvals, Approver, BoxFuture, Hook, ModelInfo, Question, Reply, SessionInfo, StoreError,
+    Tool, ToolContext,
 };
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::todo::{Plan, Status, Task};
+pub use ostler_core::tool::{ToolOutput, ToolSpec};
+pub use ostler_core::tool_facts::{
+    Extent, FileInput, KnownTools, ResultView, Subject, ToolFacts, ToolKind,
+};
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{ContextSettings, Settings, TurnStream};
 pub use ostler_exec::strip_terminal;
@@ -123,6 +127,7 @@ pub use ostler_skills::{Catalog, Origin as SkillOrigin, Problem, Skill, one_line
 pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
 pub use ostler_store::{Fault, check_home, check_state_directory};
 pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missing};
+pub use ostler_tools::{facts as tool_facts, known_tools, tool_name};
 pub use report::{ContextReport, context_report};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};

@@ -5,6 +5,7 @@ use ostler_core::event::Level;
 use ostler_core::ids::SessionId;
 use ostler_core::message::{Block, Message};
 use ostler_core::texts::SUMMARY;
+use ostler_core::tool_facts::KnownTools;
 use ostler_core::view::View;
 use ostler_engine::Journal;
 use ostler_memory::embed::{EndpointSettings, HttpEmbedder, PostJson};
@@ -190,7 +191,12 @@ fn with_block(prompt: Message, block: Option<String>) -> Message {
 
 /// Keeps what a conversation left. What there is to say of it, as that it failed or that a credential was not kept, waits
 /// in the memory for whoever can tell it.
-pub(crate) async fn learn(memories: Arc<Memories>, journal: &Journal, folder: PathBuf) {
+pub(crate) async fn learn(
+    memories: Arc<Memories>,
+    journal: &Journal,
+    folder: PathBuf,
+    tools: KnownTools,
+) {
     let session = journal.log().id().clone();
     let ((view, turns), (title, changed)) = (journal.conversation(), journal.begun());
     let work = tokio::task::spawn_blocking(move || {
@@ -203,6 +209,7 @@ pub(crate) async fn learn(memories: Arc<Memories>, journal: &Journal, folder: Pa
             folder: &folder,
             title: &title,
             changed: &changed,
+            tools: &tools,
         };
         let found = facts(view.messages(), scene);
         if let Err(error) = memories.remember(&found) {

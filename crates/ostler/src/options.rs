@@ -3,7 +3,7 @@
 use crate::hooks::HookOptions;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Mode, Policy, Rule};
-use ostler_core::ports::{Approvals, Approver, BoxFuture, Hook, Question, Reply};
+use ostler_core::ports::{Approvals, Approver, BoxFuture, Hook, Question, Reply, Tool};
 use ostler_engine::Settings;
 use ostler_instructions::Places as InstructionPlaces;
 use ostler_ledger::Limits as Budgets;
@@ -51,6 +51,8 @@ pub struct Options {
     pub deny: Vec<String>,
     /// The tools on offer; none means all of them.
     pub tools: Option<Vec<String>>,
+    /// Tools of the calling program. Rules, the screen and compaction treat them by what they declare.
+    pub more_tools: Vec<Arc<dyn Tool>>,
     /// Where skills are looked for besides those that ship with the program.
     pub skills: SkillFolders,
     pub max_turns: Option<u32>,
@@ -131,6 +133,7 @@ impl Options {
             ask: Vec::new(),
             deny: Vec::new(),
             tools: None,
+            more_tools: Vec::new(),
             skills: SkillFolders::default(),
             max_turns: None,
             max_budget_usd: None,

@@ -4,7 +4,7 @@
 //! a question is a no.
 
 use ostler_core::permission::{
-    Access, By, Matcher, Mode, PathScope, Policy, Verdict, Workspace, decide,
+    Access, By, Matcher, Mode, PathScope, Policy, READING, Verdict, Workspace, decide,
 };
 use ostler_instructions::Request;
 use std::collections::HashMap;
@@ -89,7 +89,7 @@ impl ReadJudge {
 
     fn by_name(&self, policy: &Policy, path: &Path, own: bool) -> Result<(), String> {
         let access = Access { reads: vec![PathScope::File(path.to_owned())], ..Access::nothing() };
-        let decision = decide("Read", &access, policy, Mode::Default, &self.workspace);
+        let decision = decide(READING, &access, policy, Mode::Default, &self.workspace);
         let counts = |by: By| by == By::Rule || (by == By::BuiltIn && !own);
         let decisive = decision.reasons.iter().any(|reason| counts(reason.by));
         match decision.verdict {

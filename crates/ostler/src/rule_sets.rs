@@ -1,11 +1,12 @@
 //! Sets of rules by name or as given, and whether a rule does what its examples say.
 
-use crate::declared;
 use ostler_config::{Kind, default_policy, from_json, permissions_yaml};
 use ostler_core::permission::{
-    Anchors, By, Fallback, Lexical, Mode, Policy, Rule, Tier, Verdict, Workspace, decide,
+    Anchors, By, COMMANDS, Fallback, Lexical, Mode, Policy, Rule, Tier, Verdict, Workspace, decide,
 };
-use serde_json::{Value, json};
+use ostler_core::tool_facts::ToolKind;
+use ostler_tools::{Paper, access_on_paper};
+use serde_json::Value;
 use std::path::Path;
 
 /// The rules that the corpora of this project are judged by.
@@ -13,7 +14,7 @@ const SEED: &str = include_str!("../../../fixtures/corpus/seed-permissions.yaml"
 
 /// `"seed"`, `"default"`, or a set as `permissions.yaml` or a settings file would hold it.
 pub fn rule_set(rules: &Value, workspace: &Workspace) -> Result<Policy, String> {
-    let anchors = Anchors { cwd: &workspace.cwd, home: &workspace.home, settings: &workspace.cwd };
+    let anchors = Anchors::of(workspace);
     let check = |kind: Kind, rule: &Rule, text: &str| rule_matches(kind, rule, text, workspace);
     let tier = Tier::CommandLine;
     let policy = match rules.as_str() {
@@ -37,17 +38,14 @@ pub fn rule_matches(kind: Kind, rule: &Rule, text: &str, workspace: &Workspace) 
         Kind::Ask => policy.ask.push(rule.clone()),
         Kind::Allow => policy.allow.push(rule.clone()),
     }
-    let (tool, input) = match rule.tool.as_str() {
-        "Read" | "Revert" => (rule.tool.as_str(), json!({ "file_path": text })),
-        "Write" => ("Write", json!({ "file_path": text, "content": "" })),
-        "Edit" => ("Edit", json!({ "file_path": text, "old_string": "", "new_string": "" })),
-        "Grep" => ("Grep", json!({ "pattern": "", "path": text })),
-        "Glob" => ("Glob", json!({ "pattern": text })),
-        "WebFetch" => ("WebFetch", json!({ "url": text })),
-        _ => ("Bash", json!({ "command": text })),
+    // An example is about what the rule is about: files, hosts, or commands.
+    let tool = match ostler_tools::facts(&rule.tool).kind {
+        ToolKind::Reads | ToolKind::Edits | ToolKind::Fetches => rule.tool.as_str(),
+        _ => COMMANDS,
     };
-    let places = Lexical { workspace };
-    let Ok(access) = declared::access(tool, &input, &policy, &places) else { return false };
+    let input = ostler_tools::facts(tool).call_with(text);
+    let paper = Paper { policy: &policy, places: &Lexical { workspace } };
+    let Ok(access) = access_on_paper(tool, &input, &paper) else { return false };
     let decision = decide(tool, &access, &policy, Mode::Default, workspace);
     let by_rule = decision.reasons.iter().any(|reason| reason.by == By::Rule);
     match kind {

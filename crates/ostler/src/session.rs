@@ -58,7 +58,7 @@ pub(crate) fn look(options: &Options, cwd: &Path, id: Option<&str>) -> Result<Op
 }
 
 /// A memory that begins empty has no session to go on with.
-fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
+pub(crate) fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
     let id = match session {
         SessionChoice::New => fresh_id(),
         SessionChoice::Named(id) => id.clone(),

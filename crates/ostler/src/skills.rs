@@ -5,18 +5,18 @@ use crate::options::SkillFolders;
 use crate::read_judge::ReadJudge;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::message::{Block, Message, ResultPart};
-use ostler_core::permission::{Policy, Source, Tier, Workspace};
+use ostler_core::permission::{COMMANDS, Policy, Source, Tier, Workspace};
 use ostler_core::ports::BoxFuture;
 use ostler_core::view::View;
 use ostler_engine::{Agent, own_call};
 use ostler_skills::{Catalog, Host, Origin, Skill, Skills, shipped, slash};
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-/// Milliseconds that a command of a skill may take.
-const COMMAND_MS: u64 = 60_000;
+/// How long a command of a skill may take.
+const COMMAND_TIME: Duration = Duration::from_secs(60);
 
 /// A prompt, looked at.
 #[derive(Clone, Debug)]
@@ -34,8 +34,9 @@ fn shipped_at(home: Option<&Path>) -> Option<PathBuf> {
 
 /// All skills, as an engine with this home would find them.
 pub fn skill_catalog(choice: &SkillFolders, home: Option<&Path>) -> Catalog {
-    let shipped = shipped(shipped_at(home).as_deref());
-    Catalog::new(choice.folders.clone(), shipped, choice.accepted.iter().cloned())
+    let tools = ostler_tools::known_tools();
+    let shipped = shipped(shipped_at(home).as_deref(), &tools);
+    Catalog::new(choice.folders.clone(), shipped, choice.accepted.iter().cloned(), tools)
 }
 
 /// What belongs to skills may be read from here on.
@@ -147,8 +148,8 @@ impl Host for AgentHost {
         Box::pin(async move {
             let agent = agent.ok_or("the session is over")?;
             let id = CallId::new(format!("skill_command_{nth}"));
-            let input = json!({"command": command, "timeout": COMMAND_MS});
-            let output = own_call(&agent, id, "Bash", input).await?;
+            let input = ostler_tools::command_input(&command, COMMAND_TIME);
+            let output = own_call(&agent, id, COMMANDS, input).await?;
             let text = |part: &ResultPart| match part {
                 ResultPart::Text { text } => Some(text.clone()),
                 ResultPart::Image(_) => None,

@@ -3,6 +3,7 @@
 use crate::found::{self, Source, Stamp, hash};
 use crate::search::{Candidate, Search};
 use crate::skill::{Origin, Problem, Skill};
+use ostler_core::tool_facts::KnownTools;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,6 +51,8 @@ pub struct Catalog {
     /// Contents of project files whose effects the user accepted, by hash.
     accepted: HashSet<String>,
     judge: Option<Judge>,
+    /// What rules of skills can name.
+    tools: KnownTools,
     state: Mutex<State>,
 }
 
@@ -62,12 +65,14 @@ impl Catalog {
         folders: Vec<Folder>,
         shipped: Vec<Skill>,
         accepted: impl IntoIterator<Item = String>,
+        tools: KnownTools,
     ) -> Self {
         let catalog = Catalog {
             folders,
             shipped: shipped.into_iter().map(Arc::new).collect(),
             accepted: accepted.into_iter().collect(),
             judge: None,
+            tools,
             state: Mutex::default(),
         };
         catalog.refresh();
@@ -138,8 +143,10 @@ impl Catalog {
         };
         let trusted = folder.origin != Origin::Project || self.accepted.contains(&hash(&bytes));
         let (layout, origin) = (folder.layout, folder.origin);
-        let (skill, problems) =
-            found::skill(&bytes, &Source { file: &real, name, layout, origin, trusted });
+        let (skill, problems) = found::skill(
+            &bytes,
+            &Source { file: &real, name, layout, origin, trusted, tools: &self.tools },
+        );
         Entry { stamp, skill: skill.map(Arc::new), problems }
     }
 

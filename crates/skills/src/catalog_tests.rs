@@ -42,7 +42,8 @@ impl World {
     }
 
     fn catalog(&self) -> Catalog {
-        Catalog::new(self.folders(), crate::shipped(None), [])
+        let tools = KnownTools::default();
+        Catalog::new(self.folders(), crate::shipped(None, &tools), [], tools)
     }
 }
 
@@ -151,10 +152,11 @@ fn trust_is_in_a_content() {
     let world = World::new();
     let file = world.skill("p/.claude/skills", "it");
     world.skill("home/skills", "mine");
-    let wanting = crate::project_files(&world.at("p"), &world.at("p/sub"));
+    let wanting = crate::project_files(&world.at("p"), &world.at("p/sub"), &KnownTools::default());
     assert_eq!(wanting.len(), 1);
     assert_eq!(wanting[0].2, ["runs `ls` when the skill it is used"]);
-    let catalog = Catalog::new(world.folders(), Vec::new(), [hash(&wanting[0].1)]);
+    let accepted = [hash(&wanting[0].1)];
+    let catalog = Catalog::new(world.folders(), Vec::new(), accepted, KnownTools::default());
     let trusted = |name: &str| catalog.find(name).unwrap().trusted;
     assert!(trusted("it") && trusted("mine"));
     assert!(!world.catalog().find("it").unwrap().trusted);

@@ -5,6 +5,7 @@ use crate::front::{self, Front, Wrong};
 use crate::names::{is_name, split_rules};
 use crate::skill::{Origin, Problem, Skill};
 use ostler_core::permission::{Rule, Workspace};
+use ostler_core::tool_facts::KnownTools;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::Read;
@@ -42,6 +43,8 @@ pub(crate) struct Source<'a> {
     pub(crate) layout: Layout,
     pub(crate) origin: Origin,
     pub(crate) trusted: bool,
+    /// What its rules can name.
+    pub(crate) tools: &'a KnownTools,
 }
 
 /// The name by which trust knows a content.
@@ -120,7 +123,7 @@ fn read(bytes: &[u8], source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<Sk
         arguments: bounded(front.list("arguments", blanks, wrongs)),
         for_model: !hides_from_model(&front, parts.front.unwrap_or_default(), wrongs),
         for_user: front.yes("user-invocable", true, wrongs),
-        allowed_tools: allowed(&front, wrongs),
+        allowed_tools: allowed(&front, source.tools, wrongs),
         model: front.text("model", wrongs),
         paths: bounded(front.list("paths", commas, wrongs)),
         body: body.to_owned(),
@@ -156,7 +159,7 @@ fn hides_from_model(front: &Front, text: &str, wrongs: &mut Vec<Wrong>) -> bool 
 }
 
 /// Rules count only from a front matter that was understood.
-fn allowed(front: &Front, wrongs: &mut Vec<Wrong>) -> Vec<String> {
+fn allowed(front: &Front, tools: &KnownTools, wrongs: &mut Vec<Wrong>) -> Vec<String> {
     const KEY: &str = "allowed-tools";
     if front.broken {
         if front.has(KEY) {
@@ -167,7 +170,8 @@ fn allowed(front: &Front, wrongs: &mut Vec<Wrong>) -> Vec<String> {
         }
         return Vec::new();
     }
-    let somewhere = Workspace { cwd: "/".into(), home: "/".into(), ..Workspace::default() };
+    let tools = tools.clone();
+    let somewhere = Workspace { cwd: "/".into(), home: "/".into(), tools, ..Workspace::default() };
     let mut rules = bounded(front.list(KEY, split_rules, wrongs));
     rules.retain(|rule| match Rule::parse(rule, &somewhere) {
         _ if rule == "*" => {

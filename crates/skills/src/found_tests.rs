@@ -1,6 +1,7 @@
 //! Files as skills.
 
 use super::*;
+use ostler_core::tool_facts::{ToolFacts, ToolKind};
 
 fn read_as(text: &[u8], file: &str, layout: Layout) -> (Option<Skill>, Vec<String>) {
     let file = Path::new(file);
@@ -9,7 +10,9 @@ fn read_as(text: &[u8], file: &str, layout: Layout) -> (Option<Skill>, Vec<Strin
         Layout::Commands => file.file_stem(),
     };
     let name = place.unwrap().to_str().unwrap();
-    let source = Source { file, name, layout, origin: Origin::Project, trusted: false };
+    let skills = ToolFacts { kind: ToolKind::Instructs, ..ToolFacts::default() };
+    let tools = &KnownTools::new([("Skill".to_owned(), skills)]);
+    let source = Source { file, name, layout, origin: Origin::Project, trusted: false, tools };
     let (skill, problems) = skill(text, &source);
     (skill, problems.iter().map(ToString::to_string).collect())
 }

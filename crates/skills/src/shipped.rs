@@ -3,6 +3,7 @@
 use crate::catalog::Layout;
 use crate::found::{self, Source};
 use crate::skill::{Origin, Skill};
+use ostler_core::tool_facts::KnownTools;
 use std::fs;
 use std::path::Path;
 
@@ -21,11 +22,11 @@ const FILES: [(&str, &str, &str); 1] =
 const NOWHERE: &str = "/nonexistent";
 
 /// `at`: the folder that their files go to.
-pub fn shipped(at: Option<&Path>) -> Vec<Skill> {
+pub fn shipped(at: Option<&Path>, tools: &KnownTools) -> Vec<Skill> {
     let skill = |(name, text): &(&str, &str)| {
         let file = at.unwrap_or(Path::new(NOWHERE)).join(name).join("SKILL.md");
         let (layout, origin) = (Layout::Skills, Origin::Shipped);
-        let source = Source { file: &file, name, layout, origin, trusted: true };
+        let source = Source { file: &file, name, layout, origin, trusted: true, tools };
         found::skill(text.as_bytes(), &source).0
     };
     SKILLS.iter().filter_map(skill).collect()

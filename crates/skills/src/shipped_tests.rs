@@ -5,18 +5,13 @@ use crate::listing::one_line;
 
 #[test]
 fn shipped_skills_are_faultless_and_short() {
-    let all = shipped(Some(Path::new("/home/x/shipped")));
+    let all = shipped(Some(Path::new("/home/x/shipped")), &KnownTools::default());
     let names: Vec<&str> = all.iter().map(|skill| skill.name.as_str()).collect();
     assert_eq!(names, ["agent-building", "code-review", "debugging", "pdf"]);
     for (skill, (name, text)) in all.iter().zip(SKILLS) {
         let file = Path::new("/x").join(name).join("SKILL.md");
-        let source = Source {
-            file: &file,
-            name,
-            layout: Layout::Skills,
-            origin: Origin::Shipped,
-            trusted: true,
-        };
+        let (layout, origin, tools) = (Layout::Skills, Origin::Shipped, &KnownTools::default());
+        let source = Source { file: &file, name, layout, origin, trusted: true, tools };
         assert_eq!(found::skill(text.as_bytes(), &source).1, [], "{name}");
         assert!(skill.for_model && skill.for_user && skill.when_to_use.is_some(), "{name}");
         assert!(one_line(skill).chars().count() < 300, "{name}");

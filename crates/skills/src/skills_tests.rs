@@ -50,7 +50,12 @@ fn world(origin: Origin, skills: &[(&str, &str)]) -> World {
     }
     let within = (origin == Origin::Project).then(|| root.clone());
     let folders = vec![Folder { path: root, layout: Layout::Skills, origin, within }];
-    let skills = Skills::new(Catalog::new(folders, vec![], []), "s1", "/proj".into(), None);
+    let skills = Skills::new(
+        Catalog::new(folders, vec![], [], Default::default()),
+        "s1",
+        "/proj".into(),
+        None,
+    );
     let asked = Arc::new(Asked::default());
     skills.serve(asked.clone());
     World { _folder: folder, skills, asked }

@@ -5,6 +5,7 @@ use crate::expand::commands;
 use crate::found::{self, Source};
 use crate::search::{Candidate, Search};
 use crate::skill::{Origin, Skill};
+use ostler_core::tool_facts::KnownTools;
 use std::path::{Path, PathBuf};
 
 /// Folders of a project, and how they are laid out.
@@ -33,7 +34,11 @@ pub fn project_folders(project: &Path, cwd: &Path) -> Vec<Folder> {
 }
 
 /// The files of a project's skills that want something, with their content, by path.
-pub fn project_files(project: &Path, cwd: &Path) -> Vec<(PathBuf, Vec<u8>, Vec<String>)> {
+pub fn project_files(
+    project: &Path,
+    cwd: &Path,
+    tools: &KnownTools,
+) -> Vec<(PathBuf, Vec<u8>, Vec<String>)> {
     let mut wanting = Vec::new();
     for folder in project_folders(project, cwd) {
         for Candidate { file, name } in Search::of(&folder).candidates {
@@ -46,6 +51,7 @@ pub fn project_files(project: &Path, cwd: &Path) -> Vec<(PathBuf, Vec<u8>, Vec<S
                 layout: folder.layout,
                 origin: Origin::Project,
                 trusted: false,
+                tools,
             };
             let wants =
                 found::skill(&bytes, &source).0.map(|skill| wants(&skill)).unwrap_or_default();

@@ -207,7 +207,9 @@ impl TestAgent {
         for entry in &self.resumed {
             timeline.add(Moment::Entry(entry.clone()));
         }
-        let session = Session::fold(self.resumed).close();
+        let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
+        let tools = Toolbox::new(tools);
+        let session = Session::fold_with(tools.known().clone(), self.resumed).close();
         let mut model =
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
         model.summary = self.summary;
@@ -219,6 +221,7 @@ impl TestAgent {
             cwd: ROOT.into(),
             roots: vec![ROOT.into()],
             home: "/home/u".into(),
+            tools: tools.known().clone(),
             ..Workspace::default()
         };
         let policy = Policy {
@@ -226,7 +229,6 @@ impl TestAgent {
             deny: rules(&self.deny, &workspace),
             ..Policy::default()
         };
-        let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
         let clock = Arc::new(SteppingClock::default());
         let scripted = || (model.clone() as Arc<dyn Model>, "model".into());
         let (asked, primary) = self.over.unwrap_or_else(scripted);
@@ -234,7 +236,7 @@ impl TestAgent {
             model: asked,
             choice: ModelChoice { primary, fallback: self.fallback },
             system: Arc::from(vec!["You are under test.".to_owned()]),
-            tools: Toolbox::new(tools),
+            tools,
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
             hooks: HookDesk::new(self.hooks, "startup"),
             journal: Journal::resumed(log.clone(), blobs.clone(), clock.clone(), session),

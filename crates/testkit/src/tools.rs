@@ -6,6 +6,7 @@ use ostler_core::ids::CallId;
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{BoxFuture, Tool, ToolContext};
 use ostler_core::tool::{ToolOutput, ToolSpec};
+use ostler_core::tool_facts::{FileInput, ToolFacts, ToolKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{Barrier, Semaphore};
@@ -33,21 +34,29 @@ impl FakeTool {
         touches: impl Fn(&Value) -> Result<Access, Box<ToolOutput>> + Send + Sync + 'static,
     ) -> Self {
         let description = format!("The tool {name}.");
-        let spec =
-            ToolSpec { name: name.into(), description, input_schema: json!({ "type": "object" }) };
+        let input_schema = json!({ "type": "object" });
+        let facts = ToolFacts::default();
+        let spec = ToolSpec { name: name.into(), description, input_schema, facts };
         let acts: Acts =
             Box::new(|input, _| Box::pin(async move { ToolOutput::text(format!("echo {input}")) }));
         FakeTool { spec, touches: Box::new(touches), acts, timeline: Arc::default() }
     }
 
+    fn declaring(mut self, kind: ToolKind, files: &'static [FileInput]) -> Self {
+        self.spec.facts = ToolFacts { kind, files, ..ToolFacts::default() };
+        self
+    }
+
     /// Harmless: reads the path of its input.
     pub fn reading(name: &str) -> Self {
         FakeTool::new(name, |input| Ok(Access::reading(path(input))))
+            .declaring(ToolKind::Reads, const { &[FileInput::read("path")] })
     }
 
     /// Changes the path of its input.
     pub fn writing(name: &str) -> Self {
         FakeTool::new(name, |input| Ok(Access::writing(path(input))))
+            .declaring(ToolKind::Edits, const { &[FileInput::write("path")] })
     }
 
     /// May touch anything.

@@ -9,16 +9,19 @@ mod readings;
 mod report;
 mod undo;
 
-use crate::built_in::BuiltIn;
+use crate::Setup;
+use crate::built_in::{BuiltIn, Shipped, erase};
 use crate::confine::{Confinement, Missing, Terms};
+use crate::paper::Paper;
 use crate::text::tail;
 use crate::workspace::Files;
 use environment::Environment;
 use ostler_core::bound::bound;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Backing, Commands, Policy};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
 use ostler_exec::{
     Command, ExecError, Executor, ExitStatus, Finished, OutputLimits, Progress, bash,
 };
@@ -27,6 +30,7 @@ use readings::Readings;
 use report::Report;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,6 +146,11 @@ impl Bash {
 impl BuiltIn for Bash {
     const NAME: &'static str = "Bash";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/bash.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Runs,
+        subject: Subject::Inputs(&["command"]),
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
@@ -163,6 +172,13 @@ impl BuiltIn for Bash {
         let backing = missing.map_or(Backing::Whole, Backing::Missing);
         self.undo.expect(&access, &input.command);
         Ok(Access { hold, denials, unkept, backing, ..access })
+    }
+
+    fn access_on_paper(input: &Value, paper: &Paper<'_>) -> Result<Access, String> {
+        let text = input.get("command").and_then(Value::as_str).unwrap_or_default();
+        let mut commands = ostler_shell::steps(text);
+        commands.look_up(paper.places);
+        Ok(commands.access(paper.places, |tree| paper.policy.spoken_of(tree)))
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
@@ -222,6 +238,19 @@ impl BuiltIn for Bash {
         });
         ToolOutput { notices, ..kept.told(output) }
     }
+}
+
+impl Shipped for Bash {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        let Setup { files, executor, environment, policy, confinement, keeping, .. } =
+            setup.clone();
+        Some(erase(Bash::new(files, executor, environment, policy, confinement, keeping)))
+    }
+}
+
+/// The input of a call that runs this command, for callers other than a model.
+pub fn command_input(command: &str, timeout: Duration) -> Value {
+    json!({ "command": command, "timeout": timeout.as_millis() as u64 })
 }
 
 fn lifts(input: &Input) -> bool {

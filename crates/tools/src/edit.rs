@@ -3,13 +3,16 @@
 pub(crate) mod diff;
 mod replace;
 
+use crate::Setup;
 use crate::blocking::{Stop, blocking};
-use crate::built_in::BuiltIn;
+use crate::built_in::{BuiltIn, Shipped};
+use crate::first_names::judged_by_first_name;
 use crate::text::counted;
 use crate::workspace::{Content, FileError, Files, Needs, New, Old};
 use ostler_core::permission::{Access, PathScope};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{FileInput, ResultView, Subject, ToolFacts, ToolKind};
 use replace::{Edited, NoEdit, Wanted};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,6 +47,14 @@ pub struct Input {
 impl BuiltIn for Edit {
     const NAME: &'static str = "Edit";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/edit.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Edits,
+        subject: Subject::Inputs(&["file_path"]),
+        files: &[FileInput::write("file_path")],
+        aliases: &[("path", "file_path"), ("old", "old_string"), ("new", "new_string")],
+        sample: &[("old_string", "a"), ("new_string", "b")],
+        result: ResultView::Changes,
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
@@ -59,6 +70,13 @@ impl BuiltIn for Edit {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| edit(&files, &input, &cx, stop).unwrap_or_else(|output| output))
             .await
+    }
+}
+
+impl Shipped for Edit {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        let files = Arc::clone(&setup.files);
+        Some(judged_by_first_name(Edit { files }, &setup.confinement))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A file tool whose calls are also judged by the name that a deny rule covers, where a file has several.
 
+use crate::built_in::{BuiltIn, erase};
 use crate::confine::Confinement;
 use ostler_core::permission::Access;
 use ostler_core::ports::{BoxFuture, Tool, ToolContext};
@@ -8,10 +9,10 @@ use serde_json::Value;
 use std::sync::Arc;
 
 pub(crate) fn judged_by_first_name(
-    tool: Arc<dyn Tool>,
+    tool: impl BuiltIn,
     confinement: &Arc<Confinement>,
 ) -> Arc<dyn Tool> {
-    Arc::new(ByFirstName { tool, confinement: Arc::clone(confinement) })
+    Arc::new(ByFirstName { tool: erase(tool), confinement: Arc::clone(confinement) })
 }
 
 struct ByFirstName {

@@ -1,16 +1,19 @@
 //! Glob: files by their names.
 
+use crate::Setup;
 use crate::blocking::{Stop, Stopped, blocking};
-use crate::built_in::BuiltIn;
+use crate::built_in::{BuiltIn, Shipped, erase};
+use crate::paper::Paper;
 use crate::search::{Pattern, Walk};
 use crate::text::counted;
 use crate::workspace::{FileError, Files};
-use ostler_core::permission::{Access, PathScope};
-use ostler_core::ports::ToolContext;
+use ostler_core::permission::{Access, PathScope, TouchKind};
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{FileInput, Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +22,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 const MAX_ENTRIES: usize = 1_000;
 /// Alternatives of a pattern that are looked at one by one.
 const MAX_SPELLED: usize = 16;
+/// A part with one of these is no plain name.
+const SPECIAL: [char; 6] = ['*', '?', '[', '{', '\\', '!'];
 
 pub struct Glob {
     pub files: Arc<Files>,
@@ -35,6 +40,12 @@ pub struct Input {
 impl BuiltIn for Glob {
     const NAME: &'static str = "Glob";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/glob.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Reads,
+        subject: Subject::Inputs(&["pattern"]),
+        files: &[FileInput::pattern("pattern"), FileInput::read_tree("path")],
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
@@ -43,11 +54,47 @@ impl BuiltIn for Glob {
         Ok(Access { reads, filtered: true, ..Access::nothing() })
     }
 
+    fn access_on_paper(input: &Value, paper: &Paper<'_>) -> Result<Access, String> {
+        let text = |name: &str| input.get(name).and_then(Value::as_str);
+        let folder = folder_of(text("path").unwrap_or("."), text("pattern").unwrap_or_default())?;
+        let tree = paper.scope(&folder, TouchKind::Tree)?;
+        Ok(Access { filtered: true, ..Access::reading(tree) })
+    }
+
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| glob(&files, &input, &cx, stop).unwrap_or_else(|output| output))
             .await
     }
+}
+
+impl Shipped for Glob {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(Glob { files: Arc::clone(&setup.files) }))
+    }
+}
+
+/// The folder below which everything lies that a pattern can match, as far as its text says.
+fn folder_of(folder: &str, pattern: &str) -> Result<String, String> {
+    if pattern.starts_with('~') || ["{/", ",/", "{~", ",~"].iter().any(|at| pattern.contains(at)) {
+        return Err("where an alternative of the pattern leads cannot be told".into());
+    }
+    let mut parts = pattern.split('/').peekable();
+    let mut fixed = if pattern.starts_with('/') { "/".to_owned() } else { format!("{folder}/") };
+    while let Some(part) = parts.next_if(|part| !part.contains(SPECIAL)) {
+        // What comes last is a name, not a folder to look in.
+        if parts.peek().is_some() {
+            fixed.push_str(part);
+            fixed.push('/');
+        }
+        if part == ".." && parts.peek().is_none() {
+            fixed.push_str("..");
+        }
+    }
+    if parts.any(|part| part.contains("..")) {
+        return Err("the pattern climbs to a folder above".into());
+    }
+    Ok(fixed)
 }
 
 /// Where to look and for what.
@@ -125,7 +172,7 @@ fn spelled(pattern: &str) -> Option<Vec<String>> {
 
 /// The leading folders of a pattern that are plain names, and what is left to match.
 fn split(pattern: &str) -> (Option<&str>, &str) {
-    let plain = pattern.find(['*', '?', '[', '{', '\\', '!']).unwrap_or(pattern.len());
+    let plain = pattern.find(SPECIAL).unwrap_or(pattern.len());
     let end = pattern.get(..plain).and_then(|plain| plain.rfind('/'));
     match end {
         None => (None, pattern),

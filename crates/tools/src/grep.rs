@@ -3,18 +3,20 @@
 mod hits;
 mod page;
 
-use crate::Readable;
 use crate::blocking::{Stop, Stopped, blocking};
-use crate::built_in::BuiltIn;
+use crate::built_in::{BuiltIn, Shipped};
+use crate::first_names::judged_by_first_name;
 use crate::search::{Pattern, Walk};
 use crate::text::counted;
 use crate::workspace::{FileError, Files};
+use crate::{Readable, Setup};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use hits::{Found, Search};
 use ignore::types::{Types, TypesBuilder};
 use ostler_core::permission::{Access, PathScope};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{FileInput, Subject, ToolFacts, ToolKind};
 use page::Page;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -87,6 +89,13 @@ pub enum Mode {
 impl BuiltIn for Grep {
     const NAME: &'static str = "Grep";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/grep.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Reads,
+        subject: Subject::Inputs(&["pattern"]),
+        files: &[FileInput::read_tree("path")],
+        sample: &[("pattern", "")],
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
@@ -104,6 +113,13 @@ impl BuiltIn for Grep {
             grep(&files, &readable, &input, &cx, stop).unwrap_or_else(|output| output)
         })
         .await
+    }
+}
+
+impl Shipped for Grep {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        let (files, readable) = (Arc::clone(&setup.files), setup.readable());
+        Some(judged_by_first_name(Grep { files, readable }, &setup.confinement))
     }
 }
 

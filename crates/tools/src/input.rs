@@ -22,7 +22,7 @@ pub fn parse<T: DeserializeOwned>(spec: &ToolSpec, input: &Value) -> Result<T, T
 }
 
 /// The input with scalars brought to the types of the schema, or everything that is wrong with it.
-fn accept(schema: &Value, input: &Value) -> Result<Value, Vec<String>> {
+pub fn accept(schema: &Value, input: &Value) -> Result<Value, Vec<String>> {
     let Some(given) = input.as_object() else {
         return Err(vec![format!("it must be an object, but {} came", describe(input))]);
     };

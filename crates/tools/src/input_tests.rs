@@ -120,7 +120,7 @@ fn a_refusal_lists_every_problem_and_ends_with_what_is_expected() {
     struct Input {
         file_path: String,
     }
-    let spec = ToolSpec { name: "Read".into(), description: String::new(), input_schema: schema() };
+    let spec = ToolSpec { name: "Read".into(), input_schema: schema(), ..ToolSpec::default() };
     let output = parse::<Input>(&spec, &json!({"path": "a", "limit": []})).unwrap_err();
     let expected = "The input of Read is not valid: there is no property `path`; `limit` must be a whole number, but an \
                     array came; the required property `file_path` is missing. Expected: file_path (string), limit? \

@@ -1,7 +1,8 @@
 //! The built-in tools, one file each, and the one door to the disk.
 //!
 //! Invariants
-//! - **Adding a tool is one file and one line** in [`built_in`]; its description is a file under `prompts/tools/`.
+//! - **Adding a tool is one file and one line** in [`TOOLS`]; its description is a file under `prompts/tools/`. The file
+//!   also declares what rules, the screen, compaction and the memory have to know of it.
 //! - **File tools reach the disk only through [`workspace::Files`]**: links are resolved before anything is judged, and
 //!   what was judged is what is used: it is opened from the roots' descriptors, and a link on the way is an error.
 //!   Pipes and devices are refused without waiting, a file is replaced whole or not at all.
@@ -32,6 +33,7 @@ mod grep;
 mod in_use;
 mod input;
 mod memory;
+mod paper;
 mod read;
 mod recall;
 mod revert;
@@ -42,22 +44,26 @@ mod small_file;
 mod tasks;
 mod text;
 mod todo;
+mod url;
+mod web_fetch;
 pub mod workspace;
 mod write;
 
-pub use bash::{Disk, Keeping};
+pub use bash::{Disk, Keeping, command_input};
 pub use built_in::{BuiltIn, erase};
+use built_in::{Listed, listed};
 pub use in_use::InUse;
-use ostler_core::ids::SessionId;
 use ostler_core::permission::Policy;
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
 use ostler_core::tool::Seen;
+use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
-pub use skill::skill_tool;
+use ostler_skills::Skills;
+pub use paper::{Paper, access_on_paper, facts, tool_name};
 pub use small_file::{read_small, read_small_text};
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use workspace::Files;
 
 /// Whether the content of a file may be shown unasked. The path is absolute and free of links.
@@ -76,19 +82,50 @@ pub struct Setup {
     pub confinement: Arc<confine::Confinement>,
     /// How the folders are kept before a command may change them.
     pub keeping: Keeping,
+    pub session: SessionParts,
 }
 
-/// The names of all built-in tools.
-pub const NAMES: [&str; 15] = ostler_core::permission::tool_names::OURS;
-
-/// The tool for notes, where there is a memory. It belongs into the list of the others, by its name.
-pub fn memory(store: Arc<dyn MemoryStore>, session: SessionId) -> Arc<dyn Tool> {
-    erase(memory::Memory { store, session })
+/// What belongs to a session; without a part the tools that need it are not made.
+#[derive(Clone, Default)]
+pub struct SessionParts {
+    pub skills: Option<Arc<Skills>>,
+    pub memory: Option<Arc<dyn MemoryStore>>,
+    pub log: Option<Arc<dyn SessionLog>>,
 }
 
-/// The tool that searches the session itself.
-pub fn recall(log: Arc<dyn SessionLog>) -> Arc<dyn Tool> {
-    erase(recall::Recall { log })
+impl Setup {
+    fn readable(&self) -> Readable {
+        let (rules, workspace) = (Arc::clone(&self.policy), self.files.workspace().clone());
+        let names = Arc::clone(&self.confinement);
+        Arc::new(move |path| rules.may_show(path, &workspace) && !names.may_be_unreadable(path))
+    }
+}
+
+/// The one list of tools, by name.
+const TOOLS: &[Listed] = &[
+    listed::<bash::Bash>(),
+    listed::<edit::Edit>(),
+    listed::<glob::Glob>(),
+    listed::<grep::Grep>(),
+    listed::<memory::Memory>(),
+    listed::<read::Read>(),
+    listed::<recall::Recall>(),
+    listed::<revert::Revert>(),
+    listed::<skill::Skill>(),
+    listed::<tasks::TaskCreate>(),
+    listed::<tasks::TaskGet>(),
+    listed::<tasks::TaskList>(),
+    listed::<tasks::TaskUpdate>(),
+    listed::<todo::TodoWrite>(),
+    listed::<write::Write>(),
+];
+
+/// What all of them declare, also those that a session does not have.
+pub fn known_tools() -> KnownTools {
+    static KNOWN: LazyLock<KnownTools> = LazyLock::new(|| {
+        KnownTools::new(TOOLS.iter().map(|listed| (listed.name.to_owned(), listed.facts)))
+    });
+    KNOWN.clone()
 }
 
 /// What is said of the files that the model works with. `seen` is what the session's log knows.
@@ -98,28 +135,7 @@ pub fn in_use(files: Arc<Files>, policy: Arc<Policy>, seen: &[Seen]) -> Arc<InUs
     Arc::new(InUse::new(files, readable, seen))
 }
 
-/// All built-in tools that need nothing else, sorted by name; [`skill_tool`], [`memory`] and [`recall`] are made apart.
-pub fn built_in(setup: Setup) -> Vec<Arc<dyn Tool>> {
-    let Setup { files, executor, environment, policy, confinement, keeping } = setup;
-    let (rules, workspace) = (Arc::clone(&policy), files.workspace().clone());
-    let (names, at) = (Arc::clone(&confinement), Arc::clone(&files));
-    let readable: Readable =
-        Arc::new(move |path| rules.may_show(path, &workspace) && !names.may_be_unreadable(path));
-    let named = |tool| first_names::judged_by_first_name(tool, &confinement);
-    let bash =
-        bash::Bash::new(at, executor, environment, policy, Arc::clone(&confinement), keeping);
-    vec![
-        erase(bash),
-        named(erase(edit::Edit { files: Arc::clone(&files) })),
-        erase(glob::Glob { files: Arc::clone(&files) }),
-        named(erase(grep::Grep { files: Arc::clone(&files), readable })),
-        named(erase(read::Read { files: Arc::clone(&files) })),
-        named(erase(revert::Revert { files: Arc::clone(&files) })),
-        erase(tasks::TaskCreate),
-        erase(tasks::TaskGet),
-        erase(tasks::TaskList),
-        erase(tasks::TaskUpdate),
-        erase(todo::TodoWrite),
-        named(erase(write::Write { files })),
-    ]
+/// The tools for this setup, sorted by name.
+pub fn built_in(setup: &Setup) -> Vec<Arc<dyn Tool>> {
+    TOOLS.iter().filter_map(|listed| (listed.make)(setup)).collect()
 }

@@ -1,15 +1,18 @@
 //! Memory: notes that outlive the session.
 
 use crate::blocking::blocking;
-use crate::built_in::BuiltIn;
+use crate::built_in::{BuiltIn, Shipped, erase};
+use crate::paper::Paper;
+use crate::{SessionParts, Setup};
 use ostler_core::ids::SessionId;
 use ostler_core::memory::{Fact, FactKind, Memory as Note, MemoryError, Origin, Scope};
 use ostler_core::permission::{Access, PathScope};
-use ostler_core::ports::{MemoryStore, ToolContext};
+use ostler_core::ports::{MemoryStore, Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,6 +88,12 @@ impl Memory {
 impl BuiltIn for Memory {
     const NAME: &'static str = "Memory";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/memory.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Remembers,
+        subject: Subject::Inputs(&["text", "query", "id"]),
+        sample: &[("action", "add")],
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     /// Searching is harmless; a note of this project waits for the answer to be sealed. One for all projects would speak
@@ -99,6 +108,17 @@ impl BuiltIn for Memory {
         })
     }
 
+    /// Where the notes are is not known on paper, and only what stays in the project is harmless.
+    fn access_on_paper(input: &Value, _: &Paper<'_>) -> Result<Access, String> {
+        let input: Input = serde_json::from_value(input.clone()).map_err(|why| why.to_string())?;
+        match input.action() {
+            Ok(Action::Search { .. }) => Ok(Access::nothing()),
+            Ok(Action::Add { scope: Scope::Project, .. }) => Ok(Access::noting()),
+            Ok(_) => Ok(Access::unknown()),
+            Err(_) => Err("an input that the action needs is missing".into()),
+        }
+    }
+
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
         let (store, session) = (Arc::clone(&self.store), self.session.clone());
         blocking(LIMIT, move |stop| {
@@ -111,6 +131,14 @@ impl BuiltIn for Memory {
             }
         })
         .await
+    }
+}
+
+impl Shipped for Memory {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        let SessionParts { memory, log, .. } = &setup.session;
+        let (store, session) = (memory.clone()?, log.as_ref()?.id().clone());
+        Some(erase(Memory { store, session }))
     }
 }
 
@@ -181,7 +209,7 @@ mod tests {
     }
 
     fn access(input: Value) -> Result<Access, ToolOutput> {
-        crate::memory(Arc::new(Nothing), "s".into()).access(&input)
+        erase(Memory { store: Arc::new(Nothing), session: "s".into() }).access(&input)
     }
 
     /// Looking is free, a note waits for the seal, forgetting asks whatever is allowed; plan mode changes nothing.
@@ -253,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_list_of_tools_stays_small() {
-        let tool = crate::memory(Arc::new(Nothing), "s".into());
+        let tool = erase(Memory { store: Arc::new(Nothing), session: "s".into() });
         let size = serde_json::to_string(tool.spec()).unwrap().len();
         assert!(size <= 1_800, "{size} bytes");
         assert!(tool.spec().description.contains("Use it"));

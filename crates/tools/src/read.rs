@@ -3,16 +3,19 @@
 mod image;
 mod lines;
 
+use crate::Setup;
 use crate::blocking::{Stop, blocking};
-use crate::built_in::BuiltIn;
+use crate::built_in::{BuiltIn, Shipped};
+use crate::first_names::judged_by_first_name;
 use crate::text::{counted, hex, size};
 use crate::workspace::{FileError, Files, MAX_CHANGE, MAX_ONE};
 use base64::Engine;
 use lines::{Lines, Request};
 use ostler_core::message::{Image, ResultPart};
 use ostler_core::permission::{Access, PathScope};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::{Part, Seen, ToolOutput};
+use ostler_core::tool_facts::{FileInput, Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -52,6 +55,13 @@ pub struct Input {
 impl BuiltIn for Read {
     const NAME: &'static str = "Read";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/read.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Reads,
+        subject: Subject::Inputs(&["file_path"]),
+        files: &[FileInput::read("file_path")],
+        aliases: &[("path", "file_path")],
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
@@ -74,6 +84,13 @@ impl BuiltIn for Read {
 
     fn recorded(&self, seen: &[Seen]) {
         self.files.shown(seen);
+    }
+}
+
+impl Shipped for Read {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        let files = Arc::clone(&setup.files);
+        Some(judged_by_first_name(Read { files }, &setup.confinement))
     }
 }
 

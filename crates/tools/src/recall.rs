@@ -1,16 +1,20 @@
 //! Recall: the session's whole log, also what no longer stands before the model.
 
+use crate::Setup;
 use crate::blocking::{Stop, blocking};
-use crate::built_in::BuiltIn;
+use crate::built_in::{BuiltIn, Shipped, erase};
+use crate::paper::Paper;
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, Message, ResultPart};
 use ostler_core::permission::Access;
-use ostler_core::ports::{SessionLog, ToolContext};
+use ostler_core::ports::{SessionLog, Tool, ToolContext};
 use ostler_core::session::Entry;
 use ostler_core::text;
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -42,6 +46,11 @@ pub struct Input {
 impl BuiltIn for Recall {
     const NAME: &'static str = "Recall";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/recall.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Remembers,
+        subject: Subject::Inputs(&["query", "call"]),
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
@@ -51,6 +60,10 @@ impl BuiltIn for Recall {
             true => Ok(Access::nothing()),
             false => Err(ToolOutput::misuse("Give `query` or `call`.")),
         }
+    }
+
+    fn access_on_paper(_: &Value, _: &Paper<'_>) -> Result<Access, String> {
+        Ok(Access::nothing())
     }
 
     async fn run(&self, input: Input, _: ToolContext) -> ToolOutput {
@@ -63,6 +76,12 @@ impl BuiltIn for Recall {
             _ => search(log.as_ref(), &input.query.unwrap_or_default(), stop),
         })
         .await
+    }
+}
+
+impl Shipped for Recall {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(Recall { log: setup.session.log.clone()? }))
     }
 }
 

@@ -1,12 +1,15 @@
 //! Revert: a file as it was before the last changes of the file tools.
 
+use crate::Setup;
 use crate::blocking::{Stop, blocking};
-use crate::built_in::BuiltIn;
+use crate::built_in::{BuiltIn, Shipped};
+use crate::first_names::judged_by_first_name;
 use crate::text::{counted, lines};
 use crate::workspace::Files;
 use ostler_core::permission::{Access, PathScope};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{FileInput, Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -31,6 +34,13 @@ pub struct Input {
 impl BuiltIn for Revert {
     const NAME: &'static str = "Revert";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/revert.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Edits,
+        subject: Subject::Inputs(&["file_path"]),
+        files: &[FileInput::write("file_path")],
+        aliases: &[("path", "file_path")],
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
@@ -46,6 +56,13 @@ impl BuiltIn for Revert {
             revert(&files, &input, &cx, stop).unwrap_or_else(|output| output)
         })
         .await
+    }
+}
+
+impl Shipped for Revert {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        let files = Arc::clone(&setup.files);
+        Some(judged_by_first_name(Revert { files }, &setup.confinement))
     }
 }
 

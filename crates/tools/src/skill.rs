@@ -1,22 +1,20 @@
 //! Skill: the text of a skill, when the model wants to use one.
 
-use crate::built_in::{BuiltIn, erase};
+use crate::Setup;
+use crate::built_in::{BuiltIn, Shipped, erase};
+use crate::paper::Paper;
 use ostler_core::permission::{Access, Inward};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
 use ostler_skills::{Skill as Found, Skills};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
-struct Skill {
+pub struct Skill {
     skills: Arc<Skills>,
-}
-
-/// The tool that loads skills.
-pub fn skill_tool(skills: Arc<Skills>) -> Arc<dyn Tool> {
-    erase(Skill { skills })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -42,10 +40,21 @@ impl Skill {
 impl BuiltIn for Skill {
     const NAME: &'static str = "Skill";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/skill.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Instructs,
+        subject: Subject::Inputs(&["skill"]),
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
         Ok(Access::inward(self.inward(input)?.1))
+    }
+
+    /// What it would allow stands in its file, which is not looked at.
+    fn access_on_paper(input: &Value, _: &Paper<'_>) -> Result<Access, String> {
+        let skill = input.get("skill").and_then(Value::as_str).map(str::to_owned);
+        Ok(Access::inward(Inward { skill, loosens: vec!["what its file names".into()] }))
     }
 
     async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
@@ -60,5 +69,11 @@ impl BuiltIn for Skill {
         let text = self.skills.used(&skill, input.args.as_deref().unwrap_or_default()).await;
         let detail = json!({"success": true, "commandName": skill.name});
         ToolOutput { detail: Some(detail), ..ToolOutput::text(text) }
+    }
+}
+
+impl Shipped for Skill {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(Skill { skills: setup.session.skills.clone()? }))
     }
 }

@@ -1,14 +1,17 @@
 //! TaskCreate, TaskGet, TaskList, TaskUpdate: the plan of the session, one task at a time.
 
-use crate::built_in::BuiltIn;
+use crate::Setup;
+use crate::built_in::{BuiltIn, Shipped, erase};
 use crate::todo::{Status, keep};
 use ostler_core::permission::{Access, Inward};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::todo::{NewTask, Plan, Task, Update};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{ResultView, Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 pub struct TaskCreate;
 pub struct TaskGet;
@@ -85,6 +88,13 @@ impl NewStatus {
 impl BuiltIn for TaskCreate {
     const NAME: &'static str = "TaskCreate";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/task-create.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Plans,
+        subject: Subject::Inputs(&["subject"]),
+        sample: &[("description", "")],
+        result: ResultView::Plan,
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Create;
 
     fn access(&self, _input: &Create) -> Result<Access, ToolOutput> {
@@ -109,9 +119,20 @@ impl BuiltIn for TaskCreate {
     }
 }
 
+impl Shipped for TaskCreate {
+    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(TaskCreate))
+    }
+}
+
 impl BuiltIn for TaskGet {
     const NAME: &'static str = "TaskGet";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/task-get.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Plans,
+        subject: Subject::Inputs(&["taskId"]),
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Get;
 
     fn access(&self, _input: &Get) -> Result<Access, ToolOutput> {
@@ -130,9 +151,17 @@ impl BuiltIn for TaskGet {
     }
 }
 
+impl Shipped for TaskGet {
+    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(TaskGet))
+    }
+}
+
 impl BuiltIn for TaskList {
     const NAME: &'static str = "TaskList";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/task-list.md");
+    const FACTS: ToolFacts =
+        ToolFacts { kind: ToolKind::Plans, subject: Subject::Inputs(&[]), ..ToolFacts::UNDECLARED };
     type Input = List;
 
     fn access(&self, _input: &List) -> Result<Access, ToolOutput> {
@@ -147,9 +176,22 @@ impl BuiltIn for TaskList {
     }
 }
 
+impl Shipped for TaskList {
+    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(TaskList))
+    }
+}
+
 impl BuiltIn for TaskUpdate {
     const NAME: &'static str = "TaskUpdate";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/task-update.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Plans,
+        subject: Subject::Inputs(&["subject", "taskId"]),
+        sample: &[("taskId", "1")],
+        result: ResultView::Plan,
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Change;
 
     fn access(&self, _input: &Change) -> Result<Access, ToolOutput> {
@@ -173,6 +215,12 @@ impl BuiltIn for TaskUpdate {
             }
             Err(why) => ToolOutput::misuse(why),
         }
+    }
+}
+
+impl Shipped for TaskUpdate {
+    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(TaskUpdate))
     }
 }
 

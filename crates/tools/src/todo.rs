@@ -1,14 +1,17 @@
 //! TodoWrite: the whole plan of the session in one call.
 
-use crate::built_in::BuiltIn;
+use crate::Setup;
+use crate::built_in::{BuiltIn, Shipped, erase};
 use ostler_core::permission::{Access, Inward};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::session::Entry;
 use ostler_core::todo::{self, Plan};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{ResultView, Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 pub struct TodoWrite;
 
@@ -50,6 +53,12 @@ impl From<Status> for todo::Status {
 impl BuiltIn for TodoWrite {
     const NAME: &'static str = "TodoWrite";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/todo-write.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Plans,
+        subject: Subject::Count { input: "todos", one: "task" },
+        result: ResultView::Plan,
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, _input: &Input) -> Result<Access, ToolOutput> {
@@ -73,6 +82,12 @@ impl BuiltIn for TodoWrite {
         };
         let detail = json!({"oldTodos": listed(&old), "newTodos": listed(&new)});
         keep(&cx, new, said, detail)
+    }
+}
+
+impl Shipped for TodoWrite {
+    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(TodoWrite))
     }
 }
 

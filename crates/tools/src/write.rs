@@ -1,12 +1,15 @@
 //! Write: a whole file, new or replaced.
 
+use crate::Setup;
 use crate::blocking::{Stop, blocking};
-use crate::built_in::BuiltIn;
+use crate::built_in::{BuiltIn, Shipped};
+use crate::first_names::judged_by_first_name;
 use crate::text::{line_ends, lines};
 use crate::workspace::{Files, Needs, New};
 use ostler_core::permission::{Access, PathScope};
-use ostler_core::ports::ToolContext;
+use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{FileInput, Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -30,6 +33,14 @@ pub struct Input {
 impl BuiltIn for Write {
     const NAME: &'static str = "Write";
     const DESCRIPTION: &'static str = include_str!("../../../prompts/tools/write.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Edits,
+        subject: Subject::Inputs(&["file_path"]),
+        files: &[FileInput::write("file_path")],
+        aliases: &[("path", "file_path")],
+        sample: &[("content", "")],
+        ..ToolFacts::UNDECLARED
+    };
     type Input = Input;
 
     fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
@@ -40,6 +51,13 @@ impl BuiltIn for Write {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| write(&files, input, &cx, stop).unwrap_or_else(|output| output))
             .await
+    }
+}
+
+impl Shipped for Write {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        let files = Arc::clone(&setup.files);
+        Some(judged_by_first_name(Write { files }, &setup.confinement))
     }
 }
 

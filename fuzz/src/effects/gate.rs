@@ -72,6 +72,7 @@ impl Gate {
             cwd: WORKSPACE.into(),
             roots: vec![WORKSPACE.into()],
             home: HOME.into(),
+            tools: ostler::known_tools(),
             ..Workspace::default()
         };
         let shipped = ostler::rule_set(&json!("default"), &workspace)?;

@@ -5,17 +5,20 @@ use super::printer;
 use super::visible::visible;
 use crate::terminal;
 use anyhow::Result;
-use ostler::{Block, Event, MemoryChange, Plan, ResultPart, Retry, Status, strip_terminal};
+use ostler::{
+    Block, Event, KnownTools, MemoryChange, Plan, ResultPart, ResultView, Retry, Status, ToolFacts,
+    strip_terminal,
+};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
 /// Lines of a result that are shown; the model sees all of it.
 const RESULT_LINES: usize = 4;
-/// Tools that change the plan.
-const PLANNING: [&str; 3] = ["TodoWrite", "TaskCreate", "TaskUpdate"];
 
 pub struct Screen {
     paint: Paint,
+    /// They say what a line about a call shows.
+    tools: KnownTools,
     /// Columns of the current line that have something on them.
     column: usize,
     /// Text of the open answer is on the screen.
@@ -24,7 +27,8 @@ pub struct Screen {
 
 impl Screen {
     pub fn new() -> Self {
-        Screen { paint: Paint::for_terminal(), column: 0, drew: false }
+        let (paint, tools) = (Paint::for_terminal(), ostler::known_tools());
+        Screen { paint, tools, column: 0, drew: false }
     }
 
     pub fn event(&mut self, event: &Event) -> Result<()> {
@@ -109,23 +113,24 @@ impl Screen {
 
     fn call_line(&self, name: &str, input: &Value) -> String {
         let mark = self.paint.tool("●");
-        format!("{mark} {} {}", self.paint.bold(&visible(name)), summary(input))
+        let subject = summary(&self.tools.facts(name), input);
+        format!("{mark} {} {subject}", self.paint.bold(&visible(name)))
     }
 
     fn result(&mut self, name: &str, result: &Block, denied: bool) -> Result<()> {
         let Block::ToolResult { content, is_error, .. } = result else { return Ok(()) };
+        let view = if *is_error { ResultView::Lines } else { self.tools.facts(name).result };
         // The plan itself is shown.
-        if PLANNING.contains(&name) && !is_error {
+        if view == ResultView::Plan {
             return Ok(());
         }
-        let edited = name == "Edit" && !is_error;
         let name = visible(name);
         let mark = if *is_error { self.paint.bad("✗") } else { self.paint.good("✓") };
         let what = if denied { format!("{name} refused") } else { name };
         let text = shown(content);
         let mut lines: Vec<&str> = text.lines().collect();
         let mut most = RESULT_LINES;
-        if edited {
+        if view == ResultView::Changes {
             // What was changed, without the lines around it.
             lines.retain(|line| !line.starts_with("  "));
             most += RESULT_LINES;
@@ -187,31 +192,9 @@ fn plan_lines(plan: &Plan) -> Vec<PlanLine> {
     lines
 }
 
-/// What a call is about, in the order of importance.
-const SUBJECTS: [&str; 10] = [
-    "command",
-    "file_path",
-    "pattern",
-    "path",
-    "url",
-    "skill",
-    "subject",
-    "taskId",
-    "query",
-    "call",
-];
-
-/// The one thing that tells calls of a tool apart.
-fn summary(input: &Value) -> String {
-    if let Some(todos) = input.get("todos").and_then(Value::as_array) {
-        let count = todos.len();
-        return format!("{count} task{}", if count == 1 { "" } else { "s" });
-    }
-    let first = SUBJECTS.iter().find_map(|key| input.get(key)?.as_str());
-    let text = match first {
-        Some(text) => text.to_owned(),
-        None => input.to_string(),
-    };
+/// The one thing that tells calls of a tool apart, on one line.
+fn summary(facts: &ToolFacts, input: &Value) -> String {
+    let text = facts.subject_of(input);
     let line = visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     if line.chars().count() > 120 { line.chars().take(119).chain(['…']).collect() } else { line }
 }
@@ -228,4 +211,49 @@ fn shown(parts: &[ResultPart]) -> String {
         ResultPart::Image(image) => format!("[{} image]", image.media),
     };
     parts.iter().map(part).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A line shows what the tool declares, and of a tool that declares nothing what most often matters.
+    #[test]
+    fn a_line_about_a_call_shows_its_subject() {
+        let stamp =
+            ToolFacts { subject: ostler::Subject::Inputs(&["document"]), ..ToolFacts::UNDECLARED };
+        let ours = ostler::known_tools();
+        let stamped = KnownTools::new([("Stamp".to_owned(), stamp)]);
+        for (tools, name, input, expected) in [
+            (&stamped, "Stamp", json!({"path": "p", "document": "a\nb"}), "a b"),
+            (&ours, "Stamp", json!({"path": "p", "document": "a"}), "p"),
+            (&ours, "Bash", json!({"description": "d", "command": "ls -l"}), "ls -l"),
+            (&ours, "Edit", json!({"file_path": "f", "old_string": "command"}), "f"),
+            (&ours, "Grep", json!({"path": "p", "pattern": "x"}), "x"),
+            (&ours, "Skill", json!({"skill": "review", "args": "a"}), "review"),
+            (&ours, "TaskUpdate", json!({"taskId": "2", "status": "completed"}), "2"),
+            (&ours, "TodoWrite", json!({"todos": [{}, {}]}), "2 tasks"),
+            (&ours, "Recall", json!({"call": "toolu_1"}), "toolu_1"),
+            (&ours, "Memory", json!({"action": "add", "text": "note"}), "note"),
+            (&ours, "Gone", json!({"command": "ls"}), "ls"),
+            (&ours, "mcp__a__b", json!({"x": 1}), r#"{"x":1}"#),
+        ] {
+            assert_eq!(summary(&tools.facts(name), &input), expected, "{name} {input}");
+        }
+    }
+
+    #[test]
+    fn results_are_shown_as_their_tools_declare() {
+        let ours = ostler::known_tools();
+        for (name, expected) in [
+            ("Edit", ResultView::Changes),
+            ("Write", ResultView::Lines),
+            ("TaskUpdate", ResultView::Plan),
+            ("TaskList", ResultView::Lines),
+            ("mcp__a__b", ResultView::Lines),
+        ] {
+            assert_eq!(ours.facts(name).result, expected, "{name}");
+        }
+    }
 }

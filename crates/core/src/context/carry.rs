@@ -5,6 +5,7 @@ use super::extract::{cut, first_text, subject};
 use super::story::is_prompt;
 use crate::ids::CallId;
 use crate::message::{Block, Message};
+use crate::tool_facts::KnownTools;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -17,9 +18,6 @@ const DECISIONS: usize = 30;
 const FILES: usize = 60;
 const FAILED: usize = 15;
 const OPEN: usize = 15;
-
-/// Tools that change a file named in their input.
-const CHANGES: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -42,12 +40,12 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A call as it was made: how it is told, all of it, and the file that it changes.
+/// A call as it was made: how it is told, all of it, and the files that it changes.
 struct Call<'a> {
     name: &'a str,
     subject: String,
     whole: String,
-    file: Option<&'a str>,
+    files: Vec<&'a str>,
 }
 
 /// A summary taken apart.
@@ -60,7 +58,7 @@ pub struct Stated {
 
 impl CarryOver {
     /// What the messages themselves say.
-    pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
+    pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>, tools: &KnownTools) -> Self {
         let mut carry = CarryOver::default();
         let mut calls: HashMap<&CallId, Call<'_>> = HashMap::new();
         let mut failed: Vec<(String, String)> = Vec::new();
@@ -78,15 +76,13 @@ impl CarryOver {
             for block in message.blocks() {
                 match block {
                     Block::ToolUse { id, name, input } => {
-                        let file = CHANGES
-                            .contains(&name.as_str())
-                            .then(|| input.get("file_path")?.as_str())
-                            .flatten();
+                        let files = tools.facts(name).changed(input).collect();
+                        let subject = subject(name, input, tools);
                         let whole = format!("{name} {input}");
-                        calls.insert(id, Call { name, subject: subject(input), whole, file });
+                        calls.insert(id, Call { name, subject, whole, files });
                     }
                     Block::ToolResult { id, content, is_error } => {
-                        let Some(Call { name, subject, whole, file }) = calls.get(id) else {
+                        let Some(Call { name, subject, whole, files }) = calls.get(id) else {
                             continue;
                         };
                         if *is_error {
@@ -97,9 +93,7 @@ impl CarryOver {
                         }
                         // What worked in the end is no failed attempt.
                         failed.retain(|(other, _)| other != whole);
-                        if let Some(file) = file {
-                            carry.files.push(cut(file, LINE));
-                        }
+                        carry.files.extend(files.iter().map(|file| cut(file, LINE)));
                     }
                     _ => {}
                 }
@@ -262,7 +256,7 @@ mod tests {
         messages.extend(exchange("2", "Edit", "b.rs", Some("no such file")));
         messages.extend(exchange("3", "Read", "c.rs", None));
         messages.push(Message::user("Also the lexer"));
-        let carry = CarryOver::of(&messages);
+        let carry = CarryOver::of(&messages, &crate::tool_facts::tests::tools());
         assert_eq!(carry.goal, "Fix the parser");
         assert_eq!(carry.requests, ["Also the lexer"]);
         assert_eq!(carry.files, ["a.rs"]);

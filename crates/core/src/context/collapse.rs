@@ -7,6 +7,7 @@ use super::story::{holds_results, is_prompt, standing};
 use super::{Pressure, Stage, extract, weight};
 use crate::text;
 use crate::texts;
+use crate::tool_facts::KnownTools;
 use crate::view::View;
 
 /// Bytes that a line list may take for one turn.
@@ -19,13 +20,13 @@ impl Stage for Collapse {
         StageName::Collapse
     }
 
-    fn plan(&self, view: &View, pressure: &Pressure) -> Vec<Change> {
+    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<Change> {
         let spared = spared(view, pressure);
         let prompts: Vec<usize> = (0..view.items().len())
             .filter(|at| view.items().get(*at).is_some_and(|item| is_prompt(item.message())))
             .collect();
         let turns = prompts.windows(2).flat_map(|pair| match pair {
-            [from, to] if *to <= spared => finished(view, from + 1, *to),
+            [from, to] if *to <= spared => finished(view, from + 1, *to, tools),
             _ => Vec::new(),
         });
         turns.map(Change::Collapse).collect()
@@ -33,10 +34,10 @@ impl Stage for Collapse {
 }
 
 /// The exchanges between a prompt and the answer that ended its turn, in as many parts as skills make of them.
-fn finished(view: &View, from: usize, to: usize) -> Vec<Story> {
+fn finished(view: &View, from: usize, to: usize, tools: &KnownTools) -> Vec<Story> {
     let Some(items) = view.items().get(from..to) else { return Vec::new() };
     let messages = || items.iter().map(|item| item.message());
-    let standing = standing(messages());
+    let standing = standing(messages(), tools);
     // Up to the last results; what follows them is the answer.
     let Some(last) = items.iter().rposition(|item| holds_results(item.message())) else {
         return Vec::new();
@@ -44,23 +45,23 @@ fn finished(view: &View, from: usize, to: usize) -> Vec<Story> {
     let (mut stories, mut first) = (Vec::new(), 0);
     for (at, message) in messages().enumerate().take(last + 1) {
         if message.is_assistant() && message.calls().any(|call| standing.contains(call)) {
-            stories.extend(story(view, from + first, at - first));
+            stories.extend(story(view, from + first, at - first, tools));
             // Its results belong to it.
             first = at + 2;
         }
     }
     let rest = (last + 1).saturating_sub(first);
-    stories.extend(story(view, from + first, rest));
+    stories.extend(story(view, from + first, rest, tools));
     stories
 }
 
-fn story(view: &View, from: usize, count: usize) -> Option<Story> {
+fn story(view: &View, from: usize, count: usize, tools: &KnownTools) -> Option<Story> {
     let range = view.items().get(from..from.checked_add(count)?)?;
     if !range.first()?.message().is_assistant() {
         return None;
     }
     let calls: u64 = range.iter().map(|item| item.message().calls().count() as u64).sum();
-    let lines = extract::calls(range.iter().map(|item| item.message()), LINES);
+    let lines = extract::calls(range.iter().map(|item| item.message()), LINES, tools);
     let calls = text::counted(calls, "call");
     let words = text::fill(texts::COLLAPSED, &[("calls", &calls), ("lines", &lines)]);
     let before: u64 = range.iter().map(|item| item.weight()).sum();

@@ -8,6 +8,7 @@ use crate::message::{Block, Message, ResultPart};
 use crate::pairing;
 use crate::session::{Entry, Session};
 use crate::time::Timestamp;
+use crate::tool_facts::tests::tools;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -101,7 +102,7 @@ fn assert_newest_stays(before: &View, after: &View) {
 
 /// What skills said, by call.
 fn skills(view: &View) -> Vec<&Block> {
-    let standing = story::standing(view.messages());
+    let standing = story::standing(view.messages(), &tools());
     let results = view.messages().flat_map(|message| message.blocks());
     let of_skill = |block: &&Block| matches!(block, Block::ToolResult { id, is_error: false, .. } if standing.contains(id));
     results.filter(of_skill).collect()
@@ -118,7 +119,7 @@ proptest! {
         let mut view = View::from_messages(messages(&turns));
         let pressure = pressure(keep, 10_000);
         for stage in stages() {
-            let changes = stage.plan(&view, &pressure);
+            let changes = stage.plan(&view, &pressure, &tools());
             let mut after = view.clone();
             apply_all(&mut after, &changes);
             prop_assert_eq!(wrong(&after), Vec::<String>::new());
@@ -127,7 +128,7 @@ proptest! {
             prop_assert_eq!(changes.is_empty(), after == view, "no change, no difference");
             assert_prompt_stays(&view, &after);
             assert_newest_stays(&view, &after);
-            prop_assert!(stage.plan(&after, &pressure).is_empty(), "{:?} twice", stage.name());
+            prop_assert!(stage.plan(&after, &pressure, &tools()).is_empty(), "{:?} twice", stage.name());
             // Thinking is kept as it is, or goes with the whole exchange of a finished turn.
             let (had, has) = (thinking(&view), thinking(&after));
             if stage.name() == StageName::Collapse {
@@ -154,12 +155,12 @@ proptest! {
     /// The fold of the recorded changes is what the driver has.
     #[test]
     fn the_log_says_the_same(turns in turns(), keep in 1usize..6) {
-        let mut session = Session::default();
+        let mut session = Session::fold_with(tools(), []);
         session.view = View::from_messages(messages(&turns));
         let mut view = session.view.clone();
         let pressure = pressure(keep, 10_000);
         for stage in stages() {
-            let changes = stage.plan(&view, &pressure);
+            let changes = stage.plan(&view, &pressure, &tools());
             apply_all(&mut view, &changes);
             let (mut results, mut stories) = (Vec::new(), Vec::new());
             for change in changes {
@@ -179,8 +180,8 @@ proptest! {
             prop_assert!(session.view == view);
         }
         // Whatever the stages made of them: what was changed and what failed would be carried on.
-        let before = CarryOver::of(&messages(&turns));
-        let after = session.carry.clone().and(CarryOver::of(session.view.messages()));
+        let before = CarryOver::of(&messages(&turns), &tools());
+        let after = session.carry.clone().and(CarryOver::of(session.view.messages(), &tools()));
         let sorted = |carry: &CarryOver| -> std::collections::BTreeSet<String> {
             carry.files.iter().cloned().collect()
         };
@@ -209,7 +210,7 @@ proptest! {
         let boundary = Boundary {
             head: draft.head(),
             kept: draft.kept(),
-            carry: CarryOver::of(draft.dropped()),
+            carry: CarryOver::of(draft.dropped(), &tools()),
             receipt: receipt(),
             turns: 1,
             title: String::new(),
@@ -226,7 +227,7 @@ proptest! {
         prop_assert!(boundary.view_sharing(&view) == after);
         // As the log has it.
         let line = serde_json::to_string(&Entry::Boundary(Box::new(boundary))).expect("a line");
-        let mut session = Session::default();
+        let mut session = Session::fold_with(tools(), []);
         session.view = view.clone();
         session.apply(serde_json::from_str(&line).expect("an entry"));
         prop_assert!(session.view == after);

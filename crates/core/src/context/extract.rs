@@ -2,6 +2,7 @@
 
 use crate::message::{Block, Message, ResultPart};
 use crate::text;
+use crate::tool_facts::KnownTools;
 use serde_json::Value;
 
 /// Characters of a prompt, an answer, a call's subject and an error that are worth keeping.
@@ -11,7 +12,11 @@ const SUBJECT: usize = 100;
 const ERROR: usize = 160;
 
 /// The newest lines that fit, oldest first.
-pub fn story<'a>(messages: impl IntoIterator<Item = &'a Message>, bytes: usize) -> String {
+pub fn story<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    bytes: usize,
+    tools: &KnownTools,
+) -> String {
     let mut lines = Vec::new();
     for message in messages {
         if message.is_assistant() {
@@ -19,7 +24,7 @@ pub fn story<'a>(messages: impl IntoIterator<Item = &'a Message>, bytes: usize) 
             if !said.trim().is_empty() {
                 lines.push(format!("- Answer: {}", cut(&said, ANSWER)));
             }
-            lines.extend(message.blocks().iter().filter_map(call_line));
+            lines.extend(message.blocks().iter().filter_map(|block| call_line(block, tools)));
         } else {
             let said = message.text();
             if !said.trim().is_empty() {
@@ -32,10 +37,14 @@ pub fn story<'a>(messages: impl IntoIterator<Item = &'a Message>, bytes: usize) 
 }
 
 /// One line per call, and what failed.
-pub fn calls<'a>(messages: impl IntoIterator<Item = &'a Message>, bytes: usize) -> String {
+pub fn calls<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    bytes: usize,
+    tools: &KnownTools,
+) -> String {
     let mut lines = Vec::new();
     for message in messages {
-        lines.extend(message.blocks().iter().filter_map(call_line));
+        lines.extend(message.blocks().iter().filter_map(|block| call_line(block, tools)));
         lines.extend(message.blocks().iter().filter_map(error_line));
     }
     newest(lines, bytes)
@@ -56,18 +65,14 @@ fn newest(lines: Vec<String>, bytes: usize) -> String {
     taken.join("\n")
 }
 
-fn call_line(block: &Block) -> Option<String> {
+fn call_line(block: &Block, tools: &KnownTools) -> Option<String> {
     let Block::ToolUse { name, input, .. } = block else { return None };
-    Some(format!("- {name} {}", subject(input)))
+    Some(format!("- {name} {}", subject(name, input, tools)))
 }
 
 /// What a call was about, in a few words.
-pub(crate) fn subject(input: &Value) -> String {
-    let known = ["command", "file_path", "pattern", "path", "url", "query", "description"];
-    match known.iter().find_map(|key| input.get(key)?.as_str()) {
-        Some(text) => cut(text, SUBJECT),
-        None => cut(&input.to_string(), SUBJECT),
-    }
+pub(crate) fn subject(tool: &str, input: &Value, tools: &KnownTools) -> String {
+    cut(&tools.facts(tool).subject_of(input), SUBJECT)
 }
 
 fn error_line(block: &Block) -> Option<String> {

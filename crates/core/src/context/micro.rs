@@ -9,6 +9,7 @@ use super::{Pressure, Stage, extract, story, weight};
 use crate::message::Block;
 use crate::text;
 use crate::texts;
+use crate::tool_facts::KnownTools;
 use crate::view::View;
 
 /// A shorter result is not worth a line.
@@ -23,10 +24,10 @@ impl Stage for Micro {
         StageName::Micro
     }
 
-    fn plan(&self, view: &View, pressure: &Pressure) -> Vec<Change> {
+    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<Change> {
         let spared = spared(view, pressure);
         let old = view.messages().take(spared).flat_map(|message| message.blocks());
-        let standing = story::standing(view.messages());
+        let standing = story::standing(view.messages(), tools);
         let stays = |block: &Block| match block {
             Block::ToolResult { id, is_error, .. } => !is_error && standing.contains(id),
             _ => false,

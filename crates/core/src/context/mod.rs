@@ -26,6 +26,7 @@ pub use change::{Change, Elision, Saved, StageName, Story, apply, apply_all};
 pub use gauge::{Bounds, Gauge, Pressure};
 pub use story::{is_prompt, last_prompt};
 
+use crate::tool_facts::KnownTools;
 use crate::view::View;
 
 /// One stage of the pipeline.
@@ -33,7 +34,7 @@ pub trait Stage {
     fn name(&self) -> StageName;
 
     /// What should change. Empty when there is nothing to gain.
-    fn plan(&self, view: &View, pressure: &Pressure) -> Vec<Change>;
+    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<Change>;
 }
 
 /// The stages that need no model, in their order.

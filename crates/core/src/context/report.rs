@@ -100,6 +100,7 @@ mod tests {
             name: name.into(),
             description: "d".repeat(10),
             input_schema: serde_json::json!({}),
+            ..ToolSpec::default()
         };
         let tools = [spec("Read"), spec("mcp__git__log"), spec("mcp__git__show"), spec("Edit")];
         let first = Message::User {

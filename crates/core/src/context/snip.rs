@@ -7,6 +7,7 @@ use super::{Pressure, Stage};
 use crate::ids::CallId;
 use crate::message::Block;
 use crate::texts;
+use crate::tool_facts::KnownTools;
 use crate::view::View;
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +18,7 @@ impl Stage for Snip {
         StageName::Snip
     }
 
-    fn plan(&self, view: &View, pressure: &Pressure) -> Vec<Change> {
+    fn plan(&self, view: &View, pressure: &Pressure, _tools: &KnownTools) -> Vec<Change> {
         let spared = spared(view, pressure);
         let mut last: HashMap<(String, String), CallId> = HashMap::new();
         let mut later: HashMap<CallId, CallId> = HashMap::new();

@@ -2,11 +2,9 @@
 
 use crate::ids::CallId;
 use crate::message::{Block, Message};
+use crate::tool_facts::{KnownTools, ToolKind};
 use crate::view::View;
 use std::collections::HashSet;
-
-/// The tool whose results are instructions to follow from then on.
-const SKILL: &str = "Skill";
 
 /// A person's message, as opposed to results and to what the harness wrote.
 pub fn is_prompt(message: &Message) -> bool {
@@ -45,10 +43,15 @@ pub(crate) fn newest(view: &View) -> usize {
 
 /// Calls whose results do not grow old: what a skill says holds until the conversation is summed up, and then it is said
 /// again.
-pub(crate) fn standing<'a>(messages: impl IntoIterator<Item = &'a Message>) -> HashSet<CallId> {
+pub(crate) fn standing<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    tools: &KnownTools,
+) -> HashSet<CallId> {
     let blocks = messages.into_iter().flat_map(|message| message.blocks());
     let called = blocks.filter_map(|block| match block {
-        Block::ToolUse { id, name, .. } if name == SKILL => Some(id.clone()),
+        Block::ToolUse { id, name, .. } => {
+            (tools.kind(name) == ToolKind::Instructs).then(|| id.clone())
+        }
         _ => None,
     });
     called.collect()

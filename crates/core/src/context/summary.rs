@@ -3,6 +3,7 @@
 use super::carry::{CarryOver, Stated};
 use super::extract;
 use crate::message::Message;
+use crate::tool_facts::KnownTools;
 use crate::{text, texts};
 
 /// What the summariser is asked, as the last message of an otherwise unchanged conversation.
@@ -42,8 +43,12 @@ pub fn bounded(words: &str, bytes: usize) -> String {
 }
 
 /// The summary that no model wrote.
-pub fn extracted<'a>(messages: impl IntoIterator<Item = &'a Message>, bytes: usize) -> String {
-    extract::story(messages, bytes)
+pub fn extracted<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    bytes: usize,
+    tools: &KnownTools,
+) -> String {
+    extract::story(messages, bytes, tools)
 }
 
 /// The text that takes the place of the messages, and what is carried on beside it.

@@ -1,6 +1,7 @@
 //! An event of each kind that never happened, for trying hooks out.
 
 use super::event::{EventName, HookEvent};
+use crate::permission::COMMANDS;
 use serde_json::json;
 
 /// `matched` is what the hook's matcher wants to see; without it the most ordinary thing.
@@ -15,7 +16,7 @@ pub fn canary(event: EventName, matched: Option<&str>) -> HookEvent {
         EventName::PreToolUse
         | EventName::PermissionRequest
         | EventName::PostToolUse
-        | EventName::PostToolUseFailure => about_call(event, or("Bash")),
+        | EventName::PostToolUseFailure => about_call(event, or(COMMANDS)),
         EventName::Stop => {
             HookEvent::Stop { stop_hook_active: false, last_assistant_message: "a canary".into() }
         }

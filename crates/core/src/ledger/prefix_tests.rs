@@ -21,7 +21,12 @@ fn request(messages: &[&str]) -> Request {
 
 fn spec(name: &str, description: &str) -> ToolSpec {
     let input_schema = serde_json::json!({"type": "object"});
-    ToolSpec { name: name.into(), description: description.into(), input_schema }
+    ToolSpec {
+        name: name.into(),
+        description: description.into(),
+        input_schema,
+        ..ToolSpec::default()
+    }
 }
 
 fn sent(request: &Request, minute: u64, write: u64, read: u64) -> Sent {

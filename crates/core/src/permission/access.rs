@@ -1,6 +1,7 @@
 //! One declaration, two decisions: the gate and the scheduler both judge a call by what it would touch.
 
 use super::commands::Commands;
+use crate::tool_facts::KnownTools;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -198,6 +199,8 @@ pub struct Workspace {
     pub home: PathBuf,
     /// Where we keep sessions, settings and rules: nobody else's to write or read.
     pub ours: Vec<PathBuf>,
+    /// The tools that can be called here and named in rules.
+    pub tools: KnownTools,
 }
 
 impl Workspace {

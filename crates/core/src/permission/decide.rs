@@ -8,6 +8,7 @@ use super::mode::Mode;
 use super::policy::{Fallback, Policy};
 use super::rule::{Matcher, Reach, Rule};
 use super::step_verdict::judge_commands;
+use crate::tool_facts::ToolKind;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
 
@@ -282,8 +283,9 @@ pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Rulin
         return Ruling::Allow(by_rule(rule, "allow"));
     }
     let inside = |scope: &PathScope| workspace.contains(scope.path());
+    // `acceptEdits` is about tools that change files themselves.
     let writes_inside = access.known
-        && FILE_WRITERS.contains(&tool)
+        && workspace.tools.kind(tool) == ToolKind::Edits
         && !access.writes.is_empty()
         && access.writes.iter().chain(&access.reads).all(inside);
     if mode == Mode::AcceptEdits && writes_inside {
@@ -299,9 +301,6 @@ pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Rulin
         Some(why) => Ruling::Open(reason(By::Default, why)),
     }
 }
-
-/// Tools that change files themselves; `acceptEdits` is about these.
-const FILE_WRITERS: [&str; 4] = ["Edit", "Write", "Revert", "NotebookEdit"];
 
 /// How a deny or ask rule meets a call that runs no commands.
 fn speaks(rule: &Rule, tool: &str, access: &Access, scene: Scene<'_>) -> Reach {

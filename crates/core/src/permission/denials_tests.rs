@@ -10,6 +10,7 @@ fn workspace() -> Workspace {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
         home: "/home/u".into(),
+        tools: crate::tool_facts::tests::tools(),
         ..Workspace::default()
     }
 }

@@ -1,6 +1,7 @@
 //! Patterns over file paths as a person writes them in a rule: `./src/**`, `~/notes/*.md`, `//etc/hosts`, `.env`.
 
-use super::access::PathScope;
+use super::access::{PathScope, Workspace};
+use crate::tool_facts::KnownTools;
 use std::path::{Path, PathBuf};
 
 /// What the beginnings of a pattern stand for.
@@ -12,6 +13,16 @@ pub struct Anchors<'a> {
     pub home: &'a Path,
     /// `/x`: the folder that the settings file speaks for.
     pub settings: &'a Path,
+    /// What a rule can name: what its pattern means depends on the kind of the tool.
+    pub tools: &'a KnownTools,
+}
+
+impl<'a> Anchors<'a> {
+    /// Of what speaks for the working folder.
+    pub fn of(workspace: &'a Workspace) -> Self {
+        let Workspace { cwd, home, tools, .. } = workspace;
+        Anchors { cwd, home, settings: cwd, tools }
+    }
 }
 
 /// A gitignore-like pattern on absolute paths.
@@ -56,8 +67,8 @@ impl Pattern {
 
     /// From the text that [`Pattern::absolute`] gives.
     pub fn from_absolute(text: &str) -> Self {
-        let root = Path::new("/");
-        Pattern::new(text, Anchors { cwd: root, home: root, settings: root })
+        let (root, tools) = (Path::new("/"), &KnownTools::default());
+        Pattern::new(text, Anchors { cwd: root, home: root, settings: root, tools })
     }
 
     /// The whole pattern, which then means the same wherever it is read.
@@ -359,7 +370,7 @@ mod tests {
     #[test]
     fn many_stars_on_a_deep_path_end() {
         let cwd = Path::new("/ws");
-        let anchors = Anchors { cwd, home: cwd, settings: cwd };
+        let anchors = Anchors { cwd, home: cwd, settings: cwd, tools: &KnownTools::default() };
         let pattern = Pattern::new(&format!("./{}b", "**/a/".repeat(20)), anchors);
         let path = cwd.join("a/".repeat(2_000));
         assert!(!pattern.matches(&path) && pattern.matches(&path.join("b")));
@@ -369,7 +380,8 @@ mod tests {
     #[test]
     fn a_pattern_without_wildcards_names_one_place() {
         let cwd = Path::new("/ws");
-        let anchors = Anchors { cwd, home: Path::new("/home/dev"), settings: cwd };
+        let (home, tools) = (Path::new("/home/dev"), KnownTools::default());
+        let anchors = Anchors { cwd, home, settings: cwd, tools: &tools };
         for (rule, expected, directory) in [
             ("./.env", Some("/ws/.env"), false),
             ("./secrets/**", Some("/ws/secrets"), true),
@@ -392,7 +404,8 @@ mod tests {
     #[test]
     fn patterns_that_can_mean_the_same_file() {
         let cwd = Path::new("/ws");
-        let anchors = Anchors { cwd, home: Path::new("/home/dev"), settings: cwd };
+        let (home, tools) = (Path::new("/home/dev"), KnownTools::default());
+        let anchors = Anchors { cwd, home, settings: cwd, tools: &tools };
         for (rule, place, glob, expected) in [
             ("./secrets/**", "/ws", "s*/key.pem", true),
             ("./secrets/**", "/ws", "secret?/key.pem", true),

@@ -6,6 +6,7 @@ fn workspace() -> Workspace {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
         home: "/home/dev".into(),
+        tools: crate::tool_facts::tests::tools(),
         ..Workspace::default()
     }
 }

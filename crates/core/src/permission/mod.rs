@@ -32,5 +32,5 @@ pub use interpreters::is_interpreter;
 pub use mode::Mode;
 pub use places::{Lexical, Places};
 pub use policy::{DeniedFiles, Fallback, Policy};
-pub use rule::{Bound, Matcher, Rule, RuleError, Source, Tier};
+pub use rule::{Bound, COMMANDS, Matcher, READING, Rule, RuleError, Source, Tier};
 pub use tool_names::ToolName;

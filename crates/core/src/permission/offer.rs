@@ -6,9 +6,11 @@ use super::command_rule::CommandPattern;
 use super::commands::{Act, Commands, Effect, Step};
 use super::decide::{Ruling, Scene, judge_call};
 use super::guarded::protected;
-use super::rule::Rule;
+use super::rule::{CHANGING, READING, Rule};
 use super::script::Word;
 use super::step_verdict::judge_step;
+use super::tool_names;
+use crate::tool_facts::ToolKind;
 use std::path::Path;
 
 /// Shells, interpreters, wrappers and programs whose operands are commands: a rule on their name is a rule on anything.
@@ -267,12 +269,14 @@ fn for_call(tool: &str, access: &Access, workspace: &Workspace) -> Vec<String> {
     }
     match access.hosts.as_slice() {
         [] => {}
-        [host] if tool == "WebFetch" => return vec![format!("{tool}(domain:{host})")],
+        [host] if tool_names::kind(tool, &workspace.tools) == ToolKind::Fetches => {
+            return vec![format!("{tool}(domain:{host})")];
+        }
         _ => return Vec::new(),
     }
     let (name, scope) = match (access.writes.as_slice(), access.reads.as_slice()) {
-        ([scope], _) => ("Edit", scope),
-        ([], [scope]) => ("Read", scope),
+        ([scope], _) => (CHANGING, scope),
+        ([], [scope]) => (READING, scope),
         _ => return Vec::new(),
     };
     let path = scope.path();

@@ -4,7 +4,7 @@ use super::access::{PathScope, Workspace};
 use super::files::Pattern;
 use super::guarded::sensitive;
 use super::interpreters;
-use super::rule::{Matcher, Reach, Rule, Tier, scope_reach};
+use super::rule::{COMMANDS, Matcher, READING, Reach, Rule, Tier, scope_reach};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Policy {
     /// Deny rules on files, as far as they hold for commands.
     pub fn denied_files(&self) -> impl Iterator<Item = DeniedFiles<'_>> {
         self.deny.iter().filter_map(|rule| match &rule.matcher {
-            Matcher::Files(pattern) if rule.tool == "Read" || rule.is_about_writing() => {
+            Matcher::Files(pattern) if rule.tool == READING || rule.is_about_writing() => {
                 Some(DeniedFiles { rule, pattern, writing: rule.is_about_writing() })
             }
             _ => None,
@@ -107,7 +107,7 @@ impl Policy {
     pub fn warnings(&self) -> Vec<String> {
         let everything = |rule: &Rule| match &rule.matcher {
             Matcher::Whole => {
-                rule.tool == "*" || (rule.tool == "Bash" && rule.source.tier != Tier::CommandLine)
+                rule.tool == "*" || (rule.tool == COMMANDS && rule.source.tier != Tier::CommandLine)
             }
             Matcher::Command(pattern) => pattern.is_everything(),
             Matcher::Files(pattern) => rule.is_about_writing() && pattern.start() == Path::new("/"),
@@ -152,7 +152,8 @@ mod tests {
     /// A person is warned about their own rules, not about those that ship.
     #[test]
     fn only_a_persons_rules_are_warned_about() {
-        let workspace = Workspace { cwd: "/ws".into(), ..Workspace::default() };
+        let tools = crate::tool_facts::tests::tools();
+        let workspace = Workspace { cwd: "/ws".into(), tools, ..Workspace::default() };
         let rule = |tier: Tier| {
             let mut rule = Rule::parse("Bash(python3:*)", &workspace).unwrap();
             rule.source.tier = tier;

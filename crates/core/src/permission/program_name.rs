@@ -4,7 +4,7 @@
 use super::commands::Step;
 use super::files::{match_name, without_sets};
 use super::policy::Policy;
-use super::rule::{Matcher, Rule, Tier};
+use super::rule::{COMMANDS, Matcher, Rule, Tier};
 use super::script::{Part, Word};
 
 /// The deny or ask rule that may speak of the program.
@@ -17,7 +17,7 @@ pub(super) fn covered<'a>(policy: &'a Policy, step: &Step) -> Option<&'a Rule> {
     // Of a name that is not known at all, what ships says nothing: under it every `"$PYTHON" x.py` would ask.
     let is_unknown = pattern.chars().all(|c| c == '*');
     let speaks = |rule: &&Rule| {
-        rule.names("Bash")
+        rule.names(COMMANDS)
             && !(is_unknown && rule.source.tier == Tier::BuiltIn)
             && match &rule.matcher {
                 Matcher::Command(rule) => rule.words().first().is_some_and(|name| could_be(name)),

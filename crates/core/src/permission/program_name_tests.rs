@@ -26,7 +26,9 @@ fn covers(policy: &Policy, first: Word) -> bool {
 
 #[test]
 fn a_program_that_may_be_a_denied_one() {
-    let rule = Rule::parse("Bash(curl:*)", &Workspace::default()).unwrap();
+    let tools = crate::tool_facts::tests::tools();
+    let workspace = Workspace { tools, ..Workspace::default() };
+    let rule = Rule::parse("Bash(curl:*)", &workspace).unwrap();
     let source = rule.source.clone();
     let policy = Policy { deny: vec![rule], ..Policy::default() };
     let regex = Rule::regex("Bash", "sudo", source).unwrap();

@@ -5,8 +5,16 @@ use super::access::{Access, PathScope, Workspace};
 use super::command_regex::CommandRegex;
 use super::command_rule::CommandPattern;
 use super::files::{Anchors, Pattern};
+use super::tool_names;
+use crate::tool_facts::ToolKind;
 use serde::Serialize;
 use std::path::PathBuf;
+
+/// The words of the rule language that mean a kind of thing, whichever tool does it: running commands, reading files,
+/// changing files.
+pub const COMMANDS: &str = "Bash";
+pub const READING: &str = "Read";
+pub const CHANGING: &str = "Edit";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
@@ -19,6 +27,10 @@ pub struct Rule {
     /// It holds only while these files have this content (by hash), and for commands started in this folder.
     pub bound: Option<Bound>,
     text: String,
+    /// What the tool does that it names.
+    kind: ToolKind,
+    /// Further tools that a pattern of it covers.
+    alike: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +111,7 @@ pub enum RuleError {
     #[error("\"{0}\" says nothing: write {1} for the whole tool, or a pattern, e.g. {1}(…)")]
     Empty(String, String),
     #[error(
-        "\"{0}\": only Bash, Read, Edit, Write, Glob, Grep, Skill and WebFetch(domain:…) take a pattern"
+        "\"{0}\": this tool does not take a pattern like this; write its name alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)"
     )]
     NoPattern(String),
     #[error(
@@ -121,9 +133,7 @@ pub enum RuleError {
 impl Rule {
     /// A rule of the command line, or of anything else that speaks for the working folder.
     pub fn parse(text: &str, workspace: &Workspace) -> Result<Rule, RuleError> {
-        let anchors =
-            Anchors { cwd: &workspace.cwd, home: &workspace.home, settings: &workspace.cwd };
-        Rule::parse_at(text, anchors, Source::default())
+        Rule::parse_at(text, Anchors::of(workspace), Source::default())
     }
 
     pub fn parse_at(text: &str, anchors: Anchors<'_>, source: Source) -> Result<Rule, RuleError> {
@@ -136,14 +146,22 @@ impl Rule {
         if !is_tool(tool) {
             return Err(malformed());
         }
+        let kind = tool_names::kind(tool, anchors.tools);
         let matcher = match pattern {
             None | Some("*" | ":*") => Matcher::Whole,
             Some(pattern) if pattern.trim().is_empty() => {
                 return Err(RuleError::Empty(text.to_owned(), tool.to_owned()));
             }
-            Some(pattern) => specific(tool, pattern, text, anchors)?,
+            Some(pattern) => specific(kind, pattern, text, anchors)?,
         };
-        Ok(Rule { matcher, text: text.to_owned(), ..Rule::whole(tool, source) })
+        let alike = match (&matcher, tool) {
+            (Matcher::Files(_), READING | CHANGING) => {
+                anchors.tools.of_kind(kind).map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        };
+        let text = text.to_owned();
+        Ok(Rule { matcher, text, kind, alike, ..Rule::whole(tool, source) })
     }
 
     /// A regular expression over the words of commands, or, with a tool's name, over what that tool is given.
@@ -164,6 +182,8 @@ impl Rule {
             source,
             bound: None,
             text: tool.to_owned(),
+            kind: ToolKind::Undeclared,
+            alike: Vec::new(),
         }
     }
 
@@ -190,20 +210,16 @@ impl Rule {
     }
 
     pub(super) fn is_about_writing(&self) -> bool {
-        matches!(self.tool.as_str(), "Edit" | "Write")
+        self.kind == ToolKind::Edits
     }
 
     pub(super) fn is_about_reading(&self) -> bool {
-        matches!(self.tool.as_str(), "Read" | "Glob" | "Grep")
+        self.kind == ToolKind::Reads
     }
 
     /// A file rule for `Edit` covers every file tool that writes, one for `Read` every one that reads.
     fn concerns(&self, tool: &str) -> bool {
-        let writes = |tool| matches!(tool, "Edit" | "Write" | "Revert" | "NotebookEdit");
-        let reads = |tool| matches!(tool, "Read" | "Glob" | "Grep");
-        self.names(tool)
-            || (self.tool == "Edit" && writes(tool))
-            || (self.tool == "Read" && reads(tool))
+        self.names(tool) || self.alike.iter().any(|other| other == tool)
     }
 
     /// As an allow rule for a call that is no command: every path the call touches is covered. A call that touches
@@ -212,7 +228,9 @@ impl Rule {
     pub fn covers_all(&self, tool: &str, access: &Access) -> bool {
         match &self.matcher {
             // A rule on everything a fetcher may do is no rule on local files.
-            Matcher::Whole => self.names(tool) && (tool != "WebFetch" || !access.hosts.is_empty()),
+            Matcher::Whole => {
+                self.names(tool) && (self.kind != ToolKind::Fetches || !access.hosts.is_empty())
+            }
             Matcher::Files(pattern) => {
                 let beyond_files = !access.known || !access.hosts.is_empty();
                 let changes = !self.is_about_writing() && !access.writes.is_empty();
@@ -254,8 +272,8 @@ impl Rule {
         let (reads, writes) = (reach(&access.reads), reach(&access.writes));
         match self.tool.as_str() {
             // Reading a file through a command is reading it.
-            "Read" if self.concerns(tool) => reads.max(writes),
-            "Read" => reads,
+            READING if self.concerns(tool) => reads.max(writes),
+            READING => reads,
             _ if self.concerns(tool) => reads.max(writes),
             _ if self.is_about_writing() => writes,
             _ => Reach::None,
@@ -294,13 +312,13 @@ fn is_tool(name: &str) -> bool {
 }
 
 fn specific(
-    tool: &str,
+    kind: ToolKind,
     pattern: &str,
     text: &str,
     anchors: Anchors<'_>,
 ) -> Result<Matcher, RuleError> {
-    match tool {
-        "Bash" => {
+    match kind {
+        ToolKind::Runs => {
             CommandPattern::parse(pattern).map(Matcher::Command).ok_or_else(
                 || match has_open_quote(pattern) {
                     true => RuleError::Quote(text.to_owned()),
@@ -309,19 +327,17 @@ fn specific(
             )
         }
         // Below an unknown home would be everywhere.
-        "Read" | "Edit" | "Write" | "Glob" | "Grep"
+        ToolKind::Reads | ToolKind::Edits
             if pattern.starts_with('~') && !anchors.home.is_absolute() =>
         {
             Err(RuleError::NoHome(text.to_owned()))
         }
-        "Read" | "Edit" | "Write" | "Glob" | "Grep" => {
-            Ok(Matcher::Files(Pattern::new(pattern, anchors)))
-        }
-        "WebFetch" => match pattern.strip_prefix("domain:").map(str::trim) {
+        ToolKind::Reads | ToolKind::Edits => Ok(Matcher::Files(Pattern::new(pattern, anchors))),
+        ToolKind::Fetches => match pattern.strip_prefix("domain:").map(str::trim) {
             Some(domain) if is_domain(domain) => Ok(Matcher::Domain(domain.to_ascii_lowercase())),
             _ => Err(RuleError::Domain(text.to_owned())),
         },
-        "Skill" => match skill_name(pattern) {
+        ToolKind::Instructs => match skill_name(pattern) {
             Some(name) => Ok(Matcher::Skill(name.to_owned())),
             None => Err(RuleError::NoPattern(text.to_owned())),
         },

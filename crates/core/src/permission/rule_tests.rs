@@ -11,6 +11,7 @@ fn workspace() -> Workspace {
         roots: vec!["/ws".into()],
         readable: vec![],
         home: "/home/u".into(),
+        tools: crate::tool_facts::tests::tools(),
         ..Workspace::default()
     }
 }
@@ -108,7 +109,8 @@ fn what_is_not_a_rule_is_refused() {
         ("WebFetch(docs.rs)", domain("WebFetch(docs.rs)")),
         ("WebFetch(domain:)", domain("WebFetch(domain:)")),
         ("WebFetch(domain:a b)", domain("WebFetch(domain:a b)")),
-        ("Revert(./x)", no_pattern("Revert(./x)")),
+        ("Deploy(./x)", no_pattern("Deploy(./x)")),
+        ("TodoWrite(./x)", no_pattern("TodoWrite(./x)")),
         ("Skill(a b)", no_pattern("Skill(a b)")),
         ("Skill(a*)", no_pattern("Skill(a*)")),
         ("Skill(./x)", no_pattern("Skill(./x)")),
@@ -128,7 +130,7 @@ fn what_is_not_a_rule_is_refused() {
 fn a_refusal_says_what_to_write_instead() {
     let said = |text: &str| Rule::parse(text, &workspace()).unwrap_err().to_string();
     assert!(said("Read(").contains("Edit(./src/**)"));
-    assert!(said("Agent(x)").contains("only Bash, Read, Edit"));
+    assert!(said("Agent(x)").contains("write its name alone"));
 }
 
 fn reads(path: &str) -> Access {
@@ -224,6 +226,24 @@ fn touches() {
     let gone = Access { absent: vec!["/ws/secrets".into()], ..reads_tree("/ws") };
     assert_eq!(rule("Read(./secrets/**)").touches("Bash", &gone), None);
     assert_eq!(rule("Read(./secrets2/**)").touches("Bash", &gone), Below);
+}
+
+#[test]
+fn a_rule_can_name_any_tool_that_touches_files() {
+    let revert = rule("Revert(./src/**)");
+    let change = Access::writing(PathScope::File("/ws/src/a".into()));
+    assert!(revert.covers_all("Revert", &change) && !revert.covers_all("Edit", &change));
+    for tool in ["Revert", "Edit", "Bash", "mcp__a__b"] {
+        assert_eq!(revert.touches(tool, &change), Reach::Full, "{tool}");
+        assert_eq!(revert.touches(tool, &Access::nothing()), Reach::None, "{tool}");
+    }
+    assert_eq!(revert.touches("Read", &reads("/ws/src/a")), Reach::None);
+    // Tools that are not known are covered by nobody's pattern but by the words of the rule language.
+    let bare = Workspace { tools: Default::default(), ..workspace() };
+    assert!(Rule::parse("Revert(./src/**)", &bare).is_err());
+    let edit = Rule::parse("Edit(./src/**)", &bare).unwrap();
+    assert!(edit.covers_all("Edit", &change) && !edit.covers_all("Revert", &change));
+    assert_eq!(edit.touches("Revert", &change), Reach::Full, "a denial holds all the same");
 }
 
 #[test]

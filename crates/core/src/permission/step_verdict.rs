@@ -6,7 +6,7 @@ use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
 use super::own_text::is_own_text;
 use super::policy::Policy;
-use super::rule::{Matcher, Reach, Rule};
+use super::rule::{COMMANDS, Matcher, Reach, Rule};
 use super::script::Word;
 use super::strays;
 use super::vouch::{allowed, still_holds};
@@ -236,7 +236,7 @@ fn scopes(step: &Step, counts: impl Fn(&Touch) -> bool) -> (Vec<PathScope>, Vec<
 /// How a deny or ask rule meets a step. Any spelling counts, and a broad reading of the rule.
 pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, asks: bool) -> Reach {
     let yes = match &rule.matcher {
-        Matcher::Command(pattern) if rule.names("Bash") => {
+        Matcher::Command(pattern) if rule.names(COMMANDS) => {
             let full =
                 pattern.matches_loosely(step.compared()) || pattern.matches_loosely(&step.words);
             if !pattern.may_be_assigned(&step.assigned) {
@@ -251,7 +251,7 @@ pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, ask
             full
         }
         Matcher::Command(_) => false,
-        Matcher::Regex(regex) if rule.names("Bash") => {
+        Matcher::Regex(regex) if rule.names(COMMANDS) => {
             // The redirections of a compound command have no words.
             if asks && step.words.is_empty() && regex.mentions_files(step) {
                 return Reach::Full;
@@ -265,7 +265,7 @@ pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, ask
                 touch.kind == TouchKind::Glob
                     && place.is_some_and(|place| pattern.may_meet(place, &touch.path))
             };
-            let reach = rule.touches("Bash", files);
+            let reach = rule.touches(COMMANDS, files);
             return match step.touches.iter().any(meets) {
                 true => reach.max(Reach::Below),
                 false => reach,

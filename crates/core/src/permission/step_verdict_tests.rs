@@ -12,6 +12,7 @@ fn workspace() -> Workspace {
         roots: vec!["/ws".into()],
         readable: Vec::new(),
         home: "/home/u".into(),
+        tools: crate::tool_facts::tests::tools(),
         ..Workspace::default()
     }
 }

@@ -8,7 +8,7 @@ use super::access::{Access, PathScope};
 use super::commands::{Act, Effect, Step, Touch, TouchKind};
 use super::decide::{Reason, Ruling, Scene, by_rule, guard};
 use super::guarded::protected;
-use super::rule::{Matcher, Reach, Rule};
+use super::rule::{COMMANDS, Matcher, Reach, Rule};
 use super::script::{Form, Part, Word};
 use std::path::{Component, Path, PathBuf};
 
@@ -212,7 +212,7 @@ fn spoken_of(scene: Scene<'_>, place: &Path, text: &str, act: Option<Act>) -> Op
         return Some(Ruling::Ask(reason));
     }
     let files = Access { reads, writes, ..Access::nothing() };
-    let speaks = |rule: &Rule| rule.touches("Bash", &files) == Reach::Full;
+    let speaks = |rule: &Rule| rule.touches(COMMANDS, &files) == Reach::Full;
     let (rule, kind) = strict(scene).find(|(rule, _)| speaks(rule))?;
     let why = format!("{text} may be a file that the rule {} speaks of", rule.text());
     Some(Ruling::Ask(Reason { why, ..by_rule(rule, kind) }))
@@ -284,8 +284,8 @@ fn refused(scene: Scene<'_>, place: &Path, text: &str, only_records: bool) -> Op
     let files = Access { reads: scope.clone(), writes: scope, ..Access::nothing() };
     let mut rules = scene.policy.deny.iter().chain(&scene.policy.ask);
     let speaks = |matcher: &Matcher| matches!(matcher, Matcher::Files(_));
-    let rule =
-        rules.find(|rule| speaks(&rule.matcher) && rule.touches("Bash", &files) != Reach::None)?;
+    let rule = rules
+        .find(|rule| speaks(&rule.matcher) && rule.touches(COMMANDS, &files) != Reach::None)?;
     Some(format!("{text} may be a file that the rule {} speaks of", rule.text()))
 }
 

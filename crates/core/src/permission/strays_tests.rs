@@ -50,6 +50,7 @@ mod named_files {
             cwd: "/ws".into(),
             roots: vec!["/ws".into()],
             home: "/home/u".into(),
+            tools: crate::tool_facts::tests::tools(),
             ..Workspace::default()
         }
     }

@@ -1,25 +1,8 @@
 //! Names of tools as people write them in rules: ours, those of Claude Code, and spelling mistakes.
 
+use super::rule::{CHANGING, COMMANDS, READING};
 use crate::text::edit_distance;
-
-/// The tools there are, by name.
-pub const OURS: [&str; 15] = [
-    "Bash",
-    "Edit",
-    "Glob",
-    "Grep",
-    "Memory",
-    "Read",
-    "Recall",
-    "Revert",
-    "Skill",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskUpdate",
-    "TodoWrite",
-    "Write",
-];
+use crate::tool_facts::{KnownTools, ToolKind};
 
 /// Tools of Claude Code, of this and earlier versions, that do not exist here. Scripts and settings written for it
 /// name them, and a rule about such a tool does no harm.
@@ -71,6 +54,14 @@ const CLAUDE_CODE: [&str; 45] = [
     "exit_plan_mode",
 ];
 
+/// What rules mean by these names also where no such tool exists.
+const WORDS: [(&str, ToolKind); 4] = [
+    (COMMANDS, ToolKind::Runs),
+    (READING, ToolKind::Reads),
+    (CHANGING, ToolKind::Edits),
+    ("WebFetch", ToolKind::Fetches),
+];
+
 /// Edits by which a name may differ from one of ours and still be taken for a mistake.
 const EDITS: usize = 2;
 /// Longer names are not compared.
@@ -78,18 +69,24 @@ const LONGEST: usize = 40;
 
 /// What a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToolName {
+pub enum ToolName<'a> {
     Ours,
     /// A tool of Claude Code or of an MCP server.
     Elsewhere,
     /// Probably meant to be this one of ours.
-    Mistake(&'static str),
+    Mistake(&'a str),
     Unknown,
 }
 
-impl ToolName {
-    pub fn of(name: &str) -> Self {
-        if OURS.contains(&name) {
+/// What the tool does that a rule names.
+pub fn kind(name: &str, tools: &KnownTools) -> ToolKind {
+    let word = WORDS.iter().find(|(word, _)| *word == name && !tools.knows(name));
+    word.map_or_else(|| tools.kind(name), |(_, kind)| *kind)
+}
+
+impl<'a> ToolName<'a> {
+    pub fn of(name: &str, tools: &'a KnownTools) -> Self {
+        if tools.knows(name) {
             return ToolName::Ours;
         }
         // A name with a wildcard means several tools.
@@ -99,8 +96,8 @@ impl ToolName {
         if name.chars().count() > LONGEST {
             return ToolName::Unknown;
         }
-        let edits = |ours: &&&str| edit_distance(&name.to_lowercase(), &ours.to_lowercase());
-        match OURS.iter().min_by_key(edits) {
+        let edits = |ours: &&str| edit_distance(&name.to_lowercase(), &ours.to_lowercase());
+        match tools.names().min_by_key(edits) {
             Some(nearest) if edits(&nearest) <= EDITS => ToolName::Mistake(nearest),
             _ => ToolName::Unknown,
         }
@@ -110,9 +107,11 @@ impl ToolName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool_facts::ToolFacts;
 
     #[test]
     fn names_as_people_write_them() {
+        let tools = crate::tool_facts::tests::tools();
         for (name, expected) in [
             ("Bash", ToolName::Ours),
             ("Bsah", ToolName::Mistake("Bash")),
@@ -134,14 +133,25 @@ mod tests {
             ("", ToolName::Unknown),
             (&"Bash".repeat(1_000), ToolName::Unknown),
         ] {
-            assert_eq!(ToolName::of(name), expected, "{name}");
+            assert_eq!(ToolName::of(name, &tools), expected, "{name}");
         }
         // Exact names are never taken for mistakes, however near they are to another one.
         for name in CLAUDE_CODE {
-            assert_eq!(ToolName::of(name), ToolName::Elsewhere, "{name}");
+            assert_eq!(ToolName::of(name, &tools), ToolName::Elsewhere, "{name}");
         }
-        for name in OURS {
-            assert_eq!(ToolName::of(name), ToolName::Ours, "{name}");
+        for name in tools.names() {
+            assert_eq!(ToolName::of(name, &tools), ToolName::Ours, "{name}");
         }
+    }
+
+    #[test]
+    fn a_tool_that_exists_here_speaks_for_itself() {
+        let facts = ToolFacts { kind: ToolKind::Reads, ..ToolFacts::default() };
+        let ours = KnownTools::new([("WebFetch".to_owned(), facts)]);
+        assert_eq!(kind("WebFetch", &KnownTools::default()), ToolKind::Fetches);
+        assert_eq!(kind("Edit", &KnownTools::default()), ToolKind::Edits);
+        assert_eq!(kind("WebFetch", &ours), ToolKind::Reads);
+        assert_eq!(kind("WebSearch", &ours), ToolKind::Undeclared);
+        assert_eq!(ToolName::of("WebFetch", &ours), ToolName::Ours);
     }
 }

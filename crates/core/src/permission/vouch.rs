@@ -6,7 +6,7 @@ use super::commands::{Act, Caution, Concern, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Scene, by_rule, reason};
 use super::mode::Mode;
 use super::policy::Fallback;
-use super::rule::{Matcher, Reach, Rule, Tier};
+use super::rule::{CHANGING, COMMANDS, Matcher, READING, Reach, Rule, Tier};
 use super::script::{Dynamic, Word};
 use super::step_verdict::meets;
 use super::strays::{is_message, stray};
@@ -226,7 +226,7 @@ fn by_edit_rule(scene: Scene<'_>, step: &Step) -> Option<Reason> {
 
 fn edit_rule<'a>(scene: Scene<'a>, path: &Path) -> Option<&'a Rule> {
     scene.policy.allow.iter().find(|rule| match &rule.matcher {
-        Matcher::Files(pattern) => rule.tool == "Edit" && pattern.allows(path),
+        Matcher::Files(pattern) => rule.tool == CHANGING && pattern.allows(path),
         _ => false,
     })
 }
@@ -251,7 +251,7 @@ fn unproved(step: &Step) -> String {
 
 /// A rule vouches for the words it spells out, and for further ones that are known and not suspicious.
 fn vouches(scene: Scene<'_>, rule: &Rule, step: &Step, lines: &Lines) -> bool {
-    if !rule.names("Bash") || !still_holds(rule, step) {
+    if !rule.names(COMMANDS) || !still_holds(rule, step) {
         return false;
     }
     let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
@@ -371,7 +371,7 @@ fn covered(scene: Scene<'_>, touch: &Touch, by: Coverage) -> Result<(), String> 
         let file_rule = |writing: bool| {
             scene.policy.allow.iter().any(|rule| match &rule.matcher {
                 Matcher::Files(pattern) => {
-                    let about = if writing { rule.tool == "Edit" } else { rule.tool == "Read" };
+                    let about = rule.tool == if writing { CHANGING } else { READING };
                     about && pattern.allows(path)
                 }
                 _ => false,

@@ -9,6 +9,7 @@ use crate::pairing;
 use crate::texts;
 use crate::todo::Plan;
 use crate::tool::Seen;
+use crate::tool_facts::KnownTools;
 use crate::turn::{Continue, Terminal};
 use crate::undo_notice;
 use crate::view::View;
@@ -37,6 +38,7 @@ pub struct Session {
     pub trail: Trail,
     /// What is known of the size of the conversation's beginning.
     pub measured: Option<Measured>,
+    tools: KnownTools,
     pending: Pending,
     last_usage: Usage,
     /// Where each turn began; none where it was summed up since.
@@ -122,8 +124,14 @@ impl Pending {
 }
 
 impl Session {
+    /// For readers to whom it does not matter what calls changed: without the tools that is not carried on.
     pub fn fold(entries: impl IntoIterator<Item = Entry>) -> Self {
-        let mut session = Session::default();
+        Session::fold_with(KnownTools::default(), entries)
+    }
+
+    /// The tools say which files their calls changed.
+    pub fn fold_with(tools: KnownTools, entries: impl IntoIterator<Item = Entry>) -> Self {
+        let mut session = Session { tools, ..Session::default() };
         for entry in entries {
             session.apply(entry);
         }
@@ -303,7 +311,7 @@ impl Session {
     fn carry_on(&mut self, stories: &[Story]) {
         for Story { first, count, .. } in stories {
             let told = self.view.messages().skip(*first).take(*count);
-            self.carry = std::mem::take(&mut self.carry).and(CarryOver::of(told));
+            self.carry = std::mem::take(&mut self.carry).and(CarryOver::of(told, &self.tools));
         }
     }
 

@@ -47,6 +47,7 @@ pub fn request(view: &View) -> Request {
         name: name.into(),
         description: "A tool.".into(),
         input_schema: json!({"type": "object"}),
+        ..ToolSpec::default()
     };
     Request {
         model: ModelId::new("scripted"),

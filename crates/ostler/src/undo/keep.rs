@@ -3,6 +3,7 @@
 use crate::error::Error;
 use ostler_core::permission::Anchors;
 use ostler_core::permission::files::Pattern;
+use ostler_core::tool_facts::KnownTools;
 use ostler_snapshots::{State, Unit, Wanted};
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -28,7 +29,8 @@ impl KeepPaths {
                 Some(rest) => format!("//{rest}"),
                 None => format!("./{text}"),
             };
-            let anchors = Anchors { cwd, home: cwd, settings: cwd };
+            let tools = &KnownTools::default();
+            let anchors = Anchors { cwd, home: cwd, settings: cwd, tools };
             let pattern = Pattern::new(&anchored, anchors);
             Kept { text: text.clone(), path: place(cwd, text), pattern }
         };

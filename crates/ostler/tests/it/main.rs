@@ -6,9 +6,11 @@ mod attached;
 mod compaction;
 mod instructions;
 mod opening;
+mod own_tool;
 mod replay;
 mod reuse;
 mod sessions;
+mod stamp;
 mod stopping;
 mod streams;
 mod support;
@@ -62,6 +64,11 @@ fn all() -> impl IntoIterator<Item = Named> {
             only_chosen_tools_are_offered
             an_approver_of_ones_own
             a_hook_of_ones_own;
+        own_tool:
+            rules_judge_a_tool_of_ones_own
+            a_tool_of_ones_own_is_explained
+            a_tool_of_ones_own_is_carried_over
+            every_tool_that_ships_is_explained;
         reuse:
             a_long_session_is_served_from_the_cache;
         compaction:

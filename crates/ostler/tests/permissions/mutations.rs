@@ -83,6 +83,7 @@ fn workspace() -> Workspace {
         cwd: "/ws".into(),
         roots: vec!["/ws".into()],
         home: "/home/dev".into(),
+        tools: ostler::known_tools(),
         ..Workspace::default()
     }
 }

@@ -28,6 +28,7 @@ fn scene() -> (tempfile::TempDir, PathBuf, Files) {
         roots: vec![cwd.clone()],
         cwd,
         home: base.join("home"),
+        tools: crate::known_tools(),
         ..Workspace::default()
     };
     (dir, base, Files::new(workspace, vec![], vec![]))

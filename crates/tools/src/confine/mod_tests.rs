@@ -13,6 +13,7 @@ fn confinement(options: ConfineOptions, layers: [bool; 3], root: &Path) -> Confi
         roots: vec![root.into()],
         home: "/home/nobody-at-all".into(),
         ours: vec!["/home/nobody-at-all/.ostler".into()],
+        tools: crate::known_tools(),
         ..Workspace::default()
     };
     let confinement = Confinement::new(executor, options, workspace, Vec::new());

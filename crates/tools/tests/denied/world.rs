@@ -65,6 +65,7 @@ impl World {
             cwd: ws.clone(),
             roots: vec![ws.clone()],
             home: home.clone(),
+            tools: ostler_tools::known_tools(),
             ..Workspace::default()
         };
         let parse = |rules: &[&str]| {

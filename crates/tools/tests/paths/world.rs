@@ -63,8 +63,13 @@ impl World {
         }
         // As the program does before anything else.
         let cwd = opened.canonicalize().unwrap();
-        let workspace =
-            Workspace { roots: vec![cwd.clone()], cwd, home: home.clone(), ..Workspace::default() };
+        let workspace = Workspace {
+            roots: vec![cwd.clone()],
+            cwd,
+            home: home.clone(),
+            tools: ostler_tools::known_tools(),
+            ..Workspace::default()
+        };
         let desk = Desk::at(
             dir,
             Arc::default(),

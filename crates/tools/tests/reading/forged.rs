@@ -98,6 +98,7 @@ impl World {
             cwd: self.root.clone(),
             roots: vec![self.root.clone()],
             home: self.home.clone(),
+            tools: ostler_tools::known_tools(),
             ..Workspace::default()
         };
         Confinement::new(executor.clone(), ConfineOptions::default(), workspace, Vec::new())

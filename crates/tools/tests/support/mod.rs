@@ -12,7 +12,7 @@ use ostler_core::tool::{Seen, ToolOutput};
 use ostler_exec::{Executor, Found};
 use ostler_tools::confine::{ConfineOptions, Confinement};
 use ostler_tools::workspace::Files;
-use ostler_tools::{Setup, built_in};
+use ostler_tools::{SessionParts, Setup, built_in, known_tools};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
@@ -108,6 +108,7 @@ impl Desk {
             roots: vec![root],
             readable: vec![Folder(base.join("blobs")).spills()],
             home: "/home/nobody".into(),
+            tools: known_tools(),
             ..Workspace::default()
         };
         let ask = vec![Rule::parse("Read(.secret)", &workspace).unwrap()];
@@ -153,13 +154,14 @@ impl Desk {
             None => confinement,
         });
         let files = Arc::new(Files::new(workspace, seen, snapshots));
-        let tools = built_in(Setup {
+        let tools = built_in(&Setup {
             files,
             executor: executor.clone(),
             environment: environment.clone(),
             policy: Arc::new(policy),
             confinement,
             keeping: ostler_tools::Keeping::Off,
+            session: SessionParts::default(),
         });
         Desk { root, log, blobs, tools, executor, environment, _dir: dir }
     }

@@ -12,13 +12,16 @@ use crate::output::visible::visible;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
-use ostler::{Access, By, Decision, EventName, HookSpec, Judged, Mode, PathScope, Reason, Verdict};
+use ostler::{
+    Access, By, COMMANDS, Decision, EventName, HookSpec, Judged, Mode, PathScope, Reason, ToolKind,
+    Verdict,
+};
 use serde_json::{Value, json};
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &ExplainArgs) -> Result<Code> {
     let setup = Setup::load(environment, &args.config)?;
     let input = input(args.tool.as_deref(), &args.call)?;
-    let tool = args.tool.as_deref().unwrap_or("Bash");
+    let tool = args.tool.as_deref().unwrap_or(COMMANDS);
     let environment = &environment.with_defaults(&setup.loaded.own_env);
     let mut run = RunArgs::none();
     run.permission_mode = args.permission_mode;
@@ -57,22 +60,17 @@ fn hooks(specs: &[HookSpec], judged: &Judged) -> Vec<String> {
 
 /// With a tool an object is the input itself; anything else is the field that matters most, or a command.
 fn input(tool: Option<&str>, call: &str) -> Result<Value, Wrong> {
-    let Some(tool) = tool else { return Ok(json!({ "command": call })) };
-    if call.trim_start().starts_with('{') {
+    if tool.is_some() && call.trim_start().starts_with('{') {
         let wrong = |error| {
             let what = format!("with --tool a text that begins with {{ is JSON: {error}");
             Wrong::Usage(format!("{what}. Leave --tool out for a command"))
         };
         return serde_json::from_str(call).map_err(wrong);
     }
-    Ok(match tool.to_ascii_lowercase().as_str() {
-        "bash" => json!({ "command": call }),
-        "write" => json!({ "file_path": call, "content": "" }),
-        "edit" => json!({ "file_path": call, "old_string": "a", "new_string": "b" }),
-        "grep" => json!({ "pattern": "", "path": call }),
-        "glob" => json!({ "pattern": call }),
-        "webfetch" => json!({ "url": call }),
-        _ => json!({ "file_path": call }),
+    let facts = ostler::tool_facts(ostler::tool_name(tool.unwrap_or(COMMANDS)));
+    Ok(match facts.kind {
+        ToolKind::Undeclared => json!({ "file_path": call }),
+        _ => facts.call_with(call),
     })
 }
 

@@ -9,7 +9,7 @@ use crate::output::visible::visible;
 use crate::setup::Setup;
 use anyhow::Result;
 use ostler::config::{Kept, approvals};
-use ostler::{Bound, Fallback, Mode, Policy, Rule, Tier};
+use ostler::{Bound, COMMANDS, Fallback, Mode, Policy, Rule, Tier};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -82,7 +82,7 @@ fn text(policy: &Policy, ignored: &[Rule], kept: &[Kept], mode: Mode) -> String 
 
 fn line(rule: &Rule, before: &str, gives_way: bool) -> String {
     let tool = match rule.tool.as_str() {
-        "Bash" => String::new(),
+        COMMANDS => String::new(),
         _ if rule.text().starts_with(rule.tool.as_str()) => String::new(),
         tool => format!("{tool}: "),
     };

@@ -32,6 +32,7 @@ fn prefix() -> Prefix {
         name: name.into(),
         description: "d}".into(),
         input_schema: json!({"type": "object"}),
+        ..Default::default()
     };
     Prefix {
         tools: render::tools(&[spec("A"), spec("B")]),

@@ -130,6 +130,7 @@ fn system_and_tools() {
         name: "T".into(),
         description: "d".into(),
         input_schema: json!({"type": "object"}),
+        ..ToolSpec::default()
     };
     assert_eq!(
         tools(&[spec]),

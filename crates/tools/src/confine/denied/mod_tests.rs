@@ -40,6 +40,7 @@ impl World {
             cwd: self.root.clone(),
             roots: vec![self.root.clone()],
             home: self.home.clone(),
+            tools: crate::known_tools(),
             ..Workspace::default()
         };
         let deny = rules.iter().map(|rule| Rule::parse(rule, &workspace).unwrap()).collect();
