@@ -1,7 +1,7 @@
 //! The built-in tools, one file each, and the one door to the disk.
 //!
 //! Invariants
-//! - **Adding a tool is one file and one line** in [`TOOLS`]; its description is a file under `prompts/tools/`. The file
+//! - **Adding a tool is one file and one line** in `TOOLS`; its description is a file under `prompts/tools/`. The file
 //!   also declares what rules, the screen, compaction and the memory have to know of it.
 //! - **File tools reach the disk only through [`workspace::Files`]**: links are resolved before anything is judged, and
 //!   what was judged is what is used: it is opened from the roots' descriptors, and a link on the way is an error.
