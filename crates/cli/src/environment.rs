@@ -178,7 +178,7 @@ impl Environment {
         Ok(settings)
     }
 
-    /// A call that runs longer is told of; 0 means none is.
+    /// Warn about calls that take longer than this; 0 means never.
     pub fn slow_call(&self) -> Result<Duration, Wrong> {
         Ok(match self.millis(&numbers::SLOW_CALL)? {
             Some(Duration::ZERO) => Duration::from_secs(u64::from(u32::MAX)),

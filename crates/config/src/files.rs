@@ -23,7 +23,7 @@ pub(crate) enum Found {
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<Option<String>, ConfigError> {
     match resolve(path)? {
         None if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) => {
-            Err(ConfigError::new(path, None, "the link leads nowhere, mend or remove it"))
+            Err(ConfigError::new(path, None, "the link leads nowhere, fix or remove it"))
         }
         None => Ok(None),
         Some(real) => read_regular(path, &real, most)?.map(|bytes| text(path, bytes)).transpose(),
@@ -83,7 +83,7 @@ fn is_absent(kind: ErrorKind) -> bool {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
-    let what = format!("it cannot be read ({error}), mend its rights or remove it");
+    let what = format!("it cannot be read ({error}), fix its permissions or delete it");
     ConfigError::new(path, None, what)
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn update(
     change: impl FnOnce(Option<String>) -> Result<Option<String>, ConfigError>,
 ) -> Result<(), ConfigError> {
     let failed = |error: std::io::Error| {
-        ConfigError::new(path, None, format!("it cannot be written ({error}), mend its folder"))
+        ConfigError::new(path, None, format!("it cannot be written ({error}), fix its directory"))
     };
     let folder = path.parent().unwrap_or(Path::new("."));
     DirBuilder::new().mode(0o700).recursive(true).create(folder).map_err(failed)?;

@@ -209,7 +209,7 @@ fn only_regular_readable_short_text_is_read() {
     assert_eq!(ground.error(), wanted);
     let ground = Ground::new();
     ground.link("dev-null-that-is-not-there", "home/.ostler/permissions.yaml");
-    let wanted = "home/.ostler/permissions.yaml: the link leads nowhere, mend or remove it";
+    let wanted = "home/.ostler/permissions.yaml: the link leads nowhere, fix or remove it";
     assert_eq!(ground.error(), wanted);
     let mut ground = Ground::new();
     ground.places.settings_arg = Some("gone.json".into());

@@ -331,7 +331,7 @@ impl Reading<'_> {
                 }
                 if check(kind, rule, &example.value) != wanted {
                     let what = format!(
-                        "the rule {} {found} its example \"{}\", mend the one or the other",
+                        "the rule {} {found} its example \"{}\", fix one or the other",
                         rule.text(),
                         example.value
                     );

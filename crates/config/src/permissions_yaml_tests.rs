@@ -145,11 +145,11 @@ fn examples_must_hold() {
     };
     assert_eq!(
         with("{match: ['rm -rf /', 'ls'], miss: []}"),
-        "p.yaml:4: the rule rm -rf / does not match its example \"ls\", mend the one or the other"
+        "p.yaml:4: the rule rm -rf / does not match its example \"ls\", fix one or the other"
     );
     assert_eq!(
         with("match: ['rm -rf /']\n      miss:\n        - rm x\n        - rm -rf /"),
-        "p.yaml:7: the rule rm -rf / matches its example \"rm -rf /\", mend the one or the other"
+        "p.yaml:7: the rule rm -rf / matches its example \"rm -rf /\", fix one or the other"
     );
 }
 

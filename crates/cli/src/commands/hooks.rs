@@ -1,4 +1,4 @@
-//! `ostler hooks`: who is told of what, and whether it works.
+//! `ostler hooks`: list configured hooks and test them.
 
 use crate::args::hooks::{HooksCommand, HooksListArgs};
 use crate::environment::Environment;

@@ -17,7 +17,7 @@ pub enum Local {
     Clear,
 }
 
-/// Each run begins anew unless it is told otherwise.
+/// Each run starts a new session unless it continues one.
 pub const CLEAR: &str = "Nothing to clear: with -p every run begins a new session, unless --continue or --resume is given. \
                          /compact sums up the session that goes on.";
 

@@ -28,7 +28,7 @@ const HELP: &str = "\
 /NAME [ARGS]   use a skill
 /fork          go on with a copy of this session
 /cost          what this session cost, and how the budgets stand
-/compact [WORDS]  sum up the conversation to make room; WORDS say what to heed
+/compact [WORDS]  summarise the conversation to make room; WORDS: what the summary should focus on
 /context       what fills the model's window
 /quit          leave (also Ctrl+D)
 Ctrl+C         stop the running turn, or clear the line; everything done is kept. Twice: leave

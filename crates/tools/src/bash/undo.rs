@@ -480,7 +480,7 @@ fn left_out(snapshots: &Snapshots) -> Option<Vec<PathBuf>> {
 fn refused(why: &str) -> ToolOutput {
     ToolOutput::error(format!(
         "Not run: the state before the command could not be kept, so it could not be undone: {why}. Tell the user: \
-         make room or mend what is named, or start with --no-undo to run commands that cannot be undone."
+         make room or fix what is named, or start with --no-undo to run commands that cannot be undone."
     ))
 }
 
