@@ -278,7 +278,7 @@ fn the_checks_see_what_they_look_for() {
     });
     stray.kill().unwrap();
     stray.wait().unwrap();
-    assert_eq!(documented_codes(), [0, 1, 2, 3, 4, 5, 70, 74, 130, 143]);
+    assert_eq!(documented_codes(), [0, 1, 2, 3, 4, 5, 70, 74, 75, 130, 143]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Answers that are thrown away leave no trace but their price.
 
-use crate::{let_run, lines};
+use crate::{lines, until_so};
 use ostler_core::message::Block;
 use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::session::Entry;
@@ -125,8 +125,7 @@ async fn a_hanging_call_of_a_dropped_answer_is_stopped() {
     let mut stream = rig.start("go");
     model.call("h1", "Hang");
     let read = until(&mut stream, "started h1").await;
-    let_run().await;
-    assert_eq!(rig.timeline.running().len(), 1);
+    until_so("it runs", || rig.timeline.running().len() == 1).await;
     model.end(StopReason::MaxTokens);
     let events = rig.finish(read, stream).await;
     assert_eq!(lines(&events, &["finished"]), [] as [&str; 0]);

@@ -27,9 +27,19 @@ fn lines(events: &[Event], words: &[&str]) -> Vec<String> {
     told.lines().filter(wanted).map(str::to_owned).collect()
 }
 
-/// Lets everything that can go on without the reader go on.
+/// Lets go on what needs neither the reader nor another thread, such as the one that makes a log durable.
 async fn let_run() {
     for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until this is so, while everything goes on that does not need the reader.
+async fn until_so(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_so() {
+        assert!(std::time::Instant::now() < deadline, "never: {what}");
+        std::thread::yield_now();
         tokio::task::yield_now().await;
     }
 }

@@ -1,6 +1,6 @@
 //! A turn is a pull stream: a slow reader holds it back, dropping it stops it, and the truth stays.
 
-use crate::{let_run, lines};
+use crate::{let_run, lines, until_so};
 use futures_util::StreamExt;
 use ostler_core::event::Event;
 use ostler_core::message::Block;
@@ -42,8 +42,7 @@ async fn calls_go_on_while_the_reader_sleeps() {
     let mut stream = rig.start("go");
     let read = until(&mut stream, "started 2").await;
     permits.add_permits(2);
-    let_run().await;
-    assert_eq!(rig.timeline.running(), []);
+    until_so("all have ended", || rig.timeline.running().is_empty()).await;
     rig.finish(read, stream).await;
 }
 
@@ -86,8 +85,7 @@ async fn dropping_the_stream_withdraws_a_question() {
     until(&mut stream, "asked w1").await;
     let_run().await;
     rig.dropped(stream).await;
-    let_run().await;
-    assert!(rig.timeline.render().ends_with("ask w1\nwithdraw w1"), "{}", rig.timeline.render());
+    until_so("withdraw w1", || rig.timeline.render().ends_with("ask w1\nwithdraw w1")).await;
     // The next question is put, not kept behind the withdrawn one.
     let events = rig.turn("again").await;
     assert!(lines(&events, &["end completed"]).len() == 1, "{}", trace(&events));
@@ -147,8 +145,7 @@ async fn a_result_is_in_the_log_before_it_is_shown() {
     let mut read = Vec::new();
     while let Some(event) = stream.next().await {
         if let Event::TextDelta(_) = event {
-            let_run().await;
-            assert!(rig.timeline.render().contains("done r1"), "{}", rig.timeline.render());
+            until_so("done r1", || rig.timeline.render().contains("done r1")).await;
         }
         if let Event::CallFinished { id, .. } = &event {
             let logged = rig.timeline.entries().iter().any(|entry| {
@@ -156,8 +153,7 @@ async fn a_result_is_in_the_log_before_it_is_shown() {
             });
             assert!(logged, "{id} is shown and not in the log:\n{}", rig.timeline.render());
             // Who is slow to read the first result does not hold up the next call.
-            let_run().await;
-            assert!(rig.timeline.render().contains("run w1"), "{}", rig.timeline.render());
+            until_so("run w1", || rig.timeline.render().contains("run w1")).await;
             permits.add_permits(1);
         }
         read.push(event);
