@@ -1,5 +1,6 @@
 //! The rules of the house that a program can check. They run as an ordinary test.
 
+pub mod events_schema;
 mod files;
 mod licences;
 mod lines;

@@ -179,11 +179,11 @@ impl Environment {
     }
 
     /// Warn about calls that take longer than this; 0 means never.
-    pub fn slow_call(&self) -> Result<Duration, Wrong> {
+    pub fn slow_call(&self) -> Result<Option<Duration>, Wrong> {
         Ok(match self.millis(&numbers::SLOW_CALL)? {
-            Some(Duration::ZERO) => Duration::from_secs(u64::from(u32::MAX)),
-            Some(limit) => limit,
-            None => ostler::Observer::SLOW,
+            Some(Duration::ZERO) => None,
+            Some(limit) => Some(limit),
+            None => Some(ostler::Options::SLOW_CALL),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::output::printer;
-use ostler::{Error, Finished, Terminal};
+use ostler::{Error, Event, Finished, Terminal, words as event_words};
 use std::process::ExitCode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 pub fn warn(text: &str) {
     let line = ostler::strip_terminal(text).replace('\n', " ");
     printer::print_error(&format!("ostler: {line}\n"));
+}
+
+/// What an event outside of a turn has to say, on standard error.
+pub fn warn_of(event: &Event) {
+    match event {
+        Event::Notice { notice, .. } => warn(&event_words::notice(notice)),
+        Event::MemoryChanged(change) => warn(&change.to_string()),
+        _ => {}
+    }
 }
 
 /// A defect of ours: say so in a line, without a stack.

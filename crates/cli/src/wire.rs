@@ -64,6 +64,7 @@ pub fn options(
     network(&mut options, environment)?;
     options.settings = environment.settings(&loaded.compaction)?;
     options.settings.raw_events = args.include_partial_messages;
+    options.slow_call = environment.slow_call()?;
     options.undo = !args.no_undo;
     options.memory = environment.memory();
     options.embeddings = environment.embeddings()?;

@@ -1,18 +1,20 @@
-//! Names of things. Each is a string of its own type, so that one cannot be passed for another.
+//! Names of things. Each is a string of its own type, so that one cannot be passed for another. Copies share it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             pub fn new(text: impl Into<String>) -> Self {
-                $name(text.into())
+                $name(Arc::from(Into::<String>::into(text)))
             }
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -25,7 +27,7 @@ macro_rules! id {
         }
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                $name(text.to_owned())
+                $name(Arc::from(text))
             }
         }
     };

@@ -14,11 +14,12 @@ pub use grant::{Ask, Grant, Sum, grant};
 pub use prefix::{Broken, Change, Sent, watch};
 pub use purse::{Hold, Purse};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
 /// Tokens of one answer, or a sum of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     #[serde(default)]
     pub input: u64,

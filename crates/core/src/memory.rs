@@ -2,6 +2,7 @@
 
 use crate::ids::SessionId;
 use crate::time::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -17,7 +18,9 @@ pub struct Fact {
     pub key: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactKind {
     Fact,
@@ -51,7 +54,7 @@ impl fmt::Display for FactKind {
 }
 
 /// Whose fact it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     #[default]
@@ -127,7 +130,7 @@ impl fmt::Display for Kept {
 }
 
 /// What the memory keeps from now on or keeps no more: the person is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryChange {
     /// Forgotten otherwise.
     pub kept: bool,

@@ -2,6 +2,7 @@
 
 use crate::ids::{BlobRef, CallId, ModelId};
 use crate::texts::{PIPED, PIPED_PROMPT};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub enum Message {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     Text {
@@ -51,7 +52,7 @@ pub enum Block {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResultPart {
     Text { text: String },
@@ -59,7 +60,7 @@ pub enum ResultPart {
 }
 
 /// An image in base64. In a log the data stands in a blob, in memory it is always present.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Image {
     pub media: String,
     #[serde(default, skip_serializing_if = "str_is_empty")]

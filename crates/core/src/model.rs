@@ -5,6 +5,7 @@ use crate::ledger::Usage;
 use crate::message::Block;
 use crate::tool::ToolSpec;
 use crate::view::View;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -78,17 +79,19 @@ pub enum ModelEvent {
     Note(String),
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Retry {
     pub attempt: u32,
     pub of: u32,
+    #[serde(rename = "wait_ms", with = "crate::time::millis")]
+    #[schemars(with = "u64")]
     pub wait: Duration,
     pub status: Option<u16>,
     pub kind: ModelErrorKind,
     pub message: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     EndTurn,
@@ -121,7 +124,7 @@ impl ModelError {
 }
 
 /// The machine decides by the kind alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
     ContextOverflow,

@@ -4,6 +4,7 @@ use crate::message::{Block, Message};
 use crate::tool_facts::{KnownTools, ToolKind};
 use crate::view::View;
 use crate::{text, texts};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,7 +18,7 @@ const MOST_DESCRIPTION: usize = 8_000;
 /// Bytes of the whole plan: it is recorded with each change.
 const MOST_BYTES: usize = 128 * 1024;
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     pub tasks: Vec<Task>,
     /// How many names were given so far: none is given twice.
@@ -25,7 +26,7 @@ pub struct Plan {
     named: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     pub id: String,
     pub subject: String,
@@ -44,7 +45,7 @@ pub struct Task {
     pub metadata: Map<String, Value>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     #[default]

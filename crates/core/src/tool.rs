@@ -1,5 +1,6 @@
 //! What a tool is to the model, and what it gives back.
 
+use crate::event::Notice;
 use crate::message::ResultPart;
 use crate::tool_facts::ToolFacts;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ pub struct ToolOutput {
     /// The same result as data, for programs that read the event stream.
     pub detail: Option<Value>,
     /// What the person should know, one line each; the model reads only the content.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use crate::budget;
 use crate::payment::Payment;
 use futures_util::StreamExt;
 use ostler_core::answer::Answer;
+use ostler_core::event::words;
 use ostler_core::ledger::{Purpose, Usage};
 use ostler_core::message::Message;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, Request, StopReason};
@@ -43,7 +44,8 @@ pub async fn aside(
 ) -> Result<Aside, AsideError> {
     let wanted = request.max_output;
     let reservation = budget::reserve(agent, &request, wanted).await;
-    let reservation = reservation.map_err(|refused| AsideError::Budget(refused.words()))?;
+    let reservation =
+        reservation.map_err(|refused| AsideError::Budget(words::notice(&refused.notice())))?;
     request.max_output = reservation.output;
     let model = request.model.clone();
     let mut payment = Payment::new(agent.clone(), &request, reservation, purpose, task);

@@ -2,10 +2,10 @@
 //! is what the rest allows.
 
 use crate::agent::Agent;
+use ostler_core::event::Notice;
 use ostler_core::ledger::{Ask, Grant, Hold, Left, Purpose, Sum};
 use ostler_core::model::{Request, Thinking};
 use ostler_core::ports::{Ledger, LedgerError, ModelInfo, Reserved};
-use ostler_core::text::dollars;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -50,15 +50,15 @@ impl Drop for Reservation {
 
 /// Why a request may not be sent.
 pub(crate) enum Refused {
-    Short(String),
+    Short(Notice),
     /// Nobody can say what is left.
-    Unknown(String),
+    Unknown(Notice),
 }
 
 impl Refused {
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn notice(self) -> Notice {
         match self {
-            Refused::Short(words) | Refused::Unknown(words) => words,
+            Refused::Short(notice) | Refused::Unknown(notice) => notice,
         }
     }
 }
@@ -106,10 +106,7 @@ pub(crate) async fn reserve(
     }
     // A budget in a currency nobody can compute is no budget: the request is not sent.
     let Some(price) = info.price else {
-        let model = &request.model;
-        return Err(Refused::Short(format!(
-            "No price is known for {model}, and there is a budget."
-        )));
+        return Err(Refused::Short(Notice::PriceUnknown { model: request.model.clone() }));
     };
     // It is paid for like the answer.
     let thinking = thinking(request, &info);
@@ -163,10 +160,10 @@ async fn once(
         }
         Ok(Reserved { grant: Grant::Wait, .. }) => Ok(None),
         Ok(Reserved { grant: Grant::No { .. }, short }) => {
-            let what = short.unwrap_or_else(|| "a shared budget".into());
-            Err(Refused::Short(format!("Not enough is left of {what}.")))
+            let budget = short.unwrap_or_else(|| "a shared budget".into());
+            Err(Refused::Short(Notice::BudgetSpent { budget, limit_usd: None }))
         }
-        Err(error) => Err(Refused::Unknown(format!("The budget cannot be checked: {error}."))),
+        Err(error) => Err(Refused::Unknown(Notice::BudgetUnknown { text: error.to_string() })),
     }
 }
 
@@ -195,9 +192,9 @@ pub(crate) async fn left(agent: &Agent, requests: u32, cost: f64) -> Vec<Left> {
     sums.into_iter().map(|(what, sum)| Left::new(what, sum, cost, requests)).collect()
 }
 
-fn short_of_own(agent: &Agent, sum: usize) -> String {
+fn short_of_own(agent: &Agent, sum: usize) -> Notice {
     let limit = agent.budget.sums().get(sum).map_or(0.0, |sum| sum.limit);
-    format!("Not enough is left of the budget of this run, {}.", dollars(limit))
+    Notice::BudgetSpent { budget: "run".into(), limit_usd: Some(limit) }
 }
 
 fn stopping() -> LedgerError {

@@ -1,19 +1,22 @@
 //! One call from its start to its verdict: ask, record, run, bound.
 
 use crate::agent::Agent;
+use crate::hooks::messages;
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
 use futures_util::FutureExt;
 use ostler_core::bound::bound;
+use ostler_core::event::{CallOutcome, NotRun};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::ids::CallId;
-use ostler_core::permission::{Access, Decision, Verdict as Ruled};
+use ostler_core::permission::{Access, By, Decision, Verdict as Ruled};
 use ostler_core::ports::{Question, Reply, StoreError, Tool, ToolContext};
 use ostler_core::session::{Entry, Verdict as Recorded};
 use ostler_core::tool::ToolOutput;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -33,6 +36,8 @@ pub(crate) struct Job {
     pub(crate) progress: Arc<CallProgress>,
     /// Set when the tool itself begins.
     pub(crate) began: Arc<OnceLock<Instant>>,
+    /// Set when somebody lets it run who had to be asked first.
+    pub(crate) decision: Arc<OnceLock<Decision>>,
 }
 
 /// Why a person must say yes first, and the call's place in the row: questions come in the order of the calls, on
@@ -47,39 +52,59 @@ pub(crate) struct Asks {
 /// What became of a call.
 pub(crate) struct Verdict {
     pub(crate) output: ToolOutput,
-    pub(crate) denied: bool,
-    /// Why a rule refused it.
-    pub(crate) refused: Option<String>,
-    pub(crate) ran: bool,
+    pub(crate) outcome: CallOutcome,
+    /// Who refused it, and why.
+    pub(crate) refusal: Option<Decision>,
+    /// How long the tool itself ran; none if it did not.
+    pub(crate) took: Option<Duration>,
     pub(crate) store_error: Option<StoreError>,
 }
 
 impl Verdict {
-    pub(crate) fn ran(output: ToolOutput) -> Self {
-        Verdict { output, denied: false, refused: None, ran: true, store_error: None }
+    pub(crate) fn ran(output: ToolOutput, took: Duration) -> Self {
+        let outcome = if output.is_error { CallOutcome::Failed } else { CallOutcome::Succeeded };
+        Verdict { output, outcome, refusal: None, took: Some(took), store_error: None }
     }
 
-    pub(crate) fn not_run(output: ToolOutput) -> Self {
-        Verdict { ran: false, ..Verdict::ran(output) }
+    pub(crate) fn not_run(output: ToolOutput, why: NotRun) -> Self {
+        let outcome = CallOutcome::NotRun { why };
+        Verdict { output, outcome, refusal: None, took: None, store_error: None }
     }
 
-    pub(crate) fn denied(why: &str) -> Self {
-        let output = ToolOutput::error(texts::DENIED.replace("{why}", why));
-        Verdict { denied: true, ..Verdict::not_run(output) }
+    pub(crate) fn denied(decision: Decision) -> Self {
+        let text = texts::DENIED.replace("{why}", &decision.why());
+        Verdict::denied_saying(text, decision)
     }
 
-    pub(crate) fn panicked(name: &str, began: bool) -> Self {
-        let effect = if began { "what it did until then is unknown" } else { "nothing was run" };
+    /// The same in other words.
+    pub(crate) fn denied_saying(text: String, decision: Decision) -> Self {
+        let outcome = CallOutcome::Denied { by: decision.by() };
+        let (output, refusal) = (ToolOutput::error(text), Some(decision));
+        Verdict { output, outcome, refusal, took: None, store_error: None }
+    }
+
+    pub(crate) fn has_run(&self) -> bool {
+        self.took.is_some()
+    }
+
+    /// `took`: none if the tool itself had not begun.
+    pub(crate) fn panicked(name: &str, took: Option<Duration>) -> Self {
+        let effect = match took {
+            Some(_) => "what it did until then is unknown",
+            None => "nothing was run",
+        };
         let output = ToolOutput::error(format!(
             "The tool {name} failed inside the harness. This is a defect of the harness, not of the call; {effect}."
         ));
-        Verdict { ran: began, ..Verdict::ran(output) }
+        let outcome = CallOutcome::Panicked;
+        Verdict { output, outcome, refusal: None, took, store_error: None }
     }
 
     fn store_failed(error: StoreError) -> Self {
         let output =
             ToolOutput::error(format!("Not run: the session log cannot be written ({error})."));
-        Verdict { store_error: Some(error), ..Verdict::not_run(output) }
+        // The turn ends with it, so nobody is shown this outcome.
+        Verdict { store_error: Some(error), ..Verdict::not_run(output, NotRun::Interrupted) }
     }
 }
 
@@ -92,7 +117,7 @@ pub(crate) async fn perform(
 ) -> Verdict {
     let (name, began) = (job.name.clone(), job.began.clone());
     let performed = AssertUnwindSafe(performed(agent, job, index, signals)).catch_unwind().await;
-    performed.unwrap_or_else(|_| Verdict::panicked(&name, began.get().is_some()))
+    performed.unwrap_or_else(|_| Verdict::panicked(&name, began.get().map(Instant::elapsed)))
 }
 
 async fn performed(
@@ -103,7 +128,10 @@ async fn performed(
 ) -> Verdict {
     match ask(&agent, &mut job, index, &signals).await {
         Ok(None) => {}
-        Ok(Some(denied)) => return denied,
+        Ok(Some(decision)) if decision.verdict == Ruled::Allow => {
+            let _ = job.decision.set(decision);
+        }
+        Ok(Some(denied)) => return Verdict::denied(denied),
         Err(error) => return Verdict::store_failed(error),
     }
     if !job.access.is_harmless()
@@ -111,7 +139,7 @@ async fn performed(
     {
         return Verdict::store_failed(error);
     }
-    let _ = job.began.set(Instant::now());
+    let since = *job.began.get_or_init(Instant::now);
     signals.send(Signal::Started(index));
     let cx = ToolContext {
         call: job.id,
@@ -121,16 +149,17 @@ async fn performed(
         blobs: agent.journal.blobs(),
     };
     let output = job.tool.run(job.input, cx).await;
-    Verdict::ran(bound(output, agent.settings.result_cap, agent.journal.blobs().as_ref()))
+    let took = since.elapsed();
+    Verdict::ran(bound(output, agent.settings.result_cap, agent.journal.blobs().as_ref()), took)
 }
 
-/// Nothing runs before a person said yes, where one must.
+/// Nothing runs before a person said yes, where one must. None: nobody had to be asked.
 async fn ask(
     agent: &Agent,
     job: &mut Job,
     index: usize,
     signals: &Signals,
-) -> Result<Option<Verdict>, StoreError> {
+) -> Result<Option<Decision>, StoreError> {
     // Until the end of this function the next question waits.
     let Some(Asks { decision, before, answered: _answered }) = job.asks.take() else {
         return Ok(None);
@@ -141,24 +170,22 @@ async fn ask(
     }
     // The question before this one may have settled it.
     let now = agent.gate.judge(&job.name, &job.input, &job.access);
-    let said = if now.verdict == Ruled::Allow && !job.raised {
-        Ok("the user said yes for this session".to_owned())
+    let mut decided = if now.verdict == Ruled::Allow && !job.raised {
+        Decision::of(Ruled::Allow, By::Person, "the user said yes for this session")
     } else {
         match hear(agent, job, &decision, signals).await {
-            Some(said) => said,
+            Some(decided) => decided,
             None => ask_person(agent, job, decision, index, signals).await,
         }
     };
-    let said = said.and_then(|yes| match is_still_the_same(job) {
-        true => Ok(yes),
-        false => Err("what it touches changed while the question was open".to_owned()),
-    });
-    let (verdict, why, denied) = match said {
-        Ok(yes) => (Recorded::Allow, yes + &job.record, None),
-        Err(why) => (Recorded::Deny, why.clone() + &job.record, Some(Verdict::denied(&why))),
-    };
+    if decided.verdict == Ruled::Allow && !is_still_the_same(job) {
+        let why = "what it touches changed while the question was open";
+        decided = Decision::of(Ruled::Deny, By::BuiltIn, why);
+    }
+    let verdict = if decided.verdict == Ruled::Allow { Recorded::Allow } else { Recorded::Deny };
+    let why = decided.why() + &job.record;
     agent.journal.write(Entry::Decided { call: job.id.clone(), verdict, why })?;
-    Ok(denied)
+    Ok(Some(decided))
 }
 
 async fn ask_person(
@@ -167,20 +194,25 @@ async fn ask_person(
     decision: Decision,
     index: usize,
     signals: &Signals,
-) -> Result<String, String> {
+) -> Decision {
     let why = decision.why();
-    signals.send(Signal::Asked(index, why.clone()));
+    signals.send(Signal::Asked(index, Box::new(decision.clone())));
     tell_of_question(agent, &job.name);
     let Decision { reasons, offer, .. } = decision;
     let (call, tool) = (job.id.clone(), job.name.clone());
     let (input, access) = (job.input.clone(), job.access.clone());
     let question = Question { call, tool, input, access, why, reasons, offer };
     match agent.gate.ask(question).await {
-        Reply::Yes => Ok("the user said yes".into()),
-        Reply::YesForSession => Ok("the user said yes for this session".into()),
-        Reply::YesForProject => Ok("the user said yes for this project".into()),
-        Reply::No(why) => Err(why),
+        Reply::Yes => yes(By::Person, "the user said yes"),
+        Reply::YesForSession => yes(By::Person, "the user said yes for this session"),
+        Reply::YesForProject => yes(By::Person, "the user said yes for this project"),
+        Reply::No(why) => Decision::of(Ruled::Deny, By::Person, why),
+        Reply::Unanswered(why) => Decision::of(Ruled::Deny, By::Nobody, why),
     }
+}
+
+fn yes(by: By, why: impl Into<String>) -> Decision {
+    Decision::of(Ruled::Allow, by, why)
 }
 
 /// A hook may answer in the person's place. None: the person is asked.
@@ -189,7 +221,7 @@ async fn hear(
     job: &Job,
     decision: &Decision,
     signals: &Signals,
-) -> Option<Result<String, String>> {
+) -> Option<Decision> {
     if !agent.hooks.listens(EventName::PermissionRequest, Some(&job.name)) {
         return None;
     }
@@ -200,12 +232,14 @@ async fn hear(
         permission_suggestions: decision.offer.clone(),
     };
     let heard = agent.hooks.fire(event).await;
-    for notice in &heard.notices {
-        signals.send(Signal::Notice(notice.clone()));
+    for notice in messages(&heard) {
+        signals.send(Signal::Notice(notice));
     }
     match heard.says_yes() {
-        Some(hook) => Some(Ok(format!("the hook {hook} said yes"))),
-        None if heard.stand >= Stand::Block => Some(Err(heard.why())),
+        Some(hook) => Some(yes(By::Hook, format!("the hook {hook} said yes"))),
+        None if heard.stand >= Stand::Block => {
+            Some(Decision::of(Ruled::Deny, By::Hook, heard.why()))
+        }
         None => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::run::Turn;
 use crate::summarise::Summary;
 use ostler_core::context::boundary::{Draft, newest_seen};
 use ostler_core::context::{Boundary, CarryOver, Made, Pressure, Receipt, Trigger, cut, summary};
-use ostler_core::event::{Event, Level};
+use ostler_core::event::{Event, NotCompacted, Notice, words};
 use ostler_core::hook::{EventName, HookEvent, Stand};
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::{Attachment, Carrying, Permit, Place};
@@ -52,21 +52,21 @@ impl Turn {
         fallback: bool,
     ) -> Result<Option<View>, Halt> {
         if trigger == Trigger::Manual && !self.agent.settings.context.on_request {
-            self.left_as_it_is(trigger, "summaries are switched off").await;
+            self.left_as_it_is(trigger, NotCompacted::SwitchedOff).await;
             return Ok(None);
         }
         let gauge = self.gauge(fallback);
         let pressure = self.pressure(view, fallback);
         let Some(cut) = cut::plan(view, &pressure, |bytes| gauge.share(bytes)) else {
             if trigger == Trigger::Manual {
-                self.left_as_it_is(trigger, "there is no earlier exchange to sum up").await;
+                self.left_as_it_is(trigger, NotCompacted::NothingEarlier).await;
             }
             return Ok(None);
         };
         self.compactions.tried();
         let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
         if dropped < SMALLEST {
-            self.left_as_it_is(trigger, "there is too little to gain").await;
+            self.left_as_it_is(trigger, NotCompacted::TooLittleToGain).await;
             return Ok(None);
         }
         let kept = view.items().get(cut..).unwrap_or_default();
@@ -75,14 +75,15 @@ impl Turn {
         let least = stays + 2 * LEAST;
         if trigger == Trigger::Auto && !pressure.is_relieved_by(least) {
             if self.compactions.is_news() {
-                self.left_as_it_is(trigger, &too_little(least, pressure.window)).await;
+                let (tokens, window) = (least, pressure.window);
+                self.left_as_it_is(trigger, NotCompacted::StaysTooLarge { tokens, window }).await;
             }
             return Ok(None);
         }
         let words = match self.permit(trigger, words).await? {
             Ok(words) => words,
-            Err(why) => {
-                self.left_as_it_is(trigger, &format!("a hook does not allow it: {why}")).await;
+            Err(text) => {
+                self.left_as_it_is(trigger, NotCompacted::Hook { text }).await;
                 return Ok(None);
             }
         };
@@ -92,7 +93,7 @@ impl Turn {
         let said = made.text.clone();
         let Some(boundary) = self.boundary(view, cut, trigger, made, &room, &pressure, fallback)
         else {
-            self.left_as_it_is(trigger, "what takes its place would not make room").await;
+            self.left_as_it_is(trigger, NotCompacted::NoRoomGained).await;
             return Ok(None);
         };
         self.begin_at(view, boundary, trigger, &said).await.map(Some)
@@ -128,13 +129,13 @@ impl Turn {
         })
     }
 
-    async fn left_as_it_is(&mut self, trigger: Trigger, why: &str) {
-        let text = format!("The conversation was not summed up: {why}.");
+    async fn left_as_it_is(&mut self, trigger: Trigger, why: NotCompacted) {
+        let notice = Notice::NotCompacted(why);
         if trigger == Trigger::Manual {
             // Who asked gets it as the answer.
-            return self.tally.answered(text);
+            return self.tally.answered(words::notice(&notice));
         }
-        self.notice(Level::Warning, text).await;
+        self.notice(notice).await;
     }
 
     /// Who may forbid it is asked first. An interrupt does not wait for the answer.
@@ -178,9 +179,7 @@ impl Turn {
             () = self.interrupt.cancelled() => return Err(Halt::Interrupted),
             heard = agent.hooks.fire(event) => heard,
         };
-        for text in &heard.notices {
-            self.notice(Level::Warning, text.clone()).await;
-        }
+        self.hook_messages(&heard).await;
         if heard.stand >= Stand::Ask {
             return Ok(Err(heard.why()));
         }
@@ -200,9 +199,7 @@ impl Turn {
             () = self.interrupt.cancelled() => return,
             heard = agent.hooks.fire(HookEvent::PostCompact { trigger, compact_summary }) => heard,
         };
-        for text in heard.notices {
-            self.notice(Level::Warning, text).await;
-        }
+        self.hook_messages(&heard).await;
     }
 
     /// The boundary with everything that fits, or with less of it if that is not smaller than what it replaces.
@@ -316,13 +313,6 @@ fn chosen(drafts: impl Iterator<Item = (u64, Boundary)>, target: u64) -> Option<
         }
     }
     best.map(|(_, boundary)| boundary)
-}
-
-fn too_little(least: u64, window: u64) -> String {
-    format!(
-        "about {least} of {window} tokens have to stay (system text, instruction files, the newest messages); \
-         shorten those (/context shows them) or use a larger window"
-    )
 }
 
 fn hook_name(trigger: Trigger) -> &'static str {

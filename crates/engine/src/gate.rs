@@ -1,7 +1,7 @@
 //! Where a call is allowed, asked about or denied.
 
 use ostler_core::permission::{
-    Access, Act, Anchors, Bound, By, Decision, Mode, Policy, Reason, Rule, Source, Tier, Verdict,
+    Access, Act, Anchors, Bound, By, Decision, Mode, Policy, Rule, Source, Tier, Verdict,
     Workspace, decide,
 };
 use ostler_core::ports::{Approvals, Approver, Question, Reply};
@@ -57,9 +57,8 @@ impl Gate {
             decide(tool, access, &policy, self.mode, &self.workspace)
         };
         if decision.verdict == Verdict::Ask && self.is_allowed(tool, input, access) {
-            let why = "the user allowed this very call for the session".to_owned();
-            let reasons = vec![Reason { by: By::Rule, why, part: None, rule: None }];
-            return Decision { verdict: Verdict::Allow, reasons, offer: Vec::new() };
+            let why = "the user allowed this very call for the session";
+            return Decision::of(Verdict::Allow, By::Person, why);
         }
         decision
     }
@@ -78,7 +77,7 @@ impl Gate {
                 // It holds for the session in any case; who keeps it says what went wrong.
                 let _ = self.approvals.keep(&rules);
             }
-            Reply::Yes | Reply::No(_) => {}
+            Reply::Yes | Reply::No(_) | Reply::Unanswered(_) => {}
         }
         reply
     }

@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::call::Verdict;
-use crate::hooks::context;
+use crate::hooks::{context, messages};
 use crate::scheduler::{Call, CallState, Scheduler};
 use crate::texts;
 use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
@@ -64,7 +64,7 @@ impl Scheduler {
     }
 
     fn heard(&mut self, index: usize, outcome: Outcome) {
-        self.notices.extend(outcome.notices.iter().cloned());
+        self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
         call.hearing.unheard = false;
         call.state = CallState::Waiting;
@@ -75,10 +75,10 @@ impl Scheduler {
         match outcome.stand {
             Stand::Prevent => {
                 let text = texts::HOOK_ENDED.replace("{why}", &why);
-                self.refuse(index, Verdict::not_run(ToolOutput::error(text)), &why);
+                self.refuse(index, Verdict::denied_saying(text, by_hook(why.clone())));
                 self.ended_by.get_or_insert(why);
             }
-            Stand::Block => self.refuse(index, Verdict::denied(&why), &why),
+            Stand::Block => self.refuse(index, Verdict::denied(by_hook(why))),
             Stand::Ask | Stand::Pass => {
                 let rewritten = outcome.rewritten(&call.input);
                 if let Some(input) = rewritten {
@@ -94,11 +94,12 @@ impl Scheduler {
         }
     }
 
-    fn refuse(&mut self, index: usize, verdict: Verdict, why: &str) {
-        if let Some(call) = self.calls.get_mut(index) {
-            call.decided = Some((Recorded::Deny, format!("{why}{}", call.hearing.record)));
+    fn refuse(&mut self, index: usize, verdict: Verdict) {
+        if let (Some(call), Some(refusal)) = (self.calls.get_mut(index), &verdict.refusal) {
+            let why = format!("{}{}", refusal.why(), call.hearing.record);
+            call.decided = Some((Recorded::Deny, why));
         }
-        self.done(index, Verdict { denied: true, ..verdict });
+        self.done(index, verdict);
     }
 
     /// What will run is judged like what the model wrote: a hook may have changed the call, or what its names lead to.
@@ -116,12 +117,9 @@ impl Scheduler {
             Err(verdict) => {
                 // What was decided before is void.
                 if let Some(call) = self.calls.get_mut(index) {
-                    call.decided = None;
+                    call.void_decision();
                 }
-                match verdict.refused.clone() {
-                    Some(why) => self.refuse(index, *verdict, &why),
-                    None => self.done(index, *verdict),
-                }
+                self.refuse(index, *verdict);
                 false
             }
         }
@@ -130,7 +128,7 @@ impl Scheduler {
     fn raise(&mut self, index: usize, why: String) {
         if self.agent.gate.mode() == Mode::DontAsk {
             let why = format!("{why}, and nobody is to be asked");
-            return self.refuse(index, Verdict::denied(&why), &why);
+            return self.refuse(index, Verdict::denied(by_hook(why)));
         }
         let Some(call) = self.calls.get_mut(index) else { return };
         let reasons = call.asks.take().map(|decision| decision.reasons).unwrap_or_default();
@@ -142,8 +140,8 @@ impl Scheduler {
     /// A call that ran is told of, if somebody listens; until then it is not over.
     fn ran(&mut self, index: usize, verdict: Verdict) {
         let event = self.calls.get(index).and_then(|call| {
-            let told = verdict.ran && call.hearing.late;
-            let took = call.ran_for().unwrap_or_default();
+            let told = verdict.has_run() && call.hearing.late;
+            let took = verdict.took.unwrap_or_default();
             let of = (&call.id, call.name.as_str(), &call.input);
             told.then(|| aftermath(&self.agent, of, took, &verdict.output)).flatten()
         });
@@ -158,7 +156,7 @@ impl Scheduler {
 
     /// It has run: an objection is heard by the model, and the turn may end.
     fn told(&mut self, index: usize, outcome: Outcome) {
-        self.notices.extend(outcome.notices.iter().cloned());
+        self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
         let verdict = match std::mem::replace(&mut call.state, CallState::Waiting) {
             CallState::Telling(verdict) => *verdict,
@@ -229,13 +227,17 @@ pub(crate) fn aftermath(
     })
 }
 
+fn by_hook(why: String) -> Decision {
+    Decision::of(Ruled::Deny, By::Hook, why)
+}
+
 /// A question of a hook, whatever the rules say. No rule answers for a hook, so none is offered.
 pub(crate) fn raised(decision: Decision, why: String) -> Decision {
     let mut reasons = match decision.verdict {
         Ruled::Ask => decision.reasons,
         _ => Vec::new(),
     };
-    reasons.insert(0, Reason { by: By::Hook, why, part: None, rule: None });
+    reasons.insert(0, Reason::new(By::Hook, why));
     Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() }
 }
 
@@ -260,6 +262,6 @@ pub(crate) fn said(output: &ToolOutput) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn millis(time: Duration) -> u64 {
+pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

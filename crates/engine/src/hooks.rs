@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::run::Turn;
 use crate::texts;
 use futures_util::FutureExt;
-use ostler_core::event::Level;
+use ostler_core::event::Notice;
 use ostler_core::hook::{EventName, HookEvent, Outcome as Heard, Stand};
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::Hooks;
@@ -72,12 +72,13 @@ impl HookDesk {
 
 impl Agent {
     /// The session ends: hooks are told, if its beginning was.
-    pub async fn end_session(&self, reason: &str) -> Vec<String> {
+    pub async fn end_session(&self, reason: &str) -> Vec<Notice> {
         let listens = self.hooks.listens(EventName::SessionEnd, Some(reason));
         if !listens || !self.hooks.has_begun() {
             return Vec::new();
         }
-        self.hooks.fire(HookEvent::SessionEnd { reason: reason.to_owned() }).await.notices
+        let heard = self.hooks.fire(HookEvent::SessionEnd { reason: reason.to_owned() }).await;
+        messages(&heard).collect()
     }
 }
 
@@ -149,6 +150,10 @@ impl Turn {
         Ok(heard.context.iter().map(|text| context(name, text)).collect())
     }
 
+    pub(crate) async fn hook_messages(&self, heard: &Heard) {
+        self.notices(messages(heard)).await;
+    }
+
     /// Fires and passes on what the person should know. None: the user interrupted.
     async fn fire(&self, event: HookEvent) -> Option<Heard> {
         let heard = tokio::select! {
@@ -156,9 +161,7 @@ impl Turn {
             () = self.interrupt.cancelled() => return None,
             heard = self.agent.hooks.fire(event) => heard,
         };
-        for notice in &heard.notices {
-            self.notice(Level::Warning, notice.clone()).await;
-        }
+        self.hook_messages(&heard).await;
         Some(heard)
     }
 
@@ -209,6 +212,11 @@ impl Turn {
                 .await;
         }
     }
+}
+
+/// What hooks want the person to know.
+pub(crate) fn messages(heard: &Heard) -> impl Iterator<Item = Notice> + '_ {
+    heard.notices.iter().map(|text| Notice::Hook { text: text.clone() })
 }
 
 pub(crate) fn context(event: &str, text: &str) -> String {

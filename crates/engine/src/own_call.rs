@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::call::{self, Asks, Job};
 use crate::heard::{aftermath, objection, raised, record, said};
+use crate::hooks::messages;
 use crate::signals::{CallProgress, Signals};
 use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
 use ostler_core::ids::CallId;
@@ -12,9 +13,8 @@ use ostler_core::ports::Tool;
 use ostler_core::session::Verdict as Recorded;
 use ostler_core::tool::ToolOutput;
 use serde_json::Value;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 /// # Errors
 /// In words, why it was not run. Dropping the future stops everything it started.
@@ -45,7 +45,6 @@ pub async fn own_call(
     };
     let signals = Arc::<Signals>::default();
     let progress = CallProgress { index: 0, signals: signals.clone(), last: Arc::default() };
-    let began = Arc::new(OnceLock::new());
     let job = Job {
         id: id.clone(),
         name: name.to_owned(),
@@ -57,13 +56,14 @@ pub async fn own_call(
         record,
         tool: tool.clone(),
         progress: Arc::new(progress),
-        began: began.clone(),
+        began: Arc::default(),
+        decision: Arc::default(),
     };
     let verdict = call::perform(agent.clone(), job, 0, signals).await;
-    if !verdict.ran {
+    if !verdict.has_run() {
         return Err(said(&verdict.output));
     }
-    let took = began.get().map(Instant::elapsed).unwrap_or_default();
+    let took = verdict.took.unwrap_or_default();
     Ok(told(agent, aftermath(agent, (&id, name, &input), took, &verdict.output), verdict.output)
         .await)
 }
@@ -109,6 +109,6 @@ async fn told(agent: &Agent, event: Option<HookEvent>, mut output: ToolOutput) -
     if heard.stand >= Stand::Ask {
         output.content.push(ResultPart::text(objection(&name, &heard)));
     }
-    output.notices.extend(heard.notices);
+    output.notices.extend(messages(&heard));
     output
 }

@@ -10,12 +10,11 @@ use ostler_core::context::{
     Bounds, Change, Elision, Gauge, Pressure, Saved, StageName, Trigger, apply_all, budget,
     extract, stages,
 };
-use ostler_core::event::Level;
+use ostler_core::event::Notice;
 use ostler_core::ids::CallId;
 use ostler_core::ledger::Usage;
 use ostler_core::model::{ModelError, ModelErrorKind};
 use ostler_core::session::Entry;
-use ostler_core::text::thousands;
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::{Outcome, PrepareError, State};
 use ostler_core::view::View;
@@ -185,13 +184,9 @@ impl Turn {
         self.reshaped = Some(view.clone());
         self.agent.meter.made_room();
         for (stage, count, Saved { before, after }) in told {
-            let what = match stage {
-                StageName::Collapse => "finished turns were shortened",
-                _ => "old results were left out",
-            };
-            let (before, after) = (thousands(before), thousands(after));
-            let text = format!("{count} {what}: about {before} tokens before, {after} now.");
-            self.notice(Level::Info, text).await;
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            let (tokens_before, tokens_after) = (before, after);
+            self.notice(Notice::RoomMade { stage, count, tokens_before, tokens_after }).await;
         }
         Ok(())
     }

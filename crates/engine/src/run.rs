@@ -6,7 +6,7 @@ use crate::context::{Compactions, Halt};
 use crate::scheduler::Scheduler;
 use crate::turn_stream::{Emitter, TurnStream};
 use ostler_core::context::Trigger;
-use ostler_core::event::{Event, Finished, Level};
+use ostler_core::event::{Event, Finished, Notice};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
 use ostler_core::model::{Request, StopReason};
@@ -29,16 +29,14 @@ pub fn run(agent: Arc<Agent>, prompt: Message, interrupt: CancellationToken) -> 
 /// The same for a prompt that is still being made, with what the reader should know of that.
 pub fn run_with(
     agent: Arc<Agent>,
-    prompt: impl Future<Output = (Message, Vec<(Level, String)>)> + Send + 'static,
+    prompt: impl Future<Output = (Message, Vec<Notice>)> + Send + 'static,
     interrupt: CancellationToken,
 ) -> TurnStream {
     TurnStream::new(|out| async move {
         let mut turn = Turn::new(agent, interrupt, out);
         let (prompt, notices) = prompt.await;
         let state = turn.admit(prompt).await;
-        for (level, text) in notices {
-            turn.notice(level, text).await;
-        }
+        turn.notices(notices).await;
         turn.drive(state).await;
     })
 }
@@ -108,8 +106,7 @@ impl Turn {
         let journal = self.agent.journal.clone();
         journal.try_again();
         let (mut view, turns) = journal.conversation();
-        let session = journal.log().id().clone();
-        self.out.emit(Event::TurnStarted { session, turn: turns + 1 }).await;
+        self.out.emit(Event::TurnStarted { turn: turns + 1 }).await;
         let prompt = match self.hear_prompt(prompt, &view).await {
             Ok(prompt) => prompt,
             Err(Ok(over)) => return over,
@@ -203,7 +200,7 @@ impl Turn {
                     Refused::Short(_) => PrepareError::BudgetSpent,
                     Refused::Unknown(_) => PrepareError::BudgetUnknown,
                 };
-                self.notice(Level::Warning, refused.words()).await;
+                self.notice(refused.notice()).await;
                 Outcome::Prepared(Err(error))
             }
         }
@@ -244,7 +241,8 @@ impl Turn {
                     let price =
                         self.agent.model.info(self.agent.model_id(state.recovery.fell_back)).price;
                     let cost = price.map(|price| price.cost(&usage));
-                    self.out.emit(Event::AnswerSealed { usage, cost, stop }).await;
+                    let cache_saved = price.map(|price| price.saved(&usage));
+                    self.out.emit(Event::AnswerSealed { usage, cost, cache_saved, stop }).await;
                 }
                 // A request that failed before its answer began left nothing to forget.
                 Fact::Dropped => {
@@ -271,8 +269,7 @@ impl Turn {
         let journal = self.agent.journal.clone();
         journal.try_again();
         let (view, turns) = journal.conversation();
-        let session = journal.log().id().clone();
-        self.out.emit(Event::TurnStarted { session, turn: turns }).await;
+        self.out.emit(Event::TurnStarted { turn: turns }).await;
         let done = self.compact(&view, Trigger::Manual, words.as_deref(), false).await;
         let terminal = match done {
             Ok(new) => {
@@ -291,11 +288,11 @@ impl Turn {
     async fn finish(self, terminal: Terminal, state: &State) {
         let (requests, cost) = self.tally.paid();
         let budgets = budget::left(&self.agent, requests, cost).await;
-        for words in budget::trouble(&self.agent).await {
-            self.notice(Level::Warning, words).await;
+        for text in budget::trouble(&self.agent).await {
+            self.notice(Notice::Ledger { text }).await;
         }
         let finished = Finished { budgets, ..self.tally.finished(terminal, state) };
-        self.out.emit(Event::Finished(finished)).await;
+        self.out.emit(Event::Finished(Box::new(finished))).await;
     }
 
     async fn store_failed(&mut self, state: State, error: &StoreError) -> State {
@@ -303,8 +300,14 @@ impl Turn {
         advance(state, Outcome::StoreFailed, &self.agent.limits).state
     }
 
-    pub(crate) async fn notice(&self, level: Level, text: String) {
-        self.out.emit(Event::Notice { level, text }).await;
+    pub(crate) async fn notice(&self, notice: Notice) {
+        self.out.emit(Event::notice(notice)).await;
+    }
+
+    pub(crate) async fn notices(&self, notices: impl IntoIterator<Item = Notice>) {
+        for notice in notices {
+            self.notice(notice).await;
+        }
     }
 }
 

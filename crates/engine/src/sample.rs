@@ -4,7 +4,7 @@ use crate::payment::{Paid, Payment};
 use crate::run::Turn;
 use futures_util::StreamExt;
 use ostler_core::answer::Answer;
-use ostler_core::event::{Event, Level};
+use ostler_core::event::{Event, NotRun, Notice};
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Change, Purpose};
 use ostler_core::message::Block;
@@ -85,7 +85,7 @@ impl Turn {
     ) -> Option<SampleEnd> {
         match event {
             Ok(ModelEvent::Retrying(retry)) => self.out.emit(Event::Retrying(retry)).await,
-            Ok(ModelEvent::Note(text)) => self.notice(Level::Warning, text).await,
+            Ok(ModelEvent::Note(text)) => self.notice(Notice::Provider { text }).await,
             Ok(ModelEvent::Raw(raw)) => self.out.emit(Event::Raw(raw)).await,
             Ok(ModelEvent::Started { message_id, request_id, usage }) => {
                 // Gateways may leave it out; an answer with a name is one that has begun.
@@ -97,9 +97,9 @@ impl Turn {
             }
             Ok(ModelEvent::Text(text)) => {
                 answer.text(&text);
-                self.out.emit(Event::TextDelta(text)).await;
+                self.out.emit(Event::TextDelta { text }).await;
             }
-            Ok(ModelEvent::Thinking(text)) => self.out.emit(Event::ThinkingDelta(text)).await,
+            Ok(ModelEvent::Thinking(text)) => self.out.emit(Event::ThinkingDelta { text }).await,
             Ok(ModelEvent::Block(block)) => {
                 let block = answer.block(block, &state.view);
                 self.out.emit(Event::BlockFinished { block: block.clone() }).await;
@@ -111,7 +111,7 @@ impl Turn {
                 let block = answer.cut_call(id, name, &raw, &state.view);
                 self.out.emit(Event::BlockFinished { block: block.clone() }).await;
                 if let Block::ToolUse { id, name, input } = block {
-                    self.tools.submit_unusable(id, name, input, texts::CUT_CALL);
+                    self.tools.submit_unusable(id, name, input, texts::CUT_CALL, NotRun::CutOff);
                 }
             }
             Ok(ModelEvent::Ended { stop, usage }) => {
@@ -133,17 +133,11 @@ impl Turn {
             StopReason::PauseTurn => SampleEnd::Paused,
             _ if answer.is_empty() => SampleEnd::Empty,
             StopReason::Other(reason) => {
-                let reason = if reason.is_empty() { "none" } else { &reason };
-                self.notice(
-                    Level::Warning,
-                    format!("The model stopped for an unknown reason: {reason}."),
-                )
-                .await;
+                self.notice(Notice::UnknownStopReason { reason }).await;
                 SampleEnd::EndOfTurn
             }
             StopReason::ToolUse if self.tools.call(0).is_none() => {
-                let text = "The model announced a call and made none; its text is the answer.";
-                self.notice(Level::Warning, text.into()).await;
+                self.notice(Notice::NoCallMade).await;
                 SampleEnd::EndOfTurn
             }
             StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence => {
@@ -173,18 +167,14 @@ impl Turn {
             Ok(Some(Paid { usage, cost, broken, estimated })) => {
                 self.tally.spent(model, usage, cost);
                 if estimated && !std::mem::replace(&mut self.told_of_estimate, true) {
-                    let words = format!(
-                        "The provider of {model} reported no usable token counts. Such requests are charged at what was reserved for them: {} prompt and {} output tokens for this one.",
-                        usage.prompt(),
-                        usage.output
-                    );
-                    self.notice(Level::Warning, words).await;
+                    let (model, prompt_tokens) = (model.clone(), usage.prompt());
+                    let output_tokens = usage.output;
+                    self.notice(Notice::UsageEstimated { model, prompt_tokens, output_tokens })
+                        .await;
                 }
                 // That room was made has been told.
                 if let Some(broken) = broken.filter(|one| one.change != Change::MadeRoom) {
-                    let meant = broken.change.is_meant();
-                    let level = if meant { Level::Info } else { Level::Warning };
-                    self.notice(level, broken.to_string()).await;
+                    self.notice(Notice::CacheBroken(broken)).await;
                 }
                 Ok(())
             }

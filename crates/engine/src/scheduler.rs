@@ -5,6 +5,7 @@ use crate::call::{self, Asks, Job, Verdict};
 use crate::heard::{Ended, Hearing};
 use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
+use ostler_core::event::{CallOutcome, NotRun, Notice};
 use ostler_core::hook::EventName;
 use ostler_core::ids::CallId;
 use ostler_core::message::Block;
@@ -30,7 +31,7 @@ pub(crate) struct Scheduler {
     last_question: Option<oneshot::Receiver<()>>,
     sealed: bool,
     /// What hooks want the person to know, not yet told.
-    pub(crate) notices: VecDeque<String>,
+    pub(crate) notices: VecDeque<Notice>,
     /// Why a hook ended the turn: nothing more is started.
     pub(crate) ended_by: Option<String>,
 }
@@ -48,6 +49,8 @@ pub(crate) struct Call {
     pub(crate) state: CallState,
     /// When the tool itself began; empty while the call still waits for an answer or for the disk.
     began: Arc<OnceLock<Instant>>,
+    /// Who let it run.
+    decision: Arc<OnceLock<Decision>>,
 }
 
 pub(crate) enum CallState {
@@ -65,7 +68,7 @@ pub(crate) enum CallState {
 pub(crate) enum Happened {
     Signal(Signal),
     Finished(usize),
-    Notice(String),
+    Notice(Notice),
 }
 
 /// How far a call is, as far as starting others depends on it.
@@ -142,13 +145,20 @@ impl Scheduler {
     }
 
     /// A call that is answered without being run.
-    pub(crate) fn submit_unusable(&mut self, id: CallId, name: String, input: Value, why: &str) {
-        self.answered(id, name, input, Verdict::not_run(ToolOutput::misuse(why)));
+    pub(crate) fn submit_unusable(
+        &mut self,
+        id: CallId,
+        name: String,
+        input: Value,
+        text: &str,
+        why: NotRun,
+    ) {
+        self.answered(id, name, input, Verdict::not_run(ToolOutput::misuse(text), why));
     }
 
     fn answered(&mut self, id: CallId, name: String, input: Value, verdict: Verdict) {
         self.ready.push_back(self.calls.len());
-        let decided = verdict.refused.clone().map(|why| (Recorded::Deny, why));
+        let decided = verdict.refusal.as_ref().map(|refusal| (Recorded::Deny, refusal.why()));
         let state = CallState::Done(Box::new(verdict));
         self.calls.push(Call { decided, ..Call::new(id, name, input, Access::nothing(), state) });
     }
@@ -162,22 +172,22 @@ impl Scheduler {
             let known: Vec<_> = self.agent.tools.names().collect();
             let text =
                 texts::UNKNOWN_TOOL.replace("{name}", name).replace("{known}", &known.join(", "));
-            return Err(Box::new(Verdict::not_run(ToolOutput::misuse(text))));
+            let output = ToolOutput::misuse(text);
+            return Err(Box::new(Verdict::not_run(output, NotRun::UnknownTool)));
         };
         // Every tool is foreign here, also before it runs.
         let access = catch_unwind(AssertUnwindSafe(|| tool.access(input).map_err(Box::new)));
         let access = match access {
             Ok(Ok(access)) => access,
-            Ok(Err(misuse)) => return Err(Box::new(Verdict::not_run(*misuse))),
-            Err(_) => return Err(Box::new(Verdict::panicked(name, false))),
+            Ok(Err(misuse)) => {
+                return Err(Box::new(Verdict::not_run(*misuse, NotRun::BadInput)));
+            }
+            Err(_) => return Err(Box::new(Verdict::panicked(name, None))),
         };
         let decision = self.agent.gate.judge(name, input, &access);
         match decision.verdict {
             Ruled::Allow | Ruled::Ask => Ok((access, decision)),
-            Ruled::Deny => {
-                let why = decision.why();
-                Err(Box::new(Verdict { refused: Some(why.clone()), ..Verdict::denied(&why) }))
-            }
+            Ruled::Deny => Err(Box::new(Verdict::denied(decision))),
         }
     }
 
@@ -281,11 +291,11 @@ impl Scheduler {
     }
 
     fn not_started(&self) -> Verdict {
-        let text = match &self.ended_by {
-            Some(why) => texts::HOOK_ENDED.replace("{why}", why),
-            None => texts::NOT_STARTED.to_owned(),
+        let (text, why) = match &self.ended_by {
+            Some(why) => (texts::HOOK_ENDED.replace("{why}", why), NotRun::HookEndedTurn),
+            None => (texts::NOT_STARTED.to_owned(), NotRun::Interrupted),
         };
-        Verdict::not_run(ToolOutput::error(text))
+        Verdict::not_run(ToolOutput::error(text), why)
     }
 
     /// The results so far in call order.
@@ -336,6 +346,7 @@ impl Scheduler {
             tool: tool.clone(),
             progress: Arc::new(progress),
             began: call.began.clone(),
+            decision: call.decision.clone(),
         };
         call.state = CallState::Running { tail };
         let (agent, signals) = (self.agent.clone(), self.signals.clone());
@@ -349,9 +360,10 @@ impl Scheduler {
 fn stopped_verdict(since: Instant, tail: &Mutex<String>) -> Verdict {
     let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
     let tail = if tail.is_empty() { String::new() } else { format!(" Last output:\n{tail}") };
-    let seconds = format!("{:.1}", since.elapsed().as_secs_f64());
+    let took = since.elapsed();
+    let seconds = format!("{:.1}", took.as_secs_f64());
     let text = texts::STOPPED.replace("{seconds}", &seconds).replace("{tail}", &tail);
-    Verdict::ran(ToolOutput::error(text))
+    Verdict { outcome: CallOutcome::Stopped, ..Verdict::ran(ToolOutput::error(text), took) }
 }
 
 impl Call {
@@ -366,22 +378,31 @@ impl Call {
             hearing: Hearing::default(),
             state,
             began: Arc::default(),
+            decision: Arc::default(),
         }
     }
 
     /// Allowed, or to be asked about.
     pub(crate) fn set_decision(&mut self, decision: Decision) {
+        self.decision = Arc::default();
         (self.asks, self.decided) = match decision.verdict {
             Ruled::Allow => {
                 let why = format!("{}{}", decision.why(), self.hearing.record);
+                self.decision = Arc::new(OnceLock::from(decision));
                 (None, Some((Recorded::Allow, why)))
             }
             _ => (Some(decision), None),
         };
     }
 
-    pub(crate) fn ran_for(&self) -> Option<std::time::Duration> {
-        self.began.get().map(|since| since.elapsed())
+    pub(crate) fn void_decision(&mut self) {
+        (self.decided, self.decision) = (None, Arc::default());
+    }
+
+    /// Who refused it, or let it run.
+    pub(crate) fn decision(&self) -> Option<&Decision> {
+        let refusal = self.verdict().and_then(|verdict| verdict.refusal.as_ref());
+        refusal.or_else(|| self.decision.get())
     }
 
     fn slot(&self) -> Slot<'_> {

@@ -1,9 +1,10 @@
 //! Waits for the calls of a sealed answer and answers all of them.
 
+use crate::heard::millis;
 use crate::run::Turn;
 use crate::scheduler::Happened;
 use crate::signals::Signal;
-use ostler_core::event::{Denial, Event, Level};
+use ostler_core::event::{Denial, Event};
 use ostler_core::message::Message;
 use ostler_core::ports::{Recorder, Reminder};
 use ostler_core::session::Entry;
@@ -42,9 +43,7 @@ impl Turn {
             (texts, reminders.iter().flat_map(|reminder| reminder.notices()).collect::<Vec<_>>())
         });
         let Ok((texts, notices)) = asked.await else { return Vec::new() };
-        for text in notices {
-            self.notice(Level::Warning, text).await;
-        }
+        self.notices(notices).await;
         texts.into_iter().map(Message::meta).collect()
     }
 
@@ -85,7 +84,7 @@ impl Turn {
         match happened {
             Happened::Signal(signal) => self.tell_signal(signal).await,
             Happened::Finished(index) => self.tell_finished(index).await?,
-            Happened::Notice(text) => self.notice(Level::Warning, text).await,
+            Happened::Notice(notice) => self.notice(notice).await,
         }
         Ok(())
     }
@@ -93,13 +92,13 @@ impl Turn {
     async fn tell_signal(&self, signal: Signal) {
         let index = match &signal {
             Signal::Started(index) | Signal::Asked(index, _) | Signal::Progress(index, _) => *index,
-            Signal::Notice(text) => return self.notice(Level::Warning, text.clone()).await,
+            Signal::Notice(notice) => return self.notice(notice.clone()).await,
         };
         let Some(call) = self.tools.call(index) else { return };
         let (id, name) = (call.id.clone(), call.name.clone());
         let event = match signal {
             Signal::Started(_) => Event::CallStarted { id, name, input: call.input.clone() },
-            Signal::Asked(_, why) => Event::CallAsked { id, name, why },
+            Signal::Asked(_, decision) => Event::CallAsked { id, name, decision },
             Signal::Progress(_, tail) => Event::CallProgress { id, tail },
             Signal::Notice(_) => return,
         };
@@ -120,12 +119,13 @@ impl Turn {
     async fn show_result(&mut self, index: usize) -> Result<(), ()> {
         let Some(call) = self.tools.call(index) else { return Ok(()) };
         let (Some(result), Some(verdict)) = (call.result(), call.verdict()) else { return Ok(()) };
-        let denial = verdict.denied.then(|| Denial {
+        let denial = verdict.refusal.clone().map(|decision| Denial {
             id: call.id.clone(),
             name: call.name.clone(),
             input: call.input.clone(),
+            decision,
         });
-        self.tally.call(verdict.ran, denial);
+        self.tally.call(verdict.has_run(), denial);
         if let Some(error) = &verdict.store_error {
             self.tally.store_failed(error.to_string());
             return Err(());
@@ -133,15 +133,15 @@ impl Turn {
         let event = Event::CallFinished {
             id: call.id.clone(),
             name: call.name.clone(),
+            outcome: verdict.outcome,
+            decision: call.decision().cloned().map(Box::new),
             result,
             detail: verdict.output.detail.clone(),
-            denied: verdict.denied,
+            took_ms: verdict.took.map(millis),
         };
         let notices = verdict.output.notices.clone();
         self.out.emit(event).await;
-        for text in notices {
-            self.notice(Level::Warning, text).await;
-        }
+        self.notices(notices).await;
         self.tell_plan().await;
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What running calls say while they run: bounded by the number of calls, because a newer tail replaces an older one.
 
+use ostler_core::event::Notice;
+use ostler_core::permission::Decision;
 use ostler_core::ports::Progress;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +10,10 @@ use tokio::sync::Notify;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Signal {
     Started(usize),
-    Asked(usize, String),
+    Asked(usize, Box<Decision>),
     Progress(usize, String),
     /// Something the person should know.
-    Notice(String),
+    Notice(Notice),
 }
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Observers: readers of the event stream. They log, count and time; what they do changes nothing.
 
-use ostler_core::event::{Event, Finished, Level};
-use ostler_core::ids::{CallId, SessionId};
+use ostler_core::event::{Envelope, Event, Finished, Level, Notice, words};
+use ostler_core::ids::SessionId;
 use ostler_core::message::{Block, ResultPart};
 use ostler_core::time::Clock;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes of one session's log, and the number of logs that are kept.
 const MOST_BYTES: u64 = 16 << 20;
@@ -23,70 +23,19 @@ const PREVIEW: usize = 200;
 pub struct Observer {
     log: Option<EventLog>,
     stats: ToolStats,
-    running: Vec<Running>,
-    /// A call that runs longer is told of.
-    slow_after: Duration,
-}
-
-struct Running {
-    id: CallId,
-    name: String,
-    since: Instant,
-    told: bool,
 }
 
 impl Observer {
-    pub const SLOW: Duration = Duration::from_secs(5);
-
-    pub fn new(log: Option<EventLog>, slow_after: Duration) -> Self {
-        Observer { log, stats: ToolStats::default(), running: Vec::new(), slow_after }
+    pub fn new(log: Option<EventLog>) -> Self {
+        Observer { log, stats: ToolStats::default() }
     }
 
-    pub fn event(&mut self, event: &Event) {
-        let now = Instant::now();
-        match event {
-            Event::CallStarted { id, name, .. } => {
-                let (id, name) = (id.clone(), name.clone());
-                self.running.push(Running { id, name, since: now, told: false });
-            }
-            Event::CallFinished { id, name, result, denied, .. } => {
-                let began = self.running.iter().position(|call| call.id == *id);
-                let took = began.map(|at| now - self.running.swap_remove(at).since);
-                self.stats.call(name, is_error(result), *denied, took);
-                self.write(line(event, took));
-                return;
-            }
-            // Calls of an answer that was thrown away have no end.
-            Event::AnswerDropped | Event::Finished(_) => self.running.clear(),
-            _ => {}
+    pub fn see(&mut self, envelope: &Envelope) {
+        if let Event::CallFinished { name, outcome, result, took_ms, .. } = &envelope.event {
+            let took = took_ms.map(Duration::from_millis);
+            self.stats.call(name, is_error(result), outcome.is_denied(), took);
         }
-        self.write(line(event, None));
-    }
-
-    /// When the next running call becomes a slow one.
-    pub fn next_slow(&self) -> Option<Instant> {
-        let waiting = self.running.iter().filter(|call| !call.told);
-        waiting.map(|call| call.since + self.slow_after).min()
-    }
-
-    /// Calls that have become slow, one sentence each, once.
-    pub fn slow(&mut self) -> Vec<String> {
-        let mut said = Vec::new();
-        for call in &mut self.running {
-            let took = call.since.elapsed();
-            if !call.told && took >= self.slow_after {
-                call.told = true;
-                said.push(format!(
-                    "{} has been running for {:.0} s",
-                    call.name,
-                    took.as_secs_f64()
-                ));
-            }
-        }
-        for text in &said {
-            self.write(Some(json!({ "event": "slow_call", "text": text })));
-        }
-        said
+        self.write(line(envelope));
     }
 
     pub fn stats(&self) -> &ToolStats {
@@ -226,10 +175,10 @@ fn forget_oldest(folder: &Path) {
 }
 
 /// What is worth a line.
-fn line(event: &Event, took: Option<Duration>) -> Option<Value> {
-    Some(match event {
-        Event::TurnStarted { session, turn } => {
-            json!({ "event": "turn_started", "session": session.as_str(), "turn": turn })
+fn line(envelope: &Envelope) -> Option<Value> {
+    Some(match &envelope.event {
+        Event::TurnStarted { turn } => {
+            json!({ "event": "turn_started", "session": envelope.session.as_str(), "turn": turn })
         }
         Event::IterationStarted { n, model, .. } => {
             json!({ "event": "request", "n": n, "model": model.as_str() })
@@ -238,22 +187,26 @@ fn line(event: &Event, took: Option<Duration>) -> Option<Value> {
             "event": "retrying", "attempt": retry.attempt, "error": preview(&retry.message),
         }),
         Event::Went(why) => json!({ "event": "transition", "reason": why.name() }),
-        Event::CallAsked { name, why, .. } => {
-            json!({ "event": "call_asked", "tool": name, "why": preview(why) })
+        Event::CallAsked { name, decision, .. } => {
+            json!({ "event": "call_asked", "tool": name, "why": preview(&decision.why()) })
         }
         Event::CallStarted { id, name, input } => json!({
             "event": "call_started", "tool": name, "id": id.as_str(), "input": preview(&input.to_string()),
         }),
-        Event::CallFinished { id, name, result, denied, .. } => {
+        Event::CallFinished { id, name, outcome, result, took_ms, .. } => {
             let (length, said) = output(result);
             let error = is_error(result).then_some(said);
             json!({
                 "event": "call_finished", "tool": name, "id": id.as_str(), "output_length": length,
-                "error": error, "denied": denied, "ms": took.map(millis),
+                "error": error, "denied": outcome.is_denied(), "ms": took_ms, "outcome": outcome,
             })
         }
-        Event::Notice { level: Level::Warning | Level::Error, text } => {
-            json!({ "event": "notice", "text": preview(text) })
+        Event::Notice { notice: notice @ Notice::SlowCall { .. }, .. } => {
+            json!({ "event": "slow_call", "text": words::notice(notice) })
+        }
+        Event::Notice { level: Level::Warning, notice } => {
+            let text = preview(&words::notice(notice));
+            json!({ "event": "notice", "text": text, "code": notice.code() })
         }
         Event::Finished(finished) => turn_finished(finished),
         _ => return None,

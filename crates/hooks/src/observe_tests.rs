@@ -1,6 +1,8 @@
 //! What observers keep of a turn.
 
 use super::*;
+use ostler_core::event::{AgentPath, CallOutcome};
+use ostler_core::permission::By;
 use ostler_core::turn::Terminal;
 
 fn opened(folder: &Path, session: &str) -> Option<EventLog> {
@@ -14,11 +16,36 @@ fn started(id: &str, name: &str, input: Value) -> Event {
 fn ended(id: &str, name: &str, text: &str, is_error: bool, denied: bool) -> Event {
     let content = vec![ResultPart::text(text)];
     let result = Block::ToolResult { id: id.into(), content, is_error };
-    Event::CallFinished { id: id.into(), name: name.into(), result, detail: None, denied }
+    let outcome = match (is_error, denied) {
+        (_, true) => CallOutcome::Denied { by: By::Rule },
+        (true, false) => CallOutcome::Failed,
+        (false, false) => CallOutcome::Succeeded,
+    };
+    Event::CallFinished {
+        id: id.into(),
+        name: name.into(),
+        outcome,
+        decision: None,
+        result,
+        detail: None,
+        took_ms: (!denied).then_some(20),
+    }
+}
+
+fn see(observer: &mut Observer, event: Event) {
+    observer.see(&Envelope {
+        version: ostler_core::event::VERSION,
+        seq: 1,
+        at: ostler_core::time::Timestamp(0),
+        session: "s-1".into(),
+        agent: AgentPath::default(),
+        parent: None,
+        event,
+    });
 }
 
 fn finished() -> Event {
-    Event::Finished(Finished {
+    Event::Finished(Box::new(Finished {
         terminal: Terminal::Completed,
         text: String::new(),
         error: None,
@@ -32,22 +59,22 @@ fn finished() -> Event {
         calls_run: 2,
         api_time_ms: 0,
         budgets: Vec::new(),
-    })
+    }))
 }
 
 #[test]
 fn a_line_says_what_happened_and_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let log = opened(folder.path(), "s-1").unwrap();
-    let mut observer = Observer::new(Some(log), Observer::SLOW);
+    let mut observer = Observer::new(Some(log));
     let secret = "x".repeat(5000);
-    observer.event(&Event::TextDelta("not logged".into()));
-    observer.event(&started("a", "Bash", json!({ "command": secret })));
-    observer.event(&ended("a", "Bash", &"y".repeat(3000), false, false));
-    observer.event(&started("b", "Read", json!({})));
-    observer.event(&ended("b", "Read", "no such file", true, false));
-    observer.event(&ended("c", "Read", "refused", true, true));
-    observer.event(&finished());
+    see(&mut observer, Event::TextDelta { text: "not logged".into() });
+    see(&mut observer, started("a", "Bash", json!({ "command": secret })));
+    see(&mut observer, ended("a", "Bash", &"y".repeat(3000), false, false));
+    see(&mut observer, started("b", "Read", json!({})));
+    see(&mut observer, ended("b", "Read", "no such file", true, false));
+    see(&mut observer, ended("c", "Read", "refused", true, true));
+    see(&mut observer, finished());
     observer.finish();
 
     let path = &event_logs(folder.path())[0];
@@ -80,27 +107,6 @@ fn a_line_says_what_happened_and_no_more() {
     let shown = observer.stats().lines();
     assert!(shown[0].starts_with("Bash: 1 call, 0.0 s"), "{shown:?}");
     assert!(shown[1].starts_with("Read: 2 calls, 1 failed, 1 refused, "), "{shown:?}");
-}
-
-#[test]
-fn a_slow_call_is_told_of_once() {
-    let mut observer = Observer::new(None, Duration::ZERO);
-    assert!(observer.next_slow().is_none());
-    observer.event(&started("a", "Bash", json!({})));
-    assert!(observer.next_slow().is_some());
-    assert_eq!(observer.slow(), ["Bash has been running for 0 s"]);
-    assert!(observer.next_slow().is_none());
-    assert!(observer.slow().is_empty());
-    observer.event(&started("b", "Bash", json!({})));
-    observer.event(&ended("b", "Bash", "", false, false));
-    assert!(observer.slow().is_empty());
-    // One that is not slow yet.
-    let mut observer = Observer::new(None, Observer::SLOW);
-    observer.event(&started("a", "Bash", json!({})));
-    assert!(observer.slow().is_empty() && observer.next_slow().is_some());
-    // What was thrown away never ends.
-    observer.event(&Event::AnswerDropped);
-    assert!(observer.next_slow().is_none());
 }
 
 #[test]

@@ -1,30 +1,20 @@
-//! Around a summary: what is kept for later sessions before it, and what is said again after it: the plan, the skills
-//! there are, and those in use.
+//! What is said again after a summary: the plan, the skills there are, and those in use.
 
-use crate::memory::learn;
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, ResultPart};
-use ostler_core::ports::{
-    Attachment, BeforeCompact, BoxFuture, Carried, Carrying, Permit, Place, Recorder,
-};
+use ostler_core::ports::{Attachment, Carried, Carrying, Place, Recorder};
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_core::view::View;
 use ostler_engine::Journal;
-use ostler_memory::Memories;
 use ostler_skills::Skills;
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 const PLAN: &str = include_str!("../../../prompts/compaction/plan.md").trim_ascii();
 
 /// Skills in use that are said again, and bytes of each.
 const SKILLS: usize = 3;
 const SKILL_BYTES: usize = 12_000;
-
-/// A summary does not wait longer than this for the memory; what was begun goes on.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) struct Again {
     pub(crate) journal: Journal,
@@ -93,24 +83,5 @@ fn said<'a>(block: &'a Block, calls: &HashSet<&CallId>) -> Vec<&'a str> {
             content.iter().filter_map(text).collect()
         }
         _ => Vec::new(),
-    }
-}
-
-/// What will be summed up is looked through for what outlives the session.
-pub(crate) struct Learning {
-    pub(crate) memories: Arc<Memories>,
-    pub(crate) journal: Journal,
-    pub(crate) folder: PathBuf,
-    pub(crate) tools: KnownTools,
-}
-
-impl BeforeCompact for Learning {
-    fn ask(&self, _: ostler_core::context::Trigger, _: Option<String>) -> BoxFuture<'_, Permit> {
-        Box::pin(async {
-            let (folder, tools) = (self.folder.clone(), self.tools.clone());
-            let learning = learn(self.memories.clone(), &self.journal, folder, tools);
-            let _ = tokio::time::timeout(PATIENCE, learning).await;
-            Permit::Go(None)
-        })
     }
 }

@@ -2,12 +2,16 @@
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::event_stream::EventStream;
 use crate::init::Init;
 use crate::options::Options;
 use ostler_core::message::Message;
-use ostler_engine::TurnStream;
 
 /// Opens an engine and submits one message. The stream keeps the engine alive until it ends or is dropped.
-pub fn ask(init: &Init, options: Options, prompt: impl Into<Message>) -> Result<TurnStream, Error> {
+pub fn ask(
+    init: &Init,
+    options: Options,
+    prompt: impl Into<Message>,
+) -> Result<EventStream, Error> {
     Ok(Engine::open(init, options)?.submit(prompt))
 }

@@ -1,11 +1,13 @@
 //! An agent that lives across turns.
 
-use crate::again::{Again, Learning};
+use crate::again::Again;
 use crate::error::Error;
+use crate::event_stream::{EventStream, SessionEvents};
 use crate::hooks;
 use crate::init::Init;
 use crate::kit::{self, Kit, check_tools, policy, toolbox};
-use crate::memory::{Recalling, learn, memories, recall, with_memories, words_of};
+use crate::learner::Learner;
+use crate::memory::{Recalling, memories, recall, with_memories, words_of};
 use crate::options::Options;
 use crate::report::{self, ContextReport};
 use crate::session;
@@ -15,10 +17,9 @@ use crate::standing::Standing;
 use crate::system::{SystemClock, jitter};
 use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace};
-use ostler_core::event::Level;
+use ostler_core::event::{Envelope, Event, Notice};
 use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::ledger::Purse;
-use ostler_core::memory::MemoryChange;
 use ostler_core::message::Message;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::ports::{BeforeCompact, Model, Recorder, Reminder, SessionLog};
@@ -27,9 +28,7 @@ use ostler_core::todo::Plan;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_core::turn::Limits;
 use ostler_core::view::View;
-use ostler_engine::{
-    Agent, Context, Gate, HookDesk, Journal, ModelChoice, TurnStream, compact, run_with,
-};
+use ostler_engine::{Agent, Context, Gate, HookDesk, Journal, ModelChoice, compact, run_with};
 use ostler_exec::Executor;
 use ostler_hooks::Registry;
 use ostler_memory::Memories;
@@ -39,7 +38,7 @@ use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
 use ostler_tools::{InUse, Keeping};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +55,7 @@ pub struct Engine {
     pub(crate) agent: Arc<Agent>,
     workspace: Workspace,
     pub(crate) parts: Parts,
+    events: Arc<SessionEvents>,
     interrupt: Mutex<CancellationToken>,
     /// Looking for the layers of the sandbox has begun.
     probing: AtomicBool,
@@ -73,10 +73,6 @@ pub(crate) struct Parts {
     recalling: Mutex<Option<Recalling>>,
     /// The reader was told that memories are found by words only.
     by_words: Arc<AtomicBool>,
-    /// Turns of which the memory has kept what matters.
-    learnt: AtomicU32,
-    /// What was found wrong when it was opened.
-    notices: Vec<String>,
     confinement: Arc<Confinement>,
     registry: Option<Arc<Registry>>,
     executor: Executor,
@@ -97,25 +93,27 @@ impl Parts {
 
     /// Who says something again after a summary, who adds something after calls, and who looks before it. `window` is
     /// that of the model, if it is told of skills at all.
-    fn context(&self, journal: &Journal, workspace: &Workspace, window: Option<u64>) -> Context {
+    fn context(
+        &self,
+        journal: &Journal,
+        tools: &KnownTools,
+        window: Option<u64>,
+        learner: Option<Arc<Learner>>,
+    ) -> Context {
         let mut context = Context::default();
-        let (journal, tools) = (journal.clone(), workspace.tools.clone());
-        let again = Again { journal: journal.clone(), skills: self.skills.clone(), window, tools };
+        let (journal, tools) = (journal.clone(), tools.clone());
+        let again = Again { journal, skills: self.skills.clone(), window, tools };
         context.carried = vec![self.standing.clone(), Arc::new(again), self.in_use.clone()];
         context.reminders = vec![self.standing.clone(), self.in_use.clone()];
         context.reminders.extend(self.undo_news.clone().map(|news| news as Arc<dyn Reminder>));
-        context.before_compact = self.memories.clone().map(|memories| {
-            let Workspace { cwd: folder, tools, .. } = workspace.clone();
-            Arc::new(Learning { memories, journal, folder, tools }) as Arc<dyn BeforeCompact>
-        });
+        context.before_compact = learner.map(|learner| learner as Arc<dyn BeforeCompact>);
         context
     }
 
-    /// There is an agent.
-    fn serve(&mut self, agent: &Arc<Agent>) {
-        self.notices.extend(self.skills.news().iter().map(ToString::to_string));
-        self.notices.extend(self.standing.serve(agent));
-        self.skills.serve(AgentHost::new(agent));
+    fn learner(&self, journal: &Journal, workspace: &Workspace) -> Option<Arc<Learner>> {
+        let (memories, journal) = (self.memories.clone()?, journal.clone());
+        let Workspace { cwd: folder, tools, .. } = workspace.clone();
+        Some(Arc::new(Learner::new(memories, journal, folder, tools)))
     }
 }
 
@@ -142,7 +140,7 @@ impl Engine {
         let executor = Executor::new(init.supervisor.clone());
         let mut notices = check_tools(&options, &policy)?;
         let session::Opened { loaded, blobs } = open(&options, &workspace.cwd)?;
-        notices.extend(loaded.notices);
+        notices.extend(loaded.notices.into_iter().map(|text| Notice::SessionLog { text }));
         let log = loaded.log;
         let skills = at_home(&options, &policy, log.id(), &mut workspace)?;
         let source = hooks::source(&options.session, loaded.entries.is_empty());
@@ -160,8 +158,6 @@ impl Engine {
             undo_news: None,
             recalling: Mutex::default(),
             by_words: Arc::default(),
-            learnt: session.turns.into(),
-            notices,
             skills,
             confinement,
             registry,
@@ -171,9 +167,13 @@ impl Engine {
         parts.undo_news = UndoNews::of(&keeping, &journal);
         let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
         let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
+        let learner = parts.learner(&journal, &workspace);
+        let (clock, skills) = (Arc::new(SystemClock), parts.skills.clone());
+        let id = journal.log().id().clone();
+        let events = SessionEvents::new(id, clock, skills, learner.clone(), options.slow_call);
         let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, &journal),
-            context: parts.context(&journal, &workspace, window),
+            context: parts.context(&journal, &workspace.tools, window, learner),
             model,
             limits: limits(&options, &choice),
             choice,
@@ -185,8 +185,11 @@ impl Engine {
             budget,
             settings: options.settings,
         });
-        parts.serve(&agent);
-        Ok(Engine { agent, workspace, parts, interrupt: Mutex::default(), probing: false.into() })
+        notices.extend(parts.standing.serve(&agent));
+        parts.skills.serve(AgentHost::new(&agent));
+        events.found_on_opening(notices);
+        let (events, interrupt, probing) = (Arc::new(events), Mutex::default(), false.into());
+        Ok(Engine { agent, workspace, parts, events, interrupt, probing })
     }
 
     pub fn session_id(&self) -> &SessionId {
@@ -224,9 +227,14 @@ impl Engine {
         self.agent.tools.names()
     }
 
-    /// What was found wrong with the session when it was opened, one line each.
-    pub fn notices(&self) -> &[String] {
-        &self.parts.notices
+    /// What nobody has read yet, such as what was found wrong when the session was opened. Otherwise the next stream
+    /// begins with it.
+    pub fn waiting(&self) -> Vec<Envelope> {
+        self.stamped(self.events.waiting())
+    }
+
+    fn stamped(&self, events: Vec<Event>) -> Vec<Envelope> {
+        events.into_iter().map(|event| self.events.stamp(event)).collect()
     }
 
     pub fn confinement(&self) -> &Confinement {
@@ -251,14 +259,14 @@ impl Engine {
     }
 
     /// Starts a turn. One at a time: the log has one order.
-    pub fn submit(&self, prompt: impl Into<Message>) -> TurnStream {
+    pub fn submit(&self, prompt: impl Into<Message>) -> EventStream {
         self.agent.gate.begin_turn();
         self.parts.skills.catalog().refresh();
         self.submit_prepared(prompt.into())
     }
 
     /// Starts a turn with what [`Engine::prepare`] gave.
-    pub fn submit_prepared(&self, prompt: Message) -> TurnStream {
+    pub fn submit_prepared(&self, prompt: Message) -> EventStream {
         let recalling = self.recalling(words_of(&prompt));
         let (view, _) = self.agent.journal.conversation();
         let window = self.model_info(self.model()).window;
@@ -269,7 +277,8 @@ impl Engine {
         self.probe_sandbox();
         let Parts { standing, in_use, undo_news, .. } = &self.parts;
         let parts = (standing.clone(), in_use.clone(), undo_news.clone(), recalling);
-        run_with(self.agent.clone(), furnished(parts, prompt, view), interrupt)
+        let turn = run_with(self.agent.clone(), furnished(parts, prompt, view), interrupt);
+        EventStream::new(turn, self.events.clone())
     }
 
     /// Begins to look for the memories of a prompt, while it is being prepared.
@@ -297,14 +306,10 @@ impl Engine {
         }
     }
 
-    /// What the memory kept and forgot since this was asked before, whoever wanted it.
-    pub fn memory_news(&self) -> Vec<MemoryChange> {
-        self.parts.memories.as_ref().map(|memories| memories.take_news()).unwrap_or_default()
-    }
-
     /// Sums up the conversation now. `words` is what the summary should heed.
-    pub fn compact(&self, words: Option<String>) -> TurnStream {
-        compact(self.agent.clone(), words, self.new_interrupt())
+    pub fn compact(&self, words: Option<String>) -> EventStream {
+        let turn = compact(self.agent.clone(), words, self.new_interrupt());
+        EventStream::new(turn, self.events.clone())
     }
 
     /// What fills the window, by owner.
@@ -326,31 +331,19 @@ impl Engine {
         self.close_because("other").await;
     }
 
-    /// The same for another reason, such as `prompt_input_exit`. Gives back what hooks and the memory want the person
-    /// to know.
-    pub async fn close_because(&self, reason: &str) -> Vec<String> {
-        let mut notices = self.agent.end_session(reason).await;
+    /// The same for another reason, such as `prompt_input_exit`. Gives back the events of the end: what hooks and the
+    /// memory have to say, and what nobody has read.
+    pub async fn close_because(&self, reason: &str) -> Vec<Envelope> {
+        let mut events = self.events.waiting();
+        events.extend(self.agent.end_session(reason).await.into_iter().map(Event::notice));
         if let Some(registry) = &self.parts.registry {
             registry.flush(FLUSH).await;
         }
-        notices.extend(self.remember().await);
-        self.end_commands().await;
-        notices
-    }
-
-    /// Keeps what the turns since the last time leave to later sessions; gives what the person should know. Closing does
-    /// so, too; [`Engine::memory_news`] tells what was kept.
-    pub async fn remember(&self) -> Vec<String> {
-        let (_, turns) = self.agent.journal.conversation();
-        let before = self.parts.learnt.swap(turns, Ordering::Relaxed);
-        match self.parts.memories.clone().filter(|_| turns > before) {
-            Some(memories) => {
-                let Workspace { cwd: folder, tools, .. } = self.workspace.clone();
-                learn(memories.clone(), &self.agent.journal, folder, tools).await;
-                memories.notices()
-            }
-            None => Vec::new(),
+        if let Some(learner) = &self.events.learner {
+            events.extend(learner.learn_new_turns().await);
         }
+        self.end_commands().await;
+        self.stamped(events)
     }
 
     async fn end_commands(&self) {
@@ -369,7 +362,7 @@ async fn furnished(
     parts: (Arc<Standing>, Arc<InUse>, Option<Arc<UndoNews>>, Option<Recalling>),
     prompt: Message,
     view: View,
-) -> (Message, Vec<(Level, String)>) {
+) -> (Message, Vec<Notice>) {
     let (standing, in_use, undo_news, recalling) = parts;
     let bare = prompt.clone();
     let work = move || {
@@ -378,8 +371,8 @@ async fn furnished(
     };
     let (prompt, notices) =
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| (bare, Vec::new()));
-    let mut notices: Vec<_> = notices.into_iter().map(|text| (Level::Warning, text)).collect();
     let Some(recalling) = recalling else { return (prompt, notices) };
+    let mut notices = notices;
     let (prompt, more) = with_memories(recalling, prompt).await;
     notices.extend(more);
     (prompt, notices)

@@ -6,6 +6,7 @@ use crate::init::Init;
 use crate::kit::{self, Kit, policy};
 use crate::options::{Options, SessionChoice};
 use crate::{engine, session, workspace};
+use ostler_core::event;
 use ostler_core::ids::SessionId;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy};
@@ -38,7 +39,8 @@ pub async fn explain(
     }
     let mut workspace = workspace::workspace(&options)?;
     let policy = Arc::new(policy(&options, &workspace)?);
-    let mut notices = kit::check_tools(&options, &policy)?;
+    let unknown = kit::check_tools(&options, &policy)?;
+    let mut notices: Vec<String> = unknown.iter().map(event::words::notice).collect();
     let skills = workspace::at_home(&options, &policy, &SessionId::new("explain"), &mut workspace)?;
     workspace.ours.extend(missing.clone());
     let executor = Executor::new(init.supervisor.clone());

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::options::Options;
 use crate::undo;
+use ostler_core::event::Notice;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Matcher, Policy, Rule, ToolName, Workspace};
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
@@ -93,7 +94,7 @@ fn is_offered(name: &str, options: &Options, policy: &Policy) -> bool {
 }
 
 /// Gives a warning for each name that nobody knows.
-pub(crate) fn check_tools(options: &Options, policy: &Policy) -> Result<Vec<String>, Error> {
+pub(crate) fn check_tools(options: &Options, policy: &Policy) -> Result<Vec<Notice>, Error> {
     let tools = known_tools(options);
     for name in options.tools.iter().flatten().map(|name| tool_of(name)) {
         if let ToolName::Mistake(meant) = ToolName::of(name, &tools) {
@@ -107,12 +108,12 @@ pub(crate) fn check_tools(options: &Options, policy: &Policy) -> Result<Vec<Stri
     Ok(unknown_tools(options, &tools))
 }
 
-fn unknown_tools(options: &Options, tools: &KnownTools) -> Vec<String> {
+fn unknown_tools(options: &Options, tools: &KnownTools) -> Vec<Notice> {
     let rules = options.allow.iter().chain(&options.deny).chain(&options.ask);
     let of_rules = rules.map(|rule| tool_of(rule));
-    let mut warnings: Vec<String> = Vec::new();
+    let mut warnings: Vec<Notice> = Vec::new();
     for name in of_rules.chain(options.tools.iter().flatten().map(|name| tool_of(name))) {
-        let warning = format!("unknown tool \"{name}\" on the command line: ignored");
+        let warning = Notice::UnknownTool { name: name.to_owned() };
         if ToolName::of(name, tools) == ToolName::Unknown && !warnings.contains(&warning) {
             warnings.push(warning);
         }
@@ -153,11 +154,11 @@ pub(crate) fn files_of_session(
     id: &SessionId,
     policy: &Policy,
     confinement: &Arc<Confinement>,
-) -> (Arc<Files>, Keeping, Option<String>) {
+) -> (Arc<Files>, Keeping, Option<Notice>) {
     let (files, keeping) = files(options, workspace, session, Some(id), policy, confinement);
     let remembered = undo::remember(&keeping, options, workspace, session, policy);
-    let notice = |error| format!("undo may not find all that this session changes: {error}");
-    (files, keeping, remembered.err().map(notice))
+    let notice = remembered.err().map(|error| Notice::Undo { text: error.to_string() });
+    (files, keeping, notice)
 }
 
 /// All tools, whether or not they are on offer.

@@ -15,9 +15,9 @@
 //!     ostler::block_on(async {
 //!         let mut turn = engine.submit("What does this project do?");
 //! #       let mut told = String::new();
-//!         while let Some(event) = turn.next().await {
-//! #           if let Event::TextDelta(text) = &event { told += text }
-//!             if let Event::TextDelta(text) = event { print!("{text}") }
+//!         while let Some(envelope) = turn.next().await {
+//! #           if let Event::TextDelta { text } = &envelope.event { told += text }
+//!             if let Event::TextDelta { text } = envelope.event { print!("{text}") }
 //!         }
 //! #       assert_eq!(told, "I look.It counts horses.");
 //! #       assert_eq!(server.rejected(), Vec::<String>::new());
@@ -46,10 +46,12 @@ mod check;
 mod command;
 mod engine;
 mod error;
+mod event_stream;
 mod explain;
 mod hooks;
 mod init;
 mod kit;
+mod learner;
 mod memory;
 mod options;
 mod read_judge;
@@ -59,6 +61,7 @@ mod said;
 mod sandbox;
 mod session;
 mod skills;
+mod slow_calls;
 mod spending;
 mod standing;
 mod surroundings;
@@ -71,18 +74,23 @@ pub use check::{Case, Judged, check, judge, judge_with_path};
 pub use command::{allowed_environment, run_command};
 pub use engine::{Engine, block_on};
 pub use error::Error;
+pub use event_stream::EventStream;
 pub use explain::explain;
 pub use hooks::{HookOptions, event_log, verify_hooks, webhook_sender};
 pub use init::{Init, init};
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, SessionChoice, SkillFolders, api_key, bearer};
 pub use ostler_config as config;
-pub use ostler_core::context::{Bounds, Receipt, Trigger, report::Share};
-pub use ostler_core::event::{Denial, Event, Finished, Level, ModelUsage};
+pub use ostler_core::context::{Bounds, Receipt, StageName, Trigger, report::Share};
+pub use ostler_core::event::{
+    AgentPath, CallOutcome, Denial, Envelope, Event, Finished, Level, ModelUsage, NotCompacted,
+    NotRun, Notice, words,
+};
 pub use ostler_core::hook::{
     Action, EventName, HookEvent, HookSpec, Outcome, Secret, Stand, merge as merge_outcomes,
 };
-pub use ostler_core::ids::{CallId, ModelId, SessionId};
+pub use ostler_core::ids::{CallId, CountingIds, IdSource, ModelId, SessionId};
+pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
 pub use ostler_core::ledger::{Forecast, Left, Price, Status as ChargeStatus, Sum, Usage};
 pub use ostler_core::memory::{
     Fact, FactKind, Kept, Memory, MemoryChange, MemoryError, Origin, Scope,
@@ -91,9 +99,9 @@ pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
 pub use ostler_core::permission::script::Word;
 pub use ostler_core::permission::{
-    Access, Act, Backing, Bound, By, COMMANDS, Caution, Commands, Decision, Effect, Fallback, Mode,
-    PathScope, Policy, Position, Reason, Rule, RuleError, Source, Step, Tier, Touch, TouchKind,
-    Verdict, Workspace,
+    Access, Act, Backing, Bound, By, COMMANDS, Caution, CitedRule, Commands, Decision, Effect,
+    Fallback, Mode, PathScope, Policy, Position, Reason, Rule, RuleError, Source, Step, Tier,
+    Touch, TouchKind, Verdict, Workspace,
 };
 pub use ostler_core::ports::MemoryStore;
 pub use ostler_core::ports::{
@@ -101,13 +109,14 @@ pub use ostler_core::ports::{
     Tool, ToolContext,
 };
 pub use ostler_core::text::{dollars, thousands};
+pub use ostler_core::time::Timestamp;
 pub use ostler_core::todo::{Plan, Status, Task};
 pub use ostler_core::tool::{ToolOutput, ToolSpec};
 pub use ostler_core::tool_facts::{
     Extent, FileInput, KnownTools, ResultView, Subject, ToolFacts, ToolKind,
 };
 pub use ostler_core::turn::{Continue, Limits, Terminal};
-pub use ostler_engine::{ContextSettings, Settings, TurnStream};
+pub use ostler_engine::{ContextSettings, Settings};
 pub use ostler_exec::strip_terminal;
 pub use ostler_hooks::{
     Delivered, EventLog, Observer, Prepare, Queue, Sender, ToolStats, Tried, deliver_all,
@@ -134,7 +143,7 @@ pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::list_sessions;
 pub use skills::{Prepared, skill_catalog};
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
-pub use system::{is_uuid, new_uuid, now_ms, now_text};
+pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
 pub use undo::{
     ChangingCall, Review, Rewinding, SnapshotChange, SnapshotLine, TurnLine, UndoChoice, Undone,
     diff_snapshots, list_snapshots, prune_snapshots, redo, rewind, turns, undo,

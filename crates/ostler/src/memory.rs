@@ -1,7 +1,7 @@
 //! The memory beside the engine: brought along with a prompt, filled when a session ends.
 
 use crate::system::SystemClock;
-use ostler_core::event::Level;
+use ostler_core::event::Notice;
 use ostler_core::ids::SessionId;
 use ostler_core::message::{Block, Message};
 use ostler_core::texts::SUMMARY;
@@ -149,10 +149,7 @@ fn is_whole(view: &View) -> bool {
 
 /// The prompt with the memories that matter for it, in one block before the person's words, and what the reader
 /// should know.
-pub(crate) async fn with_memories(
-    recalling: Recalling,
-    prompt: Message,
-) -> (Message, Vec<(Level, String)>) {
+pub(crate) async fn with_memories(recalling: Recalling, prompt: Message) -> (Message, Vec<Notice>) {
     let Recalling { mut found, by_words, said, .. } = recalling;
     let brought = match tokio::time::timeout(MEANING, &mut found).await {
         Ok(brought) => Ok(brought),
@@ -164,17 +161,14 @@ pub(crate) async fn with_memories(
     match brought {
         Ok(Ok(Brought { block, notices, note })) => {
             // A damaged memory is worse than a missing model.
-            let damage = notices.into_iter().map(|text| (Level::Warning, text));
+            let damage = notices.into_iter().map(|text| Notice::Memory { text });
             let note = note.filter(|_| !said.swap(true, Ordering::Relaxed));
-            let note = note.map(|text| (Level::Info, text));
+            let note = note.map(|text| Notice::MemoryByWords { text });
             (with_block(prompt, block), damage.chain(note).collect())
         }
         // A prompt without its memories is better than none.
         Ok(Err(_)) => (prompt, Vec::new()),
-        Err(_) => {
-            let text = "The memory took too long; this prompt goes without it.".to_owned();
-            (prompt, vec![(Level::Warning, text)])
-        }
+        Err(_) => (prompt, vec![Notice::MemoryLate]),
     }
 }
 

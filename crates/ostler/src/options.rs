@@ -83,6 +83,8 @@ pub struct Options {
     pub memory: bool,
     /// Where vectors come from instead of the installed model.
     pub embeddings: Option<crate::memory::EmbeddingEndpoint>,
+    /// A call that runs longer is reported; none reports no call.
+    pub slow_call: Option<Duration>,
     /// Stops the process at a chosen write of the log: for crash tests only.
     pub fault: Option<ostler_store::Fault>,
 }
@@ -112,6 +114,8 @@ pub enum SessionChoice {
 }
 
 impl Options {
+    pub const SLOW_CALL: Duration = Duration::from_secs(5);
+
     pub fn new(cwd: impl Into<PathBuf>, credentials: Credentials) -> Self {
         Options {
             cwd: cwd.into(),
@@ -153,6 +157,7 @@ impl Options {
             settings: Settings::default(),
             memory: true,
             embeddings: None,
+            slow_call: Some(Options::SLOW_CALL),
             fault: None,
         }
     }
@@ -171,7 +176,9 @@ pub struct Unattended;
 
 impl Approver for Unattended {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
-        Box::pin(async move { Reply::No(format!("{}, and nobody is there to ask", question.why)) })
+        Box::pin(async move {
+            Reply::Unanswered(format!("{}, and nobody is there to ask", question.why))
+        })
     }
 }
 

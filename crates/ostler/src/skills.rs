@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::options::SkillFolders;
 use crate::read_judge::ReadJudge;
+use ostler_core::event::Envelope;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::message::{Block, Message, ResultPart};
 use ostler_core::permission::{COMMANDS, Policy, Source, Tier, Workspace};
@@ -23,8 +24,8 @@ const COMMAND_TIME: Duration = Duration::from_secs(60);
 pub enum Prepared {
     /// Whatever it is, it is for the model.
     Prompt(Message),
-    /// It wants a skill that is not there: what to say. Nothing needs to be sent.
-    Unknown(String),
+    /// It wants a skill that is not there: what to say, and what was found wrong with skills. Nothing needs to be sent.
+    Unknown { why: String, events: Vec<Envelope> },
 }
 
 /// Where files of shipped skills go.
@@ -113,7 +114,7 @@ impl Engine {
                 let content = vec![text, Block::Text { text: used, meta: true }];
                 Prepared::Prompt(Message::User { content })
             }
-            Err(why) => Prepared::Unknown(why),
+            Err(why) => Prepared::Unknown { why, events: self.waiting() },
         }
     }
 
@@ -121,11 +122,6 @@ impl Engine {
     pub fn skills(&self) -> Arc<[Arc<Skill>]> {
         self.parts.skills.catalog().refresh();
         self.parts.skills.catalog().all()
-    }
-
-    /// What was found wrong with skills since this was asked before, one line each.
-    pub fn skill_news(&self) -> Vec<String> {
-        self.parts.skills.news().iter().map(ToString::to_string).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use crate::read_judge::ReadJudge;
 use crate::said::{Said, gone, no_room, rendered};
 use crate::surroundings::environment;
 use crate::system::today;
+use ostler_core::event::Notice;
 use ostler_core::message::{Block, Message};
 use ostler_core::permission::{Mode, Policy, Workspace};
 use ostler_core::ports::{Attachment, Carried, Carrying, Place, Reminder};
@@ -35,7 +36,7 @@ pub(crate) struct Standing {
 #[derive(Default)]
 struct Notices {
     told: HashSet<String>,
-    waiting: Vec<String>,
+    waiting: Vec<Notice>,
 }
 
 impl Standing {
@@ -50,7 +51,7 @@ impl Standing {
     }
 
     /// There is an agent, and with it a window. Gives what was not read, for the start.
-    pub(crate) fn serve(&self, agent: &Arc<Agent>) -> Vec<String> {
+    pub(crate) fn serve(&self, agent: &Arc<Agent>) -> Vec<Notice> {
         let _ = self.agent.set(Arc::downgrade(agent));
         if let Some(mut shelf) = self.shelf() {
             self.loaded(shelf.standing(self.most_bytes(&View::default())));
@@ -75,10 +76,8 @@ impl Standing {
             if notices.told.len() <= NOTICES && notices.told.insert(text.clone()) {
                 let last = notices.told.len() > NOTICES;
                 notices.waiting.push(match last {
-                    true => {
-                        "more instruction files are not read; /context shows those that are".into()
-                    }
-                    false => text,
+                    true => Notice::MoreInstructions,
+                    false => Notice::Instructions { text },
                 });
             }
         }
@@ -93,7 +92,7 @@ impl Standing {
         prompt: Message,
         view: &View,
         changed: Vec<String>,
-    ) -> (Message, Vec<String>) {
+    ) -> (Message, Vec<Notice>) {
         let Message::User { content: mut words } = prompt else { return (prompt, Vec::new()) };
         let meta = |text| Block::Text { text, meta: true };
         let own = |block: &Block| !matches!(block, Block::Text { meta: true, .. });
@@ -208,7 +207,7 @@ impl Reminder for Standing {
         texts
     }
 
-    fn notices(&self) -> Vec<String> {
+    fn notices(&self) -> Vec<Notice> {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut notices.waiting)
     }

@@ -52,5 +52,12 @@ pub fn now_ns() -> u64 {
 
 /// Now, as machines write it.
 pub fn now_text() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    time_text(SystemClock.now())
+}
+
+/// A point in time, as machines write it.
+pub fn time_text(at: Timestamp) -> String {
+    let at = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let at = jiff::Timestamp::from_millisecond(at).unwrap_or_default();
+    at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }

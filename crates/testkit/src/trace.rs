@@ -2,7 +2,7 @@
 
 use crate::render::{block, message, short, stop, terminal, usage, went};
 use futures_util::StreamExt;
-use ostler_core::event::{Event, Finished};
+use ostler_core::event::{Event, Finished, words};
 use ostler_core::view::View;
 use ostler_engine::TurnStream;
 use std::time::Duration;
@@ -86,21 +86,23 @@ fn event_line(event: &Event) -> String {
             )
         }
         Event::AnswerStarted { message_id, .. } => format!("answer {message_id}"),
-        Event::TextDelta(text) => format!("text {}", short(text)),
-        Event::ThinkingDelta(text) => format!("thinking {}", short(text)),
+        Event::TextDelta { text } => format!("text {}", short(text)),
+        Event::ThinkingDelta { text } => format!("thinking {}", short(text)),
         Event::BlockFinished { block: done } => format!("block {}", block(done)),
-        Event::AnswerSealed { usage: used, cost, stop: why } => {
+        Event::AnswerSealed { usage: used, cost, stop: why, .. } => {
             format!("sealed {} cost={} stop={}", usage(used), money(*cost), stop(why.as_ref()))
         }
         Event::AnswerDropped => "dropped".into(),
         Event::Went(why) => format!("went {}", went(*why)),
-        Event::CallAsked { id, name, why } => format!("asked {id} {name}: {why}"),
+        Event::CallAsked { id, name, decision } => {
+            format!("asked {id} {name}: {}", decision.why())
+        }
         Event::CallStarted { id, name, input } => {
             format!("started {id} {name} {}", short(&input.to_string()))
         }
         Event::CallProgress { id, tail } => format!("progress {id} {}", short(tail)),
-        Event::CallFinished { result, denied, .. } => {
-            let denied = if *denied { " denied" } else { "" };
+        Event::CallFinished { result, outcome, .. } => {
+            let denied = if outcome.is_denied() { " denied" } else { "" };
             format!("finished{denied} {}", block(result))
         }
         Event::Plan(plan) => format!("plan {}", short(&plan.lines())),
@@ -109,7 +111,11 @@ fn event_line(event: &Event) -> String {
             format!("compacted {} dropped, {} kept", receipt.messages, receipt.kept)
         }
         Event::Raw(raw) => format!("raw {}", short(raw.get())),
-        Event::Notice { level, text } => format!("notice {level:?} {}", short(text)),
+        Event::MemoryChanged(change) => format!("memory {}", short(&change.to_string())),
+        Event::Notice { level, notice } => {
+            format!("notice {level:?} {}", short(&words::notice(notice)))
+        }
+        Event::Unknown(event) => format!("unknown {}", short(&event.to_string())),
         Event::Finished(finished) => finished_line(finished),
     }
 }

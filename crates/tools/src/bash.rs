@@ -11,12 +11,13 @@ mod undo;
 
 use crate::Setup;
 use crate::built_in::{BuiltIn, Shipped, erase};
-use crate::confine::{Confinement, Missing, Terms};
+use crate::confine::{Confinement, Terms};
 use crate::paper::Paper;
 use crate::text::tail;
 use crate::workspace::Files;
 use environment::Environment;
 use ostler_core::bound::bound;
+use ostler_core::event::Notice;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Backing, Commands, Policy};
 use ostler_core::ports::{Tool, ToolContext};
@@ -100,26 +101,28 @@ impl Bash {
     }
 
     /// What the person is told: what was put back, and once what the sandbox lacks, whoever allowed the command.
-    fn notices(&self, only_reads: bool, put_back: &[String]) -> Vec<String> {
+    fn notices(&self, only_reads: bool, put_back: &[String]) -> Vec<Notice> {
         let missing = self
             .confinement
             .not_enforced(only_reads)
             .filter(|_| !self.announced.swap(true, Ordering::Relaxed));
-        let missing = missing.as_ref().map(Missing::announced);
-        missing.into_iter().chain(put_back.iter().cloned()).collect()
+        let missing = missing.map(|missing| Notice::Sandbox { text: missing.announced() });
+        missing.into_iter().chain(put_back.iter().cloned().map(about_command)).collect()
     }
 
     fn not_run(&self, error: &ExecError, notes: Vec<String>) -> ToolOutput {
+        let notes = notes.into_iter().map(about_command);
         let notices = self.unheld(error).into_iter().chain(notes).collect();
         let told = format!("The command could not be run: {error}.");
         ToolOutput { notices, ..ToolOutput::error(told) }
     }
 
     /// A layer that was there and is gone, which only the person can change. Said once, too.
-    fn unheld(&self, error: &ExecError) -> Option<String> {
+    fn unheld(&self, error: &ExecError) -> Option<Notice> {
         let ExecError::Sandbox { reason } = error else { return None };
         let is_new = !self.announced.swap(true, Ordering::Relaxed);
-        is_new.then(|| format!("sandbox: {reason}; commands that need it are not run"))
+        let text = || format!("sandbox: {reason}; commands that need it are not run");
+        is_new.then(|| Notice::Sandbox { text: text() })
     }
 
     /// Git is kept from running what a repository names, as far as what was allowed still works.
@@ -213,9 +216,9 @@ impl BuiltIn for Bash {
             Err(error) => return self.not_run(&error, notes),
         };
         let stopped = self.confinement.stopped(&finished);
-        let notices =
-            self.undo.untold().into_iter().chain(self.notices(commands.only_reads(), &notes));
-        let notices: Vec<String> = notices.chain(stopped.clone()).collect();
+        let untold = self.undo.untold().into_iter().map(about_command);
+        let notices = untold.chain(self.notices(commands.only_reads(), &notes));
+        let notices: Vec<Notice> = notices.chain(stopped.clone().map(about_command)).collect();
         notes.extend(held.denied(&finished));
         notes.extend(self.confinement.limit_hint(&finished, oom_kills));
         let one_is_an_answer = commands.only_reads()
@@ -238,6 +241,10 @@ impl BuiltIn for Bash {
         });
         ToolOutput { notices, ..kept.told(output) }
     }
+}
+
+fn about_command(text: String) -> Notice {
+    Notice::Command { text }
 }
 
 impl Shipped for Bash {

@@ -25,7 +25,7 @@ impl Approver for Asker {
             let mut shown = question::text(&question);
             loop {
                 let Ok(answer) = lines.next(&shown).await else {
-                    return Reply::No("the question could not be shown to the user".into());
+                    return Reply::Unanswered("the question could not be shown to the user".into());
                 };
                 if !lines.are_echoed() || answer.is_none() {
                     let _ = write("\n");
@@ -43,7 +43,7 @@ impl Approver for Asker {
 fn reply(answer: Option<&str>, offered: bool) -> Option<Reply> {
     let no = |why: &str| Reply::No(format!("the user said no{why}"));
     let Some(answer) = answer.map(str::trim) else {
-        return Some(Reply::No("the input ended before the user said yes".into()));
+        return Some(Reply::Unanswered("the input ended before the user said yes".into()));
     };
     Some(match answer.to_ascii_lowercase().as_str() {
         "y" | "yes" => Reply::Yes,
@@ -98,6 +98,6 @@ mod tests {
             assert_eq!(reply(Some(answer), offered), expected, "{answer:?} {offered}");
         }
         let ended = reply(None, true);
-        assert!(matches!(ended, Some(Reply::No(why)) if why.contains("input ended")));
+        assert!(matches!(ended, Some(Reply::Unanswered(why)) if why.contains("input ended")));
     }
 }

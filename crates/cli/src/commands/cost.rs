@@ -4,12 +4,12 @@ use crate::args::cost::{CostArgs, Side, Since};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::cost::{as_json, requests, table};
-use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
 use ostler::{Budgets, CostQuery, SessionId, cost_of_session, costs, rebuild_ledger};
+use ostler_sdk::escaped;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -3,12 +3,12 @@
 use crate::args::{ConfigArgs, DoctorArgs, RunArgs};
 use crate::environment::Environment;
 use crate::exit::{CHOOSE_HOME, Code};
-use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
+use ostler_sdk::escaped;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

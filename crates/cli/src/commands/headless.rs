@@ -8,17 +8,21 @@ use super::{cost, no_key, trust};
 use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
 use crate::exit::{self, Code, warn};
-use crate::output::{Output, frames, json::JsonOutput, printer, stream_json::StreamJson, text};
+use crate::output::json::JsonOutput;
+use crate::output::screen::Screen;
+use crate::output::sink::Standard;
+use crate::output::stream_json::StreamJsonOutput;
+use crate::output::text::{ScreenOutput, TextOutput};
+use crate::output::{Output, printer};
 use crate::wire;
 use anyhow::Result;
-use ostler::{Engine, Event, Finished, Level, Prepared, TurnStream};
-use std::time::{Duration, Instant};
-
-/// The end of a turn does not wait longer than this for the memory; what was begun goes on.
-const PATIENCE: Duration = Duration::from_secs(2);
+use ostler::{Engine, Event, EventStream, Finished, Prepared, SystemIds, Timestamp};
+use ostler_sdk::{Frames, SessionFacts, StreamJson};
+use std::io::IsTerminal;
+use std::sync::Arc;
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
-    let began = Instant::now();
+    let began = Timestamp(ostler::now_ms());
     let prompt = stdin::prompt(args.prompt.as_deref())?;
     let setup = match trust::begin(environment, args) {
         Ok(setup) => setup,
@@ -28,7 +32,6 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
     let source = credentials.label.clone();
     let options = wire::options(args, environment, &setup, credentials, None)?;
-    let denials = text::Denials::of(&options);
     let budgets = options.budgets;
     ostler::block_on(async {
         let engine = match Engine::open(init, options) {
@@ -36,14 +39,8 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Err(error) => return refused(args.output_format, error),
         };
         let mut signals = Signals::new()?;
-        for notice in setup.news().iter().chain(engine.notices()) {
-            warn(notice);
-        }
-        let mut output: Box<dyn Output> = match args.output_format {
-            Format::Text => Box::new(text::TextOutput::new(denials)),
-            Format::Json => Box::new(JsonOutput::new(&engine, began)),
-            Format::StreamJson => Box::new(StreamJson::new(&engine, args, &source, began)),
-        };
+        setup.news().iter().for_each(|notice| warn(notice));
+        let mut output = output(&engine, args, &source, began);
         let answered = async {
             let mut watch = Watch::new(environment, engine.session_id())?;
             let code = match Local::of(&prompt.text()) {
@@ -59,10 +56,10 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
                     run_turn(&engine, &prompt, local, output, &mut watch, &mut signals).await
                 }
             };
-            for notice in engine.close_because("other").await {
-                warn(&notice);
+            for envelope in engine.close_because("other").await {
+                watch.see(&envelope);
+                exit::warn_of(&envelope.event);
             }
-            engine.memory_news().iter().for_each(|change| warn(&change.to_string()));
             let stats = watch.finish();
             if args.verbose && args.output_format == Format::Text {
                 stats.iter().for_each(|line| warn(line));
@@ -74,11 +71,29 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     })?
 }
 
+fn output(engine: &Engine, args: &RunArgs, key_source: &str, began: Timestamp) -> Box<dyn Output> {
+    let (sink, verbose) = (Standard, args.verbose);
+    let facts = || Arc::new(SessionFacts::of(engine, key_source, env!("CARGO_PKG_VERSION")));
+    let ids = Arc::new(SystemIds);
+    match args.output_format {
+        Format::Text if std::io::stdout().is_terminal() => {
+            Box::new(ScreenOutput { screen: Screen::new(), verbose })
+        }
+        Format::Text => Box::new(TextOutput { sink, verbose }),
+        Format::Json => Box::new(JsonOutput { frames: Frames::new(facts(), ids, began), sink }),
+        Format::StreamJson => {
+            let lines = StreamJson::new(facts(), ids, began, args.include_partial_messages);
+            Box::new(StreamJsonOutput { lines, sink })
+        }
+    }
+}
+
 /// A run that could not begin is told in the format that was asked for, too.
 fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
     let error = error.into();
     if format != Format::Text {
-        frames::print(&frames::refused(&exit::words(&error)))?;
+        let frame = ostler_sdk::refused(&exit::words(&error), &SystemIds);
+        printer::print(&ostler_sdk::line(&frame))?;
     }
     Err(error)
 }
@@ -105,7 +120,8 @@ async fn run_turn(
             let prompt = given.marked(prompt);
             turn(engine, engine.submit_prepared(prompt), output, watch, signals).await
         }
-        Prepared::Unknown(why) => {
+        Prepared::Unknown { why, events } => {
+            events.iter().for_each(|envelope| exit::warn_of(&envelope.event));
             output.local(&why)?;
             // Nothing was done: a script must see that.
             Ok(Code::Usage)
@@ -116,7 +132,7 @@ async fn run_turn(
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
 async fn turn(
     engine: &Engine,
-    mut stream: TurnStream,
+    mut stream: EventStream,
     output: &mut dyn Output,
     watch: &mut Watch,
     signals: &mut Signals,
@@ -133,30 +149,16 @@ async fn turn(
                     engine.interrupt();
                 }
             },
-            notice = watch.slow() => output.event(&notice)?,
-            event = printer::paced(&mut stream, stopped_by.is_some()) => match watch.seen(event?) {
-                Some(Event::Finished(finished)) => {
-                    // Nothing follows the end: what is kept of the turn is told before it.
-                    let told = tokio::time::timeout(PATIENCE, engine.remember()).await;
-                    for text in told.unwrap_or_default() {
-                        output.event(&Event::Notice { level: Level::Warning, text })?;
-                    }
-                    tell_memory(engine, output)?;
-                    output.finished(&finished)?;
-                    return Ok(code(&finished, stopped_by));
+            envelope = printer::paced(&mut stream, stopped_by.is_some()) => {
+                let Some(envelope) = envelope? else { return Ok(Code::Internal) };
+                watch.see(&envelope);
+                output.event(&envelope)?;
+                if let Event::Finished(finished) = &envelope.event {
+                    return Ok(code(finished, stopped_by));
                 }
-                Some(event) => {
-                    output.event(&event)?;
-                    tell_memory(engine, output)?;
-                }
-                None => return Ok(Code::Internal),
-            },
+            }
         }
     }
-}
-
-fn tell_memory(engine: &Engine, output: &mut dyn Output) -> Result<()> {
-    engine.memory_news().iter().try_for_each(|change| output.remembered(change))
 }
 
 fn code(finished: &Finished, stopped_by: Option<Code>) -> Code {

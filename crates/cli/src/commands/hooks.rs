@@ -3,13 +3,13 @@
 use crate::args::hooks::{HooksCommand, HooksListArgs};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
-use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
 use ostler::{Action, HookSpec, Options, Tried};
+use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::Write;
 

@@ -2,12 +2,12 @@
 
 use crate::args::Format;
 use crate::exit::Code;
-use crate::output::json_text::escaped;
 use crate::output::printer;
 use crate::output::usage::thousands;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::ContextReport;
+use ostler_sdk::escaped;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Local {

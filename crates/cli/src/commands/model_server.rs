@@ -3,10 +3,10 @@
 use super::signals::Signals;
 use crate::args::ModelServerArgs;
 use crate::exit::{Code, Wrong};
-use crate::output::json_text::escaped;
 use crate::output::model_log;
 use anyhow::Result;
 use ostler_model_server::{LogEntry, ModelServer, Script};
+use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};

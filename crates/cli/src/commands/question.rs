@@ -99,11 +99,10 @@ fn reasons(question: &Question) -> String {
     text
 }
 
-/// With the place where the rule stands, which ends its description.
+/// With the place where the rule is written.
 pub fn with_source(reason: &Reason) -> String {
-    let source = reason.rule.as_deref().and_then(|rule| rule.rsplit_once(" ("));
-    match source {
-        Some((_, source)) => format!("{reason} ({source}"),
+    match &reason.rule {
+        Some(rule) => format!("{reason} ({})", rule.source),
         None => reason.to_string(),
     }
 }

@@ -1,7 +1,7 @@
 //! Questions as a person sees them.
 
 use super::*;
-use ostler::{By, CallId};
+use ostler::{By, CallId, CitedRule, Source, Tier, Verdict};
 use serde_json::json;
 
 fn question(input: Value) -> Question {
@@ -21,8 +21,17 @@ fn because(why: &str, part: Option<&str>, rule: Option<&str>) -> Reason {
         by: By::Default,
         why: why.into(),
         part: part.map(str::to_owned),
-        rule: rule.map(str::to_owned),
+        rule: rule.map(cited),
     }
+}
+
+/// From `text (file:line)`.
+fn cited(rule: &str) -> CitedRule {
+    let (text, place) = rule.split_once(" (").unwrap();
+    let place = place.trim_end_matches(')');
+    let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
+    let source = Source { tier: Tier::User, file: Some(file.into()), line: line.parse().ok() };
+    CitedRule { effect: Verdict::Ask, text: text.into(), source }
 }
 
 fn file(path: &str) -> PathScope {

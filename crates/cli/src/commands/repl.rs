@@ -8,16 +8,16 @@ use super::watch::Watch;
 use super::{cost, first_run, local, no_key, sessions, skills, trust};
 use crate::args::RunArgs;
 use crate::environment::Environment;
-use crate::exit::{Code, warn};
+use crate::exit::{Code, warn, warn_of};
 use crate::output::paint::Paint;
 use crate::output::printer;
 use crate::output::screen::Screen;
+use crate::output::usage;
 use crate::output::visible::visible;
-use crate::output::{text::failure, usage};
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
-use ostler::{Engine, Event, Finished, Prepared, SessionChoice, TurnStream};
+use ostler::{Engine, Envelope, Event, EventStream, Finished, Prepared, SessionChoice, words};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -96,21 +96,23 @@ enum Next {
 }
 
 impl Repl<'_> {
-    fn greet(&self, setup: &Setup) -> Result<()> {
+    fn greet(&mut self, setup: &Setup) -> Result<()> {
         let (version, model) = (env!("CARGO_PKG_VERSION"), self.engine.model());
         say(&format!("ostler {version} · {model} · session {}", self.engine.session_id()))?;
         let paint = Paint::for_terminal();
         for notice in setup.news() {
             say(&paint.dim(&visible(&notice)))?;
         }
-        self.tell_notices();
+        self.tell(&self.engine.waiting());
         self.tell_plan()?;
         say("Type what to do, /help for commands.")
     }
 
-    fn tell_notices(&self) {
-        for notice in self.engine.notices() {
-            warn(notice);
+    /// Events outside of a turn.
+    fn tell(&mut self, events: &[Envelope]) {
+        for envelope in events {
+            self.watch.see(envelope);
+            warn_of(&envelope.event);
         }
     }
 
@@ -226,23 +228,19 @@ impl Repl<'_> {
         // The old session is given back.
         self.engine = new;
         say(&format!("session {}", self.engine.session_id()))?;
-        self.tell_notices();
+        self.tell(&self.engine.waiting());
         self.tell_plan()
     }
 
     /// Hooks are told, commands end, and the session says what its tools did.
     async fn end(&mut self, reason: &str) -> Result<()> {
-        for notice in self.engine.close_because(reason).await {
-            warn(&notice);
-        }
-        let mut screen = Screen::new();
-        self.engine.memory_news().iter().try_for_each(|change| screen.remembered(change))?;
+        let events = self.engine.close_because(reason).await;
+        self.tell(&events);
         let paint = Paint::for_terminal();
         self.watch.finish().iter().try_for_each(|line| say(&paint.dim(&visible(line))))
     }
 
     async fn prompt(&mut self, prompt: &str, signals: &mut Signals) -> Result<Next> {
-        self.engine.skill_news().iter().for_each(|line| warn(line));
         let prepared = tokio::select! {
             biased;
             caught = signals.next() => return after(Some(caught)),
@@ -252,7 +250,8 @@ impl Repl<'_> {
             Prepared::Prompt(prompt) => {
                 self.turn(self.engine.submit_prepared(prompt), signals).await
             }
-            Prepared::Unknown(why) => {
+            Prepared::Unknown { why, events } => {
+                self.tell(&events);
                 let command = prompt.split_whitespace().next().unwrap_or_default();
                 say(&format!(
                     "There is no command {}; /help lists them. {}",
@@ -265,12 +264,12 @@ impl Repl<'_> {
     }
 
     /// The first signal ends the turn in order, the second the session.
-    async fn turn(&mut self, mut stream: TurnStream, signals: &mut Signals) -> Result<Next> {
+    async fn turn(&mut self, mut stream: EventStream, signals: &mut Signals) -> Result<Next> {
         let mut screen = Screen::new();
         self.waiting.begin();
         let (mut stopped_by, mut compacted) = (None, false);
         loop {
-            let event = tokio::select! {
+            let envelope = tokio::select! {
                 biased;
                 caught = signals.next() => {
                     if stopped_by.is_some() {
@@ -281,8 +280,7 @@ impl Repl<'_> {
                     self.stop(&mut screen)?;
                     continue;
                 }
-                notice = self.watch.slow() => Some(notice),
-                event = printer::paced(&mut stream, stopped_by.is_some()) => self.watch.seen(event?),
+                envelope = printer::paced(&mut stream, stopped_by.is_some()) => envelope?,
                 () = self.waiting.tick() => {
                     let is_asked = self.lines.try_lock().is_err();
                     self.waiting.draw(if is_asked { 0 } else { screen.room() });
@@ -300,11 +298,11 @@ impl Repl<'_> {
                     () = async { drop(self.lines.lock().await) } => {}
                 }
             }
-            if let Some(event) = &event {
-                self.waiting.event(event);
-            }
-            match event {
-                Some(Event::Finished(finished)) => {
+            let Some(envelope) = envelope else { return after(stopped_by) };
+            self.watch.see(&envelope);
+            self.waiting.event(&envelope.event);
+            match envelope.event {
+                Event::Finished(finished) => {
                     screen.end_line()?;
                     // What no answer showed: why a conversation was not summed up.
                     if finished.iterations == 0 && !compacted {
@@ -313,13 +311,10 @@ impl Repl<'_> {
                     show_end(&finished)?;
                     return after(stopped_by);
                 }
-                Some(event) => {
+                event => {
                     compacted |= matches!(event, Event::Compacted { .. });
                     screen.event(&event)?;
-                    let news = self.engine.memory_news();
-                    news.iter().try_for_each(|change| screen.remembered(change))?;
                 }
-                None => return after(stopped_by),
             }
         }
     }
@@ -333,7 +328,7 @@ impl Repl<'_> {
 }
 
 fn show_end(finished: &Finished) -> Result<()> {
-    if let Some(line) = failure(finished) {
+    if let Some(line) = words::failure(finished) {
         warn(&line);
     }
     say(&usage::line(finished))?;

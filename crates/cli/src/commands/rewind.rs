@@ -5,10 +5,10 @@ use super::undo::{Reviewed, as_json, choice, code, reviewed, tell, tell_way_back
 use crate::args::undo::RewindArgs;
 use crate::environment::Environment;
 use crate::exit::Code;
-use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{Rewinding, SessionId, TurnLine, UndoChoice, Undone};
+use ostler_sdk::escaped;
 use serde_json::json;
 use std::io::Write;
 

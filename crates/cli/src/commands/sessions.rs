@@ -3,10 +3,10 @@
 use crate::args::SessionsArgs;
 use crate::environment::Environment;
 use crate::exit::Code;
-use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::SessionInfo;
+use ostler_sdk::escaped;
 use std::io::Write;
 
 pub fn run(environment: &Environment, args: &SessionsArgs) -> Result<Code> {

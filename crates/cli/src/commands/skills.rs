@@ -3,12 +3,12 @@
 use crate::args::{ConfigArgs, SkillsCommand};
 use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
-use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use anyhow::Result;
 use ostler::{Catalog, Skill, SkillFolders, one_line};
+use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::Write;
 

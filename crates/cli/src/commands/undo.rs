@@ -4,10 +4,10 @@
 use crate::args::undo::{Common, UndoArgs};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
-use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{ChangingCall, Fate, Review, UndoChoice, Undoing, Undone};
+use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;

@@ -81,7 +81,7 @@ impl Waiting {
     pub fn event(&self, event: &Event) {
         match event {
             // Nothing is written for these.
-            Event::CallProgress { .. } | Event::ThinkingDelta(_) | Event::Raw(_) => return,
+            Event::CallProgress { .. } | Event::ThinkingDelta { .. } | Event::Raw(_) => return,
             Event::CallStarted { id, name, .. } => {
                 self.state().running.push((id.clone(), name.clone()));
             }

@@ -1,42 +1,35 @@
 //! `--output-format json`: the result, one object.
 
 use super::Output;
-use super::frames::{self, Frames};
-use crate::exit::warn;
+use super::sink::Sink;
 use anyhow::Result;
-use ostler::{Engine, Event, Finished, Level, MemoryChange};
-use std::time::Instant;
+use ostler::{Envelope, Event, Level, Timestamp, words};
+use ostler_sdk::{Frames, line};
 
-pub struct JsonOutput {
-    frames: Frames,
+pub struct JsonOutput<S> {
+    pub frames: Frames,
+    pub sink: S,
 }
 
-impl JsonOutput {
-    pub fn new(engine: &Engine, began: Instant) -> Self {
-        JsonOutput { frames: Frames::new(engine, began) }
-    }
-}
-
-impl Output for JsonOutput {
-    fn event(&mut self, event: &Event) -> Result<()> {
-        self.frames.watch(event);
-        // There is no place for it in the one object.
-        if let Event::Notice { level: Level::Warning | Level::Error, text } = event {
-            warn(text);
+impl<S: Sink> Output for JsonOutput<S> {
+    fn event(&mut self, envelope: &Envelope) -> Result<()> {
+        self.frames.watch(envelope);
+        match &envelope.event {
+            Event::Finished(finished) => {
+                self.sink.print(&line(&self.frames.result(finished, envelope.at)))?;
+            }
+            // There is no place for these in the one object.
+            Event::Notice { level: Level::Warning, notice } => {
+                self.sink.warn(&words::notice(notice));
+            }
+            Event::MemoryChanged(change) => self.sink.warn(&change.to_string()),
+            _ => {}
         }
         Ok(())
     }
 
-    fn finished(&mut self, finished: &Finished) -> Result<()> {
-        frames::print(&self.frames.result(finished))
-    }
-
-    fn remembered(&mut self, change: &MemoryChange) -> Result<()> {
-        warn(&change.to_string());
-        Ok(())
-    }
-
     fn local(&mut self, text: &str) -> Result<()> {
-        frames::print(&self.frames.local(text))
+        let frame = self.frames.local(text, Timestamp(ostler::now_ms()));
+        Ok(self.sink.print(&line(&frame))?)
     }
 }

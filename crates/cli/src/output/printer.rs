@@ -3,7 +3,7 @@
 //!
 //! Before [`start`] everything is written by whoever says it, and a signal ends the program while it waits.
 
-use ostler::Event;
+use ostler::{Envelope, EventStream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::io::{self, Write};
@@ -76,10 +76,7 @@ pub fn print_error(text: &str) {
 ///
 /// # Errors
 /// If standard output cannot be written any more.
-pub async fn paced(
-    stream: &mut ostler::TurnStream,
-    is_in_a_hurry: bool,
-) -> io::Result<Option<Event>> {
+pub async fn paced(stream: &mut EventStream, is_in_a_hurry: bool) -> io::Result<Option<Envelope>> {
     use futures_util::StreamExt;
     if let Some(printer) = PRINTER.get().filter(|_| !is_in_a_hurry) {
         printer.below(MOST_WAITING).await?;

@@ -1,13 +1,13 @@
 //! A turn on a plain terminal, line by line: streamed text, a line per call, nothing that moves.
 
 use super::paint::Paint;
-use super::printer;
+use super::sink::{Sink, Standard};
 use super::visible::visible;
 use crate::terminal;
 use anyhow::Result;
 use ostler::{
-    Block, Event, KnownTools, MemoryChange, Plan, ResultPart, ResultView, Retry, Status, ToolFacts,
-    strip_terminal,
+    Block, Event, KnownTools, Plan, ResultPart, ResultView, Retry, Status, ToolFacts,
+    strip_terminal, words,
 };
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
@@ -15,7 +15,8 @@ use unicode_width::UnicodeWidthStr;
 /// Lines of a result that are shown; the model sees all of it.
 const RESULT_LINES: usize = 4;
 
-pub struct Screen {
+pub struct Screen<S = Standard> {
+    sink: S,
     paint: Paint,
     /// They say what a line about a call shows.
     tools: KnownTools,
@@ -27,14 +28,23 @@ pub struct Screen {
 
 impl Screen {
     pub fn new() -> Self {
-        let (paint, tools) = (Paint::for_terminal(), ostler::known_tools());
-        Screen { paint, tools, column: 0, drew: false }
+        Screen::on(Standard, Paint::for_terminal())
+    }
+}
+
+impl<S: Sink> Screen<S> {
+    pub fn on(sink: S, paint: Paint) -> Self {
+        Screen { sink, paint, tools: ostler::known_tools(), column: 0, drew: false }
+    }
+
+    pub fn sink(&mut self) -> &mut S {
+        &mut self.sink
     }
 
     pub fn event(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::AnswerStarted { .. } => self.drew = false,
-            Event::TextDelta(text) => self.text(text)?,
+            Event::TextDelta { text } => self.text(text)?,
             Event::AnswerSealed { .. } => self.end_line()?,
             Event::AnswerDropped if self.drew => {
                 self.line(&self.paint.dim(
@@ -43,8 +53,8 @@ impl Screen {
             }
             Event::Retrying(retry) => self.line(&self.paint.dim(&retry_line(retry)))?,
             Event::CallStarted { name, input, .. } => self.line(&self.call_line(name, input))?,
-            Event::CallFinished { name, result, denied, .. } => {
-                self.result(name, result, *denied)?
+            Event::CallFinished { name, result, outcome, .. } => {
+                self.result(name, result, outcome.is_denied())?
             }
             Event::Plan(plan) => self.plan(plan)?,
             Event::Compacting { .. } => {
@@ -53,19 +63,21 @@ impl Screen {
             Event::Compacted { receipt } => {
                 self.line(&self.paint.dim(&strip_terminal(&receipt.words())))?
             }
-            Event::Notice { text, .. } => self.line(&self.paint.dim(&strip_terminal(text)))?,
+            Event::MemoryChanged(change) => self.note(&visible(&change.to_string()))?,
+            Event::Notice { notice, .. } => self.note(&words::notice(notice))?,
             _ => {}
         }
         Ok(())
     }
 
-    pub fn remembered(&mut self, change: &MemoryChange) -> Result<()> {
-        self.line(&self.paint.dim(&visible(&change.to_string())))
+    /// A line beside the answer.
+    pub fn note(&mut self, line: &str) -> Result<()> {
+        self.line(&self.paint.dim(&strip_terminal(line)))
     }
 
     fn text(&mut self, text: &str) -> Result<()> {
         let shown = strip_terminal(text);
-        printer::print(&shown)?;
+        self.sink.print(&shown)?;
         if !shown.is_empty() {
             let line = shown.rsplit('\n').next().unwrap_or_default();
             let before = if line.len() == shown.len() { self.column } else { 0 };
@@ -77,7 +89,7 @@ impl Screen {
 
     pub fn line(&mut self, line: &str) -> Result<()> {
         self.end_line()?;
-        Ok(printer::print(&format!("{line}\n"))?)
+        Ok(self.sink.print(&format!("{line}\n"))?)
     }
 
     /// What is echoed or asked without our doing stands on the current line.
@@ -94,7 +106,7 @@ impl Screen {
 
     pub fn end_line(&mut self) -> Result<()> {
         if std::mem::take(&mut self.column) > 0 {
-            printer::print("\n")?;
+            self.sink.print("\n")?;
         }
         Ok(())
     }

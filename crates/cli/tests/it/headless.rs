@@ -92,9 +92,11 @@ fn stream_json_tells_everything_in_order() {
             "system/init",
             "assistant text",
             "assistant tool_use",
+            "system/request",
             "user tool_result",
             "system/transition",
             "assistant text",
+            "system/request",
             "result"
         ]
     );

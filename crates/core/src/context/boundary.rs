@@ -9,6 +9,7 @@ use crate::text;
 use crate::time::Timestamp;
 use crate::tool::Seen;
 use crate::view::View;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Names of calls that a receipt lists.
@@ -16,7 +17,7 @@ const CALLS: usize = 200;
 /// Newest sights that outlive a boundary in the log.
 const SEEN: usize = 500;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
     /// The estimate reached the threshold.
@@ -37,7 +38,7 @@ impl Trigger {
 }
 
 /// Who wrote the summary.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Made {
     Model {
@@ -50,7 +51,7 @@ pub enum Made {
 }
 
 /// What a compaction took out, and what it left.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     pub trigger: Trigger,
     pub made: Made,

@@ -2,6 +2,8 @@
 
 use super::grant::Sum;
 use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How far back the pace is measured.
@@ -27,7 +29,7 @@ pub fn forecast(spends: &[(Timestamp, f64)], now: Timestamp, left: f64) -> Forec
 }
 
 /// A budget after a turn.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Left {
     /// `run`, `day`, `project` or `agent`.
     pub what: String,

@@ -1,12 +1,14 @@
 //! Whether the money left allows a request, and how long its answer may be. Pure: the same for one process and many.
 
 use super::Price;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// An output limit below this is not worth asking for.
 const SMALLEST_ANSWER: u32 = 256;
 
 /// A sum that must not be exceeded, and how much of it is gone or promised.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sum {
     pub limit: f64,
     pub spent: f64,

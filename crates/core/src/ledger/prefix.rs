@@ -10,6 +10,7 @@ use crate::model::{Request, Thinking};
 use crate::time::Timestamp;
 use crate::tool::ToolSpec;
 use crate::view::View;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -72,7 +73,7 @@ impl Sent {
 }
 
 /// The prefix broke: so much was expected from the cache, so much came, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Broken {
     pub expected: u64,
     pub read: u64,
@@ -80,7 +81,7 @@ pub struct Broken {
 }
 
 /// The first thing that differs. The provider reads tools, then the system text, then the messages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Change {
     /// Each model has a cache of its own.

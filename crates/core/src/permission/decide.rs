@@ -6,13 +6,14 @@ use super::commands::Concern;
 use super::guarded::{protected, sensitive};
 use super::mode::Mode;
 use super::policy::{Fallback, Policy};
-use super::rule::{Matcher, Reach, Rule};
+use super::rule::{Matcher, Reach, Rule, Source};
 use super::step_verdict::judge_commands;
 use crate::tool_facts::ToolKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
     pub verdict: Verdict,
     /// What led to it, the deciding reasons only.
@@ -22,7 +23,9 @@ pub struct Decision {
 }
 
 /// From lenient to strict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Allow,
@@ -30,20 +33,34 @@ pub enum Verdict {
     Deny,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     pub by: By,
     pub why: String,
     /// The command or path it is about, where the call has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// The rule, and where it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rule: Option<String>,
+    pub rule: Option<CitedRule>,
+}
+
+/// The rule behind a reason, and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CitedRule {
+    /// What it comes to for this call: a deny rule that may cover it asks.
+    pub effect: Verdict,
+    pub text: String,
+    pub source: Source,
+}
+
+impl std::fmt::Display for CitedRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.text, self.source)
+    }
 }
 
 /// The layer that spoke.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
     BuiltIn,
@@ -51,11 +68,25 @@ pub enum By {
     Mode,
     Default,
     Sandbox,
-    /// A hook raised it.
+    /// A hook raised it, or answered in the person's place.
     Hook,
+    /// The person answered a question.
+    Person,
+    /// There was a question and nobody to answer it.
+    Nobody,
 }
 
 impl Decision {
+    /// What one person, hook or mode decided.
+    pub fn of(verdict: Verdict, by: By, why: impl Into<String>) -> Self {
+        Decision { verdict, reasons: vec![Reason::new(by, why)], offer: Vec::new() }
+    }
+
+    /// Who decided: the layer that gave the first reason.
+    pub fn by(&self) -> By {
+        self.reasons.first().map_or(By::Default, |reason| reason.by)
+    }
+
     /// In one line.
     pub fn why(&self) -> String {
         let mut said: Vec<String> = Vec::new();
@@ -102,17 +133,34 @@ pub(super) enum Ruling {
     Allow(Reason),
 }
 
-pub(super) fn reason(by: By, why: impl Into<String>) -> Reason {
-    Reason { by, why: why.into(), part: None, rule: None }
+impl Reason {
+    pub fn new(by: By, why: impl Into<String>) -> Self {
+        Reason { by, why: why.into(), part: None, rule: None }
+    }
 }
 
-pub(super) fn by_rule(rule: &Rule, kind: &str) -> Reason {
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Allow => "allow",
+            Verdict::Ask => "ask",
+            Verdict::Deny => "deny",
+        }
+    }
+}
+
+pub(super) fn reason(by: By, why: impl Into<String>) -> Reason {
+    Reason::new(by, why)
+}
+
+pub(super) fn by_rule(rule: &Rule, effect: Verdict) -> Reason {
+    let kind = effect.name();
     let why = match &rule.reason {
         Some(why) => format!("the {kind} rule {} covers it: {why}", rule.text()),
         None => format!("the {kind} rule {} covers it", rule.text()),
     };
-    let rule = format!("{} ({})", rule.text(), rule.source);
-    Reason { rule: Some(rule), ..reason(By::Rule, why) }
+    let (text, source) = (rule.text().to_owned(), rule.source.clone());
+    Reason { rule: Some(CitedRule { effect, text, source }), ..reason(By::Rule, why) }
 }
 
 /// What all parts of a decision look at.
@@ -262,11 +310,11 @@ pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Rulin
     if let Some(rule) =
         policy.deny.iter().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
     {
-        return Ruling::Deny(by_rule(rule, "deny"));
+        return Ruling::Deny(by_rule(rule, Verdict::Deny));
     }
     if let Some(rule) = policy.asks().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
     {
-        return Ruling::Ask(by_rule(rule, "ask"));
+        return Ruling::Ask(by_rule(rule, Verdict::Ask));
     }
     let both = || policy.deny.iter().chain(policy.asks());
     if let Some(rule) = both().find(|rule| speaks(rule, tool, access, scene) == Reach::Below)
@@ -274,13 +322,13 @@ pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Rulin
     {
         let why =
             format!("it goes through a folder in which the rule {} covers something", rule.text());
-        return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
+        return Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) });
     }
     if let Some(why) = guard(scene, &access.reads, &access.writes, access.filtered) {
         return Ruling::Ask(why);
     }
     if let Some(rule) = policy.allow.iter().find(|rule| rule.covers_all(tool, access)) {
-        return Ruling::Allow(by_rule(rule, "allow"));
+        return Ruling::Allow(by_rule(rule, Verdict::Allow));
     }
     let inside = |scope: &PathScope| workspace.contains(scope.path());
     // `acceptEdits` is about tools that change files themselves.
@@ -293,7 +341,7 @@ pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Rulin
     }
     let shipped = |rule: &&Rule| speaks(rule, tool, access, scene) == Reach::Full;
     if let Some(rule) = policy.shipped_asks().find(shipped) {
-        return Ruling::Open(by_rule(rule, "ask"));
+        return Ruling::Open(by_rule(rule, Verdict::Ask));
     }
     match refusal_of_default(access, workspace) {
         None if access.notes => Ruling::Allow(reason(By::Default, "it only keeps a note")),

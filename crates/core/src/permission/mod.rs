@@ -25,7 +25,7 @@ mod wrapped;
 
 pub use access::{Access, Backing, Denials, Hold, Inward, PathScope, Workspace};
 pub use commands::{Act, Caution, Commands, Concern, Effect, Position, Step, Touch, TouchKind};
-pub use decide::{By, Decision, Reason, Verdict, decide};
+pub use decide::{By, CitedRule, Decision, Reason, Verdict, decide};
 pub use files::Anchors;
 pub use guarded::{protected, sensitive};
 pub use interpreters::is_interpreter;

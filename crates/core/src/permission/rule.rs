@@ -7,7 +7,8 @@ use super::command_rule::CommandPattern;
 use super::files::{Anchors, Pattern};
 use super::tool_names;
 use crate::tool_facts::ToolKind;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The words of the rule language that mean a kind of thing, whichever tool does it: running commands, reading files,
@@ -54,7 +55,7 @@ pub struct Bound {
 }
 
 /// Where a rule stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     pub tier: Tier,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +64,9 @@ pub struct Source {
     pub line: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// Ships with the program.

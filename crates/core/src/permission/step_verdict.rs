@@ -3,7 +3,7 @@
 use super::access::{Access, Denials, PathScope};
 use super::command_regex::{CommandRegex, Lines};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
-use super::decide::{By, Reason, Ruling, Scene, by_rule, guard, reason};
+use super::decide::{By, Reason, Ruling, Scene, Verdict, by_rule, guard, reason};
 use super::own_text::is_own_text;
 use super::policy::Policy;
 use super::rule::{COMMANDS, Matcher, Reach, Rule};
@@ -27,11 +27,11 @@ pub(super) fn judge_commands(
 ) -> Vec<Ruling> {
     let policy = scene.policy;
     if let Some(rule) = policy.deny.iter().find(|rule| rule.is_whole_tool(tool)) {
-        return vec![Ruling::Deny(by_rule(rule, "deny"))];
+        return vec![Ruling::Deny(by_rule(rule, Verdict::Deny))];
     }
     let mut rulings: Vec<Ruling> = Vec::new();
     if let Some(rule) = policy.ask.iter().find(|rule| rule.is_whole_tool(tool)) {
-        rulings.push(Ruling::Ask(by_rule(rule, "ask")));
+        rulings.push(Ruling::Ask(by_rule(rule, Verdict::Ask)));
     }
     let whole = policy.allow.iter().find(|rule| {
         is_everything(rule, tool)
@@ -40,7 +40,7 @@ pub(super) fn judge_commands(
     for step in &commands.steps {
         let ruling = judge_inside(scene, access, commands, step);
         rulings.push(match (ruling, whole) {
-            (Ruling::Open(_), Some(rule)) => Ruling::Allow(by_rule(rule, "allow")),
+            (Ruling::Open(_), Some(rule)) => Ruling::Allow(by_rule(rule, Verdict::Allow)),
             (ruling @ Ruling::Allow(_), _) if commands.steps.len() > NAMED => ruling,
             (ruling, _) if commands.steps.len() > 1 => named(ruling, step),
             (ruling, _) => ruling,
@@ -140,7 +140,7 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
     let named = named_files(scene, step, &files);
     for rule in &scene.policy.deny {
         match meets(rule, step, &lines, named.as_ref().unwrap_or(&files), false) {
-            Reach::Full => return Ruling::Deny(by_rule(rule, "deny")),
+            Reach::Full => return Ruling::Deny(by_rule(rule, Verdict::Deny)),
             Reach::Below | Reach::None => {}
         }
     }
@@ -158,17 +158,17 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
         .chain(scene.policy.asks().map(|rule| (rule, true)))
     {
         match meets(rule, step, &lines, &files, asks) {
-            Reach::Full => return Ruling::Ask(by_rule(rule, "ask")),
+            Reach::Full => return Ruling::Ask(by_rule(rule, Verdict::Ask)),
             Reach::Below => {
                 let why = why_below(scene, rule, asks);
-                return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
+                return Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) });
             }
             Reach::None => {}
         }
     }
     if let Some(rule) = super::program_name::covered(scene.policy, step) {
         let why = format!("its program may be one that the rule {} covers", rule.text());
-        return Ruling::Ask(Reason { why, ..by_rule(rule, "ask") });
+        return Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) });
     }
     if let Some(why) = guard(scene, &reads, &writes, false) {
         return Ruling::Ask(why);
@@ -305,9 +305,9 @@ fn judge_pipes(scene: Scene<'_>, commands: &Commands) -> Vec<Ruling> {
         };
         for way in ways {
             if let Some((rule, _)) = deny.iter().find(|(_, regex)| regex.matches_pipe(&way)) {
-                rulings.push(Ruling::Deny(by_rule(rule, "deny")));
+                rulings.push(Ruling::Deny(by_rule(rule, Verdict::Deny)));
             } else if let Some((rule, _)) = ask.iter().find(|(_, regex)| regex.matches_pipe(&way)) {
-                rulings.push(Ruling::Ask(by_rule(rule, "ask")));
+                rulings.push(Ruling::Ask(by_rule(rule, Verdict::Ask)));
             }
         }
     }
@@ -361,7 +361,7 @@ fn judge_doubts(scene: Scene<'_>, commands: &Commands, whole: Option<&Rule>) -> 
         .doubts
         .iter()
         .map(|why| match whole {
-            Some(rule) => Ruling::Allow(by_rule(rule, "allow")),
+            Some(rule) => Ruling::Allow(by_rule(rule, Verdict::Allow)),
             None => Ruling::Open(reason(By::BuiltIn, why.clone())),
         })
         .collect();
@@ -369,7 +369,7 @@ fn judge_doubts(scene: Scene<'_>, commands: &Commands, whole: Option<&Rule>) -> 
         let doubt = commands.doubts.first().map(String::as_str).unwrap_or_default();
         let why =
             format!("{doubt}, and it mentions {word}, of which the rule {} speaks", rule.text());
-        rulings.push(Ruling::Ask(Reason { why, ..by_rule(rule, "ask") }));
+        rulings.push(Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) }));
     }
     rulings
 }

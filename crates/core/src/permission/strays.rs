@@ -6,7 +6,7 @@
 
 use super::access::{Access, PathScope};
 use super::commands::{Act, Effect, Step, Touch, TouchKind};
-use super::decide::{Reason, Ruling, Scene, by_rule, guard};
+use super::decide::{Reason, Ruling, Scene, Verdict, by_rule, guard};
 use super::guarded::protected;
 use super::rule::{COMMANDS, Matcher, Reach, Rule};
 use super::script::{Form, Part, Word};
@@ -176,9 +176,9 @@ fn folder<'a>(scene: Scene<'a>, place: &'a Path, part: &Part) -> Option<&'a Path
 }
 
 /// Rules on files that a person wrote to be asked or refused, and which of both.
-fn strict<'a>(scene: Scene<'a>) -> impl Iterator<Item = (&'a Rule, &'static str)> {
-    let deny = scene.policy.deny.iter().map(|rule| (rule, "deny"));
-    deny.chain(scene.policy.asks().map(|rule| (rule, "ask")))
+fn strict<'a>(scene: Scene<'a>) -> impl Iterator<Item = (&'a Rule, Verdict)> {
+    let deny = scene.policy.deny.iter().map(|rule| (rule, Verdict::Deny));
+    deny.chain(scene.policy.asks().map(|rule| (rule, Verdict::Ask)))
 }
 
 /// A rule on a file that the pattern could match, or that holds all of a folder it could match.
@@ -190,10 +190,10 @@ fn matched(scene: Scene<'_>, place: &Path, pattern: &str) -> Option<Ruling> {
         matches!(&rule.matcher, Matcher::Files(files)
             if files.may_meet(place, inside) || files.may_meet(place, &below))
     };
-    let is_open = |kind: &str| kind == "ask" || !scene.kernel_denies();
-    let (rule, kind) = strict(scene).find(|(rule, kind)| is_open(kind) && meets(rule))?;
+    let is_open = |effect: Verdict| effect == Verdict::Ask || !scene.kernel_denies();
+    let (rule, _) = strict(scene).find(|(rule, effect)| is_open(*effect) && meets(rule))?;
     let why = format!("{pattern} may stand for what {} covers", rule.text());
-    Some(Ruling::Ask(Reason { why, ..by_rule(rule, kind) }))
+    Some(Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) }))
 }
 
 /// `act` is what happens to it, where that is known.
@@ -213,9 +213,9 @@ fn spoken_of(scene: Scene<'_>, place: &Path, text: &str, act: Option<Act>) -> Op
     }
     let files = Access { reads, writes, ..Access::nothing() };
     let speaks = |rule: &Rule| rule.touches(COMMANDS, &files) == Reach::Full;
-    let (rule, kind) = strict(scene).find(|(rule, _)| speaks(rule))?;
+    let (rule, _) = strict(scene).find(|(rule, _)| speaks(rule))?;
     let why = format!("{text} may be a file that the rule {} speaks of", rule.text());
-    Some(Ruling::Ask(Reason { why, ..by_rule(rule, kind) }))
+    Some(Ruling::Ask(Reason { why, ..by_rule(rule, Verdict::Ask) }))
 }
 
 /// A secret below the folder. The home folder itself and the working folder are named too often to ask each time.

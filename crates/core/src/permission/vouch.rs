@@ -3,7 +3,7 @@
 use super::access::{Access, Backing};
 use super::command_regex::Lines;
 use super::commands::{Act, Caution, Concern, Effect, Step, Touch, TouchKind};
-use super::decide::{By, Reason, Scene, by_rule, reason};
+use super::decide::{By, Reason, Scene, Verdict, by_rule, reason};
 use super::mode::Mode;
 use super::policy::Fallback;
 use super::rule::{CHANGING, COMMANDS, Matcher, READING, Reach, Rule, Tier};
@@ -135,11 +135,11 @@ fn vouched_by(
 ) -> Result<Reason, Reason> {
     let proved = matches!(step.effect, Effect::Reads | Effect::Nothing);
     if let Some(rule) = rule.filter(|rule| !is_shipped(rule)) {
-        return Ok(by_rule(rule, "allow"));
+        return Ok(by_rule(rule, Verdict::Allow));
     }
     let asked = || scene.policy.shipped_asks().find(|rule| meets(rule) == Reach::Full);
     if let Some(rule) = asked().filter(|rule| opens_a_file(rule, step)) {
-        return Err(by_rule(rule, "ask"));
+        return Err(by_rule(rule, Verdict::Ask));
     }
     if proved && is_shells_own(step) {
         return Ok(reason(By::Default, "it runs no program"));
@@ -151,10 +151,10 @@ fn vouched_by(
         return Ok(accepted);
     }
     if let Some(rule) = asked() {
-        return Err(by_rule(rule, "ask"));
+        return Err(by_rule(rule, Verdict::Ask));
     }
     match rule {
-        Some(rule) => Ok(by_rule(rule, "allow")),
+        Some(rule) => Ok(by_rule(rule, Verdict::Allow)),
         None if proved && scene.policy.fallback == Fallback::Read => {
             Ok(reason(By::Default, "it is proved to only read"))
         }
@@ -221,7 +221,7 @@ fn by_edit_rule(scene: Scene<'_>, step: &Step) -> Option<Reason> {
             first = first.or(Some(rule));
         }
     }
-    first.map(|rule| by_rule(rule, "allow"))
+    first.map(|rule| by_rule(rule, Verdict::Allow))
 }
 
 fn edit_rule<'a>(scene: Scene<'a>, path: &Path) -> Option<&'a Rule> {

@@ -27,6 +27,8 @@ pub enum Reply {
     YesForProject,
     /// No, and what to tell the model.
     No(String),
+    /// Nobody could answer, and what to tell the model.
+    Unanswered(String),
 }
 
 pub trait Approver: Send + Sync {

@@ -2,6 +2,7 @@
 
 use super::BoxFuture;
 use crate::context::Trigger;
+use crate::event::Notice;
 use crate::tool::Seen;
 use crate::view::View;
 
@@ -57,7 +58,7 @@ pub trait Reminder: Send + Sync {
     fn after_calls(&self, seen: &[Seen], view: &View) -> Vec<String>;
 
     /// What the person should know of that, each once.
-    fn notices(&self) -> Vec<String> {
+    fn notices(&self) -> Vec<Notice> {
         Vec::new()
     }
 }

@@ -1,9 +1,10 @@
 //! Why the loop went round, and why it ended. Each variant has one name on the wire.
 
 use crate::model::ModelErrorKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Continue {
     /// Tool results need another answer.
@@ -58,7 +59,7 @@ impl Continue {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", content = "kind", rename_all = "snake_case")]
 pub enum Terminal {
     Completed,

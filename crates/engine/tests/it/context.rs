@@ -2,7 +2,7 @@
 
 use crate::lines;
 use ostler_core::context::{Made, Trigger};
-use ostler_core::event::Event;
+use ostler_core::event::{Event, NotCompacted, Notice};
 use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Block;
@@ -285,7 +285,15 @@ async fn what_would_not_make_room_is_not_paid_for() {
         let rules = Arc::new(Rules("rule ".repeat(rules / 5)));
         let rig = agent.context(|context| context.carried.push(rules)).build();
         let events = rig.turn("go").await;
-        let is_told = |event: &&Event| matches!(event, Event::Notice { text, .. } if text.contains("have to stay"));
+        let is_told = |event: &&Event| {
+            matches!(
+                event,
+                Event::Notice {
+                    notice: Notice::NotCompacted(NotCompacted::StaysTooLarge { .. }),
+                    ..
+                }
+            )
+        };
         let told = events.iter().filter(is_told).count();
         if helps {
             assert!(!boundaries(&rig).is_empty() && told == 0, "{}", trace(&events));

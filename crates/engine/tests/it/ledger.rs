@@ -1,7 +1,7 @@
 //! What the ledger is told and asked, and what follows from its answers.
 
 use crate::lines;
-use ostler_core::event::Event;
+use ostler_core::event::{Event, words};
 use ostler_core::ids::CountingIds;
 use ostler_core::ledger::{Ask, Charged, Grant, Purpose, Status, Usage};
 use ostler_core::model::StopReason;
@@ -114,7 +114,7 @@ async fn what_is_refused_or_cannot_be_checked_is_not_sent() {
         let rig = agent(&ledger).answers([says("x")]).build();
         let events = rig.turn("go").await;
         assert_eq!(finished(&events).terminal, ended);
-        let told = |event: &Event| matches!(event, Event::Notice { text, .. } if text == said);
+        let told = |event: &Event| matches!(event, Event::Notice { notice, .. } if words::notice(notice) == said);
         assert!(events.iter().any(told), "{}", trace(&events));
         assert_eq!((rig.model.requests().len(), ledger.told().len()), (0, 1));
     }

@@ -144,7 +144,7 @@ async fn a_result_is_in_the_log_before_it_is_shown() {
     let mut stream = rig.start("go");
     let mut read = Vec::new();
     while let Some(event) = stream.next().await {
-        if let Event::TextDelta(_) = event {
+        if let Event::TextDelta { .. } = event {
             until_so("done r1", || rig.timeline.render().contains("done r1")).await;
         }
         if let Event::CallFinished { id, .. } = &event {

@@ -4,6 +4,7 @@ use crate::lines;
 use ostler_core::event::{Denial, Event, Finished, ModelUsage};
 use ostler_core::ledger::Usage;
 use ostler_core::model::{ModelErrorKind, ModelEvent, Retry, StopReason, Thinking};
+use ostler_core::permission::{By, CitedRule, Decision, Reason, Source, Verdict};
 use ostler_core::turn::{Limits, Terminal};
 use ostler_testkit::{FakeTool, PRICE, Script, TestAgent, calls, fails, finished, says, trace};
 use serde_json::json;
@@ -135,7 +136,23 @@ async fn the_end_reports_everything() {
             ModelUsage { model: "other".into(), usage: second, cost: Some(PRICE.cost(&second)) },
         ],
         cost: Some(PRICE.cost(&first) + PRICE.cost(&second)),
-        denials: vec![Denial { id: "d1".into(), name: "Never".into(), input: json!({}) }],
+        denials: vec![Denial {
+            id: "d1".into(),
+            name: "Never".into(),
+            input: json!({}),
+            decision: Decision {
+                verdict: Verdict::Deny,
+                reasons: vec![Reason {
+                    rule: Some(CitedRule {
+                        effect: Verdict::Deny,
+                        text: "Never".into(),
+                        source: Source::default(),
+                    }),
+                    ..Reason::new(By::Rule, "the deny rule Never covers it")
+                }],
+                offer: Vec::new(),
+            },
+        }],
         calls_run: 2,
         api_time_ms: 0,
         budgets: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::support::{World, finished, open};
 use futures_util::StreamExt;
-use ostler::{Engine, Event, InstructionPlaces, Options};
+use ostler::{Engine, Event, InstructionPlaces, Options, words};
 use ostler_model_server::{Recorded, Reply, Script, calls, text};
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
@@ -51,9 +51,9 @@ fn world() -> World {
 async fn said(engine: &Engine, prompt: &str) -> Vec<String> {
     let mut turn = engine.submit(prompt);
     let mut notices = Vec::new();
-    while let Some(event) = turn.next().await {
-        if let Event::Notice { text, .. } = event {
-            notices.push(text);
+    while let Some(envelope) = turn.next().await {
+        if let Event::Notice { notice, .. } = envelope.event {
+            notices.push(words::notice(&notice));
         }
     }
     notices
@@ -105,7 +105,7 @@ pub async fn a_nested_link_that_leads_out_is_said() {
     std::fs::write(world.root().join("secret.md"), "secret").unwrap();
     symlink(world.root().join("secret.md"), world.project().join("sub/CLAUDE.md")).unwrap();
     let engine = open(options(&world));
-    assert_eq!(engine.notices(), [] as [&str; 0]);
+    assert_eq!(engine.waiting().len(), 0);
     let notices = said(&engine, "read sub/x").await;
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(notices[0].contains("sub/CLAUDE.md") && notices[0].contains("not read"), "{notices:?}");

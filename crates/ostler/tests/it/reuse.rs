@@ -2,7 +2,7 @@
 
 use crate::replay::{asked_again, only_newest_marked, only_system_marked, with_a_clock};
 use crate::support::{World, open, until};
-use ostler::{Engine, Event, Terminal};
+use ostler::{Engine, Event, Notice, Terminal};
 use ostler_model_server::{Bill, Match, Recorded, Reply, Script, calls, text, think};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -82,9 +82,7 @@ async fn play(engine: &Engine) -> Played {
         let end = until(&mut turn, |event| {
             match event {
                 Event::Compacted { .. } => played.summaries += 1,
-                Event::Notice { text, .. } if text.contains("tokens before") => {
-                    played.shortened += 1
-                }
+                Event::Notice { notice: Notice::RoomMade { .. }, .. } => played.shortened += 1,
                 _ => {}
             }
             matches!(event, Event::Finished(_))

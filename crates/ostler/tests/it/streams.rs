@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, World, finished, is_text, open, until};
 use futures_util::StreamExt;
-use ostler::{Event, Terminal};
+use ostler::{CallOutcome, Envelope, Event, Terminal};
 use ostler_model_server::{Outcome, Script, calls, text};
 use serde_json::json;
 use std::time::Duration;
@@ -29,7 +29,9 @@ pub async fn a_reader_that_stops_holds_the_model_back() {
     let world = World::new(Script::new().answer(long).times(2));
     let stops = world.engine();
     let mut stopped = stops.submit("stop reading");
-    let Event::TextDelta(first) = until(&mut stopped, is_text).await else { unreachable!() };
+    let Event::TextDelta { text: first } = until(&mut stopped, is_text).await else {
+        unreachable!()
+    };
     // Meanwhile a reader that reads gets the same answer to its end, from the same server.
     let reads = finished(world.engine().submit("read on")).await;
     assert_eq!((reads.terminal, reads.text.len()), (Terminal::Completed, LONG));
@@ -38,8 +40,8 @@ pub async fn a_reader_that_stops_holds_the_model_back() {
     assert!(sent.is_err(), "it was sent to nobody: {sent:?}");
     // Reading on is all it takes.
     let mut length = first.len();
-    while let Some(event) = stopped.next().await {
-        if let Event::TextDelta(text) = &event {
+    while let Some(envelope) = stopped.next().await {
+        if let Event::TextDelta { text } = &envelope.event {
             length += text.len();
         }
     }
@@ -53,16 +55,16 @@ pub async fn a_turn_with_tools_is_told_in_order() {
         .answer(text("Look.").call("Bash", json!({"command": "echo from the command"})))
         .answer(text("Done."));
     let world = World::new(script);
-    let events: Vec<Event> = world.engine().submit("go").collect().await;
+    let events: Vec<Envelope> = world.engine().submit("go").collect().await;
     let names: Vec<&str> = events
         .iter()
-        .filter_map(|event| match event {
+        .filter_map(|envelope| match &envelope.event {
             Event::TurnStarted { turn: 1, .. } => Some("turn 1"),
             Event::IterationStarted { n: 1, .. } => Some("iteration 1"),
             Event::IterationStarted { n: 2, .. } => Some("iteration 2"),
             Event::AnswerSealed { .. } => Some("sealed"),
             Event::CallStarted { .. } => Some("call"),
-            Event::CallFinished { denied: false, .. } => Some("result"),
+            Event::CallFinished { outcome: CallOutcome::Succeeded, .. } => Some("result"),
             Event::Finished(_) => Some("end"),
             _ => None,
         })

@@ -1,7 +1,7 @@
 //! A project, a home and a model server; and what is asked of a turn.
 
 use futures_util::StreamExt;
-use ostler::{Engine, Event, Finished, InstructionPlaces, Mode, Options, TurnStream};
+use ostler::{Engine, Event, EventStream, Finished, InstructionPlaces, Mode, Options};
 use ostler_model_server::{ModelServer, Script};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -100,9 +100,9 @@ pub fn open(options: Options) -> Engine {
 }
 
 /// Reads on until an event fits.
-pub async fn until(turn: &mut TurnStream, mut fits: impl FnMut(&Event) -> bool) -> Event {
+pub async fn until(turn: &mut EventStream, mut fits: impl FnMut(&Event) -> bool) -> Event {
     loop {
-        let event = turn.next().await.expect("the turn ended first");
+        let event = turn.next().await.expect("the turn ended first").event;
         if fits(&event) {
             return event;
         }
@@ -110,15 +110,15 @@ pub async fn until(turn: &mut TurnStream, mut fits: impl FnMut(&Event) -> bool) 
 }
 
 pub fn is_text(event: &Event) -> bool {
-    matches!(event, Event::TextDelta(_))
+    matches!(event, Event::TextDelta { .. })
 }
 
 /// Reads to the end.
-pub async fn finished(mut turn: TurnStream) -> Finished {
+pub async fn finished(mut turn: EventStream) -> Finished {
     match until(&mut turn, |event| matches!(event, Event::Finished(_))).await {
         Event::Finished(finished) => {
             assert!(turn.next().await.is_none(), "something follows the end");
-            finished
+            *finished
         }
         _ => unreachable!(),
     }

@@ -6,9 +6,9 @@ use crate::exit::{self, Code};
 use crate::output::paint::Paint;
 use crate::output::printer;
 use crate::output::screen::Screen;
-use crate::output::{text::failure, usage};
+use crate::output::usage;
 use anyhow::{Result, bail};
-use ostler::{Block, Engine, Event, Finished, Receipt, ResultPart};
+use ostler::{Block, Engine, Event, Finished, Receipt, ResultPart, words};
 use ostler_model_server::{Body, Part, Script, Source};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -112,7 +112,7 @@ impl Stage {
                 }
                 event = printer::paced(&mut stream, stopped.is_some()) => event?,
             };
-            match event {
+            match event.map(|envelope| envelope.event) {
                 Some(Event::Finished(finished)) => break finished,
                 Some(event) => {
                     self.screen.event(&event)?;
@@ -130,7 +130,7 @@ impl Stage {
         if let Some(code) = stopped {
             bail!(Stopped(code));
         }
-        if let Some(line) = failure(finished) {
+        if let Some(line) = words::failure(finished) {
             exit::warn(&line);
         }
         self.tell(&usage::line(finished))?;

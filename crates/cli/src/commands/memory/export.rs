@@ -3,9 +3,9 @@
 
 use crate::args::memory::ExportArgs;
 use crate::exit::Code;
-use crate::output::json_text::escaped;
 use anyhow::{Context, Result, bail};
 use ostler::{EXPORT_MARK, Memories, Memory};
+use ostler_sdk::escaped;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};

@@ -6,11 +6,11 @@ mod setup;
 use crate::args::memory::{AddArgs, ForgetArgs, MemoryCommand, SearchArgs};
 use crate::environment::Environment;
 use crate::exit::{Code, warn};
-use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{Fact, Memories, Memory, MemoryStore, Network, Origin, Scope};
+use ostler_sdk::escaped;
 use serde_json::json;
 use std::io::Write;
 

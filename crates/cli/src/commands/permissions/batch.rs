@@ -3,9 +3,9 @@
 use crate::args::permissions::CheckArgs;
 use crate::commands::question::with_source;
 use crate::exit::{Code, Wrong, warn};
-use crate::output::json_text::escaped;
 use anyhow::Result;
 use ostler::{Case, Decision};
+use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -6,16 +6,16 @@ use crate::args::permissions::ExplainArgs;
 use crate::commands::question::with_source;
 use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
-use crate::output::json_text::escaped;
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
 use ostler::{
-    Access, By, COMMANDS, Decision, EventName, HookSpec, Judged, Mode, PathScope, Reason, ToolKind,
-    Verdict,
+    Access, By, COMMANDS, Decision, EventName, HookSpec, Judged, Mode, PathScope, Reason, Tier,
+    ToolKind, Verdict,
 };
+use ostler_sdk::escaped;
 use serde_json::{Value, json};
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &ExplainArgs) -> Result<Code> {
@@ -76,10 +76,20 @@ fn input(tool: Option<&str>, call: &str) -> Result<Value, Wrong> {
 
 fn as_json(judged: &Judged, input: &Value, mode: Mode, hooks: &[String]) -> Value {
     let Decision { verdict, reasons, offer } = &judged.decision;
+    let reasons: Vec<Value> = reasons.iter().map(reason_json).collect();
     json!({
         "tool": judged.tool, "input": input, "mode": mode.name(), "decision": verdict,
         "reasons": reasons, "offer": offer, "access": judged.access, "hooks": hooks,
     })
+}
+
+/// The rule and its place in one text.
+fn reason_json(reason: &Reason) -> Value {
+    let mut fields = json!(reason);
+    if let (Some(rule), Some(fields)) = (&reason.rule, fields.as_object_mut()) {
+        fields.insert("rule".into(), rule.to_string().into());
+    }
+    fields
 }
 
 fn text(judged: &Judged, call: &str, mode: Mode, paint: Paint, hooks: &[String]) -> String {
@@ -188,15 +198,16 @@ fn by_rule(reason: &Reason) -> bool {
 
 /// The rule ships with the program.
 fn is_built_in(reason: &Reason) -> bool {
-    reason.rule.as_deref().is_some_and(|rule| rule.ends_with("(the built-in rules)"))
+    reason.rule.as_ref().is_some_and(|rule| rule.source.tier == Tier::BuiltIn)
 }
 
 /// Which rule, mode or default to change.
 fn denied(reasons: &[Reason], mode: Mode) -> Vec<String> {
-    let denies = |reason: &&Reason| by_rule(reason) && reason.why.starts_with("the deny rule");
+    let rules = reasons.iter().filter_map(|reason| reason.rule.as_ref());
     let mut lines: Vec<String> = Vec::new();
-    for rule in reasons.iter().filter(denies).filter_map(|reason| reason.rule.as_deref()) {
-        let line = format!("change {}, which denies it; no other rule can allow it", visible(rule));
+    for rule in rules.filter(|rule| rule.effect == Verdict::Deny) {
+        let rule = visible(&rule.to_string());
+        let line = format!("change {rule}, which denies it; no other rule can allow it");
         if !lines.contains(&line) {
             lines.push(line);
         }

@@ -1,11 +1,17 @@
 //! Verdicts made by hand, as they are told.
 
 use super::*;
-use ostler::Commands;
+use ostler::{CitedRule, Commands, Source};
 use std::sync::Arc;
 
-fn reason(by: By, why: &str, rule: Option<&str>) -> Reason {
-    Reason { by, why: why.into(), part: None, rule: rule.map(str::to_owned) }
+fn reason(by: By, why: &str, rule: Option<CitedRule>) -> Reason {
+    Reason { rule, ..Reason::new(by, why) }
+}
+
+fn cited(effect: Verdict, tier: Tier) -> Option<CitedRule> {
+    let place = (tier == Tier::User).then_some(("/u/p.yaml", 12));
+    let (file, line) = (place.map(|(file, _)| file.into()), place.map(|(_, line)| line));
+    Some(CitedRule { effect, text: "^rm".into(), source: Source { tier, file, line } })
 }
 
 fn judged(verdict: Verdict, reasons: Vec<Reason>, offer: &[&str]) -> Judged {
@@ -25,7 +31,8 @@ fn told(judged: &Judged, call: &str) -> String {
 
 #[test]
 fn a_question_names_its_rule_its_place_and_a_way() {
-    let why = reason(By::Rule, "the ask rule ^rm covers it: Deletes", Some("^rm (/u/p.yaml:12)"));
+    let why =
+        reason(By::Rule, "the ask rule ^rm covers it: Deletes", cited(Verdict::Ask, Tier::User));
     assert_eq!(
         told(&judged(Verdict::Ask, vec![why], &[]), "rm a\nrm b"),
         "asks  Bash \n  │ rm a\n  │ rm b  (mode default)\nwhy\n  the ask rule ^rm covers it: Deletes \
@@ -66,18 +73,15 @@ fn every_verdict_without_an_offer_says_why() {
 
 #[test]
 fn a_denial_names_what_to_change() {
-    let rule = |kind: &str| {
-        let why = format!("the {kind} rule ^rm covers it, and so on");
-        reason(By::Rule, &why, Some("^rm (/u/p.yaml:12)"))
-    };
+    let rule = |effect: Verdict| reason(By::Rule, "w", cited(effect, Tier::User));
     let open = || reason(By::Default, "no rule allows it, and so on", None);
     let change = "change ^rm (/u/p.yaml:12), which denies it; no other rule can allow it";
     for (reasons, mode, expected) in [
-        (vec![rule("deny")], Mode::Default, change),
-        (vec![open(), rule("deny"), rule("deny")], Mode::DontAsk, change),
+        (vec![rule(Verdict::Deny)], Mode::Default, change),
+        (vec![open(), rule(Verdict::Deny), rule(Verdict::Deny)], Mode::DontAsk, change),
         (vec![open()], Mode::DontAsk, "write a rule that allows it, or choose a mode that asks"),
         // An ask rule that nobody can be asked about.
-        (vec![open(), rule("ask")], Mode::DontAsk, "choose a mode that asks"),
+        (vec![open(), rule(Verdict::Ask)], Mode::DontAsk, "choose a mode that asks"),
         (
             vec![reason(By::BuiltIn, "w", None)],
             Mode::DontAsk,
@@ -89,7 +93,8 @@ fn a_denial_names_what_to_change() {
     // Beside what no rule can allow, the default is not the one to change.
     let both = vec![open(), reason(By::BuiltIn, "w", None)];
     assert_eq!(way(&judged(Verdict::Deny, both, &[]), Mode::Default), ["no rule can allow it"]);
-    let shipped = reason(By::Rule, "the ask rule ^rm covers it", Some("^rm (the built-in rules)"));
+    let shipped =
+        reason(By::Rule, "the ask rule ^rm covers it", cited(Verdict::Ask, Tier::BuiltIn));
     let said = way(&judged(Verdict::Ask, vec![shipped], &[]), Mode::Default);
     assert!(said[0].starts_with("write an allow rule of your own"), "{said:?}");
 }

@@ -4,12 +4,12 @@ use super::print;
 use crate::args::permissions::ListArgs;
 use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
-use crate::output::json_text::escaped;
 use crate::output::visible::visible;
 use crate::setup::Setup;
 use anyhow::Result;
 use ostler::config::{Kept, approvals};
 use ostler::{Bound, COMMANDS, Fallback, Mode, Policy, Rule, Tier};
+use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,64 +1,60 @@
 //! The JSON objects other programs read. Fields and their names are those of Claude Code's stream.
 
-use crate::output::json_text::escaped;
-use crate::output::printer;
-use crate::output::text::failure;
+use crate::json_text::escaped;
+use crate::session_facts::SessionFacts;
 use ostler::{
-    Block, Engine, Event, Finished, ModelId, ResultPart, SessionId, StopReason, Terminal, Usage,
+    Block, Envelope, Event, Finished, IdSource, ResultPart, StopReason, Terminal, Timestamp, Usage,
+    words,
 };
 use serde_json::{Map, Value, json};
-use std::time::Instant;
+use std::sync::Arc;
 
+/// Makes the frames of a session, and keeps what its result will say.
 pub struct Frames {
-    session: SessionId,
-    infos: Vec<(ModelId, ostler::ModelInfo)>,
-    began: Instant,
+    facts: Arc<SessionFacts>,
+    ids: Arc<dyn IdSource>,
+    /// When the program began.
+    began: Timestamp,
     first_token_ms: Option<u64>,
     request_ms: Option<u64>,
 }
 
 impl Frames {
-    pub fn new(engine: &Engine, began: Instant) -> Self {
-        let infos = engine
-            .models()
-            .into_iter()
-            .map(|model| (model.clone(), engine.model_info(&model)))
-            .collect();
-        Frames {
-            session: engine.session_id().clone(),
-            infos,
-            began,
-            first_token_ms: None,
-            request_ms: None,
-        }
+    pub fn new(facts: Arc<SessionFacts>, ids: Arc<dyn IdSource>, began: Timestamp) -> Self {
+        Frames { facts, ids, began, first_token_ms: None, request_ms: None }
     }
 
     /// Notes what the result will want to know.
-    pub fn watch(&mut self, event: &Event) {
-        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        match event {
+    pub fn watch(&mut self, envelope: &Envelope) {
+        let now = self.since_beginning(envelope.at);
+        match &envelope.event {
             Event::IterationStarted { .. } => _ = self.request_ms.get_or_insert(now),
             Event::AnswerStarted { .. } => _ = self.first_token_ms.get_or_insert(now),
             _ => {}
         }
     }
 
+    fn since_beginning(&self, at: Timestamp) -> u64 {
+        at.0.saturating_sub(self.began.0)
+    }
+
     /// Adds what every line carries.
-    pub fn line(&self, mut frame: Value) -> Value {
+    pub fn named(&self, mut frame: Value) -> Value {
         if let Some(fields) = frame.as_object_mut() {
-            fields.insert("session_id".into(), self.session.as_str().into());
-            fields.insert("uuid".into(), ostler::new_uuid().into());
+            fields.insert("session_id".into(), self.facts.session.as_str().into());
+            fields.insert("uuid".into(), self.ids.uuid().into());
         }
         frame
     }
 
-    pub fn result(&self, finished: &Finished) -> Value {
+    /// `at`: when it ended.
+    pub fn result(&self, finished: &Finished, at: Timestamp) -> Value {
         let is_error = is_error(finished.terminal);
         let mut frame = json!({
             "type": "result",
             "subtype": subtype(finished.terminal),
             "is_error": is_error,
-            "duration_ms": u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "duration_ms": self.since_beginning(at),
             "duration_api_ms": finished.api_time_ms,
             "num_turns": finished.iterations,
             "stop_reason": finished.stop.as_ref().map(stop_name).filter(|name| !name.is_empty()),
@@ -75,36 +71,36 @@ impl Frames {
                 fields.insert("budgets".into(), budgets.into());
             }
         }
-        self.line(frame)
+        self.named(frame)
     }
 
     /// The result of a prompt that was answered without the model.
-    pub fn local(&self, text: &str) -> Value {
-        self.line(json!({
+    pub fn local(&self, text: &str, at: Timestamp) -> Value {
+        self.named(json!({
             "type": "result", "subtype": "success", "is_error": false, "num_turns": 0, "result": text,
-            "duration_ms": u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "duration_ms": self.since_beginning(at),
             "duration_api_ms": 0, "total_cost_usd": 0.0, "usage": usage(&Usage::default()), "modelUsage": {},
             "permission_denials": [], "stop_reason": null,
         }))
     }
 
     fn outcome(&self, finished: &Finished, fields: &mut Map<String, Value>) {
-        let words = failure(finished);
+        let failure = words::failure(finished);
         if subtype(finished.terminal) == "success" {
-            let text = words.unwrap_or_else(|| finished.text.clone());
+            let text = failure.unwrap_or_else(|| finished.text.clone());
             fields.insert("result".into(), text.into());
             fields.insert("api_error_status".into(), finished.error_status.into());
             fields.insert("ttft_ms".into(), self.first_token_ms.into());
             fields.insert("time_to_request_ms".into(), self.request_ms.into());
         } else {
-            fields.insert("errors".into(), words.into_iter().collect::<Vec<_>>().into());
+            fields.insert("errors".into(), failure.into_iter().collect::<Vec<_>>().into());
         }
     }
 
     fn model_usage(&self, finished: &Finished) -> Value {
         let entry = |used: &ostler::ModelUsage| {
-            let info =
-                self.infos.iter().find(|(model, _)| *model == used.model).map(|(_, info)| info);
+            let mut models = self.facts.models.iter();
+            let info = models.find(|(model, _)| *model == used.model).map(|(_, info)| info);
             let value = json!({
                 "inputTokens": used.usage.input, "outputTokens": used.usage.output,
                 "cacheReadInputTokens": used.usage.cache_read, "cacheCreationInputTokens": used.usage.cache_write,
@@ -118,21 +114,21 @@ impl Frames {
 }
 
 /// The result of a run that could not begin.
-pub fn refused(why: &str) -> Value {
+pub fn refused(why: &str, ids: &dyn IdSource) -> Value {
     json!({
         "type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
         "duration_ms": 0, "duration_api_ms": 0, "total_cost_usd": 0.0, "usage": usage(&Usage::default()),
         "modelUsage": {}, "permission_denials": [], "errors": [why],
-        "session_id": "", "uuid": ostler::new_uuid(),
+        "session_id": "", "uuid": ids.uuid(),
     })
 }
 
-/// Writes one line, whole.
-pub fn print(frame: &Value) -> anyhow::Result<()> {
+/// A frame as a line.
+pub fn line(frame: &Value) -> String {
     // Also U+2028 and U+2029, where some readers of lines end one.
-    let mut line = escaped(&serde_json::to_string(frame)?);
+    let mut line = escaped(&frame.to_string());
     line.push('\n');
-    Ok(printer::print(&line)?)
+    line
 }
 
 fn budget(left: &ostler::Left) -> Value {
@@ -144,7 +140,12 @@ fn budget(left: &ostler::Left) -> Value {
 }
 
 fn denials(finished: &Finished) -> Vec<Value> {
-    let entry = |denial: &ostler::Denial| json!({ "tool_name": denial.name, "tool_use_id": denial.id.as_str(), "tool_input": denial.input });
+    let entry = |denial: &ostler::Denial| {
+        json!({
+            "tool_name": denial.name, "tool_use_id": denial.id.as_str(), "tool_input": denial.input,
+            "decision": denial.decision,
+        })
+    };
     finished.denials.iter().map(entry).collect()
 }
 
@@ -165,7 +166,7 @@ fn is_error(terminal: Terminal) -> bool {
     !matches!(terminal, Terminal::Completed | Terminal::ToolDeferred | Terminal::HookStopped)
 }
 
-pub fn stop_name(stop: &StopReason) -> String {
+fn stop_name(stop: &StopReason) -> String {
     match stop {
         StopReason::EndTurn => "end_turn".into(),
         StopReason::ToolUse => "tool_use".into(),
@@ -178,7 +179,7 @@ pub fn stop_name(stop: &StopReason) -> String {
     }
 }
 
-pub fn usage(usage: &Usage) -> Value {
+pub(crate) fn usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,
@@ -193,7 +194,7 @@ pub fn usage(usage: &Usage) -> Value {
     })
 }
 
-pub fn block(block: &Block) -> Value {
+pub(crate) fn block(block: &Block) -> Value {
     match block {
         Block::Text { text, .. } => json!({ "type": "text", "text": text }),
         Block::Thinking { text, signature } => {

@@ -1,0 +1,142 @@
+//! What a reader of a session sees, live: a protocol that can be stored, sent and replayed. Events may be lost; entries
+//! of the log are not.
+//!
+//! The engine yields [`Event`]s. Whoever owns the session puts each into an [`Envelope`], and every surface reads
+//! envelopes. Nothing a surface has to act on is in prose: calls carry their outcome and the decision about them,
+//! notices carry a code and its data, and [`words`] turns both into sentences.
+
+mod call_outcome;
+mod envelope;
+mod finished;
+mod notice;
+pub mod words;
+
+pub use call_outcome::{CallOutcome, NotRun};
+pub use envelope::{AgentPath, Envelope, VERSION};
+pub use finished::{Denial, Finished, ModelUsage};
+pub use notice::{Level, NotCompacted, Notice};
+
+use crate::context::{Receipt, Trigger};
+use crate::ids::{CallId, ModelId};
+use crate::ledger::Usage;
+use crate::memory::MemoryChange;
+use crate::message::Block;
+use crate::model::{Retry, StopReason};
+use crate::permission::Decision;
+use crate::todo::Plan;
+use crate::turn::Continue;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// Closed: a reader in this program matches all of it. On the wire it is open: new kinds and new fields may be added.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    TurnStarted {
+        turn: u32,
+    },
+    /// A request is about to be sent.
+    IterationStarted {
+        n: u32,
+        model: ModelId,
+        why: Option<Continue>,
+    },
+    Retrying(Retry),
+    AnswerStarted {
+        message_id: String,
+        request_id: Option<String>,
+        model: ModelId,
+        usage: Usage,
+    },
+    TextDelta {
+        text: String,
+    },
+    ThinkingDelta {
+        text: String,
+    },
+    BlockFinished {
+        block: Block,
+    },
+    /// The answer is complete and on disk.
+    AnswerSealed {
+        usage: Usage,
+        cost: Option<f64>,
+        /// What the prompt cache saved, in dollars; below zero where it was only written.
+        #[serde(default)]
+        cache_saved: Option<f64>,
+        stop: Option<StopReason>,
+    },
+    /// The answer was thrown away: the reader erases what it drew of it.
+    AnswerDropped,
+    Went(Continue),
+    /// A person has to decide about a call. The approver answers, not the reader.
+    CallAsked {
+        id: CallId,
+        name: String,
+        decision: Box<Decision>,
+    },
+    CallStarted {
+        id: CallId,
+        name: String,
+        input: Value,
+    },
+    /// The newest output of a running call; earlier tails are replaced, not repeated.
+    CallProgress {
+        id: CallId,
+        tail: String,
+    },
+    CallFinished {
+        id: CallId,
+        name: String,
+        outcome: CallOutcome,
+        /// None where there was nothing to decide, e.g. about an unknown tool.
+        decision: Option<Box<Decision>>,
+        result: Block,
+        detail: Option<Value>,
+        /// How long the tool itself ran; none if it did not.
+        took_ms: Option<u64>,
+    },
+    /// The plan changed: all of it, as it is now.
+    Plan(Arc<Plan>),
+    /// The conversation is about to be summed up.
+    Compacting {
+        trigger: Trigger,
+    },
+    /// It was, and that is on disk.
+    Compacted {
+        receipt: Box<Receipt>,
+    },
+    /// The memory keeps something from now on, or forgot it.
+    MemoryChanged(MemoryChange),
+    Notice {
+        level: Level,
+        notice: Notice,
+    },
+    Finished(Box<Finished>),
+    /// The provider's own event, for a driver that asked for it. Not part of the protocol: it cannot be serialized.
+    #[serde(skip)]
+    #[schemars(skip)]
+    Raw(Box<RawValue>),
+    /// An event of a newer version, or one with a value that this version does not know, as it came.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Unknown(Value),
+}
+
+impl Event {
+    pub fn notice(notice: Notice) -> Self {
+        Event::Notice { level: notice.level(), notice }
+    }
+}
+
+/// The schema of an [`Envelope`].
+pub fn schema() -> Value {
+    schemars::schema_for!(Envelope).to_value()
+}
+
+#[cfg(test)]
+#[path = "round_trip_tests.rs"]
+mod tests;

@@ -1,0 +1,453 @@
+//! Every envelope reads back as what was written, and a reader gets past what it does not know.
+
+use super::*;
+use crate::context::{Made, StageName};
+use crate::ledger::{Broken, Change, Left, Sum};
+use crate::memory::{FactKind, Scope};
+use crate::message::{Image, ResultPart};
+use crate::model::ModelErrorKind;
+use crate::permission::{By, CitedRule, Reason, Source, Tier, Verdict};
+use crate::time::Timestamp;
+use crate::todo::{Status, Task};
+use crate::turn::Terminal;
+use proptest::prelude::*;
+use serde_json::json;
+use std::time::Duration;
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), "\\PC{0,20}", Just("\u{0}\u{1b}[2J\u{2028}\n\"".to_owned())]
+}
+
+fn id() -> impl Strategy<Value = CallId> {
+    text().prop_map(CallId::new)
+}
+
+fn model() -> impl Strategy<Value = ModelId> {
+    text().prop_map(ModelId::new)
+}
+
+fn money() -> impl Strategy<Value = f64> {
+    -1e6..1e6
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        money().prop_map(Value::from),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            // Keys that the protocol uses itself.
+            prop::collection::vec(
+                (prop_oneof![text(), Just("type".into()), Just("code".into())], inner),
+                0..4
+            )
+            .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+fn usage() -> impl Strategy<Value = Usage> {
+    any::<[u32; 5]>().prop_map(|n| {
+        let [input, output, cache_write, cache_write_1h, cache_read] = n.map(u64::from);
+        Usage { input, output, cache_write, cache_write_1h, cache_read }
+    })
+}
+
+fn stop() -> impl Strategy<Value = Option<StopReason>> {
+    let some = prop_oneof![
+        Just(StopReason::EndTurn),
+        Just(StopReason::WindowExceeded),
+        (text(), prop::option::of(text())).prop_map(|(category, explanation)| {
+            StopReason::Refusal { category: Some(category), explanation }
+        }),
+        text().prop_map(StopReason::Other),
+    ];
+    prop::option::of(some)
+}
+
+fn went() -> impl Strategy<Value = Continue> {
+    prop_oneof![
+        Just(Continue::NextTurn),
+        any::<u32>().prop_map(|drained| Continue::CollapseDrainRetry { drained }),
+        any::<u8>().prop_map(|attempt| Continue::StreamRetry { attempt }),
+        Just(Continue::ModelFallback),
+    ]
+}
+
+fn block() -> impl Strategy<Value = Block> {
+    let image = || {
+        (text(), text()).prop_map(|(media, data)| Image { media, data: data.into(), blob: None })
+    };
+    let part = prop_oneof![
+        text().prop_map(|text| ResultPart::Text { text }),
+        image().prop_map(ResultPart::Image)
+    ];
+    prop_oneof![
+        (text(), any::<bool>()).prop_map(|(text, meta)| Block::Text { text, meta }),
+        (text(), prop::option::of(text()))
+            .prop_map(|(text, signature)| Block::Thinking { text, signature }),
+        text().prop_map(|data| Block::Redacted { data }),
+        image().prop_map(Block::Image),
+        (id(), text(), value()).prop_map(|(id, name, input)| Block::ToolUse { id, name, input }),
+        (id(), prop::collection::vec(part, 0..3), any::<bool>())
+            .prop_map(|(id, content, is_error)| Block::ToolResult { id, content, is_error }),
+    ]
+}
+
+fn by() -> impl Strategy<Value = By> {
+    prop::sample::select(vec![
+        By::BuiltIn,
+        By::Rule,
+        By::Mode,
+        By::Default,
+        By::Sandbox,
+        By::Hook,
+        By::Person,
+        By::Nobody,
+    ])
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    prop::sample::select(vec![Verdict::Allow, Verdict::Ask, Verdict::Deny])
+}
+
+fn decision() -> impl Strategy<Value = Decision> {
+    let tier = prop::sample::select(vec![Tier::BuiltIn, Tier::Project, Tier::CommandLine]);
+    let source = (tier, prop::option::of("[a-z/]{1,9}"), prop::option::of(any::<usize>()))
+        .prop_map(|(tier, file, line)| Source { tier, file: file.map(Into::into), line });
+    let rule = (verdict(), text(), source).prop_map(|(effect, text, source)| CitedRule {
+        effect,
+        text,
+        source,
+    });
+    let reason = (by(), text(), prop::option::of(text()), prop::option::of(rule))
+        .prop_map(|(by, why, part, rule)| Reason { by, why, part, rule });
+    (verdict(), prop::collection::vec(reason, 0..3), prop::collection::vec(text(), 0..3))
+        .prop_map(|(verdict, reasons, offer)| Decision { verdict, reasons, offer })
+}
+
+fn outcome() -> impl Strategy<Value = CallOutcome> {
+    let why = prop::sample::select(vec![
+        NotRun::UnknownTool,
+        NotRun::BadInput,
+        NotRun::CutOff,
+        NotRun::Interrupted,
+        NotRun::HookEndedTurn,
+    ]);
+    prop_oneof![
+        Just(CallOutcome::Succeeded),
+        Just(CallOutcome::Failed),
+        by().prop_map(|by| CallOutcome::Denied { by }),
+        why.prop_map(|why| CallOutcome::NotRun { why }),
+        Just(CallOutcome::Stopped),
+        Just(CallOutcome::Panicked),
+    ]
+}
+
+fn notice() -> impl Strategy<Value = Notice> {
+    let change = prop_oneof![
+        (text(), text()).prop_map(|(from, to)| Change::Model { from, to }),
+        Just(Change::MadeRoom),
+        Just(Change::Unknown),
+        any::<u64>().prop_map(|seconds| Change::Pause { seconds }),
+    ];
+    let not_compacted = prop_oneof![
+        Just(NotCompacted::SwitchedOff),
+        Just(NotCompacted::NothingEarlier),
+        Just(NotCompacted::TooLittleToGain),
+        any::<(u64, u64)>()
+            .prop_map(|(tokens, window)| NotCompacted::StaysTooLarge { tokens, window }),
+        text().prop_map(|text| NotCompacted::Hook { text }),
+        Just(NotCompacted::NoRoomGained),
+    ];
+    let stages = vec![StageName::Budget, StageName::Snip, StageName::Micro, StageName::Collapse];
+    let said = text().prop_flat_map(|text| {
+        prop::sample::select(vec![
+            Notice::UnknownStopReason { reason: text.clone() },
+            Notice::Provider { text: text.clone() },
+            Notice::BudgetUnknown { text: text.clone() },
+            Notice::Ledger { text: text.clone() },
+            Notice::Hook { text: text.clone() },
+            Notice::Sandbox { text: text.clone() },
+            Notice::Command { text: text.clone() },
+            Notice::Instructions { text: text.clone() },
+            Notice::Memory { text: text.clone() },
+            Notice::MemoryByWords { text: text.clone() },
+            Notice::SessionLog { text: text.clone() },
+            Notice::UnknownTool { name: text.clone() },
+            Notice::Undo { text },
+            Notice::NoCallMade,
+            Notice::MoreInstructions,
+            Notice::MemoryLate,
+        ])
+    });
+    prop_oneof![
+        said,
+        (model(), any::<u64>(), any::<u64>()).prop_map(|(model, prompt_tokens, output_tokens)| {
+            Notice::UsageEstimated { model, prompt_tokens, output_tokens }
+        }),
+        (any::<u64>(), any::<u64>(), change).prop_map(|(expected, read, change)| {
+            Notice::CacheBroken(Broken { expected, read, change })
+        }),
+        model().prop_map(|model| Notice::PriceUnknown { model }),
+        (text(), prop::option::of(money()))
+            .prop_map(|(budget, limit_usd)| Notice::BudgetSpent { budget, limit_usd }),
+        (prop::sample::select(stages), any::<[u64; 3]>()).prop_map(|(stage, n)| {
+            let [count, tokens_before, tokens_after] = n;
+            Notice::RoomMade { stage, count, tokens_before, tokens_after }
+        }),
+        not_compacted.prop_map(Notice::NotCompacted),
+        ("[a-z/]{1,9}", any::<u64>(), text()).prop_map(|(file, line, what)| Notice::Skill {
+            file: file.into(),
+            line,
+            what
+        }),
+        (id(), text(), any::<u64>()).prop_map(|(id, name, seconds)| Notice::SlowCall {
+            id,
+            name,
+            seconds
+        }),
+    ]
+}
+
+fn finished() -> impl Strategy<Value = Finished> {
+    let terminal = prop_oneof![
+        Just(Terminal::Completed),
+        Just(Terminal::RapidRefill),
+        Just(Terminal::ModelError(ModelErrorKind::Overloaded)),
+    ];
+    let denial = (id(), text(), value(), decision())
+        .prop_map(|(id, name, input, decision)| Denial { id, name, input, decision });
+    let per_model = (model(), usage(), prop::option::of(money()))
+        .prop_map(|(model, usage, cost)| ModelUsage { model, usage, cost });
+    let left =
+        (text(), money(), prop::option::of(any::<u64>())).prop_map(|(what, spent, requests)| {
+            Left { what, sum: Sum { limit: 1.5, spent, reserved: 0.25 }, requests }
+        });
+    use prop::collection::vec;
+    let lists = (vec(per_model, 0..2), vec(denial, 0..2), vec(left, 0..2));
+    (terminal, text(), prop::option::of(text()), stop(), usage(), lists).prop_map(
+        |(terminal, text, error, stop, usage, (per_model, denials, budgets))| Finished {
+            terminal,
+            text,
+            error,
+            error_status: Some(529),
+            stop,
+            iterations: 3,
+            usage,
+            per_model,
+            cost: Some(0.125),
+            denials,
+            calls_run: 7,
+            api_time_ms: 9,
+            budgets,
+        },
+    )
+}
+
+fn receipt() -> Receipt {
+    Receipt {
+        trigger: Trigger::Auto,
+        made: Made::Extract { why: "no model".into() },
+        messages: 3,
+        calls: vec!["c".into()],
+        calls_dropped: 1,
+        kept: 2,
+        before: 9,
+        after: 4,
+        requests: 1,
+        attached: vec!["plan".into()],
+    }
+}
+
+fn plan() -> Plan {
+    let task = Task {
+        id: "1".into(),
+        subject: "do it".into(),
+        description: String::new(),
+        active_form: None,
+        status: Status::InProgress,
+        owner: None,
+        blocked_by: Vec::new(),
+        metadata: serde_json::Map::new(),
+    };
+    let mut plan = Plan::default();
+    plan.tasks.push(task);
+    plan
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let retry = (any::<u32>(), any::<u32>(), text()).prop_map(|(attempt, wait, message)| Retry {
+        attempt,
+        of: 10,
+        wait: Duration::from_millis(wait.into()),
+        status: Some(529),
+        kind: ModelErrorKind::Overloaded,
+        message,
+    });
+    let change = (any::<bool>(), text(), text()).prop_map(|(kept, id, text)| MemoryChange {
+        kept,
+        id,
+        kind: FactKind::HowTo,
+        scope: Scope::User,
+        text,
+    });
+    let of_answer = prop_oneof![
+        any::<u32>().prop_map(|turn| Event::TurnStarted { turn }),
+        (any::<u32>(), model(), prop::option::of(went()))
+            .prop_map(|(n, model, why)| Event::IterationStarted { n, model, why }),
+        retry.prop_map(Event::Retrying),
+        (text(), prop::option::of(text()), model(), usage()).prop_map(
+            |(message_id, request_id, model, usage)| Event::AnswerStarted {
+                message_id,
+                request_id,
+                model,
+                usage
+            }
+        ),
+        text().prop_map(|text| Event::TextDelta { text }),
+        text().prop_map(|text| Event::ThinkingDelta { text }),
+        block().prop_map(|block| Event::BlockFinished { block }),
+        (usage(), prop::option::of(money()), prop::option::of(money()), stop()).prop_map(
+            |(usage, cost, cache_saved, stop)| Event::AnswerSealed {
+                usage,
+                cost,
+                cache_saved,
+                stop
+            }
+        ),
+        Just(Event::AnswerDropped),
+        went().prop_map(Event::Went),
+    ];
+    let of_call = prop_oneof![
+        (id(), text(), decision()).prop_map(|(id, name, decision)| Event::CallAsked {
+            id,
+            name,
+            decision: decision.into()
+        }),
+        (id(), text(), value()).prop_map(|(id, name, input)| Event::CallStarted {
+            id,
+            name,
+            input
+        }),
+        (id(), text()).prop_map(|(id, tail)| Event::CallProgress { id, tail }),
+        (
+            id(),
+            outcome(),
+            prop::option::of(decision()),
+            block(),
+            value(),
+            prop::option::of(any::<u64>())
+        )
+            .prop_map(|(id, outcome, decision, result, detail, took_ms)| {
+                Event::CallFinished {
+                    id,
+                    name: "Bash".into(),
+                    outcome,
+                    decision: decision.map(Box::new),
+                    result,
+                    // `null` and nothing are the same on the wire.
+                    detail: Some(detail).filter(|detail| !detail.is_null()),
+                    took_ms,
+                }
+            }),
+    ];
+    let other = prop_oneof![
+        Just(Event::Plan(Arc::new(plan()))),
+        Just(Event::Compacting { trigger: Trigger::Overflow }),
+        Just(Event::Compacted { receipt: Box::new(receipt()) }),
+        change.prop_map(Event::MemoryChanged),
+        notice().prop_map(Event::notice),
+        finished().prop_map(|finished| Event::Finished(Box::new(finished))),
+    ];
+    prop_oneof![of_answer, of_call, other]
+}
+
+fn enveloped(event: Event) -> Envelope {
+    Envelope {
+        version: VERSION,
+        seq: 7,
+        at: Timestamp(1_700_000_000_000),
+        session: "s".into(),
+        agent: AgentPath::default().child("review").child("tests"),
+        parent: Some("call".into()),
+        event,
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_reads_back_as_the_same(event in event()) {
+        let envelope = enveloped(event);
+        let line = serde_json::to_string(&envelope).unwrap();
+        let back: Envelope = serde_json::from_str(&line).unwrap();
+        prop_assert!(!matches!(back.event, Event::Unknown(_)), "{}", line);
+        prop_assert_eq!(format!("{back:?}"), format!("{envelope:?}"));
+        prop_assert_eq!(serde_json::to_string(&back).unwrap(), line);
+    }
+
+    #[test]
+    fn a_notice_has_the_code_that_is_written(notice in notice()) {
+        let written = serde_json::to_value(&notice).unwrap();
+        prop_assert_eq!(&written["code"], notice.code());
+        prop_assert!(!words::notice(&Notice::NotCompacted(NotCompacted::SwitchedOff)).is_empty());
+    }
+}
+
+fn read(event: Value) -> Event {
+    let mut envelope = serde_json::to_value(enveloped(Event::AnswerDropped)).unwrap();
+    envelope["event"] = event;
+    // Fields of a newer version are passed over.
+    envelope["flavour"] = json!("new");
+    serde_json::from_value::<Envelope>(envelope).unwrap().event
+}
+
+#[test]
+fn a_reader_gets_past_what_a_newer_version_writes() {
+    for unknown in [
+        json!({ "type": "teleported", "to": [1, 2] }),
+        json!({ "type": "notice", "level": "warning", "notice": { "code": "too_warm", "degrees": 40 } }),
+        json!({ "type": "went", "reason": "sideways" }),
+    ] {
+        let Event::Unknown(kept) = read(unknown.clone()) else { panic!("{unknown} is known") };
+        assert_eq!(kept, unknown);
+        assert_eq!(
+            serde_json::to_value(Event::Unknown(kept)).unwrap(),
+            unknown,
+            "passed on as it came"
+        );
+    }
+    let more = json!({ "type": "text_delta", "text": "Hi", "language": "en" });
+    assert!(matches!(read(more), Event::TextDelta { text } if text == "Hi"));
+    let before_cache_saved =
+        json!({ "type": "answer_sealed", "usage": {}, "cost": null, "stop": null });
+    assert!(matches!(read(before_cache_saved), Event::AnswerSealed { cache_saved: None, .. }));
+}
+
+#[test]
+fn the_root_agent_is_not_written() {
+    let root =
+        Envelope { agent: AgentPath::default(), parent: None, ..enveloped(Event::AnswerDropped) };
+    assert_eq!(
+        serde_json::to_value(&root).unwrap(),
+        json!({
+            "version": 1, "seq": 7, "at": 1_700_000_000_000_u64, "session": "s",
+            "event": { "type": "answer_dropped" },
+        })
+    );
+    assert_eq!(root.agent.to_string(), "/");
+    assert_eq!(enveloped(Event::AnswerDropped).agent.to_string(), "/review/tests");
+}
+
+/// What a driver gets from the provider is none of an observer's business.
+#[test]
+fn raw_events_cannot_be_written() {
+    let raw = RawValue::from_string("{}".into()).unwrap();
+    assert!(serde_json::to_string(&enveloped(Event::Raw(raw))).is_err());
+}

@@ -1,0 +1,42 @@
+//! What the frames say about the session itself.
+
+use ostler::{Engine, ModelId, ModelInfo, SessionId};
+use std::path::PathBuf;
+
+#[derive(Clone, Debug)]
+pub struct SessionFacts {
+    pub session: SessionId,
+    pub cwd: PathBuf,
+    pub tools: Vec<String>,
+    /// The primary model and, if there is one, the fallback.
+    pub models: Vec<(ModelId, ModelInfo)>,
+    pub mode: String,
+    /// Skills that a person may use, and those that the model may.
+    pub user_skills: Vec<String>,
+    pub model_skills: Vec<String>,
+    /// Where the credential came from.
+    pub key_source: String,
+    pub version: String,
+}
+
+impl SessionFacts {
+    pub fn of(engine: &Engine, key_source: &str, version: &str) -> Self {
+        let skills = engine.skills();
+        let named = |may: fn(&ostler::Skill) -> bool| {
+            let skills = skills.iter().filter(|skill| may(skill));
+            skills.map(|skill| skill.name.clone()).collect::<Vec<_>>()
+        };
+        let models = engine.models().into_iter();
+        SessionFacts {
+            session: engine.session_id().clone(),
+            cwd: engine.workspace().cwd.clone(),
+            tools: engine.tool_names().map(str::to_owned).collect(),
+            models: models.map(|model| (model.clone(), engine.model_info(&model))).collect(),
+            mode: engine.mode().name().to_owned(),
+            user_skills: named(|skill| skill.for_user),
+            model_skills: named(|skill| skill.for_model),
+            key_source: key_source.to_owned(),
+            version: version.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! `--output-format stream-json`: everything that happens, one object a line, as it happens.
+
+use crate::frames::{self, Frames};
+use crate::session_facts::SessionFacts;
+use ostler::{
+    Block, CallId, CallOutcome, Continue, Decision, Envelope, Event, IdSource, Level, MemoryChange,
+    Notice, Receipt, Retry, Timestamp, Usage, words,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The version of Claude Code whose frames these are.
+const SPEAKS: &str = "2.1.197";
+
+/// Envelopes in, lines out.
+pub struct StreamJson {
+    frames: Frames,
+    facts: Arc<SessionFacts>,
+    partial: bool,
+    answer: Answering,
+}
+
+#[derive(Default)]
+struct Answering {
+    id: String,
+    request_id: Option<String>,
+    model: String,
+    usage: Usage,
+}
+
+impl StreamJson {
+    /// `partial`: also what is not complete yet. `began`: when the program began.
+    pub fn new(
+        facts: Arc<SessionFacts>,
+        ids: Arc<dyn IdSource>,
+        began: Timestamp,
+        partial: bool,
+    ) -> Self {
+        let frames = Frames::new(facts.clone(), ids, began);
+        StreamJson { frames, facts, partial, answer: Answering::default() }
+    }
+
+    /// The lines for an event.
+    pub fn event(&mut self, envelope: &Envelope) -> Vec<String> {
+        self.frames.watch(envelope);
+        self.frames_of(envelope).iter().map(frames::line).collect()
+    }
+
+    /// The lines for a prompt that was answered without the model.
+    pub fn local(&self, text: &str, at: Timestamp) -> Vec<String> {
+        [self.init(), self.frames.local(text, at)].iter().map(frames::line).collect()
+    }
+
+    fn frames_of(&mut self, envelope: &Envelope) -> Vec<Value> {
+        match &envelope.event {
+            Event::TurnStarted { .. } => vec![self.init()],
+            Event::IterationStarted { .. } => {
+                self.answer = Answering::default();
+                let status = || self.system("status", json!({ "status": "requesting" }));
+                self.partial.then(status).into_iter().collect()
+            }
+            Event::Retrying(retry) => vec![self.retrying(retry)],
+            Event::AnswerStarted { message_id, request_id, model, usage } => {
+                let (id, model) = (message_id.clone(), model.as_str().to_owned());
+                self.answer =
+                    Answering { id, request_id: request_id.clone(), model, usage: *usage };
+                Vec::new()
+            }
+            Event::BlockFinished { block } => vec![self.assistant(block)],
+            Event::AnswerSealed { usage, cost, cache_saved, .. } => {
+                vec![self.request(usage, *cost, *cache_saved)]
+            }
+            // A request that was refused has no answer to forget; the one before it stands.
+            Event::AnswerDropped if self.answer.id.is_empty() => Vec::new(),
+            Event::AnswerDropped => {
+                vec![self.system("answer_dropped", json!({ "message_id": self.answer.id }))]
+            }
+            Event::Went(why) => self.went(*why),
+            Event::CallAsked { id, name, decision } => vec![self.asked(id, name, decision)],
+            Event::CallFinished { outcome, decision, result, detail, .. } => {
+                vec![self.result(*outcome, decision.as_deref(), result, detail, envelope.at)]
+            }
+            Event::Plan(plan) => vec![self.system("plan", json!({ "tasks": plan.tasks }))],
+            Event::Compacting { .. } => {
+                vec![self.system("status", json!({ "status": "compacting" }))]
+            }
+            Event::Compacted { receipt } => self.compacted(receipt),
+            Event::MemoryChanged(change) => vec![self.memory(change)],
+            Event::Raw(raw) => vec![self.frames.named(
+                json!({ "type": "stream_event", "event": raw, "parent_tool_use_id": null }),
+            )],
+            Event::Notice { level, notice } => vec![self.notice(*level, notice)],
+            Event::Finished(finished) => vec![self.frames.result(finished, envelope.at)],
+            Event::TextDelta { .. }
+            | Event::ThinkingDelta { .. }
+            | Event::CallStarted { .. }
+            | Event::CallProgress { .. }
+            | Event::Unknown(_) => Vec::new(),
+        }
+    }
+
+    fn init(&self) -> Value {
+        let SessionFacts { cwd, tools, mode, user_skills, model_skills, key_source, .. } =
+            &*self.facts;
+        let mut commands = vec!["compact".to_owned(), "context".to_owned(), "cost".to_owned()];
+        commands.extend(user_skills.iter().cloned());
+        let model = self.facts.models.first().map(|(model, _)| model.as_str());
+        self.frames.named(json!({
+            "type": "system", "subtype": "init", "cwd": cwd, "tools": tools,
+            "mcp_servers": [], "model": model, "permissionMode": mode,
+            "slash_commands": commands, "apiKeySource": key_source, "output_style": "default",
+            "agents": [], "skills": model_skills, "plugins": [],
+            "claude_code_version": SPEAKS, "ostler_version": self.facts.version,
+        }))
+    }
+
+    fn system(&self, subtype: &str, mut fields: Value) -> Value {
+        if let Some(map) = fields.as_object_mut() {
+            map.insert("type".into(), "system".into());
+            map.insert("subtype".into(), subtype.into());
+        }
+        self.frames.named(fields)
+    }
+
+    fn retrying(&self, retry: &Retry) -> Value {
+        let wait = u64::try_from(retry.wait.as_millis()).unwrap_or(u64::MAX);
+        let fields = json!({
+            "attempt": retry.attempt, "max_retries": retry.of, "retry_delay_ms": wait,
+            "error_status": retry.status, "error": retry.kind.name(), "message": retry.message,
+        });
+        self.system("api_retry", fields)
+    }
+
+    fn assistant(&self, block: &Block) -> Value {
+        let answer = &self.answer;
+        self.frames.named(json!({
+            "type": "assistant",
+            "message": {
+                "id": answer.id, "type": "message", "role": "assistant", "model": answer.model,
+                "content": [frames::block(block)], "stop_reason": null, "stop_sequence": null,
+                "usage": frames::usage(&answer.usage),
+            },
+            "parent_tool_use_id": null, "request_id": answer.request_id,
+        }))
+    }
+
+    /// What a request cost, and what the prompt cache did for it.
+    fn request(&self, usage: &Usage, cost: Option<f64>, saved: Option<f64>) -> Value {
+        let cache = json!({
+            "state": words::cache_state(usage), "read_tokens": usage.cache_read,
+            "written_tokens": usage.cache_write, "saved_usd": saved,
+        });
+        let (message, usage) = (&self.answer.id, frames::usage(usage));
+        let fields =
+            json!({ "message_id": message, "usage": usage, "cost_usd": cost, "cache": cache });
+        self.system("request", fields)
+    }
+
+    fn asked(&self, id: &CallId, name: &str, decision: &Decision) -> Value {
+        let (id, why) = (id.as_str(), decision.why());
+        let fields = json!({
+            "tool_use_id": id, "tool_name": name, "content": why, "decision": decision,
+        });
+        self.system("permission_asked", fields)
+    }
+
+    fn result(
+        &self,
+        outcome: CallOutcome,
+        decision: Option<&Decision>,
+        result: &Block,
+        detail: &Option<Value>,
+        at: Timestamp,
+    ) -> Value {
+        self.frames.named(json!({
+            "type": "user", "message": { "role": "user", "content": [frames::block(result)] },
+            "parent_tool_use_id": null, "timestamp": ostler::time_text(at),
+            "tool_use_result": detail, "outcome": outcome, "decision": decision,
+        }))
+    }
+
+    fn compacted(&self, receipt: &Receipt) -> Vec<Value> {
+        let (trigger, before) = (receipt.trigger.name(), receipt.before);
+        let metadata = json!({ "trigger": trigger, "pre_tokens": before, "receipt": receipt });
+        vec![
+            self.system("status", json!({ "status": null, "compact_result": "success" })),
+            self.system("compact_boundary", json!({ "compact_metadata": metadata })),
+        ]
+    }
+
+    fn went(&self, why: Continue) -> Vec<Value> {
+        let transition = self.system("transition", json!({ "reason": why.name(), "detail": why }));
+        match (why, self.facts.models.as_slice()) {
+            (Continue::ModelFallback, [(primary, _), (fallback, _), ..]) => {
+                let (original, other) = (primary.as_str(), fallback.as_str());
+                let content = format!("{original} is not available; going on with {other}");
+                let fields = json!({
+                    "original_model": original, "fallback_model": other, "content": content,
+                });
+                vec![transition, self.system("model_fallback", fields)]
+            }
+            _ => vec![transition],
+        }
+    }
+
+    fn memory(&self, change: &MemoryChange) -> Value {
+        let what = if change.kept { "kept" } else { "forgotten" };
+        let MemoryChange { id, kind, scope, text, .. } = change;
+        let fields =
+            json!({ "change": what, "id": id, "kind": kind, "scope": scope, "text": text });
+        self.system("memory", fields)
+    }
+
+    fn notice(&self, level: Level, notice: &Notice) -> Value {
+        let fields = json!({
+            "content": words::notice(notice), "level": level.name(), "code": notice.code(),
+            "data": notice,
+        });
+        self.system("informational", fields)
+    }
+}
