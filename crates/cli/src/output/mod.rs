@@ -21,3 +21,6 @@ pub trait Output {
     /// What we answer by ourselves, without a turn.
     fn local(&mut self, text: &str) -> Result<()>;
 }
+
+#[cfg(test)]
+mod recorded_tests;

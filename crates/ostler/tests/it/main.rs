@@ -7,6 +7,7 @@ mod compaction;
 mod instructions;
 mod opening;
 mod own_tool;
+mod recorded;
 mod replay;
 mod reuse;
 mod sessions;
@@ -80,6 +81,8 @@ fn all() -> impl IntoIterator<Item = Named> {
             nested_instructions_are_read_anew
             what_was_said_before_a_summary_is_remembered
             a_memory_that_fails_does_not_fail_the_summary;
+        recorded:
+            every_situation_is_as_it_was_recorded;
     };
     cases
 }
