@@ -110,6 +110,17 @@ impl Parts {
         context
     }
 
+    fn events(
+        &self,
+        journal: &Journal,
+        learner: Option<Arc<Learner>>,
+        slow_call: Option<Duration>,
+    ) -> Arc<SessionEvents> {
+        let (clock, skills) = (Arc::new(SystemClock), self.skills.clone());
+        let session = journal.log().id().clone();
+        Arc::new(SessionEvents::new(session, clock, skills, learner, slow_call))
+    }
+
     fn learner(&self, journal: &Journal, workspace: &Workspace) -> Option<Arc<Learner>> {
         let (memories, journal) = (self.memories.clone()?, journal.clone());
         let Workspace { cwd: folder, tools, .. } = workspace.clone();
@@ -168,9 +179,7 @@ impl Engine {
         let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
         let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
         let learner = parts.learner(&journal, &workspace);
-        let (clock, skills) = (Arc::new(SystemClock), parts.skills.clone());
-        let id = journal.log().id().clone();
-        let events = SessionEvents::new(id, clock, skills, learner.clone(), options.slow_call);
+        let events = parts.events(&journal, learner.clone(), options.slow_call);
         let agent = Arc::new(Agent {
             meter: spending::meter(&options, &workspace.cwd, &journal),
             context: parts.context(&journal, &workspace.tools, window, learner),
@@ -188,8 +197,8 @@ impl Engine {
         notices.extend(parts.standing.serve(&agent));
         parts.skills.serve(AgentHost::new(&agent));
         events.found_on_opening(notices);
-        let (events, interrupt, probing) = (Arc::new(events), Mutex::default(), false.into());
-        Ok(Engine { agent, workspace, parts, events, interrupt, probing })
+        let interrupt = Mutex::default();
+        Ok(Engine { agent, workspace, parts, events, interrupt, probing: false.into() })
     }
 
     pub fn session_id(&self) -> &SessionId {
@@ -369,10 +378,9 @@ async fn furnished(
         let undone = undo_news.map(|news| news.texts()).unwrap_or_default();
         standing.before(prompt, &view, [undone, in_use.changes()].concat())
     };
-    let (prompt, notices) =
+    let (prompt, mut notices) =
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| (bare, Vec::new()));
     let Some(recalling) = recalling else { return (prompt, notices) };
-    let mut notices = notices;
     let (prompt, more) = with_memories(recalling, prompt).await;
     notices.extend(more);
     (prompt, notices)

@@ -20,16 +20,9 @@ pub fn notice(notice: &Notice) -> String {
             "The provider of {model} reported no usable token counts. Such requests are charged at what was reserved for them: {prompt_tokens} prompt and {output_tokens} output tokens for this one."
         ),
         Notice::CacheBroken(broken) => broken.to_string(),
-        Notice::PriceUnknown { model } => {
-            format!("No price is known for {model}, and there is a budget.")
+        Notice::PriceUnknown { .. } | Notice::BudgetSpent { .. } | Notice::BudgetUnknown { .. } => {
+            budget(notice)
         }
-        Notice::BudgetSpent { budget, limit_usd: Some(limit) } => {
-            format!("Not enough is left of the budget of this {budget}, {}.", dollars(*limit))
-        }
-        Notice::BudgetSpent { budget, limit_usd: None } => {
-            format!("Not enough is left of {budget}.")
-        }
-        Notice::BudgetUnknown { text } => format!("The budget cannot be checked: {text}."),
         Notice::RoomMade { stage, count, tokens_before, tokens_after } => {
             let what = match stage {
                 StageName::Collapse => "finished turns were shortened",
@@ -68,6 +61,22 @@ pub fn notice(notice: &Notice) -> String {
         | Notice::Memory { text }
         | Notice::MemoryByWords { text }
         | Notice::SessionLog { text } => text.clone(),
+    }
+}
+
+fn budget(notice: &Notice) -> String {
+    match notice {
+        Notice::PriceUnknown { model } => {
+            format!("No price is known for {model}, and there is a budget.")
+        }
+        Notice::BudgetSpent { budget, limit_usd: Some(limit) } => {
+            format!("Not enough is left of the budget of this {budget}, {}.", dollars(*limit))
+        }
+        Notice::BudgetSpent { budget, limit_usd: None } => {
+            format!("Not enough is left of {budget}.")
+        }
+        Notice::BudgetUnknown { text } => format!("The budget cannot be checked: {text}."),
+        _ => String::new(),
     }
 }
 
