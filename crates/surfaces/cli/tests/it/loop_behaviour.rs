@@ -25,7 +25,7 @@ const PLAYERS: usize = 4;
 const INTRODUCTION: &str = "\
 # What the loop does, beside what Claude Code does
 
-This file is made by a test (`crates/cli/tests/it/loop_behaviour.rs`): it plays each scenario against the scripted model server.
+This file is made by a test (`crates/surfaces/cli/tests/it/loop_behaviour.rs`): it plays each scenario against the scripted model server.
 The third column says what Claude Code 2.1.197 did when it was observed under the same script; the fourth is computed from our run.
 The test fails when a row differs without a reason, so each difference is there on purpose; \"Open\" names what is still to be done.
 Read \"requests\" as requests for an answer; after the colon stand the ways round the loop and the repeats of a request, in order.
