@@ -2,11 +2,11 @@
 
 pub mod events_schema;
 mod files;
+mod layers;
 mod licences;
 mod lines;
 mod prompts;
 mod tool_names;
-mod walls;
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub fn tidy(root: &Path) -> Report {
     lines::check_testkit(&sources, &mut report);
     tool_names::check(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
-    walls::check(root, &mut report);
+    layers::check(root, &mut report);
     licences::check(root, &mut report);
     report
 }

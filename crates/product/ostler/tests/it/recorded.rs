@@ -1,0 +1,317 @@
+//! One recorded stream of events per situation: `fixtures/events/*.jsonl`, the input of every surface's tests.
+//!
+//! `OSTLER_RECORD=1 cargo test --workspace --test it -- recorded` writes them anew.
+
+use crate::compaction::with_summaries;
+use crate::support::{World, open, unique_sleep};
+use futures_util::StreamExt;
+use ostler::{
+    Approver, BoxFuture, CacheBroken, CacheChange, Engine, Envelope, Event, EventName, EventStream,
+    Hook, HookEvent, Mode, NotCompacted, Notice, Options, Outcome, Question, Reply, SessionChoice,
+    StageName, Stand,
+};
+use ostler_model_server::{Script, after, calls, status, text, think};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+const SESSION: &str = "00000000-0000-7000-8000-000000000001";
+/// When every recording begins, in milliseconds.
+const BEGAN: u64 = 1_700_000_000_000;
+
+type Change = fn(&World, &mut Options);
+
+struct Situation {
+    name: &'static str,
+    script: Script,
+    change: Change,
+    /// Interrupt when the first call has started.
+    interrupts: bool,
+    prompts: Vec<&'static str>,
+}
+
+fn when(name: &'static str, script: Script, change: Change) -> Situation {
+    Situation { name, script, change, interrupts: false, prompts: vec!["go"] }
+}
+
+struct Says(Reply);
+
+impl Approver for Says {
+    fn ask(&self, _: Question) -> BoxFuture<'_, Reply> {
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+}
+
+struct Guard;
+
+impl Hook for Guard {
+    fn name(&self) -> &str {
+        "guard"
+    }
+
+    fn listens(&self, event: EventName, _: Option<&str>) -> bool {
+        event == EventName::PreToolUse
+    }
+
+    fn call<'a>(&'a self, _: &'a HookEvent) -> BoxFuture<'a, Outcome> {
+        let mut outcome = Outcome::of(Stand::Block, "guard", "not on a Friday");
+        outcome.notices.push("guard: it is Friday".into());
+        Box::pin(std::future::ready(outcome))
+    }
+}
+
+fn asks(options: &mut Options, reply: Reply) {
+    (options.mode, options.approver) = (Mode::Default, Arc::new(Says(reply)));
+}
+
+fn bash(command: &str) -> (&'static str, Value) {
+    ("Bash", json!({ "command": command }))
+}
+
+fn done() -> Script {
+    Script::new()
+}
+
+fn answers_and_calls() -> Vec<Situation> {
+    let then = |first| done().answer(first).answer(text("Done."));
+    let file = |name: &str| ("Read", json!({ "file_path": name }));
+    vec![
+        when("plain", done().answer(think("Hm.").say("Hello ").say("there.")), |_, _| {}),
+        when("tools", then(calls([file("a"), file("b"), bash("echo hi; false")])), |world, _| {
+            std::fs::write(world.project().join("a"), "one\n").unwrap();
+            std::fs::write(world.project().join("b"), "two\n").unwrap();
+        }),
+        when("not_run", then(calls([("Nope", json!({})), ("Read", json!({}))])), |_, _| {}),
+        when("denied_by_rule", then(calls([bash("rm a")])), |_, options| {
+            options.deny = vec!["Bash(rm:*)".into()];
+        }),
+        when("denied_by_person", then(calls([bash("touch a")])), |_, options| {
+            asks(options, Reply::No("the user said no: not here".into()));
+        }),
+        when("denied_by_hook", then(calls([bash("touch a")])), |_, options| {
+            options.hooks.inside.push(Arc::new(Guard));
+        }),
+        when("denied_by_nobody", then(calls([bash("touch a")])), |_, options| {
+            options.mode = Mode::Default;
+        }),
+        when("question", then(calls([bash("touch a")])), |_, options| {
+            asks(options, Reply::Yes);
+        }),
+        when("max_turns", then(calls([bash("echo one")])), |_, options| {
+            options.max_turns = Some(1);
+        }),
+        when(
+            "plan",
+            then(calls([(
+                "TodoWrite",
+                json!({ "todos": [
+                    { "content": "Look", "status": "completed", "activeForm": "Looking" },
+                    { "content": "Fix", "status": "in_progress", "activeForm": "Fixing" },
+                ] }),
+            )])),
+            |_, _| {},
+        ),
+        when("slow_call", then(calls([bash("sleep 1; echo late")])), |_, options| {
+            options.slow_call = Some(Duration::from_millis(1));
+        }),
+    ]
+}
+
+fn ends_and_recoveries() -> Vec<Situation> {
+    let broken = text("The answer is fo").cut(after("content_block_delta").close());
+    let interrupted = done().answer(calls([bash(&format!("echo a; sleep {}", unique_sleep()))]));
+    vec![
+        when("retry", done().answer(status(529)).answer(text("Done.")), |_, options| {
+            options.settings.retries = 2;
+            options.retry_wait = Some(Duration::from_millis(1));
+        }),
+        when("fallback", done().answer(status(529)).answer(text("Done.")), |_, options| {
+            options.fallback_model = Some("other".into());
+        }),
+        when("dropped_answer", done().answer(broken).answer(text("Forty-two.")), |_, options| {
+            options.settings.stream_backoff = Duration::from_millis(1);
+        }),
+        when("model_error", done().answer(status(401)), |_, _| {}),
+        when("budget", done(), |_, options| options.max_budget_usd = Some(0.000_001)),
+        Situation { interrupts: true, ..when("interrupted", interrupted, |_, _| {}) },
+        Situation {
+            prompts: vec!["one", "two", "/compact"],
+            ..when(
+                "compaction",
+                with_summaries([text("Long. ".repeat(4_000)), text("Done.")]),
+                |_, _| {},
+            )
+        },
+        when(
+            "memory",
+            done()
+                .answer(calls([(
+                    "Memory",
+                    json!({ "action": "add", "text": "The tests run with make test.", "kind": "how-to" }),
+                )]))
+                .answer(text("Noted.")),
+            |world, options| options.home = world.on_disk().home,
+        ),
+        when("notices", done().answer(text("Done.")), |world, options| {
+            options.allow = vec!["Nopee".into()];
+            options.instructions = Some(world.instructions());
+            std::fs::write(world.project().join("CLAUDE.md"), "@missing.md\n").unwrap();
+        }),
+    ]
+}
+
+fn situations() -> Vec<Situation> {
+    answers_and_calls().into_iter().chain(ends_and_recoveries()).collect()
+}
+
+pub async fn every_situation_is_as_it_was_recorded() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fixtures/events"));
+    let is_recording = std::env::var_os("OSTLER_RECORD").is_some();
+    let mut wrong = Vec::new();
+    let mut recordings = vec![("rare_notices", made())];
+    for situation in situations() {
+        recordings.push((situation.name, record(situation).await));
+    }
+    for (name, lines) in recordings {
+        let file = folder.join(format!("{name}.jsonl"));
+        if is_recording {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+            continue;
+        }
+        let recorded = std::fs::read_to_string(&file).unwrap_or_default();
+        let recorded: Vec<String> = recorded.lines().map(str::to_owned).collect();
+        if kinds(&recorded) != kinds(&lines) {
+            wrong.push(format!("{name}: {:?} was {:?}", kinds(&lines), kinds(&recorded)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}\nOSTLER_RECORD=1 records them anew", wrong.join("\n"));
+}
+
+/// Notices that take a damaged disk or much patience, made by hand so that every surface's tests have them.
+fn rare_notices() -> Vec<Notice> {
+    let text = |text: &str| text.to_owned();
+    vec![
+        Notice::UnknownStopReason { reason: text("tired") },
+        Notice::NoCallMade,
+        Notice::UsageEstimated { model: "scripted".into(), prompt_tokens: 900, output_tokens: 80 },
+        Notice::CacheBroken(CacheBroken {
+            expected: 9_000,
+            read: 0,
+            change: CacheChange::Thinking,
+        }),
+        Notice::Provider { text: text("The field thinking was refused and is left out.") },
+        Notice::PriceUnknown { model: "unheard-of".into() },
+        Notice::BudgetSpent { budget: text("the budget of the day, $5"), limit_usd: None },
+        Notice::BudgetUnknown { text: text("the ledger cannot be used") },
+        Notice::Ledger { text: text("3 requests could not be written to the ledger") },
+        Notice::RoomMade {
+            stage: StageName::Micro,
+            count: 4,
+            tokens_before: 180_000,
+            tokens_after: 90_000,
+        },
+        Notice::NotCompacted(NotCompacted::StaysTooLarge { tokens: 190_000, window: 200_000 }),
+        Notice::Sandbox { text: text("sandbox: bubblewrap is not installed") },
+        Notice::Command { text: text(".git/hooks/pre-commit was restored") },
+        Notice::MoreInstructions,
+        Notice::Skill { file: "/world/skills/x/SKILL.md".into(), line: 3, what: text("no name") },
+        Notice::Memory { text: text("The memory was damaged and set aside.") },
+        Notice::MemoryByWords { text: text("Found by words only: the meaning took too long.") },
+        Notice::MemoryLate,
+        Notice::SessionLog { text: text("entry 12 is incomplete: cut off") },
+        Notice::Undo { text: text("the disk is full") },
+    ]
+}
+
+fn made() -> Vec<String> {
+    let envelope = |(seq, notice): (u64, Notice)| {
+        let level = notice.level();
+        json!({
+            "version": 1, "seq": seq, "at": BEGAN + seq * 10, "session": SESSION,
+            "event": { "type": "notice", "level": level, "notice": notice },
+        })
+        .to_string()
+    };
+    (1..).zip(rare_notices()).map(envelope).collect()
+}
+
+async fn record(situation: Situation) -> Vec<String> {
+    let Situation { script, change, interrupts, prompts, .. } = situation;
+    let world = World::new(script);
+    let mut options = world.options();
+    options.session = SessionChoice::Named(SESSION.into());
+    options.memory = false;
+    change(&world, &mut options);
+    options.memory = options.home.is_some();
+    let engine = open(options);
+    let mut envelopes = Vec::new();
+    for prompt in prompts {
+        let turn = match prompt {
+            "/compact" => engine.compact(None),
+            prompt => engine.submit(prompt),
+        };
+        read(&engine, turn, interrupts, &mut envelopes).await;
+    }
+    envelopes.extend(engine.close_because("other").await);
+    let clean = |envelope: &Envelope| normalised(&world, serde_json::to_value(envelope).unwrap());
+    envelopes.iter().map(clean).collect()
+}
+
+async fn read(engine: &Engine, turn: EventStream, interrupts: bool, to: &mut Vec<Envelope>) {
+    let mut turn = turn;
+    while let Some(envelope) = turn.next().await {
+        let seen = |event: &Event| matches!(event, Event::CallProgress { .. });
+        if interrupts && seen(&envelope.event) {
+            engine.interrupt();
+        }
+        to.push(envelope);
+    }
+}
+
+/// The same on every machine and in every run.
+fn normalised(world: &World, mut envelope: Value) -> String {
+    let seq = envelope["seq"].as_u64().unwrap();
+    envelope["at"] = json!(BEGAN + seq * 10);
+    fix(&mut envelope);
+    let mut line = envelope.to_string();
+    let root = world.root().canonicalize().unwrap();
+    for (from, to) in [
+        (root.to_str().unwrap(), "/world"),
+        (world.root().to_str().unwrap(), "/world"),
+        (world.server.url().as_str(), "http://model"),
+    ] {
+        line = line.replace(from, to);
+    }
+    line
+}
+
+fn fix(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match name.as_str() {
+                    "took_ms" | "api_time_ms" | "wait_ms" if value.is_u64() => *value = json!(20),
+                    "seconds" => *value = json!(6),
+                    _ => fix(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(fix),
+        _ => {}
+    }
+}
+
+/// What happened, without what the pieces of a stream and the order of calls that run side by side decide.
+fn kinds(lines: &[String]) -> Vec<String> {
+    let kind = |line: &String| {
+        let event = serde_json::from_str::<Value>(line).unwrap()["event"].take();
+        let part = |pointer: &str| event.pointer(pointer).map(Value::to_string).unwrap_or_default();
+        format!("{}{}{}", part("/type"), part("/outcome"), part("/notice/code"))
+    };
+    let mut kinds: Vec<String> = lines.iter().map(kind).collect();
+    kinds.retain(|kind| !kind.contains("delta") && !kind.contains("progress"));
+    kinds.sort();
+    kinds
+}

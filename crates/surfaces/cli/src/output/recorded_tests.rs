@@ -1,0 +1,135 @@
+//! Every recorded situation (`fixtures/events`) in every format.
+
+use super::Output;
+use super::json::JsonOutput;
+use super::paint::Paint;
+use super::screen::Screen;
+use super::sink::Sink;
+use super::stream_json::StreamJsonOutput;
+use super::text::{ScreenOutput, TextOutput};
+use ostler::{CountingIds, Envelope, ModelInfo, Price, Timestamp};
+use ostler_sdk::{Frames, SessionFacts, StreamJson};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What goes to standard error begins with `!`.
+#[derive(Clone, Default)]
+struct Page(Rc<RefCell<String>>);
+
+impl Sink for Page {
+    fn print(&mut self, text: &str) -> std::io::Result<()> {
+        self.0.borrow_mut().push_str(text);
+        Ok(())
+    }
+
+    fn warn(&mut self, line: &str) {
+        self.0.borrow_mut().push_str(&format!("! {line}\n"));
+    }
+}
+
+fn recorded() -> Vec<(String, Vec<Envelope>)> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fixtures/events"));
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let read = |file: &PathBuf| {
+        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(file).unwrap();
+        (name, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    };
+    files.iter().map(read).collect()
+}
+
+fn facts() -> Arc<SessionFacts> {
+    let price =
+        Price { input: 3.0, output: 15.0, cache_write: 3.75, cache_write_1h: 6.0, cache_read: 0.3 };
+    let info =
+        ModelInfo { window: 200_000, max_output: 64_000, thinking_budget: 0, price: Some(price) };
+    Arc::new(SessionFacts {
+        session: "00000000-0000-7000-8000-000000000001".into(),
+        cwd: "/world/project".into(),
+        tools: vec!["Bash".into(), "Read".into()],
+        models: vec![("scripted".into(), info.clone()), ("other".into(), info)],
+        mode: "default".into(),
+        user_skills: vec!["review".into()],
+        model_skills: Vec::new(),
+        key_source: "a test".into(),
+        version: "0.0.0".into(),
+    })
+}
+
+fn played(envelopes: &[Envelope], make: impl FnOnce(Page) -> Box<dyn Output>) -> String {
+    let page = Page::default();
+    let mut output = make(page.clone());
+    envelopes.iter().for_each(|envelope| output.event(envelope).unwrap());
+    page.0.take()
+}
+
+#[test]
+fn every_situation_in_every_format() {
+    let began = Timestamp(1_700_000_000_000);
+    let ids = || Arc::new(CountingIds::default());
+    for (name, envelopes) in recorded() {
+        let text = played(&envelopes, |sink| Box::new(TextOutput { sink, verbose: true }));
+        let screen = played(&envelopes, |sink| {
+            Box::new(ScreenOutput { screen: Screen::on(sink, Paint::none()), verbose: false })
+        });
+        let json = played(&envelopes, |sink| {
+            Box::new(JsonOutput { frames: Frames::new(facts(), ids(), began), sink })
+        });
+        let lines = played(&envelopes, |sink| {
+            let lines = StreamJson::new(facts(), ids(), began, false);
+            Box::new(StreamJsonOutput { lines, sink })
+        });
+        let page = format!(
+            "== text ==\n{text}\n== screen ==\n{screen}\n== json ==\n{json}\n== stream-json ==\n{lines}"
+        );
+        insta::assert_snapshot!(name, page);
+    }
+}
+
+/// The constants of this field in the schema of a type.
+fn names(schema: &Value, of: &str, field: &str) -> BTreeSet<String> {
+    let schema = &schema["$defs"][of];
+    let variants = schema.get("oneOf").or(schema.get("anyOf")).unwrap().as_array().unwrap();
+    let name = |variant: &Value| {
+        variant["properties"][field]["const"].as_str().expect("a constant").to_owned()
+    };
+    variants.iter().map(name).collect()
+}
+
+/// A new event or notice needs a recording: crates/ostler/tests/it/recorded.rs.
+#[test]
+fn every_event_and_every_notice_is_recorded() {
+    let schema = ostler_core::event::schema();
+    let mut events = names(&schema, "Event", "type");
+    let mut notices = names(&schema, "Notice", "code");
+    assert!(events.len() > 15 && notices.len() > 20, "{schema:#}");
+    for (_, envelopes) in recorded() {
+        for envelope in envelopes {
+            let event = serde_json::to_value(&envelope.event).unwrap();
+            events.remove(event["type"].as_str().unwrap());
+            if let Some(code) = event["notice"]["code"].as_str() {
+                notices.remove(code);
+            }
+        }
+    }
+    assert!(events.is_empty() && notices.is_empty(), "not recorded: {events:?} {notices:?}");
+}
+
+/// Nothing is lost between a recording and a reader, and nothing in it is unknown.
+#[test]
+fn recordings_read_back_as_they_were_written() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fixtures/events"));
+    for (name, envelopes) in recorded() {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+        for (line, envelope) in text.lines().zip(&envelopes) {
+            assert_eq!(serde_json::to_string(envelope).unwrap(), line, "{name}");
+            assert!(!matches!(envelope.event, ostler::Event::Unknown(_)), "{name}: {line}");
+        }
+    }
+}
