@@ -121,6 +121,12 @@ impl Parts {
         Arc::new(SessionEvents::new(session, clock, skills, learner, slow_call))
     }
 
+    /// There is an agent. `notices` is what was found on the way there.
+    fn serve(&self, agent: &Arc<Agent>, notices: Vec<Notice>, events: &SessionEvents) {
+        self.skills.serve(AgentHost::new(agent));
+        events.found_on_opening(notices.into_iter().chain(self.standing.serve(agent)));
+    }
+
     fn learner(&self, journal: &Journal, workspace: &Workspace) -> Option<Arc<Learner>> {
         let (memories, journal) = (self.memories.clone()?, journal.clone());
         let Workspace { cwd: folder, tools, .. } = workspace.clone();
@@ -143,7 +149,6 @@ impl Engine {
         open: impl FnOnce(&Options, &Path) -> Result<session::Opened, Error>,
     ) -> Result<Self, Error> {
         let mut workspace = workspace(&options)?;
-        // Whatever is wrong with the options is found out before a session is made for them.
         let policy = Arc::new(policy(&options, &workspace)?);
         let model = Arc::new(http_model(&options)?);
         let choice = choice(&options);
@@ -194,11 +199,9 @@ impl Engine {
             budget,
             settings: options.settings,
         });
-        notices.extend(parts.standing.serve(&agent));
-        parts.skills.serve(AgentHost::new(&agent));
-        events.found_on_opening(notices);
-        let interrupt = Mutex::default();
-        Ok(Engine { agent, workspace, parts, events, interrupt, probing: false.into() })
+        parts.serve(&agent, notices, &events);
+        let (interrupt, probing) = (Mutex::default(), false.into());
+        Ok(Engine { agent, workspace, parts, events, interrupt, probing })
     }
 
     pub fn session_id(&self) -> &SessionId {
