@@ -5,6 +5,9 @@ use rustix::fs::{FileType, Stat};
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
+/// What a folder's owner needs to look into it.
+pub(crate) const OWNER_LOOKS: u32 = 0o500;
+
 /// Of the content; for objects of git, which never change, of their name and size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash(pub [u8; 32]);

@@ -76,8 +76,10 @@ impl Objects<'_> {
         for _ in 0..TRIES {
             let file = match open_to_read(folder.as_fd(), name) {
                 Ok(file) => file,
-                Err(Errno::ACCESS | Errno::PERM) => return Ok(Kept::LeftOut(Why::Unreadable)),
-                Err(_) => return Ok(Kept::Gone),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
+                    return Ok(Kept::Gone);
+                }
+                Err(_) => return Ok(Kept::LeftOut(Why::Unreadable)),
             };
             let Ok(before) = fstat(&file) else { return Ok(Kept::Gone) };
             if !crate::item::kind(&before).is_file() {

@@ -4,7 +4,7 @@
 //! stays, and the old one is put beside it.
 
 use crate::error::Error;
-use crate::item::{Hash, Item, What, Why};
+use crate::item::{Hash, Item, OWNER_LOOKS, What, Why};
 use crate::places::{Area, is_object};
 use crate::record::Change;
 use crate::store::Snapshots;
@@ -12,9 +12,6 @@ use crate::{git_index, merge};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What a folder's owner needs to look into it.
-const LOOK: u32 = 0o500;
 
 /// What stands at a path.
 #[derive(Clone, Debug)]
@@ -214,7 +211,7 @@ impl Snapshots {
         let actions: Vec<Action> = then.into_iter().filter_map(action).collect();
         let reopens = |action: &&Action| match (&action.from, &action.to) {
             (State::Folder { mode: from }, State::Folder { mode: to }) => {
-                from & LOOK != LOOK && to & LOOK == LOOK
+                from & OWNER_LOOKS != OWNER_LOOKS && to & OWNER_LOOKS == OWNER_LOOKS
             }
             _ => false,
         };
