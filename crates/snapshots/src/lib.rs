@@ -40,6 +40,7 @@ mod error;
 mod git_index;
 mod index;
 mod item;
+mod journal;
 mod label;
 mod memo;
 pub mod merge;
