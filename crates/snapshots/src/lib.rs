@@ -38,6 +38,7 @@ mod door;
 mod edits;
 mod error;
 mod git_index;
+mod git_refs;
 mod index;
 mod item;
 mod journal;

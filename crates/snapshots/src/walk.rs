@@ -336,7 +336,7 @@ impl<'a> Walk<'a> {
             }
             // Closed, but not changed: only its mode is new.
             Kept::LeftOut(why) => Some(match before {
-                Some(old) if old.hash().is_some() && is_same_content(old, &stamp) => {
+                Some(old) if old.hash().is_some() && old.stamp.is_same_content(&stamp) => {
                     Item { mode, stamp, racy: true, ..old.clone() }
                 }
                 _ => Item { what: What::LeftOut(why), mode, stamp, racy: false },
@@ -401,20 +401,16 @@ fn is_unchanged(item: &Item, stamp: &Stamp, stat: &Stat) -> bool {
             item.stamp.ino == stamp.ino
         }
         // A further name of it changes its stamp.
-        (What::Pinned(_), FileType::RegularFile) => is_same_content(item, stamp),
+        (What::Pinned(_), FileType::RegularFile) => item.stamp.is_same_content(stamp),
         (What::File(_) | What::LeftOut(Why::Large | Why::Unreadable), FileType::RegularFile)
         | (What::Link(_), FileType::Symlink) => item.stamp == *stamp,
         (What::LeftOut(Why::Denied), _) => true,
         (What::LeftOut(Why::Special), kind) => {
-            !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory)
+            let plain = [FileType::RegularFile, FileType::Symlink, FileType::Directory];
+            !plain.contains(&kind) && item.stamp.ino == stamp.ino
         }
         _ => false,
     }
-}
-
-fn is_same_content(item: &Item, stamp: &Stamp) -> bool {
-    let of = |stamp: &Stamp| (stamp.ino, stamp.size, stamp.mtime);
-    of(&item.stamp) == of(stamp)
 }
 
 /// The names in a folder, sorted.
