@@ -107,6 +107,7 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::NothingToLookAt
             | Error::NothingToUndo
             | Error::NothingToRedo
+            | Error::NotKept(_)
             | Error::SummedUp { .. },
         ) => Code::Failed,
         Some(Error::NoSuchTurn { .. } | Error::KeepsNothing(_)) => Code::Usage,
