@@ -6,6 +6,7 @@ mod interruption;
 mod keep;
 mod keeping;
 mod location;
+mod made_folders;
 mod memories;
 mod news;
 mod note;
@@ -409,7 +410,9 @@ impl Desk {
                 let wanted = files
                     .iter()
                     .map(|(path, change)| Ok(self.wanted(path, change, blobs.as_ref())?));
-                Ok(Unit { wanted: wanted.collect::<Result<_, Error>>()?, ..Unit::default() })
+                let mut wanted = wanted.collect::<Result<Vec<_>, Error>>()?;
+                wanted.extend(self.folders_made(files));
+                Ok(Unit { wanted, ..Unit::default() })
             }
         }
     }
