@@ -31,6 +31,8 @@ pub enum Error {
     Snapshots(String),
     #[error("{0}")]
     NotKept(String),
+    #[error("the last undo cannot be redone: its snapshots are not kept any more ({0})")]
+    RedoNotKept(String),
     #[error(transparent)]
     Rule(#[from] RuleError),
     #[error(

@@ -46,9 +46,7 @@ pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
 
 fn not_kept(error: Error) -> Error {
     match error {
-        Error::NotKept(why) => Error::NotKept(format!(
-            "the last undo cannot be redone: its snapshots are not kept any more ({why})"
-        )),
+        Error::NotKept(why) => Error::RedoNotKept(why),
         other => other,
     }
 }

@@ -71,6 +71,10 @@ fn what_was_undone_is_not_undone_again() {
     assert_eq!(world.run(&on).code, Some(0));
     let pruned = world.run(&["snapshots", "prune", "--json"]);
     assert!(!pruned.stdout.contains("\"snapshots\":0"), "{}", pruned.stdout);
+    // The last undo is still known, and that it cannot be redone.
+    let redone = world.run(&["undo", "--redo"]);
+    assert_eq!(redone.code, Some(1), "{}", redone.stdout);
+    assert!(redone.stderr.contains("are not kept any more"), "{}", redone.stderr);
     world.file("made", "by hand, too\n");
     let (_, said) = undone(&world, &["500"]);
     assert!(!said["calls"].to_string().contains("\"Write\""), "{said:#}");
