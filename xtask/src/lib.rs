@@ -1,11 +1,11 @@
 //! The rules of the house that a program can check. They run as an ordinary test.
 
 mod files;
+mod layers;
 mod licences;
 mod lines;
 mod prompts;
 mod tool_names;
-mod walls;
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub fn tidy(root: &Path) -> Report {
     lines::check_testkit(&sources, &mut report);
     tool_names::check(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
-    walls::check(root, &mut report);
+    layers::check(root, &mut report);
     licences::check(root, &mut report);
     report
 }

@@ -1,0 +1,452 @@
+//! How commands are held: what each may reach, what is said where a layer is missing, and what is put back.
+
+mod bounds;
+mod denials;
+mod denied;
+mod folders;
+mod git_parts;
+mod git_settings;
+mod guard;
+mod held;
+mod inspection;
+mod limits;
+mod missing;
+mod programs;
+mod rebase;
+mod replaced;
+mod repository;
+mod temp;
+mod traces;
+
+use denied::{Areas, Denied, DeniedPaths};
+use git_parts::{Around, Parts};
+use guard::Guard;
+pub use held::Held;
+pub use inspection::{Inspection, Seen};
+pub use limits::LimitOptions;
+pub use missing::Missing;
+pub use programs::helpers;
+use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
+use ostler_exec::{Command, Executor, Found, Layers, ProcessLimits, Sandbox};
+use rebase::Rebases;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use temp::OwnedTemp;
+use tempfile::TempDir;
+
+/// What a person has decided about the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfineOptions {
+    pub enabled: bool,
+    /// For every command; without it, for those that were judged by the hosts they name.
+    pub network: bool,
+    pub accept_missing: bool,
+    /// A call may ask to run outside.
+    pub may_lift: bool,
+    pub allow_write: Vec<PathBuf>,
+    pub allow_read: Vec<PathBuf>,
+    pub deny_read: Vec<PathBuf>,
+    pub limits: LimitOptions,
+    /// What limits are lowered to, defaults included.
+    pub limits_at_most: LimitOptions,
+}
+
+impl Default for ConfineOptions {
+    fn default() -> Self {
+        ConfineOptions {
+            enabled: true,
+            network: false,
+            accept_missing: false,
+            may_lift: true,
+            allow_write: Vec::new(),
+            allow_read: Vec::new(),
+            deny_read: Vec::new(),
+            limits: LimitOptions::default(),
+            limits_at_most: LimitOptions::default(),
+        }
+    }
+}
+
+pub struct Confinement {
+    executor: Executor,
+    options: ConfineOptions,
+    workspace: Workspace,
+    readable: OnceLock<Vec<PathBuf>>,
+    environment: Vec<(OsString, OsString)>,
+    found: OnceLock<Found>,
+    temp: OnceLock<Result<OwnedTemp, String>>,
+    /// The parts of repositories that make git run programs; none: to be looked for.
+    parts: Mutex<Option<Arc<Parts>>>,
+    /// Repositories that roots are part of.
+    around: OnceLock<Vec<Around>>,
+    limits: OnceLock<ProcessLimits>,
+    /// Where the programs of proved commands lie.
+    program_directories: OnceLock<Vec<PathBuf>>,
+    /// The files that deny rules cover, and where they are searched for.
+    denied: Denied,
+    areas: OnceLock<Areas>,
+}
+
+/// What a call is run with.
+#[derive(Clone, Copy, Default)]
+pub struct Terms<'a> {
+    /// It was allowed to run outside.
+    pub lifted: bool,
+    pub network: bool,
+    /// What was judged that it writes: not frozen.
+    pub writes: &'a [PathScope],
+    /// It may change settings of git that make nothing run.
+    pub git: bool,
+    /// It is proved to change nothing.
+    pub only_reads: bool,
+    /// What it runs, with paths looked up, and the search path for its programs. The kernel holds the command to it.
+    pub proof: Option<&'a Commands>,
+    pub path: &'a OsStr,
+    /// Nobody looks afterwards at what it changed.
+    pub unguarded: bool,
+    /// Somebody was asked about deny rules that cannot be enforced, and said yes.
+    pub accepts_gaps: bool,
+}
+
+impl<'a> Terms<'a> {
+    pub fn of(commands: &'a Commands, judged: &'a Access, path: &'a OsStr, lifted: bool) -> Self {
+        Terms {
+            lifted,
+            network: !judged.hosts.is_empty(),
+            writes: &judged.writes,
+            git: commands.changes_by_git() || (commands.runs_git() && !commands.git_only_reads()),
+            only_reads: commands.only_reads(),
+            proof: Some(judged.runs.as_deref().unwrap_or(commands)),
+            path,
+            unguarded: false,
+            accepts_gaps: matches!(judged.denials, Denials::Unenforced(_)),
+        }
+    }
+}
+
+impl Confinement {
+    pub fn new(
+        executor: Executor,
+        options: ConfineOptions,
+        workspace: Workspace,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
+        Confinement {
+            executor,
+            options,
+            workspace,
+            readable: OnceLock::new(),
+            environment,
+            found: OnceLock::new(),
+            temp: OnceLock::new(),
+            parts: Mutex::default(),
+            around: OnceLock::new(),
+            limits: OnceLock::new(),
+            program_directories: OnceLock::new(),
+            denied: Denied::default(),
+            areas: OnceLock::new(),
+        }
+    }
+
+    /// As on a machine that has these layers, without a look at this one.
+    pub fn on_machine(self, found: Found) -> Self {
+        Confinement { found: OnceLock::from(found), ..self }
+    }
+
+    pub fn options(&self) -> &ConfineOptions {
+        &self.options
+    }
+
+    /// The layers of this machine. Takes some milliseconds the first time, and blocks until it is known.
+    pub fn found(&self) -> &Found {
+        self.found.get_or_init(|| {
+            let executor = self.executor.clone();
+            // A thread and a runtime of its own: the caller may be the only thread of another one.
+            let probe = move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.map(|runtime| runtime.block_on(executor.probe()))
+            };
+            let unknown = |why: String| Found {
+                landlock: Err(why.clone()),
+                seccomp: Err(why.clone()),
+                bubblewrap: Err(why),
+            };
+            match std::thread::spawn(probe).join() {
+                Ok(Ok(found)) => found,
+                Ok(Err(error)) => unknown(error.to_string()),
+                Err(_) => unknown("looking for it failed inside the harness".into()),
+            }
+        })
+    }
+
+    /// Which layers a command gets.
+    pub fn layers(&self) -> Layers {
+        if self.options.enabled { self.found().layers() } else { Layers::default() }
+    }
+
+    /// In one line, for people.
+    pub fn summary(&self) -> String {
+        if !self.options.enabled {
+            return "off, as the settings say".into();
+        }
+        let layers = self.layers();
+        let names = [
+            (layers.landlock, "Landlock"),
+            (layers.seccomp, "seccomp"),
+            (layers.bubblewrap, "bubblewrap"),
+        ];
+        let of = |there: bool| {
+            let named = names.iter().filter(|(found, _)| *found == there).map(|(_, name)| *name);
+            named.collect::<Vec<_>>().join(", ")
+        };
+        match (of(true), of(false)) {
+            (there, missing) if missing.is_empty() => there,
+            (there, missing) if there.is_empty() => format!("none ({missing} missing)"),
+            (there, missing) => format!("{there} ({missing} missing)"),
+        }
+    }
+
+    /// What is not held on this machine; none if everything is.
+    pub fn missing(&self) -> Option<Missing> {
+        let Layers { landlock, seccomp, bubblewrap } = self.layers();
+        let whole = |root: &PathBuf| root.parent().is_none();
+        match () {
+            () if self.workspace.roots.iter().any(whole) => Some(Missing::Whole),
+            () if bubblewrap && seccomp => None,
+            () if landlock && seccomp => Some(Missing::Bubblewrap(self.bubblewrap_fault())),
+            () => Some(Missing::Floor),
+        }
+    }
+
+    /// What is wrong with bubblewrap here, as a clause that names it.
+    fn bubblewrap_fault(&self) -> String {
+        self.found().bubblewrap.as_ref().err().cloned().unwrap_or_default()
+    }
+
+    /// How well what these commands do is held.
+    pub fn hold(&self, commands: &Commands, lifted: bool) -> Hold {
+        if !self.options.enabled {
+            return Hold::Whole;
+        }
+        if lifted {
+            return Hold::Lifted;
+        }
+        match self.not_enforced(commands.only_reads()) {
+            Some(missing) if !self.options.accept_missing => Hold::Weak(missing.why()),
+            _ => Hold::Whole,
+        }
+    }
+
+    /// Why a command would not run with every layer of the sandbox around it, accepted or not.
+    pub fn not_whole(&self, lifted: bool) -> Option<Cow<'static, str>> {
+        match () {
+            () if !self.options.enabled => Some("the sandbox is off".into()),
+            () if lifted => Some("it would run outside the sandbox".into()),
+            () => self.missing().map(|missing| missing.plainly().into()),
+        }
+    }
+
+    /// What is missing for a command that runs in the sandbox. What is proved to only read changes no hook and no
+    /// setting, so it does not need bubblewrap.
+    pub fn not_enforced(&self, only_reads: bool) -> Option<Missing> {
+        let missing = self.options.enabled.then(|| self.missing()).flatten();
+        missing.filter(|missing| !(only_reads && matches!(missing, Missing::Bubblewrap(_))))
+    }
+
+    /// # Errors
+    /// In words, when the command cannot be held as it was judged: it must not run.
+    pub fn held(&self, terms: Terms<'_>) -> Result<Held, String> {
+        let nothing = Held { sandbox: None, guard: None, rebases: None, _temp: None };
+        if !self.options.enabled || terms.lifted {
+            return Ok(nothing);
+        }
+        let layers = self.layers();
+        let denied = self.denied_for(terms)?;
+        if self.workspace.roots.iter().any(|root| root.parent().is_none()) {
+            return Ok(nothing);
+        }
+        let only_reads = terms.only_reads && !terms.network && layers.landlock && layers.seccomp;
+        let is_listable = denied.suits_landlock() && !self.hides_in_a_root();
+        if only_reads && (is_listable || !layers.bubblewrap) {
+            return self.reading(terms, &denied);
+        }
+        let written =
+            |part: &&PathBuf| terms.writes.iter().any(|scope| part.starts_with(scope.path()));
+        let is_setting = |part: &&PathBuf| part.file_name().is_some_and(|name| name == "config");
+        let all = self.parts();
+        let rebases = Rebases::of(&all.repositories, terms.git);
+        let fixed = all.fixed.iter().chain(&rebases.fixed);
+        let parts: Vec<PathBuf> = fixed.filter(|part| !written(part)).cloned().collect();
+        let (mut open, frozen): (Vec<PathBuf>, Vec<PathBuf>) = match layers.bubblewrap {
+            true => parts.into_iter().partition(|part| terms.git && is_setting(&part)),
+            false => (parts, Vec::new()),
+        };
+        open.extend(all.absent.iter().cloned());
+        let guard =
+            (!terms.only_reads && !terms.unguarded && !open.is_empty()).then(|| Guard::take(&open));
+        let rebases = (!terms.only_reads && !terms.unguarded).then_some(rebases);
+        if guard.as_ref().is_some_and(|guard| guard.incomplete) {
+            return Err(
+                "hooks and settings of git in the workspace are too large or cannot be read, so they cannot be guarded".into()
+            );
+        }
+        if terms.git {
+            // It may make a repository or a worktree.
+            self.forget_repositories();
+        }
+        if layers == Layers::default() {
+            return Ok(Held { sandbox: None, guard, rebases, _temp: None });
+        }
+        let only_reads = terms.only_reads && !terms.network;
+        let network = terms.network || self.options.network && !only_reads;
+        let mut sandbox = self.sandbox(frozen, network, layers)?;
+        denied.keep_from(&mut sandbox);
+        sandbox.bounds = self.bounds(&Terms { only_reads, ..terms });
+        let mut own = None;
+        if only_reads {
+            // Where Landlock is missing or cannot hide what is denied, read-only mounts enforce it.
+            sandbox.readable.append(&mut sandbox.writable);
+            own = own_temp(&mut sandbox)?;
+        }
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: own })
+    }
+
+    /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
+    /// themselves and at a tenth of the cost. If it needs temporary files, it gets a directory of its own for them.
+    fn reading(&self, terms: Terms<'_>, denied: &DeniedPaths) -> Result<Held, String> {
+        let layers = Layers { bubblewrap: false, ..self.layers() };
+        let mut sandbox = self.sandbox(Vec::new(), false, layers)?;
+        denied.keep_from(&mut sandbox);
+        sandbox.readable.append(&mut sandbox.writable);
+        sandbox.bounds = self.bounds(&terms);
+        let own = own_temp(&mut sandbox)?;
+        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None, rebases: None, _temp: own })
+    }
+
+    /// Nothing of the workspace's repositories may be written that makes git run programs.
+    pub fn sandbox(
+        &self,
+        frozen: Vec<PathBuf>,
+        network: bool,
+        layers: Layers,
+    ) -> Result<Sandbox, String> {
+        let Workspace { roots, ours, .. } = &self.workspace;
+        let options = &self.options;
+        let real = |paths: &[PathBuf]| folders::real(paths, &self.workspace.roots);
+        let home = self.home();
+        let readable = self
+            .readable
+            .get_or_init(|| folders::readable(&home, &self.environment, &self.workspace.roots));
+        let mut homes: Vec<PathBuf> = ["/home", "/root"].map(PathBuf::from).to_vec();
+        if home.parent().is_some() {
+            homes.push(home.clone());
+        }
+        homes.dedup();
+        let mut hidden = folders::hidden(&home, ours);
+        hidden.extend(options.deny_read.iter().cloned());
+        let around = self.around();
+        let git = around.iter().map(|around| around.git.clone()).collect();
+        let mut sandbox = Sandbox {
+            writable: [roots.clone(), git, real(&options.allow_write)].concat(),
+            readable: [readable.clone(), real(&options.allow_read)].concat(),
+            homes,
+            hidden,
+            frozen,
+            temp: self.temp()?.to_owned(),
+            network,
+            layers,
+            bounds: None,
+        };
+        sandbox.readable.extend(self.workspace.readable.iter().cloned());
+        // Without the rest of its files git would take them for removed.
+        sandbox.readable.extend(around.iter().filter_map(|around| around.top.clone()));
+        Ok(sandbox)
+    }
+
+    /// A directory inside a root is hidden: with Landlock alone those around it could not be listed.
+    fn hides_in_a_root(&self) -> bool {
+        let is_inside =
+            |path: &PathBuf| self.workspace.roots.iter().any(|root| path.starts_with(root));
+        let hidden = folders::hidden(&self.home(), &self.workspace.ours);
+        hidden.iter().chain(&self.options.deny_read).any(|path| is_inside(path) && path.is_dir())
+    }
+
+    fn home(&self) -> PathBuf {
+        let home = &self.workspace.home;
+        let home = if home.is_absolute() { home.clone() } else { self.home_of_commands() };
+        home.canonicalize().unwrap_or(home)
+    }
+
+    /// Where programs look for their settings if nobody said whose home it is.
+    fn home_of_commands(&self) -> PathBuf {
+        let home = self.environment.iter().find(|(name, _)| name == "HOME");
+        home.map(|(_, value)| PathBuf::from(value)).unwrap_or_default()
+    }
+
+    /// Puts a command into the sandbox, with its temporary files and caches in the private folder.
+    pub fn confine(&self, command: &mut Command, held: &Held) {
+        command.limits = self.limits();
+        if let Some(sandbox) = &held.sandbox {
+            folders::with_temp(&mut command.env, sandbox.temp_inside(), &sandbox.writable);
+            command.sandbox = Some(Arc::clone(sandbox));
+        }
+    }
+
+    fn temp(&self) -> Result<&Path, String> {
+        match self.temp.get_or_init(temp::create) {
+            Ok(folder) => Ok(folder.path()),
+            Err(why) => {
+                Err(format!("no private folder for temporary files could be made in {why}"))
+            }
+        }
+    }
+
+    fn parts(&self) -> Arc<Parts> {
+        let around: Vec<PathBuf> = self.around().iter().map(|around| around.git.clone()).collect();
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = || Arc::new(git_parts::of(&self.workspace.roots, &around, &self.home()));
+        Arc::clone(parts.get_or_insert_with(look))
+    }
+
+    /// New repositories came to be: they are looked for again before the next command.
+    pub fn forget_repositories(&self) {
+        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The folders of repositories that the workspace is part of and that lie outside, as far as commands may change
+    /// them: of a linked worktree, or of the directory above.
+    pub fn repositories_around(&self) -> Vec<PathBuf> {
+        let is_writable =
+            |git: &PathBuf| rustix::fs::access(git, rustix::fs::Access::WRITE_OK).is_ok();
+        let around = self.around().iter().map(|around| around.git.clone());
+        around.filter(is_writable).collect()
+    }
+
+    fn around(&self) -> &[Around] {
+        let home = self.home();
+        // A repository of the whole home directory would open all of it.
+        let is_part = |around: &Around| {
+            !around.top.as_ref().is_some_and(|top| home.starts_with(top))
+                && !home.starts_with(&around.git)
+        };
+        let look = || self.workspace.roots.iter().filter_map(|root| git_parts::around(root));
+        self.around.get_or_init(|| look().filter(is_part).collect())
+    }
+}
+
+/// A temporary directory for this command alone, if its bounds let it use one.
+fn own_temp(sandbox: &mut Sandbox) -> Result<Option<TempDir>, String> {
+    if !sandbox.bounds.as_ref().is_some_and(|bounds| bounds.temp) {
+        return Ok(None);
+    }
+    let made = tempfile::Builder::new().prefix("reading-").tempdir_in(&sandbox.temp);
+    let made = made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
+    sandbox.temp = made.path().to_path_buf();
+    Ok(Some(made))
+}
+
+#[cfg(test)]
+#[path = "mod_tests.rs"]
+mod tests;
