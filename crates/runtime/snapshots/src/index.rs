@@ -22,6 +22,10 @@ pub(crate) struct Dir {
 }
 
 impl Dir {
+    pub(crate) fn names(&self) -> Vec<Name> {
+        self.entries.iter().map(|(name, _)| name.clone()).collect()
+    }
+
     pub(crate) fn get(&self, name: &[u8]) -> Option<&Item> {
         let at = self.entries.binary_search_by(|(other, _)| (**other).cmp(name)).ok()?;
         self.entries.get(at).map(|(_, item)| item)

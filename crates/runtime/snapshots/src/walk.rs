@@ -178,10 +178,8 @@ impl<'a> Walk<'a> {
     ) -> Result<(), Error> {
         let (path, area) = (job.path.as_path(), job.area);
         let Some(root) = root_of(self.roots, path) else { return Ok(()) };
-        let folder = match root.folder(path) {
-            Ok(folder) => folder,
-            Err(errno) => return Ok(found.unseen(path, errno)),
-        };
+        let opened = root.folder(path).inspect_err(|errno| found.unseen(path, *errno));
+        let Ok(folder) = opened else { return Ok(()) };
         let Some((stat, clock)) = self.timed(&folder) else { return Ok(()) };
         if job.above != Some(stat.st_dev) {
             found.mounts.push(path.to_path_buf());
@@ -197,13 +195,9 @@ impl<'a> Walk<'a> {
             below.clear();
         }
         let racy = clock.is_racy(&stamp);
-        let names = match listed {
-            Some(old) => old.entries.iter().map(|(name, _)| name.clone()).collect(),
-            None => match list(&folder, buffer) {
-                Ok(names) => names,
-                Err(errno) => return Ok(found.unseen(path, errno)),
-            },
-        };
+        let names = listed.map_or_else(|| list(&folder, buffer), |old| Ok(old.names()));
+        let names = names.inspect_err(|errno| found.unseen(path, *errno));
+        let Ok(names) = names else { return Ok(()) };
         let mut dir = Dir { stamp, racy, entries: Vec::with_capacity(names.len()) };
         self.count(names.len() as u64)?;
         for name in names {
@@ -217,7 +211,8 @@ impl<'a> Walk<'a> {
                 // It can be listed and not entered.
                 Err(errno) => {
                     below.clear();
-                    return Ok(found.unseen(path, errno));
+                    found.unseen(path, errno);
+                    return Ok(());
                 }
             };
             let before = old.and_then(|old| old.get(&name));
