@@ -29,6 +29,10 @@ pub enum Error {
     SummedUp { turn: u32 },
     #[error("{0}")]
     Snapshots(String),
+    #[error("{0}")]
+    NotKept(String),
+    #[error("the last undo cannot be redone: its snapshots are not kept any more ({0})")]
+    RedoNotKept(String),
     #[error(transparent)]
     Rule(#[from] RuleError),
     #[error(
@@ -70,6 +74,9 @@ impl From<ostler_snapshots::Error> for Error {
     fn from(error: ostler_snapshots::Error) -> Self {
         match error {
             ostler_snapshots::Error::Running(_) => Error::CommandRunning(error.to_string()),
+            ostler_snapshots::Error::Unknown(_) | ostler_snapshots::Error::Broken(..) => {
+                Error::NotKept(error.to_string())
+            }
             _ => Error::Snapshots(error.to_string()),
         }
     }

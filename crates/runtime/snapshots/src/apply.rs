@@ -30,6 +30,13 @@ pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>
     let mut applied = Applied { closed, ..Applied::default() };
     // What is seen for the first time was not made by whoever ran last.
     let mut revealed = Vec::new();
+    let is_folder = |item: &Item| item.what == What::Folder;
+    let unseen: HashSet<PathBuf> = found
+        .dirs
+        .iter()
+        .filter(|(path, _)| index.is_unseen(path) && index.get(path).is_some_and(is_folder))
+        .map(|(path, _)| path.clone())
+        .collect();
     for (path, dir) in found.dirs {
         let old = index.dirs.remove(&path).unwrap_or_default();
         compare(index, &path, &old, &dir, &mut applied, &mut revealed);
@@ -53,6 +60,12 @@ pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>
         revealed.iter().any(|root| change.path != *root && change.path.starts_with(root))
     };
     applied.changes.retain(|change| !is_new(change));
+    // In a folder that could not be looked into nobody knows what was there before.
+    let within =
+        |change: &&mut Change| change.path.ancestors().skip(1).any(|path| unseen.contains(path));
+    for change in applied.changes.iter_mut().filter(within) {
+        change.before = change.before.take().or_else(|| change.after.clone().map(unreadable));
+    }
     applied.revealed = !revealed.is_empty();
     applied.changes.sort_by(|a, b| a.path.cmp(&b.path));
     index.files = found.files;
@@ -102,7 +115,11 @@ fn changed(
         return;
     }
     let is = |item: Option<&Item>, what: &What| item.is_some_and(|item| item.what == *what);
-    if is(before, &What::Folder) && !is(after, &What::Folder) {
+    let mut before = before.cloned();
+    if is(before.as_ref(), &What::Folder) && !is(after, &What::Folder) {
+        if index.is_unseen(&path) {
+            before = before.map(unreadable);
+        }
         let mut gone = Vec::new();
         index.remove_tree(&path, &mut gone);
         // A folder that has grown too large is still there, only not followed any more.
@@ -110,10 +127,15 @@ fn changed(
             applied.changes.append(&mut gone);
         }
     }
-    if matches!(before.map(|item| &item.what), Some(What::LeftOut(_))) && after.is_some() {
+    if matches!(before.as_ref().map(|item| &item.what), Some(What::LeftOut(_))) && after.is_some() {
         revealed.push(path.clone());
     }
-    applied.changes.push(Change { path, before: before.cloned(), after: after.cloned() });
+    applied.changes.push(Change { path, before, after: after.cloned() });
+}
+
+/// It was there, and nobody could read it.
+fn unreadable(item: Item) -> Item {
+    Item { what: What::LeftOut(Why::Unreadable), ..item }
 }
 
 /// Parts the changes into those made before a moment, and the others. `since` is that moment by the clock of the path, in

@@ -17,7 +17,7 @@ impl Snapshots {
 
     /// The same for several pairs, read once.
     pub fn diffs(&self, pairs: &[(u64, u64)]) -> Result<Vec<Result<Vec<Change>, Error>>, Error> {
-        let (mut records, ..) = self.read_journal()?;
+        let mut records = self.read_journal()?.records;
         records.retain(|record| !matches!(record.body, Body::Note(_)));
         Ok(pairs.iter().map(|(a, b)| between(&records, *a, *b)).collect())
     }
@@ -36,7 +36,7 @@ pub struct Part {
 impl Snapshots {
     /// What differs between two snapshots, by the snapshots in between, oldest first.
     pub fn parts(&self, a: u64, b: u64) -> Result<Vec<Part>, Error> {
-        let (mut records, ..) = self.read_journal()?;
+        let mut records = self.read_journal()?.records;
         records.retain(|record| !matches!(record.body, Body::Note(_)));
         between(&records, a, b)?;
         let before = records.iter().rfind(|record| record.seq <= a);
@@ -69,8 +69,13 @@ fn between(records: &[Record], a: u64, b: u64) -> Result<Vec<Change>, Error> {
             return Err(Error::Unknown(id));
         }
     }
+    let inside = || records.iter().filter(|record| record.seq > a && record.seq <= b);
+    // Numbers are given one by one: where some are missing, records were damaged.
+    if inside().count() as u64 != b - a {
+        return Err(Error::Broken(a, b));
+    }
     let mut all: BTreeMap<PathBuf, (Option<Item>, Option<Item>)> = BTreeMap::new();
-    for record in records.iter().filter(|record| record.seq > a && record.seq <= b) {
+    for record in inside() {
         let Body::Delta(changes) = &record.body else { return Err(Error::Broken(a, b)) };
         for change in changes {
             let entry =

@@ -34,7 +34,10 @@ impl Root {
         let below = if here { Path::new(".") } else { below };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match fs::openat2(&self.fd, below, flags, Mode::empty(), resolve) {
-            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => self.by_hand(below, flags),
+            // The last one: the path as a whole is longer than the kernel takes.
+            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::NAMETOOLONG) => {
+                self.by_hand(below, flags)
+            }
             other => other,
         }
     }

@@ -9,7 +9,7 @@ use crate::store::Snapshots;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,8 @@ pub struct ToolEdit {
     pub before: Option<String>,
     /// Hash of the new content; none if the file goes.
     pub after: Option<String>,
+    /// How many folders are made for it: the one that holds it, the one above, and so on.
+    pub folders: usize,
 }
 
 impl Snapshots {
@@ -48,6 +50,7 @@ impl Snapshots {
             path: path.to_path_buf(),
             before: before.map(str::to_owned),
             after: after.map(str::to_owned),
+            folders: missing_folders(path),
         };
         let file = self.disk.path(EDITS);
         let mut new = OpenOptions::new();
@@ -84,6 +87,9 @@ impl ToolEdit {
         for byte in self.path.as_os_str().as_bytes() {
             let _ = write!(line, "{byte:02x}");
         }
+        if self.folders > 0 {
+            let _ = write!(line, " {}", self.folders);
+        }
         line.push('\n');
         line
     }
@@ -97,10 +103,18 @@ impl ToolEdit {
         let hex = words.next()?;
         let byte = |at: usize| u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok();
         let bytes = (0..hex.len() / 2).map(byte).collect::<Option<Vec<u8>>>()?;
+        let folders = words.next().map_or(Some(0), |count| count.parse().ok())?;
         let whole = hex.len().is_multiple_of(2) && !bytes.is_empty() && words.next().is_none();
         let path = PathBuf::from(OsString::from_vec(bytes));
-        whole.then_some(ToolEdit { at, session, path, before, after })
+        whole.then_some(ToolEdit { at, session, path, before, after, folders })
     }
+}
+
+fn missing_folders(path: &Path) -> usize {
+    let is_missing = |folder: &&Path| {
+        fs::symlink_metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    path.ancestors().skip(1).take_while(is_missing).count()
 }
 
 #[cfg(test)]
@@ -110,8 +124,11 @@ mod tests {
     #[test]
     fn edits_are_read_as_they_were_written() {
         let path = PathBuf::from(OsString::from_vec(b"/w/a b\n\xff".to_vec()));
-        for (before, after) in [(None, Some("ab".to_owned())), (Some("cd".to_owned()), None)] {
-            let edit = ToolEdit { at: 7, session: "s-1".into(), path: path.clone(), before, after };
+        for (before, after, folders) in
+            [(None, Some("ab".to_owned()), 2), (Some("cd".to_owned()), None, 0)]
+        {
+            let (session, path) = ("s-1".into(), path.clone());
+            let edit = ToolEdit { at: 7, session, path, before, after, folders };
             let text = edit.encode();
             assert_eq!(ToolEdit::decode(text.trim_matches('\n')), Some(edit.clone()));
             // Cut anywhere it is either nothing or, without its last letters, another name; never a panic.

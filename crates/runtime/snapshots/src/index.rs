@@ -1,7 +1,7 @@
 //! The last known state: for each folder its entries, sorted by name. Kept in memory, written in one piece.
 
 use crate::codec::{Reader, put_bytes};
-use crate::item::{Item, Stamp, What, put_stamp, stamp};
+use crate::item::{Item, OWNER_LOOKS, Stamp, What, Why, put_stamp, stamp};
 use crate::record::Change;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -22,6 +22,10 @@ pub(crate) struct Dir {
 }
 
 impl Dir {
+    pub(crate) fn names(&self) -> Vec<Name> {
+        self.entries.iter().map(|(name, _)| name.clone()).collect()
+    }
+
     pub(crate) fn get(&self, name: &[u8]) -> Option<&Item> {
         let at = self.entries.binary_search_by(|(other, _)| (**other).cmp(name)).ok()?;
         self.entries.get(at).map(|(_, item)| item)
@@ -48,13 +52,21 @@ impl Index {
     /// Everything below a folder is gone; what it was is added to `gone` if wanted.
     pub(crate) fn remove_tree(&mut self, path: &Path, gone: &mut Vec<Change>) {
         let Some(dir) = self.dirs.remove(path) else { return };
-        for (name, item) in dir.entries {
+        for (name, mut item) in dir.entries {
             let path = path.join(OsStr::from_bytes(&name));
             if item.what == What::Folder {
+                if self.is_unseen(&path) {
+                    item.what = What::LeftOut(Why::Unreadable);
+                }
                 self.remove_tree(&path, gone);
             }
             gone.push(Change { path, before: Some(item), after: None });
         }
+    }
+
+    /// A known folder that nobody could ever look into.
+    pub(crate) fn is_unseen(&self, folder: &Path) -> bool {
+        self.dirs.get(folder).is_none_or(|dir| dir.stamp.ino == 0)
     }
 
     /// Takes over what a record says. Folders are listed again, since the record does not know their stamps.
@@ -68,11 +80,15 @@ impl Index {
         let (Some(parent), Some(name)) = (change.path.parent(), change.path.file_name()) else {
             return;
         };
-        let is_folder = matches!(&change.after, Some(item) if item.what == What::Folder);
-        if !is_folder {
-            self.remove_tree(&change.path, &mut Vec::new());
-        } else {
-            self.dirs.entry(change.path.clone()).or_default().racy = true;
+        match &change.after {
+            Some(item) if item.what == What::Folder => {
+                let dir = self.dirs.entry(change.path.clone()).or_default();
+                dir.racy = true;
+                if item.mode & OWNER_LOOKS == OWNER_LOOKS {
+                    dir.stamp.ino = item.stamp.ino;
+                }
+            }
+            _ => self.remove_tree(&change.path, &mut Vec::new()),
         }
         let dir = self.dirs.entry(parent.to_path_buf()).or_default();
         dir.racy = true;
@@ -89,7 +105,7 @@ impl Index {
         }
     }
 
-    pub(crate) fn left_out(&self) -> Vec<(PathBuf, crate::Why)> {
+    pub(crate) fn left_out(&self) -> Vec<(PathBuf, Why)> {
         let mut found = Vec::new();
         for (path, dir) in &self.dirs {
             for (name, item) in &dir.entries {

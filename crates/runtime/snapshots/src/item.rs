@@ -5,6 +5,9 @@ use rustix::fs::{FileType, Stat};
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
+/// What a folder's owner needs to look into it.
+pub(crate) const OWNER_LOOKS: u32 = 0o500;
+
 /// Of the content; for objects of git, which never change, of their name and size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash(pub [u8; 32]);
@@ -74,6 +77,11 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// A further name of a file changes its stamp, too, and its content is the same.
+    pub(crate) fn is_same_content(&self, other: &Stamp) -> bool {
+        (self.ino, self.size, self.mtime) == (other.ino, other.size, other.mtime)
+    }
+
     pub(crate) fn of(stat: &Stat) -> Self {
         let nanos = |s: i64, n: u64| s.saturating_mul(1_000_000_000).saturating_add(n as i64);
         Stamp {
@@ -96,9 +104,15 @@ pub struct Item {
 }
 
 impl Item {
-    /// The same state, whatever the stamps say.
+    /// The same state, whatever the stamps say; where no content is kept, they are all there is.
     pub fn is_same(&self, other: &Item) -> bool {
-        self.what == other.what && (self.mode == other.mode || matches!(self.what, What::Link(_)))
+        let looks_same = match &self.what {
+            What::LeftOut(Why::Large | Why::Unreadable) => self.stamp.is_same_content(&other.stamp),
+            What::LeftOut(Why::Special) => self.stamp.ino == other.stamp.ino,
+            _ => true,
+        };
+        let same_mode = self.mode == other.mode || matches!(self.what, What::Link(_));
+        self.what == other.what && looks_same && same_mode
     }
 
     /// Nanoseconds of the last change of the file or its names.

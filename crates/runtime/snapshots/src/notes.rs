@@ -1,9 +1,10 @@
 //! What was undone, written down beside the snapshots in the words of whoever did it.
 
 use crate::error::Error;
+use crate::journal::JOURNAL;
 use crate::label::Label;
 use crate::record::{Body, Record, scan};
-use crate::store::{JOURNAL, Snapshots};
+use crate::store::Snapshots;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -25,7 +26,7 @@ impl Snapshots {
 
     /// All of them, oldest first.
     pub fn notes(&self) -> Result<Vec<String>, Error> {
-        let (records, ..) = self.read_journal()?;
+        let records = self.read_journal()?.records;
         Ok(texts(records))
     }
 

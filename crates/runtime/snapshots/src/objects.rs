@@ -76,8 +76,10 @@ impl Objects<'_> {
         for _ in 0..TRIES {
             let file = match open_to_read(folder.as_fd(), name) {
                 Ok(file) => file,
-                Err(Errno::ACCESS | Errno::PERM) => return Ok(Kept::LeftOut(Why::Unreadable)),
-                Err(_) => return Ok(Kept::Gone),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
+                    return Ok(Kept::Gone);
+                }
+                Err(_) => return Ok(Kept::LeftOut(Why::Unreadable)),
             };
             let Ok(before) = fstat(&file) else { return Ok(Kept::Gone) };
             if !crate::item::kind(&before).is_file() {
@@ -129,12 +131,15 @@ impl Objects<'_> {
     /// Shares the blocks where the file system can, else copies up to a bound.
     fn large(&self, file: &File, size: u64) -> Result<Option<Hash>, Error> {
         let fail = |error| self.fail(error);
-        self.may_read(size)?;
+        if size > AT_ONCE {
+            return Ok(None);
+        }
         let (mut copy, path) = self.disk.temporary().map_err(fail)?;
         let cloned = rustix::fs::ioctl_ficlone(&copy, file).is_ok();
-        if !cloned && size > LARGE {
+        let refused = if !cloned && size > LARGE { Some(Ok(None)) } else { None };
+        if let Some(refused) = refused.or_else(|| self.may_read(size).err().map(Err)) {
             let _ = self.disk.remove(&path);
-            return Ok(None);
+            return refused;
         }
         let hashed = self.hash_into(file, (!cloned).then_some(&mut copy));
         let settled = hashed.and_then(|hash| {
@@ -251,16 +256,13 @@ impl Objects<'_> {
         if Hash::of(&bytes) == *hash { Ok(bytes) } else { Err(lost()) }
     }
 
-    /// Copies the content into an open file, sharing blocks where possible.
-    pub(crate) fn copy_to(&self, hash: &Hash, to: &mut File) -> Result<(), Error> {
-        let lost = || Error::Lost(hash.hex());
-        let object = File::open(self.place(hash)).map_err(|_| lost())?;
+    /// Copies the content into an open file, sharing blocks where possible. False if it is not held any more.
+    pub(crate) fn copy_to(&self, hash: &Hash, to: &mut File) -> io::Result<bool> {
+        let Ok(object) = File::open(self.place(hash)) else { return Ok(false) };
         if rustix::fs::ioctl_ficlone(&*to, &object).is_ok() {
-            let found = self.hash_into(&object, None).map_err(|_| lost())?;
-            return if found == *hash { Ok(()) } else { Err(lost()) };
+            return Ok(self.hash_into(&object, None).is_ok_and(|found| found == *hash));
         }
-        let found = self.hash_into(&object, Some(to)).map_err(|e| self.fail(e))?;
-        if found == *hash { Ok(()) } else { Err(lost()) }
+        Ok(self.hash_into(&object, Some(to))? == *hash)
     }
 
     pub(crate) fn has(&self, hash: &Hash) -> bool {

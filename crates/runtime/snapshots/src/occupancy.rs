@@ -63,10 +63,15 @@ impl Snapshots {
             FlockOperation::NonBlockingLockExclusive,
             Duration::ZERO,
         )?;
-        lock.map(|_lock| Alone { _lock }).ok_or_else(|| match self.is_somebody_undoing() {
-            true => Error::Undoing,
-            false => Error::Running(self.running()),
-        })
+        if let Some(_lock) = lock {
+            return Ok(Alone { _lock });
+        }
+        // Commands share the lock with whoever asks; an undo does not.
+        let shared = FlockOperation::NonBlockingLockShared;
+        match flocked(&self.disk.path(COMMANDS), shared, Duration::ZERO)? {
+            Some(_) => Err(Error::Running(self.running())),
+            None => Err(Error::Undoing),
+        }
     }
 
     /// The command that showed a sign of life last, with its session.

@@ -131,7 +131,8 @@ impl Area {
 
     /// Files of a moment: locks, and what is being written.
     pub(crate) fn is_passing(self, name: &[u8]) -> bool {
-        let ours = name.starts_with(b".ostler-") && name.ends_with(b".tmp");
+        let ours = name.strip_prefix(b".ostler-").and_then(|name| name.strip_suffix(b".tmp"));
+        let ours = ours.is_some_and(|n| n.len() == 16 && n.iter().all(u8::is_ascii_hexdigit));
         let git = self != Area::Plain && name.ends_with(b".lock");
         let object = self == Area::Fixed && name.starts_with(b"tmp_");
         ours || git || object
@@ -209,7 +210,8 @@ mod tests {
             (Area::Git, "index.lock", true),
             (Area::Git, "index", false),
             (Area::Plain, "Cargo.lock", false),
-            (Area::Plain, ".ostler-1.tmp", true),
+            (Area::Plain, ".ostler-0123456789abcdef.tmp", true),
+            (Area::Plain, ".ostler-notes.tmp", false),
             (Area::Fixed, "tmp_obj_x", true),
         ] {
             assert_eq!(area.is_passing(name.as_bytes()), passing, "{name}");

@@ -4,7 +4,7 @@
 //! stays, and the old one is put beside it.
 
 use crate::error::Error;
-use crate::item::{Hash, Item, What, Why};
+use crate::item::{Hash, Item, OWNER_LOOKS, What, Why};
 use crate::places::{Area, is_object};
 use crate::record::Change;
 use crate::store::Snapshots;
@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a folder's owner needs to look into it.
-const LOOK: u32 = 0o500;
+/// Why something stays that a call made.
+const GIT_CHANGED: &str = "git's own record was changed since";
+const NOT_FOLLOWED: &str = "it is not followed: above the size that is kept, or not readable";
 
 /// What stands at a path.
 #[derive(Clone, Debug)]
@@ -34,6 +35,10 @@ pub enum State {
         mode: u32,
     },
     Link(Vec<u8>),
+    /// A pipe, a socket, a device: there is no content to it, only which one it is.
+    Special {
+        ino: u64,
+    },
     /// It is there, and not kept.
     Unknown(Why),
 }
@@ -47,6 +52,7 @@ impl State {
             What::File(hash) => State::File { hash: *hash, mode, bytes: None },
             What::Pinned(hash) => State::Pinned { hash: *hash, mode },
             What::Link(target) => State::Link(target.clone()),
+            What::LeftOut(Why::Special) => State::Special { ino: item.stamp.ino },
             What::LeftOut(why) => State::Unknown(*why),
         }
     }
@@ -66,6 +72,7 @@ impl State {
                 (a, in_a) == (b, in_b)
             }
             (State::Link(a), State::Link(b)) => a == b,
+            (State::Special { ino: a }, State::Special { ino: b }) => a == b,
             _ => false,
         }
     }
@@ -88,6 +95,7 @@ impl State {
             State::File { .. } | State::Pinned { .. } => 2,
             State::Link(_) => 3,
             State::Unknown(_) => 4,
+            State::Special { .. } => 5,
         }
     }
 }
@@ -214,7 +222,7 @@ impl Snapshots {
         let actions: Vec<Action> = then.into_iter().filter_map(action).collect();
         let reopens = |action: &&Action| match (&action.from, &action.to) {
             (State::Folder { mode: from }, State::Folder { mode: to }) => {
-                from & LOOK != LOOK && to & LOOK == LOOK
+                from & OWNER_LOOKS != OWNER_LOOKS && to & OWNER_LOOKS == OWNER_LOOKS
             }
             _ => false,
         };
@@ -231,7 +239,7 @@ impl Snapshots {
         }
     }
 
-    fn bytes(&self, state: &State) -> Result<Option<Arc<[u8]>>, Error> {
+    pub(crate) fn bytes(&self, state: &State) -> Result<Option<Arc<[u8]>>, Error> {
         match state {
             State::File { bytes: Some(bytes), .. } => Ok(Some(Arc::clone(bytes))),
             State::File { hash, .. } => Ok(Some(self.content(hash)?.into())),
@@ -241,7 +249,7 @@ impl Snapshots {
 }
 
 impl Planner<'_> {
-    fn now(&self, path: &Path) -> State {
+    pub(crate) fn now(&self, path: &Path) -> State {
         match self.past.get(path) {
             Some(item) => State::of(item.as_ref()),
             None => self.snapshots.now(path),
@@ -257,7 +265,11 @@ impl Planner<'_> {
         self.outcomes.insert(path.to_path_buf(), fate);
     }
 
-    fn say(&mut self, path: &Path, fate: Fate) {
+    pub(crate) fn fate(&self, path: &Path) -> Option<&Fate> {
+        self.outcomes.get(path)
+    }
+
+    pub(crate) fn say(&mut self, path: &Path, fate: Fate) {
         self.outcomes.insert(path.to_path_buf(), fate);
     }
 
@@ -268,11 +280,19 @@ impl Planner<'_> {
             self.say(path, Fate::Lost("outside the folders that are kept"));
             return Ok(());
         }
-        if let Some(fate) = unknown(before, after, &now) {
-            self.say(path, fate);
+        if self.is_packed_since(wanted, &now)? {
+            self.say(path, Fate::Kept(GIT_CHANGED));
             return Ok(());
         }
         if now.is_same(before) {
+            return Ok(());
+        }
+        if let Some(fate) = unknown(before, after, &now) {
+            match (before, &fate) {
+                // What took its place may be somebody's only copy, and could not be brought back by a redo.
+                (State::File { .. }, Fate::Kept(NOT_FOLLOWED)) => self.beside(path, before),
+                _ => self.say(path, fate),
+            }
             return Ok(());
         }
         let area = Area::of(path);
@@ -285,7 +305,7 @@ impl Planner<'_> {
         match (&now, after, before) {
             _ if matches!(before, State::Absent) && is_object(path) => {}
             _ if area != Area::Plain => {
-                self.say(path, Fate::Kept("git's own record was changed since"));
+                self.say(path, Fate::Kept(GIT_CHANGED));
             }
             (State::File { .. }, State::File { .. }, State::File { .. }) => {
                 self.merge(path, &now, after, before)?;
@@ -312,33 +332,6 @@ impl Planner<'_> {
             (_, false) => self.say(path, Fate::Lost("its content is no longer kept")),
             (State::Absent, _) => self.put(path, State::Absent, Fate::Removed),
             _ => self.put(path, before.clone(), Fate::Restored),
-        }
-        Ok(())
-    }
-
-    /// Where a person went on with the branch that is checked out, it stays checked out, with the index.
-    fn keep_head(&mut self, unit: &Unit) -> Result<(), Error> {
-        let heads = unit.wanted.iter().map(|wanted| &wanted.path).filter(|path| {
-            path.file_name().is_some_and(|name| name == "HEAD")
-                && path.parent().is_some_and(|folder| !folder.ends_with("logs"))
-                && Area::of(path) == Area::Git
-        });
-        for head in heads {
-            let (Some(folder), now) = (head.parent(), self.now(head)) else { continue };
-            let text = match self.snapshots.bytes(&now) {
-                Err(Error::Lost(_)) => None,
-                other => other?,
-            };
-            let branch = text.as_deref().and_then(|text| text.strip_prefix(b"ref: "));
-            let branch = branch.and_then(|name| std::str::from_utf8(name).ok()).map(str::trim);
-            let Some(branch) = branch.map(|name| folder.join(name)) else { continue };
-            if matches!(self.outcomes.get(&branch), Some(Fate::Kept(_))) {
-                for path in [head.clone(), folder.join("index")] {
-                    if self.then.remove(&path).is_some() {
-                        self.say(&path, Fate::Kept("its branch was changed since"));
-                    }
-                }
-            }
         }
         Ok(())
     }
@@ -424,7 +417,9 @@ fn unknown(before: &State, after: &State, now: &State) -> Option<Fate> {
         }
         (State::Unknown(Why::Large), ..) => Some(Fate::Lost("above the size that is kept")),
         (State::Unknown(Why::Unreadable), ..) => Some(Fate::Lost("it could not be read before")),
-        (State::Unknown(Why::Special), ..) => Some(Fate::Lost("a pipe, socket or device")),
+        (State::Special { .. } | State::Unknown(Why::Special), ..) => {
+            Some(Fate::Lost("a pipe, socket or device"))
+        }
         (State::Unknown(Why::Denied), State::Unknown(Why::Denied), _) => None,
         (State::Unknown(Why::Denied), ..) => {
             Some(Fate::Lost("a deny rule covers it, so it is not kept"))
@@ -432,9 +427,7 @@ fn unknown(before: &State, after: &State, now: &State) -> Option<Fate> {
         (_, State::Unknown(Why::Denied), _) | (.., State::Unknown(Why::Denied)) => {
             Some(Fate::Kept("a deny rule covers it, so it is not followed"))
         }
-        (_, State::Unknown(_), _) | (.., State::Unknown(_)) => {
-            Some(Fate::Kept("it is not followed: above the size that is kept, or not readable"))
-        }
+        (_, State::Unknown(_), _) | (.., State::Unknown(_)) => Some(Fate::Kept(NOT_FOLLOWED)),
         _ => None,
     }
 }

@@ -24,6 +24,8 @@ impl Default for Rule {
     }
 }
 
+/// Of snapshots that are gone; older ones are forgotten.
+const MOST_NOTES: usize = 1_000;
 /// In milliseconds.
 const DAY: u64 = 86_400_000;
 
@@ -39,7 +41,7 @@ impl Snapshots {
     /// Drops what the rule does not keep; with `dry` only says what would go.
     pub fn prune(&self, rule: Rule, dry: bool) -> Result<Pruned, Error> {
         let (mut state, _lock) = self.enter()?;
-        let (records, ..) = self.read_journal()?;
+        let records = self.read_journal()?.records;
         let now = (self.config.now)() / 1_000_000;
         let oldest = now.saturating_sub(rule.days.saturating_mul(DAY));
         let newest = records.iter().filter(|record| is_snapshot(record)).count();
@@ -68,16 +70,14 @@ impl Snapshots {
             }
             fits = at;
         }
-        let kept = records.get(fits.max(first)..).unwrap_or_default();
+        let (dropped, kept) = records.split_at(fits.max(first).min(records.len()));
         let mut needed = current;
         needed.extend(kept.iter().flat_map(hashes));
-        let mut pruned = Pruned {
-            snapshots: records.len() - kept.len(),
-            kept: kept.iter().filter(|record| is_snapshot(record)).count(),
-            ..Pruned::default()
-        };
-        if !dry && pruned.snapshots > 0 {
-            self.rewrite(&mut state, kept)?;
+        let count = |records: &[Record]| records.iter().filter(|r| is_snapshot(r)).count();
+        let mut pruned =
+            Pruned { snapshots: count(dropped), kept: count(kept), ..Pruned::default() };
+        if !dry && !dropped.is_empty() {
+            self.rewrite(&mut state, &[&notes(dropped), kept].concat())?;
         }
         if !dry {
             self.forget_the_dead(oldest);
@@ -132,6 +132,14 @@ impl Snapshots {
             .flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
         files.map(|file| file.path()).collect()
     }
+}
+
+/// What was undone stays known: otherwise it would be undone once more.
+fn notes(dropped: &[Record]) -> Vec<Record> {
+    let notes = dropped.iter().filter(|record| !is_snapshot(record));
+    let mut notes: Vec<Record> = notes.cloned().collect();
+    notes.drain(..notes.len().saturating_sub(MOST_NOTES));
+    notes
 }
 
 fn is_snapshot(record: &Record) -> bool {

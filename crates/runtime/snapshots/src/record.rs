@@ -40,6 +40,10 @@ pub(crate) struct Record {
 
 /// Longer than any record that is written.
 const LONGEST: usize = 1 << 30;
+/// Length and sum, before the body.
+const HEAD: usize = 12;
+/// No record takes fewer bytes: the head, number, time, an empty reason, and the kind of its body.
+pub(crate) const SHORTEST: usize = HEAD + 8 + 8 + 4 + 1;
 
 impl Record {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -70,7 +74,7 @@ impl Record {
                 put_bytes(&mut body, text.as_bytes());
             }
         }
-        let mut out = Vec::with_capacity(body.len() + 12);
+        let mut out = Vec::with_capacity(body.len() + HEAD);
         out.extend_from_slice(&(body.len() as u32).to_le_bytes());
         out.extend_from_slice(&sum(&body));
         out.extend_from_slice(&body);
@@ -118,6 +122,13 @@ pub(crate) fn scan(bytes: &[u8]) -> (Vec<Record>, usize) {
     (records, good)
 }
 
+/// What stands after the whole records is the beginning of one, and nothing else.
+pub(crate) fn is_torn(rest: &[u8]) -> bool {
+    let length = Reader::new(rest).u32().map(|length| length as usize);
+    rest.len() < HEAD
+        || length.is_some_and(|length| length <= LONGEST && rest.len() < HEAD + length)
+}
+
 fn first(bytes: &[u8]) -> Option<(Record, usize)> {
     let mut from = Reader::new(bytes);
     let length = from.u32()? as usize;
@@ -126,5 +137,5 @@ fn first(bytes: &[u8]) -> Option<(Record, usize)> {
         return None;
     }
     let body = from.take(length)?;
-    (sum(body) == expected).then(|| Record::decode(body))?.map(|record| (record, length + 12))
+    (sum(body) == expected).then(|| Record::decode(body))?.map(|record| (record, length + HEAD))
 }

@@ -2,7 +2,7 @@
 
 use crate::door::{Root, root_of};
 use crate::error::Error;
-use crate::item::{Hash, kind, mode};
+use crate::item::{Hash, What, Why, kind, mode};
 use crate::plan::{Action, Fate, Outcome, Plan, State, Unit, Wanted};
 use crate::store::Snapshots;
 use rustix::fd::{AsFd, OwnedFd};
@@ -108,9 +108,15 @@ impl Restorer<'_> {
 
     /// Before each change of the folders, so that a test can stop there.
     fn point(&self) -> Result<(), Failed> {
-        let stopped =
-            |error| Failed::Store(Error::io("restore into", &self.snapshots.disk.dir, error));
-        self.snapshots.disk.point().map_err(stopped)
+        self.snapshots.disk.point().map_err(|error| self.io(error))
+    }
+
+    /// What did not come from the kernel came from a test, and ends everything.
+    fn io(&self, error: std::io::Error) -> Failed {
+        match Errno::from_io_error(&error) {
+            Some(errno) => Failed::Errno(errno),
+            None => Failed::Store(Error::io("restore from", &self.snapshots.disk.dir, error)),
+        }
     }
 
     fn failed(&mut self, path: &Path, failed: Failed) -> Result<(), Error> {
@@ -207,12 +213,13 @@ impl Restorer<'_> {
         match (fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW), known) {
             (Err(Errno::NOENT), _) if matches!(action.from, State::Absent) => Ok(()),
             (Ok(stat), Some(item)) if kind(&stat) == FileType::Directory => {
-                let same = item.what == crate::What::Folder;
+                let same = item.what == What::Folder;
                 if same { Ok(()) } else { Err(Failed::Changed) }
             }
             (Ok(stat), Some(item)) => {
                 let now = self.snapshots.disk.stamp(&stat);
-                let same = (now.size, now.mtime) == (item.stamp.size, item.stamp.mtime);
+                let special = item.what == What::LeftOut(Why::Special);
+                let same = special || now.is_same_content(&item.stamp);
                 // Where the times prove nothing, the content does.
                 let hash = item.hash().filter(|_| item.racy);
                 let objects = self.snapshots.objects();
@@ -354,10 +361,16 @@ impl Restorer<'_> {
                 *mode
             }
             State::File { hash, mode, bytes: None } => {
-                objects.copy_to(hash, file).map_err(Failed::Store)?;
+                if !objects.copy_to(hash, file).map_err(|error| self.io(error))? {
+                    return Err(Failed::Store(Error::Lost(hash.hex())));
+                }
                 *mode
             }
-            State::Absent | State::Folder { .. } | State::Link(_) | State::Unknown(_) => {
+            State::Absent
+            | State::Folder { .. }
+            | State::Link(_)
+            | State::Special { .. }
+            | State::Unknown(_) => {
                 return Err(Failed::Errno(Errno::INVAL));
             }
         };

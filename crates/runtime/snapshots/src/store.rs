@@ -7,9 +7,10 @@ use crate::door::Root;
 use crate::error::Error;
 use crate::index::Index;
 use crate::item::{Hash, Item, Stamp, What, Why, mode};
+use crate::journal::JOURNAL;
 use crate::label::Label;
 use crate::objects::Objects;
-use crate::record::{Body, Record, scan};
+use crate::record::{Body, Record};
 use crate::walk::{Denies, Found, Walk};
 use rustix::fs::{AtFlags, CWD, statat};
 use std::fs::File;
@@ -20,7 +21,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const INDEX: &str = "index";
-pub(crate) const JOURNAL: &str = "journal";
 
 /// The reason of a snapshot that shows what a command did.
 pub const AFTER_COMMAND: &str = "after a command";
@@ -316,12 +316,6 @@ impl Snapshots {
         Ok((before, changed, files))
     }
 
-    pub(crate) fn append(&self, seq: u64, label: &Label, body: Body) -> Result<(), Error> {
-        let at = (self.config.now)() / 1_000_000;
-        let record = Record { seq, at, reason: label.encode(), body };
-        self.disk.append(JOURNAL, &record.encode())
-    }
-
     /// Alone in the store, with the newest state.
     pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, State>, File), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -344,21 +338,24 @@ impl Snapshots {
         state.seen = self.files_now();
     }
 
+    /// Only while the lock is held: what others left half written is removed.
     fn load(&self, state: &mut State) -> Result<(), Error> {
         self.disk.sweep();
-        let (records, good, length) = self.read_journal()?;
-        if good < length {
-            // A record that was being written when its process died.
-            let path = self.disk.path(JOURNAL);
-            let file = std::fs::OpenOptions::new().write(true).open(&path);
-            let cut = file.and_then(|file| file.set_len(good as u64));
-            cut.map_err(|error| Error::io("repair", &path, error))?;
-        }
+        let mut journal = self.read_journal()?;
+        self.repair(&mut journal)?;
+        let (index, unsaved) = self.replay(&journal.records);
+        let newest = journal.records.iter().map(|record| record.seq).max().unwrap_or(0);
+        (state.seq, state.unsaved) = (newest.max(index.seq), unsaved);
+        state.index = Some(index);
+        self.remember(state);
+        Ok(())
+    }
+
+    /// The index with what was recorded since it was written, and how much that is.
+    fn replay(&self, records: &[Record]) -> (Index, usize) {
         let bytes = std::fs::read(self.disk.path(INDEX)).unwrap_or_default();
-        let mut index = Index::decode(&bytes).unwrap_or_default();
-        state.seq = records.iter().map(|record| record.seq).max().unwrap_or(0).max(index.seq);
-        state.unsaved = 0;
-        for record in &records {
+        let (mut index, mut unsaved) = (Index::decode(&bytes).unwrap_or_default(), 0);
+        for record in records {
             if record.seq <= index.seq {
                 continue;
             }
@@ -366,27 +363,26 @@ impl Snapshots {
                 Body::Delta(changes) if index.seq > 0 => {
                     changes.iter().for_each(|change| index.apply(change));
                     index.seq = record.seq;
-                    state.unsaved += changes.len();
+                    unsaved += changes.len();
                 }
                 Body::Note(_) => {}
                 // The state that this base described is lost.
                 Body::Base { .. } | Body::Delta(_) => index = Index::default(),
             }
         }
-        state.index = Some(index);
-        self.remember(state);
-        Ok(())
+        (index, unsaved)
     }
 
-    pub(crate) fn read_journal(&self) -> Result<(Vec<Record>, usize, usize), Error> {
-        let path = self.disk.path(JOURNAL);
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(Error::io("read", &path, error)),
-        };
-        let (records, good) = scan(&bytes);
-        Ok((records, good, bytes.len()))
+    /// Looks at the last known state. Without the lock, so nothing is repaired, removed or remembered.
+    fn peek<T>(&self, look: impl Fn(&Index) -> T) -> T {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.index {
+            Some(index) => look(index),
+            None => {
+                let records = self.read_journal().map(|journal| journal.records);
+                look(&self.replay(&records.unwrap_or_default()).0)
+            }
+        }
     }
 
     /// Replaces the journal, with the index up to date first.
@@ -418,7 +414,7 @@ impl Snapshots {
 
     /// All that can be gone back to, oldest first.
     pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        let (records, ..) = self.read_journal()?;
+        let records = self.read_journal()?.records;
         let line = |record: Record| {
             let (changed, base) = match record.body {
                 Body::Base { files } => (usize::try_from(files).unwrap_or(usize::MAX), true),
@@ -437,27 +433,24 @@ impl Snapshots {
         self.left_out_for(|why| why != Why::Denied)
     }
 
+    /// Folders that are not followed at all: whether anything was changed in them is not known.
+    pub fn not_followed(&self) -> Vec<PathBuf> {
+        self.left_out_for(|why| why == Why::Build)
+    }
+
     /// What the last snapshot does not hold because of deny rules, by each of its names.
     pub fn denied(&self) -> Vec<PathBuf> {
         self.left_out_for(|why| why == Why::Denied)
     }
 
     fn left_out_for(&self, counts: impl Fn(Why) -> bool) -> Vec<PathBuf> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.index.is_none() && self.load(&mut state).is_err() {
-            return Vec::new();
-        }
-        let left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
-        left_out.into_iter().filter(|(_, why)| counts(*why)).map(|(path, _)| path).collect()
+        let left_out = self.peek(Index::left_out).into_iter();
+        left_out.filter(|(_, why)| counts(*why)).map(|(path, _)| path).collect()
     }
 
     /// Nothing was ever looked at.
     pub fn is_new(&self) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.index.is_none() {
-            let _ = self.load(&mut state);
-        }
-        state.index.as_ref().is_none_or(|index| index.seq == 0)
+        self.peek(|index| index.seq == 0)
     }
 
     pub(crate) fn paths_below(&self, folder: &Path) -> Vec<PathBuf> {

@@ -71,6 +71,16 @@ pub(crate) struct Found {
     pub files: u64,
 }
 
+impl Found {
+    /// A folder that could not be looked into. One that is gone is told by the next look; of any other what is known
+    /// stays: a snapshot that lacks files which are there would take them for a command's work later.
+    fn unseen(&mut self, path: &Path, errno: Errno) {
+        if !matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
+            self.closed.push(path.to_path_buf());
+        }
+    }
+}
+
 impl<'a> Walk<'a> {
     pub(crate) fn new(
         index: &'a Index,
@@ -168,15 +178,8 @@ impl<'a> Walk<'a> {
     ) -> Result<(), Error> {
         let (path, area) = (job.path.as_path(), job.area);
         let Some(root) = root_of(self.roots, path) else { return Ok(()) };
-        let folder = match root.folder(path) {
-            Ok(folder) => folder,
-            Err(Errno::ACCESS | Errno::PERM) => {
-                found.closed.push(path.to_path_buf());
-                return Ok(());
-            }
-            // Gone meanwhile; the next look will tell.
-            Err(_) => return Ok(()),
-        };
+        let opened = root.folder(path).inspect_err(|errno| found.unseen(path, *errno));
+        let Ok(folder) = opened else { return Ok(()) };
         let Some((stat, clock)) = self.timed(&folder) else { return Ok(()) };
         if job.above != Some(stat.st_dev) {
             found.mounts.push(path.to_path_buf());
@@ -192,10 +195,9 @@ impl<'a> Walk<'a> {
             below.clear();
         }
         let racy = clock.is_racy(&stamp);
-        let names = match listed {
-            Some(old) => old.entries.iter().map(|(name, _)| name.clone()).collect(),
-            None => list(&folder, buffer),
-        };
+        let names = listed.map_or_else(|| list(&folder, buffer), |old| Ok(old.names()));
+        let names = names.inspect_err(|errno| found.unseen(path, *errno));
+        let Ok(names) = names else { return Ok(()) };
         let mut dir = Dir { stamp, racy, entries: Vec::with_capacity(names.len()) };
         self.count(names.len() as u64)?;
         for name in names {
@@ -203,9 +205,19 @@ impl<'a> Walk<'a> {
                 dir.racy |= self.is_leftover(&folder, &name);
                 continue;
             }
+            let stat = match statat(&folder, &*name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT) => continue,
+                // It can be listed and not entered.
+                Err(errno) => {
+                    below.clear();
+                    found.unseen(path, errno);
+                    return Ok(());
+                }
+            };
             let before = old.and_then(|old| old.get(&name));
             let place = Place { folder: folder.as_fd(), path, area, name: &name, clock: &clock };
-            if let Some(item) = self.item(&place, before)? {
+            if let Some(item) = self.item(&place, &stat, before)? {
                 if item.what == What::Folder {
                     below.push(job.inside(&name, stat.st_dev));
                 }
@@ -276,25 +288,27 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// What stands at a name now. None if nothing does, or nothing that counts.
-    fn item(&self, place: &Place<'_>, before: Option<&Item>) -> Result<Option<Item>, Error> {
-        let Ok(stat) = statat(place.folder, place.name, AtFlags::SYMLINK_NOFOLLOW) else {
-            return Ok(None);
-        };
-        let (stamp, mode) = (self.objects.disk.stamp(&stat), mode(&stat));
+    /// What stands at a name now. None if nothing does any more, or nothing that counts.
+    fn item(
+        &self,
+        place: &Place<'_>,
+        stat: &Stat,
+        before: Option<&Item>,
+    ) -> Result<Option<Item>, Error> {
+        let (stamp, mode) = (self.objects.disk.stamp(stat), mode(stat));
         if self.is_denied(place.path, place.name) {
             let (what, stamp) = (What::LeftOut(Why::Denied), Stamp::default());
             return Ok(Some(Item { what, mode, stamp, racy: false }));
         }
         let before = before.filter(|before| before.what != What::LeftOut(Why::Denied));
-        if kind(&stat) == FileType::Directory {
+        if kind(stat) == FileType::Directory {
             return Ok(self.folder(place, before, stamp, mode));
         }
-        if let Some(before) = before.filter(|before| is_unchanged(before, &stamp, &stat)) {
+        if let Some(before) = before.filter(|before| is_unchanged(before, &stamp, stat)) {
             return Ok(Some(before.clone()));
         }
         let plain = |what, racy| Ok(Some(Item { what, mode, stamp, racy }));
-        let kept = match kind(&stat) {
+        let kept = match kind(stat) {
             FileType::Symlink => {
                 return match readlinkat(place.folder, place.name, Vec::new()) {
                     Ok(target) => {
@@ -317,7 +331,7 @@ impl<'a> Walk<'a> {
             }
             // Closed, but not changed: only its mode is new.
             Kept::LeftOut(why) => Some(match before {
-                Some(old) if old.hash().is_some() && is_same_content(old, &stamp) => {
+                Some(old) if old.hash().is_some() && old.stamp.is_same_content(&stamp) => {
                     Item { mode, stamp, racy: true, ..old.clone() }
                 }
                 _ => Item { what: What::LeftOut(why), mode, stamp, racy: false },
@@ -382,32 +396,29 @@ fn is_unchanged(item: &Item, stamp: &Stamp, stat: &Stat) -> bool {
             item.stamp.ino == stamp.ino
         }
         // A further name of it changes its stamp.
-        (What::Pinned(_), FileType::RegularFile) => is_same_content(item, stamp),
+        (What::Pinned(_), FileType::RegularFile) => item.stamp.is_same_content(stamp),
         (What::File(_) | What::LeftOut(Why::Large | Why::Unreadable), FileType::RegularFile)
         | (What::Link(_), FileType::Symlink) => item.stamp == *stamp,
         (What::LeftOut(Why::Denied), _) => true,
         (What::LeftOut(Why::Special), kind) => {
-            !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory)
+            let plain = [FileType::RegularFile, FileType::Symlink, FileType::Directory];
+            !plain.contains(&kind) && item.stamp.ino == stamp.ino
         }
         _ => false,
     }
 }
 
-fn is_same_content(item: &Item, stamp: &Stamp) -> bool {
-    let of = |stamp: &Stamp| (stamp.ino, stamp.size, stamp.mtime);
-    of(&item.stamp) == of(stamp)
-}
-
 /// The names in a folder, sorted.
-fn list(folder: impl AsFd, buffer: &mut Vec<u8>) -> Vec<Name> {
+fn list(folder: impl AsFd, buffer: &mut Vec<u8>) -> Result<Vec<Name>, Errno> {
     let mut names: Vec<Name> = Vec::new();
     let mut dir = RawDir::new(folder, buffer.spare_capacity_mut());
-    while let Some(Ok(entry)) = dir.next() {
+    while let Some(entry) = dir.next() {
+        let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
             names.push(name.into());
         }
     }
     names.sort_unstable();
-    names
+    Ok(names)
 }

@@ -107,11 +107,14 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::NothingToLookAt
             | Error::NothingToUndo
             | Error::NothingToRedo
+            | Error::RedoNotKept(_)
             | Error::SummedUp { .. },
         ) => Code::Failed,
         Some(Error::NoSuchTurn { .. } | Error::KeepsNothing(_)) => Code::Usage,
         Some(Error::CommandRunning(_)) => Code::Busy,
-        Some(Error::Snapshots(_) | Error::Store(_) | Error::Ledger(_)) => Code::Store,
+        Some(Error::Snapshots(_) | Error::NotKept(_) | Error::Store(_) | Error::Ledger(_)) => {
+            Code::Store
+        }
         Some(Error::Runtime(_)) => Code::Internal,
         None => Code::Failed,
     }

@@ -59,6 +59,12 @@ pub(super) struct Readiness {
     pub notices: Vec<String>,
 }
 
+/// The undo that was killed was of the session that is asked for, or of another one.
+enum Whose {
+    Own,
+    Other,
+}
+
 pub(super) struct Finished {
     pub note: Note,
     pub undone: Undone,
@@ -85,12 +91,12 @@ pub(super) fn ready(choice: &UndoChoice, rewinding: Option<u32>) -> Result<Readi
         intent.note.rewound = None;
     }
     let done = if is_own {
-        desk.finish(choice, &intent)
+        desk.finish(choice, &intent, Whose::Own)
     } else {
         // Only one of them can be alone in the store.
         drop(desk);
         let whose = UndoChoice { session: Some(intent.note.session.clone()), ..choice.clone() };
-        let done = Desk::open(&whose).and_then(|other| other.finish(&whose, &intent));
+        let done = Desk::open(&whose).and_then(|other| other.finish(&whose, &intent, Whose::Other));
         desk = Desk::open(choice)?;
         done
     };
@@ -100,6 +106,9 @@ pub(super) fn ready(choice: &UndoChoice, rewinding: Option<u32>) -> Result<Readi
             notices.push(format!("Finished the {what} that was interrupted."));
             finished = is_own.then_some(Finished { note: intent.note, undone });
         }
+        // It can be tried again.
+        Err(error @ (Error::Snapshots(_) | Error::KeepsNothing(_))) => return Err(error),
+        Err(error @ Error::Store(_)) if is_own => return Err(error),
         Err(error) => notices.push(format!("An interrupted {what} could not be finished: {error}")),
     }
     if finished.is_some() {
@@ -133,7 +142,12 @@ impl Desk {
     }
 
     /// None if the session went on from where it stopped.
-    fn finish(&self, choice: &UndoChoice, intent: &Intent) -> Result<Option<Undone>, Error> {
+    fn finish(
+        &self,
+        choice: &UndoChoice,
+        intent: &Intent,
+        whose: Whose,
+    ) -> Result<Option<Undone>, Error> {
         if calls::changing(&self.entries).len() != intent.known {
             return Ok(None);
         }
@@ -148,8 +162,14 @@ impl Desk {
                 .map(|call| self.unit(call, note.before, &mut undone.notices))
                 .collect::<Result<_, Error>>()?,
         };
-        KeepPaths::new(&intent.cwd, &intent.keep).spare(&mut units)?;
+        KeepPaths::new(&intent.cwd, &intent.keep).spare_any(&mut units);
+        let keep = KeepPaths::new(&choice.cwd, &choice.keep);
+        match whose {
+            Whose::Own => keep.spare(&mut units)?,
+            Whose::Other => keep.spare_any(&mut units),
+        }
         let plan = self.snapshots.plan_again(&units, note.before, now)?;
-        self.follow(choice, &plan, undone, note).map(Some)
+        let log = self.log_to_go_on(choice, &note)?;
+        self.follow(choice, &plan, undone, note, log.as_deref()).map(Some)
     }
 }

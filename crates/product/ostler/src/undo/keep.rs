@@ -41,7 +41,7 @@ impl KeepPaths {
         self.all.iter().any(|kept| kept.covers(path))
     }
 
-    /// Takes out of the way back what is to stay. A directory stays with what stays in it.
+    /// Takes out of the way back what is to stay. A path that names nothing is an error.
     pub(super) fn spare(&self, units: &mut [Unit]) -> Result<(), Error> {
         let paths = || units.iter().flat_map(|unit| unit.wanted.iter().chain(&unit.doubtful));
         let unused = self.all.iter().find(|kept| !paths().any(|wanted| kept.covers(&wanted.path)));
@@ -49,6 +49,12 @@ impl KeepPaths {
             // Whoever mistyped a name would lose what was to be kept.
             return Err(Error::KeepsNothing(kept.text.clone()));
         }
+        self.spare_any(units);
+        Ok(())
+    }
+
+    /// The same, whether or not each path names something. A directory stays with what stays in it.
+    pub(super) fn spare_any(&self, units: &mut [Unit]) {
         for unit in units {
             let covered = |wanted: &Wanted| self.covers(&wanted.path);
             let (kept, rest) = std::mem::take(&mut unit.wanted).into_iter().partition(covered);
@@ -65,7 +71,6 @@ impl KeepPaths {
             let holding = holding.into_iter();
             unit.stays.extend(holding.chain(kept).map(|wanted| (wanted, ASKED)));
         }
-        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ impl Desk {
         let clock = Arc::new(SystemClock);
         let memories = Memories::new(&choice.home.join("memory"), &project, Meaning::None, clock);
         if note.redo {
-            let undone = self.standing().last().map_or(0, |last| last.id);
+            let undone = self.standing_here().last().map_or(0, |last| last.id);
             return memories.restore(&self.session, undone);
         }
         let turns = self.undone_turns(note);

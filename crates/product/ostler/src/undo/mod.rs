@@ -6,6 +6,7 @@ mod interruption;
 mod keep;
 mod keeping;
 mod location;
+mod made_folders;
 mod memories;
 mod news;
 mod note;
@@ -35,7 +36,7 @@ use keep::KeepPaths;
 use location::{Location, newest_session};
 use note::Note;
 use ostler_core::ids::{CallId, SessionId};
-use ostler_core::ports::{Blobs, StoreError};
+use ostler_core::ports::{Blobs, SessionLog, StoreError};
 use ostler_core::session::Entry;
 use ostler_snapshots::{Alone, Fate, Hash, Outcome, Plan, Snapshots, State, Unit, Wanted};
 use ostler_store::FileStore;
@@ -203,6 +204,15 @@ impl Desk {
         note::standing(self.notes.iter())
     }
 
+    /// Those of calls of this directory.
+    fn standing_here(&self) -> Vec<&Note> {
+        let is_here = |note: &&Note| {
+            let calls = self.named(&note.calls);
+            calls.is_empty() || calls.iter().any(|call| self.is_here(call))
+        };
+        note::standing(self.notes.iter().filter(is_here))
+    }
+
     /// Changing calls of this directory that are not undone yet, newest first.
     pub(crate) fn calls(&self) -> Vec<ChangingCall> {
         let undone: HashSet<&CallId> =
@@ -237,9 +247,7 @@ impl Desk {
             }
         }
         if undone.iter().any(ChangingCall::is_command) {
-            notices.push(
-                "Not undone: what commands did outside the folders, sent over the network, or left running.".into(),
-            );
+            notices.push(self.not_covered());
         }
         let note = Note { rewound, before, ..self.note_of(&undone, false) };
         let mut planned = self.nothing_yet(undone, before);
@@ -248,7 +256,25 @@ impl Desk {
             planned.done = !choice.dry_run;
             return Ok(planned);
         }
-        self.carry_out(choice, units, planned, self.intent(choice, note, None), review)
+        self.carry_out(choice, units, planned, self.intent(choice, note, None), None, review)
+    }
+
+    /// What no undo of a command takes back.
+    fn not_covered(&self) -> String {
+        const NAMED: usize = 5;
+        let folders = self.snapshots.not_followed();
+        let mut names: Vec<String> =
+            folders.iter().take(NAMED).map(|folder| self.name(folder)).collect();
+        if folders.len() > NAMED {
+            names.push(format!("{} more", folders.len() - NAMED));
+        }
+        let inside = match names.is_empty() {
+            true => String::new(),
+            false => format!(" in build folders that are not kept ({}),", names.join(", ")),
+        };
+        format!(
+            "Not undone: what commands did outside the folders,{inside} sent over the network, or left running."
+        )
     }
 
     /// Calls of which nothing is done.
@@ -284,6 +310,7 @@ impl Desk {
         mut units: Vec<Unit>,
         mut undone: Undone,
         intent: Intent,
+        log: Option<&dyn SessionLog>,
         review: Review<'_>,
     ) -> Result<Undone, Error> {
         KeepPaths::new(&choice.cwd, &choice.keep).spare(&mut units)?;
@@ -292,22 +319,30 @@ impl Desk {
         if choice.dry_run || !review(&undone) {
             return Ok(undone);
         }
-        if !plan.actions.is_empty() {
+        if !plan.actions.is_empty() || log.is_some() {
             self.snapshots.note(&intent.to_text())?;
         }
-        self.follow(choice, &plan, undone, intent.note)
+        self.follow(choice, &plan, undone, intent.note, log)
     }
 
-    /// Does what is planned, and writes down that it was done.
+    /// Does what is planned, and writes down that it was done. With a log the conversation goes on as before a rewind.
     fn follow(
         &self,
         choice: &UndoChoice,
         plan: &Plan,
         mut undone: Undone,
         mut note: Note,
+        log: Option<&dyn SessionLog>,
     ) -> Result<Undone, Error> {
         let reason = if note.redo { "after a redo" } else { "after an undo" };
-        (undone.outcomes, undone.after) = self.snapshots.follow(plan, note.before, reason)?;
+        let followed = self.snapshots.follow(plan, note.before, reason);
+        (undone.outcomes, undone.after) = followed.map_err(|error| {
+            Error::Snapshots(format!("{error}; some of it may be done: run it again to finish it"))
+        })?;
+        if let Some(log) = log {
+            redo::go_on(log)?;
+            undone.conversation = true;
+        }
         note.after = undone.after;
         note.files = undone.changed().map(|path| self.name(path)).collect();
         self.write_down(choice, &note, &mut undone.notices)?;
@@ -375,7 +410,9 @@ impl Desk {
                 let wanted = files
                     .iter()
                     .map(|(path, change)| Ok(self.wanted(path, change, blobs.as_ref())?));
-                Ok(Unit { wanted: wanted.collect::<Result<_, Error>>()?, ..Unit::default() })
+                let mut wanted = wanted.collect::<Result<Vec<_>, Error>>()?;
+                wanted.extend(self.folders_made(files));
+                Ok(Unit { wanted, ..Unit::default() })
             }
         }
     }

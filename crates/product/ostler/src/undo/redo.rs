@@ -1,6 +1,6 @@
 //! Redo: the last undo is taken back, with the conversation where a rewind took that, too.
 
-use super::interruption::{Finished, Readiness, ready};
+use super::interruption::{Readiness, ready};
 use super::note::Note;
 use super::{Desk, Review, UndoChoice, Undone};
 use crate::error::Error;
@@ -8,6 +8,7 @@ use crate::system::SystemClock;
 use ostler_core::ports::{SessionLog, SessionStore};
 use ostler_core::session::{Entry, Session};
 use ostler_core::time::Clock;
+use std::sync::Arc;
 
 /// Undoes the last undo or rewind.
 ///
@@ -15,28 +16,12 @@ use ostler_core::time::Clock;
 /// If nothing was undone, a command runs, or the session whose conversation would go on is open elsewhere.
 pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
     let Readiness { desk, finished, mut notices } = ready(choice, None)?;
-    if let Some(Finished { note, undone }) = finished.filter(|finished| finished.note.redo) {
-        let mut undone = undone.with(notices);
-        undone.conversation = note.rewound.is_some() && can_go_on(&desk);
-        if undone.conversation {
-            go_on(desk.store.open(&desk.session)?.log.as_ref())?;
-        }
-        return Ok(undone);
+    if let Some(finished) = finished.filter(|finished| finished.note.redo) {
+        return Ok(finished.undone.with(notices));
     }
-    let Some(last) = desk.standing().pop().cloned() else { return Err(Error::NothingToRedo) };
-    let goes_on = last.rewound.is_some() && can_go_on(&desk);
-    if last.rewound.is_some() && !goes_on {
-        notices
-            .push("The conversation went on since it was taken back, and stays as it is.".into());
-    }
-    // Opened first: if somebody else writes it, nothing is done at all.
-    let log = match goes_on && !choice.dry_run {
-        true => Some(desk.store.open(&desk.session)?.log),
-        false => None,
-    };
+    let Some(last) = desk.standing_here().pop().cloned() else { return Err(Error::NothingToRedo) };
     let before = desk.snapshots.take("before a redo")?.id;
     let redoes = (last.before, last.after);
-    let units = vec![desk.unit_of_undo(redoes)?];
     let calls = desk.named(&last.calls);
     let note = Note {
         before,
@@ -44,22 +29,53 @@ pub fn redo(choice: &UndoChoice, review: Review<'_>) -> Result<Undone, Error> {
         calls: last.calls.clone(),
         ..desk.note_of(&calls, true)
     };
+    let goes_on = desk.goes_on(&note);
+    if last.rewound.is_some() && !goes_on {
+        notices
+            .push("The conversation went on since it was taken back, and stays as it is.".into());
+    }
+    // Opened first: if somebody else writes it, nothing is done at all.
+    let log = desk.log_to_go_on(choice, &note)?;
+    let units = vec![desk.unit_of_undo(redoes).map_err(not_kept)?];
     let planned = desk.nothing_yet(calls, before).with(notices);
     let intent = desk.intent(choice, note, Some(redoes));
-    let mut undone = desk.carry_out(choice, units, planned, intent, review)?;
-    if let Some(log) = log.filter(|_| undone.done) {
-        go_on(log.as_ref())?;
-    }
+    let mut undone = desk.carry_out(choice, units, planned, intent, log.as_deref(), review)?;
     undone.conversation = goes_on;
     Ok(undone)
 }
 
-fn go_on(log: &dyn SessionLog) -> Result<(), Error> {
-    log.append(&Entry::RewindUndone { at: SystemClock.now() })?;
-    Ok(log.sync()?)
+fn not_kept(error: Error) -> Error {
+    match error {
+        Error::NotKept(why) => Error::RedoNotKept(why),
+        other => other,
+    }
 }
 
-/// Nothing was said since the rewind.
-fn can_go_on(desk: &Desk) -> bool {
-    Session::fold(desk.entries.iter().cloned()).can_undo_rewind()
+impl Desk {
+    /// This redo brings a conversation back: nothing was said since the rewind, and it is not done yet.
+    fn goes_on(&self, redo: &Note) -> bool {
+        let begun = redo.id / 1_000_000;
+        let is_done = |entry: &Entry| matches!(entry, Entry::RewindUndone { at } if at.0 >= begun);
+        redo.redo
+            && redo.rewound.is_some()
+            && !self.entries.iter().any(is_done)
+            && Session::fold(self.entries.iter().cloned()).can_undo_rewind()
+    }
+
+    /// Where that is to be written down.
+    pub(super) fn log_to_go_on(
+        &self,
+        choice: &UndoChoice,
+        redo: &Note,
+    ) -> Result<Option<Arc<dyn SessionLog>>, Error> {
+        match self.goes_on(redo) && !choice.dry_run {
+            true => Ok(Some(self.store.open(&self.session)?.log)),
+            false => Ok(None),
+        }
+    }
+}
+
+pub(super) fn go_on(log: &dyn SessionLog) -> Result<(), Error> {
+    log.append(&Entry::RewindUndone { at: SystemClock.now() })?;
+    Ok(log.sync()?)
 }

@@ -250,3 +250,34 @@ fn the_whole_disk_is_refused() {
     let config = ostler_snapshots::Config { roots: vec!["/".into()], ..world.config() };
     assert!(matches!(Snapshots::open(config), Err(Error::WholeDisk)));
 }
+
+/// Longer than the kernel takes in one piece.
+#[test]
+fn very_deep_folders_come_back() {
+    let world = World::new();
+    let name = "d".repeat(200);
+    let step = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY;
+    let (read_write, none) = (rustix::fs::Mode::RWXU, rustix::fs::Mode::empty());
+    let leaf = || {
+        let mut folder = rustix::fs::open(&world.root, step, none).unwrap();
+        for _ in 0..30 {
+            folder = rustix::fs::openat(&folder, &name, step, none).ok()?;
+        }
+        rustix::fs::statat(&folder, "leaf", rustix::fs::AtFlags::empty()).ok()
+    };
+    let mut folder = rustix::fs::open(&world.root, step, none).unwrap();
+    for _ in 0..30 {
+        rustix::fs::mkdirat(&folder, &name, read_write).unwrap();
+        folder = rustix::fs::openat(&folder, &name, step, none).unwrap();
+    }
+    let made = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY;
+    drop(rustix::fs::openat(&folder, "leaf", made, read_write).unwrap());
+    let snapshots = world.open();
+    let first = snapshots.take("before").unwrap().id;
+    fs::remove_dir_all(world.root.join(&name)).unwrap();
+    assert!(leaf().is_none());
+    let second = snapshots.take("after").unwrap().id;
+    undo(&snapshots, first, second);
+    assert!(leaf().is_some());
+    fs::remove_dir_all(world.root.join(&name)).unwrap();
+}

@@ -1,7 +1,7 @@
 //! Folders that a command closes to their owner. Root may look into them all the same, so somebody else runs these.
 
 use crate::support::{World, as_ordinary_user, undo};
-use ostler_snapshots::Unit;
+use ostler_snapshots::{Fate, Unit};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -105,4 +105,61 @@ fn closed_files_are_kept() {
     assert_eq!(modes(&world), closed);
     world.mode("made", 0o600);
     assert_eq!(world.read("made").as_deref(), Some("by the command"));
+}
+
+/// A folder that can be listed and not entered (`chmod 444`): what is in it is not gone.
+#[test]
+fn a_folder_that_can_only_be_listed_loses_nothing() {
+    if !as_ordinary_user("closed::a_folder_that_can_only_be_listed_loses_nothing") {
+        return;
+    }
+    let world = World::new();
+    for name in ["d/same", "d/changed", "d/deep/f"] {
+        world.put(name, "precious");
+    }
+    let before = world.tree();
+    let snapshots = world.open();
+    let first = snapshots.take("before").unwrap().id;
+    world.put("d/changed", "by the command");
+    world.mode("d", 0o444);
+    let second = snapshots.take("after").unwrap();
+    assert_eq!((second.changed, second.left_out.len()), (1, 1), "{second:?}");
+    let now = snapshots.take("before undo").unwrap().id;
+    let wanted = snapshots.diff(first, second.id).unwrap().into_iter().map(Into::into).collect();
+    let plan = snapshots.plan(&[Unit { wanted, ..Unit::default() }]).unwrap();
+    let (outcomes, _) = snapshots.follow(&plan, now, "undone").unwrap();
+    assert_eq!(world.tree(), before, "{outcomes:?}");
+    assert_eq!(outcomes.len(), 2, "{outcomes:?}");
+}
+
+/// What nobody could look into was not kept: if it goes, that is said, and what is found in it later stays.
+#[test]
+fn what_was_never_seen_is_never_taken_for_a_commands_work() {
+    if !as_ordinary_user("closed::what_was_never_seen_is_never_taken_for_a_commands_work") {
+        return;
+    }
+    let world = World::new();
+    for name in ["opened/f", "opened/deep/f", "above/removed/f"] {
+        world.put(name, "precious");
+    }
+    world.mode("opened", 0);
+    world.mode("above/removed", 0);
+    let first = world.open().take("before").unwrap().id;
+    world.mode("opened", 0o755);
+    // By another name it is as new as what the command made.
+    fs::rename(world.root.join("opened/f"), world.root.join("opened/moved")).unwrap();
+    world.mode("above/removed", 0o755);
+    fs::remove_dir_all(world.root.join("above")).unwrap();
+    let snapshots = world.open();
+    let second = snapshots.take("after").unwrap().id;
+    let said = undo(&snapshots, first, second);
+    let fate = |name: &str| {
+        let path = world.root.join(name);
+        said.iter().find(|outcome| outcome.path == path).map(|outcome| outcome.fate.clone())
+    };
+    assert!(matches!(fate("above/removed"), Some(Fate::Lost(_))), "{said:?}");
+    assert!(matches!(fate("opened/moved"), Some(Fate::Lost(_))), "{said:?}");
+    world.mode("opened", 0o755);
+    assert_eq!(world.read("opened/moved").as_deref(), Some("precious"));
+    assert_eq!(world.read("opened/deep/f").as_deref(), Some("precious"));
 }

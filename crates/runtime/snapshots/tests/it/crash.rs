@@ -124,3 +124,56 @@ fn a_damaged_content_is_not_restored() {
     assert_eq!(world.read("a").unwrap(), "other");
     assert!(matches!(said[0].fate, ostler_snapshots::Fate::Lost(_)), "{said:?}");
 }
+
+/// The logs of sessions name snapshots by their numbers: those of damaged records are not given again.
+#[test]
+fn damaged_records_are_not_taken_for_others() {
+    let world = World::new();
+    world.put("a", "0");
+    let snapshots = world.open();
+    let mut ids = vec![snapshots.take("start").unwrap().id];
+    for n in 1..6 {
+        world.put("a", format!("content {n}"));
+        ids.push(snapshots.take("next").unwrap().id);
+    }
+    drop(snapshots);
+    let journal = world.config().dir.join("journal");
+    let mut bytes = fs::read(&journal).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&journal, bytes).unwrap();
+    world.put("a", "content 6");
+    let again = world.open();
+    let last = again.take("again").unwrap().id;
+    assert!(last > ids[5], "{last} {ids:?}");
+    world.put("a", "content 7");
+    let newest = world.open().take("and on").unwrap().id;
+    assert!(again.diff(ids[0], ids[1]).is_ok(), "what is whole can be compared");
+    assert!(again.diff(ids[4], ids[5]).is_err());
+    assert!(again.diff(ids[0], newest).is_err());
+    undo(&again, last, newest);
+    assert_eq!(world.read("a").unwrap(), "content 6");
+}
+
+/// Who only looks does not touch what another process is writing.
+#[test]
+fn a_look_repairs_nothing() {
+    let world = World::new();
+    world.put("a", "first");
+    world.open().take("first").unwrap();
+    let dir = world.config().dir;
+    let written = dir.join("tmp-1-1");
+    fs::write(&written, "being written").unwrap();
+    let journal = dir.join("journal");
+    let half = [fs::read(&journal).unwrap(), vec![200, 0, 0, 0, 1, 2, 3]].concat();
+    fs::write(&journal, &half).unwrap();
+    let looking = world.open();
+    assert!(!looking.is_new() && looking.left_out().is_empty() && looking.denied().is_empty());
+    assert_eq!(looking.list().unwrap().len(), 1);
+    assert!(written.exists() && fs::read(&journal).unwrap() == half);
+    // Whoever has the lock does.
+    world.put("a", "second");
+    assert_eq!(looking.take("second").unwrap().id, 2);
+    assert!(!written.exists());
+    assert_eq!(world.open().list().unwrap().len(), 2);
+}

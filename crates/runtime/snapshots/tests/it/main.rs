@@ -6,8 +6,10 @@ mod closed;
 mod crash;
 mod interrupted;
 mod occupancy;
+mod packed_refs;
 mod random;
 mod support;
 mod times;
+mod unkept;
 #[path = "../world/mod.rs"]
 mod world;

@@ -1,7 +1,7 @@
 //! Commands and undo keep out of each other's way; and what is known of who did what.
 
 use crate::support::World;
-use ostler_snapshots::{AFTER_COMMAND, Error, NotesRead};
+use ostler_snapshots::{AFTER_COMMAND, Error, NotesRead, Rule};
 
 #[test]
 fn commands_run_together_and_an_undo_alone() {
@@ -23,7 +23,7 @@ fn commands_run_together_and_an_undo_alone() {
     assert!(matches!(one.alone(), Err(Error::Running(name)) if name.is_empty()));
     drop(second);
     let alone = two.alone().unwrap();
-    assert!(matches!(one.alone(), Err(Error::Running(_))), "one undo at a time");
+    assert!(matches!(one.alone(), Err(Error::Undoing)), "one undo at a time, and it is no command");
     // A command waits for it.
     let waiting = std::thread::spawn(move || one.occupy().is_ok());
     drop(alone);
@@ -91,4 +91,22 @@ fn notes_are_read_on_from_where_somebody_stopped() {
     let rule = ostler_snapshots::Rule { newest: 1, days: 14, bytes: 1 << 30 };
     snapshots.prune(rule, false).unwrap();
     assert_eq!(snapshots.new_notes(&mut read).unwrap(), snapshots.notes().unwrap());
+}
+
+/// What was undone would be undone once more if nobody knew of it.
+#[test]
+fn pruning_keeps_the_notes() {
+    let world = World::new();
+    world.put("a", "0");
+    let snapshots = world.open();
+    snapshots.take("start").unwrap();
+    snapshots.note("undone").unwrap();
+    for n in 1..4 {
+        world.put("a", format!("content {n}"));
+        snapshots.take("next").unwrap();
+    }
+    let rule = Rule { newest: 1, ..Rule::default() };
+    assert_eq!(snapshots.prune(rule, false).unwrap().snapshots, 3);
+    assert_eq!((snapshots.list().unwrap().len(), snapshots.notes().unwrap().len()), (1, 1));
+    assert_eq!(world.open().prune(rule, false).unwrap().snapshots, 0);
 }

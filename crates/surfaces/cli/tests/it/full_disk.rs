@@ -4,6 +4,7 @@ use crate::crash::{told_the_truth, whole_records};
 use crate::support::{Ran, World, facts, finish};
 use ostler_model_server::{Recorded, Reply, Script, calls, text};
 use serde_json::json;
+use std::ffi::OsStr;
 use std::process::Command;
 
 /// Reads, writes and runs a command, so that log, blobs, snapshots, ledger and memory all want room.
@@ -43,38 +44,42 @@ const ROOM: usize = 80 * 4096;
 const STEP: usize = 4 * 4096;
 
 fn story(world: &World, room: usize) -> Ran {
-    let plain = world.command(&[
-        "--output-format",
-        "text",
-        "--permission-mode",
-        "bypassPermissions",
-        "--no-sandbox",
-    ]);
     std::fs::create_dir_all(world.home()).unwrap();
+    mounting(world, STORY, &[world.home().as_os_str(), room.to_string().as_ref()])
+}
+
+/// Runs a script that may mount a disk, in the project. After its own arguments it gets the program.
+pub fn mounting(world: &World, script: &str, args: &[&OsStr]) -> Ran {
+    let plain = world.command(&[]);
     let mut command = Command::new("unshare");
-    command.args(["-rm", "sh", "-c", STORY, "sh"]).arg(world.home()).arg(room.to_string());
+    command.args(["-rm", "sh", "-c", script, "sh"]).args(args);
     command.arg(plain.get_program()).current_dir(world.project()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
     finish(command.stderr(std::process::Stdio::piped()).spawn().unwrap())
 }
 
-fn code(ran: &Ran, what: &str) -> i32 {
+pub fn code(ran: &Ran, what: &str) -> i32 {
     let line = ran.stdout.lines().find_map(|line| line.strip_prefix(what));
     line.unwrap_or_else(|| panic!("no {what}: {ran:?}")).trim().parse().unwrap()
 }
 
-#[test]
-#[allow(
-    clippy::print_stdout,
-    reason = "a skipped test must be seen, and the figures are part of the result"
-)]
-fn a_full_disk_ends_in_order_and_loses_nothing() {
+#[allow(clippy::print_stdout, reason = "a skipped test must be seen")]
+pub fn can_mount() -> bool {
     let tried = Command::new("unshare").args(["-rm", "true"]).output();
-    if !tried.is_ok_and(|output| output.status.success()) {
+    let can = tried.is_ok_and(|output| output.status.success());
+    if !can {
         println!(
             "SKIPPED a full disk: `unshare -rm` is not possible, so no small disk can be mounted"
         );
+    }
+    can
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "the figures are part of the result")]
+fn a_full_disk_ends_in_order_and_loses_nothing() {
+    if !can_mount() {
         return;
     }
     let mut codes = std::collections::BTreeMap::<i32, usize>::new();

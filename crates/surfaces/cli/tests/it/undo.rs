@@ -3,9 +3,11 @@
 mod aftermath;
 mod denied;
 mod destructive;
+mod full_disk;
 mod going_on;
 mod interruption;
 mod listing;
+mod made_folders;
 mod pruning;
 mod repositories;
 mod review;

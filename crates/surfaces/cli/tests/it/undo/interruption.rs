@@ -137,3 +137,48 @@ fn an_undo_that_was_left_alone_is_not_finished_later() {
     assert_eq!(said["calls"][0]["what"], "echo three > three", "{said:#}");
     assert_eq!(world.read("twice"), "two\n");
 }
+
+/// What is to be kept now is kept, also when the undo that is finished did not know of it.
+#[test]
+fn finishing_an_undo_keeps_what_is_asked_for() {
+    let world = work();
+    assert_eq!(world.go().code, Some(0));
+    assert_eq!(undone(&world, &["2"]).0.code, Some(0));
+    kill_after_intent(&world);
+    sh(&world, "echo two > twice; echo made > made");
+    let (ran, _) = undone(&world, &["--keep", "maed"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert_eq!((world.read("twice"), world.read("made")), ("two\n".into(), "made\n".into()));
+    let (ran, said) = undone(&world, &["--keep", "made"]);
+    assert_eq!(ran.code, Some(0), "{said:#}");
+    assert!(said["notices"].to_string().contains("Finished the undo"), "{said:#}");
+    assert_eq!((world.read("twice"), world.read("made")), ("precious\n".into(), "made\n".into()));
+}
+
+fn turns(world: &World) -> usize {
+    world.run(&["rewind", "--json"]).stdout.lines().count()
+}
+
+/// The conversation belongs to a redo as the files do: killed between the two, it is finished with both.
+#[test]
+fn a_redo_that_was_killed_before_the_conversation_came_back_is_finished() {
+    for is_written in [false, true] {
+        let world = work();
+        assert_eq!(world.go().code, Some(0));
+        assert_eq!(world.run(&["rewind", "--to", "1"]).code, Some(0));
+        assert_eq!(turns(&world), 0);
+        let log = world.logs()[0].clone();
+        let rewound = fs::read(&log).unwrap();
+        let (ran, said) = undone(&world, &["--redo"]);
+        assert_eq!((ran.code, turns(&world)), (Some(0), 1), "{said:#}");
+        kill_after_intent(&world);
+        if !is_written {
+            fs::write(&log, rewound).unwrap();
+            assert_eq!(turns(&world), 0);
+        }
+        let (ran, said) = undone(&world, &["--redo"]);
+        assert_eq!((ran.code, turns(&world)), (Some(0), 1), "{said:#}");
+        assert!(said["notices"].to_string().contains("Finished the redo"), "{said:#}");
+        assert_eq!(undone(&world, &["--redo"]).0.code, Some(1), "there is nothing left to redo");
+    }
+}

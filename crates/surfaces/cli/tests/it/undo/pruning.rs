@@ -54,3 +54,29 @@ fn what_is_still_kept_is_undone() {
     assert_eq!(undone(&world, &["--redo"]).0.code, Some(0));
     assert_eq!(world.read("two"), "2\n");
 }
+
+/// What was undone stays undone when its snapshots are pruned: a person's own change later is not taken for the call's.
+#[test]
+fn what_was_undone_is_not_undone_again() {
+    let mut script = Script::new()
+        .answer(calls([("Write", json!({"file_path": "made", "content": "by hand, too\n"}))]))
+        .answer(text("done"));
+    for n in 0..201 {
+        script = script.answer(calls([("Bash", json!({"command": format!("echo {n} > n")}))]));
+    }
+    let world = World::new(script.answer(text("done")).forever());
+    world.go();
+    assert_eq!(undone(&world, &[]).0.code, Some(0));
+    let on = ["-p", "on", "--continue", "--permission-mode", "bypassPermissions", "--no-sandbox"];
+    assert_eq!(world.run(&on).code, Some(0));
+    let pruned = world.run(&["snapshots", "prune", "--json"]);
+    assert!(!pruned.stdout.contains("\"snapshots\":0"), "{}", pruned.stdout);
+    // The last undo is still known, and that it cannot be redone.
+    let redone = world.run(&["undo", "--redo"]);
+    assert_eq!(redone.code, Some(1), "{}", redone.stdout);
+    assert!(redone.stderr.contains("are not kept any more"), "{}", redone.stderr);
+    world.file("made", "by hand, too\n");
+    let (_, said) = undone(&world, &["500"]);
+    assert!(!said["calls"].to_string().contains("\"Write\""), "{said:#}");
+    assert_eq!(world.read("made"), "by hand, too\n");
+}

@@ -74,5 +74,9 @@ fn what_was_done_elsewhere_is_undone_there() {
         let ran = run_in(&world, two, &["undo"]);
         assert_eq!(ran.code, Some(0), "{first}: {} {}", ran.stdout, ran.stderr);
         assert!(!two.join("made").exists(), "{first}: {}", ran.stdout);
+        // And redone there, although something else was undone elsewhere since.
+        let ran = run_in(&world, one, &["undo", "--redo"]);
+        assert_eq!(ran.code, Some(0), "{first}: {} {}", ran.stdout, ran.stderr);
+        assert!(one.join("made").exists() && !two.join("made").exists(), "{first}: {}", ran.stdout);
     }
 }
