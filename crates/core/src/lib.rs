@@ -23,6 +23,7 @@ pub mod model;
 pub mod pairing;
 pub mod permission;
 pub mod ports;
+pub mod rendering;
 pub mod session;
 pub mod text;
 pub mod texts;

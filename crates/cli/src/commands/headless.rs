@@ -9,6 +9,7 @@ use crate::args::{Format, RunArgs};
 use crate::environment::Environment;
 use crate::exit::{self, Code, warn};
 use crate::output::{Output, frames, json::JsonOutput, printer, stream_json::StreamJson, text};
+use crate::providers::{self, Access};
 use crate::wire;
 use anyhow::Result;
 use ostler::{Engine, Event, Finished, Level, Prepared, TurnStream};
@@ -25,7 +26,10 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
         Err(wrong) => return refused(args.output_format, wrong),
     };
     let environment = &environment.with_defaults(&setup.loaded.own_env);
-    let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
+    let credentials = match providers::access(args, environment, &setup.loaded)? {
+        Access::Given(credentials) => credentials,
+        Access::Missing(provider) => return Ok(no_key::explain(&provider)),
+    };
     let source = credentials.label.clone();
     let options = wire::options(args, environment, &setup, credentials, None)?;
     let denials = text::Denials::of(&options);
