@@ -4,6 +4,7 @@ mod files;
 mod licences;
 mod lines;
 mod prompts;
+mod provider_names;
 mod tool_names;
 mod walls;
 
@@ -31,6 +32,7 @@ pub fn tidy(root: &Path) -> Report {
     }
     lines::check_testkit(&sources, &mut report);
     tool_names::check(&sources, &mut report);
+    provider_names::check(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
     walls::check(root, &mut report);
     licences::check(root, &mut report);
