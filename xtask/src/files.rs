@@ -10,8 +10,10 @@ pub struct Source {
 }
 
 impl Source {
+    /// The folder's name below its layer.
     pub fn krate(&self) -> &str {
-        self.path.strip_prefix("crates/").and_then(|rest| rest.split('/').next()).unwrap_or("xtask")
+        let below = self.path.strip_prefix("crates/");
+        below.and_then(|rest| rest.split('/').nth(1)).unwrap_or("xtask")
     }
 
     pub fn is_test(&self) -> bool {
@@ -19,6 +21,7 @@ impl Source {
             || self.path.contains("/examples/")
             || self.path.ends_with("_tests.rs")
             || self.path.ends_with("/test_ground.rs")
+            || self.path.ends_with("/test_tools.rs")
             || self.krate() == "testkit"
     }
 

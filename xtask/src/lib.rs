@@ -1,12 +1,12 @@
 //! The rules of the house that a program can check. They run as an ordinary test.
 
 mod files;
+mod layers;
 mod licences;
 mod lines;
 mod prompts;
 mod provider_names;
 mod tool_names;
-mod walls;
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub fn tidy(root: &Path) -> Report {
     tool_names::check(&sources, &mut report);
     provider_names::check(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
-    walls::check(root, &mut report);
+    layers::check(root, &mut report);
     licences::check(root, &mut report);
     report
 }

@@ -1,6 +1,6 @@
 //! Everything we link is permissively licensed.
 
-use crate::{Report, walls};
+use crate::{Report, layers};
 use serde_json::Value;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const PERMISSIVE: &[&str] = &[
 ];
 
 pub fn check(root: &Path, report: &mut Report) {
-    let Some(packages) = walls::packages(root, &[]) else {
+    let Some(packages) = layers::packages(root, &[]) else {
         report
             .errors
             .push("cargo metadata gave no answer, so the licences cannot be checked".into());

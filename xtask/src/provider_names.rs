@@ -5,23 +5,26 @@ use crate::files::Source;
 
 const NAME: &str = "anthropic";
 
-/// Parts of paths where the name may stand, and why.
+/// Where the name may stand, and why.
 const MAY: [(&str, &str); 5] = [
-    ("/models/src/protocol/anthropic_messages/", "the protocol itself"),
-    ("/models/src/protocol/mod.rs", "the list of protocols"),
-    ("/model-server/src/", "plays the provider: the other side of the protocol"),
-    ("/config/src/project_env.rs", "variables of anybody that a project must not set"),
-    ("/exec/src/environment.rs", "variables of anybody that a command must not see"),
+    ("crates/runtime/models/src/protocol/anthropic_messages/", "the protocol itself"),
+    ("crates/runtime/models/src/protocol/mod.rs", "the list of protocols"),
+    ("crates/runtime/model-server/src/", "plays the provider: the other side of the protocol"),
+    (
+        "crates/runtime/config/src/project_env.rs",
+        "variables of anybody that a project must not set",
+    ),
+    ("crates/runtime/exec/src/environment.rs", "variables of anybody that a command must not see"),
 ];
 
 pub fn check(sources: &[Source], report: &mut Report) {
     let [(own, _), ..] = MAY;
-    if !sources.iter().any(|source| source.path.contains(own)) {
+    if !sources.iter().any(|source| source.path.starts_with(own)) {
         report.errors.push("no protocol is found, so providers' names cannot be checked".into());
     }
     for source in sources {
         let is_product = source.path.starts_with("crates/") && source.path.contains("/src/");
-        let may = MAY.iter().any(|(place, _)| source.path.contains(place));
+        let may = MAY.iter().any(|(place, _)| source.path.starts_with(place));
         if is_product && !source.is_test() && !may {
             report.errors.extend(uses(source));
         }
@@ -43,7 +46,8 @@ mod tests {
     #[test]
     fn a_name_outside_its_places_is_found() {
         let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
-        let own = || source("crates/models/src/protocol/anthropic_messages/mod.rs", "anthropic");
+        let own =
+            || source("crates/runtime/models/src/protocol/anthropic_messages/mod.rs", "anthropic");
         let errors = |path: &str, text: &str| {
             let mut report = Report::default();
             check(&[own(), source(path, text)], &mut report);
@@ -51,14 +55,14 @@ mod tests {
         };
         let line = "let key = variable(\"ANTHROPIC_API_KEY\");\n";
         for (path, text, expected) in [
-            ("crates/cli/src/a.rs", line, 1),
-            ("crates/cli/src/a.rs", "// Anthropic says so.\n", 1),
-            ("crates/models/src/transport.rs", line, 1),
+            ("crates/surfaces/cli/src/a.rs", line, 1),
+            ("crates/surfaces/cli/src/a.rs", "// Anthropic says so.\n", 1),
+            ("crates/runtime/models/src/transport.rs", line, 1),
             ("crates/runtime/models/src/protocol/anthropic_messages/wire.rs", line, 0),
-            ("crates/cli/src/a.rs", "#[cfg(test)]\nmod tests {\n    // anthropic\n}\n", 0),
-            ("crates/cli/src/a_tests.rs", line, 0),
-            ("crates/cli/tests/it/a.rs", line, 0),
-            ("crates/model-server/src/validate/headers.rs", line, 0),
+            ("crates/surfaces/cli/src/a.rs", "#[cfg(test)]\nmod tests {\n    // anthropic\n}\n", 0),
+            ("crates/surfaces/cli/src/a_tests.rs", line, 0),
+            ("crates/surfaces/cli/tests/it/a.rs", line, 0),
+            ("crates/runtime/model-server/src/validate/headers.rs", line, 0),
         ] {
             assert_eq!(errors(path, text), expected, "{path} {text}");
         }

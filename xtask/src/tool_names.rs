@@ -5,15 +5,16 @@ use crate::files::Source;
 
 const DECLARATION: &str = "const NAME: &'static str = \"";
 
-/// Where names of tools are words of their own: the rule language, the tools of other programs, and a play.
-const MAY: [&str; 3] = [
-    "crates/core/src/permission/rule.rs",
-    "crates/core/src/permission/tool_names.rs",
-    "crates/cli/src/commands/demo/",
+/// Where names of tools are words of their own: the rule language, the tools of other programs, a play, and the fuzzer.
+const MAY: [&str; 4] = [
+    "crates/pure/policy/src/rule.rs",
+    "crates/pure/policy/src/tool_names.rs",
+    "crates/surfaces/cli/src/commands/demo/",
+    "crates/dev/fuzz/",
 ];
 
 pub fn check(sources: &[Source], report: &mut Report) {
-    let own = sources.iter().filter(|source| source.path.starts_with("crates/tools/src/"));
+    let own = sources.iter().filter(|source| source.path.starts_with("crates/runtime/tools/src/"));
     let lines = own.flat_map(|source| source.text.lines());
     let names: Vec<&str> =
         lines.filter_map(|line| line.trim().strip_prefix(DECLARATION)?.split('"').next()).collect();
@@ -46,7 +47,7 @@ mod tests {
     fn a_second_list_is_found() {
         let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
         let tool = format!("    {DECLARATION}Stamp\";\n");
-        let tool = || source("crates/tools/src/stamp.rs", &tool);
+        let tool = || source("crates/runtime/tools/src/stamp.rs", &tool);
         let errors = |path: &str, text: &str| {
             let mut report = Report::default();
             check(&[tool(), source(path, text)], &mut report);
@@ -54,13 +55,17 @@ mod tests {
         };
         let list = "const WRITERS: [&str; 1] = [\"Stamp\"];\n";
         for (path, text, expected) in [
-            ("crates/cli/src/a.rs", list, 1),
-            ("crates/tools/src/edit.rs", list, 1),
-            ("crates/cli/src/a.rs", "// not \"Stamp\"\nlet a = \"Stamps\";\n", 0),
-            ("crates/cli/src/a.rs", "#[cfg(test)]\nmod tests {\n    let a = \"Stamp\";\n}\n", 0),
-            ("crates/cli/src/a_tests.rs", list, 0),
-            ("crates/cli/tests/it/a.rs", list, 0),
-            ("crates/core/src/permission/rule.rs", list, 0),
+            ("crates/surfaces/cli/src/a.rs", list, 1),
+            ("crates/runtime/tools/src/edit.rs", list, 1),
+            ("crates/surfaces/cli/src/a.rs", "// not \"Stamp\"\nlet a = \"Stamps\";\n", 0),
+            (
+                "crates/surfaces/cli/src/a.rs",
+                "#[cfg(test)]\nmod tests {\n    let a = \"Stamp\";\n}\n",
+                0,
+            ),
+            ("crates/surfaces/cli/src/a_tests.rs", list, 0),
+            ("crates/surfaces/cli/tests/it/a.rs", list, 0),
+            ("crates/pure/policy/src/rule.rs", list, 0),
         ] {
             assert_eq!(errors(path, text), expected, "{path} {text}");
         }

@@ -1,0 +1,116 @@
+//! Around a summary: what is kept for later sessions before it, and what is said again after it: the plan, the skills
+//! there are, and those in use.
+
+use crate::memory::learn;
+use ostler_core::ids::CallId;
+use ostler_core::message::{Block, ResultPart};
+use ostler_core::ports::{
+    Attachment, BeforeCompact, BoxFuture, Carried, Carrying, Permit, Place, Recorder,
+};
+use ostler_core::tool_facts::{KnownTools, ToolKind};
+use ostler_core::view::View;
+use ostler_engine::Journal;
+use ostler_memory::Memories;
+use ostler_skills::Skills;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+const PLAN: &str = include_str!("../../../../prompts/compaction/plan.md").trim_ascii();
+
+/// Skills in use that are said again, and bytes of each.
+const SKILLS: usize = 3;
+const SKILL_BYTES: usize = 12_000;
+
+/// A summary does not wait longer than this for the memory; what was begun goes on.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(crate) struct Again {
+    pub(crate) journal: Journal,
+    pub(crate) skills: Arc<Skills>,
+    /// The model's window, if it is told of skills.
+    pub(crate) window: Option<u64>,
+    pub(crate) tools: KnownTools,
+}
+
+impl Carried for Again {
+    fn carry(&self, at: &Carrying<'_>) -> Vec<Attachment> {
+        let mut all = Vec::new();
+        if let Some(text) = self.window.and_then(|window| self.skills.told(Some(window))) {
+            all.push(Attachment { name: "skills".into(), text, place: Place::Before });
+        }
+        let plan = self.journal.plan();
+        if plan.is_open() {
+            let text = PLAN.replace("{plan}", &plan.lines());
+            all.push(Attachment { name: "plan".into(), text, place: Place::Before });
+        }
+        let most = SKILL_BYTES.min(at.bytes / 2);
+        let in_use = in_use(&self.journal.conversation().0, &self.tools);
+        let fitting = in_use.into_iter().filter(|(_, text)| text.len() <= most);
+        all.extend(fitting.map(|(name, text)| Attachment {
+            name: format!("skill {name}"),
+            text,
+            place: Place::After,
+        }));
+        all
+    }
+}
+
+/// The skills that were used last, by name and text, newest first.
+fn in_use(view: &View, tools: &KnownTools) -> Vec<(String, String)> {
+    let calls = view.messages().flat_map(|message| message.blocks());
+    let calls: HashSet<&CallId> = calls
+        .filter_map(|block| match block {
+            Block::ToolUse { id, name, .. } => {
+                (tools.kind(name) == ToolKind::Instructs).then_some(id)
+            }
+            _ => None,
+        })
+        .collect();
+    let mut found: Vec<(String, String)> = Vec::new();
+    for item in view.items().iter().rev() {
+        let blocks = item.message().blocks().iter().rev();
+        for text in blocks.flat_map(|block| said(block, &calls)) {
+            let Some(name) = Skills::used_in(text) else { continue };
+            if found.len() < SKILLS && !found.iter().any(|(other, _)| other == name) {
+                found.push((name.to_owned(), text.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// What the harness or a call of the tool said. A file that looks like a skill is none.
+fn said<'a>(block: &'a Block, calls: &HashSet<&CallId>) -> Vec<&'a str> {
+    match block {
+        Block::Text { text, meta: true } => vec![text.as_str()],
+        Block::ToolResult { id, content, is_error: false } if calls.contains(id) => {
+            let text = |part: &'a ResultPart| match part {
+                ResultPart::Text { text } => Some(text.as_str()),
+                ResultPart::Image(_) => None,
+            };
+            content.iter().filter_map(text).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What will be summed up is looked through for what outlives the session.
+pub(crate) struct Learning {
+    pub(crate) memories: Arc<Memories>,
+    pub(crate) journal: Journal,
+    pub(crate) folder: PathBuf,
+    pub(crate) tools: KnownTools,
+}
+
+impl BeforeCompact for Learning {
+    fn ask(&self, _: ostler_core::context::Trigger, _: Option<String>) -> BoxFuture<'_, Permit> {
+        Box::pin(async {
+            let (folder, tools) = (self.folder.clone(), self.tools.clone());
+            let learning = learn(self.memories.clone(), &self.journal, folder, tools);
+            let _ = tokio::time::timeout(PATIENCE, learning).await;
+            Permit::Go(None)
+        })
+    }
+}

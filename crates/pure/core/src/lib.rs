@@ -1,0 +1,42 @@
+//! The language of Ostler: types, the pure turn machine, and the ports.
+//!
+//! Invariants
+//! - **No I/O, no async runtime, no clock, no randomness.** What a function here needs, it is given.
+//! - **Only a [`view::View`] can be sent to a model, and only valid histories make a `View`**: each call is
+//!   answered once and directly after it, roles alternate, thinking never stands last.
+//! - **The turn ends whatever the world does**: every way round the loop is a [`turn::Continue`] with its own
+//!   bound, every way out a [`turn::Terminal`]; a test walks the whole control graph.
+//! - **Facts, not outcomes, are stored**: [`session::Entry`] is what a log holds; a session is a fold over it.
+//!
+//! Deliberately absent: providers, files, processes, terminals, configuration files.
+
+pub mod answer;
+pub mod bound;
+pub mod context;
+pub mod event;
+pub mod hook;
+pub mod ids;
+pub mod ledger;
+pub mod memory;
+pub mod message;
+pub mod model;
+pub mod pairing;
+pub mod ports;
+pub mod rendering;
+pub mod session;
+pub mod text;
+pub mod texts;
+pub mod time;
+pub mod todo;
+pub mod tool;
+pub mod turn;
+pub mod undo_notice;
+pub mod view;
+
+// A unit test cannot use the test code of another crate.
+#[cfg(test)]
+#[path = "../../policy/src/test_tools.rs"]
+mod test_tools;
+
+pub use ostler_policy as permission;
+pub use ostler_policy::tool_facts;

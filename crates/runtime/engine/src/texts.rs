@@ -1,0 +1,19 @@
+//! The sentences the engine writes into a conversation. Each is a file under `prompts/`.
+
+macro_rules! text {
+    ($name:ident, $path:literal) => {
+        pub(crate) const $name: &str =
+            include_str!(concat!("../../../../prompts/", $path)).trim_ascii();
+    };
+}
+
+text!(DENIED, "results/denied.md");
+text!(HOOK_CONTEXT, "hooks/context.md");
+text!(HOOK_OBJECTION, "hooks/objection.md");
+text!(HOOK_REWRITTEN, "hooks/rewritten.md");
+text!(HOOK_STOP, "hooks/stop.md");
+text!(HOOK_ENDED, "results/hook-ended.md");
+text!(STOPPED, "results/stopped.md");
+text!(NOT_STARTED, "results/not-started.md");
+text!(UNKNOWN_TOOL, "results/unknown-tool.md");
+text!(TASK_BUDGET, "task-budget.md");

@@ -1,0 +1,321 @@
+//! Bash: a command in a fresh shell.
+
+mod below;
+mod environment;
+mod git;
+mod judge;
+mod places;
+mod readings;
+mod report;
+mod undo;
+
+use crate::Setup;
+use crate::built_in::{BuiltIn, Shipped, erase};
+use crate::confine::{Confinement, Missing, Terms};
+use crate::paper::Paper;
+use crate::text::tail;
+use crate::workspace::Files;
+use environment::Environment;
+use ostler_core::bound::bound;
+use ostler_core::message::ResultPart;
+use ostler_core::permission::{Access, Backing, Commands, Policy};
+use ostler_core::ports::{Tool, ToolContext};
+use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
+use ostler_exec::{
+    Command, ExecError, Executor, ExitStatus, Finished, OutputLimits, Progress, bash,
+};
+pub use places::Disk;
+use readings::Readings;
+use report::Report;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::watch;
+pub use undo::Keeping;
+use undo::Undo;
+
+const DEFAULT_LIMIT: u64 = 120_000;
+const MAX_LIMIT: u64 = 600_000;
+
+/// Characters of output; what is longer is kept beside and shown by its ends.
+const MAX_CHARS: usize = 30_000;
+
+/// Of the output, this much is kept from each end, and a command that writes more than the total is ended.
+/// The text is made of it while it is still held, so all of it counts twice.
+const KEPT: OutputLimits = OutputLimits { head: 2 << 20, tail: 2 << 20, sink: 0, total: 1 << 30 };
+
+/// Characters of the newest output shown while a command runs, and how often.
+const PROGRESS: usize = 2_000;
+const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+
+pub struct Bash {
+    files: Arc<Files>,
+    executor: Executor,
+    environment: Environment,
+    policy: Arc<Policy>,
+    readings: Readings,
+    confinement: Arc<Confinement>,
+    /// The person was told once which layers are missing.
+    announced: AtomicBool,
+    undo: Undo,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// The shell command
+    command: String,
+    /// Time limit in milliseconds: 120000 if not given, at most 600000
+    timeout: Option<u64>,
+    /// What the command does, in a few words
+    #[expect(
+        dead_code,
+        reason = "for whoever watches the calls; the command itself says what is run"
+    )]
+    description: Option<String>,
+    /// Not available yet
+    run_in_background: Option<bool>,
+    /// Run outside the sandbox; the user is asked first. Only where the sandbox has refused what the command needs
+    #[serde(rename = "dangerouslyDisableSandbox")]
+    disable_sandbox: Option<bool>,
+}
+
+impl Bash {
+    pub fn new(
+        files: Arc<Files>,
+        executor: Executor,
+        environment: Vec<(OsString, OsString)>,
+        policy: Arc<Policy>,
+        confinement: Arc<Confinement>,
+        keeping: Keeping,
+    ) -> Self {
+        let environment = Environment::new(environment, files.workspace());
+        let (readings, announced) = (Readings::default(), AtomicBool::new(false));
+        let undo = Undo::new(keeping, Arc::clone(&files));
+        Bash { files, executor, environment, policy, readings, confinement, announced, undo }
+    }
+
+    /// What the person is told: what was put back, and once what the sandbox lacks, whoever allowed the command.
+    fn notices(&self, only_reads: bool, put_back: &[String]) -> Vec<String> {
+        let missing = self
+            .confinement
+            .not_enforced(only_reads)
+            .filter(|_| !self.announced.swap(true, Ordering::Relaxed));
+        let missing = missing.as_ref().map(Missing::announced);
+        missing.into_iter().chain(put_back.iter().cloned()).collect()
+    }
+
+    fn not_run(&self, error: &ExecError, notes: Vec<String>) -> ToolOutput {
+        let notices = self.unheld(error).into_iter().chain(notes).collect();
+        let told = format!("The command could not be run: {error}.");
+        ToolOutput { notices, ..ToolOutput::error(told) }
+    }
+
+    /// A layer that was there and is gone, which only the person can change. Said once, too.
+    fn unheld(&self, error: &ExecError) -> Option<String> {
+        let ExecError::Sandbox { reason } = error else { return None };
+        let is_new = !self.announced.swap(true, Ordering::Relaxed);
+        is_new.then(|| format!("sandbox: {reason}; commands that need it are not run"))
+    }
+
+    /// Git is kept from running what a repository names, as far as what was allowed still works.
+    fn command(&self, input: &Input, commands: &Commands) -> Command {
+        let script = if commands.runs_git() {
+            format!("{}{}", ostler_shell::GIT_PRELUDE, input.command)
+        } else {
+            input.command.clone()
+        };
+        let environment = if commands.only_reads() {
+            self.environment.for_proved()
+        } else if commands.git_only_reads() {
+            self.environment.with_reading_git()
+        } else {
+            self.environment.for_others()
+        };
+        let mut command = bash(&script, &self.files.workspace().cwd, environment);
+        command.time_limit = Some(limit(input));
+        command.output = KEPT;
+        command
+    }
+}
+
+impl BuiltIn for Bash {
+    const NAME: &'static str = "Bash";
+    const DESCRIPTION: &'static str = include_str!("../../../../prompts/tools/bash.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Runs,
+        subject: Subject::Inputs(&["command"]),
+        ..ToolFacts::UNDECLARED
+    };
+    type Input = Input;
+
+    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+        check(input)?;
+        if lifts(input) && !self.confinement.options().may_lift {
+            return Err(ToolOutput::misuse(
+                "The settings do not let commands run outside the sandbox. Send it without dangerouslyDisableSandbox.",
+            ));
+        }
+        let mut commands = Commands::clone(&self.readings.of(&input.command));
+        let places = Disk::new(&self.files, self.environment.programs(&commands));
+        commands.look_up(&places);
+        let hold = self.confinement.hold(&commands, lifts(input));
+        let denials = self.confinement.denials(&commands, lifts(input));
+        let access = commands.access(&places, |tree| self.policy.spoken_of(tree));
+        let unkept = self.undo.unkept(&access);
+        let missing = self.confinement.not_whole(lifts(input));
+        let missing = missing.or_else(|| self.undo.not_kept(&access));
+        let backing = missing.map_or(Backing::Whole, Backing::Missing);
+        self.undo.expect(&access, &input.command);
+        Ok(Access { hold, denials, unkept, backing, ..access })
+    }
+
+    fn access_on_paper(input: &Value, paper: &Paper<'_>) -> Result<Access, String> {
+        let text = input.get("command").and_then(Value::as_str).unwrap_or_default();
+        let mut commands = ostler_shell::steps(text);
+        commands.look_up(paper.places);
+        Ok(commands.access(paper.places, |tree| paper.policy.spoken_of(tree)))
+    }
+
+    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+        if let Err(misuse) = check(&input) {
+            return misuse;
+        }
+        let commands = self.readings.of(&input.command);
+        let path = self.environment.programs(&commands);
+        let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
+        let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
+        let begun = self.undo.begin(&input.command, commands.only_reads(), inspection, &cx);
+        let kept = match begun.await {
+            Ok(kept) => kept,
+            Err(refused) => return refused,
+        };
+        let mut held = match self.confinement.held(terms) {
+            Ok(held) => held,
+            Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
+        };
+        let mut command = self.command(&input, &commands);
+        self.confinement.confine(&mut command, &held);
+        let oom_kills = if commands.only_reads() { None } else { ostler_exec::oom_kills() };
+        let finished = execute(&self.executor, command, &cx).await;
+        let mut notes = held.settle(|path| self.files.name(path));
+        let kept = kept.end().await;
+        if !kept.notes.is_empty() {
+            self.confinement.forget_repositories();
+            notes.extend(kept.notes.iter().cloned());
+        }
+        let finished = match finished {
+            Ok(finished) => finished,
+            Err(error) => return self.not_run(&error, notes),
+        };
+        let stopped = self.confinement.stopped(&finished);
+        let notices =
+            self.undo.untold().into_iter().chain(self.notices(commands.only_reads(), &notes));
+        let notices: Vec<String> = notices.chain(stopped.clone()).collect();
+        notes.extend(held.denied(&finished));
+        notes.extend(self.confinement.limit_hint(&finished, oom_kills));
+        let one_is_an_answer = commands.only_reads()
+            && finished.status == ExitStatus::Code(1)
+            && judge::one_is_an_answer(&input.command);
+        let limit = limit(&input);
+        let short = finished.output.total() <= MAX_CHARS as u64;
+        let show = move || {
+            let report = Report::of(&finished, limit, one_is_an_answer);
+            drop(finished);
+            let ending = stopped.or(report.ending);
+            shown(Report { notes, ending, ..report }, &cx)
+        };
+        if short {
+            return ToolOutput { notices, ..kept.told(show()) };
+        }
+        // The text may be long and the store touches the disk.
+        let output = tokio::task::spawn_blocking(show).await.unwrap_or_else(|error| {
+            ToolOutput::error(format!("The output could not be shown: {error}"))
+        });
+        ToolOutput { notices, ..kept.told(output) }
+    }
+}
+
+impl Shipped for Bash {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        let Setup { files, executor, environment, policy, confinement, keeping, .. } =
+            setup.clone();
+        Some(erase(Bash::new(files, executor, environment, policy, confinement, keeping)))
+    }
+}
+
+/// The input of a call that runs this command, for callers other than a model.
+pub fn command_input(command: &str, timeout: Duration) -> Value {
+    json!({ "command": command, "timeout": timeout.as_millis() as u64 })
+}
+
+fn lifts(input: &Input) -> bool {
+    input.disable_sandbox == Some(true)
+}
+
+fn check(input: &Input) -> Result<(), ToolOutput> {
+    let misuse = |why: &str| Err(ToolOutput::misuse(why));
+    if input.command.trim().is_empty() {
+        return misuse("`command` is empty. Give a shell command.");
+    }
+    if input.command.contains('\0') {
+        return misuse("`command` holds a NUL character, which no command can. Send it without.");
+    }
+    if input.timeout == Some(0) {
+        return misuse("`timeout` is in milliseconds and must be at least 1.");
+    }
+    if input.run_in_background == Some(true) {
+        return misuse(
+            "Running in the background is not available yet. Run the command in the foreground with a time limit, \
+             without run_in_background.",
+        );
+    }
+    Ok(())
+}
+
+fn limit(input: &Input) -> Duration {
+    Duration::from_millis(input.timeout.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT))
+}
+
+async fn execute(
+    executor: &Executor,
+    command: Command,
+    cx: &ToolContext,
+) -> Result<Finished, ExecError> {
+    let mut running = executor.spawn(command).await?;
+    let newest = running.progress();
+    tokio::select! {
+        finished = running.wait() => finished,
+        never = follow(newest, cx) => match never {},
+    }
+}
+
+/// Hands on the newest output from time to time, however fast it comes.
+async fn follow(
+    mut newest: watch::Receiver<Progress>,
+    cx: &ToolContext,
+) -> std::convert::Infallible {
+    while newest.changed().await.is_ok() {
+        let text = newest.borrow_and_update().text();
+        cx.progress.tail(tail(&text, PROGRESS));
+        tokio::time::sleep(PROGRESS_PAUSE).await;
+    }
+    std::future::pending().await
+}
+
+/// How it ended stands first and what the harness has to say last, also when the rest is too long to show.
+fn shown(report: Report, cx: &ToolContext) -> ToolOutput {
+    let body = bound(ToolOutput::text(report.body), MAX_CHARS, cx.blobs.as_ref());
+    let body = body.content.iter().filter_map(|part| match part {
+        ResultPart::Text { text } => Some(text.as_str()),
+        ResultPart::Image(_) => None,
+    });
+    let notes = report.notes.iter().map(String::as_str);
+    let parts = report.ending.iter().map(String::as_str).chain(body).chain(notes);
+    let text = parts.collect::<Vec<_>>().join("\n");
+    ToolOutput { is_error: report.is_error, detail: Some(report.detail), ..ToolOutput::text(text) }
+}

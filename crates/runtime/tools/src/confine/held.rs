@@ -1,0 +1,87 @@
+//! How one command is held while it runs, and what is settled after it.
+
+use super::guard::{Guard, Restored, is_harmless_change};
+use super::rebase::Rebases;
+use ostler_exec::{DeniedAct, Finished, Sandbox};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+const UNLISTABLE: &str = include_str!("../../../../../prompts/results/unlistable.md").trim_ascii();
+const DENIED: &str = include_str!("../../../../../prompts/results/sandbox-denied.md").trim_ascii();
+
+/// How one command is held, until it is dropped.
+pub struct Held {
+    pub sandbox: Option<Arc<Sandbox>>,
+    pub(super) guard: Option<Guard>,
+    pub(super) rebases: Option<Rebases>,
+    /// For this command alone; removed after it.
+    pub(super) _temp: Option<TempDir>,
+}
+
+impl Held {
+    /// Lets the command read these besides.
+    pub fn also_readable(&mut self, paths: Vec<PathBuf>) {
+        if let Some(sandbox) = &mut self.sandbox {
+            Arc::make_mut(sandbox).readable.extend(paths);
+        }
+    }
+
+    /// What the sandbox has refused, as far as the output shows it, and how to get it granted.
+    pub fn denied(&self, finished: &Finished) -> Option<String> {
+        let sandbox = self.sandbox.as_ref()?;
+        let text = finished.output.to_text();
+        let Some(denied) = ostler_exec::denial_hint(&text, finished.status, sandbox) else {
+            let failed = !finished.status.success() && text.contains("Permission denied");
+            return unlistable(sandbox).filter(|_| failed);
+        };
+        let grant = match &denied.act {
+            DeniedAct::Write(_) => "sandbox.allowWrite in settings.json, or --add-dir",
+            DeniedAct::Read(_) => "sandbox.allowRead in settings.json, or --add-dir",
+            DeniedAct::Network => "--network, or sandbox.network in settings.json",
+            DeniedAct::Socket | DeniedAct::Call => "only outside the sandbox",
+        };
+        Some(DENIED.replace("{what}", &denied.to_string()).replace("{grant}", grant))
+    }
+
+    /// After the command: what it changed and must not have, put back. One line each, for the model and the person.
+    pub fn settle(&mut self, shown: impl Fn(&Path) -> String) -> Vec<String> {
+        let rebases = self.rebases.take().map(|rebases| rebases.settle()).unwrap_or_default();
+        let rebases = rebases.into_iter().map(|left| left.told(&shown)).collect::<Vec<_>>();
+        let Some(guard) = self.guard.take() else { return rebases };
+        let told = |restored: Restored| match restored {
+            Restored::Done(path) => format!(
+                "{} was changed by the command and has been put back: git runs programs that it names.",
+                shown(&path)
+            ),
+            Restored::Failed(path, why) => format!(
+                "{} was changed by the command and could not be put back ({why}). Look at it before you use git.",
+                shown(&path)
+            ),
+        };
+        guard.restore(&is_harmless_change).into_iter().map(told).chain(rebases).collect()
+    }
+}
+
+/// Which directory of the workspace cannot be listed, and why. Landlock grants, and cannot take back, so one that holds a
+/// hidden directory is not granted as a whole.
+fn unlistable(sandbox: &Sandbox) -> Option<String> {
+    if sandbox.layers.bubblewrap {
+        return None;
+    }
+    let roots = || sandbox.readable.iter().chain(&sandbox.writable);
+    let root_of = |hidden: &PathBuf| {
+        roots().filter(|root| hidden.starts_with(root)).find(|_| hidden.is_dir()).cloned()
+    };
+    let (root, hidden) =
+        sandbox.hidden.iter().find_map(|hidden| root_of(hidden).map(|root| (root, hidden)))?;
+    let text = UNLISTABLE.replace("{root}", &root.display().to_string());
+    Some(text.replace("{hidden}", &hidden.display().to_string()))
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // The call was dropped; its command is being killed.
+        self.settle(|path| path.display().to_string());
+    }
+}

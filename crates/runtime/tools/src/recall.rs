@@ -1,0 +1,242 @@
+//! Recall: the session's whole log, also what no longer stands before the model.
+
+use crate::Setup;
+use crate::blocking::{Stop, blocking};
+use crate::built_in::{BuiltIn, Shipped, erase};
+use crate::paper::Paper;
+use ostler_core::ids::CallId;
+use ostler_core::message::{Block, Message, ResultPart};
+use ostler_core::permission::Access;
+use ostler_core::ports::{SessionLog, Tool, ToolContext};
+use ostler_core::session::Entry;
+use ostler_core::text;
+use ostler_core::tool::ToolOutput;
+use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(20);
+/// Places that are shown, and characters of each.
+const PLACES: usize = 12;
+const EXCERPT: usize = 700;
+/// Characters of one result that are shown at a time.
+const PAGE: usize = 16_000;
+/// Query words that count.
+const WORDS: usize = 12;
+
+pub struct Recall {
+    pub log: Arc<dyn SessionLog>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// Words to look for; places with more of them come first
+    query: Option<String>,
+    /// The name of a call whose whole input and result is wanted, e.g. as a note about something left out gives it
+    call: Option<String>,
+    /// With call: how many characters to skip
+    offset: Option<u64>,
+}
+
+impl BuiltIn for Recall {
+    const NAME: &'static str = "Recall";
+    const DESCRIPTION: &'static str = include_str!("../../../../prompts/tools/recall.md");
+    const FACTS: ToolFacts = ToolFacts {
+        kind: ToolKind::Remembers,
+        subject: Subject::Inputs(&["query", "call"]),
+        ..ToolFacts::UNDECLARED
+    };
+    type Input = Input;
+
+    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+        let given =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
+        match given(&input.query) || given(&input.call) {
+            true => Ok(Access::nothing()),
+            false => Err(ToolOutput::misuse("Give `query` or `call`.")),
+        }
+    }
+
+    fn access_on_paper(_: &Value, _: &Paper<'_>) -> Result<Access, String> {
+        Ok(Access::nothing())
+    }
+
+    async fn run(&self, input: Input, _: ToolContext) -> ToolOutput {
+        let log = Arc::clone(&self.log);
+        blocking(LIMIT, move |stop| match &input.call {
+            Some(call) if !call.trim().is_empty() => {
+                let offset = usize::try_from(input.offset.unwrap_or(0)).unwrap_or(usize::MAX);
+                one_call(log.as_ref(), call.trim(), offset, stop)
+            }
+            _ => search(log.as_ref(), &input.query.unwrap_or_default(), stop),
+        })
+        .await
+    }
+}
+
+impl Shipped for Recall {
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+        Some(erase(Recall { log: setup.session.log.clone()? }))
+    }
+}
+
+/// A piece of the log that can be found.
+struct Piece {
+    seq: u64,
+    who: String,
+    text: String,
+}
+
+/// Shows all pieces, oldest first, until time is up.
+fn pieces(log: &dyn SessionLog, stop: &Stop, mut see: impl FnMut(Piece)) -> Option<ToolOutput> {
+    let (mut cut, mut ours) = (false, HashSet::new());
+    let read = log.visit(&mut |seq, entry| {
+        if stop.reached().is_some() {
+            cut = true;
+            return ControlFlow::Break(());
+        }
+        pieces_of(seq, entry, &mut ours, &mut see);
+        ControlFlow::Continue(())
+    });
+    match read {
+        Err(error) => Some(ToolOutput::error(format!("The session's log cannot be read: {error}"))),
+        Ok(()) if cut => Some(ToolOutput::error("Reading the session's log takes too long.")),
+        Ok(()) => None,
+    }
+}
+
+/// What an earlier Recall found is no find: `ours` are its calls.
+fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl FnMut(Piece)) {
+    let mut blocks = |message: &Message, who: &str| {
+        for block in message.blocks() {
+            match block {
+                // What the harness wrote is said again where it counts.
+                Block::Text { text, meta: false } => {
+                    see(Piece { seq, who: who.to_owned(), text: text.clone() });
+                }
+                Block::ToolUse { id, name, .. } if name == Recall::NAME => {
+                    ours.insert(id.clone());
+                }
+                Block::ToolUse { id, name, input } => {
+                    see(Piece { seq, who: format!("call {id} {name}"), text: input.to_string() });
+                }
+                _ => {}
+            }
+        }
+    };
+    match entry {
+        Entry::Prompt { message, .. } => blocks(&message, "user"),
+        Entry::Answer { message, .. } => blocks(&message, "answer"),
+        Entry::CallFinished { result: Block::ToolResult { id, content, is_error }, .. }
+            if !ours.contains(&id) =>
+        {
+            let kind = if is_error { "failed" } else { "result of" };
+            see(Piece { seq, who: format!("{kind} call {id}"), text: joined(&content) });
+        }
+        _ => {}
+    }
+}
+
+fn joined(content: &[ResultPart]) -> String {
+    let words = |part: &ResultPart| match part {
+        ResultPart::Text { text } => text.clone(),
+        ResultPart::Image(image) => format!("[{} image]", image.media),
+    };
+    content.iter().map(words).collect::<Vec<_>>().join("\n")
+}
+
+fn search(log: &dyn SessionLog, query: &str, stop: &Stop) -> ToolOutput {
+    let words: Vec<String> = query.split_whitespace().take(WORDS).map(str::to_lowercase).collect();
+    let mut found: Vec<(usize, Piece)> = Vec::new();
+    let mut count = 0u64;
+    let failed = pieces(log, stop, |piece| {
+        let low = piece.text.to_lowercase();
+        let score = words.iter().filter(|word| low.contains(word.as_str())).count();
+        if score == 0 {
+            return;
+        }
+        count += 1;
+        found.push((score, Piece { text: excerpt(&piece.text, &words), ..piece }));
+        // Only the best are kept, the newest first among equals.
+        if found.len() > 4 * PLACES {
+            best(&mut found);
+        }
+    });
+    if let Some(failed) = failed {
+        return failed;
+    }
+    best(&mut found);
+    if found.is_empty() {
+        return ToolOutput::text(format!("Nothing in this session holds any of: {query}"));
+    }
+    let shown = found.len();
+    let mut out: Vec<String> = found
+        .into_iter()
+        .map(|(_, piece)| format!("[{} · {}]\n{}", piece.seq, piece.who, piece.text))
+        .collect();
+    if count > shown as u64 {
+        out.push(format!(
+            "[{} more; use rarer words]",
+            text::counted(count - shown as u64, "place")
+        ));
+    }
+    ToolOutput::text(out.join("\n\n"))
+}
+
+fn best(found: &mut Vec<(usize, Piece)>) {
+    found.sort_by_key(|(score, piece)| std::cmp::Reverse((*score, piece.seq)));
+    found.truncate(PLACES);
+}
+
+/// The text around the first word that is found. Lower case may have another length, so characters are counted.
+fn excerpt(whole: &str, words: &[String]) -> String {
+    let low = whole.to_lowercase();
+    let at = words.iter().filter_map(|word| low.find(word.as_str())).min().unwrap_or(0);
+    let chars = low.get(..at).map_or(0, |before| before.chars().count());
+    let start = chars.saturating_sub(EXCERPT / 3);
+    let rest: String = whole.chars().skip(start).take(EXCERPT).collect();
+    let before = if start > 0 { "…" } else { "" };
+    let after = if whole.chars().nth(start + EXCERPT).is_some() { "…" } else { "" };
+    format!("{before}{rest}{after}")
+}
+
+fn one_call(log: &dyn SessionLog, call: &str, offset: usize, stop: &Stop) -> ToolOutput {
+    let (mut input, mut result) = (None, None);
+    let failed = pieces(log, stop, |piece| {
+        let named = piece.who.split(' ').any(|word| word == call);
+        if named && piece.who.starts_with("call ") {
+            input = Some(piece);
+        } else if named {
+            result = Some(piece);
+        }
+    });
+    if let Some(failed) = failed {
+        return failed;
+    }
+    let Some(result) = result else {
+        return ToolOutput::error(format!(
+            "No call {call} with a result is in this session's log."
+        ));
+    };
+    let all = result.text.chars().count();
+    let page: String = result.text.chars().skip(offset).take(PAGE).collect();
+    let end = offset + page.chars().count();
+    let head = match (&input, offset) {
+        (Some(input), 0) => format!("[{}] {}\n", input.who, text::head(&input.text, 2_000).0),
+        _ => String::new(),
+    };
+    let more = match end < all {
+        true => format!("\n[characters {offset} to {end} of {all}; go on with offset {end}]"),
+        false => String::new(),
+    };
+    ToolOutput::text(format!("{head}[{}]\n{page}{more}", result.who))
+}
+
+#[cfg(test)]
+#[path = "recall_tests.rs"]
+mod tests;
