@@ -6,6 +6,7 @@ mod layers;
 mod licences;
 mod lines;
 mod prompts;
+mod provider_names;
 mod tool_names;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ pub fn tidy(root: &Path) -> Report {
     }
     lines::check_testkit(&sources, &mut report);
     tool_names::check(&sources, &mut report);
+    provider_names::check(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
     layers::check(root, &mut report);
     licences::check(root, &mut report);

@@ -235,7 +235,7 @@ impl TestAgent {
         let agent = Agent {
             model: asked,
             choice: ModelChoice { primary, fallback: self.fallback },
-            system: Arc::from(vec!["You are under test.".to_owned()]),
+            system: vec!["You are under test.".to_owned()].into(),
             tools,
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),
             hooks: HookDesk::new(self.hooks, "startup"),

@@ -21,6 +21,7 @@ pub(crate) fn block(block: &Block) -> String {
         Block::Text { text, meta: true } => format!("meta {}", short(text)),
         Block::Thinking { text, .. } => format!("thinking {}", short(text)),
         Block::Redacted { .. } => "redacted".into(),
+        Block::Provider(part) => format!("part of {}", part.author),
         Block::Image(_) => "image".into(),
         Block::ToolUse { id, name, input } => {
             format!("call {id} {name} {}", short(&input.to_string()))

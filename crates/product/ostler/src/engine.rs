@@ -23,6 +23,7 @@ use ostler_core::ledger::Purse;
 use ostler_core::message::Message;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::ports::{BeforeCompact, Model, Recorder, Reminder, SessionLog};
+use ostler_core::rendering::SharedList;
 use ostler_core::session::Session;
 use ostler_core::todo::Plan;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
@@ -32,7 +33,7 @@ use ostler_engine::{Agent, Context, Gate, HookDesk, Journal, ModelChoice, compac
 use ostler_exec::Executor;
 use ostler_hooks::Registry;
 use ostler_memory::Memories;
-use ostler_models::{HttpModel, Network, Provider};
+use ostler_models::{Credentials, HttpModel, Network, Provider, Providers};
 use ostler_skills::Skills;
 use ostler_tools::confine::Confinement;
 use ostler_tools::workspace::Files;
@@ -150,7 +151,7 @@ impl Engine {
     ) -> Result<Self, Error> {
         let mut workspace = workspace(&options)?;
         let policy = Arc::new(policy(&options, &workspace)?);
-        let model = Arc::new(http_model(&options)?);
+        let model = Arc::new(providers(&options)?);
         let choice = choice(&options);
         let budget = budget(&options, &choice, model.as_ref())?;
         let executor = Executor::new(init.supervisor.clone());
@@ -428,15 +429,29 @@ pub(crate) fn remembers(options: &Options, cwd: &Path) -> Option<Arc<Memories>> 
     Some(Arc::new(memories(home, cwd, options.embeddings.clone(), network)))
 }
 
-fn http_model(options: &Options) -> Result<HttpModel, Error> {
-    let wrong = |error: &dyn std::fmt::Display| Error::Model(error.to_string());
-    let provider = Provider::named("anthropic")
-        .ok_or_else(|| wrong(&"the provider table has no anthropic"))?;
-    let provider = match &options.base_url {
-        Some(url) => provider.at(url.as_str()),
-        None => provider,
+fn providers(options: &Options) -> Result<Providers, Error> {
+    let default = match &options.base_url {
+        Some(url) => Provider::default().at(url.as_str()),
+        None => Provider::default(),
     };
-    let mut settings = ostler_models::Settings::new(provider, options.credentials.clone());
+    let default = http_model(options, default, &options.credentials).map_err(Error::Model)?;
+    let mut all = Providers::new(default);
+    for (provider, credentials) in &options.providers {
+        let name = provider.prefix.clone();
+        let model = http_model(options, provider.clone(), credentials)
+            .map_err(|why| Error::Model(format!("provider {name}: {why}")))?;
+        all = all.with(name, model);
+    }
+    Ok(all)
+}
+
+fn http_model(
+    options: &Options,
+    provider: Provider,
+    credentials: &Credentials,
+) -> Result<HttpModel, String> {
+    let mut settings = ostler_models::Settings::new(provider, credentials.clone());
+    settings.protocols.clone_from(&options.protocols);
     settings.proxies = options.proxies.clone();
     settings.ca_file = options.ca_file.clone();
     settings.deadlines = options.deadlines;
@@ -446,7 +461,7 @@ fn http_model(options: &Options) -> Result<HttpModel, Error> {
     settings.prices = options.prices.clone();
     settings.jitter = Arc::new(jitter);
     settings.clock = Some(Arc::new(SystemClock));
-    HttpModel::new(settings).map_err(|error| wrong(&error))
+    HttpModel::new(settings).map_err(|error| error.to_string())
 }
 
 /// A budget that nobody can compute must not look like one.
@@ -464,7 +479,7 @@ fn budget(options: &Options, choice: &ModelChoice, model: &dyn Model) -> Result<
     Ok(Purse::new(limit))
 }
 
-fn system(options: &Options) -> Arc<[String]> {
+fn system(options: &Options) -> SharedList<String> {
     let first = options.system_prompt.clone().unwrap_or_else(|| SYSTEM.to_owned());
     [Some(first), options.append_system_prompt.clone()]
         .into_iter()

@@ -131,7 +131,9 @@ pub use ostler_memory::setup::{
 pub use ostler_memory::{MARK as EXPORT_MARK, Meaning, Memories, date, to_markdown};
 pub use ostler_models::Secret as ApiSecret;
 pub use ostler_models::resolve_model as model;
-pub use ostler_models::{CaFile, Credentials, Deadlines, Network, PriceBook, ProxySettings};
+pub use ostler_models::{
+    CaFile, Credentials, Deadlines, Network, PriceBook, Provider, ProxySettings, protocol,
+};
 pub use ostler_skills::{Catalog, Origin as SkillOrigin, Problem, Skill, one_line};
 pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
 pub use ostler_store::{Fault, check_home, check_state_directory};

@@ -7,8 +7,9 @@ use ostler_core::ports::{Approvals, Approver, BoxFuture, Hook, Question, Reply, 
 use ostler_engine::Settings;
 use ostler_instructions::Places as InstructionPlaces;
 use ostler_ledger::Limits as Budgets;
+use ostler_models::protocol::Protocol;
 use ostler_models::{
-    CaFile, CredentialKind, Credentials, Deadlines, PriceBook, ProxySettings, Secret,
+    CaFile, CredentialKind, Credentials, Deadlines, PriceBook, Provider, ProxySettings, Secret,
 };
 use ostler_tools::confine::ConfineOptions;
 use std::ffi::OsString;
@@ -33,6 +34,11 @@ pub struct Options {
     pub undo: bool,
     pub credentials: Credentials,
     pub base_url: Option<String>,
+    /// Providers besides the default one, which `credentials` and `base_url` are for. Their models are called
+    /// `name/model`.
+    pub providers: Vec<(Provider, Credentials)>,
+    /// Wire protocols of the calling program, for providers that name them.
+    pub protocols: Vec<Arc<dyn Protocol>>,
     pub model: String,
     pub fallback_model: Option<String>,
     pub session: SessionChoice,
@@ -125,6 +131,8 @@ impl Options {
             undo: true,
             credentials,
             base_url: None,
+            providers: Vec::new(),
+            protocols: Vec::new(),
             model: DEFAULT_MODEL.into(),
             fallback_model: None,
             session: SessionChoice::New,

@@ -22,6 +22,7 @@ pub mod message;
 pub mod model;
 pub mod pairing;
 pub mod ports;
+pub mod rendering;
 pub mod session;
 pub mod text;
 pub mod texts;

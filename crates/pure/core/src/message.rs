@@ -18,7 +18,8 @@ pub enum Message {
     },
     Assistant {
         content: Vec<Block>,
-        /// The model that wrote it: its thinking is replayed to this model only.
+        /// The model that wrote it, with its provider's name before a slash unless that is the default one: its
+        /// thinking is replayed to this model of this provider only.
         model: ModelId,
     },
 }
@@ -39,6 +40,7 @@ pub enum Block {
     Redacted {
         data: String,
     },
+    Provider(ProviderPart),
     Image(Image),
     ToolUse {
         id: CallId,
@@ -50,6 +52,15 @@ pub enum Block {
         content: Vec<ResultPart>,
         is_error: bool,
     },
+}
+
+/// What only the protocol that wrote it can read: encrypted reasoning, a signature of the block that follows. It counts
+/// as thinking: it is sent back to the model that wrote it and to nobody else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderPart {
+    /// The wire protocol.
+    pub author: String,
+    pub data: Value,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -161,7 +172,7 @@ impl Block {
     }
 
     pub fn is_thinking(&self) -> bool {
-        matches!(self, Block::Thinking { .. } | Block::Redacted { .. })
+        matches!(self, Block::Thinking { .. } | Block::Redacted { .. } | Block::Provider(_))
     }
 
     /// Nothing a provider would accept as content.

@@ -3,12 +3,12 @@
 use crate::ids::{CallId, ModelId};
 use crate::ledger::Usage;
 use crate::message::Block;
+use crate::rendering::SharedList;
 use crate::tool::ToolSpec;
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// One request. Everything before `view` stays the same through a session, so that its bytes do too.
@@ -16,8 +16,8 @@ use std::time::Duration;
 pub struct Request {
     pub model: ModelId,
     /// Parts of the system text, from never-changing to rarely changing.
-    pub system: Arc<[String]>,
-    pub tools: Arc<[ToolSpec]>,
+    pub system: SharedList<String>,
+    pub tools: SharedList<ToolSpec>,
     pub view: View,
     pub max_output: u32,
     pub thinking: Thinking,
@@ -115,12 +115,25 @@ pub struct ModelError {
     pub message: String,
     pub status: Option<u16>,
     pub retry_after: Option<Duration>,
+    pub limits: ProviderLimits,
 }
 
 impl ModelError {
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        ModelError { kind, message: message.into(), status: None, retry_after: None }
+        let limits = ProviderLimits::default();
+        ModelError { kind, message: message.into(), status: None, retry_after: None, limits }
     }
+}
+
+/// Numbers of tokens that a provider named when it refused a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProviderLimits {
+    /// What the prompt has.
+    pub prompt: Option<u64>,
+    /// What prompt and answer may have together.
+    pub window: Option<u64>,
+    /// What one answer may have.
+    pub max_output: Option<u64>,
 }
 
 /// The machine decides by the kind alone.

@@ -4,6 +4,7 @@ use crate::context::weight;
 use crate::ids::CallId;
 use crate::message::{Block, Image, Message, ResultPart};
 use crate::pairing;
+use crate::rendering::{RenderKey, Renderings};
 use crate::texts::{IMAGE_GONE, NO_RESULT};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -14,13 +15,13 @@ const EMPTY_USER: &str = "(no content)";
 #[derive(Debug)]
 pub struct Item {
     message: Message,
-    rendered: OnceLock<(&'static str, Arc<dyn Any + Send + Sync>)>,
+    renderings: Renderings,
     weight: OnceLock<u64>,
 }
 
 impl Item {
     fn new(message: Message) -> Arc<Self> {
-        Arc::new(Item { message, rendered: OnceLock::new(), weight: OnceLock::new() })
+        Arc::new(Item { message, renderings: Renderings::default(), weight: OnceLock::new() })
     }
 
     pub fn message(&self) -> &Message {
@@ -32,22 +33,13 @@ impl Item {
         *self.weight.get_or_init(|| weight::of_message(&self.message))
     }
 
-    /// The rendering for one wire protocol. The first protocol that asks keeps it; another one (a fallback to a
-    /// different provider) renders anew, which is rare enough not to be stored.
+    /// The rendering for one wire protocol, kept beside those of others: a session may change models and come back.
     pub fn rendered<T: Any + Send + Sync>(
         &self,
-        protocol: &'static str,
+        key: RenderKey,
         render: impl Fn(&Message) -> T,
     ) -> Arc<T> {
-        let (owner, kept) = self.rendered.get_or_init(|| {
-            (protocol, Arc::new(render(&self.message)) as Arc<dyn Any + Send + Sync>)
-        });
-        if *owner == protocol
-            && let Ok(kept) = kept.clone().downcast::<T>()
-        {
-            return kept;
-        }
-        Arc::new(render(&self.message))
+        self.renderings.get(key, || render(&self.message))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ids::ModelId;
+use crate::rendering::RenderKey;
 use crate::texts::TURN_ENDED;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -55,6 +56,7 @@ fn show_block(block: &Block) -> String {
         Block::Text { text, .. } => short(text),
         Block::Thinking { .. } => "~".into(),
         Block::Redacted { .. } => "~x".into(),
+        Block::Provider(_) => "~p".into(),
         Block::Image(_) => "img".into(),
         Block::ToolUse { id, .. } => format!("{id}?"),
         Block::ToolResult { id, content, .. } => {
@@ -225,7 +227,7 @@ fn the_check_of_pairs_finds_each_break() {
 }
 
 #[test]
-fn the_first_protocol_renders_each_message_once() {
+fn a_protocol_renders_each_message_once() {
     let view = View::from_messages([Message::user("a"), Message::user("b")]);
     let rendered = Cell::new(0);
     let render = |message: &Message| {
@@ -234,22 +236,26 @@ fn the_first_protocol_renders_each_message_once() {
     };
     for _ in 0..3 {
         let copy = view.clone();
-        let wire: Vec<_> = copy.items().iter().map(|item| item.rendered("one", render)).collect();
+        let wire: Vec<_> =
+            copy.items().iter().map(|item| item.rendered(RenderKey::of("one"), render)).collect();
         assert_eq!(wire.iter().map(|text| text.as_str()).collect::<Vec<_>>(), ["wire a", "wire b"]);
     }
     assert_eq!(rendered.get(), 2);
     let item = &view.items()[0];
-    assert!(Arc::ptr_eq(&item.rendered("one", render), &item.rendered("one", render)));
+    assert!(Arc::ptr_eq(
+        &item.rendered(RenderKey::of("one"), render),
+        &item.rendered(RenderKey::of("one"), render)
+    ));
 }
 
 #[test]
 fn no_protocol_gets_the_rendering_of_another() {
     let view = View::from_messages([Message::user("a")]);
     let item = &view.items()[0];
-    assert_eq!(*item.rendered("one", |_| "first".to_owned()), "first");
-    assert_eq!(*item.rendered("two", |_| "second".to_owned()), "second");
-    assert_eq!(*item.rendered("one", |_| 7u32), 7, "nor one of another type");
-    assert_eq!(*item.rendered("one", |_| "not called".to_owned()), "first");
+    assert_eq!(*item.rendered(RenderKey::of("one"), |_| "first".to_owned()), "first");
+    assert_eq!(*item.rendered(RenderKey::of("two"), |_| "second".to_owned()), "second");
+    assert_eq!(*item.rendered(RenderKey::of("one"), |_| 7u32), 7, "nor one of another type");
+    assert_eq!(*item.rendered(RenderKey::of("one"), |_| "not called".to_owned()), "first");
 }
 
 fn any_block() -> impl Strategy<Value = Block> {
@@ -323,7 +329,8 @@ fn is_acceptable(view: &View) -> Result<(), String> {
         }
         let misplaced = |block: &Block| match block {
             Block::ToolResult { .. } => answers,
-            Block::ToolUse { .. } | Block::Thinking { .. } | Block::Redacted { .. } => !answers,
+            Block::ToolUse { .. } => !answers,
+            block if block.is_thinking() => !answers,
             _ => false,
         };
         if blocks.iter().any(misplaced) {

@@ -11,6 +11,7 @@ use crate::files::{MOST_BYTES, read_text};
 use crate::not_run::NotRun;
 use crate::places::resolved;
 use crate::project_files::{ProjectFiles, Wanted, tightening, tightens, wants};
+use crate::providers::{self, ProviderEntry};
 use crate::sandbox::Sandbox;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json};
@@ -35,6 +36,8 @@ pub struct Loaded {
     /// Hooks of files that are not trusted: not in force.
     pub ignored_hooks: Vec<HookSpec>,
     pub budget: Budget,
+    /// Servers of models that the person added.
+    pub providers: Vec<ProviderEntry>,
     pub compaction: Compaction,
     /// Things the user should know at every start, one line each.
     pub notices: Vec<String>,
@@ -291,6 +294,7 @@ impl Layers<'_> {
         set_all(&mut self.loaded.own_env, &settings.env);
         self.loaded.sandbox.add_own(std::mem::take(&mut settings.sandbox));
         self.loaded.budget.replace(&settings.budget);
+        providers::replace(&mut self.loaded.providers, std::mem::take(&mut settings.providers));
         self.add(settings, file);
     }
 

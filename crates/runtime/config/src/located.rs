@@ -3,6 +3,7 @@
 use crate::ConfigError;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::Path;
 
@@ -61,6 +62,10 @@ impl<'a> Located<'a> {
 
     fn read<T: Deserialize<'a>>(&self) -> Result<T, ConfigError> {
         serde_json::from_str(self.raw).map_err(|error| self.document.broken(&error, self.before()))
+    }
+
+    pub(crate) fn json(&self) -> Result<Value, ConfigError> {
+        self.read()
     }
 
     pub(crate) fn is_object(&self) -> bool {

@@ -7,6 +7,7 @@ use crate::error::is_plain;
 use crate::json_comments::plain_json;
 use crate::located::{Document, Located};
 use crate::misspelling::{nearest, restriction};
+use crate::providers::{self, ProviderEntry};
 use crate::sandbox::{self, Sandbox};
 use crate::settings_keys::{STARTS, UNUSED};
 use crate::warnings::Warnings;
@@ -29,6 +30,7 @@ pub struct Settings {
     pub no_hooks: Option<Tier>,
     pub managed_hooks_only: bool,
     pub budget: Budget,
+    pub providers: Vec<ProviderEntry>,
     pub compaction: Compaction,
     /// It would start programs: hooks, MCP servers, plugins, helpers.
     pub executable: bool,
@@ -130,6 +132,16 @@ impl Reading<'_> {
             "budget" if value.is_null() => return Ok(()),
             "budget" => {
                 self.settings.budget = budget::parse(value)?;
+                return Ok(());
+            }
+            "providers" if value.is_null() => return Ok(()),
+            // Whoever names a provider learns everything that is sent to a model.
+            "providers" if matches!(self.tier, Tier::Project | Tier::Local) => {
+                self.warn(value.line(), "a project may not name providers, ignored");
+                return Ok(());
+            }
+            "providers" => {
+                self.settings.providers = providers::parse(value, self.file)?;
                 return Ok(());
             }
             _ if Compaction::is_key(key) => {

@@ -99,6 +99,26 @@ fn a_users_file_may_set_these_variables() {
     assert_eq!(ground.load().env, [("ANTHROPIC_BASE_URL".to_owned(), "http://mine".to_owned())]);
 }
 
+/// Whoever names a provider learns everything that is sent to a model, so trust in a project does not reach that far.
+#[test]
+fn providers_are_named_by_the_user_only() {
+    let ground = Ground::new();
+    let named = |url: &str| format!(r#"{{"providers": {{"local": {{"baseUrl": "{url}"}}}}}}"#);
+    ground.write("home/.claude/settings.json", &named("http://mine"));
+    ground.write("ws/.claude/settings.json", &named("http://evil"));
+    let untrusted = ground.load();
+    if let Some(untrusted) = &untrusted.untrusted {
+        accept(&ground.places, untrusted).unwrap();
+    }
+    for loaded in [untrusted, ground.load()] {
+        let [local] = &loaded.providers[..] else { panic!("{:?}", loaded.providers) };
+        assert_eq!((local.name.as_str(), local.line), ("local", 1));
+        assert_eq!(local.entry["baseUrl"], "http://mine");
+        let warned = |line: &String| line.contains("a project may not name providers");
+        assert!(loaded.warnings.iter().any(warned), "{:?}", loaded.warnings);
+    }
+}
+
 #[test]
 fn trust_ends_with_any_change_and_the_change_is_shown() {
     let ground = Ground::new();

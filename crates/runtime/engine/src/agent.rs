@@ -10,6 +10,7 @@ use ostler_core::ids::ModelId;
 use ostler_core::ledger::Purse;
 use ostler_core::model::Thinking;
 use ostler_core::ports::Model;
+use ostler_core::rendering::SharedList;
 use ostler_core::turn::Limits;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ pub struct Agent {
     pub model: Arc<dyn Model>,
     pub choice: ModelChoice,
     /// Stable parts first; the same for all requests of the session.
-    pub system: Arc<[String]>,
+    pub system: SharedList<String>,
     pub tools: Toolbox,
     pub gate: Gate,
     pub hooks: HookDesk,

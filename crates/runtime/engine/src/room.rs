@@ -236,43 +236,12 @@ impl Turn {
     }
 
     fn learn_overflow(&self, view: &View) {
-        let said = self.tally.said().and_then(lengths);
+        let named = self.tally.provider_limits();
+        let named = named.prompt.zip(named.window);
+        let named = named.filter(|(has, most)| has > most && *most >= SMALLEST_WINDOW);
         let mut gauge = self.gauge(false);
         let window = self.pressure(view, false).window;
-        gauge.overflowed(view.weight(), said.map_or(window + 1, |(has, _)| has));
-        self.agent.context.learn(gauge, said.map(|(_, most)| most));
-    }
-}
-
-/// What a provider said of lengths, as in `210000 tokens > 200000 maximum`: what the prompt has, what it may have.
-fn lengths(text: &str) -> Option<(u64, u64)> {
-    let (before, after) = text.split_once(" > ")?;
-    let numbers = |text: &str| -> Vec<u64> {
-        let digits = text.split(|c: char| !c.is_ascii_digit());
-        digits.filter_map(|word| word.parse().ok()).collect()
-    };
-    let (has, most) = (*numbers(before).last()?, *numbers(after).first()?);
-    (has > most && most >= SMALLEST_WINDOW).then_some((has, most))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::lengths;
-
-    #[test]
-    fn what_a_provider_says_about_lengths() {
-        for (text, expected) in [
-            (
-                "127.0.0.1:36163 answered 400: prompt is too long: 210000 tokens > 200000 maximum",
-                Some((210_000, 200_000)),
-            ),
-            ("input length 9000 > 8000", Some((9_000, 8_000))),
-            ("7 > 5", None),
-            ("5000 > 9000", None),
-            ("413 Request too large", None),
-            ("too long", None),
-        ] {
-            assert_eq!(lengths(text), expected, "{text}");
-        }
+        gauge.overflowed(view.weight(), named.map_or(window + 1, |(has, _)| has));
+        self.agent.context.learn(gauge, named.map(|(_, most)| most));
     }
 }

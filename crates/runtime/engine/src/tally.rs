@@ -3,7 +3,7 @@
 use ostler_core::event::{Denial, Finished, ModelUsage};
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::Usage;
-use ostler_core::model::{ModelError, ModelErrorKind, StopReason};
+use ostler_core::model::{ModelError, ModelErrorKind, ProviderLimits, StopReason};
 use ostler_core::turn::{State, Terminal};
 use std::time::Duration;
 
@@ -68,9 +68,9 @@ impl Tally {
         self.per_model.iter().map(|model| model.usage.output).sum()
     }
 
-    /// What the model's last failure said.
-    pub(crate) fn said(&self) -> Option<&str> {
-        self.error.as_ref().map(|error| error.message.as_str())
+    /// What the provider named in the model's last failure.
+    pub(crate) fn provider_limits(&self) -> ProviderLimits {
+        self.error.as_ref().map(|error| error.limits).unwrap_or_default()
     }
 
     pub(crate) fn store_failed(&mut self, error: String) {

@@ -1,6 +1,7 @@
 //! The tools of one agent, by name, in a stable order.
 
 use ostler_core::ports::Tool;
+use ostler_core::rendering::SharedList;
 use ostler_core::tool::ToolSpec;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
-    specs: Arc<[ToolSpec]>,
+    specs: SharedList<ToolSpec>,
     known: KnownTools,
 }
 
@@ -17,7 +18,7 @@ impl Toolbox {
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let tools: BTreeMap<_, _> =
             tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
-        let specs: Arc<[ToolSpec]> = tools.values().map(|tool| tool.spec().clone()).collect();
+        let specs: SharedList<ToolSpec> = tools.values().map(|tool| tool.spec().clone()).collect();
         let known = KnownTools::new(specs.iter().map(|spec| (spec.name.clone(), spec.facts)));
         Toolbox { tools, specs, known }
     }
@@ -41,8 +42,8 @@ impl Toolbox {
         self.tools.get(name)
     }
 
-    /// As they go to the model; the same allocation every time, so that a rendering can be kept by it.
-    pub fn specs(&self) -> Arc<[ToolSpec]> {
+    /// As they go to the model; the same list every time, with its renderings.
+    pub fn specs(&self) -> SharedList<ToolSpec> {
         self.specs.clone()
     }
 

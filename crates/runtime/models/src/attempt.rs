@@ -1,18 +1,13 @@
 //! One request through all its tries. Until the answer begins, failures are healed or repeated here and told by
 //! `Note` and `Retrying`; from then on a failure is the last thing said.
 
-use crate::catalog;
 use crate::deadline::Watch;
 use crate::failure::{Failure, human};
 use crate::http_model::Shared;
-use crate::protocol::anthropic_messages::body;
-use crate::protocol::anthropic_messages::options::{Feature, Options, Wishes};
-use crate::protocol::anthropic_messages::parser::Parser;
-use crate::protocol::anthropic_messages::refusal::{Remedy, remedy};
+use crate::protocol::{AnswerReader, Refused, Remedy, Sent};
 use crate::retry::{Decision, GiveUp, Tried};
-use crate::sse::{Decoder, Frame, MAX_NOISE_BYTES};
 use crate::transport::Reply;
-use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, Request, Retry};
+use ostler_core::model::{ModelError, ModelEvent, Request, Retry};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,12 +21,9 @@ pub(crate) struct Run {
     ready: VecDeque<Item>,
     repeats: u32,
     /// What this request alone must do without.
-    ceiling: Option<u32>,
-    /// The output limit of the last try.
-    asked: u32,
-    unthinking: bool,
-    /// What of the last try the provider might not have known.
-    sent: Vec<Feature>,
+    refused: Refused,
+    /// What of the last try the provider might have refused.
+    sent: Sent,
 }
 
 enum Phase {
@@ -49,10 +41,8 @@ impl Run {
             phase: Phase::Send,
             ready: VecDeque::new(),
             repeats: 0,
-            ceiling: None,
-            asked: 0,
-            unthinking: false,
-            sent: Vec::new(),
+            refused: Refused::default(),
+            sent: Sent::default(),
         }
     }
 
@@ -78,52 +68,41 @@ impl Run {
 
     async fn send(&mut self) -> Result<Reading, Failure> {
         let (shared, request) = (&self.shared, &self.request);
-        let mut refused = shared.refused(&request.model);
-        if self.unthinking {
-            refused.insert(Feature::Thinking);
-        }
-        let options = Options::decide(&Wishes {
-            max_output: request.max_output,
-            thinking: request.thinking,
-            effort: shared.effort,
-            cache: shared.cache,
-            family: catalog::family(&request.model),
-            refused: &refused,
-            ceiling: self.ceiling,
-        });
-        self.sent = options.features();
-        self.asked = options.max_tokens;
-        let body = body::assemble(&request.model, &shared.prefix(request), &request.view, &options);
+        let protocol = shared.protocol.as_ref();
+        let refused = shared.refused(&request.model).and(&self.refused);
+        let capabilities = shared.capabilities(&request.model);
+        let mut call = protocol.call(request, &capabilities, &refused);
+        self.sent = std::mem::take(&mut call.sent);
         let mut watch = Watch::new(shared.deadlines.first_event, shared.deadlines.first_event);
-        let reply =
-            shared.transport.send(body, &options.betas, request.model.as_str(), &mut watch).await?;
-        let parser = Parser::new(request.raw_events, reply.request_id());
-        Ok(Reading { reply, watch, decoder: Decoder::default(), frames: Vec::new(), parser })
+        let model = &capabilities.model;
+        let reply = shared.transport.send(call, protocol, model, &mut watch).await?;
+        let reader = protocol.reader(request, reply.headers());
+        Ok(Reading { reply, watch, reader })
     }
 
     async fn read(&mut self, mut reading: Box<Reading>) {
-        let was_started = reading.parser.is_started();
+        let was_started = reading.reader.is_started();
         let mut events = Vec::new();
         let outcome = reading.step(&self.shared, &mut events).await;
         self.ready.extend(events.into_iter().map(Ok));
         match outcome {
-            Ok(()) if reading.parser.is_ended() => reading.reply.drain().await,
+            Ok(()) if reading.reader.is_ended() => reading.reply.drain().await,
             Ok(()) => {
-                if !was_started && reading.parser.is_started() {
+                if !was_started && reading.reader.is_started() {
                     let limits = &self.shared.deadlines;
                     reading.watch = Watch::new(limits.silence, limits.answer);
                 }
                 self.phase = Phase::Read(reading);
             }
-            Err(failure) if reading.parser.is_started() => self.ready.push_back(Err(failure.error)),
+            Err(failure) if reading.reader.is_started() => self.ready.push_back(Err(failure.error)),
             Err(failure) => self.failed(failure),
         }
     }
 
     /// A try failed before the answer began: heal the request, wait and try again, or give up.
     fn failed(&mut self, failure: Failure) {
-        if failure.error.status == Some(400)
-            && let Some(remedy) = remedy(&failure.words, &self.sent)
+        if let Some(refusal) = &failure.refusal
+            && let Some(remedy) = self.shared.protocol.remedy(refusal, &self.sent)
             && let Some(note) = self.heal(remedy)
         {
             self.ready.push_back(Ok(ModelEvent::Note(note)));
@@ -180,33 +159,22 @@ impl Run {
                 self.shared.refuse(model, feature);
                 Some(format!(
                     "{} is not known to the provider of {model} and is left out from now on",
-                    name(feature)
+                    feature.label
                 ))
             }
-            Remedy::WithoutThinkingOnce if !self.unthinking => {
-                self.unthinking = true;
-                Some(
-                    "the history does not allow thinking here; this request goes without it".into(),
-                )
+            Remedy::WithoutOnce(feature, why) if !self.refused.contains(feature.name) => {
+                self.refused.insert(feature.name);
+                Some(why.into())
             }
             // A limit that was kept already is no remedy.
-            Remedy::Ceiling(limit) if self.ceiling.is_none() && limit < self.asked => {
-                self.ceiling = Some(limit);
+            Remedy::MaxOutput(limit)
+                if self.refused.max_output.is_none() && limit < self.sent.max_output =>
+            {
+                self.refused.max_output = Some(limit);
                 Some(format!("the answer is limited to {limit} tokens, the most that fits"))
             }
-            Remedy::WithoutThinkingOnce | Remedy::Ceiling(_) => None,
+            Remedy::WithoutOnce(..) | Remedy::MaxOutput(_) => None,
         }
-    }
-}
-
-fn name(feature: Feature) -> &'static str {
-    match feature {
-        Feature::ContextManagement => "`context_management`",
-        Feature::InterleavedThinking => "thinking between calls",
-        Feature::Effort => "`effort`",
-        Feature::Thinking => "`thinking`",
-        Feature::LongCache => "a cache of one hour",
-        Feature::CacheMarks => "`cache_control`",
     }
 }
 
@@ -214,35 +182,19 @@ fn name(feature: Feature) -> &'static str {
 struct Reading {
     reply: Reply,
     watch: Watch,
-    decoder: Decoder,
-    frames: Vec<Frame>,
-    parser: Parser,
+    reader: Box<dyn AnswerReader>,
 }
 
 impl Reading {
     async fn step(&mut self, shared: &Shared, out: &mut Vec<ModelEvent>) -> Result<(), Failure> {
-        let peer = &shared.transport.peer;
-        let misread = |error: ModelError| peer.misread(error.kind, &error.message);
-        let Some(bytes) = self.reply.piece(&mut self.watch, self.parser.is_started()).await? else {
-            return self.parser.end().map_err(misread);
+        let misread = |error: ModelError| shared.transport.peer.misread(&error);
+        let Some(bytes) = self.reply.piece(&mut self.watch, self.reader.is_started()).await? else {
+            return self.reader.end().map_err(misread);
         };
-        let decoded = self.decoder.push(&bytes, &mut self.frames);
-        if self.decoder.noise() == 0 {
+        self.reader.push(&bytes, out).map_err(misread)?;
+        if self.reader.is_alive() {
             self.watch.alive();
         }
-        for frame in self.frames.drain(..) {
-            self.parser.push(&frame, out).map_err(misread)?;
-        }
-        // Waiting is what deadlines measure, so they do not end a stream that never pauses.
-        if self.decoder.noise() > MAX_NOISE_BYTES {
-            let what = "the stream goes on without an event";
-            return Err(peer.misread(ModelErrorKind::Protocol, what));
-        }
-        match decoded {
-            Err(too_large) if !self.parser.is_ended() => {
-                Err(peer.misread(ModelErrorKind::Protocol, &too_large.to_string()))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }

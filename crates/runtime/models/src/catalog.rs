@@ -1,6 +1,6 @@
 //! What is known of models: names, limits, prices, ways of thinking. All of it is data, in `models.toml`.
 
-use crate::protocol::anthropic_messages::options::USUAL_BUDGET;
+use crate::capabilities::{CacheSetting, Capabilities, EffortSupport, ThinkingStyle, USUAL_BUDGET};
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::Price;
 use ostler_core::ports::ModelInfo;
@@ -27,47 +27,25 @@ struct Catalog {
     family: Vec<Family>,
 }
 
-/// How a model is told to think.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Style {
-    Adaptive,
-    Always,
-    Budget,
-    #[default]
-    None,
-    /// Nobody told us: what is asked for explicitly is sent, nothing else.
-    #[serde(skip)]
-    Unknown,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum EffortSupport {
-    Yes,
-    Beta,
-    #[default]
-    No,
-}
-
-#[derive(Clone, Debug, Deserialize)]
+/// Models whose names begin alike, as an entry of `models.toml` or of a provider describes them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Family {
+pub struct Family {
     prefix: String,
-    pub window: u64,
-    pub max_output: u32,
+    pub(crate) window: u64,
+    pub(crate) max_output: u32,
     #[serde(default)]
-    pub thinking: Style,
+    pub(crate) thinking: ThinkingStyle,
     #[serde(default)]
-    pub effort: EffortSupport,
+    effort: EffortSupport,
     #[serde(default)]
-    pub keep_thinking: bool,
+    keep_thinking: bool,
     #[serde(default = "bytes_per_token")]
-    pub bytes_per_token: f64,
+    bytes_per_token: f64,
     price: Option<Rates>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rates {
     input: f64,
@@ -85,17 +63,21 @@ static UNKNOWN: LazyLock<Family> = LazyLock::new(|| Family {
     prefix: String::new(),
     window: UNKNOWN_WINDOW,
     max_output: UNKNOWN_OUTPUT,
-    thinking: Style::Unknown,
+    thinking: ThinkingStyle::Unknown,
     effort: EffortSupport::No,
     keep_thinking: false,
     bytes_per_token: BYTES_PER_TOKEN,
     price: None,
 });
 
-pub(crate) fn family(model: &ModelId) -> &'static Family {
-    let name = model.as_str();
+pub(crate) fn family(name: &str) -> &'static Family {
+    best(&CATALOG.family, name).unwrap_or(&UNKNOWN)
+}
+
+/// The family with the longest prefix of this name.
+pub(crate) fn best<'a>(families: &'a [Family], name: &str) -> Option<&'a Family> {
     let fits = |family: &&Family| name.strip_prefix(&*family.prefix).is_some_and(is_same_version);
-    CATALOG.family.iter().filter(fits).max_by_key(|family| family.prefix.len()).unwrap_or(&UNKNOWN)
+    families.iter().filter(fits).max_by_key(|family| family.prefix.len())
 }
 
 /// `claude-opus-5` is followed by a date in `claude-opus-5-20260724`, but by another version in `claude-opus-5-7`,
@@ -109,8 +91,21 @@ pub(crate) fn is_same_version(rest: &str) -> bool {
 }
 
 impl Family {
-    pub fn info(&self) -> ModelInfo {
-        let thinking_budget = if self.thinking == Style::Budget { USUAL_BUDGET } else { 0 };
+    pub(crate) fn capabilities(&self, model: &str) -> Capabilities {
+        Capabilities {
+            model: model.to_owned(),
+            max_output: self.max_output,
+            thinking: self.thinking,
+            effort_support: self.effort,
+            keep_thinking: self.keep_thinking,
+            bytes_per_token: self.bytes_per_token,
+            effort: None,
+            cache: CacheSetting::default(),
+        }
+    }
+
+    pub(crate) fn info(&self) -> ModelInfo {
+        let thinking_budget = if self.thinking == ThinkingStyle::Budget { USUAL_BUDGET } else { 0 };
         let (window, max_output) = (self.window, self.max_output);
         ModelInfo { window, max_output, thinking_budget, price: self.price.map(price) }
     }
@@ -131,7 +126,7 @@ mod tests {
     use super::*;
 
     fn known(name: &str) -> ModelInfo {
-        family(&ModelId::new(name)).info()
+        family(name).info()
     }
 
     #[test]
@@ -140,8 +135,8 @@ mod tests {
         assert_eq!(catalog.family.len(), CATALOG.family.len());
         for (alias, name) in &catalog.alias {
             assert_ne!(
-                family(&ModelId::new(name)).thinking,
-                Style::Unknown,
+                family(name).thinking,
+                ThinkingStyle::Unknown,
                 "{alias} leads to a known family"
             );
         }

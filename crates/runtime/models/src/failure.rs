@@ -2,9 +2,10 @@
 //! the host, and holds neither markup nor secrets.
 
 use crate::deadline::Expired;
-use crate::protocol::anthropic_messages::error;
+use crate::plain_text::one_line;
+use crate::protocol::Refusal;
 use crate::secret::Secret;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use ostler_core::model::{ModelError, ModelErrorKind};
 use ostler_core::time::Clock;
 use reqwest::Url;
@@ -18,13 +19,13 @@ pub(crate) struct Failure {
     pub should_retry: Option<bool>,
     /// More repeats than these would not help.
     pub repeats: Option<u32>,
-    /// The provider's own words, from which a remedy may be read.
-    pub words: String,
+    /// What the provider said, from which a remedy may be read.
+    pub refusal: Option<Refusal>,
 }
 
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
-        Failure { error, should_retry: None, repeats: None, words: String::new() }
+        Failure { error, should_retry: None, repeats: None, refusal: None }
     }
 }
 
@@ -52,49 +53,40 @@ impl std::fmt::Debug for Now {
 }
 
 impl Peer {
-    /// An answer that is no success, or a success that is no event stream.
-    pub fn refusal(
-        &self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
-        model: &str,
-    ) -> Failure {
-        let found = error::of_body(body).unwrap_or_default();
-        let words = error::words(body);
-        let code = status.as_u16();
+    /// A reply that is no answer: it is no success, or of another type.
+    pub fn refused(&self, refusal: Refusal, headers: &HeaderMap, model: &str) -> Failure {
+        let Refusal { kind, words, .. } = &refusal;
         let told = if words.is_empty() { String::new() } else { format!(": {words}") };
-        let host = &self.host;
-        if status.is_success() {
-            let kind = error::kind(None, &found);
-            let what =
-                if found.r#type.is_some() { "an error in place of" } else { "something else than" };
-            return self.failure(
-                kind,
-                None,
-                format!("{host} sent {what} an event stream{told}"),
-                words,
-            );
-        }
-        let kind = error::kind(Some(code), &found);
-        let message = match kind {
-            _ if status.is_redirection() => {
+        let (host, code) = (&self.host, refusal.status);
+        let message = match (code, kind) {
+            (200..300, _) => {
+                let what =
+                    if refusal.is_error { "an error in place of" } else { "something else than" };
+                format!("{host} sent {what} an event stream{told}")
+            }
+            (300..400, _) => {
                 let target = redirect_host(headers);
                 format!(
                     "{host} answered {code}, a redirect to {target}, which was not followed: credentials go to the configured host only; set the base URL to the right one"
                 )
             }
-            ModelErrorKind::Auth => {
+            (_, ModelErrorKind::Auth) => {
                 format!("{host} answered {code}{told} (credential: {})", self.credential)
             }
-            ModelErrorKind::ModelNotFound => {
+            (_, ModelErrorKind::ModelNotFound) => {
                 format!("{host} answered {code} for the model `{model}`{told}")
             }
             _ => format!("{host} answered {code}{told}"),
         };
-        let mut failure = self.failure(kind, Some(code), message, words);
-        failure.error.retry_after = retry_after(headers, &self.clock);
-        failure.should_retry = should_retry(headers);
+        let failed = !(200..300).contains(&code);
+        let mut failure = self.failure(*kind, failed.then_some(code), message);
+        failure.error.limits = refusal.limits;
+        if failed {
+            let asked = refusal.retry.after;
+            failure.error.retry_after = asked.or_else(|| retry_after(headers, &self.clock));
+        }
+        failure.should_retry = refusal.retry.worthwhile;
+        failure.refusal = Some(refusal);
         failure
     }
 
@@ -102,13 +94,13 @@ impl Peer {
     pub fn unreachable(&self, why: &reqwest::Error) -> Failure {
         let cause = match why.is_timeout() {
             true => "it did not answer in time".to_owned(),
-            false => error::one_line(&cause(why)),
+            false => one_line(&cause(why)),
         };
         let to = &self.host_and_port;
         // The innermost text is not always the telling one: a proxy's certificate error is wrapped twice.
         if chain(why).any(|text| text.contains("certificate")) {
             let message = format!("the certificate of {to} was not accepted: {cause}");
-            let failure = self.failure(ModelErrorKind::Unavailable, None, message, String::new());
+            let failure = self.failure(ModelErrorKind::Unavailable, None, message);
             return Failure { should_retry: Some(false), ..failure };
         }
         if let Some(failure) = self.unknown_host(why, &cause) {
@@ -122,7 +114,7 @@ impl Peer {
             }
             (None, false) => format!("the connection to {to} failed: {cause}"),
         };
-        self.failure(ModelErrorKind::Unavailable, None, message, String::new())
+        self.failure(ModelErrorKind::Unavailable, None, message)
     }
 
     /// A name that does not exist will not exist in three minutes either. A resolver that cannot say so now may be
@@ -140,7 +132,7 @@ impl Peer {
             Lookup::NoSuchHost => format!("{doing}: the host does not exist, {hint} ({cause})"),
             Lookup::NoAnswer => format!("{doing}: its name cannot be looked up ({cause})"),
         };
-        let failure = self.failure(ModelErrorKind::Unavailable, None, message, String::new());
+        let failure = self.failure(ModelErrorKind::Unavailable, None, message);
         Some(match lookup {
             Lookup::NoSuchHost => Failure { should_retry: Some(false), ..failure },
             Lookup::NoAnswer => Failure { repeats: Some(MOST_LOOKUPS - 1), ..failure },
@@ -148,12 +140,9 @@ impl Peer {
     }
 
     pub fn broken(&self, why: &reqwest::Error) -> Failure {
-        let message = format!(
-            "the connection to {} broke: {}",
-            self.host_and_port,
-            error::one_line(&cause(why))
-        );
-        self.failure(ModelErrorKind::Unavailable, None, message, String::new())
+        let message =
+            format!("the connection to {} broke: {}", self.host_and_port, one_line(&cause(why)));
+        self.failure(ModelErrorKind::Unavailable, None, message)
     }
 
     pub fn late(&self, expired: Expired, started: bool) -> Failure {
@@ -167,28 +156,20 @@ impl Peer {
                 format!("the answer of {host} was not complete after {} of waiting", human(limit))
             }
         };
-        self.failure(ModelErrorKind::Unavailable, None, message, String::new())
+        self.failure(ModelErrorKind::Unavailable, None, message)
     }
 
-    /// What the parser or the decoder found wrong.
-    pub fn misread(&self, kind: ModelErrorKind, message: &str) -> Failure {
-        self.failure(kind, None, format!("{}: {message}", self.host), String::new())
+    /// What was wrong with an answer.
+    pub fn misread(&self, error: &ModelError) -> Failure {
+        let message = format!("{}: {}", self.host, error.message);
+        let mut failure = self.failure(error.kind, None, message);
+        failure.error.limits = error.limits;
+        failure
     }
 
-    fn failure(
-        &self,
-        kind: ModelErrorKind,
-        status: Option<u16>,
-        message: String,
-        words: String,
-    ) -> Failure {
+    fn failure(&self, kind: ModelErrorKind, status: Option<u16>, message: String) -> Failure {
         let message = self.secret.hide_in(&message);
-        Failure {
-            error: ModelError { kind, message, status, retry_after: None },
-            should_retry: None,
-            repeats: None,
-            words,
-        }
+        Failure::from(ModelError { status, ..ModelError::new(kind, message) })
     }
 }
 
@@ -222,14 +203,6 @@ fn date(text: &str) -> Option<i64> {
     let zoned =
         jiff::fmt::rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text);
     zoned.ok().map(|time| time.as_millisecond())
-}
-
-fn should_retry(headers: &HeaderMap) -> Option<bool> {
-    match headers.get("x-should-retry")?.to_str().ok()? {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
 }
 
 /// How often a name is looked up that the resolver says nothing about.
@@ -284,6 +257,8 @@ pub(crate) fn human(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Protocol as _;
+    use crate::protocol::anthropic_messages::AnthropicMessages;
     use http::HeaderValue;
 
     fn peer() -> Peer {
@@ -291,10 +266,15 @@ mod tests {
             host: "api.test".into(),
             host_and_port: "api.test:443".into(),
             proxy: None,
-            credential: "ANTHROPIC_API_KEY".into(),
+            credential: "THE_KEY".into(),
             secret: Secret::new("sk-very-secret"),
             clock: Now::default(),
         }
+    }
+
+    fn refused(status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
+        let refusal = AnthropicMessages.classify(status, headers, body);
+        peer().refused(refusal, headers, "m")
     }
 
     fn headers(list: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -311,7 +291,7 @@ mod tests {
                 401,
                 body,
                 ModelErrorKind::Auth,
-                "api.test answered 401: bad key [secret] (credential: ANTHROPIC_API_KEY)",
+                "api.test answered 401: bad key [secret] (credential: THE_KEY)",
             ),
             (
                 404,
@@ -347,8 +327,7 @@ mod tests {
             ),
         ];
         for (status, body, kind, message) in table {
-            let status = StatusCode::from_u16(*status).expect("a status");
-            let failure = peer().refusal(status, &HeaderMap::new(), body, "m");
+            let failure = refused(*status, &HeaderMap::new(), body);
             assert_eq!((failure.error.kind, failure.error.message.as_str()), (*kind, *message));
         }
     }
@@ -360,8 +339,7 @@ mod tests {
             ("/other", "another path"),
             ("", "another path"),
         ] {
-            let failure =
-                peer().refusal(StatusCode::FOUND, &headers(&[("location", target)]), b"", "m");
+            let failure = refused(302, &headers(&[("location", target)]), b"");
             assert!(failure.error.message.contains(named), "{}", failure.error.message);
             assert!(!failure.error.message.contains("key=1"));
             assert_eq!(failure.error.kind, ModelErrorKind::BadRequest);
@@ -371,7 +349,7 @@ mod tests {
     #[test]
     fn hints_in_the_headers() {
         let hints = |list| {
-            let failure = peer().refusal(StatusCode::TOO_MANY_REQUESTS, &headers(list), b"", "m");
+            let failure = refused(429, &headers(list), b"");
             (failure.error.retry_after, failure.should_retry)
         };
         assert_eq!(hints(&[("retry-after", "2")]), (Some(Duration::from_secs(2)), None));
@@ -425,10 +403,10 @@ mod tests {
     #[test]
     fn markup_in_a_message_is_reduced_to_text() {
         let body = br#"{"error":{"type":"api_error","message":"<html><body><h1>Bad Gateway</h1></body></html>"}}"#;
-        let failure = peer().refusal(StatusCode::BAD_GATEWAY, &HeaderMap::new(), body, "m");
+        let failure = refused(502, &HeaderMap::new(), body);
         assert_eq!(failure.error.message, "api.test answered 502: Bad Gateway");
         let body = b"proxy: <center>no <b>route</b></center>";
-        let failure = peer().refusal(StatusCode::BAD_GATEWAY, &HeaderMap::new(), body, "m");
+        let failure = refused(502, &HeaderMap::new(), body);
         assert_eq!(failure.error.message, "api.test answered 502: proxy: no route");
     }
 

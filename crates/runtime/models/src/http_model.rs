@@ -1,23 +1,19 @@
-//! A model behind HTTP: provider, protocol, transport and retries as core's `Model` port.
+//! A model behind HTTP: one provider, its protocol, transport and retries as core's `Model` port.
 
 use crate::attempt::Run;
-use crate::catalog;
+use crate::capabilities::{CacheSetting, Capabilities, Effort};
 use crate::deadline::Deadlines;
 use crate::prices::PriceBook;
-use crate::protocol::anthropic_messages::body::{self, Prefix};
-use crate::protocol::anthropic_messages::cache::CacheSetting;
-use crate::protocol::anthropic_messages::options::{Effort, Feature};
-use crate::protocol::anthropic_messages::render::{self, Weight};
+use crate::protocol::{self, Feature, Protocol, Refused};
+use crate::provider::Provider;
 use crate::retry::RetryPolicy;
 use crate::settings::{Jitter, Settings, SetupError};
 use crate::transport::Transport;
-use bytes::Bytes;
 use futures_util::stream::unfold;
 use ostler_core::ids::ModelId;
 use ostler_core::model::Request;
 use ostler_core::ports::{Model, ModelInfo, ModelStream};
-use ostler_core::tool::ToolSpec;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone)]
@@ -28,20 +24,33 @@ pub struct HttpModel {
 impl HttpModel {
     /// Checks the settings. Nothing is connected or read before the first request.
     pub fn new(settings: Settings) -> Result<Self, SetupError> {
-        let transport = Transport::new(&settings)?;
+        let protocol = protocol_of(&settings)?;
+        let transport = Transport::new(&settings, protocol.as_ref())?;
         let shared = Shared {
+            protocol,
             transport,
+            provider: settings.provider,
             deadlines: settings.deadlines,
             retry: settings.retry,
             cache: settings.cache,
             effort: settings.effort,
             jitter: settings.jitter,
             prices: settings.prices,
-            tools: Kept::default(),
-            system: Kept::default(),
             refused: Mutex::default(),
         };
         Ok(HttpModel { shared: Arc::new(shared) })
+    }
+}
+
+fn protocol_of(settings: &Settings) -> Result<Arc<dyn Protocol>, SetupError> {
+    let provider = &settings.provider;
+    let added = settings.protocols.iter().find(|added| added.name() == provider.protocol);
+    let found = added.cloned().or_else(|| protocol::named(&provider.protocol));
+    let protocol = found.ok_or_else(|| SetupError::Protocol { name: provider.protocol.clone() })?;
+    let known: Vec<&str> = protocol.features().iter().map(|feature| feature.name).collect();
+    match provider.lacks.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(SetupError::Feature { name: name.clone(), known: known.join(", ") }),
+        None => Ok(protocol),
     }
 }
 
@@ -52,106 +61,51 @@ impl Model for HttpModel {
     }
 
     fn info(&self, model: &ModelId) -> ModelInfo {
-        let info = catalog::family(model).info();
-        ModelInfo { price: self.shared.prices.price(model).or(info.price), ..info }
+        let Shared { provider, prices, .. } = &*self.shared;
+        let name = provider.wire_name(model);
+        let info = provider.family(name).info();
+        let own = prices.price(model.as_str()).or_else(|| prices.price(name));
+        ModelInfo { price: own.or(info.price), ..info }
     }
 
     fn estimate(&self, request: &Request) -> u64 {
-        let prefix = self.shared.prefix(request);
-        let mut weight =
-            Weight { bytes: (prefix.tools.len() + prefix.system.len()) as u64, images: 0 };
-        for item in request.view.items() {
-            weight.add(body::rendered(item).weight);
-        }
-        weight.tokens(catalog::family(&request.model).bytes_per_token)
+        self.shared.protocol.weigh(request, &self.shared.capabilities(&request.model))
     }
 }
 
-/// What all requests of one model object have in common.
+/// What all requests to one provider have in common.
 pub(crate) struct Shared {
+    pub protocol: Arc<dyn Protocol>,
     pub transport: Transport,
+    provider: Provider,
     pub deadlines: Deadlines,
     pub retry: RetryPolicy,
-    pub cache: CacheSetting,
-    pub effort: Option<Effort>,
+    cache: CacheSetting,
+    effort: Option<Effort>,
     pub jitter: Jitter,
     prices: PriceBook,
-    tools: Kept<ToolSpec>,
-    system: Kept<String>,
-    /// What a model's provider did not know; it is not sent again.
-    refused: Mutex<HashMap<ModelId, BTreeSet<Feature>>>,
+    /// What the provider did not know, by model; it is not sent again.
+    refused: Mutex<HashMap<ModelId, Refused>>,
 }
 
 impl Shared {
-    pub fn prefix(&self, request: &Request) -> Prefix {
-        Prefix {
-            tools: self.tools.get(&request.tools, render::tools),
-            system: self.system.get(&request.system, render::system),
-        }
+    pub fn capabilities(&self, model: &ModelId) -> Capabilities {
+        let name = self.provider.wire_name(model);
+        let family = self.provider.family(name);
+        Capabilities { cache: self.cache, effort: self.effort, ..family.capabilities(name) }
     }
 
-    pub fn refused(&self, model: &ModelId) -> BTreeSet<Feature> {
-        lock(&self.refused).get(model).cloned().unwrap_or_default()
+    pub fn refused(&self, model: &ModelId) -> Refused {
+        let known = lock(&self.refused).get(model).cloned();
+        known.unwrap_or_else(|| self.provider.lacks.iter().cloned().collect())
     }
 
     pub fn refuse(&self, model: &ModelId, feature: Feature) {
-        lock(&self.refused).entry(model.clone()).or_default().insert(feature);
-    }
-}
-
-/// Renderings of lists that stay the same through a session, found by the list's identity.
-struct Kept<T>(Mutex<Vec<(Arc<[T]>, Bytes)>>);
-
-/// Lists in use at once: a session, its helpers.
-const MOST_KEPT: usize = 8;
-
-impl<T> Default for Kept<T> {
-    fn default() -> Self {
-        Kept(Mutex::default())
-    }
-}
-
-impl<T> Kept<T> {
-    fn get(&self, list: &Arc<[T]>, render: impl Fn(&[T]) -> Bytes) -> Bytes {
-        let mut kept = lock(&self.0);
-        if let Some((_, bytes)) = kept.iter().find(|(known, _)| Arc::ptr_eq(known, list)) {
-            return bytes.clone();
-        }
-        let bytes = render(list);
-        if kept.len() == MOST_KEPT {
-            kept.remove(0);
-        }
-        kept.push((list.clone(), bytes.clone()));
-        bytes
+        let lacks = || self.provider.lacks.iter().cloned().collect();
+        lock(&self.refused).entry(model.clone()).or_insert_with(lacks).insert(feature.name);
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_rendered_once_and_few_are_kept() {
-        let kept = Kept::<u8>::default();
-        let renders = std::cell::Cell::new(0);
-        let get = |list: &Arc<[u8]>| {
-            kept.get(list, |list| {
-                renders.set(renders.get() + 1);
-                Bytes::copy_from_slice(list)
-            })
-        };
-        let one: Arc<[u8]> = Arc::from([1, 2]);
-        assert_eq!(get(&one).as_ptr(), get(&one.clone()).as_ptr());
-        let equal: Arc<[u8]> = Arc::from([1, 2]);
-        assert_eq!(get(&equal), get(&one));
-        assert_eq!(renders.get(), 2, "identity counts, not content");
-        for n in 0..50u8 {
-            get(&Arc::from([n]));
-        }
-        assert_eq!(lock(&kept.0).len(), MOST_KEPT);
-    }
 }

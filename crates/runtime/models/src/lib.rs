@@ -3,7 +3,7 @@
 //! Invariants
 //! - **The prefix is stable by construction.** A message, the tools and the system text are rendered to bytes once;
 //!   a request is a list of shared slices. Without its cache marks each request extends the one before it.
-//! - **A stream that breaks off is an error**, never a short success: only `message_stop` ends an answer.
+//! - **A stream that breaks off is an error**, never a short success: only the end that the protocol defines ends an answer.
 //! - **Before an answer begins, failures are repeated here; after it has begun, never.** Who reads the stream knows
 //!   by its first event.
 //! - **Credentials go to one host**: no redirect is followed, no proxy is taken that was not given, no certificate
@@ -14,14 +14,18 @@
 //! HTTP/2 and compression (a stream of small events gains nothing); asking without streaming.
 
 mod attempt;
+mod capabilities;
 mod catalog;
 mod deadline;
 mod failure;
 mod fetch;
+mod html;
 mod http_model;
+mod plain_text;
 mod prices;
 pub mod protocol;
 mod provider;
+mod providers;
 mod proxy;
 mod retry;
 mod secret;
@@ -29,14 +33,14 @@ mod settings;
 pub mod sse;
 mod transport;
 
-pub use catalog::resolve_model;
+pub use capabilities::{CacheSetting, Capabilities, Effort, EffortSupport, ThinkingStyle};
+pub use catalog::{Family, resolve_model};
 pub use deadline::Deadlines;
 pub use fetch::Network;
 pub use http_model::HttpModel;
 pub use prices::PriceBook;
-pub use protocol::anthropic_messages::cache::CacheSetting;
-pub use protocol::anthropic_messages::options::Effort;
-pub use provider::{CredentialKind, Credentials, Protocol, Provider};
+pub use provider::{CredentialKind, Credentials, Provider};
+pub use providers::Providers;
 pub use proxy::ProxySettings;
 pub use retry::{Decision, GiveUp, RetryPolicy, Tried};
 pub use secret::Secret;

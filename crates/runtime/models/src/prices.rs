@@ -10,7 +10,6 @@
 //! ```
 
 use crate::catalog::{Rates, is_same_version, price};
-use ostler_core::ids::ModelId;
 use ostler_core::ledger::Price;
 use std::collections::BTreeMap;
 
@@ -48,10 +47,9 @@ impl PriceBook {
         Ok(PriceBook(book))
     }
 
-    pub fn price(&self, model: &ModelId) -> Option<Price> {
-        let fits = |prefix: &String| {
-            model.as_str().strip_prefix(prefix.as_str()).is_some_and(is_same_version)
-        };
+    pub fn price(&self, model: &str) -> Option<Price> {
+        let fits =
+            |prefix: &String| model.strip_prefix(prefix.as_str()).is_some_and(is_same_version);
         let found = self.0.iter().filter(|(prefix, _)| fits(prefix));
         found.max_by_key(|(prefix, _)| prefix.len()).map(|(_, price)| *price)
     }
@@ -70,7 +68,7 @@ mod tests {
         let text =
             "[my]\ninput = 1\noutput = 2\n[my-big]\ninput = 10\noutput = 20\ncache_read = 0.5\n";
         let book = PriceBook::parse(text).unwrap();
-        let of = |name: &str| book.price(&ModelId::new(name)).map(|p| (p.input, p.cache_read));
+        let of = |name: &str| book.price(name).map(|p| (p.input, p.cache_read));
         assert_eq!(of("my"), Some((1.0, 0.1)));
         assert_eq!(of("my-big-20260101"), Some((10.0, 0.5)));
         assert_eq!(of("my-2"), None, "another version");

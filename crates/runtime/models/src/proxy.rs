@@ -76,13 +76,13 @@ mod tests {
     #[test]
     fn who_is_asked_through_a_proxy() {
         let table: &[(&str, &str, bool)] = &[
-            ("https://api.anthropic.com/v1", "", true),
-            ("https://api.anthropic.com/v1", "*", false),
-            ("https://api.anthropic.com/v1", "anthropic.com", false),
-            ("https://api.anthropic.com/v1", ".anthropic.com", false),
-            ("https://api.anthropic.com/v1", "*.Anthropic.com", false),
-            ("https://notanthropic.com/v1", "anthropic.com", true),
-            ("https://api.anthropic.com/v1", "other.com, localhost , api.anthropic.com", false),
+            ("https://api.example.com/v1", "", true),
+            ("https://api.example.com/v1", "*", false),
+            ("https://api.example.com/v1", "example.com", false),
+            ("https://api.example.com/v1", ".example.com", false),
+            ("https://api.example.com/v1", "*.Example.com", false),
+            ("https://notexample.com/v1", "example.com", true),
+            ("https://api.example.com/v1", "other.com, localhost , api.example.com", false),
             ("http://127.0.0.1:8080/v1", "127.0.0.1", false),
             ("http://127.0.0.1:8080/v1", "127.0.0.0/8", false),
             ("http://127.0.0.1:8080/v1", "10.0.0.0/8", true),

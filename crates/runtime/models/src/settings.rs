@@ -1,9 +1,9 @@
 //! All that is told to a model from outside, and what can be wrong with it. Nothing is read from the environment.
 
+use crate::capabilities::{CacheSetting, Effort};
 use crate::deadline::Deadlines;
 use crate::prices::PriceBook;
-use crate::protocol::anthropic_messages::cache::CacheSetting;
-use crate::protocol::anthropic_messages::options::Effort;
+use crate::protocol::Protocol;
 use crate::provider::{Credentials, Provider};
 use crate::proxy::ProxySettings;
 use crate::retry::RetryPolicy;
@@ -32,6 +32,8 @@ pub struct Settings {
     /// Prices that count before the built-in ones.
     pub prices: PriceBook,
     pub user_agent: String,
+    /// Protocols besides the built-in ones, for providers that name them.
+    pub protocols: Vec<Arc<dyn Protocol>>,
 }
 
 /// Certificates trusted besides the system's own.
@@ -57,6 +59,7 @@ impl Settings {
             clock: None,
             prices: PriceBook::default(),
             user_agent: concat!("ostler/", env!("CARGO_PKG_VERSION")).into(),
+            protocols: Vec::new(),
         }
     }
 }
@@ -79,6 +82,10 @@ impl fmt::Debug for Settings {
 pub enum SetupError {
     #[error("the provider's base URL cannot be used: {why}")]
     BaseUrl { why: &'static str },
+    #[error("the protocol `{name}` of the provider is not known")]
+    Protocol { name: String },
+    #[error("the protocol of the provider has no feature `{name}`; it knows {known}")]
+    Feature { name: String, known: String },
     #[error("the proxy's URL cannot be used: {why}")]
     Proxy { why: &'static str },
     #[error(

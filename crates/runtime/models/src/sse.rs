@@ -8,6 +8,7 @@ pub const MAX_EVENT_BYTES: usize = 16 << 20;
 /// What may be sent in a row that is no part of an event: comments, blank lines and fields that nobody reads.
 pub const MAX_NOISE_BYTES: usize = 1 << 20;
 
+const DATA: &[u8] = b"data";
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,15 +20,19 @@ pub struct Frame {
     pub lossy: bool,
 }
 
+/// Why a stream is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("one event of the stream is larger than {limit} bytes")]
-pub struct TooLarge {
-    pub limit: usize,
+pub enum Flood {
+    #[error("one event of the stream is larger than {limit} bytes")]
+    Event { limit: usize },
+    #[error("the stream goes on without an event")]
+    Noise,
 }
 
 #[derive(Debug)]
 pub struct Decoder {
     limit: usize,
+    noise_limit: usize,
     line: Vec<u8>,
     event: Vec<u8>,
     data: Vec<u8>,
@@ -35,41 +40,44 @@ pub struct Decoder {
     /// The last byte was a carriage return, so a line feed now belongs to it.
     after_cr: bool,
     first_line: bool,
-    failed: bool,
-    /// Bytes since the last part of an event.
+    failed: Option<Flood>,
+    /// Bytes of whole lines since the last part of an event.
     noise: usize,
+    alive: bool,
 }
 
 impl Default for Decoder {
     fn default() -> Self {
-        Decoder::with_limit(MAX_EVENT_BYTES)
+        Decoder::with_limits(MAX_EVENT_BYTES, MAX_NOISE_BYTES)
     }
 }
 
 impl Decoder {
-    pub fn with_limit(limit: usize) -> Self {
+    pub fn with_limits(limit: usize, noise_limit: usize) -> Self {
         Decoder {
             limit,
+            noise_limit,
             line: Vec::new(),
             event: Vec::new(),
             data: Vec::new(),
             has_data: false,
             after_cr: false,
             first_line: true,
-            failed: false,
+            failed: None,
             noise: 0,
+            alive: false,
         }
     }
 
-    /// Bytes that arrived since the last part of an event. Zero: what was pushed last belongs to one.
-    pub fn noise(&self) -> usize {
-        self.noise
+    /// Whether what was pushed last held a part of an event.
+    pub fn is_alive(&self) -> bool {
+        self.alive
     }
 
     /// Adds the frames that these bytes complete. Frames before a failure are added too.
-    pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Frame>) -> Result<(), TooLarge> {
-        self.noise = self.noise.saturating_add(bytes.len());
-        while !bytes.is_empty() && !self.failed {
+    pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Frame>) -> Result<(), Flood> {
+        self.alive = false;
+        while !bytes.is_empty() && self.failed.is_none() {
             if std::mem::take(&mut self.after_cr)
                 && let Some(rest) = bytes.strip_prefix(b"\n")
             {
@@ -78,21 +86,31 @@ impl Decoder {
             }
             let Some(end) = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')) else {
                 self.line.extend_from_slice(bytes);
-                if self.line.starts_with(b"data") {
-                    self.noise = 0;
-                }
-                self.failed = self.held() > self.limit;
+                self.check_piece();
                 break;
             };
             let (head, tail) = bytes.split_at(end);
             self.after_cr = tail.first() == Some(&b'\r');
             bytes = tail.get(1..).unwrap_or_default();
-            self.failed = self.held() + head.len() > self.limit;
-            if !self.failed {
-                self.end_line(head, out);
+            match self.held() + head.len() > self.limit {
+                true => self.failed = Some(Flood::Event { limit: self.limit }),
+                false => self.end_line(head, out),
             }
         }
-        if self.failed { Err(TooLarge { limit: self.limit }) } else { Ok(()) }
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    /// Checks a line whose end has not arrived.
+    fn check_piece(&mut self) {
+        let is_data = self.line.starts_with(DATA);
+        self.alive |= is_data;
+        // As long as it may become a part of an event, it is no noise.
+        let is_noise = !is_data && !DATA.starts_with(&self.line);
+        if self.held() > self.limit {
+            self.failed = Some(Flood::Event { limit: self.limit });
+        } else if is_noise && self.noise + self.line.len() > self.noise_limit {
+            self.failed = Some(Flood::Noise);
+        }
     }
 
     fn held(&self) -> usize {
@@ -115,11 +133,16 @@ impl Decoder {
             true => line.strip_prefix(BOM).unwrap_or(line),
             false => line,
         };
+        let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
+        let (field, value) = line.split_at(colon);
+        self.noise = if field == DATA { 0 } else { self.noise + line.len() + 1 };
+        if self.noise > self.noise_limit {
+            self.failed = Some(Flood::Noise);
+            return;
+        }
         if line.is_empty() {
             return self.dispatch(out);
         }
-        let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
-        let (field, value) = line.split_at(colon);
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
@@ -127,8 +150,8 @@ impl Decoder {
                 self.event.clear();
                 self.event.extend_from_slice(value);
             }
-            b"data" => {
-                self.noise = 0;
+            DATA => {
+                self.alive = true;
                 if self.has_data {
                     self.data.push(b'\n');
                 }

@@ -2,7 +2,11 @@ use super::*;
 use proptest::prelude::*;
 
 fn decode(pieces: &[&[u8]], limit: usize) -> (Vec<(String, String)>, bool) {
-    let mut decoder = Decoder::with_limit(limit);
+    decode_within(pieces, limit, MAX_NOISE_BYTES)
+}
+
+fn decode_within(pieces: &[&[u8]], limit: usize, noise: usize) -> (Vec<(String, String)>, bool) {
+    let mut decoder = Decoder::with_limits(limit, noise);
     let mut out = Vec::new();
     let failed = pieces.iter().any(|piece| decoder.push(piece, &mut out).is_err());
     (out.into_iter().map(|f| (f.event, f.data)).collect(), failed)
@@ -60,11 +64,25 @@ fn the_limit_counts_an_event_not_the_stream() {
 
 #[test]
 fn after_a_failure_nothing_is_decoded() {
-    let mut decoder = Decoder::with_limit(4);
+    let mut decoder = Decoder::with_limits(4, MAX_NOISE_BYTES);
     let mut out = Vec::new();
     assert!(decoder.push(b"data: too long\n\n", &mut out).is_err());
     assert!(decoder.push(b"\n\na:\n\n", &mut out).is_err());
     assert!(out.is_empty());
+}
+
+#[test]
+fn noise_is_counted_from_the_last_part_of_an_event() {
+    let noise = |text: &str| decode_within(&[text.as_bytes()], 100, 10).1;
+    assert!(!noise(": 3456789\n") && noise(": 34567890\n"));
+    assert!(!noise(": 345678\ndata: 1\n\n: 34567\n"), "an event begins a new count");
+    assert!(noise("data: 1\n\n: 3456789\n"));
+    assert!(noise(":\n:\n:\n:\n:\n:\n") && noise(&"\n".repeat(11)), "lines add up");
+    let mut decoder = Decoder::with_limits(100, 10);
+    for (piece, alive) in [("da", false), ("ta: 1\n", true), ("\n", false), (": hi\n", false)] {
+        decoder.push(piece.as_bytes(), &mut Vec::new()).unwrap();
+        assert_eq!(decoder.is_alive(), alive, "{piece:?}");
+    }
 }
 
 fn cut<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
@@ -100,10 +118,10 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_cut_gives_the_same_frames(bytes in stream(), cuts in prop::collection::vec(any::<usize>(), 0..12), limit in 1usize..64) {
-        let whole = decode(&[&bytes], limit);
-        prop_assert_eq!(decode(&cut(&bytes, &cuts), limit), whole.clone());
+    fn any_cut_gives_the_same_frames(bytes in stream(), cuts in prop::collection::vec(any::<usize>(), 0..12), limit in 1usize..64, noise in 1usize..64) {
+        let whole = decode_within(&[&bytes], limit, noise);
+        prop_assert_eq!(decode_within(&cut(&bytes, &cuts), limit, noise), whole.clone());
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        prop_assert_eq!(decode(&single, limit), whole);
+        prop_assert_eq!(decode_within(&single, limit, noise), whole);
     }
 }

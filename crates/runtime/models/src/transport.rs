@@ -3,8 +3,8 @@
 
 use crate::deadline::{Watch, within};
 use crate::failure::{Failure, Now, Peer};
-use crate::protocol::anthropic_messages::body::Body;
-use crate::provider::CredentialKind;
+use crate::protocol::{Body, Call, Protocol};
+use crate::provider::{CredentialKind, url_of};
 use crate::settings::{Settings, SetupError};
 use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
@@ -28,8 +28,9 @@ const GATHERED: usize = 32 << 10;
 
 pub(crate) struct Transport {
     pub peer: Peer,
-    endpoint: Url,
+    base: Url,
     headers: HeaderMap,
+    media_type: &'static str,
     proxy: Option<Proxy>,
     /// Whether TLS is spoken at all; reading the system's certificates costs milliseconds.
     tls: bool,
@@ -39,10 +40,10 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    pub fn new(settings: &Settings) -> Result<Self, SetupError> {
-        let endpoint = settings.provider.endpoint()?;
-        let proxy = settings.proxies.proxy_for(&endpoint).map(proxy).transpose()?;
-        let tls = endpoint.scheme() == "https"
+    pub fn new(settings: &Settings, protocol: &dyn Protocol) -> Result<Self, SetupError> {
+        let base = settings.provider.base()?;
+        let proxy = settings.proxies.proxy_for(&base).map(proxy).transpose()?;
+        let tls = base.scheme() == "https"
             || proxy.as_ref().is_some_and(|(url, _)| url.scheme() == "https");
         let roots = match &settings.ca_file {
             Some(ca) if tls => Certificate::from_pem_bundle(&ca.pem)
@@ -52,10 +53,11 @@ impl Transport {
             _ => Vec::new(),
         };
         Ok(Transport {
-            peer: peer(&endpoint, proxy.as_ref().map(|(url, _)| url), settings),
-            headers: headers(settings)?,
+            peer: peer(&base, proxy.as_ref().map(|(url, _)| url), settings),
+            headers: headers(settings, protocol)?,
+            media_type: protocol.media_type(),
             proxy: proxy.map(|(_, proxy)| proxy),
-            endpoint,
+            base,
             tls,
             roots,
             connect: settings.deadlines.connect,
@@ -63,31 +65,31 @@ impl Transport {
         })
     }
 
-    /// Sends the request and waits for an event stream to begin. Everything else is a failure.
+    /// Sends the request and waits for an answer to begin. Everything else is a failure.
     pub async fn send(
         &self,
-        body: Body,
-        betas: &[&str],
+        call: Call,
+        protocol: &dyn Protocol,
         model: &str,
         watch: &mut Watch,
     ) -> Result<Reply, Failure> {
-        let mut request = self.client()?.post(self.endpoint.clone()).headers(self.headers.clone());
-        if !betas.is_empty() {
-            request = request.header("anthropic-beta", betas.join(","));
-        }
-        let sending = request.body(reqwest::Body::wrap(Slices::new(body))).send();
+        let url = url_of(&self.base, &call.path);
+        // What a provider's entry says counts before what its protocol says.
+        let request = self.client()?.post(url).headers(call.headers).headers(self.headers.clone());
+        let sending = request.body(reqwest::Body::wrap(Slices::new(call.body))).send();
         let response = match within(watch, sending).await {
             Ok(Ok(response)) => response,
             Ok(Err(why)) => return Err(self.peer.unreachable(&why)),
             Err(expired) => return Err(self.peer.late(expired, false)),
         };
         let mut reply = Reply { peer: self.peer.clone(), response };
-        if reply.is_stream() {
+        if reply.is_answer(self.media_type) {
             return Ok(reply);
         }
         let (status, headers) = (reply.response.status(), reply.response.headers().clone());
         let body = reply.beginning(watch).await;
-        Err(self.peer.refusal(status, &headers, &body, model))
+        let refusal = protocol.classify(status.as_u16(), &headers, &body);
+        Err(self.peer.refused(refusal, &headers, model))
     }
 
     fn client(&self) -> Result<&Client, ModelError> {
@@ -132,11 +134,11 @@ pub(crate) fn proxy(text: &str) -> Result<(Url, Proxy), SetupError> {
     Ok((url, proxy))
 }
 
-fn peer(endpoint: &Url, proxy: Option<&Url>, settings: &Settings) -> Peer {
-    let host = endpoint.host_str().unwrap_or_default();
+fn peer(base: &Url, proxy: Option<&Url>, settings: &Settings) -> Peer {
+    let host = base.host_str().unwrap_or_default();
     Peer {
-        host: endpoint.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
-        host_and_port: host_and_port(endpoint),
+        host: base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
+        host_and_port: host_and_port(base),
         proxy: proxy.map(host_and_port),
         credential: settings.credentials.label.clone(),
         secret: settings.credentials.secret.clone(),
@@ -152,10 +154,10 @@ fn host_and_port(url: &Url) -> String {
     )
 }
 
-fn headers(settings: &Settings) -> Result<HeaderMap, SetupError> {
+fn headers(settings: &Settings, protocol: &dyn Protocol) -> Result<HeaderMap, SetupError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(ACCEPT, HeaderValue::from_static(protocol.media_type()));
     let named =
         settings.provider.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in named.chain([(USER_AGENT.as_str(), settings.user_agent.as_str())]) {
@@ -164,12 +166,12 @@ fn headers(settings: &Settings) -> Result<HeaderMap, SetupError> {
         headers.insert(key, value.parse().map_err(|_| bad())?);
     }
     let credentials = &settings.credentials;
-    let (name, value) = match credentials.kind {
-        CredentialKind::ApiKey => {
-            (settings.provider.api_key_header.clone(), credentials.secret.expose().to_owned())
-        }
-        CredentialKind::Bearer => {
-            (AUTHORIZATION.as_str().to_owned(), format!("Bearer {}", credentials.secret.expose()))
+    let secret = credentials.secret.expose();
+    let (name, value) = match (credentials.kind, &settings.provider.api_key_header) {
+        (CredentialKind::None, _) => return Ok(headers),
+        (CredentialKind::ApiKey, Some(header)) => (header.clone(), secret.to_owned()),
+        (CredentialKind::ApiKey | CredentialKind::Bearer, _) => {
+            (AUTHORIZATION.as_str().to_owned(), format!("Bearer {secret}"))
         }
     };
     let bad = || SetupError::Credential { label: credentials.label.clone() };
@@ -187,17 +189,15 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    fn is_stream(&self) -> bool {
-        let kind = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let is_stream = kind.is_none_or(|kind| {
-            kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
-        });
-        self.response.status().as_u16() == 200 && is_stream
+    fn is_answer(&self, media_type: &str) -> bool {
+        let kind = self.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let fits =
+            kind.is_none_or(|kind| kind.trim_start().to_ascii_lowercase().starts_with(media_type));
+        self.response.status().as_u16() == 200 && fits
     }
 
-    pub fn request_id(&self) -> Option<String> {
-        let id = self.response.headers().get("request-id")?.to_str().ok()?;
-        Some(id.chars().take(128).collect())
+    pub fn headers(&self) -> &HeaderMap {
+        self.response.headers()
     }
 
     /// The next piece; none at the end.

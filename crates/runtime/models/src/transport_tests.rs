@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::anthropic_messages::AnthropicMessages;
 use crate::provider::{Credentials, Provider};
 use crate::secret::Secret;
 use http_body::Body as _;
@@ -9,11 +10,15 @@ fn settings(base_url: &str) -> Settings {
         label: "THE_KEY".into(),
         secret: Secret::new("sk-very-secret"),
     };
-    Settings::new(Provider::named("anthropic").expect("built in").at(base_url), credentials)
+    Settings::new(Provider::default().at(base_url), credentials)
+}
+
+fn transport(settings: &Settings) -> Result<Transport, SetupError> {
+    Transport::new(settings, &AnthropicMessages)
 }
 
 fn refused(settings: &Settings) -> SetupError {
-    Transport::new(settings).err().expect("an error")
+    transport(settings).err().expect("an error")
 }
 
 #[test]
@@ -41,10 +46,9 @@ fn settings_that_cannot_work_are_refused_at_once() {
 
 #[test]
 fn credentials_go_into_their_header_and_nowhere_else() {
-    let key = headers(&settings("https://api.test")).expect("headers");
+    let key = headers(&settings("https://api.test"), &AnthropicMessages).expect("headers");
     assert_eq!(key.get("x-api-key").and_then(|v| v.to_str().ok()), Some("sk-very-secret"));
     assert!(key.get("authorization").is_none());
-    assert_eq!(key.get("anthropic-version").and_then(|v| v.to_str().ok()), Some("2023-06-01"));
     assert!(
         key.get("user-agent")
             .and_then(|v| v.to_str().ok())
@@ -53,7 +57,7 @@ fn credentials_go_into_their_header_and_nowhere_else() {
     assert!(!format!("{key:?}").contains("very"), "headers are marked as sensitive");
     let mut bearer = settings("https://api.test");
     bearer.credentials.kind = CredentialKind::Bearer;
-    let token = headers(&bearer).expect("headers");
+    let token = headers(&bearer, &AnthropicMessages).expect("headers");
     assert_eq!(
         token.get("authorization").and_then(|v| v.to_str().ok()),
         Some("Bearer sk-very-secret")
@@ -64,14 +68,14 @@ fn credentials_go_into_their_header_and_nowhere_else() {
 
 #[test]
 fn hosts_are_named_with_their_port() {
-    let peer = |base: &str| Transport::new(&settings(base)).expect("a transport").peer;
+    let peer = |base: &str| transport(&settings(base)).expect("a transport").peer;
     assert_eq!(peer("https://api.test").host, "api.test");
     assert_eq!(peer("https://api.test").host_and_port, "api.test:443");
     assert_eq!(peer("http://[::1]:80/x").host_and_port, "[::1]:80");
     let mut through = settings("https://api.test");
     through.proxies.https = Some("user:pw@proxy.test:3128".into());
     assert_eq!(
-        Transport::new(&through).expect("a transport").peer.proxy.as_deref(),
+        transport(&through).expect("a transport").peer.proxy.as_deref(),
         Some("proxy.test:3128")
     );
 }
@@ -81,7 +85,7 @@ fn plain_http_needs_no_certificates() {
     let tls = |base: &str, proxy: Option<&str>| {
         let mut settings = settings(base);
         settings.proxies.http = proxy.map(str::to_owned);
-        Transport::new(&settings).expect("a transport").tls
+        transport(&settings).expect("a transport").tls
     };
     assert!(!tls("http://api.test", None) && !tls("http://api.test", Some("http://proxy:1")));
     assert!(tls("https://api.test", None) && tls("http://api.test", Some("https://proxy:1")));

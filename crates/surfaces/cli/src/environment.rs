@@ -3,7 +3,7 @@
 use crate::exit::Wrong;
 use crate::numbers::{self, Number};
 use ostler::config::Compaction;
-use ostler::{Credentials, Deadlines, ProxySettings, Thinking};
+use ostler::{Credentials, Deadlines, Provider, ProxySettings, Thinking};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -108,13 +108,8 @@ impl Environment {
         Environment { all }
     }
 
-    pub fn credentials(&self) -> Option<Credentials> {
-        let key =
-            self.text("ANTHROPIC_API_KEY").map(|key| ostler::api_key("ANTHROPIC_API_KEY", key));
-        let token = || {
-            self.text("ANTHROPIC_AUTH_TOKEN").map(|key| ostler::bearer("ANTHROPIC_AUTH_TOKEN", key))
-        };
-        key.or_else(token)
+    pub fn credentials(&self, provider: &Provider) -> Option<Credentials> {
+        provider.credentials(|variable| self.text(variable))
     }
 
     /// Certificates to trust besides the system's.

@@ -8,6 +8,7 @@ mod environment;
 mod exit;
 mod numbers;
 mod output;
+mod providers;
 mod setup;
 mod terminal;
 mod wire;

@@ -4,6 +4,7 @@ use crate::args::{RunArgs, SandboxFlags, split_list};
 use crate::commands::Keeper;
 use crate::environment::Environment;
 use crate::exit::Wrong;
+use crate::providers;
 use crate::setup::Setup;
 use ostler::config::{self, FileApprovals, Places};
 use ostler::{
@@ -35,7 +36,7 @@ pub fn options(
         accepted: loaded.skills.clone(),
         project: Some(places.project.clone()),
     };
-    models(&mut options, args, environment, loaded.model.clone())?;
+    providers::choose(&mut options, args, environment, loaded)?;
     options.session = session(args)?;
     options.system_prompt.clone_from(&args.system_prompt);
     options.append_system_prompt.clone_from(&args.append_system_prompt);
@@ -70,27 +71,6 @@ pub fn options(
     options.embeddings = environment.embeddings()?;
     options.fault = environment.fault();
     Ok(options)
-}
-
-fn models(
-    options: &mut Options,
-    args: &RunArgs,
-    environment: &Environment,
-    in_settings: Option<String>,
-) -> Result<(), Wrong> {
-    options.base_url = environment.text("ANTHROPIC_BASE_URL");
-    let chosen = args.model.clone().or_else(|| environment.text("ANTHROPIC_MODEL"));
-    if let Some(model) = chosen.or(in_settings) {
-        if model.trim().is_empty() {
-            return Err(Wrong::Usage("--model wants a name".into()));
-        }
-        options.model = model;
-    }
-    if args.fallback_model.as_deref().is_some_and(|name| name.contains(',')) {
-        return Err(Wrong::Usage("--fallback-model takes one model".into()));
-    }
-    options.fallback_model.clone_from(&args.fallback_model);
-    Ok(())
 }
 
 fn network(options: &mut Options, environment: &Environment) -> Result<(), Wrong> {

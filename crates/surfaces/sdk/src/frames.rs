@@ -201,6 +201,10 @@ pub(crate) fn block(block: &Block) -> Value {
             json!({ "type": "thinking", "thinking": text, "signature": signature })
         }
         Block::Redacted { data } => json!({ "type": "redacted_thinking", "data": data }),
+        // As unreadable as redacted thinking, and readers know that.
+        Block::Provider(part) => {
+            json!({ "type": "redacted_thinking", "data": part.data.to_string() })
+        }
         Block::Image(image) => picture(image),
         Block::ToolUse { id, name, input } => {
             json!({ "type": "tool_use", "id": id.as_str(), "name": name, "input": input })

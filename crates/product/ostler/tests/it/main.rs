@@ -10,11 +10,14 @@ mod own_tool;
 mod recorded;
 mod replay;
 mod reuse;
+mod second_protocol;
 mod sessions;
 mod stamp;
 mod stopping;
 mod streams;
 mod support;
+mod toy_protocol;
+mod toy_server;
 
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -72,6 +75,12 @@ fn all() -> impl IntoIterator<Item = Named> {
             every_tool_that_ships_is_explained;
         reuse:
             a_long_session_is_served_from_the_cache;
+        second_protocol:
+            a_whole_turn_with_a_call_and_back_to_the_first
+            refusals_are_remembered_by_provider_and_model
+            limits_and_waits_are_read_by_the_protocol
+            an_answer_may_be_cut_anywhere
+            nothing_is_rendered_twice;
         compaction:
             a_full_window_takes_one_request;
         attached:

@@ -20,6 +20,7 @@ pub fn of_block(block: &Block) -> u64 {
             (text.len() + signature.as_ref().map_or(0, String::len)) as u64
         }
         Block::Redacted { data } => data.len() as u64,
+        Block::Provider(part) => of_json(&part.data),
         Block::Image(Image { .. }) => IMAGE,
         Block::ToolUse { id, name, input } => {
             (id.as_str().len() + name.len()) as u64 + of_json(input)

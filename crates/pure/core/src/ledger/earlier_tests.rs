@@ -1,15 +1,15 @@
 use super::*;
 use crate::ledger::{Purpose, Status};
 use crate::model::{Request, Thinking};
+use crate::rendering::SharedList;
 use crate::tool::ToolSpec;
 use crate::view::View;
-use std::sync::Arc;
 
 fn request() -> Request {
     Request {
         model: "m".into(),
-        system: Arc::from(["you are".to_owned(), "here".to_owned()]),
-        tools: Arc::from([spec("Bash", "runs"), spec("Read", "reads")]),
+        system: SharedList::from(["you are".to_owned(), "here".to_owned()]),
+        tools: SharedList::from([spec("Bash", "runs"), spec("Read", "reads")]),
         view: View::default(),
         max_output: 100,
         thinking: Thinking::Auto,
@@ -70,10 +70,15 @@ fn what_a_new_process_changed_is_named() {
         (|_| {}, 1, 0, Some(Change::Unknown)),
         (|_| {}, 5, 0, None),
         (|r| r.model = "n".into(), 1, 0, Some(Change::Model { from: "m".into(), to: "n".into() })),
-        (|r| r.tools = Arc::from([spec("Bash", "runs")]), 1, 0, tools("Read")),
-        (|r| r.tools = Arc::from([spec("Bash", "x"), spec("Read", "reads")]), 1, 0, tools("Bash")),
+        (|r| r.tools = SharedList::from([spec("Bash", "runs")]), 1, 0, tools("Read")),
         (
-            |r| r.system = Arc::from(["you are".to_owned(), "there".to_owned()]),
+            |r| r.tools = SharedList::from([spec("Bash", "x"), spec("Read", "reads")]),
+            1,
+            0,
+            tools("Bash"),
+        ),
+        (
+            |r| r.system = SharedList::from(["you are".to_owned(), "there".to_owned()]),
             1,
             0,
             Some(Change::System { part: 2 }),

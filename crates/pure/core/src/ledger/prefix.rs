@@ -7,6 +7,7 @@ use super::Usage;
 use super::earlier::{Front, number};
 use crate::ids::ModelId;
 use crate::model::{Request, Thinking};
+use crate::rendering::SharedList;
 use crate::time::Timestamp;
 use crate::tool::ToolSpec;
 use crate::view::View;
@@ -25,8 +26,8 @@ const ONE_HOUR_MS: u64 = 3_600_000;
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub(super) model: ModelId,
-    tools: Arc<[ToolSpec]>,
-    system: Arc<[String]>,
+    tools: SharedList<ToolSpec>,
+    system: SharedList<String>,
     thinking: Thinking,
     view: View,
     pub(super) at: Timestamp,
@@ -189,18 +190,18 @@ fn changed(before: &Sent, now: &Sent) -> Option<Change> {
         .or_else(|| messages(&before.view, &now.view))
 }
 
-fn tools(before: &Arc<[ToolSpec]>, now: &Arc<[ToolSpec]>) -> Option<Change> {
+fn tools(before: &SharedList<ToolSpec>, now: &SharedList<ToolSpec>) -> Option<Change> {
     let at = first_difference(before, now)?;
     let tool = now.get(at).or(before.get(at)).map(|spec| spec.name.clone()).unwrap_or_default();
     Some(Change::Tools { tool })
 }
 
-fn system(before: &Arc<[String]>, now: &Arc<[String]>) -> Option<Change> {
+fn system(before: &SharedList<String>, now: &SharedList<String>) -> Option<Change> {
     first_difference(before, now).map(|at| Change::System { part: at + 1 })
 }
 
-fn first_difference<T: PartialEq>(before: &Arc<[T]>, now: &Arc<[T]>) -> Option<usize> {
-    if Arc::ptr_eq(before, now) {
+fn first_difference<T: PartialEq>(before: &SharedList<T>, now: &SharedList<T>) -> Option<usize> {
+    if before.is_same(now) {
         return None;
     }
     let same = before.iter().zip(now.iter()).take_while(|(a, b)| a == b).count();

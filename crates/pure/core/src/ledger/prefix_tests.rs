@@ -8,8 +8,8 @@ fn request(messages: &[&str]) -> Request {
     };
     Request {
         model: "m".into(),
-        system: Arc::from(["you are".to_owned(), "here".to_owned()]),
-        tools: Arc::from([spec("Bash", "runs"), spec("Read", "reads")]),
+        system: SharedList::from(["you are".to_owned(), "here".to_owned()]),
+        tools: SharedList::from([spec("Bash", "runs"), spec("Read", "reads")]),
         view: View::from_messages(messages.iter().enumerate().map(message)),
         max_output: 100,
         thinking: Thinking::Auto,
@@ -47,32 +47,36 @@ fn the_change_is_named() {
         ),
         (
             "a tool's words",
-            Box::new(|r| r.tools = Arc::from([spec("Bash", "runs"), spec("Read", "looks")])),
+            Box::new(|r| r.tools = SharedList::from([spec("Bash", "runs"), spec("Read", "looks")])),
             Change::Tools { tool: "Read".into() },
         ),
         (
             "a tool less",
-            Box::new(|r| r.tools = Arc::from([spec("Bash", "runs")])),
+            Box::new(|r| r.tools = SharedList::from([spec("Bash", "runs")])),
             Change::Tools { tool: "Read".into() },
         ),
         (
             "a tool more, in front",
             Box::new(|r| {
-                r.tools = Arc::from([spec("Ask", ""), spec("Bash", "runs"), spec("Read", "reads")]);
+                r.tools = SharedList::from([
+                    spec("Ask", ""),
+                    spec("Bash", "runs"),
+                    spec("Read", "reads"),
+                ]);
             }),
             Change::Tools { tool: "Ask".into() },
         ),
         (
             "system",
-            Box::new(|r| r.system = Arc::from(["you are".to_owned(), "there".to_owned()])),
+            Box::new(|r| r.system = SharedList::from(["you are".to_owned(), "there".to_owned()])),
             Change::System { part: 2 },
         ),
         ("thinking", Box::new(|r| r.thinking = Thinking::Disabled), Change::Thinking),
         (
             "tools come before system",
             Box::new(|r| {
-                r.tools = Arc::from([]);
-                r.system = Arc::from([]);
+                r.tools = SharedList::from([]);
+                r.system = SharedList::from([]);
             }),
             Change::Tools { tool: "Bash".into() },
         ),
@@ -166,6 +170,6 @@ fn room_that_was_made_is_named() {
     assert_eq!(change(&summed_up, true), Some(Change::MadeRoom));
     assert_eq!(change(&request(&["a"]), true), Some(Change::MadeRoom));
     assert!(Change::MadeRoom.is_meant());
-    let other_tools = Request { tools: Arc::from([spec("Ask", "")]), ..summed_up };
+    let other_tools = Request { tools: SharedList::from([spec("Ask", "")]), ..summed_up };
     assert_eq!(change(&other_tools, true), Some(Change::Tools { tool: "Ask".into() }));
 }

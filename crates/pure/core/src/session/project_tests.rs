@@ -92,7 +92,7 @@ fn show_block(block: &Block) -> String {
             _ => format!("{id}=img"),
         },
         Block::Image(_) => "img".into(),
-        Block::Thinking { .. } | Block::Redacted { .. } => "~".into(),
+        Block::Thinking { .. } | Block::Redacted { .. } | Block::Provider(_) => "~".into(),
     }
 }
 

@@ -219,8 +219,8 @@ async fn requests_carry_what_the_settings_say() {
     for request in &requests {
         let tools: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(tools, ["a", "b"]);
-        // The same allocation every time: a rendering can be kept by it.
-        assert!(std::sync::Arc::ptr_eq(&request.tools, &requests[0].tools));
+        // The same list every time, with its renderings.
+        assert!(request.tools.is_same(&requests[0].tools));
         assert_eq!(request.system.as_ref(), ["You are under test."]);
     }
     // Messages are shared between requests, so that each is rendered once.

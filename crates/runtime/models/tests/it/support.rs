@@ -25,7 +25,7 @@ pub fn settings(url: &str) -> Settings {
         label: "THE_KEY".into(),
         secret: Secret::new(SECRET),
     };
-    let provider = Provider::named("anthropic").unwrap().at(url);
+    let provider = Provider::default().at(url);
     let retry = RetryPolicy { base: Duration::from_millis(1), ..RetryPolicy::default() };
     Settings { retry, ..Settings::new(provider, credentials) }
 }

@@ -8,6 +8,7 @@ use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
 use clap::Parser;
+use ostler::Provider;
 
 #[derive(Parser)]
 struct Nothing {
@@ -19,7 +20,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &ContextArgs) -
     let setup = Setup::load(environment, &args.config)?;
     let environment = &environment.with_defaults(&setup.loaded.own_env);
     let nobody = ostler::api_key("none", "none");
-    let credentials = environment.credentials().unwrap_or(nobody);
+    let credentials = environment.credentials(&Provider::default()).unwrap_or(nobody);
     let run = Nothing::parse_from(["ostler"]).run;
     let options = wire::options(&run, environment, &setup, credentials, None)?;
     let report = ostler::context_report(init, options, args.session.as_deref())?;

@@ -8,6 +8,7 @@ use crate::output::visible::visible;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
+use ostler::Provider;
 use ostler_sdk::escaped;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -157,10 +158,12 @@ fn numbers(environment: &Environment) -> Vec<Finding> {
 
 /// Whether there is one, never what it is.
 fn credential(environment: &Environment) -> Finding {
-    match environment.credentials() {
+    let provider = Provider::default();
+    match environment.credentials(&provider) {
         Some(found) => finding("credential", State::Ok, format!("{} is set", found.label)),
         None => {
-            let what = "set ANTHROPIC_API_KEY; `ostler demo` works without";
+            let variable = provider.credential_names().first().copied().unwrap_or_default();
+            let what = format!("set {variable}; `ostler demo` works without");
             finding("credential", State::Missing, what)
         }
     }

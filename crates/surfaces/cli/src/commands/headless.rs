@@ -14,6 +14,7 @@ use crate::output::sink::Standard;
 use crate::output::stream_json::StreamJsonOutput;
 use crate::output::text::{ScreenOutput, TextOutput};
 use crate::output::{Output, printer};
+use crate::providers::{self, Access};
 use crate::wire;
 use anyhow::Result;
 use ostler::{Engine, Event, EventStream, Finished, Prepared, SystemIds, Timestamp};
@@ -29,7 +30,10 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
         Err(wrong) => return refused(args.output_format, wrong),
     };
     let environment = &environment.with_defaults(&setup.loaded.own_env);
-    let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
+    let credentials = match providers::access(args, environment, &setup.loaded)? {
+        Access::Given(credentials) => credentials,
+        Access::Missing(provider) => return Ok(no_key::explain(&provider)),
+    };
     let source = credentials.label.clone();
     let options = wire::options(args, environment, &setup, credentials, None)?;
     let budgets = options.budgets;

@@ -1,14 +1,23 @@
 //! What a newcomer reads who has no key yet.
 
 use crate::exit::{Code, warn};
+use ostler::Provider;
 
-pub fn explain() -> Code {
-    warn(
-        "no credential: set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), e.g. export ANTHROPIC_API_KEY=sk-ant-…",
-    );
-    warn(
-        "local servers that speak the OpenAI protocol are coming; one that speaks Anthropic's works now through ANTHROPIC_BASE_URL",
-    );
+pub fn explain(provider: &Provider) -> Code {
+    let names = provider.credential_names();
+    let first = names.first().copied().unwrap_or_default();
+    let others = match names.get(1..).unwrap_or_default() {
+        [] => String::new(),
+        others => format!(" (or {})", others.join(", ")),
+    };
+    let example = provider.key_example.as_deref().unwrap_or("…");
+    warn(&format!("no credential: set {first}{others}, e.g. export {first}={example}"));
+    if let Some(address) = &provider.base_url_env {
+        let title = &provider.title;
+        warn(&format!(
+            "local servers that speak the OpenAI protocol are coming; one that speaks {title}'s works now through {address}"
+        ));
+    }
     warn("to see it work without any key, run: ostler demo");
     Code::Config
 }

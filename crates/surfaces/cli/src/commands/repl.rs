@@ -14,6 +14,7 @@ use crate::output::printer;
 use crate::output::screen::Screen;
 use crate::output::usage;
 use crate::output::visible::visible;
+use crate::providers::{self, Access};
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
@@ -38,7 +39,10 @@ A question takes y (once), s (this session), p (this project) or n, or in your w
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
     let setup = trust::begin(environment, &args)?;
     let environment = &environment.with_defaults(&setup.loaded.own_env);
-    let Some(credentials) = environment.credentials() else { return Ok(no_key::explain()) };
+    let credentials = match providers::access(&args, environment, &setup.loaded)? {
+        Access::Given(credentials) => credentials,
+        Access::Missing(provider) => return Ok(no_key::explain(&provider)),
+    };
     let first = args.prompt.take();
     ostler::block_on(async {
         let mut signals = Signals::new()?;

@@ -35,6 +35,7 @@ mod pdf_script;
 mod permissions;
 mod plan;
 mod prefix;
+mod providers;
 mod repl;
 mod sandbox;
 mod sessions;

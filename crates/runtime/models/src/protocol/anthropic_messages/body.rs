@@ -6,10 +6,12 @@
 
 use super::options::{Options, WireThinking};
 use super::render::{self, Rendered};
-use super::{NAME, cache};
+use super::{KEY, cache};
+use crate::protocol::Body;
 use bytes::Bytes;
 use ostler_core::ids::ModelId;
 use ostler_core::message::Message;
+use ostler_core::model::Request;
 use ostler_core::view::{Item, View};
 use serde::Serialize;
 use std::sync::Arc;
@@ -21,42 +23,40 @@ pub struct Prefix {
     pub system: Bytes,
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Body {
-    pub slices: Vec<Bytes>,
-    pub length: u64,
-}
-
-impl Body {
-    fn push(&mut self, slice: Bytes) {
-        if !slice.is_empty() {
-            self.length += slice.len() as u64;
-            self.slices.push(slice);
+impl Prefix {
+    pub fn of(request: &Request) -> Self {
+        let bytes = |rendered: Arc<Bytes>| Bytes::clone(&rendered);
+        Prefix {
+            tools: bytes(request.tools.rendered(KEY, render::tools)),
+            system: bytes(request.system.rendered(KEY, render::system)),
         }
     }
+}
 
-    fn word(&mut self, word: &'static str) {
-        self.push(Bytes::from_static(word.as_bytes()));
-    }
-
-    /// A rendered object or list of objects whose last one gets the mark.
-    fn marked(&mut self, object: Bytes, mark: &'static str) {
-        let brace = object.len().saturating_sub(1);
-        self.push(object.slice(..brace));
-        self.word(mark);
-        self.word("}");
-    }
+/// A rendered object or list of objects whose last one gets the mark.
+fn push_marked(body: &mut Body, object: &Bytes, mark: &'static str) {
+    let brace = object.len().saturating_sub(1);
+    body.push(object.slice(..brace));
+    body.word(mark);
+    body.word("}");
 }
 
 /// The rendering of an item, made when it is first asked for.
 pub fn rendered(item: &Item) -> Arc<Rendered> {
-    item.rendered(NAME, render::message)
+    item.rendered(KEY, render::message)
 }
 
-pub fn assemble(model: &ModelId, prefix: &Prefix, view: &View, options: &Options) -> Body {
+/// `name` is the model's on the wire, `model` ours: answers in the history bear it.
+pub fn assemble(
+    name: &str,
+    model: &ModelId,
+    prefix: &Prefix,
+    view: &View,
+    options: &Options,
+) -> Body {
     let mut body = Body::default();
-    body.push(head(model));
-    let mark = options.cache.mark();
+    body.push(head(name));
+    let mark = cache::mark(options.cache);
     // A mark on the system text covers the tools as well: they stand before it in what the provider caches.
     let tools_mark = mark.filter(|_| prefix.system.is_empty());
     list(&mut body, r#","tools":["#, &prefix.tools, tools_mark);
@@ -79,7 +79,7 @@ fn list(body: &mut Body, opening: &'static str, items: &Bytes, mark: Option<&'st
     }
     body.word(opening);
     match mark {
-        Some(mark) => body.marked(items.clone(), mark),
+        Some(mark) => push_marked(body, items, mark),
         None => body.push(items.clone()),
     }
     body.word("]");
@@ -147,7 +147,7 @@ impl Story {
                 ..self.blocks.get(end).and_then(Placed::span).map_or(0, |span| span.range.end);
             let slice = first.message.bytes.slice(range);
             match marks.contains(&end) {
-                true => body.marked(slice, mark),
+                true => push_marked(body, &slice, mark),
                 false => body.push(slice),
             }
             at = end + 1;
@@ -171,8 +171,8 @@ impl Story {
     }
 }
 
-fn head(model: &ModelId) -> Bytes {
-    let name = serde_json::to_string(model.as_str()).unwrap_or_default();
+fn head(name: &str) -> Bytes {
+    let name = serde_json::to_string(name).unwrap_or_default();
     format!(r#"{{"model":{name},"stream":true"#).into()
 }
 

@@ -1,12 +1,11 @@
 use super::*;
+use crate::capabilities::{CacheSetting, Capabilities, Effort};
 use crate::catalog::family;
-use crate::protocol::anthropic_messages::cache::CacheSetting;
-use crate::protocol::anthropic_messages::options::{Effort, Wishes};
-use ostler_core::message::{Block, ResultPart};
+use crate::protocol::Refused;
+use ostler_core::message::{Block, ProviderPart, ResultPart};
 use ostler_core::model::Thinking;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 
 fn options(
     model: &str,
@@ -14,17 +13,8 @@ fn options(
     cache: CacheSetting,
     effort: Option<Effort>,
 ) -> Options {
-    let refused = BTreeSet::new();
-    let family = family(&ModelId::new(model));
-    Options::decide(&Wishes {
-        max_output: 32_000,
-        thinking,
-        effort,
-        cache,
-        family,
-        refused: &refused,
-        ceiling: None,
-    })
+    let capabilities = Capabilities { cache, effort, ..family(model).capabilities(model) };
+    Options::decide(32_000, thinking, &capabilities, &Refused::default())
 }
 
 fn prefix() -> Prefix {
@@ -46,7 +36,7 @@ fn bytes(body: &Body) -> String {
 }
 
 fn send(model: &str, view: &View, options: &Options) -> String {
-    bytes(&assemble(&ModelId::new(model), &prefix(), view, options))
+    bytes(&assemble(model, &ModelId::new(model), &prefix(), view, options))
 }
 
 fn call(id: &str) -> Block {
@@ -121,7 +111,7 @@ fn marks_off_and_an_hour_and_without_system() {
     let view = View::from_messages([Message::user("go")]);
     let with = |cache, prefix: &Prefix| {
         let options = options("scripted", Thinking::Auto, cache, Some(Effort::High));
-        bytes(&assemble(&ModelId::new("scripted"), prefix, &view, &options))
+        bytes(&assemble("scripted", &ModelId::new("scripted"), prefix, &view, &options))
     };
     assert!(!with(CacheSetting::Off, &prefix()).contains("cache_control"));
     let hour = with(CacheSetting::OneHour, &prefix());
@@ -232,10 +222,10 @@ fn nothing_is_rendered_or_copied_twice() {
     ]);
     let options = options("m", Thinking::Auto, CacheSetting::FiveMinutes, None);
     let prefix = prefix();
-    let first = assemble(&ModelId::new("m"), &prefix, &view, &options);
+    let first = assemble("m", &ModelId::new("m"), &prefix, &view, &options);
     let mut longer = view.clone();
     longer.push(Message::user("more"));
-    let second = assemble(&ModelId::new("m"), &prefix, &longer, &options);
+    let second = assemble("m", &ModelId::new("m"), &prefix, &longer, &options);
     for item in view.items() {
         let rendered = rendered(item);
         let inside = |body: &Body| {
@@ -254,6 +244,29 @@ fn stable_part(text: &str) -> String {
     let text = text.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
     let end = text.rfind(r#"]}],"max_tokens""#).expect("the end of the messages");
     text[..end].to_owned()
+}
+
+/// A model of the same name at another provider is another author.
+#[test]
+fn thinking_reaches_only_the_provider_that_wrote_it() {
+    let name = "claude-opus-4-8";
+    let part = ProviderPart { author: "another".into(), data: json!({"sealed": "hm3"}) };
+    let view = View::from_messages([
+        Message::user("go"),
+        answer(name, vec![thought("hm1"), Block::Provider(part), Block::text("a")]),
+        Message::user("go"),
+        answer("gateway/claude-opus-4-8", vec![thought("hm2"), Block::text("b")]),
+        Message::user("go"),
+    ]);
+    let options = options(name, Thinking::Auto, CacheSetting::Off, None);
+    let sent =
+        |model: &str| bytes(&assemble(name, &ModelId::new(model), &prefix(), &view, &options));
+    for (model, own, foreign) in [(name, "hm1", "hm2"), ("gateway/claude-opus-4-8", "hm2", "hm1")] {
+        let text = sent(model);
+        assert!(text.contains(own) && !text.contains(foreign), "{model}: {text}");
+        assert!(text.contains(r#"{"model":"claude-opus-4-8","#), "the wire name is the provider's");
+        assert!(!text.contains("hm3"), "nobody else reads what a protocol sealed");
+    }
 }
 
 fn any_block() -> impl Strategy<Value = Block> {
@@ -277,7 +290,7 @@ fn any_message() -> impl Strategy<Value = Message> {
 }
 
 fn unique(content: Vec<Block>) -> Vec<Block> {
-    let mut seen = BTreeSet::new();
+    let mut seen = std::collections::BTreeSet::new();
     content
         .into_iter()
         .filter(|b| !matches!(b, Block::ToolUse { id, .. } if !seen.insert(id.clone())))

@@ -4,7 +4,7 @@
 //! number of blocks for an entry. A mark where the previous request's newest one stood therefore always finds what
 //! that request left, however wide the turn in between was.
 
-use serde::Deserialize;
+use crate::capabilities::CacheSetting;
 
 /// Blocks the provider looks back over, the marked one included.
 pub const LOOK_BACK: usize = 20;
@@ -12,24 +12,12 @@ pub const LOOK_BACK: usize = 20;
 const FIVE_MINUTES: &str = r#","cache_control":{"type":"ephemeral"}"#;
 const ONE_HOUR: &str = r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheSetting {
-    Off,
-    #[default]
-    FiveMinutes,
-    /// Kept longer, at twice the price of writing.
-    OneHour,
-}
-
-impl CacheSetting {
-    /// What is put before a block's closing brace.
-    pub(crate) fn mark(self) -> Option<&'static str> {
-        match self {
-            CacheSetting::Off => None,
-            CacheSetting::FiveMinutes => Some(FIVE_MINUTES),
-            CacheSetting::OneHour => Some(ONE_HOUR),
-        }
+/// What is put before a block's closing brace.
+pub fn mark(setting: CacheSetting) -> Option<&'static str> {
+    match setting {
+        CacheSetting::Off => None,
+        CacheSetting::FiveMinutes => Some(FIVE_MINUTES),
+        CacheSetting::OneHour => Some(ONE_HOUR),
     }
 }
 
@@ -129,13 +117,10 @@ mod tests {
 
     #[test]
     fn the_marks_of_each_setting() {
-        assert_eq!(CacheSetting::Off.mark(), None);
+        assert_eq!(mark(CacheSetting::Off), None);
+        assert_eq!(mark(CacheSetting::default()), Some(r#","cache_control":{"type":"ephemeral"}"#));
         assert_eq!(
-            CacheSetting::default().mark(),
-            Some(r#","cache_control":{"type":"ephemeral"}"#)
-        );
-        assert_eq!(
-            CacheSetting::OneHour.mark(),
+            mark(CacheSetting::OneHour),
             Some(r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#)
         );
     }

@@ -1,11 +1,9 @@
 //! What went wrong, from a status and a body of any kind: one kind, one line, no markup.
 
-use super::html;
 use super::wire::WireError;
+use crate::plain_text::{self, without_markup};
 use ostler_core::model::ModelErrorKind;
 use serde_json::Value;
-
-const LONGEST_MESSAGE: usize = 300;
 
 /// The error object of a body, in one of the shapes that the API and its gateways use.
 pub fn of_body(body: &[u8]) -> Option<WireError> {
@@ -75,52 +73,10 @@ fn of_invalid(message: &str) -> ModelErrorKind {
 
 /// The best words a body has to offer.
 pub fn words(body: &[u8]) -> String {
-    if let Some(error) = of_body(body) {
-        return plain(&error.message.or(error.r#type).unwrap_or_default());
+    match of_body(body) {
+        Some(error) => without_markup(&error.message.or(error.r#type).unwrap_or_default()),
+        None => plain_text::of_body(body),
     }
-    let text = String::from_utf8_lossy(body);
-    match text.trim_start().starts_with('<') {
-        true => match title(&text) {
-            Some(title) => format!("a web page titled \"{}\"", one_line(&html::text(title))),
-            None => "a web page".into(),
-        },
-        false => plain(&text),
-    }
-}
-
-/// One line without markup: gateways put whole pages into their messages.
-pub fn plain(message: &str) -> String {
-    match html::is_markup(message) {
-        true => one_line(&html::text(message)),
-        false => one_line(message),
-    }
-}
-
-fn title(html: &str) -> Option<&str> {
-    let lower = html.to_ascii_lowercase();
-    let from = lower.find("<title>")? + "<title>".len();
-    let to = from + lower.get(from..)?.find('<')?;
-    html.get(from..to).map(str::trim).filter(|title| !title.is_empty())
-}
-
-/// One line of bounded length, without control characters.
-pub fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    for word in
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty())
-    {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if line.len() > LONGEST_MESSAGE {
-            let cut = (0..LONGEST_MESSAGE).rev().find(|&at| line.is_char_boundary(at)).unwrap_or(0);
-            line.truncate(cut);
-            line.push('…');
-            break;
-        }
-    }
-    line
 }
 
 #[cfg(test)]
@@ -234,13 +190,5 @@ mod tests {
             None,
             "a whole message is no error"
         );
-    }
-
-    #[test]
-    fn a_line_is_short_and_whole() {
-        let line = one_line(&"äöü ".repeat(1_000));
-        assert!(line.len() <= LONGEST_MESSAGE + '…'.len_utf8() && line.ends_with('…'), "{line}");
-        assert_eq!(one_line("a\n\t b\u{0}c"), "a b c");
-        assert!(one_line(&"x".repeat(100_000)).len() < 310);
     }
 }

@@ -1,16 +1,15 @@
 //! Everything of a request besides tools, system text and messages: limits, thinking, betas. Decided from what is
 //! asked, what is known of the model, and what the provider has refused before.
 
-use super::cache::CacheSetting;
-use crate::catalog::{EffortSupport, Family, Style};
+use crate::capabilities::{
+    CacheSetting, Capabilities, Effort, EffortSupport, ThinkingStyle, USUAL_BUDGET,
+};
+use crate::protocol::{self, Refused};
 use ostler_core::model::Thinking;
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// The provider's own lower bound for a thinking budget, also the least answer worth asking for.
 pub const LEAST_TOKENS: u32 = 1_024;
-/// What a model with a fixed sum may think when nobody said how much.
-pub(crate) const USUAL_BUDGET: u32 = 16_000;
 
 const EFFORT_BETA: &str = "effort-2025-11-24";
 const INTERLEAVED_BETA: &str = "interleaved-thinking-2025-05-14";
@@ -27,43 +26,31 @@ pub enum Feature {
     CacheMarks,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effort {
-    Low,
-    Medium,
-    High,
-    XHigh,
-    Max,
-}
+impl Feature {
+    pub const ALL: [Feature; 6] = [
+        Feature::ContextManagement,
+        Feature::InterleavedThinking,
+        Feature::Effort,
+        Feature::Thinking,
+        Feature::LongCache,
+        Feature::CacheMarks,
+    ];
 
-impl Effort {
     pub fn name(self) -> &'static str {
-        match self {
-            Effort::Low => "low",
-            Effort::Medium => "medium",
-            Effort::High => "high",
-            Effort::XHigh => "xhigh",
-            Effort::Max => "max",
-        }
+        self.public().name
     }
 
-    pub fn named(name: &str) -> Option<Self> {
-        [Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max]
-            .into_iter()
-            .find(|effort| effort.name() == name)
+    pub fn public(self) -> protocol::Feature {
+        let (name, label) = match self {
+            Feature::ContextManagement => ("context_management", "`context_management`"),
+            Feature::InterleavedThinking => ("interleaved_thinking", "thinking between calls"),
+            Feature::Effort => ("effort", "`effort`"),
+            Feature::Thinking => ("thinking", "`thinking`"),
+            Feature::LongCache => ("one_hour_cache", "a cache of one hour"),
+            Feature::CacheMarks => ("cache_control", "`cache_control`"),
+        };
+        protocol::Feature { name, label }
     }
-}
-
-#[derive(Debug)]
-pub(crate) struct Wishes<'a> {
-    pub max_output: u32,
-    pub thinking: Thinking,
-    pub effort: Option<Effort>,
-    pub cache: CacheSetting,
-    pub family: &'a Family,
-    pub refused: &'a BTreeSet<Feature>,
-    /// A lower output limit that the provider has asked for.
-    pub ceiling: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -87,29 +74,35 @@ pub enum WireThinking {
 }
 
 impl Options {
-    pub(crate) fn decide(wishes: &Wishes<'_>) -> Self {
-        let usable = |feature| !wishes.refused.contains(&feature);
-        let (thinking, max_tokens) = think(wishes);
+    /// `max_output` and `wanted` are the request's own.
+    pub fn decide(
+        max_output: u32,
+        wanted: Thinking,
+        capabilities: &Capabilities,
+        refused: &Refused,
+    ) -> Self {
+        let usable = |feature: Feature| !refused.contains(feature.name());
+        let (thinking, max_tokens) = think(max_output, wanted, capabilities, refused);
         let thinks =
             matches!(thinking, Some(WireThinking::Adaptive | WireThinking::Enabled { .. }));
         let budgeted = matches!(thinking, Some(WireThinking::Enabled { .. }));
         let keep_thinking =
-            thinks && wishes.family.keep_thinking && usable(Feature::ContextManagement);
-        let effort = wishes
-            .effort
-            .filter(|_| wishes.family.effort != EffortSupport::No && usable(Feature::Effort));
+            thinks && capabilities.keep_thinking && usable(Feature::ContextManagement);
+        let effort = capabilities.effort.filter(|_| {
+            capabilities.effort_support != EffortSupport::No && usable(Feature::Effort)
+        });
         let mut betas = Vec::new();
         if keep_thinking {
             betas.push(CONTEXT_BETA);
         }
-        if effort.is_some() && wishes.family.effort == EffortSupport::Beta {
+        if effort.is_some() && capabilities.effort_support == EffortSupport::Beta {
             betas.push(EFFORT_BETA);
         }
         if budgeted && usable(Feature::InterleavedThinking) {
             betas.push(INTERLEAVED_BETA);
         }
-        let off = wishes.thinking == Thinking::Disabled && wishes.family.thinking != Style::Always;
-        let cache = match wishes.cache {
+        let off = wanted == Thinking::Disabled && capabilities.thinking != ThinkingStyle::Always;
+        let cache = match capabilities.cache {
             _ if !usable(Feature::CacheMarks) => CacheSetting::Off,
             CacheSetting::OneHour if !usable(Feature::LongCache) => CacheSetting::FiveMinutes,
             cache => cache,
@@ -132,39 +125,43 @@ impl Options {
 }
 
 /// The thinking field and the output limit, which depend on each other.
-fn think(wishes: &Wishes<'_>) -> (Option<WireThinking>, u32) {
-    let most = wishes.family.max_output.min(wishes.ceiling.unwrap_or(u32::MAX)).max(1);
+fn think(
+    max_output: u32,
+    wanted: Thinking,
+    capabilities: &Capabilities,
+    refused: &Refused,
+) -> (Option<WireThinking>, u32) {
+    use ThinkingStyle::{Adaptive, Always, Budget, None as Never, Unknown};
+    let ceiling = refused.max_output.unwrap_or(u32::MAX);
     // Of an unknown model the limit is not known either: what is asked for is sent.
-    let most = match wishes.family.thinking {
-        Style::Unknown => wishes.ceiling.unwrap_or(u32::MAX),
-        _ => most,
+    let most = match capabilities.thinking {
+        Unknown => ceiling,
+        _ => capabilities.max_output.min(ceiling).max(1),
     };
-    let limit = wishes.max_output.clamp(1, most);
-    if wishes.refused.contains(&Feature::Thinking) {
+    let limit = max_output.clamp(1, most);
+    if refused.contains(Feature::Thinking.name()) {
         return (None, limit);
     }
     let budgeted = |sum: u32| {
-        let limit = wishes.max_output.saturating_add(sum).clamp(1, most);
+        let limit = max_output.saturating_add(sum).clamp(1, most);
         // The rest must hold an answer.
         let sum = sum.min(limit.saturating_sub(LEAST_TOKENS));
         match sum >= LEAST_TOKENS {
             true => (Some(WireThinking::Enabled { budget_tokens: sum }), limit),
-            false => (None, wishes.max_output.clamp(1, most)),
+            false => (None, max_output.clamp(1, most)),
         }
     };
-    match (wishes.family.thinking, wishes.thinking) {
-        (Style::None, _) => (None, limit),
-        (Style::Adaptive | Style::Unknown, Thinking::Disabled) => {
-            (Some(WireThinking::Disabled), limit)
-        }
-        (Style::Budget | Style::Always, Thinking::Disabled) => (None, limit),
+    match (capabilities.thinking, wanted) {
+        (Never, _) => (None, limit),
+        (Adaptive | Unknown, Thinking::Disabled) => (Some(WireThinking::Disabled), limit),
+        (Budget | Always, Thinking::Disabled) => (None, limit),
         // The newer models refuse a fixed sum.
-        (Style::Adaptive | Style::Always, _) => (Some(WireThinking::Adaptive), limit),
-        (Style::Budget, Thinking::Budget(sum)) => budgeted(sum),
-        (Style::Budget, _) => budgeted(USUAL_BUDGET),
-        (Style::Unknown, Thinking::Auto) => (None, limit),
-        (Style::Unknown, Thinking::Adaptive) => (Some(WireThinking::Adaptive), limit),
-        (Style::Unknown, Thinking::Budget(sum)) => budgeted(sum),
+        (Adaptive | Always, _) => (Some(WireThinking::Adaptive), limit),
+        (Budget, Thinking::Budget(sum)) => budgeted(sum),
+        (Budget, _) => budgeted(USUAL_BUDGET),
+        (Unknown, Thinking::Auto) => (None, limit),
+        (Unknown, Thinking::Adaptive) => (Some(WireThinking::Adaptive), limit),
+        (Unknown, Thinking::Budget(sum)) => budgeted(sum),
     }
 }
 
@@ -172,18 +169,15 @@ fn think(wishes: &Wishes<'_>) -> (Option<WireThinking>, u32) {
 mod tests {
     use super::*;
     use crate::catalog::family;
-    use ostler_core::ids::ModelId;
 
     fn decide(model: &str, max_output: u32, thinking: Thinking, refused: &[Feature]) -> Options {
-        Options::decide(&Wishes {
-            max_output,
-            thinking,
+        let capabilities = Capabilities {
             effort: Some(Effort::High),
             cache: CacheSetting::OneHour,
-            family: family(&ModelId::new(model)),
-            refused: &refused.iter().copied().collect(),
-            ceiling: None,
-        })
+            ..family(model).capabilities(model)
+        };
+        let refused = refused.iter().map(|feature| feature.name()).collect();
+        Options::decide(max_output, thinking, &capabilities, &refused)
     }
 
     #[test]
@@ -227,19 +221,10 @@ mod tests {
 
     #[test]
     fn a_ceiling_holds_for_answer_and_thinking_together() {
-        let family = family(&ModelId::new("claude-haiku-4-5"));
+        let capabilities = family("claude-haiku-4-5").capabilities("claude-haiku-4-5");
         let with = |ceiling| {
-            let refused = BTreeSet::new();
-            let wishes = Wishes {
-                max_output: 32_000,
-                thinking: Thinking::Auto,
-                effort: None,
-                cache: CacheSetting::Off,
-                family,
-                refused: &refused,
-                ceiling: Some(ceiling),
-            };
-            let options = Options::decide(&wishes);
+            let refused = Refused { max_output: Some(ceiling), ..Refused::default() };
+            let options = Options::decide(32_000, Thinking::Auto, &capabilities, &refused);
             (options.thinking, options.max_tokens)
         };
         assert_eq!(with(9_000), (Some(WireThinking::Enabled { budget_tokens: 7_976 }), 9_000));
@@ -282,13 +267,5 @@ mod tests {
         assert_eq!(betas("claude-opus-4-5", &[]), [EFFORT_BETA, INTERLEAVED_BETA]);
         assert_eq!(betas("claude-haiku-4-5", &[ContextManagement]), [INTERLEAVED_BETA]);
         assert!(betas("claude-opus-4-8", &[]).is_empty());
-    }
-
-    #[test]
-    fn efforts_have_one_name() {
-        for name in ["low", "medium", "high", "xhigh", "max"] {
-            assert_eq!(Effort::named(name).map(Effort::name), Some(name));
-        }
-        assert_eq!(Effort::named("huge"), None);
     }
 }

@@ -1,13 +1,14 @@
 //! Frames → model events. The order of the provider's events is checked: blocks come one after the other, and an
 //! answer is complete with `message_stop` and not before. Types we do not know are skipped.
 
-use super::error;
 use super::open_block::{BLOCKS, DELTAS, OpenBlock};
 use super::usage::Counter;
 use super::wire::{
     BlockDelta, BlockStart, BlockStop, Delta, ErrorEvent, Kind, MessageDelta, MessageStart,
     StopDelta,
 };
+use super::{error, limits};
+use crate::plain_text::{one_line, without_markup};
 use crate::sse::Frame;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
 use serde::Deserialize;
@@ -66,6 +67,7 @@ impl Parser {
         Parser { raw: raw_events, request_id, ..Parser::default() }
     }
 
+    #[cfg(test)]
     #[must_use]
     pub fn within(self, bounds: Bounds) -> Self {
         Parser { bounds, ..self }
@@ -325,7 +327,8 @@ fn stream_error(data: &str) -> ModelError {
     let error = event.and_then(|event| event.error).unwrap_or_default();
     let kind = error::kind(None, &error);
     let words = error.message.or(error.r#type).unwrap_or_else(|| "no reason given".into());
-    ModelError::new(kind, format!("the provider broke off the answer: {}", error::plain(&words)))
+    let message = format!("the provider broke off the answer: {}", without_markup(&words));
+    ModelError { limits: limits::of_refusal(kind, &words), ..ModelError::new(kind, message) }
 }
 
 fn out_of_order(name: &str, why: &str) -> ModelError {
@@ -333,7 +336,7 @@ fn out_of_order(name: &str, why: &str) -> ModelError {
 }
 
 fn protocol(message: String) -> ModelError {
-    ModelError::new(ModelErrorKind::Protocol, error::one_line(&message))
+    ModelError::new(ModelErrorKind::Protocol, one_line(&message))
 }
 
 /// Raw events are printed one per line, so none may hold a line end.

@@ -166,7 +166,7 @@ enum Content<'a> {
     Many(Vec<Wire<'a>>),
 }
 
-/// None for what cannot be sent: thinking without its signature is refused by the API.
+/// None for what cannot be sent: thinking without its signature is refused by the API, parts of others are unknown to it.
 fn wire(block: &Block) -> Option<Wire<'_>> {
     Some(match block {
         Block::Text { text, .. } => Wire::Text { text },
@@ -174,6 +174,8 @@ fn wire(block: &Block) -> Option<Wire<'_>> {
             Wire::Thinking { thinking: text, signature: signature.as_deref()? }
         }
         Block::Redacted { data } => Wire::RedactedThinking { data },
+        // This protocol writes none.
+        Block::Provider(_) => return None,
         Block::Image(image) => wire_image(image),
         Block::ToolUse { id, name, input } => {
             Wire::ToolUse { id: id.as_str(), name: sendable_name(name), input: object(input) }

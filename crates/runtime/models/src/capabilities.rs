@@ -1,0 +1,95 @@
+//! What a model at its provider can do, and how it is to be used.
+
+use serde::Deserialize;
+
+/// What a model with a fixed thinking budget may think when nobody said how much.
+pub(crate) const USUAL_BUDGET: u32 = 16_000;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capabilities {
+    /// The model's name on the wire.
+    pub model: String,
+    pub max_output: u32,
+    pub thinking: ThinkingStyle,
+    pub effort_support: EffortSupport,
+    /// Earlier thinking must be asked for to be kept.
+    pub keep_thinking: bool,
+    pub bytes_per_token: f64,
+    /// Sent to the models that know it.
+    pub effort: Option<Effort>,
+    pub cache: CacheSetting,
+}
+
+/// How a model is told to think.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingStyle {
+    Adaptive,
+    Always,
+    Budget,
+    #[default]
+    None,
+    /// Nobody told us: what is asked for explicitly is sent, nothing else.
+    #[serde(skip)]
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffortSupport {
+    Yes,
+    Beta,
+    #[default]
+    No,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+    XHigh,
+    Max,
+}
+
+impl Effort {
+    pub fn name(self) -> &'static str {
+        match self {
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+            Effort::XHigh => "xhigh",
+            Effort::Max => "max",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max]
+            .into_iter()
+            .find(|effort| effort.name() == name)
+    }
+}
+
+/// How long the provider is asked to keep what was sent, where the protocol lets us ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheSetting {
+    Off,
+    #[default]
+    FiveMinutes,
+    /// Kept longer, at twice the price of writing.
+    OneHour,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn efforts_have_one_name() {
+        for name in ["low", "medium", "high", "xhigh", "max"] {
+            assert_eq!(Effort::named(name).map(Effort::name), Some(name));
+        }
+        assert_eq!(Effort::named("huge"), None);
+    }
+}
