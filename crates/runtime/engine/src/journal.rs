@@ -3,6 +3,7 @@
 //! Forced at four points: a prompt is admitted; an answer with a changing call is sealed; a changing call starts; a
 //! turn ends. Everything else survives the death of the process by being written, and a loss of power by luck.
 
+use crate::sync_pool::SyncPool;
 use ostler_core::context::CarryOver;
 use ostler_core::ledger::{Earlier, Usage};
 use ostler_core::message::Block;
@@ -23,6 +24,7 @@ pub struct Journal {
     mirror: Arc<Mutex<Mirror>>,
     /// How many of the entries written here have reached the disk. Whoever syncs holds it.
     synced: Arc<tokio::sync::Mutex<u64>>,
+    pool: SyncPool,
 }
 
 /// What the log says so far: the same fold as a new process makes of it, without its history. A turn that was dropped in the middle leaves
@@ -59,7 +61,15 @@ impl Journal {
         let mut session = session;
         session.forget_history();
         let mirror = Mirror { session, broken: None, written: 0 };
-        Journal { log, blobs, clock, mirror: Arc::new(Mutex::new(mirror)), synced: Arc::default() }
+        let (mirror, synced) = (Arc::new(Mutex::new(mirror)), Arc::default());
+        Journal { log, blobs, clock, mirror, synced, pool: SyncPool::default() }
+    }
+
+    /// Syncs together with other sessions.
+    #[must_use]
+    pub fn syncing_with(mut self, pool: SyncPool) -> Self {
+        self.pool = pool;
+        self
     }
 
     /// The plan that the log already holds.
@@ -163,15 +173,7 @@ impl Journal {
         if *synced >= wanted {
             return Ok(());
         }
-        let log = self.log.clone();
-        let result = match tokio::task::spawn_blocking(move || log.sync()).await {
-            Ok(result) => result,
-            Err(_) => Err(StoreError::Io {
-                doing: "sync",
-                path: self.log.id().as_str().into(),
-                why: "the program is shutting down".into(),
-            }),
-        };
+        let result = self.pool.sync(&self.log).await;
         result.map_err(|error| self.mirror().broken.get_or_insert(error).clone())?;
         *synced = written;
         self.unbroken().map(|_| ())

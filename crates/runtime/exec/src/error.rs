@@ -47,21 +47,20 @@ pub enum ExecError {
     SupervisorLost,
 
     #[error(
-        "the supervisor process died {deaths} times; no further commands are run, restart to try again"
+        "the supervisor process died {deaths} times within a few minutes; find out what ends it, \
+         commands can run again in {seconds} s"
     )]
-    SupervisorGivenUp { deaths: u32 },
+    SupervisorGivenUp { deaths: u32, seconds: u64 },
 
     #[error(
         "process {pid} does not end even after SIGKILL; it may hang in the kernel, look at it with ps"
     )]
     Unkillable { pid: i32 },
 
-    #[error("the executor was shut down; no further commands are run")]
+    #[error("commands were shut down here; no further ones are run")]
     Closed,
 
-    #[error(
-        "the supervisor did not end within {seconds} s of being told to; look for its children with ps"
-    )]
+    #[error("some commands did not end within {seconds} s of being killed; look for them with ps")]
     StillEnding { seconds: u64 },
 }
 

@@ -3,8 +3,9 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::pipe::PipeFlags;
@@ -12,18 +13,20 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::command::Command;
+use crate::descriptors;
 use crate::error::ExecError;
 use crate::link::{Link, SupervisorProgram};
 use crate::memory;
+use crate::restarts::{Restarts, TooMany};
 use crate::running::{Control, Pipes, Running};
 use crate::sandbox::found::{self, Found, PLACES, Probed};
 use crate::sandbox::pack::{self, Order};
+use crate::scope::{Members, Scope};
 use crate::socket;
 use crate::status::Finished;
-use crate::wire::{self, BODY_IN_FILE, INLINE_BODY, Report, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT};
-
-/// How often a dead supervisor is replaced in the life of an executor.
-const MAX_RESTARTS: u32 = 3;
+use crate::wire::{
+    self, BODY_IN_FILE, INLINE_BODY, NO_SCOPE, Origin, Report, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT,
+};
 
 /// How long the start of one command may take. The supervisor starts them one after the other; if
 /// it does not answer for this long it hangs in the kernel (a dead network file system).
@@ -32,11 +35,13 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 /// How often the sandbox of a command is tried to be set up.
 const TRIES: u32 = 3;
 
-/// Runs commands through one supervisor. Clones share it; when the last clone and the last
-/// [`Running`] are gone, so is the supervisor and all it has started.
+/// Runs commands through one supervisor. Clones and scopes share it; when the last clone and the
+/// last [`Running`] are gone, so is the supervisor and all it has started.
 #[derive(Debug, Clone)]
 pub struct Executor {
     shared: Arc<Shared>,
+    /// Commands belong to this scope; to none with the executor that [`Executor::new`] gave.
+    scope: Option<Arc<Members>>,
 }
 
 #[derive(Debug)]
@@ -46,12 +51,13 @@ struct Shared {
     places: Vec<PathBuf>,
     state: Mutex<State>,
     probed: OnceCell<Probed>,
+    next_scope: AtomicU64,
 }
 
 #[derive(Debug)]
 struct State {
     slot: Arc<Slot>,
-    deaths: u32,
+    restarts: Restarts,
     closed: bool,
 }
 
@@ -74,9 +80,19 @@ impl Executor {
     /// As [`Executor::new`], with other places to look for bubblewrap in. Nobody but the
     /// administrator should be able to write there.
     pub fn with_bubblewrap_in(places: Vec<PathBuf>, program: SupervisorProgram) -> Self {
-        let state = Mutex::new(State { slot: Arc::default(), deaths: 0, closed: false });
-        let probed = OnceCell::new();
-        Self { shared: Arc::new(Shared { program, places, state, probed }) }
+        let state = State { slot: Arc::default(), restarts: Restarts::default(), closed: false };
+        let (state, probed) = (Mutex::new(state), OnceCell::new());
+        let next_scope = AtomicU64::new(NO_SCOPE + 1);
+        let shared = Shared { program, places, state, probed, next_scope };
+        Self { shared: Arc::new(shared), scope: None }
+    }
+
+    /// A scope of its own for commands that end together. Costs nothing while it runs none.
+    pub fn scope(&self) -> Scope {
+        let number = self.shared.next_scope.fetch_add(1, Ordering::Relaxed);
+        let members = Arc::new(Members::new(number));
+        let executor = Self { shared: self.shared.clone(), scope: Some(members.clone()) };
+        Scope::new(executor, members)
     }
 
     /// Starts the supervisor now instead of with the first command, to save that command the time.
@@ -122,10 +138,12 @@ impl Executor {
         order: Option<&Order>,
     ) -> Result<Running, ExecError> {
         let sandbox = order.map(pack::pack).unwrap_or_default();
-        let body = wire::encode(command, &sandbox)?;
+        let scope = self.scope.as_ref().map_or(NO_SCOPE, |scope| scope.number);
+        let origin = Origin { scope, soft_open_files: descriptors::limit_of_commands() };
+        let body = wire::encode(command, origin, &sandbox)?;
         loop {
             let (slot, link) = self.link().await?;
-            match begin(link, command, &body).await {
+            match begin(link, self.scope.as_ref(), command, &body).await {
                 Ok(running) => return Ok(running),
                 Err(Refusal::Failed(error)) => return Err(error),
                 // Each time round is a death, and those are counted.
@@ -152,12 +170,32 @@ impl Executor {
     // Boxed because to find out is to run a command, which asks what was found out.
     async fn probed(&self) -> &Probed {
         let places = &self.shared.places;
-        self.shared.probed.get_or_init(|| Box::pin(found::probe(self, places))).await
+        // In no scope: the end of one must not be taken for what the machine can do.
+        let executor = Self { shared: self.shared.clone(), scope: None };
+        let probe = || async move { Box::pin(found::probe(&executor, places)).await };
+        self.shared.probed.get_or_init(probe).await
     }
 
-    /// Ends everything and waits until it is gone. Running commands fail with
+    /// Ends everything that runs here and waits until it is gone: the supervisor and all scopes, or,
+    /// with the executor of a scope, that scope alone. Running commands fail with
     /// [`ExecError::Closed`], and so does every later one.
     pub async fn shutdown(&self) -> Result<(), ExecError> {
+        match &self.scope {
+            Some(scope) => self.end_scope(scope).await,
+            None => self.end_all().await,
+        }
+    }
+
+    async fn end_scope(&self, scope: &Members) -> Result<(), ExecError> {
+        scope.end();
+        let slot = self.state().slot.clone();
+        match slot.get() {
+            Some(link) => link.emptied(scope.number).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn end_all(&self) -> Result<(), ExecError> {
         let slot = {
             let mut state = self.state();
             state.closed = true;
@@ -176,12 +214,12 @@ impl Executor {
 
     async fn link(&self) -> Result<(Arc<Slot>, Arc<Link>), ExecError> {
         let slot = {
-            let state = self.state();
-            if state.closed {
+            let mut state = self.state();
+            if state.closed || self.scope.as_ref().is_some_and(|scope| scope.is_ended()) {
                 return Err(ExecError::Closed);
             }
-            if state.deaths > MAX_RESTARTS {
-                return Err(ExecError::SupervisorGivenUp { deaths: state.deaths });
+            if let Err(TooMany { deaths, wait }) = state.restarts.check(Instant::now()) {
+                return Err(ExecError::SupervisorGivenUp { deaths, seconds: wait.as_secs() + 1 });
             }
             state.slot.clone()
         };
@@ -194,7 +232,7 @@ impl Executor {
         let mut state = self.state();
         // Several commands may have found out; it has died only once.
         if Arc::ptr_eq(&state.slot, dead) {
-            state.deaths += 1;
+            state.restarts.note_death(Instant::now());
             state.slot = Arc::default();
         }
     }
@@ -204,10 +242,15 @@ impl Executor {
     }
 }
 
-async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Running, Refusal> {
+async fn begin(
+    link: Arc<Link>,
+    scope: Option<&Arc<Members>>,
+    command: &Command,
+    body: &[u8],
+) -> Result<Running, Refusal> {
     // Held until the supervisor has answered: bounds what lies in the socket.
     let permit = link.starts.acquire().await.map_err(|_| Refusal::Failed(ExecError::Closed))?;
-    let (control, pipes) = hand_over(&link, command, body)?;
+    let (control, pipes) = hand_over(&link, scope, command, body)?;
     let first = match timeout(START_LIMIT, control.report_with_words()).await {
         Ok(first) => first,
         Err(_) => {
@@ -217,9 +260,13 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
         }
     };
     drop(permit);
+    let scope_ended = scope.is_some_and(|scope| scope.is_ended());
     let error = match first {
+        _ if scope_ended => ExecError::Closed,
         Ok(Some((Report::Started { pid }, _))) => {
-            return Running::new(link, control, pipes, pid, command).map_err(Refusal::Failed);
+            let scope = scope.cloned();
+            let running = Running::new(link, scope, control, pipes, pid, command);
+            return running.map_err(Refusal::Failed);
         }
         Ok(Some((Report::Failed(failure), words))) => {
             let bytes = body.len() + command.script.as_ref().map_or(0, Vec::len);
@@ -242,12 +289,18 @@ async fn begin(link: Arc<Link>, command: &Command, body: &[u8]) -> Result<Runnin
 
 /// Makes the command's sockets and pipe, sends their other ends away with the request, and closes
 /// them here.
-fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, Pipes), Refusal> {
+fn hand_over(
+    link: &Link,
+    scope: Option<&Arc<Members>>,
+    command: &Command,
+    body: &[u8],
+) -> Result<(Arc<Control>, Pipes), Refusal> {
     let resources = |source| {
         Refusal::Failed(ExecError::Resources { doing: "open a pipe for the command", source })
     };
     let (output, theirs_output) = output_pipe().map_err(resources)?;
     let (control, theirs_control) = socket::pair().map_err(resources)?;
+    let control = Arc::new(Control::new(control).map_err(resources)?);
     let errors = command.separate_errors.then(output_pipe).transpose().map_err(resources)?;
     let (errors, theirs_errors) = errors.unzip();
     let script = command.script.as_deref().map(memory::sealed).transpose().map_err(resources)?;
@@ -270,8 +323,10 @@ fn hand_over(link: &Link, command: &Command, body: &[u8]) -> Result<(Control, Pi
             fds.push(fd.as_fd());
         }
     }
-    match link.send(flags, inline, &fds) {
-        Ok(()) => Ok((Control::new(control).map_err(resources)?, Pipes { output, errors })),
+    let send = || link.send(flags, inline, &fds);
+    let sent = scope.map_or_else(|| Some(send()), |scope| scope.start(&control, send));
+    match sent.ok_or(Refusal::Failed(ExecError::Closed))? {
+        Ok(()) => Ok((control, Pipes { output, errors })),
         Err(_) if link.is_closed() => Err(Refusal::Failed(ExecError::Closed)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => {
             Err(Refusal::NotDelivered)

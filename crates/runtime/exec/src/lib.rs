@@ -13,6 +13,8 @@
 //! - **A command is waited for by its exit, never by the end of its pipe.**
 //! - **Dropping is killing.** A dropped [`Running`] closes its control socket; the supervisor
 //!   answers with SIGKILL to the group.
+//! - **One supervisor, many sessions.** Each has a [`Scope`]; ending one ends its commands and what
+//!   they have started, and leaves those of other scopes alone.
 //! - **Never success after a kill**: a command that we signalled is not reported as exit code 0.
 //! - **Bounded**: captured output, request size, restarts, and each wait for something foreign.
 //! - No descriptor leaks into a command: everything is close-on-exec from its creation.
@@ -24,11 +26,14 @@
 //! runs (its input is given beforehand), and deciding *whether* a command may run.
 //!
 //! Known limits: if client and supervisor are killed in the same moment, commands die but what
-//! they have started lives on, unless they run inside bubblewrap. A process that became another
+//! they have started lives on, unless they run inside bubblewrap. A start that hangs in the kernel
+//! (a dead network file system) delays those of all scopes, and after half a minute costs them the
+//! supervisor. A process that became another
 //! user (`sudo`) cannot be killed by an ordinary user's supervisor.
 
 mod capture;
 mod command;
+mod descriptors;
 mod environment;
 mod error;
 mod executor;
@@ -39,8 +44,10 @@ mod marks;
 mod memory;
 mod progress;
 mod readable;
+mod restarts;
 mod running;
 mod sandbox;
+mod scope;
 mod signals;
 mod socket;
 mod status;
@@ -52,6 +59,7 @@ mod wire;
 
 pub use capture::{Capture, Captured};
 pub use command::{Command, MAX_INPUT, OutputLimits, ProcessLimits, bash, find_bash};
+pub use descriptors::raise_open_file_limit;
 pub use environment::{allowed_environment, without_secrets};
 pub use error::ExecError;
 pub use executor::Executor;
@@ -66,6 +74,7 @@ pub use sandbox::follow::follow;
 pub use sandbox::found::Found;
 pub use sandbox::self_test::self_test;
 pub use sandbox::{Bounds, Layers, Sandbox};
+pub use scope::Scope;
 pub use signals::signal_name;
 pub use status::{ExitStatus, Finished};
 pub use stop::Stopper;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use crate::error::ExecError;
 use crate::marks::Marks;
 use crate::readable::readable;
 use crate::socket;
-use crate::wire::GREETING;
+use crate::wire::{GREETING, UNTIL_EMPTY};
 
 /// How long a supervisor may take to say hello.
 const GREETING_LIMIT: Duration = Duration::from_secs(10);
@@ -49,6 +49,8 @@ pub(crate) struct Link {
     channel: OwnedFd,
     process: Mutex<Child>,
     closed: AtomicBool,
+    /// What it left when it died is gone.
+    orphans_ended: AtomicBool,
     pub(crate) starts: Semaphore,
 }
 
@@ -91,6 +93,7 @@ impl Link {
             channel,
             process: Mutex::new(process),
             closed: AtomicBool::new(false),
+            orphans_ended: AtomicBool::new(false),
             starts: Semaphore::new(STARTS_AT_ONCE),
         })
     }
@@ -144,7 +147,34 @@ impl Link {
     pub(crate) fn end_orphans(&self) {
         // Held so that the supervisor is not reaped meanwhile, which would free its number.
         let process = self.process();
-        Marks::new(process.id()).end_all();
+        // Everybody who waited for a command of it comes here, and one look at all processes is enough.
+        if !self.orphans_ended.load(Ordering::Acquire) {
+            let is_dead = self.is_lost();
+            let all_gone = Marks::new(process.id()).end_all();
+            self.orphans_ended.store(is_dead && all_gone, Ordering::Release);
+        }
+    }
+
+    /// Waits until nothing is left of a scope whose commands were ordered to end.
+    pub(crate) async fn emptied(&self, scope: u64) -> Result<(), ExecError> {
+        let resources = |source| ExecError::Resources { doing: "wait for commands to end", source };
+        let (answer, theirs) = socket::pair().map_err(resources)?;
+        let answer = readable(answer).map_err(resources)?;
+        let empty = async {
+            let _permit = self.starts.acquire().await;
+            if self.send(UNTIL_EMPTY, &scope.to_ne_bytes(), &[theirs.as_fd()]).is_ok() {
+                drop(theirs);
+                // Nothing is ever written to it, so this is its end.
+                let _ = answer.readable().await;
+            }
+        };
+        if timeout(END_LIMIT, empty).await.is_err() {
+            return Err(ExecError::StillEnding { seconds: END_LIMIT.as_secs() });
+        }
+        if !self.is_closed() && self.is_lost() {
+            self.end_orphans();
+        }
+        Ok(())
     }
 
     /// Tells the supervisor to end everything, and waits until it has.

@@ -44,13 +44,12 @@ impl Marks {
 
     /// Kills every process that bears one of these marks: for the client, when the supervisor is
     /// dead. Only while that is not reaped, or its number may already be another supervisor's.
-    pub(crate) fn end_all(self) {
-        for _ in 0..ROUNDS {
+    /// False if there were still some after the last look.
+    pub(crate) fn end_all(self) -> bool {
+        (0..ROUNDS).any(|_| {
             let marked = sys::numbers_in("/proc").into_iter().filter(|pid| self.of(*pid).is_some());
-            if marked.filter(|pid| self.end(*pid)).count() == 0 {
-                return;
-            }
-        }
+            marked.filter(|pid| self.end(*pid)).count() == 0
+        })
     }
 
     fn end(self, pid: i32) -> bool {

@@ -17,6 +17,7 @@ use crate::ladder::{Ladder, Step};
 use crate::link::Link;
 use crate::progress::Progress;
 use crate::readable::readable;
+use crate::scope::Members;
 use crate::socket;
 use crate::status::{ExitStatus, Finished};
 use crate::stop::{KILL, Stopper};
@@ -36,7 +37,8 @@ pub(crate) struct Pipes {
 #[derive(Debug)]
 pub struct Running {
     link: Arc<Link>,
-    control: Control,
+    scope: Option<Arc<Members>>,
+    control: Arc<Control>,
     output: AsyncFd<OwnedFd>,
     errors: Option<AsyncFd<OwnedFd>>,
     pid: i32,
@@ -50,7 +52,8 @@ pub struct Running {
 impl Running {
     pub(crate) fn new(
         link: Arc<Link>,
-        control: Control,
+        scope: Option<Arc<Members>>,
+        control: Arc<Control>,
         pipes: Pipes,
         pid: i32,
         command: &Command,
@@ -64,6 +67,7 @@ impl Running {
         let started = Instant::now();
         Ok(Self {
             link,
+            scope,
             control,
             output,
             errors,
@@ -114,6 +118,9 @@ impl Running {
                 // its end or its time limit from being seen.
                 biased;
                 report = self.control.report() => match report {
+                    Ok(Some(Report::Exited(exit))) if exit.signalled != 0 && self.is_closed() => {
+                        return Err(ExecError::Closed);
+                    }
                     Ok(Some(Report::Exited(exit))) => break exit,
                     _ => return Err(self.lost()),
                 },
@@ -168,8 +175,12 @@ impl Running {
         }
     }
 
+    fn is_closed(&self) -> bool {
+        self.link.is_closed() || self.scope.as_ref().is_some_and(|scope| scope.is_ended())
+    }
+
     fn lost(&self) -> ExecError {
-        if self.link.is_closed() {
+        if self.is_closed() {
             return ExecError::Closed;
         }
         self.link.end_orphans();
@@ -247,7 +258,7 @@ impl Control {
     }
 
     // If it cannot be sent, the supervisor has let go of the command, and the next report says why.
-    fn order(&self, order: u8) {
+    pub(crate) fn order(&self, order: u8) {
         let _ = socket::send(&self.socket, &[&[order]], &[]);
     }
 }

@@ -34,8 +34,15 @@ pub(crate) fn send(socket: impl AsFd, parts: &[&[u8]], fds: &[BorrowedFd<'_>]) -
 
 /// Receives a small packet without descriptors; zero bytes mean that the other side is gone.
 pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
-    let result =
-        rustix::io::retry_on_intr(|| rustix::net::recv(&socket, &mut *buffer, RecvFlags::DONTWAIT));
+    let mut receive = || {
+        rustix::io::retry_on_intr(|| rustix::net::recv(&socket, &mut *buffer, RecvFlags::DONTWAIT))
+    };
+    let result = match receive() {
+        // The other side closed without reading our last packet. The kernel says so once, before
+        // it gives us what the other side had sent.
+        Err(Errno::CONNRESET) => receive(),
+        other => other,
+    };
     match result {
         Ok((length, _)) => Ok(length),
         Err(Errno::CONNRESET) => Ok(0),
@@ -83,4 +90,21 @@ pub(crate) fn is_hung_up(socket: impl AsFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&now)).is_ok()
         && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_before_closing_arrives_although_our_packet_was_not_read() {
+        let (ours, theirs) = pair().unwrap();
+        send(&theirs, &[b"last words"], &[]).unwrap();
+        send(&ours, &[b"order"], &[]).unwrap();
+        drop(theirs);
+        let mut buffer = [0; 16];
+        assert_eq!(receive(&ours, &mut buffer).unwrap(), 10);
+        assert_eq!(&buffer[..10], b"last words");
+        assert_eq!(receive(&ours, &mut buffer).unwrap(), 0);
+    }
 }

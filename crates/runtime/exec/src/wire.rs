@@ -7,6 +7,8 @@
 //!                                        client → supervisor   flags, body; descriptors:
 //!                                                              control, output, [script], [input],
 //!                                                              [errors], [body]
+//!                                        or: the flag, the number of a scope; a socket that the
+//!                                            supervisor closes when nothing of the scope is left
 //! control (SEQPACKET, one per command)   supervisor → client   Started | Failed, then Exited
 //!                                        client → supervisor   one byte per order; closing = kill
 //! ```
@@ -31,12 +33,26 @@ pub(crate) const WITH_SCRIPT: u8 = 1;
 pub(crate) const BODY_IN_FILE: u8 = 2;
 pub(crate) const WITH_INPUT: u8 = 4;
 pub(crate) const WITH_ERRORS: u8 = 8;
+/// Not a command but the question when a scope is empty.
+pub(crate) const UNTIL_EMPTY: u8 = 16;
 
 pub(crate) const ORDER_TERMINATE: u8 = b'T';
 pub(crate) const ORDER_KILL: u8 = b'K';
 
-const HEADER: usize = 7 * 8;
+const HEADER: usize = 9 * 8;
 const NO_LIMIT: u64 = u64::MAX;
+
+/// The number of no scope.
+pub(crate) const NO_SCOPE: u64 = 0;
+
+/// What comes with a command from the client as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Which scope it belongs to.
+    pub scope: u64,
+    /// The soft limit of open files it starts with, if that is not the one it would inherit.
+    pub soft_open_files: Option<u64>,
+}
 
 /// A request as the supervisor reads it; the strings lie in the received bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,13 +63,18 @@ pub(crate) struct Request<'a> {
     pub args: Vec<&'a CStr>,
     pub env: Vec<&'a CStr>,
     pub limits: ProcessLimits,
+    pub origin: Origin,
     /// Its sandbox, packed.
     pub sandbox: Option<&'a [u8]>,
 }
 
 /// Checks a command and writes its body: limits, counts, then each string with its NUL, so that
 /// the supervisor can point the arguments into the received bytes; then its packed sandbox.
-pub(crate) fn encode(command: &Command, sandbox: &[u8]) -> Result<Vec<u8>, ExecError> {
+pub(crate) fn encode(
+    command: &Command,
+    origin: Origin,
+    sandbox: &[u8],
+) -> Result<Vec<u8>, ExecError> {
     check(command)?;
     let bytes = size(command) + sandbox.len();
     if bytes > MAX_BODY || command.script.as_ref().is_some_and(|script| script.len() > MAX_SCRIPT) {
@@ -73,6 +94,8 @@ pub(crate) fn encode(command: &Command, sandbox: &[u8]) -> Result<Vec<u8>, ExecE
     }
     body.extend((command.args.len() as u32).to_ne_bytes());
     body.extend((command.env.len() as u32).to_ne_bytes());
+    body.extend(origin.scope.to_ne_bytes());
+    body.extend(origin.soft_open_files.unwrap_or(NO_LIMIT).to_ne_bytes());
     let mut put = |parts: &[&OsStr]| {
         parts.iter().for_each(|part| body.extend_from_slice(part.as_bytes()));
         body.push(0);
@@ -154,8 +177,9 @@ pub(crate) fn decode(body: &[u8]) -> Option<Request<'_>> {
         memory: limit(4)?,
         tasks: limit(5)?,
     };
+    let origin = Origin { scope: number(7)?, soft_open_files: limit(8)? };
     let sandbox = (!strings.is_empty()).then_some(strings);
-    Some(Request { program, cwd, args, env, limits, sandbox })
+    Some(Request { program, cwd, args, env, limits, origin, sandbox })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,8 @@ use proptest::prelude::*;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
+const NOWHERE: Origin = Origin { scope: NO_SCOPE, soft_open_files: None };
+
 fn command(args: &[&str], env: &[(&str, &str)]) -> Command {
     let mut command = Command::new("/bin/x", "/dir");
     command.args = args.iter().map(OsString::from).collect();
@@ -15,13 +17,15 @@ fn a_request_arrives_as_it_was_sent() {
     let mut sent = command(&["-c", "", "é x"], &[("A", ""), ("B", "x=y")]);
     sent.limits.open_files = Some(16);
     sent.limits.file_size = Some(0);
-    let body = encode(&sent, b"packed").unwrap();
+    let origin = Origin { scope: 7, soft_open_files: Some(256) };
+    let body = encode(&sent, origin, b"packed").unwrap();
     let expected = Request {
         program: c"/bin/x",
         cwd: c"/dir",
         args: vec![c"/bin/x", c"-c", c"", c"é x"],
         env: vec![c"A=", c"B=x=y"],
         limits: sent.limits,
+        origin,
         sandbox: Some(b"packed"),
     };
     assert_eq!(decode(&body).unwrap(), expected);
@@ -31,7 +35,7 @@ fn a_request_arrives_as_it_was_sent() {
 #[test]
 fn what_no_program_can_receive_is_refused_with_a_reason() {
     let refused = |command: &Command, reason: &str| {
-        let error = encode(command, &[]).unwrap_err();
+        let error = encode(command, NOWHERE, &[]).unwrap_err();
         assert!(matches!(error, ExecError::Invalid { .. }), "{error}");
         assert!(error.to_string().contains(reason), "{error}");
     };
@@ -48,11 +52,11 @@ fn what_no_program_can_receive_is_refused_with_a_reason() {
 fn too_much_is_refused_before_it_is_copied() {
     let long = "x".repeat(MAX_BODY);
     assert!(
-        matches!(encode(&command(&[&long], &[]), &[]), Err(ExecError::TooLong { bytes }) if bytes > MAX_BODY)
+        matches!(encode(&command(&[&long], &[]), NOWHERE, &[]), Err(ExecError::TooLong { bytes }) if bytes > MAX_BODY)
     );
     let script = ":;".repeat(MAX_SCRIPT);
     assert!(matches!(
-        encode(&crate::bash(&script, "/", vec![]), &[]),
+        encode(&crate::bash(&script, "/", vec![]), NOWHERE, &[]),
         Err(ExecError::TooLong { .. })
     ));
 }
@@ -89,7 +93,7 @@ proptest! {
         let mut sent = Command::new("/p", "/");
         sent.args = args.iter().cloned().map(OsString::from_vec).collect();
         sent.env = vec![("N".into(), OsString::from_vec(value.clone()))];
-        let body = encode(&sent, &sandbox).unwrap();
+        let body = encode(&sent, NOWHERE, &sandbox).unwrap();
         let request = decode(&body).unwrap();
         let received: Vec<_> = request.args[1..].iter().map(|arg| arg.to_bytes().to_vec()).collect();
         prop_assert_eq!(received, args);

@@ -1,17 +1,16 @@
 //! The ledger of one session, behind core's port.
 
-use crate::broken::heal;
 use crate::complete::Fill;
 use crate::db::Db;
 use crate::error::Error;
 use crate::reserve::{Limits, Owner, Whose};
 use crate::row::{Days, Row};
-use crate::told::Told;
-use crate::writer::{Job, Open, Writer};
+use crate::shared_ledger::{Account, Binding, Parts, SharedLedger};
+use crate::writer::{Job, Work};
 use ostler_core::ledger::{Ask, Charged, Sum};
 use ostler_core::ports::{Ledger, LedgerError, Reserved};
 use ostler_core::time::Clock;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,78 +26,60 @@ pub struct Setup {
 
 /// Dropped, it waits until what it was told is written.
 pub struct FileLedger {
-    setup: Setup,
-    /// For reservations; opened when the first one is made.
-    db: Mutex<Option<Db>>,
-    open: Open,
+    binding: Binding,
+    account: Arc<Account>,
     /// Reservations that are being made, and whether they were given back in the meantime.
     making: Mutex<BTreeMap<String, bool>>,
-    told: Arc<Told>,
-    writer: Writer,
+    shared: Arc<Parts>,
 }
 
 impl FileLedger {
+    /// A ledger that shares its file with nobody in this process; see [`SharedLedger::bind`].
     pub fn new(setup: Setup) -> Self {
-        let (open, told) = (Open::default(), Arc::new(Told::default()));
-        let writer = Writer::start(&setup, open.clone(), told.clone());
-        FileLedger { setup, db: Mutex::default(), open, making: Mutex::default(), told, writer }
+        let Setup { path, owner, limits, days, clock, fill } = setup;
+        SharedLedger::new(path, clock).bind(Binding { owner, limits, days, fill })
+    }
+
+    pub(crate) fn bound(shared: Arc<Parts>, binding: Binding) -> Self {
+        let account = Arc::new(Account::new(binding.owner.session.clone()));
+        shared.file.admit(account.clone());
+        // Where there is no room for it now, the first row says the same.
+        shared.writer.send(Job::Begin(account.clone()));
+        FileLedger { binding, account, making: Mutex::default(), shared }
     }
 
     /// Waits until everything told so far is written, or cannot be.
     pub fn flush(&self) {
-        self.writer.flush();
+        self.shared.writer.flush();
     }
 
     fn reserve_in_file(&self, id: &str, agent: &str, ask: &Ask) -> Result<Reserved, Error> {
-        let Setup { owner, limits, days, clock, .. } = &self.setup;
-        let now = clock.now();
+        let Binding { owner, limits, days, .. } = &self.binding;
+        let now = self.shared.file.clock.now();
         let whose = Whose { id, owner, agent, day: &days(now) };
-        self.with_db(|db| db.reserve(&whose, limits, ask, now))
-    }
-
-    fn with_db<T>(&self, work: impl Fn(&mut Db) -> Result<T, Error>) -> Result<T, Error> {
-        let path = &self.setup.path;
-        let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = match db.take() {
-            // One that was removed since is of no use to others.
-            Some(open) if path.exists() => open,
-            _ => Db::open(path)?,
-        };
-        let open = db.insert(open);
-        match self.complete(open).and_then(|()| work(open)) {
-            Err(error) if error.is_damage() => {
-                *db = None;
-                let new = db.insert(heal(path)?);
-                self.complete(new).and_then(|()| work(new))
-            }
-            done => done,
-        }
+        self.with_sums(|db| db.reserve(&whose, limits, ask, now))
     }
 
     /// A sum is worth nothing before it has what was spent earlier.
-    fn complete(&self, db: &mut Db) -> Result<(), Error> {
-        if let Some(words) = db.set_aside() {
-            self.told.tell(words);
-        }
-        match &self.setup.fill {
-            Some(fill) if db.is_incomplete()? => db.complete(|db| fill(db)),
-            _ => Ok(()),
-        }
+    fn with_sums<T>(&self, work: impl Fn(&mut Db) -> Result<T, Error>) -> Result<T, Error> {
+        self.shared.file.with_db(&self.account.told, |db, _| {
+            match &self.binding.fill {
+                Some(fill) if db.is_incomplete()? => db.complete(|db| fill(db))?,
+                _ => {}
+            }
+            work(db)
+        })
     }
 
     /// A reservation that nobody will end runs out.
-    fn send(&self, id: &str, job: Job) {
-        let is_row = matches!(job, Job::Record(_));
-        if !self.writer.send(job) {
+    fn send(&self, id: &str, work: Work) {
+        let is_row = work.is_row();
+        if !self.shared.writer.send(Job::Write(self.account.clone(), work)) {
             if is_row {
-                self.told.missed("too much waits to be written");
+                self.account.told.missed("too much waits to be written");
             }
-            self.open().remove(id);
+            self.account.open().remove(id);
         }
-    }
-
-    fn open(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn making(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
@@ -106,32 +87,39 @@ impl FileLedger {
     }
 }
 
+impl Drop for FileLedger {
+    fn drop(&mut self) {
+        self.shared.file.dismiss(&self.account);
+        self.shared.writer.end(&self.account);
+    }
+}
+
 impl Ledger for FileLedger {
     fn is_limited(&self) -> bool {
-        self.setup.limits.any()
+        self.binding.limits.any()
     }
 
     fn reserve(&self, id: &str, agent: &str, ask: &Ask) -> Result<Reserved, LedgerError> {
-        self.open().insert(id.to_owned());
+        self.account.open().insert(id.to_owned());
         self.making().insert(id.to_owned(), false);
         let reserved = self.reserve_in_file(id, agent, ask);
         let given_back = self.making().remove(id).unwrap_or(false);
         let held = matches!(&reserved, Ok(reserved) if reserved.holds());
         if !held {
-            self.open().remove(id);
+            self.account.open().remove(id);
         } else if given_back {
             // Nobody waited for the answer.
             self.release(id);
         }
-        reserved.map_err(|error| error.for_engine(&self.setup.path))
+        reserved.map_err(|error| error.for_engine(&self.shared.file.path))
     }
 
     fn sums(&self, agent: &str) -> Vec<(String, Sum)> {
         // What was spent a moment ago counts.
         self.flush();
-        let standings = self.with_db(|db| {
-            let Setup { owner, limits, days, clock, .. } = &self.setup;
-            let now = clock.now();
+        let standings = self.with_sums(|db| {
+            let Binding { owner, limits, days, .. } = &self.binding;
+            let now = self.shared.file.clock.now();
             db.standings(limits, owner, agent, &days(now), now)
         });
         let standings = standings.unwrap_or_default().into_iter();
@@ -139,8 +127,8 @@ impl Ledger for FileLedger {
     }
 
     fn trouble(&self) -> Vec<String> {
-        self.writer.flush_soon();
-        self.told.take()
+        self.shared.writer.flush_soon();
+        self.account.told.take()
     }
 
     fn release(&self, id: &str) {
@@ -149,13 +137,13 @@ impl Ledger for FileLedger {
             *given_back = true;
             return;
         }
-        self.send(id, Job::Release(id.to_owned()));
+        self.send(id, Work::Release(id.to_owned()));
     }
 
     fn record(&self, charged: Charged) {
-        let Owner { project, session } = self.setup.owner.clone();
-        let day = (self.setup.days)(charged.charge.at);
+        let Owner { project, session } = self.binding.owner.clone();
+        let day = (self.binding.days)(charged.charge.at);
         let id = charged.charge.id.clone();
-        self.send(&id, Job::Record(Box::new(Row { day, project, session, charged })));
+        self.send(&id, Work::Record(Box::new(Row { day, project, session, charged })));
     }
 }

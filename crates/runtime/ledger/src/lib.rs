@@ -5,6 +5,7 @@
 //!   ([`rows_of`], [`Db::index`]). A row has the same id in both, so indexing twice changes nothing.
 //! - **No request waits for a row**: rows are written by a thread of its own, after the answer. The end of a turn waits a
 //!   moment, to tell what could not be written.
+//! - **One thread and one connection per file and process**: any number of sessions share a [`SharedLedger`].
 //! - **Reserved before spent**: a shared sum is read and the reservation written in one transaction, so that any number of
 //!   processes together never promise more than is left.
 //! - **A reservation outlives its process as spending**: it is a lease, renewed while the request is on its way. One that
@@ -25,6 +26,7 @@ mod logs;
 mod report;
 mod reserve;
 mod row;
+mod shared_ledger;
 mod standing;
 mod told;
 mod writer;
@@ -37,4 +39,5 @@ pub use logs::rows_of;
 pub use report::{By, Line, Report};
 pub use reserve::{LEASE_MS, Limits, Owner};
 pub use row::{Days, Row};
+pub use shared_ledger::{Binding, SharedLedger};
 pub use standing::Standing;

@@ -1,5 +1,6 @@
 //! What a person should know about the file, and whether a row did not get there.
 
+use crate::db::Db;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,8 +13,15 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn tell(&self, words: String) {
+    fn tell(&self, words: String) {
         self.words.lock().unwrap_or_else(PoisonError::into_inner).push(words);
+    }
+
+    /// A damaged file was replaced by this one.
+    pub(crate) fn set_aside(&self, db: &mut Db) {
+        if let Some(words) = db.set_aside() {
+            self.tell(words);
+        }
     }
 
     pub(crate) fn take(&self) -> Vec<String> {

@@ -1,18 +1,12 @@
 //! The thread that writes rows and keeps leases alive, so that nobody waits for the disk.
 
-use crate::broken::heal;
 use crate::complete::missed;
-use crate::db::Db;
 use crate::error::Error;
-use crate::file_ledger::Setup;
 use crate::reserve::{LEASE_MS, release};
 use crate::row::{Row, insert, mark};
-use crate::told::Told;
-use ostler_core::time::Clock;
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use crate::shared_ledger::{Account, LedgerFile};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,14 +17,33 @@ const AT_ONCE: usize = 256;
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) enum Job {
-    Record(Box<Row>),
-    Release(String),
+    /// A session takes part: from here to its orderly end its log may know more than the file.
+    Begin(Arc<Account>),
+    Write(Arc<Account>, Work),
+    /// A session has told everything; answered when it is written.
+    End(Arc<Account>, SyncSender<()>),
     /// Says when everything before it is written.
     Flush(SyncSender<()>),
 }
 
-/// Reservations of this process.
-pub(crate) type Open = Arc<Mutex<BTreeSet<String>>>;
+/// What changes the file.
+pub(crate) enum Work {
+    Record(Box<Row>),
+    Release(String),
+}
+
+impl Work {
+    pub(crate) fn is_row(&self) -> bool {
+        matches!(self, Work::Record(_))
+    }
+
+    fn id(&self) -> &str {
+        match self {
+            Work::Record(row) => &row.charged.charge.id,
+            Work::Release(id) => id,
+        }
+    }
+}
 
 pub(crate) struct Writer {
     jobs: Option<SyncSender<Job>>,
@@ -38,12 +51,9 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(setup: &Setup, open: Open, told: Arc<Told>) -> Self {
+    pub(crate) fn start(file: Arc<LedgerFile>) -> Self {
         let (jobs, received) = sync_channel(MOST_WAITING);
-        let (path, clock) = (setup.path.clone(), setup.clock.clone());
-        let session = setup.owner.session.clone();
-        let (db, waiting) = (None, Vec::new());
-        let new = Loop { path, session, clock, open, told, db, waiting, marked: false };
+        let new = Loop { file, waiting: Vec::new() };
         let run = move || new.run(&received);
         // Without a thread the log still has everything.
         let thread = std::thread::Builder::new().name("ledger".into()).spawn(run).ok();
@@ -56,15 +66,23 @@ impl Writer {
     }
 
     pub(crate) fn flush(&self) {
-        let (done, flushed) = sync_channel(1);
-        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(Job::Flush(done)).is_ok());
-        if sent {
+        self.wait_for(Job::Flush);
+    }
+
+    /// The last word of a session. Waits until everything it told is written, or cannot be.
+    pub(crate) fn end(&self, account: &Arc<Account>) {
+        self.wait_for(|done| Job::End(account.clone(), done));
+    }
+
+    fn wait_for(&self, job: impl FnOnce(SyncSender<()>) -> Job) {
+        let (done, finished) = sync_channel(1);
+        if self.jobs.as_ref().is_some_and(|jobs| jobs.send(job(done)).is_ok()) {
             // An error means that the thread is gone.
-            let _ = flushed.recv();
+            let _ = finished.recv();
         }
     }
 
-    /// The same, but for nobody who has no time.
+    /// The same as [`Writer::flush`], but for nobody who has no time.
     pub(crate) fn flush_soon(&self) {
         let (done, flushed) = sync_channel(1);
         if self.send(Job::Flush(done)) {
@@ -83,23 +101,13 @@ impl Drop for Writer {
 }
 
 struct Loop {
-    path: PathBuf,
-    session: String,
-    clock: Arc<dyn Clock>,
-    open: Open,
-    told: Arc<Told>,
-    /// Opened when there is something to write.
-    db: Option<Db>,
+    file: Arc<LedgerFile>,
     /// What could not be written yet.
-    waiting: Vec<Job>,
-    /// Whether the file knows that the session's log may know more.
-    marked: bool,
+    waiting: Vec<(Arc<Account>, Work)>,
 }
 
 impl Loop {
     fn run(mut self, jobs: &Receiver<Job>) {
-        // From here to the orderly end its log may know more than the file. Where this fails, the next write tries again.
-        let _ = self.mark(true);
         loop {
             match jobs.recv_timeout(Duration::from_millis(LEASE_MS / 3)) {
                 Ok(job) => {
@@ -113,124 +121,86 @@ impl Loop {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.write();
-                    self.renew();
+                    self.file.renew();
                 }
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.write();
-                    return self.end();
-                }
+                Err(RecvTimeoutError::Disconnected) => return self.write(),
             }
         }
     }
 
-    fn end(&mut self) {
-        let rows_wait = self.waiting.iter().any(is_row);
-        if !rows_wait && !self.told.has_missed() {
-            let _ = self.mark(false);
-        } else if !self.marked {
-            missed(&self.path);
-        }
-    }
-
-    fn mark(&mut self, unsettled: bool) -> Result<(), Error> {
-        let session = self.session.clone();
-        self.db()?.change(|tx| mark(tx, &session, unsettled))?;
-        self.marked = unsettled;
-        Ok(())
-    }
-
     fn take(&mut self, job: Job) {
-        if let Job::Flush(done) = job {
-            self.write();
-            // Nobody may be waiting any more.
-            let _ = done.send(());
-        } else if self.waiting.len() < MOST_WAITING {
-            self.waiting.push(job);
-        } else if is_row(&job) {
-            self.told.missed("too much waits to be written");
+        match job {
+            // Where this fails, the next write tries again.
+            Job::Begin(account) => drop(self.mark(&account, true)),
+            Job::Write(account, work) => {
+                if self.waiting.len() < MOST_WAITING {
+                    self.waiting.push((account, work));
+                } else if work.is_row() {
+                    account.told.missed("too much waits to be written");
+                }
+            }
+            Job::End(account, done) => {
+                self.write();
+                self.end(&account);
+                let _ = done.send(());
+            }
+            Job::Flush(done) => {
+                self.write();
+                // Nobody may be waiting any more.
+                let _ = done.send(());
+            }
         }
+    }
+
+    fn end(&self, account: &Arc<Account>) {
+        let mut waiting = self.waiting.iter();
+        let rows_wait = waiting.any(|(of, work)| Arc::ptr_eq(of, account) && work.is_row());
+        if !rows_wait && !account.told.has_missed() {
+            let _ = self.mark(account, false);
+        } else if !account.is_marked(self.file.opening()) {
+            missed(&self.file.path);
+        }
+    }
+
+    fn mark(&self, account: &Account, unsettled: bool) -> Result<(), Error> {
+        self.file.with_db(&account.told, |db, opening| {
+            db.change(|tx| mark(tx, &account.session, unsettled))?;
+            account.set_marked(if unsettled { opening } else { 0 });
+            Ok(())
+        })
     }
 
     /// What fails is tried again with what comes next.
     fn write(&mut self) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        let mut written = self.try_write();
-        if written.as_ref().is_err_and(Error::is_damage) {
-            self.db = None;
-            written = heal(&self.path).and_then(|db| {
-                self.db = Some(db);
-                self.try_write()
-            });
-        }
-        match written {
-            Ok(()) => {
-                self.marked = true;
-                let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-                for job in self.waiting.drain(..) {
-                    open.remove(id(&job));
-                }
-            }
-            Err(error) if self.waiting.iter().any(is_row) => self.told.late(&error.why()),
-            Err(_) => {}
-        }
-    }
-
-    fn try_write(&mut self) -> Result<(), Error> {
-        let (waiting, session) = (std::mem::take(&mut self.waiting), self.session.clone());
-        let written = self.db().and_then(|db| {
+        let Some((first, _)) = self.waiting.first() else { return };
+        let written = self.file.with_db(&first.told, |db, opening| {
             db.change(|tx| {
-                mark(tx, &session, true)?;
-                waiting.iter().try_for_each(|job| {
-                    if let Job::Record(row) = job {
+                let mut marked: Option<&Arc<Account>> = None;
+                self.waiting.iter().try_for_each(|(account, work)| {
+                    if !marked.is_some_and(|marked| Arc::ptr_eq(marked, account)) {
+                        mark(tx, &account.session, true)?;
+                        marked = Some(account);
+                    }
+                    if let Work::Record(row) = work {
                         insert(tx, row)?;
                     }
                     // The row and the end of its reservation are one change: no moment has neither.
-                    release(tx, id(job))
+                    release(tx, work.id())
                 })
-            })
+            })?;
+            Ok(opening)
         });
-        self.waiting = waiting;
-        written
-    }
-
-    fn renew(&mut self) {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let ids: Vec<String> = open.iter().cloned().collect();
-        drop(open);
-        if !ids.is_empty() {
-            let now = self.clock.now();
-            // A lease that cannot be renewed runs out; at worst one request is not counted in time.
-            let _ = self.db().and_then(|db| db.renew(&ids, now));
-        }
-    }
-
-    fn db(&mut self) -> Result<&mut Db, Error> {
-        let open = match self.db.take() {
-            // One that was removed since is of no use to others.
-            Some(open) if self.path.exists() => open,
-            _ => {
-                self.marked = false;
-                Db::open(&self.path)?
+        match written {
+            Ok(opening) => {
+                for (account, work) in self.waiting.drain(..) {
+                    account.set_marked(opening);
+                    account.open().remove(work.id());
+                }
             }
-        };
-        let db = self.db.insert(open);
-        if let Some(words) = db.set_aside() {
-            self.told.tell(words);
+            Err(error) => {
+                let rows = self.waiting.iter().filter(|(_, work)| work.is_row());
+                rows.for_each(|(account, _)| account.told.late(&error.why()));
+            }
         }
-        Ok(db)
-    }
-}
-
-fn is_row(job: &Job) -> bool {
-    matches!(job, Job::Record(_))
-}
-
-fn id(job: &Job) -> &str {
-    match job {
-        Job::Record(row) => &row.charged.charge.id,
-        Job::Release(id) => id,
-        Job::Flush(_) => "",
     }
 }

@@ -51,7 +51,7 @@ impl FileBlobs {
         Some(self.root.join(name.get(..2)?).join(name))
     }
 
-    fn store(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    fn store(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<(), StoreError> {
         let folder = path.parent().unwrap_or(&self.root);
         let fresh = !folder.exists();
         files::private_folder(&self.root)?;
@@ -59,26 +59,51 @@ impl FileBlobs {
         let (mut file, temporary) = temporary_in(folder)?;
         let written = file
             .write_all(bytes)
-            .and_then(|()| file.sync_all())
+            .and_then(|()| if sync { file.sync_all() } else { Ok(()) })
             .and_then(|()| fs::rename(&temporary, path))
-            .and_then(|()| files::sync_folder(folder))
-            .and_then(|()| if fresh { files::sync_folder(&self.root) } else { Ok(()) });
+            .and_then(|()| if sync { files::sync_folder(folder) } else { Ok(()) })
+            .and_then(|()| if sync && fresh { files::sync_folder(&self.root) } else { Ok(()) });
         written.map_err(|error| {
             fs::remove_file(&temporary).ok();
             io_error("store the blob", path, error)
         })
     }
-}
 
-impl Blobs for FileBlobs {
-    fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
+    /// As [`Blobs::put`], without waiting for the disk: [`FileBlobs::sync`] has to follow.
+    pub(crate) fn put_unsynced(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
+        self.put_as(bytes, false)
+    }
+
+    /// What is stored survives a loss of power. Also for one that was there already: whoever put it there may not have
+    /// waited for the disk yet.
+    pub(crate) fn sync(&self, blob: &BlobRef) -> Result<(), StoreError> {
+        let Some(path) = self.place(blob) else { return Ok(()) };
+        let folder = path.parent().unwrap_or(&self.root);
+        let synced = File::open(&path)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| files::sync_folder(folder))
+            .and_then(|()| files::sync_folder(&self.root));
+        match synced {
+            // Somebody removed it. Whoever reads the log says so; no further sync would bring it back.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            synced => synced.map_err(|error| io_error("write to disk", &path, error)),
+        }
+    }
+
+    fn put_as(&self, bytes: &[u8], sync: bool) -> Result<BlobRef, StoreError> {
         check_size(bytes, &self.root)?;
         let blob = name_of(bytes);
         let path = self.place(&blob).ok_or_else(|| StoreError::BlobLost(blob.to_string()))?;
         if !is_there(&path, bytes) {
-            self.store(&path, bytes)?;
+            self.store(&path, bytes, sync)?;
         }
         Ok(blob)
+    }
+}
+
+impl Blobs for FileBlobs {
+    fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
+        self.put_as(bytes, true)
     }
 
     fn get(&self, blob: &BlobRef) -> Result<Vec<u8>, StoreError> {

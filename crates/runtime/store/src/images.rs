@@ -14,12 +14,15 @@ const INLINE: usize = 1024;
 const LOST: &str = include_str!("../../../../prompts/results/image-lost.md").trim_ascii();
 
 /// The entry as it is stored: large images stand in blobs.
-pub(crate) fn strip<'a>(entry: &'a Entry, blobs: &dyn Blobs) -> Result<Cow<'a, Entry>, StoreError> {
+pub(crate) fn strip(
+    entry: &Entry,
+    mut put: impl FnMut(&[u8]) -> Result<BlobRef, StoreError>,
+) -> Result<Cow<'_, Entry>, StoreError> {
     let mut entry = Cow::Borrowed(entry);
     if blocks(&entry).into_iter().flatten().any(holds_large) {
         for image in blocks_mut(entry.to_mut()).into_iter().flatten().flat_map(images_mut) {
             if is_large(image) {
-                image.blob = Some(blobs.put(image.data.as_bytes())?);
+                image.blob = Some(put(image.data.as_bytes())?);
                 image.data = Arc::from("");
             }
         }

@@ -7,7 +7,7 @@ use crate::images;
 use crate::line::{self, Unwritable};
 use crate::lock::Lock;
 use crate::scan;
-use ostler_core::ids::SessionId;
+use ostler_core::ids::{BlobRef, SessionId};
 use ostler_core::ports::{SessionLog, StoreError};
 use ostler_core::session::Entry;
 use std::fs::File;
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Ends a partial record that could not be removed. A bare newline would make a record of it
 /// if only its newline was missing, and then its number would be taken twice.
@@ -184,6 +184,8 @@ pub(crate) struct FileLog {
     file: Arc<File>,
     appender: Mutex<Appender<Arc<File>>>,
     blobs: Arc<FileBlobs>,
+    /// Images of entries that are not yet on disk for certain.
+    unsynced: Mutex<Vec<BlobRef>>,
     /// Folders whose names are not yet on disk, until the first sync.
     folders: Vec<PathBuf>,
     folders_synced: AtomicBool,
@@ -216,7 +218,22 @@ impl FileLog {
         appender.fault = fault;
         let folders_synced = AtomicBool::new(folders.is_empty());
         let appender = Mutex::new(appender);
-        FileLog { id, path, file, appender, blobs, folders, folders_synced, _lock: lock }
+        let unsynced = Mutex::default();
+        FileLog { id, path, file, appender, blobs, unsynced, folders, folders_synced, _lock: lock }
+    }
+
+    /// Before the log: what an entry names is there when the entry is.
+    fn sync_blobs(&self) -> Result<(), StoreError> {
+        let blobs = std::mem::take(&mut *self.unsynced());
+        let synced = blobs.iter().try_for_each(|blob| self.blobs.sync(blob));
+        if synced.is_err() {
+            self.unsynced().extend(blobs);
+        }
+        synced
+    }
+
+    fn unsynced(&self) -> MutexGuard<'_, Vec<BlobRef>> {
+        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -226,7 +243,12 @@ impl SessionLog for FileLog {
     }
 
     fn append(&self, entry: &Entry) -> Result<(), StoreError> {
-        let entry = images::strip(entry, &*self.blobs)?;
+        // Appending happens where turns are driven, so it does not wait for the disk.
+        let entry = images::strip(entry, |bytes| {
+            let blob = self.blobs.put_unsynced(bytes)?;
+            self.unsynced().push(blob.clone());
+            Ok(blob)
+        })?;
         let mut appender = self.appender.lock().unwrap_or_else(PoisonError::into_inner);
         appender.append(&entry).map_err(|error| io_error("append to", &self.path, error))
     }
@@ -241,6 +263,7 @@ impl SessionLog for FileLog {
 
     fn sync(&self) -> Result<(), StoreError> {
         let failed = |error: io::Error| io_error("write to disk", &self.path, error);
+        self.sync_blobs()?;
         self.file.sync_data().map_err(failed)?;
         if !self.folders_synced.load(Ordering::Acquire) {
             for folder in &self.folders {

@@ -141,7 +141,7 @@ impl SessionLog for MemoryLog {
     }
 
     fn append(&self, entry: &Entry) -> Result<(), StoreError> {
-        let entry = images::strip(entry, &*self.blobs)?.into_owned();
+        let entry = images::strip(entry, |bytes| self.blobs.put(bytes))?.into_owned();
         let mut shelf = lock(&self.shelf);
         shelf.changes += 1;
         let changed = shelf.changes;

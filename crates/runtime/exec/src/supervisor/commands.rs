@@ -1,5 +1,6 @@
 //! The commands that are running or ending, and what happens to them.
 
+use std::cell::LazyCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use super::cgroup::{Group, Groups};
 use super::floor::Floors;
 use super::launch::{Launcher, Setting, Streams};
 use super::refused::Refused;
-use super::strays::Tree;
+use super::strays::{self, Tree};
 use super::watch::Watch;
 use super::wrap::{Wrapped, Wrapper};
 use crate::limits::Exceeded;
@@ -29,6 +30,10 @@ pub(super) struct Commands {
     tree: Tree,
     marks: Marks,
     list: Vec<Entry>,
+    /// What outlived the report of its command's exit.
+    leftovers: Vec<Leftover>,
+    /// Closed when nothing of the scope is left.
+    waiting_for_scopes: Vec<(u64, OwnedFd)>,
     started: u32,
     floors: Floors,
     wrapper: Wrapper,
@@ -39,6 +44,7 @@ pub(super) struct Commands {
 /// A command that has just been started.
 pub(super) struct Started {
     pid: i32,
+    scope: u64,
     wrapped: Option<Wrapped>,
     group: Option<Group>,
     watch: Option<Watch>,
@@ -47,6 +53,7 @@ pub(super) struct Started {
 struct Entry {
     /// Also the number of its group.
     pid: i32,
+    scope: u64,
     mark: Mark,
     /// None when the client has dropped the command.
     control: Option<OwnedFd>,
@@ -58,6 +65,13 @@ struct Entry {
     /// None where its group limits it, or nothing does.
     watch: Option<Watch>,
     exceeded: Option<Exceeded>,
+}
+
+/// Processes of a reported command that were killed and are not gone yet.
+struct Leftover {
+    scope: u64,
+    group: i32,
+    mark: Mark,
 }
 
 /// The command itself has ended; what it left behind is being ended.
@@ -73,6 +87,8 @@ impl Commands {
             tree: Tree::new(own_pid),
             marks: Marks::new(own_pid.unsigned_abs()),
             list: Vec::new(),
+            leftovers: Vec::new(),
+            waiting_for_scopes: Vec::new(),
             started: 0,
             floors: Floors::default(),
             wrapper: Wrapper::default(),
@@ -91,7 +107,8 @@ impl Commands {
         match started {
             Ok((pid, wrapped)) => {
                 let watch = if group.is_some() { None } else { Watch::new(&request.limits) };
-                Ok(Started { pid, wrapped, group, watch })
+                let scope = request.origin.scope;
+                Ok(Started { pid, scope, wrapped, group, watch })
             }
             Err(refused) => {
                 group.map(|group| self.groups.release(group));
@@ -131,10 +148,10 @@ impl Commands {
     /// Takes note of what [`Commands::launch`] has just started.
     pub(super) fn add(&mut self, started: Started, control: OwnedFd) {
         let mark = self.marks.number(self.started);
-        let Started { pid, wrapped, group, watch } = started;
+        let Started { pid, scope, wrapped, group, watch } = started;
         let (control, signalled, ending, exceeded) = (Some(control), 0, None, None);
         let entry =
-            Entry { pid, mark, control, signalled, ending, wrapped, group, watch, exceeded };
+            Entry { pid, scope, mark, control, signalled, ending, wrapped, group, watch, exceeded };
         if entry.wrapped.is_none() {
             entry.report(Report::Started { pid });
         }
@@ -174,16 +191,21 @@ impl Commands {
     /// Kills the commands that use more than they may.
     pub(super) fn watch(&mut self) {
         let now = Instant::now();
+        let (tree, marks) = (&self.tree, self.marks);
+        // What has left its parents is a child of ours by now. Read once for all that is looked at.
+        let children = LazyCell::new(|| {
+            let children = tree.direct().into_iter();
+            children.map(|pid| (pid, marks.of(pid))).collect::<Vec<_>>()
+        });
         for entry in self.list.iter_mut().filter(|entry| entry.ending.is_none()) {
             let Some(watch) = entry.watch.as_mut().filter(|watch| watch.next <= now) else {
                 continue;
             };
-            // What has left its parents is a child of ours by now.
-            let strays = self.tree.direct().into_iter();
-            let strays = strays.filter(|pid| self.marks.of(*pid) == Some(entry.mark));
-            let roots: Vec<i32> =
-                [entry.pid].into_iter().chain(strays.filter(|pid| *pid != entry.pid)).collect();
-            if let Some(exceeded) = watch.look(&self.tree, &roots) {
+            let of_entry =
+                |(pid, mark): &&(i32, Option<Mark>)| *mark == Some(entry.mark) && *pid != entry.pid;
+            let strays = children.iter().filter(of_entry).map(|(pid, _)| *pid);
+            let roots: Vec<i32> = [entry.pid].into_iter().chain(strays).collect();
+            if let Some(exceeded) = watch.look(tree, &roots) {
                 entry.watch = None;
                 entry.exceeded = Some(exceeded);
                 entry.kill();
@@ -214,10 +236,18 @@ impl Commands {
         let strays = if left { self.sweep() } else { Vec::new() };
         let now = Instant::now();
         let (wrapper, groups) = (&mut self.wrapper, &mut self.groups);
+        let leftovers = &mut self.leftovers;
+        let is_gone =
+            |mark: &Mark, group: i32| !left || (!strays.contains(mark) && group_is_gone(group));
+        leftovers.retain(|leftover| !is_gone(&leftover.mark, leftover.group));
         self.list.retain_mut(|entry| {
             let Some(ending) = &entry.ending else { return true };
-            let gone = !left || (!strays.contains(&entry.mark) && entry.group_is_gone());
+            let gone = is_gone(&entry.mark, entry.pid);
             if gone || now >= ending.deadline {
+                if !gone {
+                    let (scope, group, mark) = (entry.scope, entry.pid, entry.mark);
+                    leftovers.push(Leftover { scope, group, mark });
+                }
                 // Before the report: nothing of ours may be found in the roots afterwards.
                 if let Some(wrapped) = entry.wrapped.take() {
                     wrapper.release(wrapped);
@@ -230,6 +260,21 @@ impl Commands {
                 return false;
             }
             true
+        });
+        self.answer_empty_scopes();
+    }
+
+    /// Closes the socket as soon as no command of the scope is left, nor what it has started.
+    pub(super) fn close_when_empty(&mut self, scope: u64, socket: OwnedFd) {
+        self.waiting_for_scopes.push((scope, socket));
+        self.answer_empty_scopes();
+    }
+
+    fn answer_empty_scopes(&mut self) {
+        let (list, leftovers) = (&self.list, &self.leftovers);
+        self.waiting_for_scopes.retain(|(scope, _)| {
+            list.iter().any(|entry| entry.scope == *scope)
+                || leftovers.iter().any(|leftover| leftover.scope == *scope)
         });
     }
 
@@ -257,9 +302,17 @@ impl Commands {
     }
 
     /// Ends children of ours that belong to no running command, and says whose they were. One
-    /// that bears no mark may belong to any command, so it is left until none is running.
+    /// that bears no mark may belong to any command that is older than itself, so it is left until
+    /// none of those is running.
     fn sweep(&self) -> Vec<Mark> {
         let running: Vec<_> = self.list.iter().filter(|entry| entry.ending.is_none()).collect();
+        let oldest = LazyCell::new(|| {
+            running.iter().map(|entry| strays::start_of(entry.pid).unwrap_or(0)).min()
+        });
+        let may_be_of_running = |pid: i32| match (*oldest, strays::start_of(pid)) {
+            (Some(oldest), Some(start)) => oldest <= start,
+            (oldest, _) => oldest.is_some(),
+        };
         let mut strays = Vec::new();
         let mut marks = Vec::new();
         for pid in self.tree.direct() {
@@ -268,7 +321,7 @@ impl Commands {
             }
             match self.marks.of(pid) {
                 Some(mark) if running.iter().any(|entry| entry.mark == mark) => continue,
-                None if !running.is_empty() => continue,
+                None if may_be_of_running(pid) => continue,
                 mark => marks.extend(mark),
             }
             strays.push(pid);
@@ -310,6 +363,10 @@ pub(super) fn report_failure(control: &OwnedFd, refused: &Refused) {
     let words = refused.words.as_bytes();
     let words = words.get(..words.len().min(wire::MAX_WORDS)).unwrap_or_default();
     let _ = socket::send(control, &[&report, words], &[]);
+}
+
+fn group_is_gone(group: i32) -> bool {
+    Pid::from_raw(group).is_none_or(|group| test_kill_process_group(group) == Err(Errno::SRCH))
 }
 
 impl Entry {
@@ -376,11 +433,6 @@ impl Entry {
         if let Some(group) = Pid::from_raw(self.pid).filter(|_| self.pid > 1) {
             let _ = kill_process_group(group, signal);
         }
-    }
-
-    fn group_is_gone(&self) -> bool {
-        Pid::from_raw(self.pid)
-            .is_none_or(|group| test_kill_process_group(group) == Err(Errno::SRCH))
     }
 
     fn report(&self, report: Report) {

@@ -63,6 +63,7 @@ struct Plan<'a> {
     input: Option<c_int>,
     script: Option<c_int>,
     limits: ProcessLimits,
+    soft_open_files: Option<u64>,
     /// Of the user, or of the user namespace: the kernel does not count by command.
     processes: Option<u64>,
     setting: Setting<'a>,
@@ -105,6 +106,7 @@ impl Launcher {
             input: streams.input.as_ref().map(|fd| fd.as_raw_fd()),
             script: streams.script.as_ref().map(|fd| fd.as_raw_fd()),
             limits: request.limits,
+            soft_open_files: request.origin.soft_open_files,
             processes: processes(&request.limits, setting.alone),
             setting,
             ruleset: floor_rules(setting.floor),
@@ -299,18 +301,30 @@ unsafe fn set_limits(plan: &Plan<'_>) -> bool {
             let mark = libc::rlimit { rlim_cur: mark.limit(), rlim_max: libc::RLIM_INFINITY };
             libc::setrlimit(libc::RLIMIT_RTTIME, &mark);
         }
-        for (resource, limit) in asked {
-            let Some(limit) = limit else { continue };
-            let mut current = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            if libc::getrlimit(resource, &mut current) != 0 {
-                return false;
-            }
-            let value = limit.min(current.rlim_max);
-            let new = libc::rlimit { rlim_cur: value, rlim_max: value };
-            if libc::setrlimit(resource, &new) != 0 {
-                return false;
-            }
+        if let Some(limit) = plan.soft_open_files
+            && !lower(libc::RLIMIT_NOFILE, limit, false)
+        {
+            return false;
         }
-        true
+        asked
+            .into_iter()
+            .all(|(resource, limit)| limit.is_none_or(|limit| lower(resource, limit, true)))
+    }
+}
+
+/// Lowers a soft limit, and the hard one with it if it is to stay.
+///
+/// # Safety
+/// Only in the child.
+unsafe fn lower(resource: libc::__rlimit_resource_t, limit: u64, for_good: bool) -> bool {
+    let mut current = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structures are ours; the limits concern this process only.
+    unsafe {
+        if libc::getrlimit(resource, &mut current) != 0 {
+            return false;
+        }
+        let value = limit.min(current.rlim_max);
+        let rlim_max = if for_good { value } else { current.rlim_max };
+        libc::setrlimit(resource, &libc::rlimit { rlim_cur: value, rlim_max }) == 0
     }
 }

@@ -25,7 +25,8 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
 
 use crate::wire::{
-    self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Stage, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT,
+    self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Stage, UNTIL_EMPTY, WITH_ERRORS,
+    WITH_INPUT, WITH_SCRIPT,
 };
 use crate::{socket, sys};
 use commands::{Commands, Started};
@@ -182,6 +183,12 @@ impl Supervisor {
         let (flags, body) =
             self.buffer.split_first().map_or((0, &[][..]), |(flags, rest)| (*flags, rest));
         let body = body.get(..packet.length - 1).unwrap_or_default();
+        if flags == UNTIL_EMPTY {
+            if let Ok(scope) = body.try_into() {
+                self.commands.close_when_empty(u64::from_ne_bytes(scope), control);
+            }
+            return Ok(true);
+        }
         match start(&mut self.commands, flags, body, fds) {
             Ok(started) => self.commands.add(started, control),
             Err(refused) => commands::report_failure(&control, &refused),

@@ -125,10 +125,22 @@ fn parent_of(pid: i32) -> Option<i32> {
     parse_parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
+/// When a process was started, in ticks of the kernel's clock. No process is older than one it descends from.
+pub(super) fn start_of(pid: i32) -> Option<u64> {
+    parse_start(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
 fn parse_parent(stat: &str) -> Option<i32> {
-    // The name in parentheses may itself hold anything, parentheses included.
-    let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_ascii_whitespace().nth(1)?.parse().ok()
+    after_name(stat)?.nth(1)?.parse().ok()
+}
+
+fn parse_start(stat: &str) -> Option<u64> {
+    after_name(stat)?.nth(19)?.parse().ok()
+}
+
+/// The fields behind the name. The name in parentheses may itself hold anything, parentheses included.
+fn after_name(stat: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
+    Some(stat.rsplit_once(')')?.1.split_ascii_whitespace())
 }
 
 #[cfg(test)]
@@ -142,6 +154,9 @@ mod tests {
         assert_eq!(parse_parent("12 (a) R 99 (b)) S 7 12"), Some(7));
         assert_eq!(parse_parent("12 (bash"), None);
         assert_eq!(parse_parent(""), None);
+        let stat = "12 (a) b) S 7 12 12 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4711 99";
+        assert_eq!(parse_start(stat), Some(4711));
+        assert!(start_of(1) <= start_of(std::process::id() as i32), "the first one is not younger");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::sandbox::bubble::{self, Bubble};
 use crate::sandbox::pack::Order;
 use crate::sandbox::stubs::{Held, Stubs};
 use crate::sys;
-use crate::wire::{Ended, Failure, REPORT_SIZE, Report, Request, Stage};
+use crate::wire::{Ended, Failure, Origin, REPORT_SIZE, Report, Request, Stage};
 
 /// How much bubblewrap can say when it fails.
 const WORDS: u64 = 2048;
@@ -118,6 +118,7 @@ impl Wrapper {
             args: args.iter().map(CString::as_c_str).collect(),
             env: Vec::new(),
             limits: ProcessLimits::default(),
+            origin: Origin { soft_open_files: None, ..request.origin },
             sandbox: None,
         };
         let input = streams.input;

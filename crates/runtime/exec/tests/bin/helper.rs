@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_exec::{
-    Command, ExecError, Executor, Layers, Sandbox, SupervisorProgram, bash, supervise,
+    Command, ExecError, Executor, Layers, Sandbox, SupervisorProgram, bash, raise_open_file_limit,
+    supervise,
 };
 
 fn main() {
@@ -28,6 +29,14 @@ fn main() {
         ["flood", script] => client(flood(script)),
         ["nofile", limit] => client(starve(limit.parse().unwrap())),
         ["reserve"] => reserve(),
+        ["open-files", what, root, temp] => {
+            if what == "raise" {
+                // Twice: the second call must not take the raised limit for the old one.
+                raise_open_file_limit().unwrap();
+                raise_open_file_limit().unwrap();
+            }
+            client(open_files(root, temp));
+        }
         ["tty", script] => {
             take_terminal();
             client(show(script));
@@ -69,25 +78,28 @@ fn script(text: &str) -> Command {
 /// Starts a command, says so, and waits to be killed.
 async fn hold(executor: Executor, text: &str, folders: Option<(&str, &str)>) {
     let mut command = script(text);
-    command.sandbox = folders.map(|(root, temp)| {
-        Arc::new(Sandbox {
-            writable: vec![root.into()],
-            readable: Vec::new(),
-            homes: Vec::new(),
-            hidden: Vec::new(),
-            frozen: Vec::new(),
-            temp: temp.into(),
-            network: false,
-            layers: Layers { landlock: false, seccomp: true, bubblewrap: true },
-            bounds: None,
-        })
-    });
+    let layers = Layers { landlock: false, seccomp: true, bubblewrap: true };
+    command.sandbox = folders.map(|(root, temp)| sandbox(root, temp, layers));
     executor.start().await.unwrap();
     println!("supervisor {}", executor.supervisor_pid().unwrap());
     let running = executor.spawn(command).await.unwrap();
     println!("started {} {}", running.pid(), executor.supervisor_pid().unwrap());
     let _ = running.wait().await;
     pending::<()>().await;
+}
+
+fn sandbox(root: &str, temp: &str, layers: Layers) -> Arc<Sandbox> {
+    Arc::new(Sandbox {
+        writable: vec![root.into()],
+        readable: Vec::new(),
+        homes: Vec::new(),
+        hidden: Vec::new(),
+        frozen: Vec::new(),
+        temp: temp.into(),
+        network: false,
+        layers,
+        bounds: None,
+    })
 }
 
 async fn leak(count: usize) {
@@ -154,6 +166,19 @@ async fn starve(limit: u64) {
     }
     let last = executor.run(script("echo still here"), |_| {}).await.unwrap();
     println!("{ran} {refused} {}", last.output.to_text().trim());
+}
+
+/// Our own soft limit, and the soft and hard limit of a command: without a sandbox, and in all layers there are.
+async fn open_files(root: &str, temp: &str) {
+    let own = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    println!("{}", own.current.unwrap());
+    let executor = executor();
+    let layers = executor.probe().await.layers();
+    for sandbox in [None, Some(sandbox(root, temp, layers))] {
+        let mut command = script("echo $(ulimit -Sn) $(ulimit -Hn)");
+        command.sandbox = sandbox;
+        print!("{}", executor.run(command, |_| {}).await.unwrap().output.to_text());
+    }
 }
 
 async fn show(text: &str) {

@@ -137,7 +137,7 @@ async fn a_supervisor_that_keeps_dying_is_given_up() {
     }
     for _ in 0..2 {
         let error = executor.run(script("echo on"), |_| {}).await.unwrap_err();
-        assert!(matches!(error, ExecError::SupervisorGivenUp { deaths: 4 }), "{error}");
+        assert!(matches!(error, ExecError::SupervisorGivenUp { deaths: 4, .. }), "{error}");
     }
 }
 

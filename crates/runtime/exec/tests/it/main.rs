@@ -2,10 +2,12 @@
 //! fault list that a test answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod descriptors;
 mod ending;
 mod lifetime;
 mod limits;
 mod output;
+mod scopes;
 mod start;
 mod strays;
 mod support;

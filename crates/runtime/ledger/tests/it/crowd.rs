@@ -1,12 +1,12 @@
 //! Many engines on one ledger never spend more than a shared budget allows: threads, tasks and processes.
 
-use crate::support::{Named, PRICE, Place, SetClock, ledger_at, rows_at};
+use crate::support::{Named, PRICE, Place, SetClock, bound, ledger_at, rows_at};
 use ostler_core::ledger::{Status, Usage};
 use ostler_core::ports::Ledger;
 use ostler_core::session::Entry;
 use ostler_core::turn::Terminal;
 use ostler_engine::Meter;
-use ostler_ledger::Limits;
+use ostler_ledger::{FileLedger, Limits, SharedLedger};
 use ostler_testkit::{Script, TestAgent, finished};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,7 +20,12 @@ const LEAST: f64 = (1_000.0 * 3.75 + 256.0 * 15.0) / 1e6;
 
 /// Runs turns until the budget ends or the script does; what its log says it spent.
 async fn engine(path: &Path, name: String, limits: Limits, turns: usize) -> f64 {
-    let ledger = Arc::new(ledger_at(path, &name, limits, SetClock::at(1_000)));
+    let ledger = ledger_at(path, &name, limits, SetClock::at(1_000));
+    engine_with(ledger, name, turns).await
+}
+
+async fn engine_with(ledger: FileLedger, name: String, turns: usize) -> f64 {
+    let ledger = Arc::new(ledger);
     let script = || Script::new().usage(USAGE).text("ok").end_turn();
     let rig = TestAgent::new()
         .answers((0..turns).map(|_| script()))
@@ -94,6 +99,26 @@ fn tasks_of_one_process_share_a_project() {
         }
     });
     holds("20 tasks of one process", of_ledger(&path), 0.3);
+}
+
+#[test]
+fn sessions_that_share_one_connection_share_a_day() {
+    let place = Place::new();
+    let limits = Limits { day: Some(0.3), ..Limits::default() };
+    let shared = SharedLedger::new(place.file(), SetClock::at(1_000));
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
+    let logged: f64 = runtime.unwrap().block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..40 {
+            let name = format!("s{n}");
+            tasks.spawn(engine_with(bound(&shared, &name, limits), name, 5));
+        }
+        tasks.join_all().await.into_iter().sum()
+    });
+    let spent = of_ledger(&place.file());
+    assert!((logged - spent).abs() < 1e-9, "the logs say {logged}, the ledger {spent}");
+    holds("40 sessions on one connection", spent, 0.3);
 }
 
 /// Each agent has a sum of its own.

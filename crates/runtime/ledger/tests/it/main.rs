@@ -6,5 +6,6 @@ mod crowd;
 mod index;
 mod leases;
 mod reports;
+mod sharing;
 mod support;
 mod trouble;

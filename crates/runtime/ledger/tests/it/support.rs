@@ -3,7 +3,7 @@
 use ostler_core::ids::IdSource;
 use ostler_core::ledger::{Ask, Charge, Charged, Price, Purpose, Status, Usage};
 use ostler_core::time::{Clock, Timestamp};
-use ostler_ledger::{Days, Db, FileLedger, Limits, Owner, Row, Setup};
+use ostler_ledger::{Binding, Days, Db, FileLedger, Limits, Owner, Row, Setup, SharedLedger};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -75,6 +75,12 @@ impl Place {
 pub fn ledger_at(path: &Path, session: &str, limits: Limits, clock: Arc<dyn Clock>) -> FileLedger {
     let owner = Owner { project: "/p".into(), session: session.into() };
     FileLedger::new(Setup { path: path.into(), owner, limits, days: days(), clock, fill: None })
+}
+
+/// The ledger of one of the sessions that share a file.
+pub fn bound(shared: &SharedLedger, session: &str, limits: Limits) -> FileLedger {
+    let owner = Owner { project: "/p".into(), session: session.into() };
+    shared.bind(Binding { owner, limits, days: days(), fill: None })
 }
 
 pub fn rows_at(path: &Path) -> Vec<Row> {

@@ -66,3 +66,27 @@ fn a_lost_image_is_replaced_by_words_and_reported() {
     };
     assert!(matches!(&content[..], [_, ResultPart::Text { text }] if text.contains("image")));
 }
+
+/// Appending does not wait for the disk; a sync of the log covers what the log names.
+#[test]
+fn images_are_on_disk_when_the_log_is() {
+    let home = home();
+    let log = store(&home).create(opened(&id(1))).unwrap();
+    pictures(2000).iter().for_each(|entry| log.append(entry).unwrap());
+    let blobs = home.path().join("blobs");
+    let one = files(&blobs, "").into_iter().next().unwrap();
+    // A file that cannot be opened cannot be synced either.
+    let away = home.path().join("away");
+    fs::rename(&one, &away).unwrap();
+    std::os::unix::fs::symlink(&one, &one).unwrap();
+    let error = log.sync().unwrap_err().to_string();
+    assert!(error.contains(one.to_str().unwrap()), "{error}");
+    fs::rename(&away, &one).unwrap();
+    log.sync().unwrap();
+    // One that is gone for good is no reason to stop: the next reader is told.
+    pictures(3000).iter().for_each(|entry| log.append(entry).unwrap());
+    fs::remove_dir_all(&blobs).unwrap();
+    log.sync().unwrap();
+    drop(log);
+    assert!(!store(&home).open(&id(1)).unwrap().notices.is_empty());
+}
