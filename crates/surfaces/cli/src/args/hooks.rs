@@ -48,10 +48,8 @@ pub enum EventsCommand {
     )]
     Deliver(DeliverArgs),
     /// Send delivered events to webhooks again, all or from one on
-    #[command(
-        after_help = "Events keep their ids, so a receiver can drop duplicates.\n\
-                      Example: ostler events replay --from ID --endpoint https://hooks.example/x"
-    )]
+    #[command(after_help = "Events keep their ids, so a receiver can drop duplicates.\n\
+                      Example: ostler events replay --from ID --endpoint https://hooks.example/x")]
     Replay(ReplayArgs),
 }
 

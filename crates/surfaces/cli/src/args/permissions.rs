@@ -13,7 +13,9 @@ pub struct PermissionsArgs {
 #[derive(Debug, Subcommand)]
 pub enum PermissionsCommand {
     /// Show what a command would touch, whether it is allowed, and which rule decides
-    #[command(after_help = "Example: ostler permissions explain 'git status && cargo test > log.txt'")]
+    #[command(
+        after_help = "Example: ostler permissions explain 'git status && cargo test > log.txt'"
+    )]
     Explain(ExplainArgs),
     /// Judge calls given as JSON lines, without running them
     #[command(after_help = "Example: ostler permissions check --batch --file calls.jsonl")]

@@ -85,7 +85,7 @@ fn programs(environment: &Environment) -> Vec<Finding> {
         match found {
             Some(path) => finding(name, State::Ok, path.display().to_string()),
             None => {
-                let what = format!("not found; install it: without it {without}");
+                let what = format!("not found; install it (without it, {without})");
                 finding(name, State::Missing, what)
             }
         }
@@ -160,7 +160,7 @@ fn credential(environment: &Environment) -> Finding {
     match environment.credentials() {
         Some(found) => finding("credential", State::Ok, format!("{} is set", found.label)),
         None => {
-            let what = "set ANTHROPIC_API_KEY; `ostler demo` works without";
+            let what = "set ANTHROPIC_API_KEY (`ostler demo` works without it)";
             finding("credential", State::Missing, what)
         }
     }

@@ -72,10 +72,7 @@ fn a_guard_that_is_not_understood_blocks() {
     let ran = world.run(&["-p", "hi", "--trust", "--permission-mode", "acceptEdits"]);
     assert!(!world.project().join("made").exists(), "{}", ran.stderr);
     let told = last_result(&world);
-    assert!(
-        told.contains("a hook that is not understood") && told.contains("is missing"),
-        "{told}"
-    );
+    assert!(told.contains("an invalid hook") && told.contains("is missing"), "{told}");
 }
 
 /// Commands in directories, a skill with an underscore and one that allows everything.
