@@ -123,7 +123,7 @@ fn a_rule_that_would_come_back_as_another_is_not_kept() {
     for rule in [foreign, regex, loose] {
         let said = keep(&ground, &[rule]).unwrap_err();
         assert!(
-            said.contains("cannot be kept") && said.ends_with("for this session only"),
+            said.contains("cannot be saved") && said.ends_with("to this session only"),
             "{said}"
         );
     }
@@ -232,7 +232,7 @@ fn two_sessions_keep_both_their_rules() {
 fn the_number_of_rules_is_bounded() {
     let ground = Ground::new();
     let many: Vec<Rule> = (0..=MOST).map(|n| rule(&format!("Bash(x{n})"), &ground)).collect();
-    assert!(keep(&ground, &many).unwrap_err().contains("more than 1000 rules, revoke some"));
+    assert!(keep(&ground, &many).unwrap_err().contains("more than 1000 rules; revoke some"));
     keep(&ground, &many[..MOST]).unwrap();
     assert_eq!(approved(&ground).len(), MOST);
 }

@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn mistakes_name_their_line() {
         for (text, said) in [
-            ("{\n\"dya\": 5}", "f.json:2: \"dya\" is not known in budget"),
+            ("{\n\"dya\": 5}", "f.json:2: unknown key \"dya\" in budget"),
             ("{\"day\": 0}", "f.json:1: day must be an amount"),
             (
                 "{\"day\": -1}",

@@ -237,7 +237,7 @@ fn a_project_signs_with_its_own_variables_only() {
     ground.write("ws/.claude/settings.json", &webhook("DB_PASSWORD"));
     let loaded = ground.load();
     assert!(loaded.ignored_hooks.is_empty());
-    assert!(loaded.warnings[0].contains("begins with OSTLER_HOOK_"), "{:?}", loaded.warnings);
+    assert!(loaded.warnings[0].contains("begin with OSTLER_HOOK_"), "{:?}", loaded.warnings);
 }
 
 #[test]

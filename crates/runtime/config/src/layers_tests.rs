@@ -179,7 +179,7 @@ fn a_file_that_cannot_be_used_stops_the_start() {
             "{\"a\"",
             "ws/.claude/settings.local.json:1: this is not",
         ),
-        ("etc/managed-settings.json", "", "etc/managed-settings.json:1: there is nothing"),
+        ("etc/managed-settings.json", "", "etc/managed-settings.json:1: it is empty"),
         ("etc/managed-settings.json", "{\"permissions\": 5}", "etc/managed-settings.json:1: "),
         ("etc/permissions.yaml", "default: no\n", "etc/permissions.yaml:1: "),
         ("home/.ostler/trust.json", "{}", "home/.ostler/trust.json:1: the version must be 1"),
@@ -203,7 +203,7 @@ fn only_regular_readable_short_text_is_read() {
         assert_eq!(ground.error(), format!("{file}: it is not a regular file; remove it"));
         let ground = Ground::new();
         ground.write(file, &" ".repeat(1024 * 1024 + 1));
-        assert_eq!(ground.error(), format!("{file}: it is longer than 1048576 bytes, shorten it"));
+        assert_eq!(ground.error(), format!("{file}: it is longer than 1048576 bytes; shorten it"));
     }
     let ground = Ground::new();
     fs::write(ground.path("ws/.claude/settings.json"), b"{\n\"a\":\n \"\xff\"}").unwrap();
@@ -337,7 +337,7 @@ fn a_file_with_the_other_ending_is_mentioned() {
     let ground = Ground::new();
     ground.write("home/.ostler/permissions.yml", "deny: [x]\n");
     let warnings = ground.load().warnings;
-    assert!(warnings[0].ends_with("permissions.yml is not read, name it permissions.yaml"));
+    assert!(warnings[0].ends_with("permissions.yml is not loaded; rename it to permissions.yaml"));
 }
 
 #[test]

@@ -106,12 +106,12 @@ fn mistakes_found_by_the_parser_have_their_line_too() {
         ("always_deny:\n  - pattern: a\n    examples: {mach: [x]}\n", 3, "mach"),
         ("always_deny:\n  pattern: a\n", 2, "a list"),
         ("always_deny:\n  - just text\n", 2, "keys"),
-        ("always_deny:\n  - pattern: [a]\n", 2, "a text"),
+        ("always_deny:\n  - pattern: [a]\n", 2, "a string"),
         ("always_deny:\n  - pattern: 5\n", 2, "quot"),
         ("always_deny:\n  - pattern: true\n", 2, "quot"),
         ("version: one\n", 1, "a whole number"),
         ("version: -1\n", 1, ""),
-        ("default: [ask]\n", 1, "a text"),
+        ("default: [ask]\n", 1, "a string"),
         ("allow: Bash(ls)\n", 1, "a list"),
         ("allow:\n  - {a: b}\n", 2, ""),
         ("default: ask\n\ndefault: deny\n", 3, "\"default\" is there twice; keep one"),
@@ -204,7 +204,7 @@ fn an_endless_file_is_refused() {
     let text = format!("always_deny:\n{many}");
     assert!(read(&text).is_ok());
     let project = parse(&text, Path::new("p.yaml"), anchors(), Tier::Project, &check).unwrap_err();
-    let wanted = "p.yaml:102: more than 100 patterns, join some of them with |";
+    let wanted = "p.yaml:102: more than 100 patterns; join some of them with |";
     assert_eq!(project.to_string(), wanted);
     let many = "'a', ".repeat(51);
     let text = format!("deny: []\nalways_deny:\n  - {{pattern: a, examples: {{match: [{many}]}}}}");

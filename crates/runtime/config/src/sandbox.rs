@@ -267,11 +267,11 @@ mod tests {
     fn mistakes_name_their_line() {
         for (text, said) in [
             ("{\n\"enabled\": \"yes\"}", "f.json:2: enabled must be true or false"),
-            ("{\"enable\": true}", "f.json:1: \"enable\" is not known in sandbox"),
+            ("{\"enable\": true}", "f.json:1: unknown key \"enable\" in sandbox"),
             ("{\"denyRead\": \"a\"}", "f.json:1: denyRead must be a list"),
-            ("{\"netwrok\": false}", "f.json:1: \"netwrok\" is not known in sandbox"),
-            ("{\"denyReads\": [\"a\"]}", "f.json:1: \"denyReads\" is not known in sandbox"),
-            ("{\"denyWrites\": [\"a\"]}", "f.json:1: \"denyWrites\" is not known in sandbox"),
+            ("{\"netwrok\": false}", "f.json:1: unknown key \"netwrok\" in sandbox"),
+            ("{\"denyReads\": [\"a\"]}", "f.json:1: unknown key \"denyReads\" in sandbox"),
+            ("{\"denyWrites\": [\"a\"]}", "f.json:1: unknown key \"denyWrites\" in sandbox"),
             ("{\"allowUnsandboxedCommands\": 1}", "f.json:1: allowUnsandboxedCommands must be"),
             ("{\"network\": 1}", "f.json:1: network must be true or false"),
             ("[]", "f.json:1: sandbox must be an object"),

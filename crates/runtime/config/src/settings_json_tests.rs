@@ -333,11 +333,11 @@ fn an_unknown_home_is_no_folder() {
         parse(&text, Path::new("s.json"), nowhere, Tier::User)
     };
     let found = parsed("\"deny\":[\"Read(~/x)\"]").unwrap_err();
-    assert!(found.what.contains("home directory is unknown"), "{found}");
+    assert!(found.what.contains("~ cannot be resolved"), "{found}");
     for list in ["\"additionalDirectories\":[\"~/x\"]", "\"allow\":[\"Read(~/x)\"]"] {
         let settings = parsed(list).unwrap();
         assert!(settings.dirs.is_empty() && settings.policy.allow.is_empty());
-        assert!(warnings(&settings)[0].contains("home directory is unknown"));
+        assert!(warnings(&settings)[0].contains("~ cannot be resolved"));
     }
 }
 

@@ -62,8 +62,8 @@ fn a_hostile_project_gets_nothing_but_its_denials() {
     assert_eq!(
         loaded.notices[2],
         format!(
-            "{} wants trust, it has a hook on SessionStart: touch pwned, runs a program for the status line: x, starts \
-             MCP servers and 8 more; ignored until you trust this folder: run `ostler --trust` or answer in a session",
+            "{} is not trusted, it has a hook on SessionStart: touch pwned, runs a program for the status line: x, starts \
+             MCP servers and 8 more; ignored until you trust this project: run `ostler --trust` or answer in a session",
             ground.path("ws/.claude/settings.json").display()
         )
     );
@@ -87,7 +87,7 @@ fn with_trust_it_still_leads_nothing_elsewhere() {
     assert_eq!(loaded.warnings[..3], warned);
     assert!(loaded.warnings[3].ends_with("a project cannot set apiKeyHelper, ignored"));
     let not_run = ["statusLine is", "MCP servers are", "plugins are"]
-        .map(|what| format!("{what} not run yet: {}", file.display()));
+        .map(|what| format!("{what} not supported yet: {}", file.display()));
     assert_eq!(loaded.warnings[4..], not_run);
 }
 
@@ -167,7 +167,7 @@ fn everything_that_is_accepted_is_shown() {
     assert_eq!(texts(&loaded.ignored), ["Bash(b)"]);
     let untrusted = loaded.untrusted.unwrap();
     let wants: Vec<_> = untrusted.files.iter().flat_map(|file| &file.wants).collect();
-    assert_eq!(wants, ["allows Bash(a)", "is not understood", "allows Bash(b)"]);
+    assert_eq!(wants, ["allows Bash(a)", "is invalid", "allows Bash(b)"]);
     accept(&ground.places, &untrusted).unwrap();
     assert_eq!(allowed(&ground.load()), ["Bash(b)"]);
     // Nothing is asked for the sake of a file that is left out.
@@ -302,7 +302,7 @@ fn the_record_is_private_and_strict() {
         (good.replace("\"version\": 1", "\"version\": 2"), "trust.json:1: the version must be 1"),
         (good.replace("\"sha256\"", "\"sha1\""), "trust.json:5: unknown key \"sha1\""),
         ("{".to_owned(), "trust.json:1: this is not JSON"),
-        (String::new(), "trust.json:1: there is nothing in it"),
+        (String::new(), "trust.json:1: it is empty"),
     ] {
         fs::write(&file, text).unwrap();
         assert!(ground.error().contains(wanted), "{}", ground.error());

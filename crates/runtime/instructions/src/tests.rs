@@ -126,7 +126,7 @@ fn imports_have_a_depth() {
     }
     let loaded = world.load();
     assert_eq!(loaded.files.len(), 6);
-    assert!(loaded.notices[0].contains("5 deep"), "{:?}", loaded.notices);
+    assert!(loaded.notices[0].contains("5 levels deep"), "{:?}", loaded.notices);
 }
 
 /// A project's file names the user's keys, by an import and by a link.

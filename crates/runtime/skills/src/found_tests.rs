@@ -120,7 +120,7 @@ fn broken_front_matter_never_loosens() {
     let (skill, problems) = broken("allowed-tools: Bash\ndescription: d");
     let skill = skill.unwrap();
     assert_eq!((skill.allowed_tools.len(), skill.description.as_str()), (0, "d"));
-    assert!(problems[1].contains(":3: allowed-tools does not count"), "{problems:?}");
+    assert!(problems[1].contains(":3: allowed-tools is ignored"), "{problems:?}");
     assert!(skill.for_model);
     for hidden in [
         "disable-model-invocation: true",

@@ -92,5 +92,5 @@ fn what_is_beyond_the_bound_is_said() {
     let world = World::with(&files.iter().map(String::as_str).collect::<Vec<_>>());
     let (names, said) = world.search(Layout::Commands);
     assert_eq!((names.len(), names[0].as_str()), (MOST_FILES, "s:c0000"));
-    assert_eq!(said, ["p/in:1: more than 500 skills, the rest is not loaded"]);
+    assert_eq!(said, ["p/in:1: more than 500 skills; the rest is not loaded"]);
 }

@@ -48,18 +48,16 @@ impl Disk for Arc<File> {
 pub(crate) enum Unappended {
     #[error(transparent)]
     Unwritable(#[from] Unwritable),
-    #[error(
-        "{0}. Nothing of the entry was stored; free some space or repair the disk, then continue"
-    )]
+    #[error("{0}. Nothing of the entry was stored; make room or repair the disk, then continue")]
     Io(#[from] io::Error),
     #[error(
-        "only {written} of {length} bytes fit. Nothing of the entry was stored; free some space, then continue"
+        "only {written} of {length} bytes fit. Nothing of the entry was stored; make room, then continue"
     )]
     Short { written: usize, length: usize },
     #[error("the log has no sequence numbers left")]
     Full,
     #[error(
-        "another process has written to it ({there} bytes instead of {ours}). Nothing of the entry was kept. Close the session in one of the two, then resume it"
+        "another process has written to it ({there} bytes instead of {ours}). Nothing of the entry was stored. Close the session in one of the two, then resume it"
     )]
     Shared { ours: u64, there: u64 },
 }

@@ -60,7 +60,7 @@ fn c02_a_home_that_is_no_folder_is_refused() {
     let home = home();
     let text = home.path().join("file");
     fs::write(&text, "x").unwrap();
-    expect_refused(&text, "it is not a folder");
+    expect_refused(&text, "it is not a directory");
     expect_refused(&text.join("below"), "Not a directory");
     let nowhere = home.path().join("nowhere");
     symlink("does/not/exist", &nowhere).unwrap();
@@ -73,7 +73,7 @@ fn c02_a_home_that_is_no_folder_is_refused() {
             .map(drop)
             .unwrap_err()
             .to_string()
-            .contains("it is not a folder")
+            .contains("it is not a directory")
     );
 }
 

@@ -21,7 +21,7 @@ pub enum FileError {
     Missing { path: PathBuf, hint: String },
     #[error("{} leads through too many links, most likely in a circle.", show(.0))]
     Links(PathBuf),
-    #[error("{} is not a directory, so nothing can stand below it.", show(.0))]
+    #[error("{} is not a folder, so nothing can stand below it.", show(.0))]
     NotAFolder(PathBuf),
     #[error("{} is a folder. Use Glob to see what is in it.", show(.0))]
     Folder(PathBuf),
@@ -46,7 +46,7 @@ pub enum FileError {
     Io { doing: &'static str, path: PathBuf, source: io::Error },
 }
 
-/// What exists at a path.
+/// What stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Folder,

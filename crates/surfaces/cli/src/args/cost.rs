@@ -11,7 +11,7 @@ pub struct CostArgs {
     /// Look back this far: minutes, hours, days or weeks, such as 90m, 12h, 7d, 4w, or "all"
     #[arg(long, default_value = "30d", value_name = "TIME", value_parser = since)]
     pub since: Since,
-    /// Show only the session with this id or unique prefix
+    /// Show only the session with this id
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Print one JSON object

@@ -58,7 +58,7 @@ pub struct TailArgs {
     /// Print the raw lines of the log
     #[arg(long)]
     pub json: bool,
-    /// Show the session with this id or unique prefix [default: the newest]
+    /// Show the session with this id or prefix [default: the newest]
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Show this many events

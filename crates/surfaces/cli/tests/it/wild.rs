@@ -43,9 +43,9 @@ fn a_start_warns_once() {
     };
     let said = [
         "settings.json:4: allow rule ignored: \"Bash(git commit -m ' *)\": a quote is not closed",
-        "agents are not run yet: ",
+        "agents are not supported yet: ",
         ".claude/agents (1)",
-        "MCP servers are not run yet: ",
+        "MCP servers are not supported yet: ",
         ".mcp.json (2)",
     ];
     let shown = |stderr: &str| said.iter().filter(|part| stderr.contains(*part)).count();
