@@ -320,7 +320,7 @@ fn lists_and_tries_what_is_configured() {
         tried.stdout
     );
     assert!(tried.stdout.contains("blocks (no)"), "{}", tried.stdout);
-    assert!(tried.stderr.contains("1 not tried"), "{}", tried.stderr);
+    assert!(tried.stderr.contains("1 not tested"), "{}", tried.stderr);
     assert!(!world.project().join("RAN").exists());
 
     // One that is broken is found.

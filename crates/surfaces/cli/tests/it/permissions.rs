@@ -263,7 +263,7 @@ fn a_denial_says_what_to_change() {
     };
     let shown = explained(&["cargo test"]);
     assert!(shown.starts_with("denied"), "{shown}");
-    assert!(shown.contains("to allow it\n  write a rule that allows it: the default"), "{shown}");
+    assert!(shown.contains("to allow it\n  write a rule that allows it; the default"), "{shown}");
     let place = format!("({}:2)", world.home().join("permissions.yaml").display());
     let shown = explained(&["make all"]);
     assert!(shown.contains(&format!("change Bash(make:*) {place}, which denies it")), "{shown}");
