@@ -64,7 +64,7 @@ fn c02_a_home_that_is_no_folder_is_refused() {
     expect_refused(&text.join("below"), "Not a directory");
     let nowhere = home.path().join("nowhere");
     symlink("does/not/exist", &nowhere).unwrap();
-    expect_refused(&nowhere, "a link that leads nowhere");
+    expect_refused(&nowhere, "it is a broken link");
     assert_eq!(fs::read_to_string(&text).unwrap(), "x");
     let sessions = home.path().join("sessions");
     fs::write(&sessions, "x").unwrap();
