@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub rule: String,
-    /// What `./` in it stands for.
+    /// What `./` in it refers to.
     pub folder: PathBuf,
     pub when: Option<String>,
     pub bound: Option<Bound>,
-    /// Where it stands in the file.
+    /// Its line in the file.
     pub line: usize,
 }
 
@@ -59,13 +59,13 @@ pub fn revoke(places: &Places, rule: &str) -> Result<bool, ConfigError> {
     Ok(found)
 }
 
-/// The rules that hold in this project and working folder.
+/// The rules that apply to this project and working directory.
 pub(crate) fn rules(places: &Places) -> Result<Vec<Rule>, ConfigError> {
     let file = file(places, &places.real_project()?);
     let mut rules = Vec::new();
     for kept in list(places)? {
         let mut rule = parsed(&kept, places, &file)?;
-        // What was accepted for commands that begin in one folder says nothing about another.
+        // What was accepted for commands that start in one directory does not apply to another.
         let elsewhere = |bound: &Bound| resolved(&bound.folder) != resolved(&places.cwd);
         if kept.bound.as_ref().is_some_and(elsewhere) {
             continue;
@@ -100,18 +100,18 @@ fn read(text: &str, file: &Path, project: &Path) -> Result<Vec<Kept>, ConfigErro
             _ => return Err(unknown(&key, value)),
         }
     }
-    let missing = |name: &str| root.wrong(format!("\"{name}\" is missing, remove the file"));
+    let missing = |name: &str| root.wrong(format!("\"{name}\" is missing; delete the file"));
     let (version, at) = version.ok_or_else(|| missing("version"))?;
     if version != 1 {
-        return Err(at.wrong(format!("version {version} is not known, remove the file")));
+        return Err(at.wrong(format!("unknown version {version}; delete the file")));
     }
     let (of, at) = of.ok_or_else(|| missing("project"))?;
     if Path::new(&of) != project {
-        return Err(at.wrong(format!("this is about {of}, another project, remove the file")));
+        return Err(at.wrong(format!("it belongs to another project, {of}; delete the file")));
     }
     let rules = rules.ok_or_else(|| missing("rules"))?;
     if rules.len() > MOST {
-        return Err(root.wrong(format!("more than {MOST} rules, remove some")));
+        return Err(root.wrong(format!("more than {MOST} rules; remove some")));
     }
     rules.into_iter().map(read_rule).collect()
 }
@@ -125,9 +125,7 @@ fn read_rule(entry: Located<'_>) -> Result<Kept, ConfigError> {
                 line = value.line();
                 rule = Some(value.text("rule")?);
                 if !rule.as_deref().is_some_and(is_plain) {
-                    return Err(
-                        value.wrong("there is an invisible character in the rule, remove it")
-                    );
+                    return Err(value.wrong("the rule contains an invisible character; remove it"));
                 }
             }
             "folder" => folder = Some(read_path(value)?),
@@ -138,7 +136,7 @@ fn read_rule(entry: Located<'_>) -> Result<Kept, ConfigError> {
     }
     match (rule, folder) {
         (Some(rule), Some(folder)) => Ok(Kept { rule, folder, when, bound, line }),
-        _ => Err(entry.wrong("an approval needs \"rule\" and \"folder\", remove it")),
+        _ => Err(entry.wrong("an approval needs \"rule\" and \"folder\"; remove it")),
     }
 }
 
@@ -156,10 +154,10 @@ fn read_bound(value: Located<'_>) -> Result<Bound, ConfigError> {
         }
     }
     let folder =
-        folder.ok_or_else(|| value.wrong("\"bound\" needs \"folder\", remove the entry"))?;
+        folder.ok_or_else(|| value.wrong("\"bound\" needs \"folder\"; remove the entry"))?;
     // Bound to nothing would be bound to anything.
     if files.is_empty() {
-        return Err(value.wrong("\"bound\" names no files, remove the entry"));
+        return Err(value.wrong("\"bound\" lists no files; remove the entry"));
     }
     Ok(Bound { folder, files })
 }
@@ -167,13 +165,13 @@ fn read_bound(value: Located<'_>) -> Result<Bound, ConfigError> {
 fn read_path(value: Located<'_>) -> Result<PathBuf, ConfigError> {
     let path = PathBuf::from(value.text("a folder")?);
     if !path.is_absolute() {
-        return Err(value.wrong("a folder must be an absolute path, remove the entry"));
+        return Err(value.wrong("\"folder\" must be an absolute path; remove the entry"));
     }
     Ok(path)
 }
 
 fn unknown(key: &str, value: Located<'_>) -> ConfigError {
-    value.wrong(format!("\"{key}\" is not known here, remove it"))
+    value.wrong(format!("unknown key \"{key}\"; remove it"))
 }
 
 fn written(kept: &[Kept], project: &Path) -> String {
@@ -217,7 +215,7 @@ impl FileApprovals {
     fn kept(&self, rule: &Rule, file: &Path) -> Result<Kept, String> {
         let failed = |why: &str| {
             format!(
-                "the rule {} cannot be kept, {why}: it holds for this session only",
+                "the rule {} cannot be saved because {why}; it applies to this session only",
                 rule.text()
             )
         };
@@ -225,7 +223,7 @@ impl FileApprovals {
             rule.bound.iter().flat_map(|bound| &bound.files).map(|(path, _)| path.as_path());
         let folder = rule.bound.iter().map(|bound| bound.folder.as_path());
         if !paths.chain(folder).all(|path| path.is_absolute() && path.to_str().is_some()) {
-            return Err(failed("a path in it cannot be written down"));
+            return Err(failed("a path in it cannot be stored as text"));
         }
         let real = self.places.resolved().ok();
         for places in std::iter::once(&self.places).chain(&real) {
@@ -243,7 +241,7 @@ impl FileApprovals {
                 return Ok(kept);
             }
         }
-        Err(failed("it would mean something else when read again"))
+        Err(failed("it would have a different meaning when loaded again"))
     }
 }
 
@@ -253,7 +251,7 @@ impl Approvals for FileApprovals {
         let project = self.places.real_project().map_err(in_words)?;
         if project.to_str().is_none() {
             return Err(
-                "the project's path cannot be written down: it holds for this session only".into(),
+                "the project's path cannot be stored as text; the rule applies to this session only".into(),
             );
         }
         let file = file(&self.places, &project);
@@ -274,7 +272,7 @@ impl Approvals for FileApprovals {
                 return Err(ConfigError::new(
                     &file,
                     None,
-                    format!("more than {MOST} rules, revoke some"),
+                    format!("more than {MOST} rules; revoke some"),
                 ));
             }
             Ok(Some(written(&all, &project)))

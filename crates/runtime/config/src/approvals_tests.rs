@@ -123,7 +123,7 @@ fn a_rule_that_would_come_back_as_another_is_not_kept() {
     for rule in [foreign, regex, loose] {
         let said = keep(&ground, &[rule]).unwrap_err();
         assert!(
-            said.contains("cannot be kept") && said.ends_with("for this session only"),
+            said.contains("cannot be saved") && said.ends_with("to this session only"),
             "{said}"
         );
     }
@@ -155,25 +155,25 @@ fn a_broken_file_stops_the_start_and_is_left_as_it_is() {
         ("{\n".to_owned(), 2, "this is not JSON"),
         ("[]".to_owned(), 1, "the file must be an object"),
         ("{\"version\": 1}".to_owned(), 1, "\"project\" is missing"),
-        (good.replace("\"version\": 1", "\"version\": 9"), 2, "version 9 is not known"),
+        (good.replace("\"version\": 1", "\"version\": 9"), 2, "unknown version 9"),
         (good.replace("\"version\": 1", "\"version\": \"1\""), 2, "version must be a whole number"),
         (
             good.replace(&format!("\"project\": \"{project}\""), "\"project\": \"/x\""),
             3,
             "another project",
         ),
-        (good.replace("\"rules\": [", "\"rulez\": ["), 4, "\"rulez\" is not known here"),
-        (good.replace("\"rule\":", "\"role\":"), 6, "\"role\" is not known here"),
+        (good.replace("\"rules\": [", "\"rulez\": ["), 4, "unknown key \"rulez\""),
+        (good.replace("\"rule\":", "\"role\":"), 6, "unknown key \"role\""),
         (good.replace("Bash(./run.sh)", "Bash("), 6, "is not a rule"),
         (good.replace("Bash(./run.sh)", "Bash(a\\u0007)"), 6, "invisible character"),
-        (good.replace("\"Bash(./run.sh)\"", "7"), 6, "rule must be a text"),
+        (good.replace("\"Bash(./run.sh)\"", "7"), 6, "rule must be a string"),
         (
             good.replacen(&format!("\"folder\": \"{project}\""), "\"folder\": \"x\"", 1),
             7,
             "absolute",
         ),
-        (good.replace("\"files\":", "\"filez\":"), 10, "\"filez\" is not known here"),
-        (good.replace(&"ab".repeat(32), "").replace("\"\"", "5"), 11, "a hash must be a text"),
+        (good.replace("\"files\":", "\"filez\":"), 10, "unknown key \"filez\""),
+        (good.replace(&"ab".repeat(32), "").replace("\"\"", "5"), 11, "a hash must be a string"),
     ] {
         fs::write(&file, &text).unwrap();
         let error = ground.try_load().expect_err(&text);
@@ -232,7 +232,7 @@ fn two_sessions_keep_both_their_rules() {
 fn the_number_of_rules_is_bounded() {
     let ground = Ground::new();
     let many: Vec<Rule> = (0..=MOST).map(|n| rule(&format!("Bash(x{n})"), &ground)).collect();
-    assert!(keep(&ground, &many).unwrap_err().contains("more than 1000 rules, revoke some"));
+    assert!(keep(&ground, &many).unwrap_err().contains("more than 1000 rules; revoke some"));
     keep(&ground, &many[..MOST]).unwrap();
     assert_eq!(approved(&ground).len(), MOST);
 }

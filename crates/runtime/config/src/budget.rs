@@ -8,21 +8,21 @@ use crate::located::Located;
 pub struct Budget {
     /// Of everything on one calendar day.
     pub day: Option<f64>,
-    /// Of one working folder, for ever.
+    /// For one working directory, forever.
     pub project: Option<f64>,
     /// Of one agent in one session.
     pub agent: Option<f64>,
 }
 
 impl Budget {
-    /// What the later file says counts.
+    /// The later file wins.
     pub(crate) fn replace(&mut self, later: &Budget) {
         self.day = later.day.or(self.day);
         self.project = later.project.or(self.project);
         self.agent = later.agent.or(self.agent);
     }
 
-    /// The smaller sum counts.
+    /// The smaller amount wins.
     pub(crate) fn lower(&mut self, other: &Budget) {
         let least = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -42,8 +42,8 @@ pub(crate) fn parse(value: Located<'_>) -> Result<Budget, ConfigError> {
             "project" => &mut found.project,
             "agent" => &mut found.agent,
             _ => {
-                let known = "write day, project or agent";
-                return Err(value.wrong(format!("\"{key}\" is not known in budget, {known}")));
+                let known = "use day, project or agent";
+                return Err(value.wrong(format!("unknown key \"{key}\" in budget; {known}")));
             }
         };
         *place = if value.is_null() { None } else { Some(amount(value, &key)?) };
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn mistakes_name_their_line() {
         for (text, said) in [
-            ("{\n\"dya\": 5}", "f.json:2: \"dya\" is not known in budget"),
+            ("{\n\"dya\": 5}", "f.json:2: unknown key \"dya\" in budget"),
             ("{\"day\": 0}", "f.json:1: day must be an amount"),
             (
                 "{\"day\": -1}",

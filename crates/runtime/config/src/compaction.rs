@@ -14,7 +14,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// What the later file says counts.
+    /// The later file wins.
     pub(crate) fn replace(&mut self, later: &Compaction) {
         self.auto = later.auto.or(self.auto);
         self.window = later.window.or(self.window);
@@ -24,7 +24,7 @@ impl Compaction {
         matches!(key, "autoCompactEnabled" | "autoCompactWindow")
     }
 
-    /// The value of one of the keys. A switch that is not understood changes nothing, which is what the warning says.
+    /// The value of one of the keys. An invalid switch changes nothing, as the warning says.
     ///
     /// # Errors
     /// On a number that cannot be a window.
@@ -53,12 +53,13 @@ impl Compaction {
         Ok(None)
     }
 
-    /// In words, for who is asked to trust a project.
+    /// In words, for the person who is asked to trust a project.
     pub(crate) fn wants(&self) -> Vec<String> {
         let auto = self
             .auto
-            .map(|on| format!("switches automatic summaries {}", if on { "on" } else { "off" }));
-        let window = self.window.map(|tokens| format!("sets the window to {tokens} tokens"));
+            .map(|on| format!("turns automatic compaction {}", if on { "on" } else { "off" }));
+        let window =
+            self.window.map(|tokens| format!("sets the context window to {tokens} tokens"));
         auto.into_iter().chain(window).collect()
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Bytes of a file that a person writes.
 pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 
-/// What stands at a place in a project.
+/// What exists at a path in a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,
@@ -23,21 +23,21 @@ pub(crate) enum Found {
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<Option<String>, ConfigError> {
     match resolve(path)? {
         None if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) => {
-            Err(ConfigError::new(path, None, "the link leads nowhere, fix or remove it"))
+            Err(ConfigError::new(path, None, "the link is broken; fix or remove it"))
         }
         None => Ok(None),
         Some(real) => read_regular(path, &real, most)?.map(|bytes| text(path, bytes)).transpose(),
     }
 }
 
-/// A file that only we write: nobody else may have a hand in it.
+/// A file that only Ostler writes: no other user may be able to change it.
 pub(crate) fn read_own(path: &Path, most: u64) -> Result<Option<String>, ConfigError> {
     match fs::symlink_metadata(path) {
         Ok(seen) if !seen.is_file() => {
-            Err(ConfigError::new(path, None, "it is not a regular file, remove it"))
+            Err(ConfigError::new(path, None, "it is not a regular file; remove it"))
         }
         Ok(seen) if seen.mode() & 0o022 != 0 => {
-            let what = "others may write it, look through it and run chmod 600 on it";
+            let what = "other users can write to it; review it, then run chmod 600 on it";
             Err(ConfigError::new(path, None, what))
         }
         _ => read_text(path, most),
@@ -66,7 +66,7 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
         let good = error.utf8_error().valid_up_to();
         let front = error.as_bytes().get(..good).unwrap_or_default();
         let line = front.iter().filter(|byte| **byte == b'\n').count() + 1;
-        ConfigError::new(path, line, "this is not UTF-8, save the file as UTF-8")
+        ConfigError::new(path, line, "the file is not UTF-8; save it as UTF-8")
     })
 }
 
@@ -83,7 +83,7 @@ fn is_absent(kind: ErrorKind) -> bool {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
-    let what = format!("it cannot be read ({error}), fix its permissions or delete it");
+    let what = format!("cannot read it ({error}); fix its permissions or delete it");
     ConfigError::new(path, None, what)
 }
 
@@ -95,37 +95,41 @@ fn read_regular(path: &Path, real: &Path, most: u64) -> Result<Option<Vec<u8>>, 
         Err(error) => return Err(unreadable(path, &error)),
     };
     if !seen.is_file() {
-        return Err(ConfigError::new(path, None, "it is not a regular file, remove it"));
+        return Err(ConfigError::new(path, None, "it is not a regular file; remove it"));
     }
     let file = File::open(real).map_err(|error| unreadable(path, &error))?;
     let opened = file.metadata().map_err(|error| unreadable(path, &error))?;
     if (seen.dev(), seen.ino()) != (opened.dev(), opened.ino()) {
-        return Err(ConfigError::new(path, None, "it changed while it was read, start again"));
+        return Err(ConfigError::new(path, None, "it changed while Ostler read it; start again"));
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     if bytes.len() as u64 > most {
-        let what = format!("it is longer than {most} bytes, shorten it");
+        let what = format!("it is longer than {most} bytes; shorten it");
         return Err(ConfigError::new(path, None, what));
     }
     Ok(Some(bytes))
 }
 
-/// Changes a file of ours while nobody else does. `change` gets what is there and gives what shall be.
+/// Changes a file of ours under a lock. `change` maps the old content to the new.
 pub(crate) fn update(
     path: &Path,
     most: u64,
     change: impl FnOnce(Option<String>) -> Result<Option<String>, ConfigError>,
 ) -> Result<(), ConfigError> {
     let failed = |error: std::io::Error| {
-        ConfigError::new(path, None, format!("it cannot be written ({error}), fix its directory"))
+        ConfigError::new(
+            path,
+            None,
+            format!("cannot write it ({error}); fix the permissions of its directory"),
+        )
     };
     let folder = path.parent().unwrap_or(Path::new("."));
     DirBuilder::new().mode(0o700).recursive(true).create(folder).map_err(failed)?;
     let lock = lock(path).map_err(failed)?;
     if let Some(text) = change(read_own(path, most)?)? {
         if text.len() as u64 > most {
-            let what = format!("it would be longer than {most} bytes, remove old entries");
+            let what = format!("it would be longer than {most} bytes; remove old entries");
             return Err(ConfigError::new(path, None, what));
         }
         replace(path, folder, text.as_bytes()).map_err(failed)?;
@@ -146,14 +150,14 @@ fn lock(path: &Path) -> std::io::Result<File> {
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
-    Err(std::io::Error::new(ErrorKind::WouldBlock, "another process holds it"))
+    Err(std::io::Error::new(ErrorKind::WouldBlock, "another process has locked it"))
 }
 
 fn replace(path: &Path, folder: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let made = PathBuf::from(name);
-    // The lock is ours, so one that is there was left behind.
+    // We hold the lock, so an existing temporary file is a leftover.
     match fs::remove_file(&made) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

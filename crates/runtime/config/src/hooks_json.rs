@@ -14,7 +14,7 @@ use std::time::Duration;
 const MOST: usize = 500;
 /// Seconds that a hook may take at most.
 const LONGEST: f64 = 3600.0;
-/// A signature tells something about the secret: a project does not choose which of yours.
+/// A signature reveals something about its secret, so a project must not choose among yours.
 const PROJECTS_MAY_NAME: &str = "OSTLER_HOOK_";
 /// Characters of a command or a secret.
 const MOST_TEXT: usize = 100_000;
@@ -52,7 +52,7 @@ struct Reading<'a> {
     read: Read,
 }
 
-/// What one hook says of itself, before its type is known.
+/// The fields of one hook, before its type is known.
 #[derive(Default)]
 struct Fields {
     kind: Option<String>,
@@ -75,7 +75,7 @@ impl Reading<'_> {
 
     fn unknown(&mut self, name: &str, groups: Located<'_>) -> Result<(), ConfigError> {
         if OTHER_EVENTS.contains(&name) {
-            let what = format!("nothing here fires the event {name}, so its hooks never run");
+            let what = format!("Ostler never fires the event {name}, so its hooks never run");
             self.warn(groups, what);
             return Ok(());
         }
@@ -127,10 +127,8 @@ impl Reading<'_> {
             return Ok(());
         }
         let so = "so the calls it would judge are blocked";
-        self.read
-            .warnings
-            .push((line, format!("hook on {name} not understood, {so}: {}", error.what)));
-        let what = "a hook that is not understood".to_owned();
+        self.read.warnings.push((line, format!("invalid hook on {name}, {so}: {}", error.what)));
+        let what = "an invalid hook".to_owned();
         let action = Action::Unavailable { what, why: error.what };
         self.add(event, matcher, action, Fields::default(), at)
     }
@@ -144,7 +142,7 @@ impl Reading<'_> {
         at: Located<'_>,
     ) -> Result<(), ConfigError> {
         if self.read.hooks.len() == MOST {
-            return Err(at.wrong(format!("more than {MOST} hooks, write fewer")));
+            return Err(at.wrong(format!("more than {MOST} hooks; remove some")));
         }
         let Fields { time_limit, once, in_background, outside, .. } = fields;
         let (file, line) = (Some(self.file.to_owned()), Some(at.line()));
@@ -170,10 +168,10 @@ impl Reading<'_> {
                     matcher = Matcher::parse(&text).map_err(|e| value.wrong(e.to_string()))?;
                 }
                 "hooks" => hooks = Some(value),
-                _ => self.warn(value, format!("\"{key}\" is not known beside hooks, ignored")),
+                _ => self.warn(value, format!("unknown key \"{key}\" next to hooks, ignored")),
             }
         }
-        let missing = || group.wrong("\"hooks\" is missing, write \"hooks\": [ … ]");
+        let missing = || group.wrong("\"hooks\" is missing; write \"hooks\": [ … ]");
         let hooks = match hooks.map(|hooks| hooks.list("hooks")) {
             Some(Ok(hooks)) => hooks,
             Some(Err(error)) => return self.left_out(event, &matcher, group, error),
@@ -181,7 +179,7 @@ impl Reading<'_> {
             None if is_hook => return self.left_out(event, &matcher, group, missing()),
             None if self.tier == Tier::Managed => return Err(missing()),
             None => {
-                self.warn(group, "a group without hooks, ignored");
+                self.warn(group, "a group without hooks is ignored");
                 return Ok(());
             }
         };
@@ -211,7 +209,7 @@ impl Reading<'_> {
         self.add(event, matcher, action, fields, hook)?;
         if let (Some(why), Some(spec)) = (unavailable, self.read.hooks.last()) {
             let so = match spec.decides() {
-                true => format!(", so {} is refused where it applies", event.name()),
+                true => format!(", so {} is denied wherever it applies", event.name()),
                 false => String::new(),
             };
             self.warn(hook, format!("{why}{so}"));
@@ -245,17 +243,15 @@ impl Reading<'_> {
             "async" => fields.in_background |= self.truth(value, "async") == Some(true),
             "asyncRewake" => {
                 fields.in_background |= self.truth(value, "asyncRewake") == Some(true);
-                self.warn(value, "asyncRewake wakes nobody here; the hook runs in the background");
+                self.warn(value, "asyncRewake is not supported; the hook runs in the background");
             }
-            "if" => {
-                self.warn(value, "the condition \"if\" is not honoured, so the hook always runs")
-            }
+            "if" => self.warn(value, "\"if\" is not supported, so the hook always runs"),
             "headers" => self.warn(value, "\"headers\" are not sent; sign with secretEnv instead"),
             "shell" if value.text("shell")? == "bash" => {}
-            "shell" => return Err(value.wrong("a hook runs in bash, remove \"shell\"")),
+            "shell" => return Err(value.wrong("hooks always run in bash; remove \"shell\"")),
             "statusMessage" | "description" | "prompt" | "model" | "server" | "tool" | "input"
             | "allowedEnvVars" => {}
-            _ => self.warn(value, format!("\"{key}\" is not known in a hook, ignored")),
+            _ => self.warn(value, format!("unknown key \"{key}\" in a hook, ignored")),
         }
         Ok(())
     }
@@ -271,12 +267,12 @@ impl Reading<'_> {
         }
     }
 
-    /// Other programs count in milliseconds, so a number that is too large is a mistake about the unit.
+    /// Other programs use milliseconds, so a number that is too large is probably in the wrong unit.
     fn seconds(&mut self, value: Located<'_>) -> Option<Duration> {
         match value.scalar().and_then(|text| text.parse::<f64>().ok()) {
             Some(seconds) if seconds > LONGEST => {
                 let what = format!(
-                    "timeout {seconds} is more than {LONGEST} seconds, the longest possible, so {LONGEST} is used"
+                    "timeout {seconds} is more than {LONGEST} seconds, the maximum, so {LONGEST} is used"
                 );
                 let meant = format!(" (milliseconds? write {})", seconds / 1000.0);
                 let meant = if seconds / 1000.0 <= LONGEST { meant } else { String::new() };
@@ -302,27 +298,27 @@ fn action(
     let kind = match (&fields.kind, &fields.command) {
         (Some(kind), _) => kind.clone(),
         (None, Some(_)) => "command".to_owned(),
-        (None, None) => return Err(hook.wrong("\"type\" is missing, write \"type\": \"command\"")),
+        (None, None) => return Err(hook.wrong("\"type\" is missing; write \"type\": \"command\"")),
     };
     match kind.as_str() {
         "command" => {
             let command = fields.command.take().filter(|command| !command.trim().is_empty());
-            let missing = || hook.wrong("\"command\" is missing, write what to run");
+            let missing = || hook.wrong("\"command\" is missing; add the command to run");
             Ok(Action::Command { command: command.ok_or_else(missing)?, args: fields.args.take() })
         }
         "http" => {
-            let missing = || hook.wrong("\"url\" is missing, write where to send it");
+            let missing = || hook.wrong("\"url\" is missing; add the address to send events to");
             let url = fields.url.take().ok_or_else(missing)?;
             check_url(&url).map_err(|why| hook.wrong(format!("the url cannot be used: {why}")))?;
             let theirs = matches!(tier, Tier::Project | Tier::Local);
             let foreign = |name: &String| theirs && !name.starts_with(PROJECTS_MAY_NAME);
             if fields.secret_env.as_ref().is_some_and(foreign) {
                 return Err(hook.wrong(format!(
-                    "a project may sign only with a variable whose name begins with {PROJECTS_MAY_NAME}"
+                    "in a project, secretEnv must begin with {PROJECTS_MAY_NAME}"
                 )));
             }
             if fields.secret.is_some() && fields.secret_env.is_some() {
-                return Err(hook.wrong("there are a secret and a secretEnv, keep one"));
+                return Err(hook.wrong("both secret and secretEnv are set; keep one"));
             }
             // Without a word on it, an event that can be stopped waits for the answer: that is the stricter reading.
             let blocking =
@@ -332,10 +328,10 @@ fn action(
         }
         "mcp_tool" | "prompt" | "agent" => Ok(Action::Unavailable {
             what: format!("a hook of type {kind}"),
-            why: format!("hooks of type {kind} are not available yet"),
+            why: format!("hooks of type {kind} are not supported yet"),
         }),
         _ => Err(hook.wrong(format!(
-            "\"{kind}\" is no type of hook, write command or http (mcp_tool, prompt and agent are not available yet)"
+            "unknown hook type \"{kind}\"; use command or http (mcp_tool, prompt and agent are not supported yet)"
         ))),
     }
 }
@@ -346,7 +342,7 @@ fn bounded(value: Located<'_>, name: &str) -> Result<String, ConfigError> {
     let seen =
         text.chars().all(|c| matches!(c, '\n' | '\t') || is_plain(c.encode_utf8(&mut [0; 4])));
     if text.len() > MOST_TEXT || !seen {
-        return Err(value.wrong(format!("{name} is too long or has an invisible character")));
+        return Err(value.wrong(format!("{name} is too long or contains an invisible character")));
     }
     Ok(text)
 }

@@ -64,12 +64,12 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     ("[\n{\"command\": \"a\"}]", 1, "\"hooks\" is missing"),
     ("[{\"hooks\":\n\"a\"}]", 1, "hooks must be a list"),
     ("[{\"hooks\": [\n\n{\"timeout\": 1}]}]", 2, "\"type\" is missing"),
-    (r#"[{"hooks": [{"type": "comand"}]}]"#, 0, "\"comand\" is no type of hook"),
+    (r#"[{"hooks": [{"type": "comand"}]}]"#, 0, "unknown hook type \"comand\""),
     (r#"[{"hooks": [{"type": "command"}]}]"#, 0, "\"command\" is missing"),
     (r#"[{"hooks": [{"type": "command", "command": " "}]}]"#, 0, "\"command\" is missing"),
     (r#"[{"hooks": [{"command": "a\u0000"}]}]"#, 0, "invisible character"),
     (r#"[{"hooks": [{"command": "a", "args": "b"}]}]"#, 0, "args must be a list"),
-    (r#"[{"hooks": [{"command": "a", "shell": "powershell"}]}]"#, 0, "a hook runs in bash"),
+    (r#"[{"hooks": [{"command": "a", "shell": "powershell"}]}]"#, 0, "hooks always run in bash"),
     (r#"[{"matcher": "(", "hooks": [1]}]"#, 0, "the matcher \"(\" is no regular expression"),
     (r#"[{"hooks": [{"type": "http"}]}]"#, 0, "\"url\" is missing"),
     (r#"[{"hooks": [{"type": "http", "url": "http://x.example/"}]}]"#, 0, "write https://"),
@@ -144,7 +144,7 @@ fn unknown_events_are_left_out_unless_they_guard_calls() {
         assert!(user(&format!("{{\"hooks\": {{\"{name}\": []}}}}")).load().hooks.is_empty());
     }
     assert!(wrong("[1]").contains("settings.json:2: hooks must be an object"));
-    assert!(wrong("{\"Stop\": [],\n\"Stop\": []}").contains(":3: \"Stop\" stands there twice"));
+    assert!(wrong("{\"Stop\": [],\n\"Stop\": []}").contains(":3: \"Stop\" is there twice"));
 }
 
 /// Details that only tune a hook never cost the hook.
@@ -155,7 +155,7 @@ fn odd_details_of_a_hook_are_left_out() {
         (
             "\"timeout\": 15000",
             Some(hour),
-            "timeout 15000 is more than 3600 seconds, the longest possible, so 3600 is used (milliseconds? write 15)",
+            "timeout 15000 is more than 3600 seconds, the maximum, so 3600 is used (milliseconds? write 15)",
         ),
         ("\"timeout\": 1e300", Some(hour), "so 3600 is used"),
         ("\"timeout\": 0", None, "so the default is used"),
@@ -186,18 +186,18 @@ fn what_is_not_honoured_is_told() {
     for (text, what) in [
         (
             r#"{"hooks": {"TeammateIdle": [1]}}"#.to_owned(),
-            "nothing here fires the event TeammateIdle",
+            "Ostler never fires the event TeammateIdle",
         ),
         (
             one("Stop", r#"{"type": "prompt", "prompt": "p"}"#),
-            "hooks of type prompt are not available yet",
+            "hooks of type prompt are not supported yet",
         ),
         (
             one("PreToolUse", r#"{"type": "agent"}"#),
-            "not available yet, so PreToolUse is refused where it applies",
+            "not supported yet, so PreToolUse is denied wherever it applies",
         ),
         (one("Stop", r#"{"command": "a", "if": "Bash(git:*)"}"#), "so the hook always runs"),
-        (one("Stop", r#"{"command": "a", "new": 1}"#), "\"new\" is not known in a hook"),
+        (one("Stop", r#"{"command": "a", "new": 1}"#), "unknown key \"new\" in a hook"),
     ] {
         let warnings = user(&text).load().warnings;
         assert!(warnings.len() == 1 && warnings[0].contains(what), "{warnings:?}");
@@ -237,7 +237,7 @@ fn a_project_signs_with_its_own_variables_only() {
     ground.write("ws/.claude/settings.json", &webhook("DB_PASSWORD"));
     let loaded = ground.load();
     assert!(loaded.ignored_hooks.is_empty());
-    assert!(loaded.warnings[0].contains("begins with OSTLER_HOOK_"), "{:?}", loaded.warnings);
+    assert!(loaded.warnings[0].contains("begin with OSTLER_HOOK_"), "{:?}", loaded.warnings);
 }
 
 #[test]

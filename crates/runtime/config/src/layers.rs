@@ -1,7 +1,7 @@
-//! Which files count, in which order, and what they come to.
+//! Which files are loaded, in which order, and how they are merged.
 //!
 //! From low to high: built-in rules, the user's files, the project's, its local ones, `--settings`, managed ones. Lists
-//! are merged and deny and ask rules always count; of single values the highest wins, and the stricter `default`.
+//! are merged, and deny and ask rules always apply; of single values the highest wins, of `default` the stricter.
 
 use crate::budget::Budget;
 use crate::built_in::built_in;
@@ -47,7 +47,7 @@ pub struct Loaded {
     pub untrusted: Option<Untrusted>,
     /// The project has files that want something or tighten, and the user accepted all of them as they are.
     pub trusted: bool,
-    /// Contents of the project's skills that the user accepted, by hash: what they run and allow counts.
+    /// Hashes of the project's skills that the user accepted: what they run and allow is in effect.
     pub skills: Vec<String>,
     /// Allow rules of files that are not trusted: not in force.
     pub ignored: Vec<Rule>,
@@ -92,7 +92,7 @@ struct Layers<'a> {
 }
 
 impl Layers<'_> {
-    /// `settings` is the folder that `/x` in a rule begins at.
+    /// `settings` is the directory that `/x` in a rule is relative to.
     fn anchors<'a>(&'a self, settings: &'a Path) -> Anchors<'a> {
         let Places { cwd, user_home, tools, .. } = self.places;
         Anchors { cwd, home: user_home, settings, tools }
@@ -158,7 +158,7 @@ impl Layers<'_> {
         } else {
             let file = cwd.join(argument);
             let text = read_text(&file, MOST_BYTES)?;
-            let missing = || ConfigError::new(&file, None, "there is no such file, name another");
+            let missing = || ConfigError::new(&file, None, "there is no such file");
             (text.ok_or_else(missing)?, file)
         };
         let settings = settings_json::parse(&text, &file, self.anchors(cwd), Tier::CommandLine)?;
@@ -193,7 +193,7 @@ impl Layers<'_> {
     fn misnamed(&mut self, file: &Path) {
         let other = file.with_extension("yml");
         if other.exists() {
-            let what = format!("{} is not read, name it permissions.yaml", other.display());
+            let what = format!("{} is not loaded; rename it to permissions.yaml", other.display());
             self.loaded.warnings.push(one_line(&what));
         }
     }
@@ -225,7 +225,7 @@ impl Layers<'_> {
                 (Err(error), true, _) => return Err(error),
                 // Accepting is about all files, so one that is left out this time is shown, too.
                 (Err(_), false, false) => {
-                    wanted.push(Wanted::new(file, vec!["is not understood".into()], false));
+                    wanted.push(Wanted::new(file, vec!["is invalid".into()], false));
                 }
                 (_, false, true) => {}
             }
@@ -238,7 +238,7 @@ impl Layers<'_> {
         Ok(())
     }
 
-    /// Managed hooks only end by managed files; a project switches off its own and nobody else's.
+    /// Only managed files switch off managed hooks; a project switches off only its own.
     fn switch_hooks_off(&mut self) {
         let (off, managed_only) = (&self.no_hooks, self.managed_hooks_only);
         let is_projects = |tier: Tier| matches!(tier, Tier::Project | Tier::Local);
@@ -269,7 +269,7 @@ impl Layers<'_> {
         own.chain(theirs).for_each(|folder| self.not_run.add_agents(&folder));
     }
 
-    /// What of a file only says something about itself.
+    /// The parts of a file that concern only the file itself.
     fn tell(&mut self, settings: &Settings, file: &Path) {
         self.loaded.warnings.extend(settings.warnings.lines(file));
         for (kind, count) in &settings.not_run {
@@ -341,7 +341,7 @@ fn notice(path: &Path, wants: &[String]) -> String {
         named += &format!(" and {more} more");
     }
     one_line(&format!(
-        "{} wants trust, it {named}; ignored until you trust this folder: run `ostler --trust` or answer in a session",
+        "{} is not trusted, it {named}; ignored until you trust this project: run `ostler --trust` or answer in a session",
         path.display()
     ))
 }

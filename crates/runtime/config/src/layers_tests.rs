@@ -54,7 +54,7 @@ fn a_project_says_something_about_summaries_once_it_is_trusted() {
     let loaded = ground.load();
     assert_eq!(loaded.compaction, Compaction { auto: Some(true), window: Some(150_000) });
     let wants: Vec<_> = loaded.untrusted.unwrap().files.into_iter().flat_map(|f| f.wants).collect();
-    assert_eq!(wants, ["switches automatic summaries off"]);
+    assert_eq!(wants, ["turns automatic compaction off"]);
     trust(&ground);
     let loaded = ground.load();
     assert_eq!(loaded.compaction, Compaction { auto: Some(false), window: Some(150_000) });
@@ -158,7 +158,9 @@ fn sources_can_be_left_out() {
         assert_eq!(from(Tier::User), sources.contains("user"));
         assert_eq!(from(Tier::Local), model == "local");
     }
-    assert!(Sources::parse("user,system").unwrap_err().contains("\"system\" is no source"));
+    assert!(
+        Sources::parse("user,system").unwrap_err().contains("unknown settings source \"system\"")
+    );
 }
 
 #[test]
@@ -177,7 +179,7 @@ fn a_file_that_cannot_be_used_stops_the_start() {
             "{\"a\"",
             "ws/.claude/settings.local.json:1: this is not",
         ),
-        ("etc/managed-settings.json", "", "etc/managed-settings.json:1: there is nothing"),
+        ("etc/managed-settings.json", "", "etc/managed-settings.json:1: it is empty"),
         ("etc/managed-settings.json", "{\"permissions\": 5}", "etc/managed-settings.json:1: "),
         ("etc/permissions.yaml", "default: no\n", "etc/permissions.yaml:1: "),
         ("home/.ostler/trust.json", "{}", "home/.ostler/trust.json:1: the version must be 1"),
@@ -198,25 +200,25 @@ fn only_regular_readable_short_text_is_read() {
     for file in ["home/.claude/settings.json", "ws/.claude/settings.json", "ws/.mcp.json"] {
         let ground = Ground::new();
         fs::create_dir(ground.path(file)).unwrap();
-        assert_eq!(ground.error(), format!("{file}: it is not a regular file, remove it"));
+        assert_eq!(ground.error(), format!("{file}: it is not a regular file; remove it"));
         let ground = Ground::new();
         ground.write(file, &" ".repeat(1024 * 1024 + 1));
-        assert_eq!(ground.error(), format!("{file}: it is longer than 1048576 bytes, shorten it"));
+        assert_eq!(ground.error(), format!("{file}: it is longer than 1048576 bytes; shorten it"));
     }
     let ground = Ground::new();
     fs::write(ground.path("ws/.claude/settings.json"), b"{\n\"a\":\n \"\xff\"}").unwrap();
-    let wanted = "ws/.claude/settings.json:3: this is not UTF-8, save the file as UTF-8";
+    let wanted = "ws/.claude/settings.json:3: the file is not UTF-8; save it as UTF-8";
     assert_eq!(ground.error(), wanted);
     let ground = Ground::new();
     ground.link("dev-null-that-is-not-there", "home/.ostler/permissions.yaml");
-    let wanted = "home/.ostler/permissions.yaml: the link leads nowhere, fix or remove it";
+    let wanted = "home/.ostler/permissions.yaml: the link is broken; fix or remove it";
     assert_eq!(ground.error(), wanted);
     let mut ground = Ground::new();
     ground.places.settings_arg = Some("gone.json".into());
-    assert_eq!(ground.error(), "ws/gone.json: there is no such file, name another");
+    assert_eq!(ground.error(), "ws/gone.json: there is no such file");
     let mut ground = Ground::new();
     ground.places.settings_arg = Some("{\"permissions\":\n5}".into());
-    assert_eq!(ground.error(), "--settings:2: permissions must be an object, write { … }");
+    assert_eq!(ground.error(), "--settings:2: permissions must be an object; write { … }");
 }
 
 #[test]
@@ -335,7 +337,7 @@ fn a_file_with_the_other_ending_is_mentioned() {
     let ground = Ground::new();
     ground.write("home/.ostler/permissions.yml", "deny: [x]\n");
     let warnings = ground.load().warnings;
-    assert!(warnings[0].ends_with("permissions.yml is not read, name it permissions.yaml"));
+    assert!(warnings[0].ends_with("permissions.yml is not loaded; rename it to permissions.yaml"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The files people write: settings, `permissions.yaml`, trust in what a project's files want, and kept approvals.
+//! The files people write: settings, `permissions.yaml`, trust in a project's files, and saved approvals.
 //!
-//! `load` reads every layer and says what is in force. The caller passes all paths: no environment is read here.
+//! `load` reads every layer and returns what is in effect. The caller passes all paths: no environment is read here.
 
 pub mod approvals;
 mod budget;

@@ -1,4 +1,4 @@
-//! JSON in which every value knows its line, and no key stands twice.
+//! JSON in which every value knows its line, and no key occurs twice.
 
 use crate::ConfigError;
 use serde::de::{MapAccess, Visitor};
@@ -27,7 +27,7 @@ impl<'a> Document<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let document = Document { text, file };
         if text.trim().is_empty() {
-            let what = "there is nothing in it, write {} or remove the file";
+            let what = "it is empty; write {} or delete the file";
             return Err(ConfigError::new(file, 1, what));
         }
         let raw: &RawValue =
@@ -96,7 +96,7 @@ impl<'a> Located<'a> {
     /// `name` is what errors call it.
     pub(crate) fn object(&self, name: &str) -> Result<Vec<(String, Located<'a>)>, ConfigError> {
         if !self.is_object() {
-            return Err(self.wrong(format!("{name} must be an object, write {{ … }}")));
+            return Err(self.wrong(format!("{name} must be an object; write {{ … }}")));
         }
         let Pairs(pairs) = self.read()?;
         let mut found: Vec<(String, Located<'a>)> = Vec::with_capacity(pairs.len());
@@ -104,7 +104,7 @@ impl<'a> Located<'a> {
         for (key, raw) in pairs {
             let value = Located { document: self.document, raw: raw.get() };
             if !seen.insert(key.clone()) {
-                return Err(value.wrong(format!("\"{key}\" stands there twice, keep one")));
+                return Err(value.wrong(format!("\"{key}\" is there twice; keep one")));
             }
             found.push((key, value));
         }
@@ -113,7 +113,7 @@ impl<'a> Located<'a> {
 
     pub(crate) fn list(&self, name: &str) -> Result<Vec<Located<'a>>, ConfigError> {
         if !self.is_list() {
-            return Err(self.wrong(format!("{name} must be a list, write [ … ]")));
+            return Err(self.wrong(format!("{name} must be a list; write [ … ]")));
         }
         let items: Vec<&RawValue> = self.read()?;
         Ok(items
@@ -124,7 +124,7 @@ impl<'a> Located<'a> {
 
     pub(crate) fn text(&self, name: &str) -> Result<String, ConfigError> {
         if !self.raw.starts_with('"') {
-            return Err(self.wrong(format!("{name} must be a text, write \"…\"")));
+            return Err(self.wrong(format!("{name} must be a string; write \"…\"")));
         }
         self.read()
     }
@@ -134,7 +134,7 @@ impl<'a> Located<'a> {
         number.map_err(|_| self.wrong(format!("{name} must be a whole number")))
     }
 
-    /// A text, a number or a truth value as the text a variable would hold.
+    /// A string, a number or a boolean, as the string that an environment variable would contain.
     pub(crate) fn scalar(&self) -> Option<String> {
         match self.raw.as_bytes().first()? {
             b'"' => self.read().ok(),

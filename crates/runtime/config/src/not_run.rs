@@ -53,7 +53,7 @@ fn line(kind: &str, places: &[Place]) -> String {
         named += &format!(" and {more} more");
     }
     let verb = if kind.ends_with('s') { "are" } else { "is" };
-    one_line(&format!("{kind} {verb} not run yet: {named}"))
+    one_line(&format!("{kind} {verb} not supported yet: {named}"))
 }
 
 /// `*.md`, also in directories below. Links are not followed.

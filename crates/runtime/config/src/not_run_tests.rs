@@ -16,15 +16,15 @@ fn each_kind_is_one_line_with_its_places() {
     ground.places.settings_arg = Some(r#"{"mcpServers": {"a": {"command": "b"}}}"#.into());
     let at = |file: &str| ground.path(file).display().to_string();
     let wanted = [
-        format!("fileSuggestion is not run yet: {}", at("home/.claude/settings.json")),
-        format!("apiKeyHelper is not run yet: {}", at("home/.ostler/settings.json")),
+        format!("fileSuggestion is not supported yet: {}", at("home/.claude/settings.json")),
+        format!("apiKeyHelper is not supported yet: {}", at("home/.ostler/settings.json")),
         format!(
-            "MCP servers are not run yet: {} (2), {}, --settings (1)",
+            "MCP servers are not supported yet: {} (2), {}, --settings (1)",
             at("ws/.mcp.json"),
             at("ws/.claude/settings.json")
         ),
-        format!("plugins are not run yet: {}", at("etc/managed-settings.json")),
-        format!("statusLine is not run yet: {}", at("etc/managed-settings.json")),
+        format!("plugins are not supported yet: {}", at("etc/managed-settings.json")),
+        format!("statusLine is not supported yet: {}", at("etc/managed-settings.json")),
     ];
     let loaded = ground.load();
     assert_eq!(loaded.warnings, wanted);
@@ -48,15 +48,15 @@ fn agents_are_counted_with_those_in_directories_below() {
         ground.write(&format!("ws/.claude/agents/{name}"), "---\nname: x\n---\n");
     }
     let theirs = format!("{} (3)", ground.path("ws/.claude/agents").display());
-    assert_eq!(ground.load().warnings, [format!("agents are not run yet: {theirs}")]);
+    assert_eq!(ground.load().warnings, [format!("agents are not supported yet: {theirs}")]);
     fs::create_dir(ground.path("home/.claude/agents")).unwrap();
     ground.write("home/.claude/agents/mine.md", "x");
     // A link to everything is not walked through.
     ground.link("", "home/.claude/agents/all");
     let mine = format!("{} (1)", ground.path("home/.claude/agents").display());
-    assert_eq!(ground.load().warnings, [format!("agents are not run yet: {mine}, {theirs}")]);
+    assert_eq!(ground.load().warnings, [format!("agents are not supported yet: {mine}, {theirs}")]);
     ground.places.sources.user = false;
-    assert_eq!(ground.load().warnings, [format!("agents are not run yet: {theirs}")]);
+    assert_eq!(ground.load().warnings, [format!("agents are not supported yet: {theirs}")]);
     ground.places.sources.project = false;
     assert_eq!(ground.load().warnings, [] as [&str; 0]);
 }
@@ -66,5 +66,5 @@ fn lines_are_bounded() {
     let mut all = NotRun::default();
     (0..100).for_each(|n| all.add("MCP servers", Path::new(&format!("/{n}")), None));
     let lines = all.lines();
-    assert_eq!(lines, ["MCP servers are not run yet: /0, /1, /2, /3, /4, /5 and 94 more"]);
+    assert_eq!(lines, ["MCP servers are not supported yet: /0, /1, /2, /3, /4, /5 and 94 more"]);
 }

@@ -99,9 +99,7 @@ fn raw(text: &str, file: &Path) -> Result<RawFile, ConfigError> {
             let line = error.location().and_then(|place| line(&place)).unwrap_or(1);
             ConfigError::new(file, line, said(&error.without_snippet().to_string()))
         })?;
-    raw.ok_or_else(|| {
-        ConfigError::new(file, 1, "there is nothing in it, write rules or remove the file")
-    })
+    raw.ok_or_else(|| ConfigError::new(file, 1, "it is empty; write rules or delete the file"))
 }
 
 /// The same from a JSON value; `file` is what errors name.
@@ -121,25 +119,25 @@ pub fn from_json(
     Reading { file, named: None, anchors, tier, check, warnings: None }.policy(raw)
 }
 
-/// The parser's words, and ours for its commonest ones. The place is said in front.
+/// The parser's message, reworded for the most common errors. The position is added by the caller.
 fn said(message: &str) -> String {
     let what = message.rsplit_once(" at line ").map_or(message, |(what, _)| what);
     let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
     let plain = [
-        ("expected sequence start", "there must be a list here, write - and an entry"),
-        ("expected mapping start", "there must be keys here, write one such as pattern: \"…\""),
-        ("expected string scalar", "there must be a text here, write it in quotes"),
-        ("invalid u64", "there must be a whole number here, write 1"),
-        ("multiple YAML documents", "there must be one document in a file, remove the line ---"),
+        ("expected sequence start", "expected a list; write - and an entry"),
+        ("expected mapping start", "expected keys; write one such as pattern: \"…\""),
+        ("expected string scalar", "expected a string; write it in quotes"),
+        ("invalid u64", "expected a whole number; write 1"),
+        ("multiple YAML documents", "expected one document; remove the line ---"),
     ];
     if let Some((_, ours)) = plain.iter().find(|(theirs, _)| what.starts_with(theirs)) {
         return (*ours).to_owned();
     }
     if let Some(key) = what.strip_prefix("duplicate mapping key: ") {
-        return format!("\"{key}\" stands there twice, keep one");
+        return format!("\"{key}\" is there twice; keep one");
     }
     match what.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected ")) {
-        Some((key, known)) => format!("{key} is not known here, write {known}"),
+        Some((key, known)) => format!("unknown key {key}; use {known}"),
         None => what.to_owned(),
     }
 }
@@ -151,19 +149,19 @@ fn line(place: &Location) -> Option<usize> {
 struct Reading<'a> {
     /// What errors name.
     file: &'a Path,
-    /// What rules say they stand in.
+    /// The source that rules report.
     named: Option<&'a Path>,
     anchors: Anchors<'a>,
     tier: Tier,
     check: Option<&'a Check<'a>>,
-    /// Where an allow rule that is left out is told of; without it such a rule is an error.
+    /// Where to report an allow rule that is skipped; without it, such a rule is an error.
     warnings: Option<&'a RefCell<Warnings>>,
 }
 
 impl Reading<'_> {
     fn policy(&self, raw: RawFile) -> Result<Policy, ConfigError> {
         if let Some(version) = raw.version.as_ref().filter(|version| version.value != 1) {
-            let what = format!("version {} is not known, write 1", version.value);
+            let what = format!("unknown version {}; write 1", version.value);
             return Err(self.wrong(&version.referenced, what));
         }
         self.patterns(&raw)?;
@@ -185,7 +183,7 @@ impl Reading<'_> {
         match entries.filter(|entry| entry.value.pattern.is_some()).nth(most) {
             None => Ok(()),
             Some(entry) => {
-                let what = format!("more than {most} patterns, join some of them with |");
+                let what = format!("more than {most} patterns; join some of them with |");
                 Err(self.wrong(&entry.referenced, what))
             }
         }
@@ -197,7 +195,7 @@ impl Reading<'_> {
             "ask" => Ok(Fallback::Ask),
             "deny" => Ok(Fallback::Deny),
             other => {
-                let what = format!("\"{other}\" is no default, write read, ask or deny");
+                let what = format!("unknown default \"{other}\"; use read, ask or deny");
                 Err(self.wrong(&default.referenced, what))
             }
         }
@@ -242,7 +240,7 @@ impl Reading<'_> {
             return Ok(());
         }
         let line = rules.last().and_then(|rule| rule.source.line);
-        let what = format!("more than {MOST_RULES} rules in one list, write fewer and wider ones");
+        let what = format!("more than {MOST_RULES} rules in one list; write fewer, wider rules");
         Err(ConfigError::new(self.file, line, what))
     }
 
@@ -252,15 +250,15 @@ impl Reading<'_> {
             (Some(pattern), None, tool) => self.pattern(&pattern, tool)?,
             (None, Some(rule), None) => self.rule(&rule)?,
             (None, Some(_), Some(tool)) => {
-                let what = "a rule names its tool itself, leave out \"tool\"";
+                let what = "a rule already names its tool; remove \"tool\"";
                 return Err(self.wrong(&tool.referenced, what));
             }
             (Some(_), Some(rule), _) => {
-                let what = "an entry is a pattern or a rule, write two entries";
+                let what = "an entry cannot have both a pattern and a rule; write two entries";
                 return Err(self.wrong(&rule.referenced, what));
             }
             (None, None, _) => {
-                let what = "the entry has neither pattern nor rule, write one of them";
+                let what = "the entry has neither a pattern nor a rule; add one";
                 return Err(self.wrong(&referenced, what));
             }
         };
@@ -280,7 +278,7 @@ impl Reading<'_> {
             let source = self.source(&tool.referenced);
             let named = Rule::parse_at(&tool.value, self.anchors, source);
             if !named.is_ok_and(|rule| rule.is_whole_tool(&tool.value)) {
-                let what = format!("\"{}\" is no tool, write a name such as Bash", tool.value);
+                let what = format!("unknown tool \"{}\"; use a name such as Bash", tool.value);
                 return Err(self.wrong(&tool.referenced, what));
             }
         }
@@ -313,8 +311,8 @@ impl Reading<'_> {
     /// What a person sees of it is what it is.
     fn readable(&self, text: &Spanned<String>) -> Result<(), ConfigError> {
         let what = match text.value.as_str() {
-            text if text.trim().is_empty() => "the pattern is empty, write one or remove the entry",
-            text if !is_plain(text) => "there is an invisible character in it, write it as \\x..",
+            text if text.trim().is_empty() => "the pattern is empty; write one or remove the entry",
+            text if !is_plain(text) => "it contains an invisible character; write it as \\x..",
             _ => return Ok(()),
         };
         Err(self.wrong(&text.referenced, what))
@@ -326,12 +324,13 @@ impl Reading<'_> {
         for (examples, wanted, found) in sorts {
             for (n, example) in examples.into_iter().flatten().enumerate() {
                 if n >= MOST_EXAMPLES {
-                    let what = format!("more than {MOST_EXAMPLES} examples, keep the telling ones");
+                    let what =
+                        format!("more than {MOST_EXAMPLES} examples; keep the most important ones");
                     return Err(self.wrong(&example.referenced, what));
                 }
                 if check(kind, rule, &example.value) != wanted {
                     let what = format!(
-                        "the rule {} {found} its example \"{}\", fix one or the other",
+                        "the rule {} {found} its example \"{}\"; fix one of them",
                         rule.text(),
                         example.value
                     );

@@ -51,45 +51,45 @@ allow:
 #[test]
 fn mistakes_are_told_with_their_line() {
     let table = [
-        ("", "p.yaml:1: there is nothing in it, write rules or remove the file"),
-        ("# only a word\n", "p.yaml:1: there is nothing in it, write rules or remove the file"),
-        ("version: 2\n", "p.yaml:1: version 2 is not known, write 1"),
-        ("\ndefault: allow\n", "p.yaml:2: \"allow\" is no default, write read, ask or deny"),
+        ("", "p.yaml:1: it is empty; write rules or delete the file"),
+        ("# only a word\n", "p.yaml:1: it is empty; write rules or delete the file"),
+        ("version: 2\n", "p.yaml:1: unknown version 2; write 1"),
+        ("\ndefault: allow\n", "p.yaml:2: unknown default \"allow\"; use read, ask or deny"),
         (
             "always_deny:\n  - pattern: ''\n",
-            "p.yaml:2: the pattern is empty, write one or remove the entry",
+            "p.yaml:2: the pattern is empty; write one or remove the entry",
         ),
         (
             "always_deny:\n  - pattern: ok\n  - rule: '  '\n",
-            "p.yaml:3: the pattern is empty, write one or remove the entry",
+            "p.yaml:3: the pattern is empty; write one or remove the entry",
         ),
         (
             "ask_user:\n  - reason: x\n",
-            "p.yaml:2: the entry has neither pattern nor rule, write one of them",
+            "p.yaml:2: the entry has neither a pattern nor a rule; add one",
         ),
         (
             "ask_user:\n  - pattern:\n",
-            "p.yaml:2: the entry has neither pattern nor rule, write one of them",
+            "p.yaml:2: the entry has neither a pattern nor a rule; add one",
         ),
         (
             "ask_user:\n  - pattern: a\n    rule: Bash\n",
-            "p.yaml:3: an entry is a pattern or a rule, write two entries",
+            "p.yaml:3: an entry cannot have both a pattern and a rule; write two entries",
         ),
         (
             "ask_user:\n  - rule: Bash(ls)\n    tool: Bash\n",
-            "p.yaml:3: a rule names its tool itself, leave out \"tool\"",
+            "p.yaml:3: a rule already names its tool; remove \"tool\"",
         ),
         (
             "ask_user:\n  - pattern: a\n    tool: Ba sh\n",
-            "p.yaml:3: \"Ba sh\" is no tool, write a name such as Bash",
+            "p.yaml:3: unknown tool \"Ba sh\"; use a name such as Bash",
         ),
         (
             "ask_user:\n  - pattern: a\n    tool: Bash(ls)\n",
-            "p.yaml:3: \"Bash(ls)\" is no tool, write a name such as Bash",
+            "p.yaml:3: unknown tool \"Bash(ls)\"; use a name such as Bash",
         ),
         (
             "deny:\n  - \"Bash(l\\u202es)\"\n",
-            "p.yaml:2: there is an invisible character in it, write it as \\x..",
+            "p.yaml:2: it contains an invisible character; write it as \\x..",
         ),
     ];
     for (text, wanted) in table {
@@ -101,20 +101,20 @@ fn mistakes_are_told_with_their_line() {
 #[test]
 fn mistakes_found_by_the_parser_have_their_line_too() {
     let table = [
-        ("default: ask\nallways: []\n", 2, "`allways` is not known here, write one of version"),
+        ("default: ask\nallways: []\n", 2, "unknown key `allways`; use one of version"),
         ("always_deny:\n  - pattern: a\n    resaon: b\n", 3, "resaon"),
         ("always_deny:\n  - pattern: a\n    examples: {mach: [x]}\n", 3, "mach"),
         ("always_deny:\n  pattern: a\n", 2, "a list"),
         ("always_deny:\n  - just text\n", 2, "keys"),
-        ("always_deny:\n  - pattern: [a]\n", 2, "a text"),
+        ("always_deny:\n  - pattern: [a]\n", 2, "a string"),
         ("always_deny:\n  - pattern: 5\n", 2, "quot"),
         ("always_deny:\n  - pattern: true\n", 2, "quot"),
         ("version: one\n", 1, "a whole number"),
         ("version: -1\n", 1, ""),
-        ("default: [ask]\n", 1, "a text"),
+        ("default: [ask]\n", 1, "a string"),
         ("allow: Bash(ls)\n", 1, "a list"),
         ("allow:\n  - {a: b}\n", 2, ""),
-        ("default: ask\n\ndefault: deny\n", 3, "\"default\" stands there twice, keep one"),
+        ("default: ask\n\ndefault: deny\n", 3, "\"default\" is there twice; keep one"),
         ("deny: [a]\nask: []\ndeny: []\n", 3, "deny"),
         ("always_deny:\n  - pattern: a\n    pattern: b\n", 3, "pattern"),
         ("always_deny:\n  - pattern: '^ls('\n", 2, "is not a regular expression"),
@@ -145,11 +145,11 @@ fn examples_must_hold() {
     };
     assert_eq!(
         with("{match: ['rm -rf /', 'ls'], miss: []}"),
-        "p.yaml:4: the rule rm -rf / does not match its example \"ls\", fix one or the other"
+        "p.yaml:4: the rule rm -rf / does not match its example \"ls\"; fix one of them"
     );
     assert_eq!(
         with("match: ['rm -rf /']\n      miss:\n        - rm x\n        - rm -rf /"),
-        "p.yaml:7: the rule rm -rf / matches its example \"rm -rf /\", fix one or the other"
+        "p.yaml:7: the rule rm -rf / matches its example \"rm -rf /\"; fix one of them"
     );
 }
 
@@ -198,17 +198,17 @@ fn an_allow_rule_that_is_not_understood_is_left_out() {
 #[test]
 fn an_endless_file_is_refused() {
     let many: String = (0..2001).map(|n| format!("  - Bash(ls {n})\n")).collect();
-    let wanted = "p.yaml:2002: more than 2000 rules in one list, write fewer and wider ones";
+    let wanted = "p.yaml:2002: more than 2000 rules in one list; write fewer, wider rules";
     assert_eq!(error(&format!("deny:\n{many}")), wanted);
     let many = "  - pattern: a\n".repeat(101);
     let text = format!("always_deny:\n{many}");
     assert!(read(&text).is_ok());
     let project = parse(&text, Path::new("p.yaml"), anchors(), Tier::Project, &check).unwrap_err();
-    let wanted = "p.yaml:102: more than 100 patterns, join some of them with |";
+    let wanted = "p.yaml:102: more than 100 patterns; join some of them with |";
     assert_eq!(project.to_string(), wanted);
     let many = "'a', ".repeat(51);
     let text = format!("deny: []\nalways_deny:\n  - {{pattern: a, examples: {{match: [{many}]}}}}");
-    assert_eq!(error(&text), "p.yaml:3: more than 50 examples, keep the telling ones");
+    assert_eq!(error(&text), "p.yaml:3: more than 50 examples; keep the most important ones");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where the files are, as the caller says.
+//! Where the files are, as given by the caller.
 
 use crate::ConfigError;
 use ostler_core::tool_facts::KnownTools;
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 pub struct Places {
     pub ostler_home: PathBuf,
     pub claude_home: Option<PathBuf>,
-    /// The top of the repository, or the working folder.
+    /// The top of the repository, or the working directory.
     pub project: PathBuf,
     pub cwd: PathBuf,
     /// Not absolute: not known.
     pub user_home: PathBuf,
-    /// The folder of the managed files, `/etc/ostler` as a rule.
+    /// The directory of the managed files, normally `/etc/ostler`.
     pub managed: PathBuf,
     /// `--settings`: the name of a file, or JSON.
     pub settings_arg: Option<String>,
@@ -24,7 +24,7 @@ pub struct Places {
     pub tools: KnownTools,
 }
 
-/// Which files count; managed ones and `--settings` always do.
+/// Which files to load; managed ones and `--settings` always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sources {
     pub user: bool,
@@ -39,10 +39,10 @@ impl Default for Sources {
 }
 
 impl Sources {
-    /// `user,project,local`, any of them; an empty text is none.
+    /// Any of `user,project,local`; an empty string means none.
     ///
     /// # Errors
-    /// In words, on a name that is none of these.
+    /// If a name is not one of these.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut sources = Sources { user: false, project: false, local: false };
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -51,7 +51,9 @@ impl Sources {
                 "project" => sources.project = true,
                 "local" => sources.local = true,
                 other => {
-                    return Err(format!("\"{other}\" is no source: write user, project or local"));
+                    return Err(format!(
+                        "unknown settings source \"{other}\"; use user, project or local"
+                    ));
                 }
             }
         }
@@ -63,7 +65,8 @@ impl Places {
     /// The project with every link resolved.
     pub(crate) fn real_project(&self) -> Result<PathBuf, ConfigError> {
         fs::canonicalize(&self.project).map_err(|error| {
-            let what = format!("the folder cannot be found ({error}), start in one that is there");
+            let what =
+                format!("cannot find the working directory ({error}); start in an existing one");
             ConfigError::new(&self.project, None, what)
         })
     }
@@ -76,7 +79,7 @@ impl Places {
         Ok(Places { project: self.real_project()?, cwd, user_home, ..self.clone() })
     }
 
-    /// What we keep about one project. The name shows which it is, the hash of the path tells projects of one name apart.
+    /// Ostler's directory for one project. The hash of the path distinguishes projects that have the same name.
     pub(crate) fn kept_about(&self, project: &Path) -> PathBuf {
         let name = project.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let legal = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -87,7 +90,7 @@ impl Places {
         self.ostler_home.join("projects").join(folder)
     }
 
-    /// A home folder is no project: the files there are the user's own. Nor is the whole file system.
+    /// A home directory is not a project: the files there are the user's own. Nor is the root of the file system.
     pub(crate) fn project_is_home(&self, real: &Path) -> bool {
         let is_home = self.user_home.is_absolute() && resolved(&self.user_home) == real;
         real.parent().is_none() || is_home

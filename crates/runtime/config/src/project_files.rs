@@ -1,4 +1,4 @@
-//! What a project says about itself: the bytes of its files, read once, and what each of them wants.
+//! A project's own settings: the bytes of its files, read once, and what each of them requests.
 
 use crate::error::one_line;
 use crate::files::{Found, read_in, text};
@@ -29,7 +29,7 @@ enum Form {
 }
 
 pub(crate) struct ProjectFile {
-    /// Below the project's folder.
+    /// Relative to the project's directory.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) bytes: Vec<u8>,
@@ -39,7 +39,7 @@ pub(crate) struct ProjectFile {
     skill_wants: Vec<String>,
 }
 
-/// All files of a project that are there, whether they count or not: trust is about all of them.
+/// All existing files of a project, whether they are loaded or not: trust covers all of them.
 #[derive(Default)]
 pub(crate) struct ProjectFiles {
     pub(crate) root: PathBuf,
@@ -68,7 +68,7 @@ impl ProjectFiles {
                     found.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
                 }
                 Found::Stray => found.notices.push(one_line(&format!(
-                    "{} is a link that leads out of the project or nowhere; ignored",
+                    "{} is a broken link or leads out of the project; ignored",
                     path.display()
                 ))),
             }
@@ -162,12 +162,12 @@ impl ProjectFile {
         settings.env.retain(|(name, _)| {
             let forbidden = is_forbidden(name);
             if forbidden {
-                warn(format!("a project may not set {name}, ignored"));
+                warn(format!("a project cannot set {name}, ignored"));
             }
             !forbidden
         });
         if settings.key_helper.take().is_some() {
-            warn("a project may not name an apiKeyHelper, ignored".into());
+            warn("a project cannot set apiKeyHelper, ignored".into());
             settings.starts.retain(|starts| !starts.starts_with(KEY_HELPER));
             settings.not_run.retain(|(name, _)| name != "apiKeyHelper");
             settings.executable = !settings.starts.is_empty();
@@ -179,7 +179,7 @@ impl ProjectFile {
 const SERVERS: &str = "starts MCP servers";
 const KEY_HELPER: &str = "runs a program for the API key";
 
-/// What one file wants that holds only with trust.
+/// What one file requests that needs trust.
 pub(crate) struct Wanted {
     pub(crate) path: PathBuf,
     pub(crate) wants: Vec<String>,
@@ -193,18 +193,18 @@ impl Wanted {
     }
 }
 
-/// Things one file wants that are said one by one.
+/// Requests of one file that are listed one by one.
 const MOST_WANTS: usize = 100;
 
-/// What holds only with trust, in words. `now` is the mode without this file.
+/// What needs trust, in words. `now` is the mode without this file.
 pub(crate) fn wants(settings: &Settings, now: Option<Mode>) -> Vec<String> {
-    // What starts something is said first: nothing pushes it out of sight.
+    // What starts something comes first, so that nothing pushes it out of sight.
     let mut wants: Vec<String> = settings.starts.clone();
     wants.extend(settings.policy.allow.iter().map(|rule| format!("allows {}", rule.text())));
     let mode = settings.mode.filter(|mode| !tightens(*mode, now));
     wants.extend(mode.map(|mode| format!("sets the mode {}", mode.name())));
     wants.extend(settings.sandbox.wants());
-    wants.extend(settings.dirs.iter().map(|dir| format!("adds the folder {}", dir.display())));
+    wants.extend(settings.dirs.iter().map(|dir| format!("adds the directory {}", dir.display())));
     let set = |(name, value): &(String, String)| format!("sets env {name}={}", escaped(value));
     wants.extend(settings.env.iter().map(set));
     wants.extend(settings.model.iter().map(|model| format!("chooses the model {model}")));
@@ -212,7 +212,7 @@ pub(crate) fn wants(settings: &Settings, now: Option<Mode>) -> Vec<String> {
     let more = wants.len().saturating_sub(MOST_WANTS);
     wants.truncate(MOST_WANTS);
     if more > 0 {
-        wants.push(format!("wants {more} more things"));
+        wants.push(format!("requests {more} more permissions"));
     }
     wants.iter().map(|want| one_line(want)).collect()
 }

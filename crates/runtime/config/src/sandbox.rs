@@ -6,7 +6,7 @@ use crate::misspelling::restriction;
 use crate::sandbox_limits::{self, SandboxLimits};
 use std::path::{Path, PathBuf};
 
-/// What is not said is none or empty, and means the strict default.
+/// Whatever is not set is none or empty, and means the strict default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sandbox {
     pub enabled: Option<bool>,
@@ -26,7 +26,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Of single values the later one counts; lists grow. Limits only become lower.
+    /// The later single value wins; lists are combined. Limits can only become lower.
     pub(crate) fn add(&mut self, other: Sandbox) {
         self.enabled = other.enabled.or(self.enabled);
         self.network = other.network.or(self.network);
@@ -44,7 +44,7 @@ impl Sandbox {
         self.add(other);
     }
 
-    /// What of it holds without trust.
+    /// The part that applies without trust.
     pub(crate) fn tightening(self) -> Sandbox {
         let only = |value: Option<bool>, strict: bool| value.filter(|value| *value == strict);
         Sandbox {
@@ -63,9 +63,9 @@ impl Sandbox {
         let mut wants = Vec::new();
         let mut say = |yes: bool, what: &str| wants.extend(yes.then(|| what.to_owned()));
         say(self.enabled == Some(false), "turns the sandbox off");
-        say(self.network == Some(true), "gives all commands the network");
-        say(self.accept_missing == Some(true), "accepts missing layers of the sandbox");
-        say(self.may_lift == Some(true), "lets calls ask to run outside the sandbox");
+        say(self.network == Some(true), "gives all commands network access");
+        say(self.accept_missing == Some(true), "accepts missing sandbox layers");
+        say(self.may_lift == Some(true), "lets calls request to run outside the sandbox");
         let paths = |verb: &'static str, paths: &[PathBuf]| {
             let line = |path: &PathBuf| format!("lets commands {verb} {}", path.display());
             paths.iter().map(line).collect::<Vec<_>>()
@@ -76,7 +76,7 @@ impl Sandbox {
     }
 }
 
-/// Of other programs; said, because someone relies on them.
+/// Keys of other programs; reported, because someone relies on them.
 const NOT_HONOURED: [&str; 8] = [
     "autoAllowBashIfSandboxed",
     "excludedCommands",
@@ -117,20 +117,20 @@ pub(crate) fn parse(
                         "allowRead" => found.allow_read.extend(granted(value, &key, path, warn)),
                         "denyRead" => found.deny_read.extend(denied(value, &key, path)?),
                         _ => {
-                            warn(value.line(), format!("sandbox.filesystem.{key} is not honoured"))
+                            warn(value.line(), format!("sandbox.filesystem.{key} is not supported"))
                         }
                     }
                 }
             }
             key if NOT_HONOURED.contains(&key) => {
                 if value.is_set() {
-                    warn(value.line(), format!("sandbox.{key} is not honoured"));
+                    warn(value.line(), format!("sandbox.{key} is not supported"));
                 }
             }
             // Also `false` restricts here.
             _ if !value.is_null() && restriction(&key, &RESTRICTIONS).is_some() => {
                 return Err(value.wrong(format!(
-                    "\"{key}\" is not known in sandbox, write enabled, network, allowWrite, allowRead, denyRead, limits, \
+                    "unknown key \"{key}\" in sandbox; use enabled, network, allowWrite, allowRead, denyRead, limits, \
                      acceptMissingLayers or allowUnsandboxedCommands"
                 )));
             }
@@ -175,7 +175,7 @@ fn denied(value: Located<'_>, key: &str, path: &ToPath<'_>) -> Result<Vec<PathBu
     value.list(key)?.into_iter().map(path).collect()
 }
 
-/// `true`, or an object as Claude Code has it, of which only `allow` counts here.
+/// `true`, or an object as in Claude Code, of which only `allow` is used here.
 fn network(
     value: Located<'_>,
     warn: &mut dyn FnMut(usize, String),
@@ -186,7 +186,7 @@ fn network(
         match key.as_str() {
             "allow" => found = Some(truth(value, "network.allow")?),
             _ if value.is_set() => {
-                let what = "is not honoured: a command has the network or has it not";
+                let what = "is not supported: network access is either on or off";
                 warn(value.line(), format!("sandbox.network.{key} {what}"));
             }
             _ => {}
@@ -203,7 +203,7 @@ fn truth(value: Located<'_>, name: &str) -> Result<bool, ConfigError> {
     }
 }
 
-/// `~` at the beginning is the home folder; other relative paths begin at `base`.
+/// `~` at the beginning is the home directory; other relative paths are relative to `base`.
 pub(crate) fn below(text: &str, home: &Path, base: &Path) -> Option<PathBuf> {
     match text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
         Some(_) if !home.is_absolute() => None,
@@ -267,11 +267,11 @@ mod tests {
     fn mistakes_name_their_line() {
         for (text, said) in [
             ("{\n\"enabled\": \"yes\"}", "f.json:2: enabled must be true or false"),
-            ("{\"enable\": true}", "f.json:1: \"enable\" is not known in sandbox"),
+            ("{\"enable\": true}", "f.json:1: unknown key \"enable\" in sandbox"),
             ("{\"denyRead\": \"a\"}", "f.json:1: denyRead must be a list"),
-            ("{\"netwrok\": false}", "f.json:1: \"netwrok\" is not known in sandbox"),
-            ("{\"denyReads\": [\"a\"]}", "f.json:1: \"denyReads\" is not known in sandbox"),
-            ("{\"denyWrites\": [\"a\"]}", "f.json:1: \"denyWrites\" is not known in sandbox"),
+            ("{\"netwrok\": false}", "f.json:1: unknown key \"netwrok\" in sandbox"),
+            ("{\"denyReads\": [\"a\"]}", "f.json:1: unknown key \"denyReads\" in sandbox"),
+            ("{\"denyWrites\": [\"a\"]}", "f.json:1: unknown key \"denyWrites\" in sandbox"),
             ("{\"allowUnsandboxedCommands\": 1}", "f.json:1: allowUnsandboxedCommands must be"),
             ("{\"network\": 1}", "f.json:1: network must be true or false"),
             ("[]", "f.json:1: sandbox must be an object"),
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(found, Sandbox { allow_read: vec!["/ws/b".into()], ..Sandbox::default() });
         let named = [
             "1: allowWrite must be a list",
-            "2: a path must be a text",
+            "2: a path must be a string",
             "2: sandbox.acceptMissingLayers must be true or false, ignored",
             "2: unknown key \"shiny\" in sandbox, ignored",
             "2: unknown key \"limit\" in sandbox, ignored",
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!((all.limits.memory, all.limits.processes), (Some(8), Some(100)));
         let most = all.limits_at_most;
         assert_eq!((most.memory, most.processes, most.file_size), (Some(500), Some(50), None));
-        // What is said on the command line replaces what a file of the person says.
+        // The command line overrides the user's own files.
         all.add_own(with(16, None));
         assert_eq!((all.limits.memory, all.limits.processes), (Some(16), Some(100)));
         assert_eq!(all.limits_at_most, most);

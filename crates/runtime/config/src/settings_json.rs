@@ -26,7 +26,7 @@ pub struct Settings {
     pub no_bypass: bool,
     pub sandbox: Sandbox,
     pub hooks: Vec<HookSpec>,
-    /// Who says that hooks are not to run.
+    /// Which files switch hooks off.
     pub no_hooks: Option<Tier>,
     pub managed_hooks_only: bool,
     pub budget: Budget,
@@ -75,7 +75,7 @@ const GRANTS: [&str; 2] = ["allow", "additionalDirectories"];
 /// Keys that are read one by one.
 const USED: [&str; 3] = ["model", "disableAllHooks", "allowManagedHooksOnly"];
 
-/// Rules, folders or variables in one list.
+/// Rules, directories or variables in one list.
 const MOST: usize = 2000;
 
 /// # Errors
@@ -163,10 +163,10 @@ impl Reading<'_> {
             "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),
             _ => {}
         }
-        // Someone relies on these: better said than passed over.
+        // Someone relies on these, so they are reported instead of ignored silently.
         if key == "allowManagedPermissionRulesOnly" {
             if value.is_set() {
-                self.warn(value.line(), &format!("{key} is not honoured yet"));
+                self.warn(value.line(), &format!("{key} is not supported yet"));
             }
             return Ok(());
         }
@@ -180,7 +180,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// A key that is not known. One that was probably meant to restrict is an error, unless it says nothing.
+    /// An unknown key. One that was probably meant to restrict is an error, unless its value is empty.
     fn unknown(
         &mut self,
         key: &str,
@@ -235,7 +235,7 @@ impl Reading<'_> {
                 "disableAutoMode" | "skipDangerousModePermissionPrompt" => {}
                 _ if self.tier == Tier::Managed => {
                     return Err(value.wrong(format!(
-                        "\"{key}\" is not known in permissions, write allow, ask, deny, defaultMode, \
+                        "unknown key \"{key}\" in permissions; use allow, ask, deny, defaultMode, \
                          additionalDirectories or disableBypassPermissionsMode"
                     )));
                 }
@@ -248,7 +248,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// True for a value of another type than expected that says nothing anyway: `null`, `false`, `[]`. Nothing is lost.
+    /// True for a value of the wrong type that has no meaning anyway: `null`, `false`, `[]`. Nothing is lost.
     fn says_nothing(&mut self, value: Located<'_>, fits: bool, what: &str) -> bool {
         let nothing = !fits && !value.is_set();
         if nothing && !value.is_null() {
@@ -270,7 +270,7 @@ impl Reading<'_> {
             }
         };
         if entries.len() > MOST {
-            let what = format!("more than {MOST} rules, write fewer and wider ones");
+            let what = format!("more than {MOST} rules; write fewer, wider rules");
             self.left_out(list, value.wrong(what))?;
             entries.truncate(MOST);
         }
@@ -297,10 +297,12 @@ impl Reading<'_> {
         let text = entry.text("a rule")?;
         let text = text.trim();
         if text.contains(['\n', '\r']) {
-            return Err(entry.wrong(format!("\"{text}\" has a line break, write it in one line")));
+            return Err(
+                entry.wrong(format!("\"{text}\" contains a line break; write it on one line"))
+            );
         }
         if !is_plain(text) {
-            return Err(entry.wrong("there is an invisible character in the rule, remove it"));
+            return Err(entry.wrong("the rule contains an invisible character; remove it"));
         }
         let tool = text.split('(').next().unwrap_or_default();
         if let ToolName::Mistake(meant) = ToolName::of(tool, self.anchors.tools) {
@@ -316,7 +318,7 @@ impl Reading<'_> {
         // A form we do not know of a tool that we may: where it restricts, the whole tool is restricted.
         if matches!(error, RuleError::NoPattern(_) | RuleError::Empty(..)) && list != List::Allow {
             let said = if list == List::Deny { "denied" } else { "asked about" };
-            self.warn(line, &format!("the rule {text} is not understood, all of {tool} is {said}"));
+            self.warn(line, &format!("the rule {text} is invalid, all of {tool} is {said}"));
             let whole = Rule::parse_at(tool, self.anchors, source);
             return whole.map_err(|error| entry.wrong(error.to_string()));
         }
@@ -332,7 +334,7 @@ impl Reading<'_> {
         match (Mode::parse(&name), nearest(&name, &looser)) {
             (Some(mode), _) => self.settings.mode = Some(mode),
             (None, _) if matches!(name.as_str(), "auto" | "delegate" | "manual") => {
-                self.warn(value.line(), &format!("there is no mode {name} here, ignored"));
+                self.warn(value.line(), &format!("mode {name} is not supported, ignored"));
             }
             // Without it there are only more questions.
             (None, Some(meant)) => {
@@ -342,7 +344,7 @@ impl Reading<'_> {
             (None, None) => {
                 let names: Vec<_> = Mode::ALL.into_iter().map(Mode::name).collect();
                 let known = names.join(", ");
-                return Err(value.wrong(format!("\"{name}\" is no mode, write one of {known}")));
+                return Err(value.wrong(format!("unknown mode \"{name}\"; use one of {known}")));
             }
         }
         Ok(())
@@ -355,7 +357,7 @@ impl Reading<'_> {
             Err(error) => return self.ignore(&error),
         };
         if entries.len() > MOST {
-            self.warn(value.line(), &format!("more than {MOST} folders, the others are ignored"));
+            self.warn(value.line(), &format!("more than {MOST} directories, the rest is ignored"));
             entries.truncate(MOST);
         }
         for entry in entries {
@@ -372,10 +374,10 @@ impl Reading<'_> {
         let base = if matches!(self.tier, Tier::Project | Tier::Local) { settings } else { cwd };
         let text = entry.text("a folder")?;
         if text.trim().is_empty() || !is_plain(&text) {
-            return Err(entry.wrong("a folder must have a name, write its path"));
+            return Err(entry.wrong("the path is empty; write the path of a directory"));
         }
         sandbox::below(&text, home, base).ok_or_else(|| {
-            let what = "the home folder is not known, so ~ cannot be resolved, set HOME or write the path out";
+            let what = "the home directory is unknown, so ~ cannot be resolved; set HOME or write the full path";
             entry.wrong(what)
         })
     }
@@ -392,7 +394,7 @@ impl Reading<'_> {
     }
 
     /// # Errors
-    /// If a name stands there twice.
+    /// If a name occurs twice.
     fn env(&mut self, value: Located<'_>) -> Result<(), ConfigError> {
         if !value.is_object() {
             if !value.is_null() {
@@ -406,7 +408,7 @@ impl Reading<'_> {
                 Some(text) => self.settings.env.push((name, text)),
                 None => self.warn(
                     value.line(),
-                    &format!("the variable \"{name}\" cannot be set so, ignored"),
+                    &format!("the variable \"{name}\" has an invalid name or value, ignored"),
                 ),
             }
         }

@@ -56,27 +56,31 @@ fn mistakes_are_told_with_their_line() {
         ("{\n\"a\": 1,,\n}", 2, "this is not JSON: key must be a string"),
         ("{\n/* no\n}", 2, "this is not JSON: key must be a string"),
         ("{}\n{}", 2, "this is not JSON: trailing characters"),
-        ("\n[]", 2, "the settings file must be an object, write { … }"),
-        ("{\"permissions\":\n[1]}", 2, "permissions must be an object, write { … }"),
-        ("{\"permissions\":{\"deny\":\n\"Bash\"}}", 2, "deny must be a list, write [ … ]"),
-        ("{\"permissions\":{\"ask\":\n{\"a\": 1}}}", 2, "ask must be a list, write [ … ]"),
-        ("{\"permissions\":{\"deny\":[\n\"Bash\",\n5]}}", 3, "a rule must be a text, write \"…\""),
+        ("\n[]", 2, "the settings file must be an object; write { … }"),
+        ("{\"permissions\":\n[1]}", 2, "permissions must be an object; write { … }"),
+        ("{\"permissions\":{\"deny\":\n\"Bash\"}}", 2, "deny must be a list; write [ … ]"),
+        ("{\"permissions\":{\"ask\":\n{\"a\": 1}}}", 2, "ask must be a list; write [ … ]"),
+        (
+            "{\"permissions\":{\"deny\":[\n\"Bash\",\n5]}}",
+            3,
+            "a rule must be a string; write \"…\"",
+        ),
         (
             "{\"permissions\":{\"deny\":[\"Bash\"],\n\"deny\":[]}}",
             2,
-            "\"deny\" stands there twice, keep one",
+            "\"deny\" is there twice; keep one",
         ),
         (
             "{\"permissions\":{},\n\"permissions\":{}}",
             2,
-            "\"permissions\" stands there twice, keep one",
+            "\"permissions\" is there twice; keep one",
         ),
         (
             "{\"permissions\":{\n\"defaultMode\":\"yolo\"}}",
             2,
-            "\"yolo\" is no mode, write one of default, acceptEdits, plan, dontAsk, bypassPermissions",
+            "unknown mode \"yolo\"; use one of default, acceptEdits, plan, dontAsk, bypassPermissions",
         ),
-        ("{\"permissions\":{\n\"defaultMode\":5}}", 2, "defaultMode must be a text, write \"…\""),
+        ("{\"permissions\":{\n\"defaultMode\":5}}", 2, "defaultMode must be a string; write \"…\""),
         (
             "{\"permissions\":{\n\"disableBypassPermissionsMode\":\"no\"}}",
             2,
@@ -85,12 +89,12 @@ fn mistakes_are_told_with_their_line() {
         (
             "{\"permissions\":{\n\"disableBypassPermissionsMode\":true}}",
             2,
-            "disableBypassPermissionsMode must be a text, write \"…\"",
+            "disableBypassPermissionsMode must be a string; write \"…\"",
         ),
         (
             "{\"permissions\":{\"ask\":[\n\"Bash(echo a\\nb)\"]}}",
             2,
-            "\"Bash(echo a b)\" has a line break, write it in one line",
+            "\"Bash(echo a b)\" contains a line break; write it on one line",
         ),
         (
             "{\"permissions\":{\"deny\":[\n\"bash\"]}}",
@@ -100,9 +104,9 @@ fn mistakes_are_told_with_their_line() {
         (
             "{\"permissions\":{\"deny\":[\n\"Bash(a\\u0007)\"]}}",
             2,
-            "there is an invisible character in the rule, remove it",
+            "the rule contains an invisible character; remove it",
         ),
-        ("{\"env\":{\"A\":1,\n\"A\":2}}", 2, "\"A\" stands there twice, keep one"),
+        ("{\"env\":{\"A\":1,\n\"A\":2}}", 2, "\"A\" is there twice; keep one"),
     ];
     for (text, line, wanted) in table {
         assert_eq!(error(text), format!("s.json:{line}: {wanted}"), "{text:?}");
@@ -151,10 +155,10 @@ fn forms_that_are_not_known_tighten_or_are_ignored() {
              alone, or e.g. Bash(npm test:*), Edit(./src/**), Skill(review)",
             "s.json:2: allow rule ignored: \"Bash()\" says nothing: write Bash for the whole tool, or a pattern, e.g. \
              Bash(…)",
-            "s.json:3: the rule Cron(y) is not understood, all of Cron is asked about",
-            "s.json:4: the rule Agent(x) is not understood, all of Agent is denied",
-            "s.json:4: the rule NotebookEdit(a:b) is not understood, all of NotebookEdit is denied",
-            "s.json:4: the rule Bash() is not understood, all of Bash is denied",
+            "s.json:3: the rule Cron(y) is invalid, all of Cron is asked about",
+            "s.json:4: the rule Agent(x) is invalid, all of Agent is denied",
+            "s.json:4: the rule NotebookEdit(a:b) is invalid, all of NotebookEdit is denied",
+            "s.json:4: the rule Bash() is invalid, all of Bash is denied",
         ]
     );
 }
@@ -168,10 +172,10 @@ fn files_of_others_work_with_a_warning() {
         warnings(&settings),
         [
             "s.json:2: unknown key \"frobnicate\" in the settings file, ignored",
-            "s.json:3: the variable \"A=B\" cannot be set so, ignored",
-            "s.json:3: the variable \"D\" cannot be set so, ignored",
-            "s.json:5: there is no mode auto here, ignored",
-            "s.json:5: allowManagedPermissionRulesOnly is not honoured yet",
+            "s.json:3: the variable \"A=B\" has an invalid name or value, ignored",
+            "s.json:3: the variable \"D\" has an invalid name or value, ignored",
+            "s.json:5: mode auto is not supported, ignored",
+            "s.json:5: allowManagedPermissionRulesOnly is not supported yet",
         ]
     );
     assert_eq!(settings.env, [("E".to_owned(), "f".to_owned())]);
@@ -186,7 +190,7 @@ fn files_of_others_work_with_a_warning() {
 fn what_only_loosens_is_left_out_with_a_warning() {
     for (text, line, said) in [
         ("\"permissions\":{\"allow\":\n\"Bash\"}", 2, "allow rule ignored: allow must be a list"),
-        ("\"permissions\":{\"allow\":[\n5]}", 2, "allow rule ignored: a rule must be a text"),
+        ("\"permissions\":{\"allow\":[\n5]}", 2, "allow rule ignored: a rule must be a string"),
         ("\"permissions\":{\"allow\":[\n\"*\"]}", 2, "allow rule ignored: \"*\" is not a rule"),
         (
             "\"permissions\":{\"allow\":[\n\"Bash(a ' *)\"]}",
@@ -196,12 +200,12 @@ fn what_only_loosens_is_left_out_with_a_warning() {
         (
             "\"permissions\":{\"allow\":[\n\"Bash(a\\nb)\"]}",
             2,
-            "allow rule ignored: \"Bash(a b)\" has a line break",
+            "allow rule ignored: \"Bash(a b)\" contains a line break",
         ),
         (
             "\"permissions\":{\"allow\":[\n\"Bash(a\\u202eb)\"]}",
             2,
-            "allow rule ignored: there is an invisible character",
+            "allow rule ignored: the rule contains an invisible character",
         ),
         (
             "\"permissions\":{\"allow\":[\n\"WebFetch(x)\"]}",
@@ -218,7 +222,7 @@ fn what_only_loosens_is_left_out_with_a_warning() {
         ("\"permissions\":{\"denyy\":\n[]}", 2, "unknown key \"denyy\" in permissions, ignored"),
         ("\"permissions\":{\"deny\":\n{}}", 2, "deny must be a list, ignored"),
         ("\"permissions\":\n[]", 2, "permissions must be an object, ignored"),
-        ("\"permissions\":{\"additionalDirectories\":[\n\"\"]}", 2, "a folder must have a name"),
+        ("\"permissions\":{\"additionalDirectories\":[\n\"\"]}", 2, "the path is empty"),
         (
             "\"permissions\":{\"additionalDirectories\":\n\"..\"}",
             2,
@@ -230,7 +234,7 @@ fn what_only_loosens_is_left_out_with_a_warning() {
             "unknown mode \"acceptedits\" (did you mean \"acceptEdits\"?), ignored",
         ),
         ("\"env\":\n[1]", 2, "env must be an object, ignored"),
-        ("\"model\":\n5", 2, "model must be a text, write \"…\", ignored"),
+        ("\"model\":\n5", 2, "model must be a string; write \"…\", ignored"),
         ("\"hooks\":\n[]", 2, "hooks must be an object, ignored"),
     ] {
         let settings =
@@ -329,11 +333,11 @@ fn an_unknown_home_is_no_folder() {
         parse(&text, Path::new("s.json"), nowhere, Tier::User)
     };
     let found = parsed("\"deny\":[\"Read(~/x)\"]").unwrap_err();
-    assert!(found.what.contains("home folder is not known"), "{found}");
+    assert!(found.what.contains("~ cannot be resolved"), "{found}");
     for list in ["\"additionalDirectories\":[\"~/x\"]", "\"allow\":[\"Read(~/x)\"]"] {
         let settings = parsed(list).unwrap();
         assert!(settings.dirs.is_empty() && settings.policy.allow.is_empty());
-        assert!(warnings(&settings)[0].contains("home folder is not known"));
+        assert!(warnings(&settings)[0].contains("~ cannot be resolved"));
     }
 }
 

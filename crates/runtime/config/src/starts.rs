@@ -8,7 +8,7 @@ const MOST: usize = 40;
 /// Characters of a command or value.
 const MOST_SHOWN: usize = 200;
 
-/// `what`: "has hooks". Where the value is not understood, that is all that is said.
+/// `what`: "has hooks". If the value is invalid, that is all that is reported.
 pub(crate) fn named(key: &str, what: &str, value: Located<'_>) -> Vec<String> {
     let found = match key {
         "hooks" => hooks(value),
@@ -32,7 +32,7 @@ fn hooks(value: Located<'_>) -> Option<Vec<String>> {
             let group = group.object("a group of hooks").ok()?;
             let Some(hooks) = field(&group, "hooks") else { continue };
             for hook in hooks.list("hooks").ok()? {
-                let runs = command(hook).unwrap_or_else(|| "it is not understood".into());
+                let runs = command(hook).unwrap_or_else(|| "(invalid)".into());
                 lines.push(format!("has a hook on {}: {runs}", escaped(&event)));
             }
         }
@@ -43,7 +43,7 @@ fn hooks(value: Located<'_>) -> Option<Vec<String>> {
 fn servers(value: Located<'_>) -> Option<Vec<String>> {
     let mut lines = Vec::new();
     for (name, server) in value.object("mcpServers").ok()? {
-        let runs = command(server).unwrap_or_else(|| "it is not understood".into());
+        let runs = command(server).unwrap_or_else(|| "(invalid)".into());
         lines.push(format!("starts the MCP server {}: {runs}", escaped(&name)));
     }
     Some(lines)

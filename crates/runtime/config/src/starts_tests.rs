@@ -20,7 +20,7 @@ fn commands_are_named_or_said_not_to_be_understood() {
                 "has a hook on Stop: a\\nb",
                 "has a hook on Stop: p",
                 "has a hook on PreToolUse: c",
-                "has a hook on PreToolUse: it is not understood",
+                "has a hook on PreToolUse: (invalid)",
             ][..],
         ),
         (
@@ -29,7 +29,7 @@ fn commands_are_named_or_said_not_to_be_understood() {
             &[
                 "starts the MCP server x: A=1 B=true npx -y 3",
                 "starts the MCP server y\\u{202e}: https://e.example",
-                "starts the MCP server z: it is not understood",
+                "starts the MCP server z: (invalid)",
             ],
         ),
         ("statusLine", r#"{"type": "command", "command": "s"}"#, &["has WHAT: s"]),

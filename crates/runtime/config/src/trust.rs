@@ -1,4 +1,4 @@
-//! A project's files may tighten; what they loosen or start holds once the user has accepted their content.
+//! A project's files may tighten; what they loosen or start takes effect once the user has accepted their content.
 
 use crate::error::one_line;
 use crate::files::{read_own, update};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use similar::TextDiff;
 use std::path::{Path, PathBuf};
 
-/// What a project's files want, and what they hold. Nothing of it is in force.
+/// What a project's files request, and their content. None of it is in effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untrusted {
     pub files: Vec<UntrustedFile>,
@@ -45,7 +45,7 @@ const MOST_LINES: usize = 4000;
 /// Lines of a content or a difference.
 const MOST_SHOWN: usize = 200;
 const TOO_LONG: &str = "the difference is too long to show";
-const NOT_SHOWN: &str = "it is too long to show, or no text; look at it before you accept it";
+const NOT_SHOWN: &str = "it is too long to show or not text; look at it before you accept it";
 
 /// Accepts what was shown: exactly the content that `load` saw.
 ///
@@ -54,7 +54,7 @@ const NOT_SHOWN: &str = "it is too long to show, or no text; look at it before y
 pub fn accept(places: &Places, untrusted: &Untrusted) -> Result<(), ConfigError> {
     let file = file(places);
     let Some(root) = untrusted.root.to_str() else {
-        let what = "the folder's path is not UTF-8 and cannot be kept, rename it";
+        let what = "the path of the directory is not UTF-8 and cannot be stored; rename it";
         return Err(ConfigError::new(&untrusted.root, None, what));
     };
     update(&file, MOST_BYTES, |text| {
@@ -178,11 +178,11 @@ fn read(text: &str, file: &Path) -> Result<Vec<(String, Accepted)>, ConfigError>
                     projects.push((project, read_accepted(value)?));
                 }
             }
-            _ => return Err(value.wrong(format!("\"{key}\" is not known here, remove it"))),
+            _ => return Err(value.wrong(format!("unknown key \"{key}\"; remove it"))),
         }
     }
     if version != Some(1) {
-        return Err(root.wrong("the version must be 1, remove the file to begin anew"));
+        return Err(root.wrong("the version must be 1; delete the file to start over"));
     }
     Ok(projects)
 }
@@ -199,10 +199,10 @@ fn read_accepted(value: Located<'_>) -> Result<Accepted, ConfigError> {
                     files.push((name, content.filter(|content| is_short(content))));
                 }
             }
-            _ => return Err(value.wrong(format!("\"{key}\" is not known here, remove it"))),
+            _ => return Err(value.wrong(format!("unknown key \"{key}\"; remove it"))),
         }
     }
-    let sha256 = sha256.ok_or_else(|| value.wrong("\"sha256\" is missing, remove the entry"))?;
+    let sha256 = sha256.ok_or_else(|| value.wrong("\"sha256\" is missing; remove the entry"))?;
     Ok(Accepted { sha256, files })
 }
 

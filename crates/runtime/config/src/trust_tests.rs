@@ -43,12 +43,12 @@ fn a_hostile_project_gets_nothing_but_its_denials() {
         "has a hook on SessionStart: touch pwned",
         "runs a program for the status line: x",
         "starts MCP servers",
-        "turns on plugins",
+        "enables plugins",
         "allows Bash",
         "allows Bash(*)",
         "allows Edit(//**)",
         "sets the mode bypassPermissions",
-        "adds the folder /",
+        "adds the directory /",
         "sets env HARMLESS=1",
         "chooses the model cheap",
     ];
@@ -62,8 +62,8 @@ fn a_hostile_project_gets_nothing_but_its_denials() {
     assert_eq!(
         loaded.notices[2],
         format!(
-            "{} wants trust, it has a hook on SessionStart: touch pwned, runs a program for the status line: x, starts \
-             MCP servers and 8 more; ignored until you trust this folder: run `ostler --trust` or answer in a session",
+            "{} is not trusted, it has a hook on SessionStart: touch pwned, runs a program for the status line: x, starts \
+             MCP servers and 8 more; ignored until you trust this project: run `ostler --trust` or answer in a session",
             ground.path("ws/.claude/settings.json").display()
         )
     );
@@ -83,11 +83,11 @@ fn with_trust_it_still_leads_nothing_elsewhere() {
     assert_eq!(loaded.mode, Some(Mode::BypassPermissions));
     assert_eq!(loaded.env, [("HARMLESS".to_owned(), "1".to_owned())]);
     let warned = ["ANTHROPIC_BASE_URL", "https_proxy", "PATH"]
-        .map(|name| format!("{}: a project may not set {name}, ignored", file.display()));
+        .map(|name| format!("{}: a project cannot set {name}, ignored", file.display()));
     assert_eq!(loaded.warnings[..3], warned);
-    assert!(loaded.warnings[3].ends_with("a project may not name an apiKeyHelper, ignored"));
+    assert!(loaded.warnings[3].ends_with("a project cannot set apiKeyHelper, ignored"));
     let not_run = ["statusLine is", "MCP servers are", "plugins are"]
-        .map(|what| format!("{what} not run yet: {}", file.display()));
+        .map(|what| format!("{what} not supported yet: {}", file.display()));
     assert_eq!(loaded.warnings[4..], not_run);
 }
 
@@ -187,7 +187,7 @@ fn everything_that_is_accepted_is_shown() {
     assert_eq!(texts(&loaded.ignored), ["Bash(b)"]);
     let untrusted = loaded.untrusted.unwrap();
     let wants: Vec<_> = untrusted.files.iter().flat_map(|file| &file.wants).collect();
-    assert_eq!(wants, ["allows Bash(a)", "is not understood", "allows Bash(b)"]);
+    assert_eq!(wants, ["allows Bash(a)", "is invalid", "allows Bash(b)"]);
     accept(&ground.places, &untrusted).unwrap();
     assert_eq!(allowed(&ground.load()), ["Bash(b)"]);
     // Nothing is asked for the sake of a file that is left out.
@@ -294,7 +294,7 @@ fn links_out_of_the_project_are_refused() {
     assert!(!denied.contains(&"Bash(x)") && denied.contains(&"Bash(y)"));
     let stray = |name: &str| {
         format!(
-            "{} is a link that leads out of the project or nowhere; ignored",
+            "{} is a broken link or leads out of the project; ignored",
             ground.path(name).display()
         )
     };
@@ -318,11 +318,11 @@ fn the_record_is_private_and_strict() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let good = fs::read_to_string(&file).unwrap();
     for (text, wanted) in [
-        (good.replace("\"version\"", "\"versoin\""), "trust.json:2: \"versoin\" is not known here"),
+        (good.replace("\"version\"", "\"versoin\""), "trust.json:2: unknown key \"versoin\""),
         (good.replace("\"version\": 1", "\"version\": 2"), "trust.json:1: the version must be 1"),
-        (good.replace("\"sha256\"", "\"sha1\""), "trust.json:5: \"sha1\" is not known here"),
+        (good.replace("\"sha256\"", "\"sha1\""), "trust.json:5: unknown key \"sha1\""),
         ("{".to_owned(), "trust.json:1: this is not JSON"),
-        (String::new(), "trust.json:1: there is nothing in it"),
+        (String::new(), "trust.json:1: it is empty"),
     ] {
         fs::write(&file, text).unwrap();
         assert!(ground.error().contains(wanted), "{}", ground.error());
@@ -330,7 +330,11 @@ fn the_record_is_private_and_strict() {
     fs::write(&file, good).unwrap();
     assert!(ground.load().untrusted.is_none());
     fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).unwrap();
-    assert!(ground.error().contains("trust.json: others may write it"), "{}", ground.error());
+    assert!(
+        ground.error().contains("trust.json: other users can write to it"),
+        "{}",
+        ground.error()
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! An SQLite file that several processes share.
 //!
 //! Invariants
-//! - **Private**: the file is readable by its owner alone from its first byte, and so are the files beside it.
+//! - **Private**: the file is readable by its owner alone from its first byte, and so are the files next to it.
 //! - **Only SQLite opens the file.** The kernel's locks belong to a process, not to a descriptor: closing any descriptor
 //!   of the file drops those that SQLite holds. Another process would then take the file for unused, remove its
 //!   write-ahead log, and what is written after that would be lost.
@@ -35,7 +35,7 @@ pub enum OpenError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// Opens the file, or makes it. `wait` is how long another process may hold it.
+/// Opens the file, or creates it. `wait` is how long another process may keep it locked.
 ///
 /// # Errors
 /// If it cannot be read and written.
@@ -87,7 +87,7 @@ fn real(path: &Path) -> io::Result<PathBuf> {
 /// Changing the journal's mode does not wait for others by itself, nor does the first look at a new file.
 ///
 /// # Errors
-/// What `act` says when it is not that others are busy, or still is after a second.
+/// The error of `act`, unless the database was only busy and became free within a second.
 pub fn patient<T>(mut act: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut tries = 0;
     loop {
@@ -134,7 +134,7 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
         fs::rename(path, &aside)?;
         return Ok(aside);
     }
-    Err(io::Error::other("too many broken databases are beside it; remove some"))
+    Err(io::Error::other("there are too many broken databases next to it; remove some"))
 }
 
 /// The file whose name is this one's with an ending.

@@ -1,4 +1,4 @@
-//! The front matter of a rule: for which paths it holds.
+//! The front matter of a rule: the paths it applies to.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
@@ -20,12 +20,12 @@ enum Paths {
     Many(Vec<String>),
 }
 
-/// When a rule holds.
+/// When a rule applies.
 #[derive(Debug)]
 pub(crate) enum Holds {
     Always,
     For(GlobSet),
-    /// It is meant for some paths, and nobody can tell for which.
+    /// It is meant for some paths, but it is unclear for which.
     Never,
 }
 
@@ -38,8 +38,8 @@ pub(crate) struct Rule {
     pub(crate) wrong: Vec<Wrong>,
 }
 
-/// A rule that was meant for some paths never holds for all: then it would be said in every session. Where only
-/// something else is wrong with its front matter it holds.
+/// A rule that was meant for some paths never applies to all, because it would then be sent in every session. If the
+/// mistake in its front matter is elsewhere, it applies.
 pub(crate) fn rule(whole: &str) -> Rule {
     let (front, ends) = match split(whole) {
         Split::None => return Rule { holds: Holds::Always, wrong: Vec::new() },
@@ -47,7 +47,7 @@ pub(crate) fn rule(whole: &str) -> Rule {
         Split::Front(front, _) => (front, true),
     };
     let read = match ends {
-        false => Err((1, "its front matter has no end, write a line --- below it".to_owned())),
+        false => Err((1, "its front matter has no end; write a line --- below it".to_owned())),
         true if front.len() > MOST_BYTES => Err((1, "its front matter is too long".to_owned())),
         true => yaml(front),
     };
@@ -56,7 +56,7 @@ pub(crate) fn rule(whole: &str) -> Rule {
             let meant = front.lines().take(MOST).any(|line| line.starts_with("paths"));
             let (holds, end) = match meant {
                 true => (Holds::Never, "the rule is not used"),
-                false => (Holds::Always, "the rule holds for all files"),
+                false => (Holds::Always, "the rule applies to all files"),
             };
             Rule { holds, wrong: vec![(line, format!("{what}; {end}"))] }
         }
@@ -65,7 +65,7 @@ pub(crate) fn rule(whole: &str) -> Rule {
     }
 }
 
-/// What stands below the front matter.
+/// The text below the front matter.
 pub(crate) fn text(whole: &str) -> &str {
     match split(whole) {
         Split::Front(_, text) => text,
@@ -188,7 +188,7 @@ fn set(patterns: &[String], front: &str) -> Rule {
     let (mut set, mut wrong, mut any) = (GlobSetBuilder::new(), Vec::new(), false);
     for pattern in patterns.iter().take(MOST) {
         let bare = pattern.trim_start_matches("./").trim_start_matches('/');
-        // A folder means what is in it.
+        // A directory means everything in it.
         let whole = if bare.ends_with('/') { format!("{bare}**") } else { bare.to_owned() };
         match GlobBuilder::new(&whole).literal_separator(true).build() {
             Ok(glob) => {
@@ -202,12 +202,13 @@ fn set(patterns: &[String], front: &str) -> Rule {
         }
     }
     if patterns.len() > MOST {
-        wrong.push((line_of(front, "paths"), format!("only its first {MOST} patterns count")));
+        wrong.push((line_of(front, "paths"), format!("only its first {MOST} patterns are used")));
     }
     match set.build() {
         Ok(set) if any => Rule { holds: Holds::For(set), wrong },
         built => {
-            let what = built.err().map_or("paths names none".to_owned(), |error| error.to_string());
+            let what =
+                built.err().map_or("paths has no pattern".to_owned(), |error| error.to_string());
             let first = wrong.pop().unwrap_or((line_of(front, "paths"), what));
             wrong.push((first.0, format!("{}; the rule is not used", first.1)));
             Rule { holds: Holds::Never, wrong }
@@ -215,7 +216,7 @@ fn set(patterns: &[String], front: &str) -> Rule {
     }
 }
 
-/// In the file, where the line of `---` stands before it.
+/// The line in the file; the line of `---` comes before it.
 fn line_of(front: &str, words: &str) -> usize {
     front.lines().position(|line| line.contains(words)).map_or(1, |at| at + 2)
 }

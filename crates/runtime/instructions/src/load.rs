@@ -14,7 +14,7 @@ pub(crate) const FILES: usize = 100;
 /// How far imports of imports go, and how many are followed.
 const DEPTH: usize = 5;
 const IMPORTS: usize = 500;
-/// Less than this of a file says too little.
+/// A shorter beginning of a file is not worth including.
 const LEAST: usize = 500;
 
 pub(crate) const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -98,7 +98,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// One that was said before, as it is now.
+    /// A file that was sent before, as it is now.
     pub(crate) fn again(&mut self, path: &Path, kind: Kind) {
         let own = path.file_name().is_some_and(|name| name == LOCAL);
         let kind = match kind {
@@ -154,13 +154,14 @@ impl<'a> Loader<'a> {
         if long {
             cut(&mut text, usize::try_from(LARGEST).unwrap_or(usize::MAX));
             text.push_str(CUT);
-            self.notices.push(Cause::Full, &format!("{shown} is longer than {LARGEST} bytes: cut"));
+            self.notices
+                .push(Cause::Full, &format!("{shown} is longer than {LARGEST} bytes and was cut"));
         }
         let mut file = File { path: path.to_owned(), kind, text };
         let (all, left) = (self.room.all, self.room.left);
-        let why = format!("the rules fill the window (they may have {all} bytes of it)");
+        let why = format!("the rules fill the window (their limit is {all} bytes)");
         if self.loaded.files.len() >= FILES {
-            let why = format!("{shown} is left out: more than {FILES} instruction files");
+            let why = format!("{shown} was left out: more than {FILES} instruction files");
             self.notices.push(Cause::Full, &why);
             self.loaded.left_out.push(file.omitted());
             return None;
@@ -169,11 +170,11 @@ impl<'a> Loader<'a> {
             let marks = file.text.matches('<').count() + frame(path) + CUT.len();
             let fits = left.saturating_sub(marks);
             if !self.room.cuts || fits < LEAST {
-                self.notices.push(Cause::Full, &format!("{shown} is left out: {why}"));
+                self.notices.push(Cause::Full, &format!("{shown} was left out: {why}"));
                 self.loaded.left_out.push(file.omitted());
                 return None;
             }
-            self.notices.push(Cause::Full, &format!("{shown} is cut: {why}"));
+            self.notices.push(Cause::Full, &format!("{shown} was cut: {why}"));
             cut(&mut file.text, fits);
             file.text.push_str(CUT);
         }
@@ -188,7 +189,7 @@ impl<'a> Loader<'a> {
             self.imports += 1;
             if self.imports > IMPORTS {
                 let why = format!(
-                    "{}: more than {IMPORTS} imports, the rest is not followed",
+                    "{}: more than {IMPORTS} imports; the rest is not followed",
                     from.display()
                 );
                 return self.notices.push(Cause::Import, &why);
@@ -199,19 +200,20 @@ impl<'a> Loader<'a> {
             };
             let (shown, from) = (path.display(), from.display());
             if depth + 1 > DEPTH {
-                let why =
-                    format!("{shown}, imported by {from}, is left out: imports go {DEPTH} deep");
+                let why = format!(
+                    "{shown}, imported by {from}, was left out: imports can be at most {DEPTH} levels deep"
+                );
                 self.notices.push(Cause::Import, &why);
             } else if name.ends_with(".md") && path.symlink_metadata().is_err() {
                 self.notices
-                    .push(Cause::Import, &format!("{from} imports {shown}, which is not there"));
+                    .push(Cause::Import, &format!("{from} imports {shown}, which does not exist"));
             } else {
                 self.file(&path, kind, depth + 1);
             }
         }
     }
 
-    /// Rules that hold whatever is read; with paths, those that hold because these were read.
+    /// Rules that always apply; with paths, those that apply because these were read.
     pub(crate) fn rules(&mut self, folder: &Path, read: Option<&[&Path]>) {
         let (files, said) = rule_files(folder, self.limits.places);
         for why in said {
@@ -243,7 +245,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// At most so many bytes, at the end of a character.
+/// At most this many bytes, cut at the end of a character.
 fn cut(text: &mut String, most: usize) {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {

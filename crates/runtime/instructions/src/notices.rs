@@ -1,4 +1,4 @@
-//! What was not read, or not wholly, said within bounds.
+//! A bounded report of what was not read, or only in part.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 const MOST: usize = 5;
 const CHARS: usize = 400;
 
-/// In the order in which they are told.
+/// In the order in which they are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
     /// It leads out of where it may be read from, or cannot be read.
@@ -22,10 +22,10 @@ pub(crate) enum Cause {
 impl Cause {
     fn more(self, n: usize) -> String {
         let what = match self {
-            Cause::Refused => "instruction files that are not read",
-            Cause::Full => "instruction files that are left out or cut",
+            Cause::Refused => "instruction files that were not read",
+            Cause::Full => "instruction files that were left out or cut",
             Cause::Wrong => "mistakes in the front matter of rules",
-            Cause::Import => "imports that lead nowhere",
+            Cause::Import => "imports of missing files",
         };
         format!("and {n} more {what}")
     }

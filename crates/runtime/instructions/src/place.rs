@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
     pub cwd: PathBuf,
-    /// The repository around the working folder, or that folder itself.
+    /// The repository around the working directory, or the working directory itself.
     pub project: PathBuf,
-    /// The person's home folder.
+    /// The person's home directory.
     pub home: PathBuf,
     /// Folders with the person's own files, e.g. `~/.ostler` and `~/.claude`.
     pub user: Vec<PathBuf>,
-    /// The person accepted what the project's files want: they may import texts of the person's own folders.
+    /// The person trusts the project's files: they can import texts from the person's own directories.
     pub trusted: bool,
 }
 
@@ -20,12 +20,12 @@ pub struct Places {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     User,
-    /// From a folder above the project.
+    /// From a directory above the project.
     Above,
     Project,
     Rule,
     Local,
-    /// From a folder below the working folder.
+    /// From a directory below the working directory.
     Nested,
 }
 
@@ -50,7 +50,7 @@ impl Kind {
 }
 
 impl Places {
-    /// The folders above the project, outermost first: only below the home folder, where nobody else writes.
+    /// The directories above the project, outermost first: only below the home directory, where nobody else writes.
     pub(crate) fn above(&self) -> Vec<&Path> {
         let mut folders: Vec<&Path> = self
             .project
@@ -62,7 +62,7 @@ impl Places {
         folders
     }
 
-    /// The folders from the project's down to the working folder.
+    /// The directories from the project's down to the working directory.
     pub(crate) fn inside(&self) -> Vec<&Path> {
         let mut folders: Vec<&Path> =
             self.cwd.ancestors().take_while(|folder| folder.starts_with(&self.project)).collect();
@@ -72,10 +72,10 @@ impl Places {
 
     /// Whether a file of this kind may be read from there, and why not. The path is free of links.
     pub(crate) fn allows(&self, kind: Kind, real: &Path) -> Result<(), &'static str> {
-        const OUT: &str = "which is outside of what it may use";
+        const OUT: &str = "which is outside the files it can use";
         const OWN: &str = "which is a file of yours: only a CLAUDE.local.md that git does not \
-            track, or a folder you trust, may use it";
-        const TEXT: &str = "and before you trust the project only its .md and .txt files are used";
+            track, or a project you trust, can use it";
+        const TEXT: &str = "and until you trust the project, only its .md and .txt files are used";
         let own = self.is_own(real);
         let may = match kind {
             Kind::User => own || below(real, &self.home),
@@ -118,7 +118,7 @@ pub(crate) fn below(path: &Path, folder: &Path) -> bool {
     !folder.as_os_str().is_empty() && path.starts_with(real.as_deref().unwrap_or(folder))
 }
 
-/// In a folder whose name begins with a dot: keys and settings live there.
+/// In a directory whose name begins with a dot: keys and settings live there.
 fn is_hidden(path: &Path, home: &Path) -> bool {
     let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
     let inside = path.strip_prefix(home).unwrap_or(path);

@@ -6,9 +6,9 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of one file that count.
+/// Bytes of one file that are used.
 pub(crate) const LARGEST: u64 = 40_000;
-/// What stands around a text where it is said.
+/// Bytes that surround a text in the conversation.
 const FRAME: usize = 120;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +20,13 @@ pub struct File {
 }
 
 impl File {
-    /// Bytes that it takes where it is said, or more.
+    /// Bytes that it takes in the conversation, or more.
     pub(crate) fn weight(&self) -> usize {
         // What looks like a tag of ours gets a blank.
         self.text.len() + self.text.matches('<').count() + frame(&self.path)
     }
 
-    /// What stands for it where there is no room.
+    /// What replaces it when there is no room.
     pub fn omitted(&self) -> Omitted {
         let step = |print: u32, byte: u8| (print ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         let print = self.text.bytes().fold(0x811c_9dc5, step);
@@ -89,7 +89,7 @@ pub(crate) fn look(path: &Path, kind: Kind, imported: bool, limits: Limits<'_>) 
         return Found::Nothing;
     }
     let Ok(real) = path.canonicalize() else {
-        return Found::Refused(format!("{} leads nowhere: not read", path.display()));
+        return Found::Refused(format!("{} is a broken link: not read", path.display()));
     };
     let (shown, there) = (path.display(), real.display());
     if let Err(why) = limits.places.allows(kind, &real) {
@@ -103,7 +103,7 @@ pub(crate) fn look(path: &Path, kind: Kind, imported: bool, limits: Limits<'_>) 
         Ok(data) if data.is_file() => Stamp::of(&data),
         // A pipe would be waited for.
         Ok(data) if !data.is_dir() => {
-            return Found::Refused(format!("{shown} is no file: not read"));
+            return Found::Refused(format!("{shown} is not a regular file: not read"));
         }
         Ok(_) => return Found::Nothing,
         Err(error) => return Found::Refused(format!("{shown} cannot be read: {error}")),
@@ -124,11 +124,11 @@ pub(crate) fn read(path: &Path, real: &Path, stamp: &Stamp) -> Result<String, St
     let file = std::fs::File::open(real).map_err(unread)?;
     let opened = file.metadata().map_err(unread)?;
     if !opened.is_file() || (opened.dev(), opened.ino()) != stamp.place {
-        return Err(format!("{shown} was replaced while it was being read: not read"));
+        return Err(format!("{shown} was replaced while Ostler read it: not read"));
     }
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unread)?;
     if !is_text(&bytes) {
-        return Err(format!("{shown} is no text: not read"));
+        return Err(format!("{shown} is not text: not read"));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,5 +1,5 @@
-//! Folders of rules: which there are, and for which paths each holds. A front matter is read once as long as its file
-//! stays as it is.
+//! Directories of rules: which rules there are, and the paths each applies to. Front matter is read again only if its
+//! file has changed.
 
 use crate::front::{Rule, rule};
 use crate::place::{Kind, Places, below};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub(crate) const RULES: [&str; 2] = [".ostler/rules", ".claude/rules"];
 
-/// Rules of a folder, entries of one that are looked at, and how deep.
+/// Rules per directory, entries that are examined, and the depth.
 const MOST: usize = 200;
 const ENTRIES: usize = 2_000;
 const DEPTH: usize = 4;
@@ -55,7 +55,7 @@ impl Fronts {
     }
 }
 
-/// The rules in a folder and below, by name, and what is not looked at.
+/// The rules in a directory and below, by name, and what is skipped.
 pub(crate) fn rule_files(folder: &Path, places: &Places) -> (Vec<PathBuf>, Vec<String>) {
     let (mut found, mut said) = (Vec::new(), Vec::new());
     let (mut todo, mut been) = (vec![(folder.to_owned(), 0)], HashSet::new());
@@ -68,7 +68,7 @@ pub(crate) fn rule_files(folder: &Path, places: &Places) -> (Vec<PathBuf>, Vec<S
         for entry in read.flatten() {
             entries += 1;
             if entries > ENTRIES {
-                said.push(format!("{} has too many files: not all are read", folder.display()));
+                said.push(format!("{} has too many files: some are not read", folder.display()));
                 break;
             }
             let path = entry.path();
@@ -81,7 +81,7 @@ pub(crate) fn rule_files(folder: &Path, places: &Places) -> (Vec<PathBuf>, Vec<S
                 } else if depth < DEPTH {
                     todo.push((path, depth + 1));
                 } else {
-                    said.push(format!("{} lies too deep: not read", path.display()));
+                    said.push(format!("{} is nested too deep: not read", path.display()));
                 }
             } else if path.extension().is_some_and(|ending| ending == "md") {
                 found.push(path);

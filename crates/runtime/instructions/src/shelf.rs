@@ -1,4 +1,4 @@
-//! The instructions of one session: what holds from the beginning, and what holds once something was read.
+//! The instructions of one session: those that apply from the beginning, and those that apply once something was read.
 
 use crate::judge::Judge;
 use crate::load::{Loaded, Loader, Room};
@@ -14,7 +14,7 @@ const MOST: usize = 120_000;
 /// Folders below the project, one inside the other, in which instruction files are looked for.
 const DEEPEST: usize = 64;
 
-/// Bytes that instructions may have in a window of so many tokens: a quarter of it, at three bytes a token.
+/// Bytes of instructions allowed in a window of this many tokens: a quarter of it, at three bytes per token.
 pub fn most_bytes(window: u64) -> usize {
     usize::try_from(window / 4 * 3).unwrap_or(MOST).min(MOST)
 }
@@ -37,7 +37,7 @@ impl Shelf {
         Shelf { judge: Some(judge), ..self }
     }
 
-    /// Everything that holds from the beginning, in order, in at most so many bytes.
+    /// Everything that applies from the beginning, in order, in at most this many bytes.
     pub fn standing(&mut self, most: usize) -> Loaded {
         let room = Room { all: most, left: most, cuts: true };
         let places = &self.places;
@@ -60,7 +60,7 @@ impl Shelf {
         loader.finish()
     }
 
-    /// What the reading of these files brings along besides what is said, in what is left of so many bytes.
+    /// What reading these files adds to what was already sent, within the rest of this many bytes.
     pub fn nearby(
         &mut self,
         read: &[PathBuf],
@@ -77,14 +77,14 @@ impl Shelf {
             let depth = inside.map_or(0, |inside| inside.iter().count().saturating_sub(1));
             if depth > DEEPEST {
                 loader.say(&format!(
-                    "instruction files more than {DEEPEST} folders below the project are not read"
+                    "instruction files more than {DEEPEST} directories below the project are not read"
                 ));
             }
             let near = path.ancestors().skip(1 + depth.saturating_sub(DEEPEST)).take(DEEPEST + 1);
             let inside = near.take_while(|folder| folder.starts_with(&places.project));
             folders.extend(inside.filter(|folder| !places.cwd.starts_with(folder)));
         }
-        // Outer folders sort before inner ones.
+        // Outer directories sort before inner ones.
         for folder in folders {
             loader.named(folder, Kind::Nested);
             loader.local(folder, Kind::Nested);
@@ -103,7 +103,7 @@ impl Shelf {
         loader.finish()
     }
 
-    /// What was said so far besides what is known, as it is now.
+    /// What was sent so far, besides what is known, as it is now.
     pub fn again(
         &mut self,
         said: impl IntoIterator<Item = (PathBuf, Kind)>,

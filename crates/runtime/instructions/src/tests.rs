@@ -126,7 +126,7 @@ fn imports_have_a_depth() {
     }
     let loaded = world.load();
     assert_eq!(loaded.files.len(), 6);
-    assert!(loaded.notices[0].contains("5 deep"), "{:?}", loaded.notices);
+    assert!(loaded.notices[0].contains("5 levels deep"), "{:?}", loaded.notices);
 }
 
 /// A project's file names the user's keys, by an import and by a link.
@@ -263,7 +263,7 @@ fn notices_are_few() {
     assert!(loaded.notices.len() <= 24, "{}: {:#?}", loaded.notices.len(), loaded.notices);
     assert!(loaded.notices.iter().all(|line| line.chars().count() <= 401));
     assert!(loaded.notices.iter().any(|line| line.starts_with("and 45 more mistakes")));
-    assert!(loaded.notices.iter().any(|line| line.contains("more imports that lead nowhere")));
+    assert!(loaded.notices.iter().any(|line| line.contains("more imports of missing files")));
 }
 
 /// Links that lead out, wherever they stand.

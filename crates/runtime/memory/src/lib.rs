@@ -1,17 +1,17 @@
 //! What is remembered across sessions: one database per project and one per user, found by words and by meaning.
 //!
 //! Invariants
-//! - **Nothing is kept without its origin and date**, and nothing twice. What tools returned or what was piped in is never
-//!   kept by itself, nor an answer that repeats it; what is kept or forgotten is news for the person.
-//! - **The newer statement counts**: what it plainly takes back is replaced, what is much alike comes after it.
-//! - **No credential is kept**: a text that looks like one is refused with the reason.
+//! - **Nothing is saved without its origin and date**, and nothing twice. Tool results and piped input are never saved
+//!   automatically, nor is an answer that repeats them; what is saved or forgotten is reported to the person.
+//! - **The newer statement wins**: what it clearly contradicts is replaced, what is merely similar ranks after it.
+//! - **No credential is saved**: a text that looks like one is refused with the reason.
 //! - **Forgotten is gone**: from the table, the word index, the vectors and the log of the database. Its hash stays, so
-//!   that it is not learnt again by itself.
-//! - **What was learnt from something that is undone is not offered**, nor listed; it comes back when that is redone.
-//! - **Bounded**: an entry, the entries of a store, what a prompt brings along. Pruning takes facts before decisions
+//!   that it is not learned again automatically.
+//! - **What was learned from something that was undone is not used** or listed; it comes back when that is redone.
+//! - **Bounded**: an entry, the entries of a store, what is added to a prompt. Pruning removes facts before decisions
 //!   before preferences, and the longest unused first.
-//! - **Works offline and without a model**: then by words, and it says so.
-//! - **A damaged database is set aside**, never removed, and a notice tells where.
+//! - **Works offline and without a model**: the search is then by words, and says so.
+//! - **A damaged database is renamed**, never deleted, and a notice names the new path.
 //! - **Several processes at once** may read and write.
 //!
 //! Deliberately absent: the network (fetching and posting are handed in), the clock, asking a model what to keep, an

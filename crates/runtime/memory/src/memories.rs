@@ -21,14 +21,13 @@ const LEAST_LIKENESS: f64 = 0.25;
 const LEAST_SCORE: f64 = 0.5;
 /// Entries that get a missing vector when something is kept.
 const CATCH_UP: usize = 64;
-/// Changes that nobody has asked for yet; older ones give way.
+/// Changes that nobody has fetched yet; older ones are dropped.
 const MOST_NEWS: usize = 100;
 
 pub const NO_MODEL: &str =
     "Found by words only: no embedding model is installed (`ostler memory setup` installs one).";
 
-const HELD_BACK: &str =
-    "Not kept in the memory: something you said looks as if it held a credential.";
+const HELD_BACK: &str = "Not saved in memory: something you said looks like a credential.";
 
 /// Where meaning comes from.
 pub enum Meaning {
@@ -49,7 +48,7 @@ pub struct Memories {
     warnings: Mutex<Warnings>,
 }
 
-/// What went wrong: each told once.
+/// Failures, each reported once.
 #[derive(Default)]
 struct Warnings {
     waiting: Vec<String>,
@@ -78,7 +77,7 @@ pub struct Remembered {
 }
 
 impl Memories {
-    /// `folder` holds one database per project, and the user's own.
+    /// `folder` contains one database per project, and the user's own.
     pub fn new(folder: &Path, project: &str, meaning: Meaning, clock: Arc<dyn Clock>) -> Self {
         Memories {
             project: Store::new(folder.join(format!("{project}.db")), Scope::Project, MOST_ENTRIES),
@@ -91,7 +90,7 @@ impl Memories {
         }
     }
 
-    /// What the person should know: said once.
+    /// Notices for the person, each returned once.
     pub fn notices(&self) -> Vec<String> {
         let mut all = self.project.notices();
         all.extend(self.user.notices());
@@ -100,7 +99,7 @@ impl Memories {
         all
     }
 
-    /// The person is told that the memory failed, the same failure once.
+    /// Reports a failure of the memory to the person, the same failure once.
     pub fn failed(&self, error: &MemoryError) {
         let line = error.to_string();
         self.warn(line.clone(), line);
@@ -135,7 +134,7 @@ impl Memories {
         }
     }
 
-    /// Keeps what a conversation left. What was forgotten is not learnt again. Of a credential the person is told.
+    /// Learns from a conversation, but not what was forgotten. Reports a credential to the person.
     pub fn remember(&self, facts: &[Fact]) -> Result<Remembered, MemoryError> {
         let mut remembered = Remembered::default();
         let mut good = Vec::new();
@@ -221,7 +220,7 @@ impl Memories {
         Ok(all)
     }
 
-    /// Gives every entry a vector of the present model; says how many got one.
+    /// Gives every entry a vector of the current model; returns how many got one.
     pub fn embed_all(&self) -> Result<usize, MemoryError> {
         let embedder = self.embedder().map_err(|note| MemoryError::Unavailable(note.to_owned()))?;
         let mut done = 0;
@@ -334,7 +333,7 @@ impl Memories {
         Ok(newer_first(all, |one: &Stored| Gist::of(&one.memory.text), |one| one.memory.at.0))
     }
 
-    /// The query's vector with the name of its model, or why there is none.
+    /// The query's vector with the name of its model, or why there is no vector.
     fn vector(&self, query: &str) -> (Option<(String, Vec<f32>)>, Option<String>) {
         let embedder = match self.embedder() {
             Ok(embedder) => embedder,
@@ -348,7 +347,7 @@ impl Memories {
         }
     }
 
-    /// The embedder, or a note why there is none.
+    /// The embedder, or a note that says why there is no embedder.
     fn embedder(&self) -> Result<&Arc<dyn Embedder>, &str> {
         let made = self.embedder.get_or_init(|| match &self.meaning {
             Meaning::None => Err(NO_MODEL.to_owned()),
@@ -362,7 +361,7 @@ impl Memories {
         made.as_ref().map_err(String::as_str)
     }
 
-    /// Preferences hold whatever the prompt says.
+    /// Preferences apply whatever the prompt is about.
     fn standing(&self) -> Vec<Stored> {
         let of =
             |store: &Store| store.list(Some(FactKind::Preference), STANDING).unwrap_or_default();
@@ -374,7 +373,7 @@ impl Memories {
 
     fn has_any(&self) -> bool {
         let count = |store: &Store| store.count().inspect_err(|error| self.failed(error));
-        // Both are looked at: one that cannot be used is told.
+        // Both are checked: one that cannot be used is reported.
         self.existing().filter(|store| count(store).is_ok_and(|count| count > 0)).count() > 0
     }
 
@@ -409,7 +408,7 @@ impl MemoryStore for Memories {
     fn add(&self, fact: &Fact) -> Result<Kept, MemoryError> {
         let fact = acceptable(fact).map_err(MemoryError::Refused)?;
         let kept = self.keep(&[fact], false)?.into_iter().flatten().next();
-        kept.ok_or_else(|| MemoryError::Unavailable("nothing was kept".into()))
+        kept.ok_or_else(|| MemoryError::Unavailable("nothing was saved".into()))
     }
 
     fn search(&self, query: &str, limit: usize) -> Result<Found, MemoryError> {
@@ -439,7 +438,7 @@ impl MemoryStore for Memories {
     }
 }
 
-/// The beginning of a prompt says what it is about.
+/// The beginning of a prompt shows what it is about.
 fn asked(query: &str) -> String {
     folded(query).chars().take(LONGEST).collect()
 }
@@ -448,20 +447,20 @@ fn asked(query: &str) -> String {
 fn acceptable(fact: &Fact) -> Result<Fact, String> {
     let text = folded(&fact.text);
     if let Some(why) = credential(&fact.text).or_else(|| credential(&text)) {
-        return Err(format!("Not kept: {why}."));
+        return Err(format!("Not saved: {why}."));
     }
     if text.chars().count() < SHORTEST {
-        return Err("Not kept: it is too short to be understood later.".into());
+        return Err("Not saved: it is too short to be understood later.".into());
     }
     if text.chars().count() > LONGEST {
         return Err(format!(
-            "Not kept: it has more than {LONGEST} characters. Say it in a sentence or two."
+            "Not saved: it has more than {LONGEST} characters. Shorten it to a sentence or two."
         ));
     }
     Ok(Fact { text, ..fact.clone() })
 }
 
-/// What fits only a little is worse than nothing when nobody asked.
+/// A poor match is worse than nothing if nobody asked.
 fn leave_out_far(rankings: &mut Rankings) {
     let Rankings { by_words, by_meaning, .. } = rankings;
     let best = by_words.first().map_or(0.0, |(_, score)| *score);
@@ -470,7 +469,7 @@ fn leave_out_far(rankings: &mut Rankings) {
     if without_meaning {
         by_words.retain(|(_, score)| *score >= best * LEAST_SCORE);
     } else {
-        // Shared words are not enough where the meaning says otherwise, except for the best of them.
+        // Shared words are not enough if the meaning differs, except for the best match.
         let near: HashSet<Key> = by_meaning.iter().map(|(key, _)| *key).collect();
         by_words.retain(|(key, score)| near.contains(key) || *score >= best * 0.8);
     }

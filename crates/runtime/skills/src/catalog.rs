@@ -17,7 +17,7 @@ pub struct Folder {
     pub path: PathBuf,
     pub layout: Layout,
     pub origin: Origin,
-    /// The project's folder, free of links: what leads out of it is left out.
+    /// The project's directory, free of links: what leads out of it is skipped.
     pub within: Option<PathBuf>,
 }
 
@@ -60,7 +60,7 @@ pub struct Catalog {
 pub type Judge = Arc<dyn Fn(&Path, &Path) -> Result<(), String> + Send + Sync>;
 
 impl Catalog {
-    /// `folders` in the order in which they count; `shipped` come last.
+    /// `folders` by precedence; `shipped` come last.
     pub fn new(
         folders: Vec<Folder>,
         shipped: Vec<Skill>,
@@ -92,7 +92,7 @@ impl Catalog {
         self.state().skills.clone()
     }
 
-    /// As it was when the folders were looked at last.
+    /// As it was when the directories were last read.
     pub fn find(&self, name: &str) -> Option<Arc<Skill>> {
         self.all().iter().find(|skill| skill.name == name).cloned()
     }
@@ -108,7 +108,7 @@ impl Catalog {
         problems.iter().filter(|problem| told.insert(problem.to_string())).cloned().collect()
     }
 
-    /// Looks at all folders: new files, changed ones, those that are gone.
+    /// Reads all directories: new, changed and deleted files.
     pub fn refresh(&self) {
         let mut state = self.state();
         let mut before = std::mem::take(&mut state.read);
@@ -131,7 +131,7 @@ impl Catalog {
     fn read(&self, candidate: &Candidate, folder: &Folder, stamp: Stamp) -> Entry {
         let Candidate { file, name } = candidate;
         let judge = |real: &Path| match &self.judge {
-            Some(judge) => judge(file, real).map_err(|why| format!("{why}, left out")),
+            Some(judge) => judge(file, real).map_err(|why| format!("{why}; skipped")),
             None => Ok(()),
         };
         let (real, bytes) = match found::load(file, folder.within.as_deref(), &judge) {
@@ -150,7 +150,7 @@ impl Catalog {
         Entry { stamp, skill: skill.map(Arc::new), problems }
     }
 
-    /// The first of a name counts; the others are said, unless the other is only shipped.
+    /// The first skill of a name wins; the others are reported, unless they are only shipped.
     fn gather(&self, state: &mut State, files: &[PathBuf], mut problems: Vec<Problem>) {
         let mut skills: Vec<Arc<Skill>> = Vec::new();
         for entry in files.iter().filter_map(|file| state.read.get(file)) {
@@ -163,7 +163,7 @@ impl Catalog {
                     file: skill.file.clone(),
                     line: 1,
                     what: format!(
-                        "the skill {} of {} goes before this one",
+                        "the skill {} from {} takes precedence over this one",
                         skill.name,
                         other.file.display()
                     ),

@@ -77,7 +77,10 @@ fn the_users_go_before_the_projects_and_those_before_the_shipped() {
     assert_eq!(catalog.find("pdf").unwrap().origin, Origin::Project, "the shipped one gives way");
     assert!(catalog.find("code-review").is_some() && catalog.find("none").is_none());
     let problems = said(&catalog);
-    assert!(problems.contains("p/.claude/skills/both/SKILL.md:1: the skill both of"), "{problems}");
+    assert!(
+        problems.contains("p/.claude/skills/both/SKILL.md:1: the skill both from"),
+        "{problems}"
+    );
     assert_eq!(catalog.problems().len(), 1, "{problems}");
 }
 

@@ -1,4 +1,4 @@
-//! One file that holds a skill: read within bounds, and made one.
+//! One file that contains a skill, read within limits.
 
 use crate::catalog::Layout;
 use crate::front::{self, Front, Wrong};
@@ -52,31 +52,31 @@ pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes of a file, and its real path. `within`: a folder, free of links, that it must not lead out of.
+/// The bytes of a file, and its real path. `within`: a directory, free of links, that it must not lead out of.
 pub(crate) fn load(
     file: &Path,
     within: Option<&Path>,
     judge: &dyn Fn(&Path) -> Result<(), String>,
 ) -> Result<(PathBuf, Vec<u8>), String> {
-    let unread = |error: std::io::Error| format!("it cannot be read ({error}), left out");
+    let unread = |error: std::io::Error| format!("cannot read it ({error}); skipped");
     let real = fs::canonicalize(file).map_err(unread)?;
     if within.is_some_and(|folder| !real.starts_with(folder)) {
-        return Err("a link leads out of the project, left out".into());
+        return Err("a link leads out of the project; skipped".into());
     }
     let seen = fs::symlink_metadata(&real).map_err(unread)?;
     if !seen.is_file() {
-        return Err("it is not a regular file, left out".into());
+        return Err("it is not a regular file; skipped".into());
     }
     judge(&real)?;
     let opened = File::open(&real).map_err(unread)?;
     let data = opened.metadata().map_err(unread)?;
     if (seen.dev(), seen.ino()) != (data.dev(), data.ino()) {
-        return Err("it changed while it was read, left out".into());
+        return Err("it changed while Ostler read it; skipped".into());
     }
     let mut bytes = Vec::new();
     opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unread)?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(format!("it is longer than {MOST_BYTES} bytes, left out; shorten it"));
+        return Err(format!("it is longer than {MOST_BYTES} bytes and is skipped; shorten it"));
     }
     Ok((real, bytes))
 }
@@ -87,7 +87,7 @@ pub(crate) fn skill(bytes: &[u8], source: &Source<'_>) -> (Option<Skill>, Vec<Pr
     let skill = match read(bytes, source, &mut wrongs) {
         Ok(skill) => Some(skill),
         Err((line, what)) => {
-            wrongs.push((line, format!("{what}; the skill is left out")));
+            wrongs.push((line, format!("{what}; the skill is skipped")));
             None
         }
     };
@@ -110,7 +110,7 @@ fn read(bytes: &[u8], source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<Sk
     };
     let body = parts.body.trim();
     if body.is_empty() {
-        return Err((1, "there are no instructions below the front matter".into()));
+        return Err((1, "there are no instructions after the front matter".into()));
     }
     let name = name(&front, source, wrongs)?;
     let line = |text: String| one_line(&text, DESCRIBED);
@@ -134,23 +134,23 @@ fn read(bytes: &[u8], source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<Sk
     })
 }
 
-/// What the file says it is called; else what its place calls it.
+/// The name in the file, or else the one that follows from its place.
 fn name(front: &Front, source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<String, Wrong> {
     let given = front.text("name", wrongs).filter(|_| source.layout == Layout::Skills);
     if let Some(name) = given {
         if is_name(&name) {
             return Ok(name);
         }
-        let what = "a name has letters, digits and - _ . : only, at most 64; the folder's is used";
+        let what = "a name can only have letters, digits and - _ . :, at most 64; using the name of the directory";
         wrongs.push((front.line("name"), what.into()));
     }
     match is_name(source.name) {
         true => Ok(source.name.to_owned()),
-        false => Err((1, format!("{:?} cannot be the name of a skill", source.name))),
+        false => Err((1, format!("{:?} is not a valid skill name", source.name))),
     }
 }
 
-/// Where it cannot be told, the model does not use it by itself.
+/// If this cannot be read, the model does not use the skill on its own.
 fn hides_from_model(front: &Front, text: &str, wrongs: &mut Vec<Wrong>) -> bool {
     const KEY: &str = "disable-model-invocation";
     let said = front.broken && text.replace('_', "-").contains(KEY);
@@ -158,15 +158,12 @@ fn hides_from_model(front: &Front, text: &str, wrongs: &mut Vec<Wrong>) -> bool 
     front.yes(KEY, unclear, wrongs)
 }
 
-/// Rules count only from a front matter that was understood.
+/// Rules are used only from valid front matter.
 fn allowed(front: &Front, tools: &KnownTools, wrongs: &mut Vec<Wrong>) -> Vec<String> {
     const KEY: &str = "allowed-tools";
     if front.broken {
         if front.has(KEY) {
-            wrongs.push((
-                front.line(KEY),
-                "allowed-tools does not count until that is mended".into(),
-            ));
+            wrongs.push((front.line(KEY), "allowed-tools is ignored until this is fixed".into()));
         }
         return Vec::new();
     }
@@ -175,13 +172,13 @@ fn allowed(front: &Front, tools: &KnownTools, wrongs: &mut Vec<Wrong>) -> Vec<St
     let mut rules = bounded(front.list(KEY, split_rules, wrongs));
     rules.retain(|rule| match Rule::parse(rule, &somewhere) {
         _ if rule == "*" => {
-            let what = "allowed-tools: * would allow every tool; it is left out, name the tools";
+            let what = "allowed-tools: * would allow every tool and is ignored; name the tools";
             wrongs.push((front.line(KEY), what.into()));
             false
         }
         Ok(_) => true,
         Err(error) => {
-            let what = one_line(&format!("{error}; it is left out"), 300);
+            let what = one_line(&format!("{error}; ignored"), 300);
             wrongs.push((front.line(KEY), what));
             false
         }
@@ -202,7 +199,7 @@ fn commas(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// The first line that says something.
+/// The first line with content.
 fn first_words(body: &str) -> String {
     let lines = body.lines().map(|line| line.trim().trim_start_matches('#').trim());
     lines.into_iter().find(|line| !line.is_empty()).unwrap_or_default().to_owned()

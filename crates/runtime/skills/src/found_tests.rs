@@ -93,7 +93,7 @@ fn what_makes_no_skill_is_left_out_with_its_line() {
         let (skill, problems) = read_as(text, "/p/folder/SKILL.md", Layout::Skills);
         assert_eq!(skill, None);
         assert!(problems.len() == 1 && problems[0].contains(says), "{problems:?} / {says}");
-        assert!(problems[0].ends_with("left out"), "{problems:?}");
+        assert!(problems[0].ends_with("skipped"), "{problems:?}");
     }
     let (skill, problems) = read_as(b"x", "/p/a b\n/SKILL.md", Layout::Skills);
     assert!(skill.is_none() && !problems[0].contains('\n'), "{problems:?}");
@@ -106,7 +106,10 @@ fn a_bad_name_falls_back_to_the_folder() {
     for name in ["\"a b\"", "../x", "\"\\u001b[2J\"", &"x".repeat(65)] {
         let (skill, problems) = read_skill(&format!("---\nname: {name}\n---\nx"));
         assert_eq!(skill.unwrap().name, "folder", "{name}");
-        assert!(problems[0].starts_with("/p/folder/SKILL.md:2: a name has"), "{problems:?}");
+        assert!(
+            problems[0].starts_with("/p/folder/SKILL.md:2: a name can only have"),
+            "{problems:?}"
+        );
     }
 }
 
@@ -117,7 +120,7 @@ fn broken_front_matter_never_loosens() {
     let (skill, problems) = broken("allowed-tools: Bash\ndescription: d");
     let skill = skill.unwrap();
     assert_eq!((skill.allowed_tools.len(), skill.description.as_str()), (0, "d"));
-    assert!(problems[1].contains(":3: allowed-tools does not count"), "{problems:?}");
+    assert!(problems[1].contains(":3: allowed-tools is ignored"), "{problems:?}");
     assert!(skill.for_model);
     for hidden in [
         "disable-model-invocation: true",
@@ -164,7 +167,7 @@ fn a_star_allows_nothing_and_costs_nothing_else() {
         let read: &[&str] = if tools.contains("Read") { &["Read"] } else { &[] };
         assert_eq!(skill.allowed_tools, read, "{tools}");
         assert_eq!(problems.len(), 1, "{tools}: {problems:?}");
-        let said = "allowed-tools: * would allow every tool; it is left out, name the tools";
+        let said = "allowed-tools: * would allow every tool and is ignored; name the tools";
         assert!(problems[0].ends_with(said), "{problems:?}");
     }
     // Other stars are still what they are to YAML.

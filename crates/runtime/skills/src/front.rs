@@ -1,4 +1,4 @@
-//! The front matter of a skill: YAML between two lines of `---`, read within bounds, and line by line where it is none.
+//! The front matter of a skill: YAML between two lines of `---`, read within limits, or line by line if it is invalid.
 
 use serde_json::Value;
 use serde_saphyr::Spanned;
@@ -16,7 +16,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) body: &'a str,
 }
 
-/// What stands in a front matter, by key. Keys have `-` where a file has `_`.
+/// The content of a front matter, by key. Keys have `-` where a file has `_`.
 #[derive(Debug, Default)]
 pub(crate) struct Front {
     values: BTreeMap<String, (usize, Value)>,
@@ -44,14 +44,14 @@ pub(crate) fn split(text: &str) -> Result<Parts<'_>, Wrong> {
         }
         at += line.len();
     }
-    Err((1, "the front matter has no end, write a line --- below it".into()))
+    Err((1, "the front matter has no end; write a line --- below it".into()))
 }
 
 /// # Errors
 /// If it is too long to be looked at.
 pub(crate) fn read(text: &str, problems: &mut Vec<Wrong>) -> Result<Front, Wrong> {
     if text.len() > MOST {
-        return Err((1, format!("the front matter is longer than {MOST} bytes, shorten it")));
+        return Err((1, format!("the front matter is longer than {MOST} bytes; shorten it")));
     }
     let text = &with_quoted_stars(text);
     let wrong = match yaml(text) {
@@ -59,7 +59,7 @@ pub(crate) fn read(text: &str, problems: &mut Vec<Wrong>) -> Result<Front, Wrong
         Err(wrong) => wrong,
     };
     if let Ok(values) = yaml(&quoted(text)) {
-        // Hints are written `[a] [b]` everywhere, and nobody misunderstands that.
+        // Hints are written `[a] [b]` everywhere, and their meaning is clear.
         let hint = values.get("argument-hint").is_some_and(|(line, _)| *line == wrong.0);
         problems.extend((!hint).then_some(wrong));
         return Ok(Front { values, broken: false });
@@ -93,7 +93,7 @@ fn with_quoted_stars(text: &str) -> String {
 const SENTENCES: [&str; 6] =
     ["name", "description", "when_to_use", "when-to-use", "argument-hint", "argument_hint"];
 
-/// The same with the sentences in quotes, where they stand on one line without.
+/// The same with unquoted one-line sentences in quotes.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     let mut lines = text.lines().peekable();
@@ -144,7 +144,7 @@ fn yaml(text: &str) -> Result<Values, Wrong> {
     Ok(raw.unwrap_or_default().into_iter().map(entry).collect())
 }
 
-/// The line of `---` stands before it.
+/// The line of `---` comes before it.
 fn file_line(line: impl TryInto<usize>) -> usize {
     line.try_into().unwrap_or(0).max(1) + 1
 }
@@ -154,15 +154,15 @@ fn said(message: &str) -> String {
     let what = what.split(", set DuplicateKeyPolicy").next().unwrap_or(what);
     let what: String = what.chars().filter(|c| !c.is_control()).take(200).collect();
     match what.strip_prefix("duplicate mapping key: ") {
-        Some(key) => format!("\"{key}\" stands there twice, keep one"),
+        Some(key) => format!("\"{key}\" is there twice; keep one"),
         None if what.contains("mapping values are not allowed") => {
-            "a value that holds \": \" must stand in quotes".into()
+            "a value that contains \": \" must be quoted".into()
         }
-        None => format!("this is not YAML: {what}"),
+        None => format!("invalid YAML: {what}"),
     }
 }
 
-/// `key: rest of the line`, as many people write it. The first of a key counts.
+/// `key: rest of the line`, as many people write it. The first value of a key wins.
 fn plain_lines(text: &str) -> Values {
     let mut values = Values::new();
     for (at, line) in text.lines().enumerate() {
@@ -208,13 +208,13 @@ impl Front {
                 Some(format!("[{}]", items.iter().map(item).collect::<Vec<_>>().join(", ")))
             }
             _ => {
-                problems.push((*line, format!("{key} must be a text, write it in quotes")));
+                problems.push((*line, format!("{key} must be a string; write it in quotes")));
                 None
             }
         }
     }
 
-    /// A truth value; `otherwise` also where something else stands.
+    /// A boolean; `otherwise` also for any other value.
     pub(crate) fn yes(&self, key: &str, otherwise: bool, problems: &mut Vec<Wrong>) -> bool {
         match self.values.get(key) {
             None | Some((_, Value::Null)) => otherwise,
@@ -244,7 +244,7 @@ impl Front {
             _ => None,
         };
         list.unwrap_or_else(|| {
-            problems.push((*line, format!("{key} must be a list of texts")));
+            problems.push((*line, format!("{key} must be a list of strings")));
             Vec::new()
         })
     }

@@ -64,7 +64,7 @@ fn sentences_need_no_quotes() {
     assert!(!front.broken);
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert_eq!(problems[0].0, 3, "{problems:?}");
-    assert!(problems[0].1.contains("quotes"), "{problems:?}");
+    assert!(problems[0].1.contains("quoted"), "{problems:?}");
 
     let (front, problems) = parsed("argument-hint: [file] [count]\nmodel: m\n");
     assert_eq!(problems, []);

@@ -1,15 +1,16 @@
-//! Skills: written instructions for certain kinds of work, one folder each.
+//! Skills: written instructions for certain kinds of work, one directory each.
 //!
 //! Invariants
-//! - **The listing is one line a skill within a budget; the text comes on use.**
-//! - **What is broken is said with file and line, and the others still load.** Reading is bounded: sizes, depths, counts.
-//! - **Words count at once, effects after trust.** What a project's skill would run or allow holds only for the content
-//!   that the user accepted; a changed file is a new file.
-//! - **What stands in a project is read in the project**: a link that leads out of it is left out.
-//! - **A person's own skill goes before a project's, and both before a shipped one.**
-//! - **Arguments are text.** They are put in once, never read again, and reach a command only as plain words.
+//! - **The listing is one line per skill within a budget; the text is loaded on use.**
+//! - **Problems are reported with file and line, and the other skills still load.** Sizes, depths and counts are bounded.
+//! - **Text works at once, effects after trust.** What a project's skill would run or allow takes effect only for the
+//!   content that the user accepted; a changed file is a new file.
+//! - **A project's files are read only from the project**: a link that leads out of it is skipped.
+//! - **A person's own skill takes precedence over a project's, and both over a shipped one.**
+//! - **Arguments are text.** They are inserted once, never expanded again, and reach a command only as plain words.
 //!
-//! Deliberately absent: deciding what may run (the gate), the home folder and the environment (the caller names folders).
+//! Deliberately absent: deciding what may run (the gate), the home directory and the environment (the caller
+//! passes directories).
 
 mod catalog;
 mod expand;

@@ -1,4 +1,4 @@
-//! Which files of a folder may hold skills, and what the place of each calls it.
+//! Which files of a directory may contain skills, and the name that follows from the place of each.
 
 use crate::catalog::{Folder, Layout};
 use crate::skill::Problem;
@@ -6,15 +6,15 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files of a folder that are read, and entries that are looked at.
+/// Files of a directory that are read, and entries that are examined.
 const MOST_FILES: usize = 500;
 const MOST_ENTRIES: usize = 5_000;
-/// Directories of commands below the folder.
+/// How deep directories of commands can be nested.
 const DEEPEST: usize = 5;
 
 const SKILL: &str = "SKILL.md";
 
-/// A file that may hold a skill.
+/// A file that may contain a skill.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate {
     pub(crate) file: PathBuf,
@@ -43,7 +43,7 @@ impl Search {
             search.candidates.truncate(MOST_FILES);
             search.left_out(
                 &folder.path,
-                format!("more than {MOST_FILES} skills, the rest is not loaded"),
+                format!("more than {MOST_FILES} skills; the rest is not loaded"),
             );
         }
         search
@@ -53,7 +53,7 @@ impl Search {
         self.problems.push(Problem { file: file.to_owned(), line: 1, what: what.into() });
     }
 
-    /// By name. What is beyond the bound is said once.
+    /// By name. Entries beyond the limit are reported once.
     fn entries(&mut self, folder: &Path) -> Vec<PathBuf> {
         let left = MOST_ENTRIES.saturating_sub(self.looked);
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -62,7 +62,7 @@ impl Search {
             if self.looked <= MOST_ENTRIES {
                 self.left_out(
                     folder,
-                    format!("more than {MOST_ENTRIES} entries, the rest is not looked at"),
+                    format!("more than {MOST_ENTRIES} entries; the rest is not searched"),
                 );
             }
             paths.truncate(left);
@@ -84,7 +84,7 @@ impl Search {
             } else if is_markdown(&path) && !is_about(&path) {
                 self.left_out(
                     &path,
-                    "a skill is a directory with a SKILL.md, this file is not loaded",
+                    "a skill is a directory with a SKILL.md; this file is not loaded",
                 );
             }
         }
@@ -95,11 +95,11 @@ impl Search {
         for path in self.entries(folder) {
             let below = path.join(SKILL);
             if file_name(&path).eq_ignore_ascii_case(SKILL) {
-                self.left_out(&path, "not loaded, name it SKILL.md");
+                self.left_out(&path, "not loaded; rename it to SKILL.md");
             } else if below.symlink_metadata().is_ok() {
                 self.left_out(
                     &below,
-                    "not loaded, move its directory up into the directory of skills",
+                    "not loaded; move its directory directly into the skills directory",
                 );
             }
         }
@@ -108,7 +108,7 @@ impl Search {
     /// `<name>.md`, and `<sub>/<name>.md` as `sub:name`. A directory with a `SKILL.md` is one skill.
     fn commands(&mut self, folder: &Folder, place: &Path, names: &[String]) {
         if place.is_dir() && !is_inside(folder, place) {
-            return self.left_out(place, "a link leads out of the project, left out");
+            return self.left_out(place, "a link leads out of the project; skipped");
         }
         // A link may lead to a directory above it.
         let is_new = place.canonicalize().is_ok_and(|real| self.seen.insert(real));
@@ -125,7 +125,7 @@ impl Search {
             if path.is_dir() {
                 match names.len() < DEEPEST {
                     true => self.commands(folder, &path, &called(file_name(&path))),
-                    false => self.left_out(&path, "commands this deep are not loaded"),
+                    false => self.left_out(&path, "commands nested this deep are not loaded"),
                 }
             } else if is_markdown(&path) {
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -135,7 +135,7 @@ impl Search {
     }
 }
 
-/// No link leads out of the project that the folder belongs to.
+/// No link leads out of the project that the directory belongs to.
 fn is_inside(folder: &Folder, path: &Path) -> bool {
     let Some(within) = &folder.within else { return true };
     path.canonicalize().is_ok_and(|real| real.starts_with(within))

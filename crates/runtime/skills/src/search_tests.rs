@@ -48,7 +48,7 @@ fn commands_below_are_named_by_their_directories() {
     ]);
     let (names, said) = world.search(Layout::Commands);
     assert_eq!(names, ["a:b:c:d:e:last", "sub:deep:y", "sub:x", "top", "whole"]);
-    assert_eq!(said, ["p/in/a/b/c/d/e/f:1: commands this deep are not loaded"]);
+    assert_eq!(said, ["p/in/a/b/c/d/e/f:1: commands nested this deep are not loaded"]);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn links_lead_neither_out_nor_round() {
     symlink(world.at("out"), world.at("p/in/away")).unwrap();
     let (names, said) = world.search(Layout::Commands);
     assert_eq!(names, ["sub:y", "x"]);
-    assert_eq!(said, ["p/in/away:1: a link leads out of the project, left out"]);
+    assert_eq!(said, ["p/in/away:1: a link leads out of the project; skipped"]);
 }
 
 #[test]
@@ -78,9 +78,9 @@ fn skills_in_the_wrong_place_are_said() {
     assert_eq!(
         said,
         [
-            "p/in/group/one/SKILL.md:1: not loaded, move its directory up into the directory of skills",
-            "p/in/single.md:1: a skill is a directory with a SKILL.md, this file is not loaded",
-            "p/in/small/skill.md:1: not loaded, name it SKILL.md",
+            "p/in/group/one/SKILL.md:1: not loaded; move its directory directly into the skills directory",
+            "p/in/single.md:1: a skill is a directory with a SKILL.md; this file is not loaded",
+            "p/in/small/skill.md:1: not loaded; rename it to SKILL.md",
         ]
     );
     assert_eq!(World::with(&[]).search(Layout::Skills).1, NOTHING);
@@ -92,5 +92,5 @@ fn what_is_beyond_the_bound_is_said() {
     let world = World::with(&files.iter().map(String::as_str).collect::<Vec<_>>());
     let (names, said) = world.search(Layout::Commands);
     assert_eq!((names.len(), names[0].as_str()), (MOST_FILES, "s:c0000"));
-    assert_eq!(said, ["p/in:1: more than 500 skills, the rest is not loaded"]);
+    assert_eq!(said, ["p/in:1: more than 500 skills; the rest is not loaded"]);
 }

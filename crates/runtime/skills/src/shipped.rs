@@ -14,14 +14,14 @@ const SKILLS: [(&str, &str); 4] = [
     ("pdf", include_str!("../../../../skills/pdf/SKILL.md")),
 ];
 
-/// Skill, path below its folder, content.
+/// Skill, path below its directory, content.
 const FILES: [(&str, &str, &str); 1] =
     [("pdf", "scripts/pdf.py", include_str!("../../../../skills/pdf/scripts/pdf.py"))];
 
-/// Where they stand when there is no folder for them.
+/// Their path when there is no directory for them.
 const NOWHERE: &str = "/nonexistent";
 
-/// `at`: the folder that their files go to.
+/// `at`: the directory for their files.
 pub fn shipped(at: Option<&Path>, tools: &KnownTools) -> Vec<Skill> {
     let skill = |(name, text): &(&str, &str)| {
         let file = at.unwrap_or(Path::new(NOWHERE)).join(name).join("SKILL.md");
@@ -32,7 +32,7 @@ pub fn shipped(at: Option<&Path>, tools: &KnownTools) -> Vec<Skill> {
     SKILLS.iter().filter_map(skill).collect()
 }
 
-/// Puts the files of a shipped skill where its text says they are. Those that are there already stay.
+/// Writes the files of a shipped skill to the place that its text names. Files that are already there stay.
 ///
 /// # Errors
 /// In words.
@@ -40,7 +40,7 @@ pub(crate) fn unpack(name: &str, origin: Origin, at: Option<&Path>) -> Result<()
     for (_, below, content) in
         FILES.iter().filter(|(skill, ..)| origin == Origin::Shipped && *skill == name)
     {
-        let at = at.ok_or("there is no folder for them")?;
+        let at = at.ok_or("there is no directory for them")?;
         let file = at.join(name).join(below);
         if fs::read(&file).is_ok_and(|found| found == content.as_bytes()) {
             continue;

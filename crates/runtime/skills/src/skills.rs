@@ -123,7 +123,7 @@ impl Skills {
         skill.allowed_tools.iter().map(place).collect()
     }
 
-    /// Its text as the model reads it. Its rules hold from here on, and its commands run.
+    /// Its text as the model reads it. Its rules apply from here on, and its commands run.
     pub async fn used(&self, skill: &Skill, arguments: &str) -> String {
         let host = self.host.get();
         let rules = self.loosens(skill);
@@ -133,21 +133,22 @@ impl Skills {
         let mut notes = Vec::new();
         if let Err(why) = shipped::unpack(&skill.name, skill.origin, self.shipped_at.as_deref()) {
             notes.push(format!(
-                "Its files could not be put into {}: {why}.",
+                "Its files could not be written to {}: {why}.",
                 skill.folder.display()
             ));
         }
         if !skill.trusted && !skill.allowed_tools.is_empty() {
-            notes.push("Its allowed-tools do not count: its content is not trusted.".to_owned());
+            notes.push("Its allowed-tools are ignored: its content is not trusted.".to_owned());
         }
         let situation = Situation { arguments, session: &self.session, project: &self.project };
         let mut text = String::new();
         for piece in expand(skill, situation) {
             text += &match piece {
                 Piece::Text(text) => text,
-                Piece::Unfit(command) => {
-                    not_run(&command, "the arguments hold characters that a shell would read")
-                }
+                Piece::Unfit(command) => not_run(
+                    &command,
+                    "the arguments contain characters that a shell would interpret",
+                ),
                 Piece::Command(command) if !skill.trusted => {
                     not_run(&command, "the content of this skill is not trusted")
                 }

@@ -92,7 +92,7 @@ fn without_trust_nothing_runs_and_nothing_is_allowed() {
     let (text, asked) = world.used("it", "arg");
     assert_eq!(asked, [] as [&str; 0]);
     assert!(text.contains("[not run: `one`: the content of this skill is not trusted]"), "{text}");
-    assert!(text.contains("Its allowed-tools do not count") && text.contains("C arg"), "{text}");
+    assert!(text.contains("Its allowed-tools are ignored") && text.contains("C arg"), "{text}");
     assert_eq!(world.skills.loosens(&world.skills.for_user("it").unwrap()), [] as [&str; 0]);
 }
 
@@ -102,7 +102,7 @@ fn a_command_does_not_get_what_a_shell_would_read() {
     assert_eq!(world.used("it", "a.txt").1, ["run show a.txt"]);
     let (text, asked) = world.used("it", "$(rm)");
     assert_eq!(asked, [] as [&str; 0]);
-    assert!(text.contains("[not run: `show $0`: the arguments hold"), "{text}");
+    assert!(text.contains("[not run: `show $0`: the arguments contain"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Private folders and files: made with the right mode, opened without following anything.
+//! Private directories and files: created with the right mode, opened without following links.
 
 use crate::state_directory::check_state_directory;
 use ostler_core::ports::StoreError;
@@ -20,7 +20,7 @@ pub(crate) fn io_error(
     StoreError::Io { doing, path: path.to_owned(), why: why.to_string() }
 }
 
-/// The folder everything lives in. One that was there keeps its mode, unless others can write to it.
+/// The directory of all state. An existing one keeps its mode, unless others can write to it.
 pub(crate) fn home(path: &Path) -> Result<(), StoreError> {
     if !path.exists() && make_folder(path, true)? {
         sync_folder(path.parent().unwrap_or(path)).ok();
@@ -30,9 +30,9 @@ pub(crate) fn home(path: &Path) -> Result<(), StoreError> {
     check_state_directory(path)
 }
 
-/// A folder of ours below the home: made if missing, closed to others.
+/// A directory of ours below the home: created if missing, closed to others.
 pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
-    // Another process may make it at the same moment: what counts is what stands there afterwards.
+    // Another process may create it at the same moment, so check the result.
     if !path.exists() {
         make_folder(path, false)?;
     }
@@ -40,7 +40,7 @@ pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
     if mode(&metadata) != FOLDER {
         let closed = fs::Permissions::from_mode(FOLDER);
         fs::set_permissions(path, closed)
-            .map_err(|error| io_error("close to others", path, error))?;
+            .map_err(|error| io_error("restrict access to", path, error))?;
     }
     Ok(())
 }
@@ -50,25 +50,26 @@ fn make_folder(path: &Path, with_parents: bool) -> Result<bool, StoreError> {
     match DirBuilder::new().mode(FOLDER).recursive(with_parents).create(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-        Err(error) => return Err(io_error("make the folder", path, error)),
+        Err(error) => return Err(io_error("create the directory", path, error)),
     }
     // The umask may have taken our own rights away.
     let closed = fs::Permissions::from_mode(FOLDER);
-    fs::set_permissions(path, closed).map_err(|error| io_error("close to others", path, error))?;
+    fs::set_permissions(path, closed)
+        .map_err(|error| io_error("restrict access to", path, error))?;
     Ok(true)
 }
 
-/// A folder that belongs to us.
+/// A directory that belongs to us.
 pub(crate) fn owned_folder(path: &Path) -> Result<Metadata, StoreError> {
-    let refuse = |why: &str| io_error("use the folder", path, why);
+    let refuse = |why: &str| io_error("use the directory", path, why);
     let metadata = fs::metadata(path).map_err(|error| match fs::symlink_metadata(path) {
         Ok(link) if link.is_symlink() => {
-            refuse("it is a link that leads nowhere. Remove it or choose another home")
+            refuse("it is a broken link. Remove it or choose another home")
         }
         _ => refuse(&error.to_string()),
     })?;
     if !metadata.is_dir() {
-        return Err(refuse("it is not a folder. Move it away or choose another home"));
+        return Err(refuse("it is not a directory. Move it away or choose another home"));
     }
     let me = rustix::process::geteuid().as_raw();
     if metadata.uid() != me {
@@ -83,13 +84,13 @@ pub(crate) fn owned_folder(path: &Path) -> Result<Metadata, StoreError> {
 /// The same, and we may write to it.
 pub(crate) fn own_folder(path: &Path) -> Result<Metadata, StoreError> {
     let metadata = owned_folder(path)?;
-    let refuse = |why: &str| io_error("use the folder", path, why);
+    let refuse = |why: &str| io_error("use the directory", path, why);
     match rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => Ok(metadata),
         Err(Errno::ROFS) => Err(refuse("the file system is read-only. Choose another home")),
-        Err(_) => Err(refuse(
-            "it is not writable. Give yourself the right to write there or choose another home",
-        )),
+        Err(_) => {
+            Err(refuse("it is not writable. Give yourself write permission or choose another home"))
+        }
     }
 }
 
@@ -122,7 +123,7 @@ pub(crate) fn make_private(file: &File) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) enum Refused {
     Missing,
-    /// What stands there instead of a file.
+    /// What is there instead of a file.
     NotAFile(&'static str),
     Io(io::Error),
 }
@@ -151,7 +152,7 @@ fn describe(kind: FileType) -> &'static str {
     }
 }
 
-/// Makes the names in a folder survive a loss of power.
+/// Makes the names in a directory survive a power failure.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -24,7 +24,7 @@ const HEAD: u64 = 64 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub id: SessionId,
-    /// The name of its project's folder.
+    /// The name of its project's directory.
     pub project: String,
     /// The workspace it was started in, if its first line can be read.
     pub workspace: Option<PathBuf>,
@@ -32,9 +32,9 @@ pub struct Found {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
-    #[error("{prefix} fits several sessions: {}. Give more of the name", shown(ids))]
+    #[error("{prefix} matches several sessions: {}. Give more of the id", shown(ids))]
     Ambiguous { prefix: String, ids: Vec<SessionId> },
-    #[error("{0} is too short to find a session by. Give at least {SHORTEST_PREFIX} characters")]
+    #[error("{0} is too short to identify a session. Give at least {SHORTEST_PREFIX} characters")]
     TooShort(String),
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -71,7 +71,7 @@ impl FileStore {
 
     /// The session of this workspace that was written to last.
     pub fn latest(&self, workspace: &Path) -> Result<Option<SessionId>, StoreError> {
-        // A session in which nothing was said yet is nothing to go on with.
+        // A session without any message cannot be continued.
         let spoken = |path: &Path| summary(path, HEAD).is_some_and(|summary| summary.messages > 0);
         let newest = self.by_age(workspace)?.into_iter().find(|(_, _, path)| spoken(path));
         Ok(newest.map(|(_, id, _)| id))

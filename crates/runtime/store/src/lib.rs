@@ -13,11 +13,11 @@
 //! - **What was acknowledged is found again, in order, unchanged**; what cannot be read is reported, never guessed.
 //! - **Nothing in the middle of a log is ever rewritten.** Only bytes after the last readable record are cut, and kept.
 //! - **One writer per session; readers need no lock.**
-//! - **Private**: folders 0700, files 0600, whatever the umask; links, pipes, strangers' folders and folders that
-//!   others can write to are refused.
-//! - **A spill folder holds what one session wrote for itself**; blobs are for this program only.
+//! - **Private**: directories 0700, files 0600, whatever the umask; links, pipes, other users' directories and
+//!   directories that others can write to are refused.
+//! - **A spill directory contains what one session wrote for itself**; blobs are for this program only.
 //!
-//! Deliberately absent: the environment, the home folder's place, the wall clock, random names, async, retention
+//! Deliberately absent: the environment, the location of the home directory, the wall clock, random names, async, retention
 //! (nothing here deletes a session), an index (a listing reads the logs).
 
 mod blobs;

@@ -16,9 +16,9 @@ const CRC_DIGITS: usize = 8;
 pub(crate) enum Unwritable {
     #[error("the entry cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("the entry takes {0} bytes; a log line may have {MAX_LINE}")]
+    #[error("the entry has {0} bytes; the limit for a log line is {MAX_LINE}")]
     TooLong(usize),
-    #[error("the entry is nested {0} deep; a log line may be {MAX_DEPTH}")]
+    #[error("the entry is nested {0} levels deep; the limit is {MAX_DEPTH}")]
     TooDeep(usize),
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn decode(line: &[u8]) -> Option<Record<'_>> {
     (crc == wanted).then_some(Record { seq, json })
 }
 
-/// The kind of fact a line holds, from its beginning alone and unchecked.
+/// The kind of fact in a line, from its beginning alone and unchecked.
 pub(crate) fn fact(start_of_line: &[u8]) -> Option<&[u8]> {
     let (_, _, json) = split(start_of_line)?;
     fact_of(json)

@@ -1,7 +1,7 @@
-//! One writer per session: the kernel's lock on a file beside the log.
+//! One writer per session: the kernel's lock on a file next to the log.
 //!
 //! The kernel drops the lock with the process, so a lock file left by a dead one means nothing, whatever process
-//! has its number now. What stands in the file is only for the message.
+//! has its number now. The content of the file is used only in messages.
 
 use crate::files::{self, Refused, io_error};
 use ostler_core::ports::StoreError;
@@ -34,7 +34,7 @@ impl Lock {
                     None => continue,
                 },
                 Err(Refused::NotAFile(what)) => format!("it is {what}. Remove it"),
-                Err(Refused::Missing) => "its folder is gone".into(),
+                Err(Refused::Missing) => "its directory no longer exists".into(),
                 Err(Refused::Io(error)) => error.to_string(),
             };
             return Err(failed(path, why));
@@ -42,7 +42,7 @@ impl Lock {
         Err(failed(path, "other processes open and close the session all the time. Try again"))
     }
 
-    /// None if the file was removed meanwhile: the last holder does that, and a lock on it keeps nobody out.
+    /// `None` if the file was removed meanwhile: the last owner does that, and a lock on it would exclude nobody.
     fn on(file: File, path: &Path) -> Result<Option<Lock>, NotTaken> {
         match file.try_lock() {
             Ok(()) => {}
@@ -52,7 +52,7 @@ impl Lock {
         if !stands_at(&file, path) {
             return Ok(None);
         }
-        // The kernel gave it to us, and yet it is signed by somebody who lives: here a lock keeps nobody out.
+        // The kernel gave us the lock although a live process has signed it: locks do not work on this file system.
         if let Some(owner) = living_owner(&file) {
             return Err(NotTaken::Held { owner });
         }
@@ -62,7 +62,7 @@ impl Lock {
         Ok(Some(lock))
     }
 
-    /// Failing is fine: on a full disk the lock holds all the same, it only does not say whose it is.
+    /// Failing is fine: on a full disk the lock still works, it only does not name its owner.
     fn sign(&self) {
         let text =
             format!("{} {} {}\n", std::process::id(), start_time("self").unwrap_or(0), host());
@@ -76,7 +76,7 @@ fn failed(path: &Path, why: impl std::fmt::Display) -> NotTaken {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while still held, so that nobody locks it between the two.
+        // Removed while still locked, so that nobody locks it in between.
         if stands_at(&self.file, &self.path) && fs::remove_file(&self.path).is_err() {
             // A signature of ours that stays would keep ourselves out.
             self.file.set_len(0).ok();
@@ -98,7 +98,7 @@ fn owner(file: File) -> String {
     }
 }
 
-/// Process, start time and host of whoever signed it last.
+/// Process, start time and host of the last owner.
 fn signature(file: &File) -> Option<(u32, u64, String)> {
     let mut text = [0; 256];
     let read = file.read_at(&mut text, 0).ok()?;
@@ -142,7 +142,7 @@ mod tests {
         fs::write(&path, format!("{me} {start} {}\n", host())).unwrap();
         let Err(NotTaken::Held { owner }) = Lock::take(&path) else { panic!("taken") };
         assert!(owner.contains(&me.to_string()), "{owner}");
-        // Its number belongs to another process now, or it was on another machine, or nobody signed.
+        // Its process id belongs to another process now, or it was on another machine, or nobody signed.
         for text in [
             format!("{me} {} {}\n", start + 1, host()),
             format!("4294967294 {start} {}\n", host()),
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Opened while another held it, locked after that one had removed it: a third may hold the new file by then.
+    /// Opened while another owned it, locked after that one removed it: a third may own the new file by then.
     #[test]
     fn a_lock_on_a_removed_file_is_none() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! An open log: numbers, frames and appends entries, and never leaves half a record behind without knowing it.
+//! An open log: numbers, frames and appends entries, and never leaves half a record without knowing it.
 
 use crate::blobs::FileBlobs;
 use crate::fault::FaultPlan;
@@ -48,16 +48,16 @@ impl Disk for Arc<File> {
 pub(crate) enum Unappended {
     #[error(transparent)]
     Unwritable(#[from] Unwritable),
-    #[error("{0}. Nothing of the entry was kept; make room or repair the disk, then go on")]
+    #[error("{0}. Nothing of the entry was stored; make room or repair the disk, then continue")]
     Io(#[from] io::Error),
     #[error(
-        "only {written} of {length} bytes fitted. Nothing of the entry was kept; make room, then go on"
+        "only {written} of {length} bytes fit. Nothing of the entry was stored; make room, then continue"
     )]
     Short { written: usize, length: usize },
-    #[error("the log's numbers are used up")]
+    #[error("the log has no sequence numbers left")]
     Full,
     #[error(
-        "another process has written to it ({there} bytes instead of {ours}). Nothing of the entry was kept. Close the session in one of the two, then resume it"
+        "another process has written to it ({there} bytes instead of {ours}). Nothing of the entry was stored. Close the session in one of the two, then resume it"
     )]
     Shared { ours: u64, there: u64 },
 }
@@ -67,9 +67,9 @@ pub(crate) struct Appender<D> {
     next: u64,
     /// Length up to the end of the last record; none after it could not be asked for.
     good: Option<u64>,
-    /// No byte of ours stands beyond this.
+    /// None of our bytes are beyond this.
     reach: u64,
-    /// Something may follow the last record that is none.
+    /// Something that is not a record may follow the last record.
     dirty: bool,
     /// The last record lacks its newline.
     unended: bool,
@@ -104,8 +104,8 @@ impl<D: Disk> Appender<D> {
         Ok(())
     }
 
-    /// There are file systems on which the lock keeps nobody out. Two writers would give the same numbers to different
-    /// entries, so that one of the two would be lost without a word.
+    /// On some file systems locks have no effect. Two writers would give the same numbers to different entries, and one
+    /// of the two entries would be lost silently.
     fn check_alone(&self) -> Result<(), Unappended> {
         let (Some(ours), false) = (self.good, self.dirty) else { return Ok(()) };
         match self.disk.length() {
@@ -165,7 +165,7 @@ impl<D: Disk> Appender<D> {
         Ok(())
     }
 
-    /// Cuts off what failed writes left behind. What reaches further than they did is not ours to cut.
+    /// Cuts off what failed writes left. What reaches further than they did is not ours to cut.
     fn cut_off(&mut self) {
         let (true, Some(good)) = (self.dirty, self.good) else { return };
         let Ok(length) = self.disk.length() else { return };
@@ -255,7 +255,7 @@ impl SessionLog for FileLog {
 
     fn visit(&self, see: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>) -> Result<(), StoreError> {
         let failed = |error: io::Error| io_error("read", &self.path, error);
-        // A place of its own in the file: whoever appends is not held up.
+        // A separate descriptor, so that appends do not wait.
         let file = File::open(&self.path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         scan::visit(file.take(length), line::MAX_LINE, see).map_err(failed)

@@ -123,7 +123,7 @@ fn c10_no_failed_write_leaves_a_trace_in_what_is_read() {
             let clean = bytes(&disk);
             plan(&disk, [Some(Mishap { taken, short, cut_fails, length_fails })]);
             let error = appender.append(&prompt("lost")).unwrap_err().to_string();
-            assert!(error.contains("Nothing of the entry was kept"), "{error}");
+            assert!(error.contains("Nothing of the entry was stored"), "{error}");
             if !cut_fails && !length_fails {
                 assert_eq!(bytes(&disk), clean);
             }

@@ -1,4 +1,4 @@
-//! The same store in memory: for sessions nobody wants to keep, and for tests.
+//! The same store in memory: for sessions that need not be kept, and for tests.
 
 use crate::blobs::name_of;
 use crate::{images, listing, opened};
@@ -87,7 +87,7 @@ impl MemoryStore {
         for entry in &mut entries {
             for blob in images::fill(entry, &*self.blobs) {
                 notices.push(format!(
-                    "the data of an image (blob {blob}) is missing: a note stands in its place"
+                    "the data of an image (blob {blob}) is missing: replaced by a note"
                 ));
             }
         }

@@ -1,4 +1,4 @@
-//! The end of a log that a dead process left behind: cut off, kept beside it, reported.
+//! The end of a log that a dead process left: cut off, kept next to it, reported.
 
 use crate::files;
 use crate::layout::beside;
@@ -28,7 +28,7 @@ pub(crate) fn settle(file: &File, log: &Path, scan: &Scan, notices: &mut Vec<Str
         }
         Err(error) => {
             notices.push(format!(
-                "{what}: skipped, left in place because it could not be set aside ({error})"
+                "{what}: skipped, left in place because it could not be moved ({error})"
             ));
             to
         }

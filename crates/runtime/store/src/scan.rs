@@ -1,11 +1,11 @@
-//! Reads a log from beginning to end and says what can be used of it.
+//! Reads a log from beginning to end and reports what can be used.
 //!
-//! Every line is checked, but of a log with boundaries only what still counts is made into entries: the newest
-//! boundary and what follows it, and of what lies before it the facts that are not part of the conversation. The time
-//! grows with the length of the file and not faster, however many boundaries it has.
+//! Every line is checked, but in a log with boundaries only what is still needed becomes an entry: the newest boundary,
+//! what follows it, and earlier facts that are not part of the conversation. The time is linear in the length of the
+//! file, however many boundaries it has.
 //!
-//! The numbers of the records are their order. A line that stands in another place, because somebody edited the file or
-//! a disk lost blocks, is put where it belongs and costs no other line.
+//! Records are ordered by their numbers. A line in the wrong place, because somebody edited the file or a disk lost
+//! blocks, is moved to its place and costs no other line.
 
 use crate::line::{self, Record};
 use crate::losses::{Losses, Place};
@@ -28,8 +28,8 @@ pub(crate) enum Want {
     Live,
 }
 
-/// The facts that a boundary stands for. What a request cost is for the ledger, which reads the whole log; a session
-/// that goes on needs only what was spent since.
+/// The facts that a boundary replaces. The cost of a request is for the ledger, which reads the whole log; a resumed
+/// session needs only what was spent since.
 const CONVERSATION: [&[u8]; 12] = [
     b"prompt",
     b"answer",
@@ -50,7 +50,7 @@ pub(crate) enum Unreadable {
     Io(io::Error),
     TooNew(u16),
     NotALog,
-    /// The newest boundary is not understood: what lies before it counts again.
+    /// The newest boundary cannot be read, so what precedes it is used again.
     Boundary,
 }
 
@@ -161,7 +161,7 @@ impl<R: Read> Lines<R> {
 #[derive(Default)]
 struct State {
     want: Option<Want>,
-    /// Facts that count whatever was summed up since, by number.
+    /// Facts that stay in effect across boundaries, by number.
     facts: Vec<(u64, Entry)>,
     /// The conversation since the newest boundary, which is the first of them.
     said: Vec<Said>,
@@ -213,11 +213,10 @@ impl State {
         let place = bytes(span);
         if self.losses.fill(seq) {
             self.losses
-                .say(format!("entry {seq} is out of place at bytes {place}: put back"), None);
+                .say(format!("entry {seq} is out of order at bytes {place}: moved back"), None);
             return self.keep(record, span);
         }
-        self.losses
-            .say(format!("entry {seq} stands a second time at bytes {place}: skipped"), None);
+        self.losses.say(format!("entry {seq} occurs again at bytes {place}: skipped"), None);
         Ok(())
     }
 
@@ -316,7 +315,7 @@ impl State {
     fn report_damage(&mut self) {
         if let Some((from, to)) = self.damage.take() {
             let after = self.highest;
-            let words = format!("bytes {from}–{to} after entry {after} are no record: skipped");
+            let words = format!("bytes {from}–{to} after entry {after} are not a record: skipped");
             self.losses.say(words, None);
         }
     }

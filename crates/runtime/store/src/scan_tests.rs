@@ -187,7 +187,7 @@ fn what_is_wrong_is_said_with_numbers_and_places() {
     let garbage = with(&[to3, b"\xff\xfegarbage\n\n", from3]);
     assert_eq!(
         garbage.notices,
-        [format!("bytes {at}–{} after entry 3 are no record: skipped", at + 11)]
+        [format!("bytes {at}–{} after entry 3 are not a record: skipped", at + 11)]
     );
     assert_eq!((garbage.entries, garbage.next), (all.clone(), 7));
 
@@ -199,7 +199,7 @@ fn what_is_wrong_is_said_with_numbers_and_places() {
     let size = lines[1].len();
     assert_eq!(
         twice.notices,
-        [format!("entry 2 stands a second time at bytes {at}–{}: skipped", at + size)]
+        [format!("entry 2 occurs again at bytes {at}–{}: skipped", at + size)]
     );
     assert_eq!(twice.entries, all);
 
@@ -317,7 +317,7 @@ fn lines_out_of_place_cost_no_others() {
         assert_eq!((scan.next, scan.tail), (9, Tail::Clean), "{name}");
         assert!(!scan.notices.is_empty(), "{name}");
         let told = scan.notices.join("; ");
-        assert!(told.contains("out of place") && !told.contains("missing"), "{name}: {told}");
+        assert!(told.contains("out of order") && !told.contains("missing"), "{name}: {told}");
     }
     // A copy that came too early, and the number it left open.
     let early = [line(0), line(4), line(1), line(2), line(4), line(5)].concat();
@@ -326,7 +326,7 @@ fn lines_out_of_place_cost_no_others() {
     assert_eq!(scan.entries, kept);
     let told = scan.notices.join("; ");
     assert!(told.contains("entry 4 is missing"), "{told}");
-    assert!(told.contains("entry 5 stands a second time"), "{told}");
+    assert!(told.contains("entry 5 occurs again"), "{told}");
 }
 
 /// What a boundary stands for stays summed up wherever its lines are; what follows it is kept.

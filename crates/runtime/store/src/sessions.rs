@@ -27,7 +27,7 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Sessions below this home folder, which is made if it is missing.
+    /// Sessions below this home directory, which is created if it is missing.
     pub fn new(home: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let home = home.into();
         let layout = Layout::new(home.clone())?;
@@ -43,12 +43,12 @@ impl FileStore {
         Arc::clone(&self.blobs)
     }
 
-    /// The same blobs, with a folder for what this session spills.
+    /// The same blobs, with a directory for what this session spills.
     pub fn blobs_of(&self, session: &SessionId) -> Arc<FileBlobs> {
         Arc::new(self.blobs.spilling(session))
     }
 
-    /// Everything a session's log holds now, without becoming its writer and without the data of images.
+    /// Everything in a session's log now, without becoming its writer and without the data of images.
     pub fn read(&self, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
         self.read_as(id, Want::All)
     }
@@ -83,7 +83,7 @@ impl FileStore {
         for entry in &mut entries {
             for blob in images::fill(entry, &*self.blobs) {
                 notices.push(format!(
-                    "the data of an image (blob {blob}) is missing: a note stands in its place"
+                    "the data of an image (blob {blob}) is missing: replaced by a note"
                 ));
             }
         }
@@ -96,7 +96,7 @@ impl FileStore {
     fn claim(&self, first: &Entry) -> Result<Claim, StoreError> {
         let (id, workspace) = opened::check(first, self.layout.sessions())?;
         if !layout::is_file_name(id) {
-            let why = "its name may only have letters, digits, - and _, at most 128 of them";
+            let why = "its name can only have letters, digits, - and _, at most 128 characters";
             return Err(io_error("create a session in", self.layout.sessions(), why));
         }
         if self.layout.locate(id)?.is_some() {
@@ -106,7 +106,7 @@ impl FileStore {
         files::private_folder(&folder)?;
         let path = layout::log_path(&folder, id);
         let lock = take_lock(id, &path)?;
-        // Looked for before the lock, so that a name in use is never called locked; and again now that it is held.
+        // Checked before locking, so that a name in use is never reported as locked, and again under the lock.
         if fs::symlink_metadata(&path).is_ok() {
             return Err(StoreError::Exists(id.clone()));
         }
@@ -148,13 +148,13 @@ impl SessionStore for FileStore {
     fn open(&self, id: &SessionId) -> Result<Loaded, StoreError> {
         let path = self.layout.locate(id)?.ok_or_else(|| StoreError::NotFound(id.clone()))?;
         let refuse = |refused| refusal(refused, id, &path);
-        // Seen before it is locked: no lock file appears beside something that is not a log.
+        // Checked before locking: no lock file appears next to something that is not a log.
         files::open_file(&path, OFlags::RDONLY).map_err(refuse)?;
         let lock = take_lock(id, &path)?;
         let file = files::open_file(&path, OFlags::RDWR | OFlags::APPEND).map_err(refuse)?;
         not_empty(&file, id, &path)?;
         let mut read = read_log(&file, id, &path, Want::Live)?;
-        files::make_private(&file).map_err(|error| io_error("close to others", &path, error))?;
+        files::make_private(&file).map_err(|error| io_error("restrict access to", &path, error))?;
         let mut notices = std::mem::take(&mut read.notices);
         let end = repair::settle(&file, &path, &read, &mut notices);
         let Scan { entries, next, good, tail, .. } = read;
@@ -226,7 +226,7 @@ fn write_whole(path: &Path, entries: &[Entry], folders: Vec<PathBuf>) -> Result<
 }
 
 fn write_part(part: &Path, entries: &[Entry]) -> io::Result<(File, u64)> {
-    // We hold the session's lock: what stands here was left by a dead process.
+    // We own the session's lock, so this was left by a dead process.
     fs::remove_file(part).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),
@@ -272,10 +272,10 @@ pub(crate) fn read_log(
     }
     read.map_err(|unreadable| match unreadable {
         Unreadable::Io(error) => failed(error),
-        Unreadable::Boundary => failed(io::Error::other("its newest boundary is not understood")),
+        Unreadable::Boundary => failed(io::Error::other("its newest boundary cannot be read")),
         Unreadable::TooNew(format) => StoreError::TooNew { id: id.clone(), format },
         Unreadable::NotALog => {
-            StoreError::NotALog(path.to_owned(), "no line of it is a record".into())
+            StoreError::NotALog(path.to_owned(), "none of its lines is a record".into())
         }
     })
 }

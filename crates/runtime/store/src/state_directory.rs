@@ -1,4 +1,4 @@
-//! The directory that holds all our state. What is in it decides what runs, so nobody else may be able to change it.
+//! The directory of all our state. Its content decides what runs, so nobody else may be able to change it.
 
 use crate::files::{io_error, owned_folder};
 use ostler_core::ports::StoreError;
@@ -39,7 +39,7 @@ pub fn check_state_directory(home: &Path) -> Result<(), StoreError> {
     for name in COLLECTIONS {
         let folder = home.join(name);
         check_entry(&folder)?;
-        // One that cannot be listed says so when it is used.
+        // One that cannot be listed fails when it is used.
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             check_entry(&entry.path())?;
         }
@@ -52,7 +52,7 @@ fn check_entry(path: &Path) -> Result<(), StoreError> {
     let refuse = |why: String| Err(io_error("use", path, why));
     if metadata.is_symlink() {
         return refuse(
-            "it is a link. Only the state directory as a whole may be one: move what it leads to here"
+            "it is a link. Only the state directory as a whole can be a link: move its target here"
                 .into(),
         );
     }
@@ -72,7 +72,7 @@ fn closed_to_others(path: &Path, metadata: &Metadata) -> Result<(), StoreError> 
     }
     let who = if mode & 0o002 == 0 { "its group" } else { "everybody" };
     let why = format!(
-        "{who} can write to it (mode {mode:04o}). Make sure that nobody changed it, then run: chmod -R go-w {}",
+        "{who} can write to it (mode {mode:04o}). Check that nobody changed it, then run: chmod -R go-w {}",
         path.display()
     );
     Err(io_error("use", path, why))

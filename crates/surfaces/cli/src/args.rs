@@ -9,11 +9,17 @@ pub mod undo;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// A coding agent: the model decides, Ostler executes, constrains and connects.
+/// A coding agent for the terminal: the model decides, Ostler runs the tools and enforces permissions
 ///
-/// Without -p an interactive session starts. Example: ostler -p "why does the build fail?"
+/// Without -p, an interactive session starts.
 #[derive(Debug, Parser)]
-#[command(name = "ostler", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(
+    name = "ostler",
+    version,
+    args_conflicts_with_subcommands = true,
+    max_term_width = 100,
+    after_help = "Example: ostler -p \"why does the build fail?\""
+)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -21,84 +27,92 @@ pub struct Args {
     pub run: RunArgs,
 }
 
+const OUTPUT: &str = "Output";
+const MODEL: &str = "Model and prompt";
+const LIMITS: &str = "Limits";
+const PERMISSIONS: &str = "Permissions";
+const SANDBOX: &str = "Sandbox and undo";
+const SETTINGS: &str = "Settings";
+const SESSIONS: &str = "Sessions";
+
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// What to do. Text on standard input is added to it.
+    /// What to do; standard input is added to it
     pub prompt: Option<String>,
     /// Run one prompt without a terminal and exit
     #[arg(short, long)]
     pub print: bool,
-    /// How the result is written
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
+    /// Choose the format of the result
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", help_heading = OUTPUT)]
     pub output_format: Format,
-    /// With stream-json: also pass the model's own events through
-    #[arg(long)]
+    /// Include the model's own events in stream-json
+    #[arg(long, help_heading = OUTPUT)]
     pub include_partial_messages: bool,
-    /// Show at the end what the tools did (stream-json is always complete)
-    #[arg(long)]
+    /// Show what the tools did at the end (stream-json always includes it)
+    #[arg(long, help_heading = OUTPUT)]
     pub verbose: bool,
-    /// The model: an alias (opus, sonnet, haiku) or a full name
-    #[arg(long, value_name = "NAME")]
+    /// Use this model: an alias (opus, sonnet, haiku) or a full name
+    #[arg(long, value_name = "MODEL", help_heading = MODEL)]
     pub model: Option<String>,
-    /// The model to use when the first one is overloaded or unavailable
-    #[arg(long, value_name = "NAME")]
+    /// Use this model when the first one is overloaded or unavailable
+    #[arg(long, value_name = "MODEL", help_heading = MODEL)]
     pub fallback_model: Option<String>,
-    /// Stop after N rounds of tool calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_turns: Option<u32>,
-    /// Send no request that could bring the cost of this run above AMOUNT US dollars
-    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
-    pub max_budget_usd: Option<f64>,
-    /// The same for all sessions of a day; the smaller of this and the settings applies
-    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
-    pub max_day_budget_usd: Option<f64>,
     /// Replace the system prompt
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = MODEL)]
     pub system_prompt: Option<String>,
-    /// Add to the system prompt
-    #[arg(long, value_name = "TEXT")]
+    /// Append to the system prompt
+    #[arg(long, value_name = "TEXT", help_heading = MODEL)]
     pub append_system_prompt: Option<String>,
-    /// Allow these without asking: rules, e.g. "Bash(git status:*),Edit(./src/**)"
-    #[arg(long = "allowedTools", alias = "allowed-tools", value_name = "RULES")]
-    pub allowed_tools: Vec<String>,
-    /// Never allow these: tool names or rules, e.g. "Write,Read(./secret/**)"
-    #[arg(long = "disallowedTools", alias = "disallowed-tools", value_name = "RULES")]
-    pub disallowed_tools: Vec<String>,
-    /// Offer only these tools, e.g. "Read,Grep"; "" for none
-    #[arg(long, value_name = "NAMES")]
-    pub tools: Vec<String>,
-    /// How much runs without a question [default: what the settings say, else "default"]
-    #[arg(long, value_enum, value_name = "MODE")]
+    /// Stop after this many rounds of tool calls [default: no limit]
+    #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u32).range(1..), help_heading = LIMITS)]
+    pub max_turns: Option<u32>,
+    /// Send no request that could raise the cost of this run above this amount in US dollars
+    #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = LIMITS)]
+    pub max_budget_usd: Option<f64>,
+    /// Limit the cost of all sessions of a day; the smaller of this and the settings applies
+    #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = LIMITS)]
+    pub max_day_budget_usd: Option<f64>,
+    /// Choose what runs without asking [default: "default", or permissions.defaultMode in settings]
+    #[arg(long, value_enum, value_name = "MODE", help_heading = PERMISSIONS)]
     pub permission_mode: Option<PermissionMode>,
+    /// Allow calls without asking, e.g. "Bash(git status:*),Edit(./src/**)"
+    #[arg(long = "allowedTools", alias = "allowed-tools", value_name = "RULES", help_heading = PERMISSIONS)]
+    pub allowed_tools: Vec<String>,
+    /// Deny calls: tool names or rules, e.g. "Write,Read(./secret/**)"
+    #[arg(long = "disallowedTools", alias = "disallowed-tools", value_name = "RULES", help_heading = PERMISSIONS)]
+    pub disallowed_tools: Vec<String>,
+    /// Offer only these tools to the model, e.g. "Read,Grep"; "" for none [default: all]
+    #[arg(long, value_name = "TOOLS", help_heading = PERMISSIONS)]
+    pub tools: Vec<String>,
+    /// Work in this directory, too (repeatable)
+    #[arg(long, value_name = "DIRECTORY", help_heading = PERMISSIONS)]
+    pub add_dir: Vec<PathBuf>,
     #[command(flatten)]
     pub config: ConfigArgs,
     /// Trust this project's settings files as they are now, until they change
-    #[arg(long)]
+    #[arg(long, help_heading = SETTINGS)]
     pub trust: bool,
     #[command(flatten)]
     pub sandbox: SandboxFlags,
-    /// A further directory to work in; may be given several times
-    #[arg(long, value_name = "DIRECTORY")]
-    pub add_dir: Vec<PathBuf>,
-    /// Resume a session by its id, or the beginning of it
-    #[arg(short, long, value_name = "ID", conflicts_with_all = ["continue_", "session_id"])]
-    pub resume: Option<String>,
-    /// Continue the newest session of this directory
-    #[arg(short, long = "continue", id = "continue_")]
-    pub continue_: bool,
-    /// With --resume or --continue: work on a copy
-    #[arg(long)]
-    pub fork_session: bool,
-    /// Take no snapshots before commands: what they change cannot be undone
-    #[arg(long)]
+    /// Take no snapshots before commands; what they change cannot be undone
+    #[arg(long, help_heading = SANDBOX)]
     pub no_undo: bool,
-    /// Name the new session (a UUID)
-    #[arg(long, value_name = "UUID", conflicts_with = "continue_")]
+    /// Resume the session with this id or unique prefix
+    #[arg(short, long, value_name = "ID", conflicts_with_all = ["continue_", "session_id"], help_heading = SESSIONS)]
+    pub resume: Option<String>,
+    /// Resume the newest session in this directory
+    #[arg(short, long = "continue", id = "continue_", help_heading = SESSIONS)]
+    pub continue_: bool,
+    /// Continue in a copy of the session (with --resume or --continue)
+    #[arg(long, help_heading = SESSIONS)]
+    pub fork_session: bool,
+    /// Use this UUID as the id of the new session
+    #[arg(long, value_name = "UUID", conflicts_with = "continue_", help_heading = SESSIONS)]
     pub session_id: Option<String>,
 }
 
 impl RunArgs {
-    /// As of `ostler` without a single argument.
+    /// What `ostler` without arguments parses to.
     pub fn none() -> Self {
         #[derive(Parser)]
         struct Bare {
@@ -109,109 +123,124 @@ impl RunArgs {
     }
 }
 
-/// How commands are held, where the settings say otherwise.
+/// Overrides of the sandbox settings.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SandboxFlags {
-    /// Give every command the network, not only those judged by the hosts they name
-    #[arg(long)]
+    /// Give all commands network access, not only those judged by the hosts they name
+    #[arg(long, help_heading = SANDBOX)]
     pub network: bool,
-    /// Run commands without a question although a layer of the sandbox is missing here
-    #[arg(long)]
+    /// Run commands without asking even if this machine lacks a sandbox layer
+    #[arg(long, help_heading = SANDBOX)]
     pub accept_missing_layers: bool,
     /// Run commands outside the sandbox
-    #[arg(long)]
+    #[arg(long, help_heading = SANDBOX)]
     pub no_sandbox: bool,
 }
 
-/// Which settings count.
+/// Which settings to load.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ConfigArgs {
-    /// Further settings: a file, or JSON
-    #[arg(long, value_name = "FILE|JSON")]
+    /// Load additional settings from a file or a JSON string
+    #[arg(long, value_name = "FILE|JSON", help_heading = SETTINGS)]
     pub settings: Option<String>,
-    /// The settings files to read: any of user,project,local [default: all]
-    #[arg(long, value_name = "NAMES")]
+    /// Load only these settings files: any of user,project,local [default: all]
+    #[arg(long, value_name = "SOURCES", help_heading = SETTINGS)]
     pub setting_sources: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Watch it fix a small broken repository: no key, a scripted model, everything else real
+    /// Watch Ostler fix a small broken repository with a scripted model (no key needed)
     ///
-    /// The short story, a few seconds: a small broken repository, a plan, searches, a failing test, an edit, a passing test.
+    /// The short demo takes a few seconds: a plan, searches, a failing test, an edit, a passing test.
     ///
-    /// With --long, about half a minute: a plan that is kept up to date, a skill, a window that fills up and is summed up with a
-    /// receipt, a detail that is looked up again, facts that are kept, a second session that remembers them, what fills
-    /// the window and what it cost. Each step is verified; the demo fails if one did not happen.
+    /// With --long it takes about half a minute and also shows a skill, compaction with its receipt, recall of a detail,
+    /// memory across two sessions, what fills the context window, and the cost. Each step is verified; the demo fails if one
+    /// did not happen.
     ///
-    /// No key, no network and no settings are needed, and nothing of yours is changed. In a pipe, or where CI is set, it does not
-    /// wait for a reader.
-    ///
-    /// Example: ostler demo --long --clean
+    /// It needs no key, network or settings and changes none of your files. In a pipe, or if CI is set, it does not pause for
+    /// a reader.
+    #[command(after_help = "Example: ostler demo --long --clean")]
     Demo(DemoArgs),
-    /// Serve a scripted model on a loopback port, for tests of your own
+    /// Serve a scripted model on a loopback port, for your own tests
+    ///
+    /// Prints the URL to standard output. Prints a line for each request to standard error (time, status, session, model,
+    /// tokens, cost), the reason of each rejection, and the bill when you press Ctrl+C.
+    #[command(after_help = "Example: ostler model-server --script demo.yaml --port 8080")]
     ModelServer(ModelServerArgs),
     /// List the sessions of this directory
+    #[command(after_help = "Example: ostler sessions --json")]
     Sessions(SessionsArgs),
-    /// Undo what the last calls changed, commands included; your own changes since stay
+    /// Undo what the last calls changed, commands included; your own later changes stay
+    #[command(after_help = "Example: ostler undo 2 --dry-run")]
     Undo(undo::UndoArgs),
-    /// Go back to before a turn: files, conversation or both
+    /// Go back to the state before a turn: files, conversation or both
+    #[command(after_help = "Example: ostler rewind --to 3 --files")]
     Rewind(undo::RewindArgs),
-    /// List, compare and prune the saved states of this directory
+    /// List, compare and prune the snapshots of this directory
+    #[command(after_help = "Example: ostler snapshots diff 12")]
     Snapshots(undo::SnapshotsArgs),
     /// List the available skills, or show one
+    #[command(after_help = "Example: ostler skills show code-review")]
     Skills(SkillsArgs),
-    /// Show what was spent, on what, and how much of the budgets is left
+    /// Show what was spent, grouped by a field, most expensive first, and the state of all budgets
+    #[command(after_help = "Example: ostler cost --by tool --since 7d")]
     Cost(cost::CostArgs),
-    /// List, search, add, forget and export what is remembered across sessions
+    /// List, search, add, forget and export memories
+    #[command(after_help = "Example: ostler memory search \"how do we deploy?\"")]
     Memory(memory::MemoryArgs),
     /// Show what fills the model's context window in a session
+    ///
+    /// Groups the window by owner: system prompt, tools, instruction files, results and so on.
+    #[command(after_help = "Example: ostler context --session 0196f3a2")]
     Context(ContextArgs),
     /// Explain why a command asks; list, revoke and trust permissions
+    #[command(after_help = "Example: ostler permissions explain 'cargo test > log.txt'")]
     Permissions(permissions::PermissionsArgs),
-    /// Run a command of your own in the agent's sandbox: `ostler sandbox run -- make test`
+    /// Run a command of yours in the agent's sandbox
+    #[command(after_help = "Example: ostler sandbox run -- make test")]
     Sandbox(SandboxArgs),
-    /// Check the set-up: programs, home directory, settings, environment, credential, sandbox
+    /// Check your setup: programs, home directory, settings, environment, credential, sandbox
+    #[command(after_help = "Example: ostler doctor --json")]
     Doctor(DoctorArgs),
     /// List configured hooks and test them
+    #[command(after_help = "Example: ostler hooks verify")]
     Hooks(hooks::HooksArgs),
     /// Show the events of a session, and deliver queued webhooks
+    #[command(after_help = "Example: ostler events tail -f")]
     Events(hooks::EventsArgs),
     /// Print a completion script for your shell
+    #[command(
+        after_help = "Example: ostler completions bash > ~/.local/share/bash-completion/completions/ostler"
+    )]
     Completions {
-        /// The shell to write it for
+        /// The shell to generate the script for
         shell: clap_complete::Shell,
     },
 }
 
 #[derive(Debug, clap::Args)]
 pub struct DemoArgs {
-    /// The whole story: plan, skill, summary, memory, cost
+    /// Show everything: plan, skill, compaction, memory, cost
     #[arg(long)]
     pub long: bool,
-    /// Remove the temporary folder afterwards
+    /// Delete the temporary directory afterwards
     #[arg(long)]
     pub clean: bool,
 }
 
-/// Serve a scripted model on a loopback port, for tests of your own
-///
-/// Standard output gets the URL. Standard error gets a line for each request (time, status, session, model, tokens, cost), each
-/// refusal with its reason, and the bill when you press Ctrl+C.
-///
-/// Example: ostler model-server --script demo.yaml --port 8080
 #[derive(Debug, clap::Args)]
 pub struct ModelServerArgs {
-    /// The script, in YAML (see docs/model-server.md)
+    /// Answer from this YAML script (see docs/model-server.md)
     #[arg(long, value_name = "FILE")]
     pub script: PathBuf,
-    /// The port on 127.0.0.1; 0 takes a free one
+    /// Listen on this port of 127.0.0.1; 0 chooses a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     pub port: u16,
-    /// Print the URL and nothing else
+    /// Print only the URL
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
-    /// Print one JSON object a line on standard output: the URL, each request, the bill
+    /// Print one JSON object per line to standard output: the URL, each request, the bill
     #[arg(long)]
     pub json: bool,
 }
@@ -224,38 +253,38 @@ pub struct SandboxArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum SandboxCommand {
-    /// Run a program, or one shell text, inside the sandbox of this folder, without standard input
+    /// Run a program or a shell command line in the sandbox of this directory, without standard input
+    #[command(after_help = "Example: ostler sandbox run --network -- cargo fetch")]
     Run(SandboxRunArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub struct SandboxRunArgs {
-    /// Give it the network
+    /// Give it network access
     #[arg(long)]
     pub network: bool,
-    /// A further folder it may write to; may be given several times
-    #[arg(long, value_name = "FOLDER")]
+    /// Let it write to this directory, too (repeatable)
+    #[arg(long, value_name = "DIRECTORY")]
     pub add_dir: Vec<PathBuf>,
-    /// The program and its arguments, or one shell text
+    /// The program and its arguments, or one shell command line
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub words: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct DoctorArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct SessionsArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Written instructions for certain kinds of work. Example: ostler skills show code-review
 #[derive(Debug, clap::Args)]
 pub struct SkillsArgs {
     #[command(subcommand)]
@@ -264,17 +293,17 @@ pub struct SkillsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum SkillsCommand {
-    /// One line a skill, and what is wrong with any
+    /// List skills, one per line, and report problems
     List {
-        /// Print one JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Everything about one skill, and its text
+    /// Show everything about one skill, including its text
     Show {
-        /// The skill's name
+        /// The name of the skill
         name: String,
         /// Print one JSON object
         #[arg(long)]
@@ -284,12 +313,9 @@ pub enum SkillsCommand {
     },
 }
 
-/// What fills the model's window in a session, by owner: system text, tools, instruction files, results …
-///
-/// Example: ostler context --session 0196f3a2
 #[derive(Debug, clap::Args)]
 pub struct ContextArgs {
-    /// The session: its id, or the beginning of it [default: the newest of this folder]
+    /// Show the session with this id or unique prefix [default: the newest in this directory]
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Print one JSON object
@@ -301,26 +327,26 @@ pub struct ContextArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// The answer
+    /// The answer as plain text
     Text,
-    /// One JSON object with the result
+    /// One JSON object with the result, at the end
     Json,
-    /// One JSON object a line for everything that happens
+    /// One JSON object per line, for everything that happens
     StreamJson,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "camelCase")]
 pub enum PermissionMode {
-    /// Reading inside the folder runs, everything else asks
+    /// Run what only reads inside the working directory; ask about everything else
     Default,
-    /// File edits inside the folder run, too
+    /// Also run file edits inside the working directory
     AcceptEdits,
-    /// Nothing may change anything
+    /// Run nothing that changes anything
     Plan,
-    /// What would ask is refused
+    /// Deny whatever would ask
     DontAsk,
-    /// Nothing asks
+    /// Ask about nothing except ask rules and protected files
     BypassPermissions,
 }
 

@@ -14,7 +14,7 @@ pub struct HookSpec {
     pub time_limit: Option<Duration>,
     /// Heard once in a session.
     pub once: bool,
-    /// Started and not waited for; what it says counts for nothing.
+    /// Started and not waited for; its answer is ignored.
     pub in_background: bool,
     /// Granted to run outside the sandbox.
     pub outside: bool,
@@ -28,11 +28,11 @@ pub enum Action {
     Http {
         url: String,
         secret: Option<Secret>,
-        /// The name of the variable that holds the secret, until somebody looked it up.
+        /// The name of the variable that contains the secret, until it has been looked up.
         secret_env: Option<String>,
         blocking: bool,
     },
-    /// One that cannot be run here: a type that is known and not available yet, or a hook that is not understood.
+    /// One that cannot be run here: a type that is known and not available yet, or an invalid hook.
     Unavailable { what: String, why: String },
 }
 

@@ -265,7 +265,7 @@ async fn a_cut_off_answer_is_kept_and_continued() {
     insta::assert_snapshot!(rig.conversation(), @r#"
     user: "go"
     assistant: "part"
-    user: meta "Your answer reached the output limit. Go on exactly where it stopped, …"
+    user: meta "Your answer reached the output limit. Continue exactly where it stoppe…"
     assistant: "rest"
     "#);
 }

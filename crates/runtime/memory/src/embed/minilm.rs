@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Vectors of this model, rounded in this way.
 const NAME: &str = "all-minilm-l6-v2/8-bit";
-/// Pieces of a text that count; an entry is a sentence or two.
+/// Tokens of a text that are used; an entry is a sentence or two.
 const MOST_PIECES: usize = 128;
 
 pub struct MiniLm {
@@ -27,11 +27,11 @@ impl MiniLm {
         let wrong = |why: String| EmbedError::Model { path: path.display().to_string(), why };
         let (weights, words) = model_file::read(path).map_err(|error| wrong(error.to_string()))?;
         let pieces = WordPieces::new(&weights.vocabulary)
-            .ok_or_else(|| wrong("its vocabulary has no marks".into()))?;
+            .ok_or_else(|| wrong("its vocabulary lacks special tokens".into()))?;
         Ok(MiniLm { path: path.to_owned(), weights, pieces, words })
     }
 
-    /// Word pieces of a text that count, the two marks included.
+    /// Tokens of a text that are used, including the two special ones.
     pub fn pieces(&self, text: &str) -> usize {
         self.pieces.read(text, MOST_PIECES.min(self.weights.shape.positions)).len()
     }

@@ -78,11 +78,11 @@ pub fn read(path: &Path) -> io::Result<(Weights, WordTable)> {
     let mut header = [0u8; HEADER];
     file.read_exact(&mut header)?;
     let (shape, text) =
-        shape_of(&header).ok_or_else(|| broken("it is not a model of this version"))?;
+        shape_of(&header).ok_or_else(|| broken("it was not made for this version"))?;
     let table = (shape.words as u64) * (shape.hidden as u64 + 4);
     let start = HEADER as u64 + text as u64 + body_size(shape);
     if start + table != size {
-        return Err(broken("its size does not fit its content"));
+        return Err(broken("its size does not match its content"));
     }
     let mut bytes = vec![0u8; (start - HEADER as u64) as usize];
     file.read_exact(&mut bytes)?;

@@ -2,11 +2,11 @@
 
 /// A file of the archive, unpacked, at most.
 const LARGEST: usize = 256 << 20;
-/// The directory's end lies within the last so many bytes.
+/// The end of the directory is within this many bytes of the end of the file.
 const TAIL: usize = 22 + 65_535;
 
 pub fn member(archive: &[u8], name: &str) -> Result<Vec<u8>, String> {
-    let (start, count) = directory(archive).ok_or("it is no zip archive")?;
+    let (start, count) = directory(archive).ok_or("it is not a zip archive")?;
     let mut at = start;
     for _ in 0..count {
         let entry = archive.get(at..at.saturating_add(46)).ok_or("its directory ends too early")?;

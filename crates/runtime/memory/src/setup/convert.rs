@@ -12,7 +12,7 @@ const TRAINED: usize = 512;
 pub fn convert(weights: &[u8], vocabulary: String) -> Result<Vec<u8>, String> {
     let tensors = Tensors::new(weights).ok_or("the weights have no readable table")?;
     if vocabulary.lines().count() != SHAPE.words {
-        return Err("the vocabulary has another size than expected".into());
+        return Err("the vocabulary has an unexpected size".into());
     }
     let h = SHAPE.hidden;
     let of = |name: &str| format!("embeddings.{name}");

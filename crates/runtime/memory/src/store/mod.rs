@@ -109,11 +109,11 @@ impl Inner {
         })?;
         let saved = match salvage::salvage(&aside, path) {
             0 => "nothing in it could be read".to_owned(),
-            1 => "one entry could be read and was taken over".to_owned(),
-            n => format!("{n} entries could be read and were taken over"),
+            1 => "one entry was recovered".to_owned(),
+            n => format!("{n} entries were recovered"),
         };
         self.notices.push(format!(
-            "The memory {} was damaged ({why}). It was set aside as {}, and a new one begun; {saved}.",
+            "The memory {} was damaged ({why}). It was renamed to {}, and a new one was created; {saved}.",
             path.display(),
             aside.display()
         ));

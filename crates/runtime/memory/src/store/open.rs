@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The layout this program writes. A higher one is refused untouched.
 const VERSION: i64 = 1;
-/// How long another process may hold the database.
+/// How long another process may keep the database locked.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const LAYOUT: &str = "
@@ -53,7 +53,7 @@ pub enum OpenError {
     #[error("{0}")]
     File(#[from] ostler_database::OpenError),
     #[error(
-        "it was written by a newer version of this program (layout {0}). Update, or move it away"
+        "it was written by a newer version of Ostler (layout {0}). Update Ostler, or move the file away"
     )]
     Newer(i64),
 }

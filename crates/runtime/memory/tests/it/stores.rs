@@ -283,7 +283,7 @@ fn what_is_readable_is_taken_over() {
     let left = memories.list(None, 1_000).unwrap().len();
     memories.add(&fact("Something else to keep.", FACT)).unwrap();
     let notices = memories.notices();
-    assert!(notices.len() == 1 && notices[0].contains("taken over"), "{notices:?}");
+    assert!(notices.len() == 1 && notices[0].contains("recovered"), "{notices:?}");
     let all = memories.list(None, 1_000).unwrap();
     assert!(all.len() > 100 && all.len() < 200, "{} {left}", all.len());
     for memory in all.iter().filter(|memory| memory.text.starts_with("Module")) {

@@ -166,7 +166,7 @@ fn c07_a_garbage_line_costs_nothing_else() {
     check_middle(
         damaged,
         &all,
-        &format!("bytes {}–{} after entry 3 are no record", ends[3], ends[3] + 13),
+        &format!("bytes {}–{} after entry 3 are not a record", ends[3], ends[3] + 13),
     );
 }
 

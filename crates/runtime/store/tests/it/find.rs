@@ -44,7 +44,7 @@ fn names_and_unique_beginnings_are_found_in_any_project() {
     let Err(error @ FindError::Ambiguous { .. }) = found("aaaaaaaa") else {
         panic!("{:?}", found("aaaaaaaa"))
     };
-    let text = "aaaaaaaa fits several sessions: aaaaaaaa-1, aaaaaaaa-2, aaaaaaaa-21. Give more of the name";
+    let text = "aaaaaaaa matches several sessions: aaaaaaaa-1, aaaaaaaa-2, aaaaaaaa-21. Give more of the id";
     assert_eq!(error.to_string(), text);
     assert_eq!(found("../../sessions"), Ok(None));
     let project = store.find("bbbbbbbb").unwrap().unwrap().project;

@@ -60,11 +60,11 @@ fn c02_a_home_that_is_no_folder_is_refused() {
     let home = home();
     let text = home.path().join("file");
     fs::write(&text, "x").unwrap();
-    expect_refused(&text, "it is not a folder");
+    expect_refused(&text, "it is not a directory");
     expect_refused(&text.join("below"), "Not a directory");
     let nowhere = home.path().join("nowhere");
     symlink("does/not/exist", &nowhere).unwrap();
-    expect_refused(&nowhere, "a link that leads nowhere");
+    expect_refused(&nowhere, "it is a broken link");
     assert_eq!(fs::read_to_string(&text).unwrap(), "x");
     let sessions = home.path().join("sessions");
     fs::write(&sessions, "x").unwrap();
@@ -73,7 +73,7 @@ fn c02_a_home_that_is_no_folder_is_refused() {
             .map(drop)
             .unwrap_err()
             .to_string()
-            .contains("it is not a folder")
+            .contains("it is not a directory")
     );
 }
 

@@ -3,24 +3,21 @@
 use super::ConfigArgs;
 use clap::ValueEnum;
 
-/// What was expensive? Requests of all sessions, put together by one of their sides, dearest first.
-///
-/// Example: ostler cost --by tool --since 7d
 #[derive(Debug, clap::Args)]
 pub struct CostArgs {
-    /// What to put together
-    #[arg(long, value_enum, default_value_t = Side::Task, value_name = "SIDE")]
+    /// Group requests by this field
+    #[arg(long, value_enum, default_value_t = Side::Task, value_name = "FIELD")]
     pub by: Side,
-    /// How far back: minutes, hours, days or weeks, such as 90m, 12h, 7d, 4w; or "all"
+    /// Look back this far: minutes, hours, days or weeks, such as 90m, 12h, 7d, 4w, or "all"
     #[arg(long, default_value = "30d", value_name = "TIME", value_parser = since)]
     pub since: Since,
-    /// Only this session
+    /// Show only the session with this id
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// First read the logs of all sessions again and add what is missing
+    /// Read the logs of all sessions again first and add what is missing
     #[arg(long)]
     pub rebuild: bool,
     #[command(flatten)]
@@ -31,7 +28,7 @@ pub struct CostArgs {
 pub enum Side {
     /// The tools whose results a request carried to the model
     Tool,
-    /// The prompt that it served
+    /// The prompt that the request served
     Task,
     Agent,
     Model,
@@ -40,7 +37,7 @@ pub enum Side {
     Project,
     /// Answers, retries, fallbacks, compactions, titles
     Purpose,
-    /// Each request for itself
+    /// Each request on its own
     Request,
 }
 
@@ -76,7 +73,7 @@ impl From<Side> for ostler::CostBy {
     }
 }
 
-/// Milliseconds back from now; none is everything.
+/// Milliseconds back from now; `None` means everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Since {
     pub words: String,

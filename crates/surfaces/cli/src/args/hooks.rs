@@ -11,12 +11,12 @@ pub struct HooksArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum HooksCommand {
-    /// List the hooks in force here, what each runs and where it stands, and those that are not trusted
+    /// List the active hooks, what each runs and where it is configured, and untrusted ones
     #[command(after_help = "Example: ostler hooks list --json | jq -r .what")]
     List(HooksListArgs),
-    /// Try every hook: fire an event that never happened through its real path and show what comes back
+    /// Send a test event to every hook and show its answer
     #[command(
-        after_help = "The payload has \"canary\": true. The exit code is 1 if a hook gave no verdict.\n\
+        after_help = "The test event contains \"canary\": true. The exit code is 1 if a hook gave no verdict.\n\
                       Example: ostler hooks verify"
     )]
     Verify(HooksListArgs),
@@ -24,7 +24,7 @@ pub enum HooksCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct HooksListArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -42,29 +42,29 @@ pub enum EventsCommand {
     /// Show the last events of a session
     #[command(after_help = "Example: ostler events tail -f")]
     Tail(TailArgs),
-    /// Send what waits for webhooks
-    #[command(after_help = "The exit code is 1 if something still waits.")]
-    Deliver(DeliverArgs),
-    /// Send events again to webhooks, from one on or all that are kept
+    /// Send queued events to webhooks
     #[command(
-        after_help = "Events are sent again with the ids they had, so that a receiver can drop twins.\n\
-                      Example: ostler events replay --from ID --endpoint https://hooks.example/x"
+        after_help = "The exit code is 1 if events are left in a queue.\nExample: ostler events deliver"
     )]
+    Deliver(DeliverArgs),
+    /// Send delivered events to webhooks again, all or from one on
+    #[command(after_help = "Events keep their ids, so a receiver can drop duplicates.\n\
+                      Example: ostler events replay --from ID --endpoint https://hooks.example/x")]
     Replay(ReplayArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub struct TailArgs {
-    /// Print the lines of the log as they are
+    /// Print the raw lines of the log
     #[arg(long)]
     pub json: bool,
-    /// The session: its id, or the beginning of it [default: the newest]
+    /// Show the session with this id or prefix [default: the newest]
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// How many events
-    #[arg(short = 'n', long = "lines", default_value_t = 20, value_name = "N")]
+    /// Show this many events
+    #[arg(short = 'n', long = "lines", default_value_t = 20, value_name = "COUNT")]
     pub lines: usize,
-    /// Go on as events come
+    /// Keep printing new events
     #[arg(short, long)]
     pub follow: bool,
 }
@@ -77,10 +77,10 @@ pub struct DeliverArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
-    /// The id of the first event (X-Ostler-Delivery) [default: the oldest that is kept]
+    /// Start with the event of this id (X-Ostler-Delivery) [default: the oldest kept]
     #[arg(long, value_name = "ID")]
     pub from: Option<String>,
-    /// The webhook [default: all]
+    /// Send only to this webhook [default: all]
     #[arg(long, value_name = "URL")]
     pub endpoint: Option<String>,
     #[command(flatten)]

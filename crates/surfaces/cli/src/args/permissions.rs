@@ -12,42 +12,50 @@ pub struct PermissionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum PermissionsCommand {
-    /// Show what a command would do, whether it may, and which rule says so
+    /// Show what a command would touch, whether it is allowed, and which rule decides
+    #[command(
+        after_help = "Example: ostler permissions explain 'git status && cargo test > log.txt'"
+    )]
     Explain(ExplainArgs),
     /// Judge calls given as JSON lines, without running them
+    #[command(after_help = "Example: ostler permissions check --batch --file calls.jsonl")]
     Check(CheckArgs),
-    /// List the rules in force here, where each stands, and the approvals of this project
+    /// List the rules in effect, with file and line, and the approvals of this project
+    #[command(after_help = "Example: ostler permissions list --json")]
     List(ListArgs),
-    /// Take back an approval of this project
+    /// Revoke an approval of this project
+    #[command(after_help = "Example: ostler permissions revoke \"Bash(cargo test:*)\"")]
     Revoke(RevokeArgs),
-    /// Print the rules that hold while you have no permissions.yaml of your own
+    /// Print the rules that apply if you have no permissions.yaml
+    #[command(after_help = "Example: ostler permissions default > ~/.ostler/permissions.yaml")]
     Default,
-    /// Show what the files of this project want, and accept it
+    /// Show what this project's settings would allow and start, and accept it
+    #[command(after_help = "Example: ostler permissions trust --yes")]
     Trust(TrustArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// The command; with --tool a path, an address or the tool's input as JSON. After -- it may begin with a hyphen
+    /// The command; with --tool, a path, an address or the tool's input as JSON (put -- before a leading hyphen)
     #[arg(value_name = "COMMAND")]
     pub call: String,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// The tool that would be called [default: Bash]
+    /// Judge a call of this tool [default: Bash]
     #[arg(long, value_name = "TOOL")]
     pub tool: Option<String>,
-    /// Judge it in this mode
+    /// Judge the call in this mode
     #[arg(long, value_enum, value_name = "MODE")]
     pub permission_mode: Option<PermissionMode>,
-    /// Judge it as a run with these allow rules would
+    /// Judge the call with these allow rules
     #[arg(long = "allowedTools", alias = "allowed-tools", value_name = "RULES")]
     pub allowed_tools: Vec<String>,
-    /// Judge it as a run with these deny rules would
+    /// Judge the call with these deny rules
     #[arg(long = "disallowedTools", alias = "disallowed-tools", value_name = "RULES")]
     pub disallowed_tools: Vec<String>,
-    /// A further folder to work in; may be given several times
-    #[arg(long, value_name = "FOLDER")]
+    /// Judge the call with this additional working directory (repeatable)
+    #[arg(long, value_name = "DIRECTORY")]
     pub add_dir: Vec<PathBuf>,
     #[command(flatten)]
     pub sandbox: SandboxFlags,
@@ -57,18 +65,18 @@ pub struct ExplainArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
-    /// Read one JSON object a line: {"id", "tool", "input", "rules", "cwd"?, "roots"?, "home"?}; rules: "default" (the
-    /// built-in rules), "seed" (those of the corpora) or an object such as {"allow": ["Bash(ls:*)"]}
+    /// Read one JSON object per line: {"id", "tool", "input", "rules", "cwd"?, "roots"?, "home"?}; rules is "default"
+    /// (the built-in rules), "seed" (those of the corpora) or an object such as {"allow": ["Bash(ls:*)"]}
     #[arg(long, required = true)]
     pub batch: bool,
-    /// Read them from this file, not from standard input
+    /// Read from this file instead of standard input
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -77,13 +85,13 @@ pub struct ListArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RevokeArgs {
-    /// The rule as `ostler permissions list` shows it, e.g. "Bash(cargo test:*)"
+    /// The rule as shown by `ostler permissions list`, e.g. "Bash(cargo test:*)"
     pub rule: String,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct TrustArgs {
-    /// Accept without a question
+    /// Accept without asking
     #[arg(long)]
     pub yes: bool,
 }

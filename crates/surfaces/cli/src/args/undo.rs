@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// How many changing calls, newest first
-    #[arg(default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// How many calls to undo, newest first
+    #[arg(default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: u32,
     /// Undo the last undo or rewind
     #[arg(long, conflicts_with = "steps")]
@@ -16,7 +16,7 @@ pub struct UndoArgs {
 
 #[derive(Debug, Args)]
 pub struct Common {
-    /// The session: its id, or the beginning of it [default: the newest of this folder]
+    /// Use the session with this id or unique prefix [default: the newest in this directory]
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// List every path and what would happen to it, and change nothing
@@ -25,26 +25,26 @@ pub struct Common {
     /// Leave this path as it is, with everything below it (repeatable; `*`, `?` and `**` match any names)
     #[arg(long, value_name = "PATH")]
     pub keep: Vec<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
-    /// Print JSON; never asks
+    /// Print JSON and never ask
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct RewindArgs {
-    /// The turn to go back to, counted from 1: as it was before its prompt [default: list the turns]
+    /// Go back to the state before the prompt of this turn, counted from 1 [default: list the turns]
     #[arg(long, value_name = "TURN", value_parser = clap::value_parser!(u32).range(1..))]
     pub to: Option<u32>,
-    /// Only the files
+    /// Restore only the files
     #[arg(long, conflicts_with_all = ["conversation", "both"])]
     pub files: bool,
-    /// Only the conversation
+    /// Restore only the conversation
     #[arg(long, conflicts_with = "both")]
     pub conversation: bool,
-    /// Files and conversation; the default
+    /// Restore files and conversation (the default)
     #[arg(long)]
     pub both: bool,
     #[command(flatten)]
@@ -59,25 +59,25 @@ pub struct SnapshotsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum SnapshotsCommand {
-    /// The kept states, oldest first
+    /// List snapshots, oldest first
     List {
-        /// Print one JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// What differs between two states, or between one and now
+    /// Show the differences between two snapshots, or between one and now
     Diff {
-        /// The number of the first [default: the last one kept]
+        /// The number of the first snapshot [default: the newest]
         a: Option<u64>,
-        /// The number of the second [default: now]
+        /// The number of the second snapshot [default: now]
         b: Option<u64>,
-        /// Print one JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Drop what the rule does not keep: the newest 200, none older than 14 days, at most 2 GB
+    /// Delete snapshots beyond the limits: the newest 200, at most 14 days old, at most 2 GB
     Prune {
-        /// Only say what would go
+        /// Only show what would be deleted
         #[arg(long)]
         dry_run: bool,
         /// Print one JSON object

@@ -1,4 +1,4 @@
-//! `ostler cost`: what was spent, on what, and how the budgets stand.
+//! `ostler cost`: what was spent, on what, and the state of the budgets.
 
 use crate::args::cost::{CostArgs, Side, Since};
 use crate::environment::Environment;
@@ -21,7 +21,7 @@ pub fn run(environment: &Environment, args: &CostArgs) -> Result<Code> {
         notices.iter().for_each(|notice| warn(notice));
         if !args.json {
             let missing =
-                requests(new, "was missing and is there now", "were missing and are there now");
+                requests(new, "was missing and has been added", "were missing and have been added");
             writeln!(std::io::stdout(), "{missing}.")?;
         }
     }

@@ -86,7 +86,7 @@ fn programs(environment: &Environment) -> Vec<Finding> {
         match found {
             Some(path) => finding(name, State::Ok, path.display().to_string()),
             None => {
-                let what = format!("not found; install it: without it {without}");
+                let what = format!("not found; install it (without it, {without})");
                 finding(name, State::Missing, what)
             }
         }
@@ -163,7 +163,7 @@ fn credential(environment: &Environment) -> Finding {
         Some(found) => finding("credential", State::Ok, format!("{} is set", found.label)),
         None => {
             let variable = provider.credential_names().first().copied().unwrap_or_default();
-            let what = format!("set {variable}; `ostler demo` works without");
+            let what = format!("set {variable} (`ostler demo` works without it)");
             finding("credential", State::Missing, what)
         }
     }

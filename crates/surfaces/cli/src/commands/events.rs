@@ -1,4 +1,4 @@
-//! `ostler events`: what happened, and what waits to be told to webhooks.
+//! `ostler events`: what happened, and what is queued for webhooks.
 
 use crate::args::ConfigArgs;
 use crate::args::hooks::{EventsCommand, ReplayArgs, TailArgs};
@@ -59,9 +59,9 @@ fn log(folder: &Path, session: Option<&str>) -> Result<PathBuf> {
     match (found, session) {
         (Some(path), _) => Ok(path.clone()),
         (None, Some(session)) => {
-            Err(Wrong::Usage(format!("there are no events of a session {session}")).into())
+            Err(Wrong::Usage(format!("no events of session {session}")).into())
         }
-        (None, None) => Err(Wrong::Usage("there are no events yet".into()).into()),
+        (None, None) => Err(Wrong::Usage("no events yet".into()).into()),
     }
 }
 
@@ -139,7 +139,7 @@ fn deliver(webhooks: &Webhooks) -> Result<Code> {
     let delivered = ostler::block_on(sending)?;
     report(&delivered)?;
     for (url, waiting) in webhooks.strangers() {
-        warn(&format!("{waiting} wait for {url}, which is not configured here"));
+        warn(&format!("{waiting} waiting for {url}, which is not configured here"));
     }
     let waits = delivered.iter().any(|one| one.waiting > 0);
     Ok(if waits { Code::Failed } else { Code::Done })
@@ -150,7 +150,7 @@ fn replay(webhooks: &Webhooks, args: &ReplayArgs) -> Result<Code> {
     let endpoints: Vec<_> =
         webhooks.endpoints.iter().filter(|(url, _)| wanted(url)).cloned().collect();
     if endpoints.is_empty() {
-        let what = "no such webhook is configured here; ostler hooks list shows them";
+        let what = "no such webhook is configured; ostler hooks list shows all";
         return Err(Wrong::Usage(what.into()).into());
     }
     let mut found = Vec::new();
@@ -162,7 +162,7 @@ fn replay(webhooks: &Webhooks, args: &ReplayArgs) -> Result<Code> {
         }
     }
     if found.is_empty() {
-        return Err(Wrong::Usage("no such event is kept".into()).into());
+        return Err(Wrong::Usage("no such event in the queue".into()).into());
     }
     let sending = ostler::deliver_all(&webhooks.folder, &found, &webhooks.sender);
     let delivered = ostler::block_on(sending)?;
@@ -174,7 +174,7 @@ fn replay(webhooks: &Webhooks, args: &ReplayArgs) -> Result<Code> {
 fn report(delivered: &[Delivered]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     if delivered.is_empty() {
-        writeln!(out, "No webhooks here.")?;
+        writeln!(out, "No webhooks are configured.")?;
     }
     for Delivered { url, sent, refused, waiting, error } in delivered {
         let why = error.as_ref().filter(|_| *waiting > 0);

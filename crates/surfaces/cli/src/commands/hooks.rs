@@ -33,7 +33,7 @@ fn list(environment: &Environment, args: &HooksListArgs) -> Result<Code> {
         return Ok(Code::Done);
     }
     if loaded.hooks.is_empty() && loaded.ignored_hooks.is_empty() {
-        writeln!(out, "No hooks here. docs/hooks.md shows how to write one.")?;
+        writeln!(out, "No hooks are configured. See docs/hooks.md to write one.")?;
     }
     let paint = Paint::for_output();
     for hook in &loaded.hooks {
@@ -42,7 +42,7 @@ fn list(environment: &Environment, args: &HooksListArgs) -> Result<Code> {
     if !loaded.ignored_hooks.is_empty() {
         writeln!(
             out,
-            "not in force: the files of this project are not trusted (ostler permissions trust)"
+            "not in effect: the files of this project are not trusted (ostler permissions trust)"
         )?;
         for hook in &loaded.ignored_hooks {
             writeln!(out, "  {}", line(hook, paint))?;
@@ -73,10 +73,10 @@ fn verify(init: &ostler::Init, environment: &Environment, args: &HooksListArgs) 
     }
     let skipped = setup.loaded.ignored_hooks.len();
     if skipped > 0 {
-        warn(&format!("{skipped} not tried: the files of this project are not trusted"));
+        warn(&format!("{skipped} not tested: the files of this project are not trusted"));
     }
     if tried.is_empty() && !args.json {
-        writeln!(out, "No hooks to try.")?;
+        writeln!(out, "No hooks to test.")?;
     }
     let failed = tried.iter().any(|(_, tried)| tried.verdict.is_err());
     Ok(if failed { Code::Failed } else { Code::Done })

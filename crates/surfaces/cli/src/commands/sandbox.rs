@@ -1,4 +1,4 @@
-//! `ostler sandbox run`: a command held as an agent's commands are.
+//! `ostler sandbox run`: a command in the sandbox of an agent's commands.
 
 use crate::args::{ConfigArgs, SandboxCommand, SandboxFlags, SandboxRunArgs};
 use crate::environment::Environment;
@@ -29,7 +29,7 @@ fn run_one(init: &ostler::Init, environment: &Environment, args: &SandboxRunArgs
     let mut workspace = setup.workspace();
     for folder in &args.add_dir {
         let real = folder.canonicalize().ok().filter(|real| real.is_dir());
-        let wrong = || Wrong::Config(format!("--add-dir: there is no folder {}", folder.display()));
+        let wrong = || Wrong::Config(format!("--add-dir: no such directory: {}", folder.display()));
         workspace.roots.push(real.ok_or_else(wrong)?);
     }
     let variables = environment.for_commands(&setup.loaded.env);

@@ -18,7 +18,7 @@ pub fn run(environment: &Environment, args: &SessionsArgs) -> Result<Code> {
             writeln!(out, "{}", escaped(&as_json(session).to_string()))?;
         }
     } else if sessions.is_empty() {
-        writeln!(out, "No sessions in this folder yet.")?;
+        writeln!(out, "No sessions in this directory yet.")?;
     } else {
         for line in table(&sessions) {
             writeln!(out, "{line}")?;

@@ -1,4 +1,4 @@
-//! `ostler skills`: which skills count here, what one says, and what is wrong with any.
+//! `ostler skills`: the available skills, the text of one, and problems.
 
 use crate::args::{ConfigArgs, SkillsCommand};
 use crate::environment::Environment;
@@ -72,9 +72,9 @@ pub fn table(skills: &[std::sync::Arc<Skill>]) -> Vec<String> {
 fn marks(skill: &Skill) -> &'static str {
     match (skill.for_model, skill.for_user) {
         (true, true) => "",
-        (false, true) => " (only as /name)",
+        (false, true) => " (only with /name)",
         (true, false) => " (only for the model)",
-        (false, false) => " (for nobody)",
+        (false, false) => " (cannot be used)",
     }
 }
 
@@ -92,7 +92,7 @@ fn show(catalog: &Catalog, name: &str, as_json: bool) -> Result<Code> {
     let Some(skill) = catalog.find(name) else {
         let all = catalog.all();
         let known: Vec<&str> = all.iter().map(|skill| skill.name.as_str()).collect();
-        let what = format!("there is no skill \"{name}\"; the skills are {}", known.join(", "));
+        let what = format!("unknown skill \"{name}\"; available: {}", known.join(", "));
         return Err(Wrong::Usage(what).into());
     };
     let mut out = std::io::stdout().lock();
@@ -114,7 +114,7 @@ fn show(catalog: &Catalog, name: &str, as_json: bool) -> Result<Code> {
     row("when to use", skill.when_to_use.clone().unwrap_or_default())?;
     row("arguments", skill.argument_hint.clone().unwrap_or_default())?;
     row("file", format!("{} ({})", skill.file.display(), skill.origin.name()))?;
-    let trust = if skill.trusted { "" } else { " (do not count: not trusted, run ostler --trust)" };
+    let trust = if skill.trusted { "" } else { " (ignored: not trusted, run ostler --trust)" };
     if !skill.allowed_tools.is_empty() {
         row("allowed tools", format!("{}{trust}", skill.allowed_tools.join(", ")))?;
     }

@@ -1,4 +1,4 @@
-//! What the files of a project want, shown before anybody says yes to it.
+//! What the files of a project request, shown before anybody accepts it.
 
 use super::lines::{Lines, is_prompt};
 use super::repl::write;
@@ -36,12 +36,12 @@ pub fn text(files: &[UntrustedFile]) -> String {
     text
 }
 
-/// The settings of a start; with `--trust` what the project's files want is told and accepted first.
+/// The settings of a run; with `--trust`, what the project's files request is shown and accepted first.
 pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Setup, Wrong> {
     let setup = Setup::load(environment, &args.config)?;
     match &setup.loaded.untrusted {
         Some(untrusted) if args.trust => {
-            warn("accepted from now on, until it changes:");
+            warn("accepted until it changes:");
             for line in text(&untrusted.files).lines() {
                 warn(line);
             }
@@ -55,8 +55,8 @@ pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Setup, Wrong> 
 pub async fn ask(setup: Setup, lines: &mut Lines) -> Result<Setup> {
     let Some(untrusted) = &setup.loaded.untrusted else { return Ok(setup) };
     let question = format!(
-        "The files of this project want more than you have accepted:\n{}\
-         Accept this, until it changes? [t]rust / [n]o: ",
+        "The files of this project request more than you have accepted:\n{}\
+         Accept this until it changes? [t]rust / [n]o: ",
         text(&untrusted.files)
     );
     let answer = lines.answer(&question).await?;

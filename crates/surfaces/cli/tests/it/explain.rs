@@ -175,7 +175,7 @@ fn explain_names_the_hooks() {
     let settings = json!({"hooks": {"PreToolUse": hook}});
     std::fs::write(world.home().join("settings.json"), settings.to_string()).unwrap();
     let told = |call: &str| world.run(&["permissions", "explain", call]).stdout;
-    assert!(told("ls").contains("hooks that are asked first and may object"), "{}", told("ls"));
+    assert!(told("ls").contains("hooks that run first and can object"), "{}", told("ls"));
     assert!(!told("terraform destroy").contains("hooks that are asked"));
     let ran = world.run(&["permissions", "explain", "--json", "--tool", "Read", "a.txt"]);
     assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["hooks"], json!([]));

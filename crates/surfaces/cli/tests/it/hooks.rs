@@ -302,7 +302,7 @@ fn lists_and_tries_what_is_configured() {
     world.file(".claude/settings.json", &theirs.to_string());
     let listed = world.run(&["hooks", "list"]);
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);
-    let (mine, others) = listed.stdout.split_once("not in force").unwrap();
+    let (mine, others) = listed.stdout.split_once("not in effect").unwrap();
     assert!(
         mine.contains("PreToolUse Edit|Write  grep -q") && mine.contains("settings.json:1"),
         "{mine}"
@@ -320,7 +320,7 @@ fn lists_and_tries_what_is_configured() {
         tried.stdout
     );
     assert!(tried.stdout.contains("blocks (no)"), "{}", tried.stdout);
-    assert!(tried.stderr.contains("1 not tried"), "{}", tried.stderr);
+    assert!(tried.stderr.contains("1 not tested"), "{}", tried.stderr);
     assert!(!world.project().join("RAN").exists());
 
     // One that is broken is found.

@@ -92,7 +92,7 @@ fn nothing_of_it_holds_before_trust_and_some_of_it_never() {
     assert_refused(&world, &ran, 0);
     assert_ours(&world, 1, "scripted");
     assert!(!hooked(&world), "a hook ran before trust");
-    for line in ["MCP servers are not run yet: ", "a project may not set ANTHROPIC_BASE_URL"] {
+    for line in ["MCP servers are not supported yet: ", "a project cannot set ANTHROPIC_BASE_URL"] {
         assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
     }
 
@@ -100,7 +100,7 @@ fn nothing_of_it_holds_before_trust_and_some_of_it_never() {
     let ran = run(&world, &["--trust", "--permission-mode", "default"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for line in [
-        "accepted from now on",
+        "accepted until it changes",
         "allows Bash",
         "starts the MCP server x: touch PWNED",
         "has a hook on Stop: touch HOOKED",
@@ -201,13 +201,13 @@ fn a_project_may_always_forbid() {
     assert!(shown.stderr.contains("ostler permissions trust --yes"), "{}", shown.stderr);
     assert!(shown.stdout.contains("allows Edit"), "{}", shown.stdout);
     let listed = world.run(&["permissions", "list"]).stdout;
-    let (_, ignored) = listed.split_once("not in force").unwrap();
+    let (_, ignored) = listed.split_once("not in effect").unwrap();
     assert!(ignored.contains("  allow Edit  ("), "{listed}");
 
     let accepted = world.run(&["permissions", "trust", "--yes"]);
     assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
     let listed = world.run(&["permissions", "list"]).stdout;
-    assert!(!listed.contains("not in force") && listed.contains("  Edit  ("), "{listed}");
+    assert!(!listed.contains("not in effect") && listed.contains("  Edit  ("), "{listed}");
     let nothing = world.run(&["permissions", "trust"]);
     assert_eq!(nothing.code, Some(0));
     assert!(nothing.stdout.contains("nothing that you have not accepted"), "{}", nothing.stdout);

@@ -102,7 +102,7 @@ fn trust_opens_other_files_and_rules_hold() {
     );
     let ran = go(&world, &[]);
     assert!(sent(&world).contains("the-readme") && !sent(&world).contains("the-package"));
-    assert_left_out(&world, &ran, ("package.json", "before you trust the project"));
+    assert_left_out(&world, &ran, ("package.json", "until you trust the project"));
     assert_left_out(&world, &ran, ("private/plan.md", "the deny rule Read(./private/**)"));
     let ran = go(&world, &["--trust"]);
     assert!(sent(&world).contains("the-package"));

@@ -23,13 +23,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const PLAYERS: usize = 4;
 
 const INTRODUCTION: &str = "\
-# What the loop does, beside what Claude Code does
+# How the loop behaves, compared with Claude Code
 
-This file is made by a test (`crates/surfaces/cli/tests/it/loop_behaviour.rs`): it plays each scenario against the scripted model server.
-The third column says what Claude Code 2.1.197 did when it was observed under the same script; the fourth is computed from our run.
-The test fails when a row differs without a reason, so each difference is there on purpose; \"Open\" names what is still to be done.
-Read \"requests\" as requests for an answer; after the colon stand the ways round the loop and the repeats of a request, in order.
-In message lists `u` is the user, `a` the assistant, `T` text, `K` thinking, `U` a call, `res` its result, `ERR` a failed one, `note` a sentence of the harness.
+A test generates this file (`crates/surfaces/cli/tests/it/loop_behaviour.rs`): it plays each scenario against the scripted model server.
+The third column shows what Claude Code 2.1.197 did when it was observed with the same script; the fourth is computed from our run.
+The test fails if a row differs without a reason, so each difference is intended; \"Open\" marks what is still to be done.
+\"Requests\" are requests for an answer; after the colon come the reasons why the loop continued and the retries of a request, in order.
+In message lists, `u` is the user, `a` the assistant, `T` text, `K` thinking, `U` a call, `res` its result, `ERR` a failed result, `note` a sentence from the harness.
 ";
 
 struct Section {
@@ -109,7 +109,7 @@ fn document(sections: &[Section], seen: &[Seen]) -> String {
     let mut seen = seen.iter();
     for section in sections {
         text += &format!("\n## {}\n\n", section.title);
-        text += "| scenario | the server says | Claude Code 2.1.197 did | Ostler does | why different |\n|---|---|---|---|---|\n";
+        text += "| scenario | the server sends | Claude Code 2.1.197 did | Ostler does | why different |\n|---|---|---|---|---|\n";
         for (row, seen) in section.rows.iter().zip(&mut seen) {
             let (claude, seen) = (row.claude.to_string(), seen.to_string());
             text += &line(&[row.name, row.says, &claude, &seen, row.why]);
@@ -135,7 +135,7 @@ fn check(made: &str) {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         made == kept,
-        "docs/loop-behaviour.md is out of date; UPDATE_DOCS=1 writes it anew.\n{}",
+        "docs/loop-behaviour.md is out of date; set UPDATE_DOCS=1 to regenerate it.\n{}",
         difference(&kept, made, &path)
     );
 }

@@ -63,7 +63,7 @@ fn the_model_keeps_looks_up_and_may_not_forget_unasked() {
     assert!(results[1].contains("[p1] fact: The staging port is 5433."), "{}", results[1]);
     assert!(results[1].contains("Found by words only"), "{}", results[1]);
     assert!(results[2].contains("nobody is there to ask"), "{}", results[2]);
-    assert!(results[3].contains("Not kept") && !results[3].contains("hunter22"), "{}", results[3]);
+    assert!(results[3].contains("Not saved") && !results[3].contains("hunter22"), "{}", results[3]);
     assert!(results[4].contains("`text` is needed"), "{}", results[4]);
     let kept = lines(&world.run(&["memory", "list", "--json"]));
     assert_eq!(kept.len(), 1);
@@ -93,7 +93,7 @@ fn the_command_line() {
     assert_eq!(world.run(&["memory", "forget", "u3"]).code, Some(0));
     let refused = world.run(&["memory", "add", "token = abc123def456"]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("Not kept"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("Not saved"), "{}", refused.stderr);
     let found = world.run(&["memory", "search", "how many partitions?"]);
     assert!(
         found.stdout.contains("24 partitions") && found.stderr.contains("memory setup"),

@@ -103,7 +103,7 @@ fn secrets_are_refused_on_the_command_line() {
     ] {
         let ran = world.run(&["memory", "add", secret]);
         assert_eq!(ran.code, Some(1), "{secret}");
-        assert!(ran.stderr.contains("Not kept"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("Not saved"), "{}", ran.stderr);
     }
     assert_eq!(kept(&world), [] as [&str; 0]);
 }
@@ -124,7 +124,7 @@ fn a_secret_that_is_not_kept_is_told() {
             let ran = world.run(&["-p", &said, "--output-format", format, "--verbose"]);
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
             let all = format!("{}{}", ran.stdout, ran.stderr);
-            assert_eq!(all.matches("Not kept in the memory").count(), told, "{all}");
+            assert_eq!(all.matches("Not saved in memory").count(), told, "{all}");
             assert!(!ran.stderr.contains(SECRET) && !ran.stderr.contains("correcthorse"), "{all}");
             assert!(kept(&world).is_empty());
         }

@@ -292,7 +292,7 @@ fn listed_and_shown() {
     );
     let show = world.run(&["skills", "show", "good"]).stdout;
     for says in
-        ["good", "Good.", "good/SKILL.md (project)", "Read (do not count: not trusted", "The text."]
+        ["good", "Good.", "good/SKILL.md (project)", "Read (ignored: not trusted", "The text."]
     {
         assert!(show.contains(says), "{says}\n{show}");
     }

@@ -44,7 +44,7 @@ fn one_that_others_can_write_is_refused() {
     expect_refused(
         &world,
         &format!(
-            "everybody can write to it (mode 0777). Make sure that nobody changed it, then run: chmod -R go-w {home}"
+            "everybody can write to it (mode 0777). Check that nobody changed it, then run: chmod -R go-w {home}"
         ),
     );
     // What the line says is what helps.
@@ -60,7 +60,7 @@ fn a_part_that_leads_elsewhere_is_refused() {
     symlink(elsewhere.path(), world.home().join("sessions")).unwrap();
     expect_refused(
         &world,
-        "sessions: it is a link. Only the state directory as a whole may be one",
+        "sessions: it is a link. Only the state directory as a whole can be a link",
     );
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }

@@ -43,9 +43,9 @@ fn a_start_warns_once() {
     };
     let said = [
         "settings.json:4: allow rule ignored: \"Bash(git commit -m ' *)\": a quote is not closed",
-        "agents are not run yet: ",
+        "agents are not supported yet: ",
         ".claude/agents (1)",
-        "MCP servers are not run yet: ",
+        "MCP servers are not supported yet: ",
         ".mcp.json (2)",
     ];
     let shown = |stderr: &str| said.iter().filter(|part| stderr.contains(*part)).count();
@@ -72,10 +72,7 @@ fn a_guard_that_is_not_understood_blocks() {
     let ran = world.run(&["-p", "hi", "--trust", "--permission-mode", "acceptEdits"]);
     assert!(!world.project().join("made").exists(), "{}", ran.stderr);
     let told = last_result(&world);
-    assert!(
-        told.contains("a hook that is not understood") && told.contains("is missing"),
-        "{told}"
-    );
+    assert!(told.contains("an invalid hook") && told.contains("is missing"), "{told}");
 }
 
 /// Commands in directories, a skill with an underscore and one that allows everything.

@@ -1,5 +1,5 @@
-//! What the long story says is compared with what happened: in the bytes of the requests, in the results, on disk. What
-//! is not so ends the demo.
+//! Compares the claims of the long demo with what happened: in the bytes of the requests, in the results, on disk. A claim
+//! that is not true ends the demo.
 
 use super::place::Place;
 use super::stage::Turn;
@@ -18,7 +18,7 @@ const WISH: &str = "Always run `bash test.sh` before you say that something work
 /// A line of AGENTS.md, one of lib/invoice.sh and one of the skill.
 const RULE: &str = "Nobody edits them";
 const FILE: &str = "sum=$((sum + $(after_discount";
-const SKILL: &str = "A fix for a cause that was not shown is a guess";
+const SKILL: &str = "A fix for an unproven cause is a guess";
 
 fn so(holds: bool, what: &str) -> Result<()> {
     if !holds {

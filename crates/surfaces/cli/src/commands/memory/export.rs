@@ -1,5 +1,5 @@
-//! `ostler memory export`: a new file, or one that an earlier export made. Nobody else's is replaced unasked, and no link is
-//! followed.
+//! `ostler memory export`: writes a new file, or replaces one that an earlier export wrote. Other files are not replaced
+//! without `--force`, and links are not followed.
 
 use crate::args::memory::ExportArgs;
 use crate::exit::Code;
@@ -32,7 +32,7 @@ pub fn run(memories: &Memories, args: &ExportArgs) -> Result<Code> {
     Ok(Code::Done)
 }
 
-/// What stands there now.
+/// What is there now.
 enum There {
     Nothing,
     Export(Permissions),
@@ -42,13 +42,13 @@ enum There {
 /// Whole or not at all.
 fn put(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     let shown = path.display();
-    let there = there(path).with_context(|| format!("cannot look at {shown}"))?;
+    let there = there(path).with_context(|| format!("cannot inspect {shown}"))?;
     let keep = match there {
         There::Nothing => None,
         There::Export(permissions) => Some(permissions),
         There::Other(_) if force && !path.is_dir() => None,
         There::Other(what) => bail!(
-            "{shown} {what} and stays as it is. Name another FILE, - for standard output, or --force to replace it"
+            "{shown} {what} and was not changed. Give another FILE, use - for standard output, or pass --force to overwrite it"
         ),
     };
     let replace = keep.is_some() || force;
@@ -72,7 +72,7 @@ fn there(path: &Path) -> std::io::Result<There> {
     };
     Ok(match found.file_type() {
         kind if kind.is_symlink() => There::Other("is a link"),
-        kind if !kind.is_file() => There::Other("is no file"),
+        kind if !kind.is_file() => There::Other("is not a regular file"),
         _ if found.len() == 0 || is_export(path)? => There::Export(found.permissions()),
         _ => There::Other("was not written by an export"),
     })

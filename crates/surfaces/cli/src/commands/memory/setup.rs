@@ -48,7 +48,7 @@ pub fn run(
             MEMORY_PACKAGE.licence,
             path.display()
         )?;
-        writeln!(out, "{embedded} memories of this project got their vectors.")?;
+        writeln!(out, "{embedded} memories of this project were embedded.")?;
     }
     Ok(Code::Done)
 }
@@ -59,7 +59,7 @@ fn progress(bytes: usize, shown: bool) {
         let (now, all) = (bytes >> 20, MEMORY_PACKAGE.bytes >> 20);
         let _ = write!(
             std::io::stderr().lock(),
-            "\rfetching {}: {now} of {all} MB",
+            "\rdownloading {}: {now} of {all} MB",
             MEMORY_PACKAGE.name
         );
     }

@@ -24,7 +24,7 @@ pub fn run(args: &CheckArgs) -> Result<Code> {
     }
 }
 
-/// A line that is no case is told by its number, and the others are answered all the same.
+/// An invalid line is reported by its number; the others are still answered.
 fn answer(mut input: impl BufRead, mut out: impl Write) -> Result<Code> {
     let (mut number, mut code) = (0usize, Code::Done);
     loop {
@@ -49,7 +49,7 @@ fn answer(mut input: impl BufRead, mut out: impl Write) -> Result<Code> {
                 writeln!(out, "{}", escaped(&verdict(&case.id, &ostler::check(&case)).to_string()))?
             }
             Err(why) => {
-                warn(&format!("line {number} is no case: {why}"));
+                warn(&format!("line {number} is not a valid case: {why}"));
                 code = Code::Usage;
             }
         }

@@ -1,4 +1,4 @@
-//! `ostler permissions explain`: what a call would do, whether it may, which rule says so, and how to allow it.
+//! `ostler permissions explain`: what a call would do, whether it is allowed, which rule decides, and how to allow it.
 
 use super::{print, tree};
 use crate::args::RunArgs;
@@ -62,8 +62,8 @@ fn hooks(specs: &[HookSpec], judged: &Judged) -> Vec<String> {
 fn input(tool: Option<&str>, call: &str) -> Result<Value, Wrong> {
     if tool.is_some() && call.trim_start().starts_with('{') {
         let wrong = |error| {
-            let what = format!("with --tool a text that begins with {{ is JSON: {error}");
-            Wrong::Usage(format!("{what}. Leave --tool out for a command"))
+            let what = format!("with --tool, a text that begins with {{ must be JSON: {error}");
+            Wrong::Usage(format!("{what}. Omit --tool to explain a command"))
         };
         return serde_json::from_str(call).map_err(wrong);
     }
@@ -108,7 +108,7 @@ fn text(judged: &Judged, call: &str, mode: Mode, paint: Paint, hooks: &[String])
     let reasons = judged.decision.reasons.iter();
     lines.extend(reasons.map(|reason| format!("  {}", visible(&with_source(reason)))));
     if !hooks.is_empty() {
-        lines.push(paint.dim("hooks that are asked first and may object"));
+        lines.push(paint.dim("hooks that run first and can object"));
         lines.extend(hooks.iter().map(|hook| format!("  {}", visible(hook))));
     }
     if judged.decision.verdict != Verdict::Allow {
@@ -118,7 +118,7 @@ fn text(judged: &Judged, call: &str, mode: Mode, paint: Paint, hooks: &[String])
     lines.join("\n") + "\n"
 }
 
-/// Several lines stand behind a bar.
+/// Several lines are shown behind a bar.
 fn shown(call: &str) -> String {
     match call.contains('\n') {
         false => visible(call),
@@ -162,7 +162,7 @@ fn way(judged: &Judged, mode: Mode) -> Vec<String> {
         let mut lines: Vec<String> = offer.iter().map(|rule| visible(rule)).collect();
         let all = if lines.len() > 1 { "all of them, " } else { "" };
         lines.push(format!(
-            "{all}as --allowedTools, under permissions.allow in a settings file, or by [p] when it asks"
+            "{all}as --allowedTools, under permissions.allow in a settings file, or with [p] when it asks"
         ));
         return lines;
     }
@@ -176,18 +176,16 @@ fn way(judged: &Judged, mode: Mode) -> Vec<String> {
         .and_then(|access| access.runs.as_ref())
         .is_some_and(|runs| !runs.doubts.is_empty());
     let why = match () {
-        _ if judged.access.is_none() => "correct the call: this one is not understood",
+        _ if judged.access.is_none() => "fix the call; this one is not understood",
         _ if reasons.iter().any(|reason| by_rule(reason) && !is_built_in(reason)) => {
-            "change the rule that asks; as long as it stands, it asks each time"
+            "change the rule that asks; it asks every time"
         }
         _ if said_by(By::Rule) && !said_by(By::BuiltIn) && !doubtful => {
-            "write an allow rule of your own, or choose a mode: the built-in ask rules give way to both"
+            "write an allow rule, or choose a mode; the built-in ask rules give way to both"
         }
-        _ if said_by(By::BuiltIn) && !doubtful => {
-            "say yes when it asks: this is always asked about"
-        }
-        _ if doubtful => "write it more plainly: no rule speaks for what is not understood",
-        _ => "say yes when it asks, or write an exact rule yourself: no narrow one covers it",
+        _ if said_by(By::BuiltIn) && !doubtful => "answer yes when it asks; this always asks",
+        _ if doubtful => "write it more simply; no rule can cover what is not understood",
+        _ => "answer yes when it asks, or write an exact rule; there is no narrow rule to suggest",
     };
     vec![why.into()]
 }
@@ -222,10 +220,10 @@ fn denied(reasons: &[Reason], mode: Mode) -> Vec<String> {
         Mode::DontAsk if said_by(By::Default) => {
             "write a rule that allows it, or choose a mode that asks"
         }
-        Mode::DontAsk => "choose a mode that asks: no rule can allow it",
+        Mode::DontAsk => "choose a mode that asks; no rule can allow it",
         _ if said_by(By::BuiltIn) => "no rule can allow it",
         _ => {
-            "write a rule that allows it: the default denies only what no rule allows (default: in permissions.yaml)"
+            "write a rule that allows it; the default denies only what no rule allows (default: in permissions.yaml)"
         }
     };
     vec![line.into()]

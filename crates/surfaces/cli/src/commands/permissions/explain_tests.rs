@@ -36,7 +36,7 @@ fn a_question_names_its_rule_its_place_and_a_way() {
     assert_eq!(
         told(&judged(Verdict::Ask, vec![why], &[]), "rm a\nrm b"),
         "asks  Bash \n  │ rm a\n  │ rm b  (mode default)\nwhy\n  the ask rule ^rm covers it: Deletes \
-         (/u/p.yaml:12)\nto allow it\n  change the rule that asks; as long as it stands, it asks each time\n"
+         (/u/p.yaml:12)\nto allow it\n  change the rule that asks; it asks every time\n"
     );
     let why = reason(By::Default, "no rule allows it", None);
     let shown = told(&judged(Verdict::Ask, vec![why], &["Bash(cargo test:*)"]), "cargo test");
@@ -49,12 +49,12 @@ fn every_verdict_without_an_offer_says_why() {
         way(&judged(verdict, vec![reason(by, "w", None)], &[]), Mode::Default).join(" ")
     };
     for (verdict, by, expected) in [
-        (Verdict::Deny, By::Default, "write a rule that allows it: the default denies only"),
+        (Verdict::Deny, By::Default, "write a rule that allows it; the default denies only"),
         (Verdict::Deny, By::Mode, "another mode"),
         (Verdict::Deny, By::BuiltIn, "no rule can allow it"),
         (Verdict::Ask, By::Rule, "the rule that asks"),
-        (Verdict::Ask, By::BuiltIn, "always asked about"),
-        (Verdict::Ask, By::Default, "an exact rule yourself"),
+        (Verdict::Ask, By::BuiltIn, "this always asks"),
+        (Verdict::Ask, By::Default, "an exact rule"),
     ] {
         let said = way(verdict, by);
         assert!(said.contains(expected), "{verdict:?} {by:?}: {said}");
@@ -66,7 +66,7 @@ fn every_verdict_without_an_offer_says_why() {
     assert!(shown.contains("not understood\n  it nests too deep\n"), "{shown}");
     assert!(shown.contains("more plainly"), "{shown}");
     doubtful.access = None;
-    assert!(told(&doubtful, "x").contains("correct the call"));
+    assert!(told(&doubtful, "x").contains("fix the call"));
     let allowed = told(&judged(Verdict::Allow, vec![reason(By::Default, "w", None)], &[]), "x");
     assert!(!allowed.contains("to allow it"), "{allowed}");
 }
@@ -85,7 +85,7 @@ fn a_denial_names_what_to_change() {
         (
             vec![reason(By::BuiltIn, "w", None)],
             Mode::DontAsk,
-            "choose a mode that asks: no rule can allow it",
+            "choose a mode that asks; no rule can allow it",
         ),
     ] {
         assert_eq!(way(&judged(Verdict::Deny, reasons, &[]), mode), [expected]);
@@ -96,7 +96,7 @@ fn a_denial_names_what_to_change() {
     let shipped =
         reason(By::Rule, "the ask rule ^rm covers it", cited(Verdict::Ask, Tier::BuiltIn));
     let said = way(&judged(Verdict::Ask, vec![shipped], &[]), Mode::Default);
-    assert!(said[0].starts_with("write an allow rule of your own"), "{said:?}");
+    assert!(said[0].starts_with("write an allow rule"), "{said:?}");
 }
 
 #[test]

@@ -14,11 +14,11 @@ pub fn revoke(environment: &Environment, rule: &str) -> Result<Code> {
     let wrong = |error: ostler::config::ConfigError| Wrong::Config(error.to_string());
     let shown = visible(rule);
     if approvals::revoke(&places, rule).map_err(wrong)? {
-        print(&format!("{shown} no longer runs without a question in this project.\n"))?;
+        print(&format!("{shown} was revoked; it asks again in this project.\n"))?;
         return Ok(Code::Done);
     }
     warn(&format!(
-        "there is no approval {shown} in this project; `ostler permissions list` shows them"
+        "no approval {shown} in this project; `ostler permissions list` shows all approvals"
     ));
     Ok(Code::Failed)
 }

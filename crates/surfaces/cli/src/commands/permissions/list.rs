@@ -1,4 +1,4 @@
-//! `ostler permissions list`: every rule in force with where it stands, those that are not in force, and approvals.
+//! `ostler permissions list`: every rule in effect with its place, those not in effect, and approvals.
 
 use super::print;
 use crate::args::permissions::ListArgs;
@@ -34,7 +34,7 @@ pub fn run(environment: &Environment, args: &ListArgs) -> Result<Code> {
     Ok(Code::Done)
 }
 
-/// The user's own file takes the place of the rules that ship, whatever it holds.
+/// The user's own file replaces the built-in rules, whatever it contains.
 fn has_built_in(policy: &Policy) -> bool {
     let mut rules = lists(policy).into_iter().flat_map(|(_, rules)| rules);
     rules.any(|rule| rule.source.tier == Tier::BuiltIn)
@@ -64,7 +64,7 @@ fn text(policy: &Policy, ignored: &[Rule], kept: &[Kept], mode: Mode) -> String 
     }
     if !ignored.is_empty() {
         text +=
-            "not in force: the files of this project are not trusted (ostler permissions trust)\n";
+            "not in effect: the files of this project are not trusted (ostler permissions trust)\n";
         ignored.iter().for_each(|rule| text += &line(rule, "allow ", false));
     }
     if !kept.is_empty() {
@@ -72,9 +72,9 @@ fn text(policy: &Policy, ignored: &[Rule], kept: &[Kept], mode: Mode) -> String 
         kept.iter().for_each(|kept| text += &approval(kept));
     }
     let rest = match policy.fallback {
-        Fallback::Read => "what only reads inside the folder runs, the rest asks",
+        Fallback::Read => "what only reads inside the working directory runs, everything else asks",
         Fallback::Ask => "commands ask",
-        Fallback::Deny => "what would ask is denied",
+        Fallback::Deny => "whatever would ask is denied",
     };
     text += &format!("otherwise: {rest} (mode {})\n", mode.name());
     text

@@ -72,19 +72,19 @@ fn position(position: Position) -> Option<&'static str> {
 fn about(step: &Step) -> Vec<String> {
     let mut lines = Vec::new();
     let effect = match &step.effect {
-        _ if step.transparent => "only starts the commands in it".to_owned(),
+        _ if step.transparent => "only starts the commands inside".to_owned(),
         Effect::Reads => "only reads".into(),
-        Effect::Writes => "changes files, only those named".into(),
+        Effect::Writes => "changes only the files it names".into(),
         Effect::Nothing => "touches nothing".into(),
         Effect::Unknown(why) => format!("may do anything: {}", visible(why)),
-        Effect::Ruin(why) => format!("would do great harm: {}", visible(why)),
+        Effect::Ruin(why) => format!("would do serious damage: {}", visible(why)),
     };
     lines.push(effect);
     match &step.folder {
-        None => lines.push("in a folder that is not known".into()),
+        None => lines.push("in an unknown directory".into()),
         Some(folders) if !folders.is_empty() => {
             let folders: Vec<String> = folders.iter().map(|folder| visible(folder)).collect();
-            lines.push(format!("in the folder {}", folders.join(", then ")));
+            lines.push(format!("in the directory {}", folders.join(", then ")));
         }
         Some(_) => {}
     }
@@ -106,8 +106,8 @@ fn touch(touch: &Touch) -> String {
         Act::Run => "runs the file",
     };
     let leads = match &touch.scopes {
-        None => "which leads nobody knows where".to_owned(),
-        Some(scopes) if scopes.is_empty() => "which is nowhere".into(),
+        None => "which leads to an unknown place".to_owned(),
+        Some(scopes) if scopes.is_empty() => "which does not exist".into(),
         Some(scopes) => {
             let shown = |scope: &PathScope| match scope {
                 PathScope::File(path) => visible(&path.to_string_lossy()),

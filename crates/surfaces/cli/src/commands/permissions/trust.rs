@@ -13,16 +13,16 @@ use std::io::IsTerminal;
 pub fn run(environment: &Environment, args: &TrustArgs) -> Result<Code> {
     let setup = Setup::load(environment, &ConfigArgs::default())?;
     let Some(untrusted) = &setup.loaded.untrusted else {
-        print("The files of this project want nothing that you have not accepted.\n")?;
+        print("The files of this project request nothing that you have not accepted.\n")?;
         return Ok(Code::Done);
     };
-    print(&format!("The files of this project want:\n{}", text(&untrusted.files)))?;
+    print(&format!("The files of this project request:\n{}", text(&untrusted.files)))?;
     if !args.yes && !said_yes()? {
-        warn("nothing was accepted; `ostler permissions trust --yes` accepts what is shown");
+        warn("nothing was accepted; run `ostler permissions trust --yes` to accept what is shown");
         return Ok(Code::Config);
     }
     setup.trust()?;
-    print("Accepted, until it changes.\n")?;
+    print("Accepted until it changes.\n")?;
     Ok(Code::Done)
 }
 

@@ -115,7 +115,7 @@ fn for_the_project_is_there_after_a_restart_until_it_is_revoked() {
     assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
     let again = world.run(&["permissions", "revoke", "Edit(./notes/**)"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("there is no approval Edit(./notes/**)"), "{}", again.stderr);
+    assert!(again.stderr.contains("no approval Edit(./notes/**)"), "{}", again.stderr);
     session(&world, true, &["n"]);
     assert!(!has(&world, "notes/c"));
     world.assert_never_rejected();
