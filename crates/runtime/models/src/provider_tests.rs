@@ -73,7 +73,7 @@ fn a_provider_of_the_settings() {
     assert_eq!(name("local/qwen3"), "qwen3");
     assert_eq!(name("local/org/qwen3"), "org/qwen3");
     assert_eq!(name("localhost/x"), "localhost/x");
-    assert_eq!(local.family("qwen3-8b").info().window, 32_768);
+    assert_eq!(local.family("qwen3-coder").info().window, 32_768);
     assert_eq!(local.family("other").info().window, 200_000, "the built-in table knows the rest");
 }
 

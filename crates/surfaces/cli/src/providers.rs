@@ -9,7 +9,7 @@ use ostler::{Credentials, Options, Provider};
 /// The credential of the default provider, or the provider that lacks one although a chosen model needs it.
 pub enum Access {
     Given(Credentials),
-    Missing(Provider),
+    Missing(Box<Provider>),
 }
 
 pub fn access(args: &RunArgs, environment: &Environment, loaded: &Loaded) -> Result<Access, Wrong> {
@@ -20,7 +20,7 @@ pub fn access(args: &RunArgs, environment: &Environment, loaded: &Loaded) -> Res
     let asked: Vec<_> = names.map(|name| serving(&own, name).unwrap_or(&default)).collect();
     let lacking = |provider: &&&Provider| environment.credentials(provider).is_none();
     if let Some(provider) = asked.iter().find(lacking) {
-        return Ok(Access::Missing((**provider).clone()));
+        return Ok(Access::Missing(Box::new((**provider).clone())));
     }
     // Nothing is sent to a provider that no model names, but what is shown is the credential in use.
     Ok(Access::Given(environment.credentials(&default).unwrap_or_else(|| {
