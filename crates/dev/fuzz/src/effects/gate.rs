@@ -10,17 +10,17 @@ use std::path::Path;
 
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Programs that other programs start as a part of themselves. Git also starts itself.
+/// Programs that other programs start besides those that the sandbox allows them by name: interpreters of scripts, and
+/// what the stand-ins are made of.
 const HELPERS: &[(&str, &[&str])] = &[
-    ("egrep", &["sh", "grep"]),
-    ("fgrep", &["sh", "grep"]),
-    ("zcat", &["sh", "gzip"]),
-    ("zgrep", &["sh", "grep", "gzip", "sed", "cat", "zcat"]),
-    ("gunzip", &["sh", "gzip"]),
+    ("egrep", &["sh"]),
+    ("fgrep", &["sh"]),
+    ("zcat", &["sh"]),
+    ("zgrep", &["sh", "zcat"]),
+    ("gunzip", &["sh"]),
     ("ldd", &["bash"]),
     ("which", &["sh"]),
     ("man", &["groff", "less"]),
-    ("ostler", &[]),
 ];
 
 /// As the Bash tool sets it for commands that were allowed and not proved.
@@ -201,7 +201,8 @@ fn programs(commands: &Commands) -> BTreeSet<String> {
         let Some(word) = step.words.first().and_then(|word| word.literal()) else { continue };
         let name = word.rsplit('/').next().unwrap_or(word);
         let helpers = HELPERS.iter().filter(|(program, _)| *program == name);
-        found.extend(helpers.flat_map(|(_, names)| names.iter()).map(|name| (*name).to_owned()));
+        let started = helpers.flat_map(|(_, names)| names.iter().copied());
+        found.extend(started.chain(ostler_tools::confine::helpers(name)).map(str::to_owned));
         found.insert(name.to_owned());
     }
     found

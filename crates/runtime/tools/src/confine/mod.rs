@@ -25,6 +25,7 @@ pub use held::Held;
 pub use inspection::{Inspection, Seen};
 pub use limits::LimitOptions;
 pub use missing::Missing;
+pub use programs::helpers;
 use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
 use ostler_exec::{Command, Executor, Found, Layers, ProcessLimits, Sandbox};
 use rebase::Rebases;

@@ -81,6 +81,12 @@ pub(super) fn directories(path: &OsStr, in_workspace: impl Fn(&Path) -> bool) ->
     real.into_iter().filter(|path| !in_workspace(path)).collect()
 }
 
+/// What a program starts in order to do what the tables know of it.
+pub fn helpers(program: &str) -> impl Iterator<Item = &'static str> {
+    let rows = HELPERS.iter().filter(move |(of, _)| *of == program);
+    rows.flat_map(|(_, names)| names.split_ascii_whitespace())
+}
+
 /// The files behind these names, in the order of the search path, with what they start. None if one of them starts what
 /// cannot be told beforehand.
 pub(super) fn resolve<'a>(
@@ -102,9 +108,7 @@ pub(super) fn resolve<'a>(
         if is_dispatcher(&file) || is_dispatcher(&real) {
             return None;
         }
-        let helpers = HELPERS.iter().filter(|(of, _)| *of == text);
-        let helpers = helpers.flat_map(|(_, names)| names.split_ascii_whitespace());
-        for next in helpers.map(OsString::from).chain(started_by_env(&real)) {
+        for next in helpers(text).map(OsString::from).chain(started_by_env(&real)) {
             if seen.len() < MAX_PROGRAMS && seen.insert(next.clone()) {
                 waiting.push(next);
             }

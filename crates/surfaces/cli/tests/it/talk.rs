@@ -18,6 +18,7 @@ pub struct Talk {
     output: OwnedFd,
     /// The program's side of the terminal, kept open so that its modes outlive the program.
     terminal: Option<OwnedFd>,
+    modes_before: Option<Termios>,
     seen: Vec<u8>,
     /// What was waited for so far ends here.
     at: usize,
@@ -71,10 +72,11 @@ impl Talk {
             wrapped.env(name, value.unwrap_or_default());
         }
         let stream = || Stdio::from(theirs.try_clone().unwrap());
+        let modes_before = Some(tcgetattr(&theirs).unwrap());
         let child = wrapped.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
         let input = Some(ours.try_clone().unwrap());
         let at = seen.len();
-        Talk { child, input, output: ours, terminal: Some(theirs), seen, at }
+        Talk { child, input, output: ours, terminal: Some(theirs), modes_before, seen, at }
     }
 
     /// Both outputs come through one pipe.
@@ -85,7 +87,15 @@ impl Talk {
         // Our copies of the writing end go with it, so that the end of the program is the end of the pipe.
         drop(command);
         let input = child.stdin.take().map(OwnedFd::from);
-        Talk { child, input, output: output.into(), terminal: None, seen: Vec::new(), at: 0 }
+        Talk {
+            child,
+            input,
+            output: output.into(),
+            terminal: None,
+            modes_before: None,
+            seen: Vec::new(),
+            at: 0,
+        }
     }
 
     pub fn is_on_terminal(&self) -> bool {
@@ -99,6 +109,11 @@ impl Talk {
     /// How the terminal treats what is typed and written.
     pub fn modes(&self) -> Termios {
         tcgetattr(self.terminal.as_ref().expect("a terminal")).unwrap()
+    }
+
+    /// The same before the program started.
+    pub fn modes_before(&self) -> &Termios {
+        self.modes_before.as_ref().expect("a terminal")
     }
 
     /// As a program does that draws on the whole screen.

@@ -49,7 +49,7 @@ fn b25_the_terminal_is_left_as_it_was_found() {
     for command in tries {
         let world = World::new(Script::new().answer(bash(command)).answer(text("Done.")));
         let mut talk = Talk::on_terminal(&world.command(&GO));
-        let before = format!("{:?}", talk.modes());
+        let before = format!("{:?}", talk.modes_before());
         let left = talk.finish();
         assert_eq!(left.code, Some(0), "{}", left.said);
         assert_eq!(format!("{:?}", talk.modes()), before, "{command}");
@@ -76,7 +76,7 @@ fn b25_also_after_a_signal_and_in_a_line_session() {
         )));
         let world = World::new(script);
         let mut talk = Talk::on_terminal(&world.command(&GO));
-        let before = format!("{:?}", talk.modes());
+        let before = format!("{:?}", talk.modes_before());
         until("the command runs", || !processes_with(&mark).is_empty());
         match ending {
             "key" => talk.send(CTRL_C),
@@ -93,7 +93,7 @@ fn b25_also_after_a_signal_and_in_a_line_session() {
     let world =
         World::new(Script::new().answer(bash("stty -F /dev/tty raw -echo")).answer(text("Done.")));
     let mut talk = Talk::on_terminal(&world.command(&["--permission-mode", "bypassPermissions"]));
-    let before = format!("{:?}", talk.modes());
+    let before = format!("{:?}", talk.modes_before());
     talk.expect("> ");
     let at_prompt = format!("{:?}", talk.modes());
     talk.send_line("go");
