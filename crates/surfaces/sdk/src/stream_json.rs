@@ -212,10 +212,20 @@ impl StreamJson {
     }
 
     fn notice(&self, level: Level, notice: &Notice) -> Value {
-        let fields = json!({
+        let mut fields = json!({
             "content": words::notice(notice), "level": level.name(), "code": notice.code(),
-            "data": notice,
         });
+        if let (Some(data), Some(fields)) = (data(notice), fields.as_object_mut()) {
+            fields.insert("data".into(), data);
+        }
         self.system("informational", fields)
     }
+}
+
+/// What a notice holds besides its code and its words.
+fn data(notice: &Notice) -> Option<Value> {
+    let mut data = serde_json::to_value(notice).ok()?;
+    let fields = data.as_object_mut()?;
+    fields.retain(|name, _| !["code", "text"].contains(&name.as_str()));
+    (!fields.is_empty()).then_some(data)
 }

@@ -51,7 +51,7 @@ fn a_planted_repository_runs_nothing_when_the_user_looks() {
         if !works {
             for said in [told(&world), ran.stdout] {
                 let want =
-                    "sub/.git would run programs for whoever uses git there (core.fsmonitor)";
+                    "sub/.git would run programs for anyone who uses git there (core.fsmonitor)";
                 assert!(said.contains(want) && said.contains("HEAD.quarantined-1"), "{said}");
             }
         }

@@ -76,8 +76,8 @@ fn a_project_does_not_read_notes_of_the_user() {
     let ran = go(&world, "go", &[]);
     let told = |n: usize| body(&world.server.requests()[n]).contains("under the mat");
     assert!(!told(0));
-    assert!(ran.stderr.contains("a file of yours"), "{}", ran.stderr);
-    assert!(ran.stderr.lines().count() < 15, "{}", ran.stderr);
+    assert!(ran.stdout.contains("a file of yours"), "{}", ran.stdout);
+    assert!(ran.stdout.matches("\"informational\"").count() < 15, "{}", ran.stdout);
     go(&world, "go", &["--trust"]);
     assert!(told(1));
 }

@@ -126,7 +126,8 @@ fn stream_json_tells_everything_in_order() {
     let commands =
         json!(["compact", "context", "cost", "agent-building", "code-review", "debugging", "pdf"]);
     assert_eq!((&frames[0]["skills"], &frames[0]["slash_commands"]), (&shipped, &commands));
-    assert_eq!(frames[3]["message"]["content"][0]["content"], "1");
+    let results = frames.iter().find(|frame| frame["type"] == "user").unwrap();
+    assert_eq!(results["message"]["content"][0]["content"], "1");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn faults(world: &World) -> Vec<(&'static str, Value, &'static str)> {
         ("not executable", command(plain.to_str().unwrap()), "exit code 126"),
         ("exit 1", command("echo 'bad luck' >&2; exit 1"), "exit code 1: bad luck"),
         ("huge output", command("head -c 3000000 /dev/zero"), "it wrote more than"),
-        ("another type", json!({"type": "prompt", "prompt": "ok?"}), "not available yet"),
+        ("another type", json!({"type": "prompt", "prompt": "ok?"}), "not supported yet"),
         (
             "a silent host",
             json!({"type": "http", "url": silent_url, "timeout": 0.2}),

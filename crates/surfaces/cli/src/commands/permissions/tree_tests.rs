@@ -30,14 +30,14 @@ fn wrapped_commands_stand_inside_what_starts_them() {
     curl.cautions = vec![Caution::new("-K reads options", None)];
     let commands = Commands { steps: vec![timeout, cat, curl], ..Commands::default() };
     let expected = "  timeout 5 cat 'a b'
-      only starts the commands in it
+      only starts the commands inside
     cat 'a b'  (started by the command above)
         only reads
         reads a b → /ws/a b
         is redirected to ~x/y which leads to an unknown place
       curl ''  (in a substitution)
           may do anything: no table knows it
-          in the folder src, then ..
+          in the directory src, then ..
           contacts any host
           contacts docs.rs
           sets PATH

@@ -89,7 +89,7 @@ fn b19_the_session_s_own_disk_fills_up() {
             && !line.contains('\n'),
         "{line}"
     );
-    assert!(line.contains("No space left") || line.contains("bytes fitted"), "{line}");
+    assert!(line.contains("No space left") || line.contains("bytes fit"), "{line}");
     assert_eq!(world.outside("first", "stderr"), "");
     // What was written before is whole, and is what the session goes on with.
     let home = |name: &str| world.home().parent().unwrap().join(name).join("home");

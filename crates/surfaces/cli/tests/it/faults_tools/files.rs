@@ -106,7 +106,9 @@ fn b37_without_a_person_a_question_is_a_refusal() {
             text.contains("nobody is there to ask") && text.contains("Nothing was run"),
             "{text}"
         );
-        let denials = ran.result()["permission_denials"].clone();
+        let mut denials = ran.result()["permission_denials"].clone();
+        let decision = denials[0].as_object_mut().unwrap().remove("decision").unwrap();
+        assert_eq!(decision["reasons"][0]["by"], "nobody", "{decision}");
         let id = world.entries().iter().find_map(call_id).unwrap();
         assert_eq!(denials, json!([{"tool_name": tool, "tool_use_id": id, "tool_input": input}]));
         sound(&world, &ran);

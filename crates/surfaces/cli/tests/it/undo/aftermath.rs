@@ -48,7 +48,7 @@ fn a_waiting_session_is_told_once() {
     talk.expect("> ");
     let said = newest(&world);
     assert_eq!(said.matches("<undone id=").count(), 2, "{said}");
-    assert!(said.contains("count again"), "{said}");
+    assert!(said.contains("in effect again"), "{said}");
     talk.send_line("/quit");
     assert_eq!(talk.finish().code, Some(0));
     world.assert_never_rejected();
