@@ -19,6 +19,7 @@ impl Source {
     pub fn is_test(&self) -> bool {
         self.path.contains("/tests/")
             || self.path.contains("/examples/")
+            || self.path.contains("/benches/")
             || self.path.ends_with("_tests.rs")
             || self.path.ends_with("/test_ground.rs")
             || self.path.ends_with("/test_tools.rs")

@@ -20,11 +20,10 @@ const FENCES: &[(&[&str], &[&str], &str)] = &[
             "env::args",
             "set_current_dir",
         ],
-        // A bench and the fuzzer are programs of their own.
+        // The fuzzer is a program of its own.
         &[
             "crates/surfaces/cli/",
             "crates/product/ostler/src/init.rs",
-            "crates/runtime/memory/benches/",
             "crates/dev/fuzz/",
             "xtask/",
         ],

@@ -117,7 +117,7 @@ pub use ostler_core::tool_facts::{
 };
 pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{ContextSettings, Settings};
-pub use ostler_exec::strip_terminal;
+pub use ostler_exec::{raise_open_file_limit, strip_terminal};
 pub use ostler_hooks::{
     Delivered, EventLog, Observer, Prepare, Queue, Sender, ToolStats, Tried, deliver_all,
     event_logs, replay, signature,

@@ -41,7 +41,7 @@ pub struct Reason {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rule: Option<CitedRule>,
+    pub rule: Option<Box<CitedRule>>,
 }
 
 /// The rule behind a reason, and where it is written.
@@ -160,7 +160,8 @@ pub(super) fn by_rule(rule: &Rule, effect: Verdict) -> Reason {
         None => format!("the {kind} rule {} covers it", rule.text()),
     };
     let (text, source) = (rule.text().to_owned(), rule.source.clone());
-    Reason { rule: Some(CitedRule { effect, text, source }), ..reason(By::Rule, why) }
+    let rule = Some(Box::new(CitedRule { effect, text, source }));
+    Reason { rule, ..reason(By::Rule, why) }
 }
 
 /// What all parts of a decision look at.

@@ -26,6 +26,8 @@ fn main() -> ExitCode {
     // First: in the supervisor's copy of this program this does not return.
     let init = ostler::init();
     hide_from_commands();
+    // Many sessions need many files; where this is refused, there are fewer. Commands get the limit that we were given.
+    let _ = ostler::raise_open_file_limit();
     std::panic::set_hook(Box::new(exit::report_panic));
     let args = args::Args::parse();
     let code = match std::panic::catch_unwind(|| commands::run(&init, args)) {

@@ -127,7 +127,7 @@ fn decision() -> impl Strategy<Value = Decision> {
         source,
     });
     let reason = (by(), text(), prop::option::of(text()), prop::option::of(rule))
-        .prop_map(|(by, why, part, rule)| Reason { by, why, part, rule });
+        .prop_map(|(by, why, part, rule)| Reason { by, why, part, rule: rule.map(Box::new) });
     (verdict(), prop::collection::vec(reason, 0..3), prop::collection::vec(text(), 0..3))
         .prop_map(|(verdict, reasons, offer)| Decision { verdict, reasons, offer })
 }

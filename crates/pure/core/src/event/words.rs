@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn a_refusal_points_to_what_refused() {
         let by = |by: By, effect: Verdict, source: Option<Source>| {
-            let rule = source.map(|source| CitedRule { effect, text: "sudo".into(), source });
+            let cited = |source| CitedRule { effect, text: "sudo".into(), source };
+            let rule = source.map(cited).map(Box::new);
             Reason { by, why: "w".into(), part: None, rule }
         };
         let at = |file: &str, line| Source {

@@ -143,11 +143,11 @@ async fn the_end_reports_everything() {
             decision: Decision {
                 verdict: Verdict::Deny,
                 reasons: vec![Reason {
-                    rule: Some(CitedRule {
+                    rule: Some(Box::new(CitedRule {
                         effect: Verdict::Deny,
                         text: "Never".into(),
                         source: Source::default(),
-                    }),
+                    })),
                     ..Reason::new(By::Rule, "the deny rule Never covers it")
                 }],
                 offer: Vec::new(),

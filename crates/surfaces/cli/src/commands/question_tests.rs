@@ -21,7 +21,7 @@ fn because(why: &str, part: Option<&str>, rule: Option<&str>) -> Reason {
         by: By::Default,
         why: why.into(),
         part: part.map(str::to_owned),
-        rule: rule.map(cited),
+        rule: rule.map(cited).map(Box::new),
     }
 }
 

@@ -4,14 +4,15 @@ use super::*;
 use ostler::{CitedRule, Commands, Source};
 use std::sync::Arc;
 
-fn reason(by: By, why: &str, rule: Option<CitedRule>) -> Reason {
+fn reason(by: By, why: &str, rule: Option<Box<CitedRule>>) -> Reason {
     Reason { rule, ..Reason::new(by, why) }
 }
 
-fn cited(effect: Verdict, tier: Tier) -> Option<CitedRule> {
+fn cited(effect: Verdict, tier: Tier) -> Option<Box<CitedRule>> {
     let place = (tier == Tier::User).then_some(("/u/p.yaml", 12));
     let (file, line) = (place.map(|(file, _)| file.into()), place.map(|(_, line)| line));
-    Some(CitedRule { effect, text: "^rm".into(), source: Source { tier, file, line } })
+    let source = Source { tier, file, line };
+    Some(Box::new(CitedRule { effect, text: "^rm".into(), source }))
 }
 
 fn judged(verdict: Verdict, reasons: Vec<Reason>, offer: &[&str]) -> Judged {
