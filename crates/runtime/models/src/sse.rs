@@ -46,6 +46,10 @@ pub struct Decoder {
     alive: bool,
 }
 
+fn without_bom(line: &[u8]) -> &[u8] {
+    line.strip_prefix(BOM).unwrap_or(line)
+}
+
 impl Default for Decoder {
     fn default() -> Self {
         Decoder::with_limits(MAX_EVENT_BYTES, MAX_NOISE_BYTES)
@@ -102,13 +106,15 @@ impl Decoder {
 
     /// Checks a line whose end has not arrived.
     fn check_piece(&mut self) {
-        let is_data = self.line.starts_with(DATA);
-        self.alive |= is_data;
+        let line = if self.first_line { without_bom(&self.line) } else { &self.line };
+        let is_data = line.starts_with(DATA);
         // As long as it may become a part of an event, it is no noise.
-        let is_noise = !is_data && !DATA.starts_with(&self.line);
+        let may_become = DATA.starts_with(line) || (self.first_line && BOM.starts_with(line));
+        let is_noise = !is_data && !may_become && self.noise + line.len() > self.noise_limit;
+        self.alive |= is_data;
         if self.held() > self.limit {
             self.failed = Some(Flood::Event { limit: self.limit });
-        } else if is_noise && self.noise + self.line.len() > self.noise_limit {
+        } else if is_noise {
             self.failed = Some(Flood::Noise);
         }
     }
@@ -130,7 +136,7 @@ impl Decoder {
 
     fn take_line(&mut self, line: &[u8], out: &mut Vec<Frame>) {
         let line = match std::mem::replace(&mut self.first_line, false) {
-            true => line.strip_prefix(BOM).unwrap_or(line),
+            true => without_bom(line),
             false => line,
         };
         let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
