@@ -13,15 +13,17 @@ printf 'b\n' >> f.txt; printf 'b\n' >> g.bin; git commit -qam two; printf 'c\n' 
 signed=$(git cat-file commit HEAD | sed '/^committer/a gpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----' | git hash-object -t commit -w --stdin)
 git reset -q --soft "$signed"
 trap_for() { printf '#!/bin/sh\ntouch "%s/ran-%s"\ncat "$1" 2>/dev/null\nexit 0\n' "$PWD" "$1" > "trap-$1"; chmod +x "trap-$1"; echo "$PWD/trap-$1"; }
-git config diff.conv.textconv "$(trap_for textconv)"
-git config diff.drive.command "$(trap_for driver)"
-git config diff.external "$(trap_for external)"
-git config core.pager "$(trap_for pager)"
-git config pager.log "$(trap_for pager-log)"
+# What git hands to a shell, also where the folder's name has a space.
+line_for() { echo "'$(trap_for "$1")'"; }
+git config diff.conv.textconv "$(line_for textconv)"
+git config diff.drive.command "$(line_for driver)"
+git config diff.external "$(line_for external)"
+git config core.pager "$(line_for pager)"
+git config pager.log "$(line_for pager-log)"
 git config gpg.program "$(trap_for gpg)"
 git config log.showSignature true
 mkdir -p hooks && cp "$(trap_for hook)" hooks/post-index-change && git config core.hooksPath hooks
-git config core.fsmonitor "$(trap_for fsmonitor)"
+git config core.fsmonitor "$(line_for fsmonitor)"
 "#;
 
 const READS: &[&str] = &[
