@@ -29,13 +29,19 @@ impl Gated {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().display().to_string();
         let text = format!(
-            "echo before; touch {place}/begun; until [ -e {place}/gate ]; do sleep 0.01; done; echo after"
+            "echo before; echo $$ > {place}/pid; touch {place}/begun; until [ -e {place}/gate ]; do sleep 0.01; done; echo after"
         );
         let running = executor.spawn(script(&text)).await.unwrap();
         let begun = directory.path().join("begun");
         let running = tokio::spawn(running.wait());
         until("the command has begun", || begun.exists()).await;
         Self { directory, running }
+    }
+
+    /// Of its shell.
+    fn pid(&self) -> i32 {
+        let text = std::fs::read_to_string(self.directory.path().join("pid")).unwrap();
+        text.trim().parse().unwrap()
     }
 
     async fn finish(self) -> Result<ostler_exec::Finished, ExecError> {
@@ -211,4 +217,41 @@ async fn commands_that_start_while_their_scope_ends_do_not_escape() {
             assert!(matches!(ended, Err(ExecError::Closed)), "{ended:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_daemon_without_a_mark_is_not_taken_for_one_of_a_younger_command() {
+    let executor = executor();
+    let (a, b) = (executor.scope(), executor.scope());
+    let lost = token();
+    // It wipes the mark by which descendants are known.
+    let text = format!(
+        "(ulimit -S -R unlimited; setsid sleep {lost} <&- >&- 2>&- &); until [ -e GATE ]; do sleep 0.01; done"
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let gate = directory.path().join("gate");
+    let text = text.replace("GATE", gate.to_str().unwrap());
+    let first = a.executor().spawn(script(&text)).await.unwrap();
+    until("the daemon runs", || sleepers(&lost) == 1).await;
+    // Its shell is older; the newest of them is the daemon.
+    let born = alive(&lost).into_iter().map(start_time).max().unwrap();
+    // The kernel counts in ticks; younger means in a later one.
+    let younger = loop {
+        let gated = Gated::start(b.executor()).await;
+        if start_time(gated.pid()) > born {
+            break gated;
+        }
+        gated.finish().await.unwrap();
+    };
+    std::fs::write(&gate, "").unwrap();
+    first.wait().await.unwrap();
+    gone(&lost).await;
+    let finished = younger.finish().await.unwrap();
+    assert_eq!(finished.output.to_text(), "before\nafter\n", "{:?}", finished.status);
+}
+
+fn start_time(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1;
+    fields.split_ascii_whitespace().nth(19).unwrap().parse().unwrap()
 }
