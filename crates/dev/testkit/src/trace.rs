@@ -3,6 +3,7 @@
 use crate::render::{block, message, short, stop, terminal, usage, went};
 use futures_util::StreamExt;
 use ostler_core::event::{Event, Finished, words};
+use ostler_core::ids::InboundId;
 use ostler_core::view::View;
 use ostler_engine::TurnStream;
 use std::time::Duration;
@@ -72,7 +73,7 @@ pub fn conversation(view: &View) -> String {
 fn event_line(event: &Event) -> String {
     match event {
         Event::TurnStarted { turn, .. } => format!("turn {turn}"),
-        Event::IterationStarted { n, model, why } => {
+        Event::IterationStarted { n, model, why, .. } => {
             let why = why.map(|why| format!(" after {}", went(why))).unwrap_or_default();
             format!("iteration {n} {model}{why}")
         }
@@ -94,7 +95,7 @@ fn event_line(event: &Event) -> String {
         }
         Event::AnswerDropped => "dropped".into(),
         Event::Went(why) => format!("went {}", went(*why)),
-        Event::CallAsked { id, name, decision } => {
+        Event::CallAsked { id, name, decision, .. } => {
             format!("asked {id} {name}: {}", decision.why())
         }
         Event::CallStarted { id, name, input } => {
@@ -115,9 +116,19 @@ fn event_line(event: &Event) -> String {
         Event::Notice { level, notice } => {
             format!("notice {level:?} {}", short(&words::notice(notice)))
         }
+        Event::Queued(item) => format!("queued {} {:?} {}", item.id, item.when, short(&item.text)),
+        Event::Delivered { ids } => format!("delivered {}", listed(ids)),
+        Event::Dequeued { ids } => format!("dequeued {}", listed(ids)),
+        Event::QuestionClosed { id, end } => format!("question {id} {end:?}"),
+        Event::ControlChanged(control) => format!("control {control:?}"),
+        Event::Closed { reason } => format!("closed {reason}"),
         Event::Unknown(event) => format!("unknown {}", short(&event.to_string())),
         Event::Finished(finished) => finished_line(finished),
     }
+}
+
+fn listed(ids: &[InboundId]) -> String {
+    ids.iter().map(InboundId::as_str).collect::<Vec<_>>().join(",")
 }
 
 fn money(cost: Option<f64>) -> String {

@@ -49,6 +49,14 @@ id!(
     /// Content by its hash.
     BlobRef
 );
+id!(
+    /// Something that was sent to a session: a prompt, a steer, a notice.
+    InboundId
+);
+id!(
+    /// A question to the person.
+    QuestionId
+);
 
 /// Where new names come from. Production draws random ones, tests count.
 pub trait IdSource: Send + Sync {

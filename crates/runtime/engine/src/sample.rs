@@ -31,8 +31,12 @@ impl Turn {
             self.reserved = None;
             return Outcome::Sampled { message: None, cut: false, end: SampleEnd::Cancelled };
         };
-        let started =
-            Event::IterationStarted { n: state.iteration, model: model.clone(), why: state.last };
+        let started = Event::IterationStarted {
+            n: state.iteration,
+            model: model.clone(),
+            why: state.last,
+            window: Some(self.agent.pressure(&state.view, &model).window),
+        };
         self.out.emit(started).await;
         let purpose = self.purpose(state, fallback);
         let task = self.task.clone();

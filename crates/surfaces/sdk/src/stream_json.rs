@@ -76,7 +76,7 @@ impl StreamJson {
                 vec![self.system("answer_dropped", json!({ "message_id": self.answer.id }))]
             }
             Event::Went(why) => self.went(*why),
-            Event::CallAsked { id, name, decision } => vec![self.asked(id, name, decision)],
+            Event::CallAsked { id, name, decision, .. } => vec![self.asked(id, name, decision)],
             Event::CallFinished { outcome, decision, result, detail, .. } => {
                 vec![self.result(*outcome, decision.as_deref(), result, detail, envelope.at)]
             }
@@ -95,6 +95,12 @@ impl StreamJson {
             | Event::ThinkingDelta { .. }
             | Event::CallStarted { .. }
             | Event::CallProgress { .. }
+            | Event::Queued(_)
+            | Event::Delivered { .. }
+            | Event::Dequeued { .. }
+            | Event::QuestionClosed { .. }
+            | Event::ControlChanged(_)
+            | Event::Closed { .. }
             | Event::Unknown(_) => Vec::new(),
         }
     }

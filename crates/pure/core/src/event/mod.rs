@@ -6,23 +6,27 @@
 //! notices carry a code and its data, and [`words`] turns both into sentences.
 
 mod call_outcome;
+mod control;
 mod envelope;
 mod finished;
 mod notice;
 pub mod words;
 
 pub use call_outcome::{CallOutcome, NotRun};
+pub use control::Control;
 pub use envelope::{AgentPath, Envelope, VERSION};
 pub use finished::{Denial, Finished, ModelUsage};
 pub use notice::{Level, NotCompacted, Notice};
 
 use crate::context::{Receipt, Trigger};
-use crate::ids::{CallId, ModelId};
+use crate::ids::{CallId, InboundId, ModelId, QuestionId};
+use crate::inbox::QueuedItem;
 use crate::ledger::Usage;
 use crate::memory::MemoryChange;
 use crate::message::Block;
 use crate::model::{Retry, StopReason};
 use crate::permission::Decision;
+use crate::question::{Question, QuestionEnd};
 use crate::todo::Plan;
 use crate::turn::Continue;
 use schemars::JsonSchema;
@@ -43,6 +47,9 @@ pub enum Event {
         n: u32,
         model: ModelId,
         why: Option<Continue>,
+        /// The model's context window, in tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<u64>,
     },
     Retrying(Retry),
     AnswerStarted {
@@ -72,12 +79,33 @@ pub enum Event {
     /// The answer was thrown away: the reader erases what it drew of it.
     AnswerDropped,
     Went(Continue),
-    /// A person has to decide about a call. The approver answers, not the reader.
+    /// Something arrived for the session and waits to be delivered.
+    Queued(QueuedItem),
+    /// These items are part of the conversation now.
+    Delivered {
+        ids: Vec<InboundId>,
+    },
+    /// These items will not be delivered.
+    Dequeued {
+        ids: Vec<InboundId>,
+    },
+    /// A person has to decide about a call.
     CallAsked {
         id: CallId,
         name: String,
         decision: Box<Decision>,
+        /// What is answered; streams of earlier versions do not have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<Box<Question>>,
     },
+    /// A question is over, and who ended it.
+    QuestionClosed {
+        id: QuestionId,
+        #[serde(flatten)]
+        end: QuestionEnd,
+    },
+    /// The mode, the model or the thinking changed: all of them, as they are now.
+    ControlChanged(Control),
     CallStarted {
         id: CallId,
         name: String,
@@ -116,6 +144,10 @@ pub enum Event {
         notice: Notice,
     },
     Finished(Box<Finished>),
+    /// The session is closed; no event follows.
+    Closed {
+        reason: String,
+    },
     /// The provider's own event, for a driver that asked for it. Not part of the protocol: it cannot be serialized.
     #[serde(skip)]
     #[schemars(skip)]

@@ -2,11 +2,13 @@
 
 use super::*;
 use crate::context::{Made, StageName};
+use crate::inbox::{Delivery, InboundSource};
 use crate::ledger::{Broken, Change, Left, Sum};
 use crate::memory::{FactKind, Scope};
 use crate::message::{Image, ResultPart};
-use crate::model::ModelErrorKind;
-use crate::permission::{By, CitedRule, Reason, Source, Tier, Verdict};
+use crate::model::{ModelErrorKind, Thinking};
+use crate::permission::{By, CitedRule, Mode, Reason, Source, Tier, Verdict};
+use crate::question::{Place, Touches};
 use crate::time::Timestamp;
 use crate::todo::{Status, Task};
 use crate::turn::Terminal;
@@ -130,6 +132,64 @@ fn decision() -> impl Strategy<Value = Decision> {
         .prop_map(|(by, why, part, rule)| Reason { by, why, part, rule: rule.map(Box::new) });
     (verdict(), prop::collection::vec(reason, 0..3), prop::collection::vec(text(), 0..3))
         .prop_map(|(verdict, reasons, offer)| Decision { verdict, reasons, offer })
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let place =
+        (text(), any::<bool>()).prop_map(|(path, below)| Place { path: path.into(), below });
+    let places = prop::collection::vec(place, 0..2);
+    let touches = (places, text(), any::<bool>()).prop_map(|(changes, host, unknown)| Touches {
+        changes,
+        contacts: vec![host],
+        unknown,
+        ..Touches::default()
+    });
+    let deadline = prop::option::of(any::<u64>().prop_map(Timestamp));
+    (text(), id(), value(), touches, decision(), deadline).prop_map(
+        |(text, call, input, touches, decision, deadline)| Question {
+            id: QuestionId::new(text.clone()),
+            agent: AgentPath::default().child("review"),
+            call,
+            tool: text,
+            input,
+            touches,
+            decision,
+            deadline,
+        },
+    )
+}
+
+fn question_end() -> impl Strategy<Value = QuestionEnd> {
+    prop_oneof![
+        (text(), any::<bool>()).prop_map(|(by, allowed)| QuestionEnd::Answered { by, allowed }),
+        text().prop_map(|why| QuestionEnd::Unanswered { why }),
+        Just(QuestionEnd::Withdrawn),
+    ]
+}
+
+fn of_inbox() -> impl Strategy<Value = Event> {
+    let source = prop_oneof![
+        Just(InboundSource::Person),
+        Just(InboundSource::Harness),
+        text().prop_map(|id| InboundSource::Job { id }),
+        text().prop_map(|name| InboundSource::Agent { path: AgentPath::default().child(name) }),
+    ];
+    let when =
+        prop::sample::select(vec![Delivery::NextBoundary, Delivery::AfterTurn, Delivery::Later]);
+    let inbound = || text().prop_map(InboundId::new);
+    prop_oneof![
+        (inbound(), source, when, text()).prop_map(|(id, source, when, text)| Event::Queued(
+            QueuedItem { id, source, when, text }
+        )),
+        prop::collection::vec(inbound(), 0..3).prop_map(|ids| Event::Delivered { ids }),
+        prop::collection::vec(inbound(), 0..3).prop_map(|ids| Event::Dequeued { ids }),
+        (prop::sample::select(Mode::ALL.to_vec()), model(), any::<u32>()).prop_map(
+            |(mode, model, budget)| {
+                Event::ControlChanged(Control { mode, model, thinking: Thinking::Budget(budget) })
+            }
+        ),
+        text().prop_map(|reason| Event::Closed { reason }),
+    ]
 }
 
 fn outcome() -> impl Strategy<Value = CallOutcome> {
@@ -300,8 +360,8 @@ fn event() -> impl Strategy<Value = Event> {
     });
     let of_answer = prop_oneof![
         any::<u32>().prop_map(|turn| Event::TurnStarted { turn }),
-        (any::<u32>(), model(), prop::option::of(went()))
-            .prop_map(|(n, model, why)| Event::IterationStarted { n, model, why }),
+        (any::<u32>(), model(), prop::option::of(went()), any::<Option<u64>>())
+            .prop_map(|(n, model, why, window)| Event::IterationStarted { n, model, why, window }),
         retry.prop_map(Event::Retrying),
         (text(), prop::option::of(text()), model(), usage()).prop_map(
             |(message_id, request_id, model, usage)| Event::AnswerStarted {
@@ -326,11 +386,16 @@ fn event() -> impl Strategy<Value = Event> {
         went().prop_map(Event::Went),
     ];
     let of_call = prop_oneof![
-        (id(), text(), decision()).prop_map(|(id, name, decision)| Event::CallAsked {
-            id,
-            name,
-            decision: decision.into()
-        }),
+        (id(), text(), decision(), prop::option::of(question())).prop_map(
+            |(id, name, decision, question)| Event::CallAsked {
+                id,
+                name,
+                decision: decision.into(),
+                question: question.map(Box::new),
+            }
+        ),
+        (text(), question_end())
+            .prop_map(|(id, end)| Event::QuestionClosed { id: QuestionId::new(id), end }),
         (id(), text(), value()).prop_map(|(id, name, input)| Event::CallStarted {
             id,
             name,
@@ -366,7 +431,7 @@ fn event() -> impl Strategy<Value = Event> {
         notice().prop_map(Event::notice),
         finished().prop_map(|finished| Event::Finished(Box::new(finished))),
     ];
-    prop_oneof![of_answer, of_call, other]
+    prop_oneof![of_answer, of_call, of_inbox(), other]
 }
 
 fn enveloped(event: Event) -> Envelope {

@@ -1,0 +1,83 @@
+//! A question to the person, as an object that survives a crash and that any surface can answer.
+
+use crate::event::AgentPath;
+use crate::ids::{CallId, QuestionId};
+use crate::permission::{Access, Decision, PathScope};
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Question {
+    pub id: QuestionId,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "AgentPath::is_root")]
+    pub agent: AgentPath,
+    pub call: CallId,
+    pub tool: String,
+    /// What would run.
+    pub input: Value,
+    pub touches: Touches,
+    /// Why it asks, and the rules that would allow it from now on.
+    pub decision: Decision,
+    /// When it is refused if nobody answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+}
+
+/// What a call would touch, as far as a person needs to know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Touches {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<Place>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Place>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contacts: Vec<String>,
+    /// It may touch more than these.
+    #[serde(default)]
+    pub unknown: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Place {
+    pub path: PathBuf,
+    /// And everything below it.
+    #[serde(default)]
+    pub below: bool,
+}
+
+impl From<&Access> for Touches {
+    fn from(access: &Access) -> Self {
+        Touches {
+            reads: access.reads.iter().map(Place::from).collect(),
+            changes: access.writes.iter().map(Place::from).collect(),
+            contacts: access.hosts.clone(),
+            unknown: !access.known,
+        }
+    }
+}
+
+impl From<&PathScope> for Place {
+    fn from(scope: &PathScope) -> Self {
+        let (path, below) = match scope {
+            PathScope::File(path) => (path, false),
+            PathScope::Tree(path) => (path, true),
+        };
+        Place { path: path.clone(), below }
+    }
+}
+
+/// How a question ended, for those who did not answer it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum QuestionEnd {
+    /// `by` is the surface through which it was answered.
+    Answered { by: String, allowed: bool },
+    /// Nobody could answer, or not in time.
+    Unanswered { why: String },
+    /// The call is not going to run, whatever the answer.
+    Withdrawn,
+}
