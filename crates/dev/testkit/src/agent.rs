@@ -16,7 +16,7 @@ use ostler_core::session::{Entry, Session};
 use ostler_core::time::SteppingClock;
 use ostler_core::turn::Limits;
 use ostler_engine::{
-    Agent, Context, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, Toolbox,
+    Agent, Context, Controls, Gate, HookDesk, Journal, Meter, ModelChoice, Settings, Toolbox,
 };
 use std::sync::Arc;
 
@@ -234,7 +234,10 @@ impl TestAgent {
         let (asked, primary) = self.over.unwrap_or_else(scripted);
         let agent = Agent {
             model: asked,
-            choice: ModelChoice { primary, fallback: self.fallback },
+            controls: Controls::new(
+                ModelChoice { primary, fallback: self.fallback },
+                self.settings.thinking,
+            ),
             system: vec!["You are under test.".to_owned()].into(),
             tools,
             gate: Gate::new(policy, self.mode, workspace, approver.clone(), Arc::new(Forgets)),

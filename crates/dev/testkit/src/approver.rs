@@ -4,7 +4,8 @@ use crate::locked;
 use crate::timeline::{Moment, Timeline};
 use ostler_core::ids::CallId;
 use ostler_core::permission::Rule;
-use ostler_core::ports::{Approvals, Approver, BoxFuture, Question, Reply};
+use ostler_core::ports::{Approvals, Approver, BoxFuture, Reply};
+use ostler_core::question::Question;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 

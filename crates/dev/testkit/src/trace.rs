@@ -116,6 +116,8 @@ fn event_line(event: &Event) -> String {
         Event::Notice { level, notice } => {
             format!("notice {level:?} {}", short(&words::notice(notice)))
         }
+        Event::PromptRefused { why } => format!("refused {}", short(why)),
+        Event::TurnAbandoned => "abandoned".into(),
         Event::Queued(item) => format!("queued {} {:?} {}", item.id, item.when, short(&item.text)),
         Event::Delivered { ids } => format!("delivered {}", listed(ids)),
         Event::Dequeued { ids } => format!("dequeued {}", listed(ids)),

@@ -1,17 +1,16 @@
 //! One question, one stream.
 
-use crate::engine::Engine;
+use crate::driver::Driver;
 use crate::error::Error;
-use crate::event_stream::EventStream;
+use crate::host::Host;
 use crate::init::Init;
+use crate::input::Prompt;
 use crate::options::Options;
-use ostler_core::message::Message;
 
-/// Opens an engine and submits one message. The stream keeps the engine alive until it ends or is dropped.
-pub fn ask(
-    init: &Init,
-    options: Options,
-    prompt: impl Into<Message>,
-) -> Result<EventStream, Error> {
-    Ok(Engine::open(init, options)?.submit(prompt))
+/// Opens a session and sends it one prompt. The driver keeps the session alive until it ends or is dropped.
+///
+/// # Errors
+/// If the session cannot be opened.
+pub fn ask(init: &Init, options: Options, prompt: impl Into<Prompt>) -> Result<Driver, Error> {
+    Host::open(init, options.host)?.session(options.session)?.ask(prompt)
 }

@@ -33,6 +33,10 @@ pub enum Error {
     NotKept(String),
     #[error("the last undo cannot be redone: its snapshots are not kept any more ({0})")]
     RedoNotKept(String),
+    #[error("somebody drives this session already")]
+    AlreadyDriven,
+    #[error("{0}")]
+    Input(String),
     #[error(transparent)]
     Rule(#[from] RuleError),
     #[error(

@@ -2,22 +2,22 @@
 
 use crate::check::{Judged, verdict_on};
 use crate::error::Error;
-use crate::init::Init;
+use crate::host::Host;
 use crate::kit::{self, Kit, policy};
-use crate::options::{Options, SessionChoice};
-use crate::{engine, session, workspace};
+use crate::session_options::{SessionChoice, SessionOptions};
+use crate::{assembly, log_choice, workspace};
 use ostler_core::event;
 use ostler_core::ids::SessionId;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy};
 use ostler_core::session::Session;
 use ostler_core::tool::ToolOutput;
-use ostler_exec::Executor;
 use ostler_tools::confine::Missing;
 use ostler_tools::workspace::Files;
 use ostler_tools::{Disk, Keeping, Paper, access_on_paper};
 use serde_json::Value;
 use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Judges a call as an engine with these options would at the beginning of a session. Also gives what a run would say
@@ -26,30 +26,34 @@ use std::sync::Arc;
 /// # Errors
 /// If an engine could not be opened with these options.
 pub async fn explain(
-    init: &Init,
-    mut options: Options,
+    host: &Host,
+    options: SessionOptions,
     tool: &str,
     input: &Value,
 ) -> Result<(Judged, Vec<String>), Error> {
     // A home that is not there yet is not made for a question.
     let scratch = tempfile::tempdir().map_err(|error| Error::Runtime(error.to_string()))?;
-    let missing = options.home.clone().filter(|home| !home.is_dir());
-    if missing.is_some() {
-        options.home = Some(scratch.path().to_owned());
-    }
-    let mut workspace = workspace::workspace(&options)?;
+    let missing = host.home().filter(|home| !home.is_dir()).map(Path::to_path_buf);
+    let host = &match missing {
+        Some(_) => host.at_home(scratch.path()),
+        None => host.clone(),
+    };
+    let mut workspace = workspace::workspace(host, &options)?;
     let policy = Arc::new(policy(&options, &workspace)?);
     let unknown = kit::check_tools(&options, &policy)?;
     let mut notices: Vec<String> = unknown.iter().map(event::words::notice).collect();
-    let skills = workspace::at_home(&options, &policy, &SessionId::new("explain"), &mut workspace)?;
+    let skills =
+        workspace::at_home(host, &options, &policy, &SessionId::new("explain"), &mut workspace)?;
     workspace.ours.extend(missing.clone());
-    let executor = Executor::new(init.supervisor.clone());
-    let confinement = engine::confinement(&executor, &options, &workspace, &policy);
+    let scope = host.executor().scope();
+    let executor = scope.executor();
+    let confinement = assembly::confinement(executor, &options, &workspace, &policy);
     let session = Session::default();
-    let (files, keeping) = kit::files(&options, &workspace, &session, None, &policy, &confinement);
-    let log = session::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
-    let home = missing.or(options.home.clone());
-    let memories = engine::remembers(&Options { home, ..options.clone() }, &workspace.cwd);
+    let (files, keeping) =
+        kit::files(host.home(), &options, &workspace, &session, None, &policy, &confinement);
+    let log = log_choice::in_memory(&SessionChoice::New, &workspace.cwd)?.loaded.log;
+    let home = missing.as_deref().or(host.home());
+    let memories = assembly::remembers(host, &options, home, &workspace.cwd);
     let kit = Kit {
         executor: executor.clone(),
         files: files.clone(),
@@ -69,7 +73,7 @@ pub async fn explain(
     let missing = runs.and_then(|commands| confinement.not_enforced(commands.only_reads()));
     notices.extend(missing.as_ref().map(Missing::announced));
     let judged = verdict_on(name, access, &policy, options.mode, &workspace);
-    let _ = executor.shutdown().await;
+    let _ = scope.close().await;
     Ok((judged, notices))
 }
 
@@ -87,7 +91,7 @@ fn on_paper(
     input: &Value,
     policy: &Policy,
     files: &Files,
-    options: &Options,
+    options: &SessionOptions,
 ) -> Result<Access, String> {
     let path = options.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map_or(OsStr::new(""), |(_, path)| path.as_os_str());

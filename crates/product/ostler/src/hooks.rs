@@ -1,14 +1,14 @@
 //! The hooks of a session, from options.
 
-use crate::init::Init;
-use crate::options::{Options, SessionChoice};
+use crate::host::Host;
+use crate::session_options::{SessionChoice, SessionOptions};
 use crate::system::{SystemClock, SystemIds, jitter};
 use ostler_core::hook::{Action, HookSpec};
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
-use ostler_exec::Executor;
-use ostler_hooks::{About, EventLog, Given, Prepare, Registry, Sender, Setup, Tried, try_hook};
+use ostler_exec::{Executor, Scope};
+use ostler_hooks::{About, Given, Prepare, Registry, Sender, Setup, Tried, try_hook};
 use ostler_store::FileStore;
 use ostler_tools::confine::{Confinement, Terms};
 use std::path::{Path, PathBuf};
@@ -36,17 +36,22 @@ pub(crate) fn source(session: &SessionChoice, empty: bool) -> &'static str {
     }
 }
 
-fn about(options: &Options, workspace: &Workspace, session_id: String) -> About {
+fn about(
+    host: &Host,
+    options: &SessionOptions,
+    workspace: &Workspace,
+    session_id: String,
+) -> About {
     let cwd = workspace.cwd.clone();
-    let transcript_path = transcript(options, &session_id).unwrap_or_default();
+    let transcript_path = transcript(host, &session_id).unwrap_or_default();
     let project = options.hooks.project.clone().unwrap_or_else(|| cwd.clone());
     let permission_mode = options.mode.name().to_owned();
     About { session_id, transcript_path, cwd, project, permission_mode }
 }
 
 /// The session's log.
-fn transcript(options: &Options, session: &str) -> Option<PathBuf> {
-    let home = options.home.as_ref()?;
+fn transcript(host: &Host, session: &str) -> Option<PathBuf> {
+    let home = host.home()?;
     let found = FileStore::new(home).ok()?.find(session).ok()??;
     Some(home.join("sessions").join(found.project).join(format!("{session}.log")))
 }
@@ -66,9 +71,9 @@ fn own_files(spec: &HookSpec, home: &Path) -> Vec<PathBuf> {
 }
 
 /// Hooks run in the sandbox unless somebody granted them more, and after that by whatever the caller wants.
-fn prepare(options: &Options, confinement: Arc<Confinement>) -> Prepare {
+fn prepare(host: &Host, options: &SessionOptions, confinement: Arc<Confinement>) -> Prepare {
     let more = options.hooks.prepare.clone();
-    let home = options.user_home.clone();
+    let home = host.options().user_home.clone();
     Arc::new(move |spec, command| {
         if !spec.outside {
             let mut held = confinement.held(Terms { unguarded: true, ..Terms::default() })?;
@@ -80,21 +85,22 @@ fn prepare(options: &Options, confinement: Arc<Confinement>) -> Prepare {
 }
 
 fn setup(
-    options: &Options,
+    host: &Host,
+    options: &SessionOptions,
     executor: Executor,
     about: About,
     confinement: Arc<Confinement>,
 ) -> Setup {
     let hooks = &options.hooks;
-    let certificates = options.ca_file.as_ref().map(|file| file.pem.clone());
+    let certificates = host.options().ca_file.as_ref().map(|file| file.pem.clone());
     Setup {
         specs: hooks.specs.clone(),
         inside: hooks.inside.clone(),
         executor,
         environment: options.environment.clone(),
-        prepare: Some(prepare(options, confinement)),
+        prepare: Some(prepare(host, options, confinement)),
         about,
-        queues: options.home.as_ref().map(|home| home.join("webhooks")),
+        queues: host.home().map(|home| home.join("webhooks")),
         sender: webhook_sender(certificates.unwrap_or_default()),
     }
 }
@@ -108,24 +114,21 @@ pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
     Sender::new(certificates, given())
 }
 
-/// Where observers of a session write. None: it cannot be written.
-pub fn event_log(folder: &Path, session: &SessionId) -> Option<EventLog> {
-    EventLog::open(folder, session, Arc::new(SystemClock))
-}
-
 /// None: nobody listens.
 pub(crate) fn registry(
-    options: &Options,
-    executor: Executor,
+    host: &Host,
+    options: &SessionOptions,
+    scope: &Scope,
     workspace: &Workspace,
-    session: String,
+    session: &SessionId,
     confinement: &Arc<Confinement>,
 ) -> Option<Arc<Registry>> {
     if options.hooks.specs.is_empty() && options.hooks.inside.is_empty() {
         return None;
     }
-    let about = about(options, workspace, session);
-    Some(Arc::new(Registry::new(setup(options, executor, about, confinement.clone()))))
+    let about = about(host, options, workspace, session.to_string());
+    let executor = scope.executor().clone();
+    Some(Arc::new(Registry::new(setup(host, options, executor, about, confinement.clone()))))
 }
 
 pub(crate) fn port(registry: Option<&Arc<Registry>>) -> Arc<dyn Hooks> {
@@ -136,26 +139,27 @@ pub(crate) fn port(registry: Option<&Arc<Registry>>) -> Arc<dyn Hooks> {
 }
 
 /// Tries each configured hook with an event that never happened, one after the other, through its real path.
-pub async fn verify_hooks(init: &Init, options: &Options) -> Vec<(HookSpec, Tried)> {
-    let executor = Executor::new(init.supervisor.clone());
+pub async fn verify_hooks(host: &Host, options: &SessionOptions) -> Vec<(HookSpec, Tried)> {
+    let scope = host.executor().scope();
+    let executor = scope.executor().clone();
     let workspace = Workspace {
         cwd: options.cwd.clone(),
         roots: vec![options.cwd.clone()],
-        home: options.user_home.clone(),
-        ours: options.home.iter().cloned().collect(),
+        home: host.options().user_home.clone(),
+        ours: host.home().map(Path::to_path_buf).into_iter().collect(),
         ..Workspace::default()
     };
-    let about = about(options, &workspace, "canary".into());
+    let about = about(host, options, &workspace, "canary".into());
     let (held_by, environment) = (options.sandbox.clone(), options.environment.clone());
     let confinement = Confinement::new(executor.clone(), held_by, workspace, environment)
         .denying(&options.policy);
-    let setup = setup(options, executor.clone(), about, Arc::new(confinement));
+    let setup = setup(host, options, executor, about, Arc::new(confinement));
     let mut tried = Vec::new();
     for spec in &options.hooks.specs {
         tried.push((spec.clone(), try_hook(spec, &setup).await));
     }
     // If it does not answer, it ends with us.
-    let _ = executor.shutdown().await;
+    let _ = scope.close().await;
     tried
 }
 

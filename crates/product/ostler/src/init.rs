@@ -1,5 +1,6 @@
 //! The first call of every program that uses Ostler.
 
+use crate::error::Error;
 use ostler_exec::SupervisorProgram;
 
 /// How the supervisor's copy of the program knows its role.
@@ -16,4 +17,13 @@ pub fn init() -> Init {
         ostler_exec::supervise();
     }
     Init { supervisor: SupervisorProgram::this_binary([ROLE]) }
+}
+
+/// Runs a future to its end on a runtime of its own: for programs that have none.
+///
+/// # Errors
+/// If the runtime cannot be made.
+pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime.map_err(|error| Error::Runtime(error.to_string()))?.block_on(future))
 }

@@ -1,7 +1,7 @@
 //! What an agent may do and with what: its rules and its tools.
 
 use crate::error::Error;
-use crate::options::Options;
+use crate::session_options::SessionOptions;
 use crate::undo;
 use ostler_core::event::Notice;
 use ostler_core::ids::SessionId;
@@ -30,7 +30,7 @@ pub(crate) struct Kit {
     pub(crate) log: Arc<dyn SessionLog>,
 }
 
-pub(crate) fn policy(options: &Options, workspace: &Workspace) -> Result<Policy, Error> {
+pub(crate) fn policy(options: &SessionOptions, workspace: &Workspace) -> Result<Policy, Error> {
     let parse = |texts: &[String]| {
         texts.iter().map(|text| rule(text, workspace)).collect::<Result<Vec<_>, _>>()
     };
@@ -74,7 +74,7 @@ fn misspelt(name: &str, meant: &str) -> Error {
 }
 
 /// All tools that rules can name and logs can hold: ours and those of the calling program.
-pub(crate) fn known_tools(options: &Options) -> KnownTools {
+pub(crate) fn known_tools(options: &SessionOptions) -> KnownTools {
     let ours = ostler_tools::known_tools();
     let more = options.more_tools.iter().map(|tool| tool.spec());
     let more = more.map(|spec| (spec.name.clone(), spec.facts));
@@ -88,13 +88,13 @@ fn tool_of(rule: &str) -> &str {
 }
 
 /// A tool that is denied as a whole is not offered at all.
-fn is_offered(name: &str, options: &Options, policy: &Policy) -> bool {
+fn is_offered(name: &str, options: &SessionOptions, policy: &Policy) -> bool {
     let named = |names: &Vec<String>| names.iter().any(|other| other == name);
     options.tools.as_ref().is_none_or(named) && policy.offers(name)
 }
 
 /// Gives a warning for each name that nobody knows.
-pub(crate) fn check_tools(options: &Options, policy: &Policy) -> Result<Vec<Notice>, Error> {
+pub(crate) fn check_tools(options: &SessionOptions, policy: &Policy) -> Result<Vec<Notice>, Error> {
     let tools = known_tools(options);
     for name in options.tools.iter().flatten().map(|name| tool_of(name)) {
         if let ToolName::Mistake(meant) = ToolName::of(name, &tools) {
@@ -108,7 +108,7 @@ pub(crate) fn check_tools(options: &Options, policy: &Policy) -> Result<Vec<Noti
     Ok(unknown_tools(options, &tools))
 }
 
-fn unknown_tools(options: &Options, tools: &KnownTools) -> Vec<Notice> {
+fn unknown_tools(options: &SessionOptions, tools: &KnownTools) -> Vec<Notice> {
     let rules = options.allow.iter().chain(&options.deny).chain(&options.ask);
     let of_rules = rules.map(|rule| tool_of(rule));
     let mut warnings: Vec<Notice> = Vec::new();
@@ -123,14 +123,15 @@ fn unknown_tools(options: &Options, tools: &KnownTools) -> Vec<Notice> {
 
 /// The files of a session, and how they are kept before a command.
 pub(crate) fn files(
-    options: &Options,
+    home: Option<&Path>,
+    options: &SessionOptions,
     workspace: &Workspace,
     session: &Session,
     id: Option<&SessionId>,
     policy: &Policy,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping) {
-    let keeping = undo::keeping(options, workspace, session, id, policy, confinement);
+    let keeping = undo::keeping(home, options, workspace, session, id, policy, confinement);
     let roots = workspace.roots.clone();
     // What a killed process left behind is in nobody's way, so nobody waits for it to go.
     let _ = std::thread::Builder::new()
@@ -148,21 +149,26 @@ pub(crate) fn files(
 
 /// The same for a session that will change them, with a notice if an undo will not know of it.
 pub(crate) fn files_of_session(
-    options: &Options,
+    home: Option<&Path>,
+    options: &SessionOptions,
     workspace: &Workspace,
     session: &Session,
     id: &SessionId,
     policy: &Policy,
     confinement: &Arc<Confinement>,
 ) -> (Arc<Files>, Keeping, Option<Notice>) {
-    let (files, keeping) = files(options, workspace, session, Some(id), policy, confinement);
-    let remembered = undo::remember(&keeping, options, workspace, session, policy);
+    let (files, keeping) = files(home, options, workspace, session, Some(id), policy, confinement);
+    let remembered = undo::remember(&keeping, home, workspace, session, policy);
     let notice = remembered.err().map(|error| Notice::Undo { text: error.to_string() });
     (files, keeping, notice)
 }
 
 /// All tools, whether or not they are on offer.
-pub(crate) fn tools(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools(
+    options: &SessionOptions,
+    policy: &Arc<Policy>,
+    kit: Kit,
+) -> Vec<Arc<dyn Tool>> {
     let Kit { executor, files, keeping, confinement, skills, memories, log } = kit;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
     let mut all = ostler_tools::built_in(&ostler_tools::Setup {
@@ -182,7 +188,7 @@ pub(crate) fn tools(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Vec<Ar
 }
 
 /// The tools that the model may call.
-pub(crate) fn toolbox(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Toolbox {
+pub(crate) fn toolbox(options: &SessionOptions, policy: &Arc<Policy>, kit: Kit) -> Toolbox {
     let offered = |name: &str| is_offered(name, options, policy);
     let all = tools(options, policy, kit);
     Toolbox::new(all.into_iter().filter(|tool| offered(&tool.spec().name)))

@@ -1,27 +1,30 @@
-//! Ostler as a library: ask a question, or keep an engine and talk to it.
+//! Ostler as a library: ask a question, or keep a session and talk to it.
 //!
 //! ```standalone_crate
 //! use futures_util::StreamExt;
-//! use ostler::{Engine, Event, Options};
+//! use ostler::{Event, Host, HostOptions, SessionOptions};
 //!
 //! fn main() -> Result<(), ostler::Error> {
 //!     let init = ostler::init(); // first: the same program also serves as its own supervisor
-//!     let options = Options::new("/path/to/project", ostler::api_key("my key", "sk-ant-…"));
+//!     let options = HostOptions::new(ostler::api_key("my key", "sk-ant-…"));
 //! #   let (folder, server) = (tempfile::tempdir().unwrap(), scripted());
 //! #   std::fs::write(folder.path().join("README"), "It counts horses.").unwrap();
-//! #   let base_url = Some(server.url());
-//! #   let options = Options { cwd: folder.path().into(), base_url, model: "scripted".into(), ..options };
-//!     let engine = Engine::open(&init, options)?;
+//! #   let options = HostOptions { base_url: Some(server.url()), ..options };
+//!     let host = Host::open(&init, options)?;
+//!     let options = SessionOptions::new("/path/to/project");
+//! #   let options = SessionOptions { cwd: folder.path().into(), model: "scripted".into(), ..options };
+//!     let session = host.session(options)?;
 //!     ostler::block_on(async {
-//!         let mut turn = engine.submit("What does this project do?");
+//!         let mut turn = session.ask("What does this project do?")?;
 //! #       let mut told = String::new();
 //!         while let Some(envelope) = turn.next().await {
 //! #           if let Event::TextDelta { text } = &envelope.event { told += text }
-//!             if let Event::TextDelta { text } = envelope.event { print!("{text}") }
+//!             if let Event::TextDelta { text } = &envelope.event { print!("{text}") }
 //!         }
 //! #       assert_eq!(told, "I look.It counts horses.");
 //! #       assert_eq!(server.rejected(), Vec::<String>::new());
-//!     })
+//!         Ok(())
+//!     })?
 //! }
 //! #
 //! # /// Has the file read by a command, and repeats it.
@@ -36,34 +39,45 @@
 //! ```
 //!
 //! Invariants
-//! - **A turn is a pull stream.** Nothing runs unless it is polled; a slow reader slows the model down; dropping the
-//!   stream stops the request and every process it started.
-//! - **No environment, no home folder, no terminal.** What a caller wants from those, it passes in [`Options`].
+//! - **A turn is a pull stream.** Nothing runs unless its [`Driver`] is polled; a slow driver slows the model down;
+//!   dropping it stops the request and every process it started. Observers can do neither.
+//! - **One way in, one way out.** What a surface wants is an [`Input`]; what it shows is in envelopes.
+//! - **No environment, no home folder, no terminal.** What a caller wants from those, it passes in options.
 
-mod again;
 mod ask;
+mod assembly;
+mod carried_parts;
 mod check;
 mod command;
-mod engine;
+mod driver;
 mod error;
-mod event_stream;
 mod explain;
 mod hooks;
+mod host;
+mod host_options;
 mod init;
+mod input;
+mod instructions_state;
 mod kit;
+mod known_instructions;
 mod learner;
+mod log_choice;
 mod memory;
 mod options;
+mod prompt_front;
+mod questions;
+mod queue;
 mod read_judge;
 mod report;
 mod rule_sets;
-mod said;
 mod sandbox;
 mod session;
+mod session_events;
+mod session_options;
+mod session_parts;
 mod skills;
 mod slow_calls;
 mod spending;
-mod standing;
 mod surroundings;
 mod system;
 mod undo;
@@ -72,24 +86,30 @@ mod workspace;
 pub use ask::ask;
 pub use check::{Case, Judged, check, judge, judge_with_path};
 pub use command::{allowed_environment, run_command};
-pub use engine::{Engine, block_on};
+pub use driver::Driver;
 pub use error::Error;
-pub use event_stream::EventStream;
 pub use explain::explain;
-pub use hooks::{HookOptions, event_log, verify_hooks, webhook_sender};
-pub use init::{Init, init};
+pub use hooks::{HookOptions, verify_hooks, webhook_sender};
+pub use host::Host;
+pub use host_options::HostOptions;
+pub use init::{Init, block_on, init};
+pub use input::{Input, InputReceipt, InputRefused, Prompt};
+pub use log_choice::list_sessions;
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
-pub use options::{Options, SessionChoice, SkillFolders, api_key, bearer};
+pub use options::{Options, api_key, bearer};
 pub use ostler_config as config;
 pub use ostler_core::context::{Bounds, Receipt, StageName, Trigger, report::Share};
 pub use ostler_core::event::{
-    AgentPath, CallOutcome, Denial, Envelope, Event, Finished, Level, ModelUsage, NotCompacted,
-    NotRun, Notice, words,
+    AgentPath, CallOutcome, Control, Denial, Envelope, Event, Finished, Level, ModelUsage,
+    NotCompacted, NotRun, Notice, words,
 };
 pub use ostler_core::hook::{
     Action, EventName, HookEvent, HookSpec, Outcome, Secret, Stand, merge as merge_outcomes,
 };
-pub use ostler_core::ids::{CallId, CountingIds, IdSource, ModelId, SessionId};
+pub use ostler_core::ids::{
+    CallId, CountingIds, IdSource, InboundId, ModelId, QuestionId, SessionId,
+};
+pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
 pub use ostler_core::ledger::{Forecast, Left, Price, Status as ChargeStatus, Sum, Usage};
 pub use ostler_core::memory::{
@@ -105,9 +125,9 @@ pub use ostler_core::permission::{
 };
 pub use ostler_core::ports::MemoryStore;
 pub use ostler_core::ports::{
-    Approvals, Approver, BoxFuture, Hook, ModelInfo, Question, Reply, SessionInfo, StoreError,
-    Tool, ToolContext,
+    Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };
+pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::time::Timestamp;
 pub use ostler_core::todo::{Plan, Status, Task};
@@ -139,11 +159,13 @@ pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
 pub use ostler_store::{Fault, check_home, check_state_directory};
 pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missing};
 pub use ostler_tools::{facts as tool_facts, known_tools, tool_name};
+pub use questions::Attendance;
 pub use report::{ContextReport, context_report};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
-pub use session::list_sessions;
-pub use skills::{Prepared, skill_catalog};
+pub use session::Session;
+pub use session_options::{SessionChoice, SessionOptions, SkillFolders};
+pub use skills::skill_catalog;
 pub use spending::{CostQuery, Costs, cost_of_session, costs, rebuild_ledger};
 pub use system::{SystemIds, is_uuid, new_uuid, now_ms, now_text, time_text};
 pub use undo::{

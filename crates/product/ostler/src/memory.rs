@@ -70,7 +70,7 @@ fn embedder(endpoint: EmbeddingEndpoint, network: Network) -> HttpEmbedder {
     let EmbeddingEndpoint { url, model, key } = endpoint;
     let post: PostJson = Box::new(move |url, body| {
         let posted = network.post_json(url, key.as_ref(), body, ENDPOINT);
-        crate::engine::block_on(posted).map_err(|error| error.to_string())?
+        crate::init::block_on(posted).map_err(|error| error.to_string())?
     });
     HttpEmbedder::new(EndpointSettings { url, model }, post)
 }

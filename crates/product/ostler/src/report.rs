@@ -1,10 +1,10 @@
 //! What fills the window of a session.
 
-use crate::engine::Engine;
+use crate::assembly;
 use crate::error::Error;
-use crate::init::Init;
-use crate::options::Options;
-use crate::session::look;
+use crate::host::Host;
+use crate::log_choice::look;
+use crate::session_options::SessionOptions;
 use ostler_core::context::report::{Share, report};
 use ostler_core::view::View;
 use ostler_engine::Agent;
@@ -28,18 +28,18 @@ pub struct ContextReport {
 /// # Errors
 /// If the options cannot be used or there is no such session.
 pub fn context_report(
-    init: &Init,
-    mut options: Options,
+    host: &Host,
+    mut options: SessionOptions,
     session: Option<&str>,
 ) -> Result<ContextReport, Error> {
     // Nothing runs, so nothing needs to be kept.
     options.undo = false;
-    let engine = Engine::over(init, options, |options, cwd| look(options, cwd, session))?;
-    Ok(engine.context())
+    let session = assembly::session(host, options, |host, _, cwd| look(host, cwd, session))?;
+    Ok(session.context())
 }
 
 pub(crate) fn of(agent: &Agent, view: &View) -> ContextReport {
-    let model = &agent.choice.primary;
+    let model = &agent.choice().primary;
     let (pressure, gauge) = (agent.pressure(view, model), agent.gauge(model));
     let shares = report(&agent.system, &agent.tools.specs(), view, |bytes| gauge.share(bytes));
     ContextReport {

@@ -1,106 +1,378 @@
-//! Which log a run writes to.
+//! A session: one durable conversation that any number of surfaces can drive and watch.
 
+use crate::driver::Driver;
 use crate::error::Error;
-use crate::options::{Options, SessionChoice};
-use crate::system::{SystemClock, SystemIds};
-use ostler_core::ids::{IdSource, SessionId};
-use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork};
-use ostler_core::time::Clock;
-use ostler_store::{FileStore, MemoryStore};
-use std::path::Path;
-use std::sync::Arc;
+use crate::input::{Input, InputReceipt, InputRefused, Prompt};
+use crate::memory::{Recalling, recall, words_of};
+use crate::prompt_front::furnished;
+use crate::questions::{Attendance, QuestionDesk};
+use crate::queue::Queue;
+use crate::report::{self, ContextReport};
+use crate::session_events::SessionEvents;
+use crate::session_parts::SessionParts;
+use crate::skills::with_skills;
+use ostler_core::event::{Control, Envelope, Event};
+use ostler_core::ids::{ModelId, SessionId};
+use ostler_core::message::Message;
+use ostler_core::permission::{Mode, Workspace};
+use ostler_core::ports::{ModelInfo, Recorder};
+use ostler_core::todo::Plan;
+use ostler_core::tool_facts::{KnownTools, ToolKind};
+use ostler_engine::{Agent, TurnStream, compact, run_with};
+use ostler_tools::confine::Confinement;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
-pub(crate) struct Opened {
-    pub(crate) loaded: Loaded,
-    pub(crate) blobs: Arc<dyn Blobs>,
+/// How long the end waits for webhooks that are on their way.
+const FLUSH: Duration = Duration::from_secs(2);
+
+/// A handle. Copies of it mean the same session.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<SessionShared>,
 }
 
-pub(crate) fn open(options: &Options, cwd: &Path) -> Result<Opened, Error> {
-    let Some(home) = &options.home else { return in_memory(&options.session, cwd) };
-    let store = match options.fault {
-        None => FileStore::new(home)?,
-        Some(fault) => FileStore::with_fault(home, fault)?,
-    };
-    let loaded = match &options.session {
-        SessionChoice::New => create(&store, fresh_id(), cwd)?,
-        SessionChoice::Named(id) => create(&store, id.clone(), cwd)?,
-        SessionChoice::Resume(id) => store.open(&find(&store, id)?)?,
-        SessionChoice::Continue => match store.latest(cwd)? {
-            Some(id) => store.open(&id)?,
-            None => return Err(Error::NothingToContinue(cwd.to_owned())),
-        },
-        SessionChoice::Fork(from) => {
-            let from = match from {
-                Some(id) => find(&store, id)?,
-                None => store.latest(cwd)?.ok_or(Error::NothingToFork)?,
-            };
-            let fork = Fork { session: from.clone(), entries: 0 };
-            store.fork(&from, first_entry(fresh_id(), cwd, Some(fork)))?
+pub(crate) struct SessionShared {
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) workspace: Workspace,
+    pub(crate) parts: SessionParts,
+    pub(crate) events: Arc<SessionEvents>,
+    pub(crate) desk: Arc<QuestionDesk>,
+    pub(crate) slow_call: Option<Duration>,
+    pub(crate) queue: Queue,
+    pub(crate) interrupt: Mutex<CancellationToken>,
+    /// Looking for the layers of the sandbox has begun.
+    pub(crate) probing: AtomicBool,
+}
+
+/// What a driver does next.
+pub(crate) enum Work {
+    Prompt(Prompt),
+    Compact(Option<String>),
+}
+
+impl Session {
+    pub(crate) fn new(shared: SessionShared) -> Self {
+        Session { shared: Arc::new(shared) }
+    }
+
+    /// Takes what a surface wants. It waits for nothing but a disk.
+    ///
+    /// # Errors
+    /// Why it was not taken; then nothing has changed.
+    pub fn send(&self, input: Input) -> Result<InputReceipt, InputRefused> {
+        if self.is_closed() {
+            return Err(InputRefused::Closed);
         }
-    };
-    let blobs = store.blobs_of(loaded.log.id());
-    Ok(Opened { loaded, blobs })
-}
-
-/// What a session holds now, for looking at: nothing is written, and whoever has it open is not held up. None means
-/// the newest of this folder.
-pub(crate) fn look(options: &Options, cwd: &Path, id: Option<&str>) -> Result<Opened, Error> {
-    let mut opened = in_memory(&SessionChoice::New, cwd)?;
-    let Some(home) = &options.home else { return Ok(opened) };
-    let store = FileStore::new(home)?;
-    let id = match id {
-        Some(id) => find(&store, id)?,
-        None => store.latest(cwd)?.ok_or(Error::NothingToLookAt)?,
-    };
-    opened.loaded.entries = store.read_live(&id)?;
-    Ok(opened)
-}
-
-/// A memory that begins empty has no session to go on with.
-pub(crate) fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
-    let id = match session {
-        SessionChoice::New => fresh_id(),
-        SessionChoice::Named(id) => id.clone(),
-        SessionChoice::Resume(id) | SessionChoice::Fork(Some(id)) => {
-            return Err(StoreError::NotFound(SessionId::new(id.as_str())).into());
+        match input {
+            Input::Prompt(prompt) => Ok(self.enqueue(Work::Prompt(prompt))),
+            Input::Steer(message) => Ok(self.enqueue(Work::Prompt(message.into()))),
+            Input::Compact { focus } => Ok(self.enqueue(Work::Compact(focus))),
+            Input::CancelQueued(which) => {
+                let ids = self.shared.queue.cancel(which.as_ref());
+                if which.is_some() && ids.is_empty() {
+                    return Err(InputRefused::NotQueued);
+                }
+                self.dequeued(ids);
+                Ok(InputReceipt::Done)
+            }
+            Input::Interrupt { cancel_queued } => {
+                self.interrupt();
+                if cancel_queued {
+                    self.dequeued(self.shared.queue.cancel(None));
+                }
+                Ok(InputReceipt::Interrupted { queued: self.shared.queue.items() })
+            }
+            Input::Answer { question, reply, by } => {
+                match self.shared.desk.answer(&question, reply, by) {
+                    true => Ok(InputReceipt::Done),
+                    false => Err(InputRefused::NoSuchQuestion),
+                }
+            }
+            Input::SetMode(mode) => {
+                self.shared.agent.set_mode(mode);
+                Ok(self.controlled())
+            }
+            Input::SetModel(name) => {
+                let model = ostler_models::resolve_model(&name);
+                if self.shared.parts.has_budget && self.model_info(&model).price.is_none() {
+                    return Err(InputRefused::NoPrice(model.to_string()));
+                }
+                self.shared.agent.set_model(model);
+                Ok(self.controlled())
+            }
+            Input::SetThinking(thinking) => {
+                self.shared.agent.set_thinking(thinking);
+                Ok(self.controlled())
+            }
         }
-        SessionChoice::Continue => return Err(Error::NothingToContinue(cwd.to_owned())),
-        SessionChoice::Fork(None) => return Err(Error::NothingToFork),
-    };
-    let store = MemoryStore::new();
-    let loaded = create(&store, id, cwd)?;
-    Ok(Opened { loaded, blobs: store.blobs() })
-}
+    }
 
-/// A whole id, or enough of its beginning.
-pub(crate) fn find(store: &FileStore, id: &str) -> Result<SessionId, Error> {
-    match store.find(id)? {
-        Some(found) => Ok(found.id),
-        None => Err(StoreError::NotFound(SessionId::new(id)).into()),
+    fn enqueue(&self, work: Work) -> InputReceipt {
+        match self.shared.queue.push(work) {
+            Some(item) => {
+                let id = item.id.clone();
+                self.shared.events.emit(Event::Queued(item));
+                self.shared.events.wake_driver();
+                InputReceipt::Queued(id)
+            }
+            None => {
+                self.shared.events.wake_driver();
+                InputReceipt::Done
+            }
+        }
+    }
+
+    fn dequeued(&self, ids: Vec<ostler_core::ids::InboundId>) {
+        if !ids.is_empty() {
+            self.shared.events.emit(Event::Dequeued { ids });
+        }
+    }
+
+    fn controlled(&self) -> InputReceipt {
+        self.shared.events.emit(Event::ControlChanged(self.control()));
+        InputReceipt::Done
+    }
+
+    /// Drives the session until it is closed: turns run while the driver is polled.
+    ///
+    /// # Errors
+    /// If somebody drives it already.
+    pub fn drive(&self) -> Result<Driver, Error> {
+        self.driver(false)
+    }
+
+    /// Sends a prompt and drives the session until nothing is left to do.
+    ///
+    /// # Errors
+    /// If the session is closed, or somebody drives it already.
+    pub fn ask(&self, prompt: impl Into<Prompt>) -> Result<Driver, Error> {
+        self.work(Input::Prompt(prompt.into()))
+    }
+
+    /// Sums up the conversation now. `focus` is what the summary should concentrate on.
+    ///
+    /// # Errors
+    /// As for [`Session::ask`].
+    pub fn compact(&self, focus: Option<String>) -> Result<Driver, Error> {
+        self.work(Input::Compact { focus })
+    }
+
+    fn work(&self, input: Input) -> Result<Driver, Error> {
+        let driver = self.driver(true)?;
+        self.send(input).map_err(|refused| Error::Input(refused.to_string()))?;
+        Ok(driver)
+    }
+
+    fn driver(&self, until_idle: bool) -> Result<Driver, Error> {
+        match self.shared.events.begin_driving() {
+            true => Ok(Driver::new(self.clone(), until_idle)),
+            false => Err(Error::AlreadyDriven),
+        }
+    }
+
+    /// Somebody is there who can answer questions, as long as this lives.
+    #[must_use]
+    pub fn attend(&self) -> Attendance {
+        self.shared.desk.attend()
+    }
+
+    pub fn id(&self) -> &SessionId {
+        self.shared.agent.journal.log().id()
+    }
+
+    pub fn control(&self) -> Control {
+        self.shared.agent.control()
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.shared.agent.gate.mode()
+    }
+
+    pub fn model(&self) -> ModelId {
+        self.shared.agent.choice().primary
+    }
+
+    /// The primary model and, if there is one, the fallback.
+    pub fn models(&self) -> Vec<ModelId> {
+        let choice = self.shared.agent.choice();
+        [Some(choice.primary), choice.fallback].into_iter().flatten().collect()
+    }
+
+    pub fn model_info(&self, model: &ModelId) -> ModelInfo {
+        self.shared.agent.model.info(model)
+    }
+
+    pub fn workspace(&self) -> &Workspace {
+        &self.shared.workspace
+    }
+
+    /// What tools declare, also those that are not on offer.
+    pub fn known_tools(&self) -> &KnownTools {
+        self.shared.agent.tools.known()
+    }
+
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.shared.agent.tools.names()
+    }
+
+    pub fn confinement(&self) -> &Confinement {
+        &self.shared.parts.confinement
+    }
+
+    /// The plan as it stands.
+    pub fn plan(&self) -> Arc<Plan> {
+        self.shared.agent.journal.plan()
+    }
+
+    /// What fills the window, by owner.
+    pub fn context(&self) -> ContextReport {
+        let (view, _) = self.shared.agent.journal.conversation();
+        report::of(&self.shared.agent, &view)
+    }
+
+    /// Emits what nobody has read yet, such as what was found wrong when the session was opened. Otherwise the next turn
+    /// begins with it.
+    pub fn announce(&self) -> Vec<Arc<Envelope>> {
+        self.shared.events.emit_waiting()
+    }
+
+    /// Opens what a search in the memory needs, so that the first prompt need not wait for it.
+    pub fn warm_up(&self) {
+        if let Some(memories) = self.shared.parts.memories.clone() {
+            std::thread::spawn(move || memories.warm_up());
+        }
+    }
+
+    /// What the tools did so far, one line each.
+    pub fn tool_statistics(&self) -> Vec<String> {
+        self.shared.events.statistics()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.shared.queue.is_closed()
+    }
+
+    /// Keeps what the session leaves to later ones, ends every process that its commands left and waits until it is
+    /// gone. Hooks are told first, for a reason such as `other` or `prompt_input_exit`. Gives the events of the end, for
+    /// a surface that does not drive.
+    pub async fn close(&self, reason: &str) -> Vec<Arc<Envelope>> {
+        let shared = &self.shared;
+        if !shared.queue.close() {
+            return Vec::new();
+        }
+        self.interrupt();
+        let mut emitted = shared.events.emit_waiting();
+        let mut emit = |event| emitted.push(shared.events.emit(event));
+        for notice in shared.agent.end_session(reason).await {
+            emit(Event::notice(notice));
+        }
+        if let Some(registry) = &shared.parts.registry {
+            registry.flush(FLUSH).await;
+        }
+        if let Some(learner) = shared.events.learner() {
+            learner.learn_new_turns().await.into_iter().for_each(&mut emit);
+        }
+        // If the supervisor does not answer, it ends everything when we are gone.
+        let _ = shared.parts.scope.close().await;
+        emit(Event::Closed { reason: reason.to_owned() });
+        shared.events.finish();
+        shared.events.wake_driver();
+        emitted
+    }
+
+    fn interrupt(&self) {
+        self.shared.interrupt.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 }
 
-/// Sessions of one folder, newest first.
-pub fn list_sessions(home: &Path, cwd: &Path) -> Result<Vec<SessionInfo>, Error> {
-    Ok(FileStore::new(home)?.list(cwd)?)
-}
-
-fn create(store: &dyn SessionStore, id: SessionId, cwd: &Path) -> Result<Loaded, Error> {
-    let log = store.create(first_entry(id, cwd, None))?;
-    Ok(Loaded { log, entries: Vec::new(), notices: Vec::new() })
-}
-
-fn first_entry(session: SessionId, cwd: &Path, forked_from: Option<Fork>) -> Entry {
-    Entry::Opened {
-        format: FORMAT,
-        session,
-        workspace: cwd.to_owned(),
-        at: SystemClock.now(),
-        forked_from,
+/// For the driver.
+impl Session {
+    pub(crate) fn shared(&self) -> &SessionShared {
+        &self.shared
     }
-}
 
-fn fresh_id() -> SessionId {
-    SessionId::new(SystemIds.uuid())
+    pub(crate) fn events(&self) -> &SessionEvents {
+        &self.shared.events
+    }
+
+    pub(crate) fn slow_call(&self) -> Option<Duration> {
+        self.shared.slow_call
+    }
+
+    /// Takes the next work from the queue, if something may start.
+    pub(crate) fn next_work(&self) -> Option<Work> {
+        let (work, id) = self.shared.queue.take()?;
+        if let Some(id) = id {
+            self.shared.events.emit(Event::Delivered { ids: vec![id] });
+        }
+        Some(work)
+    }
+
+    /// `keep`: what is queued does not start by itself.
+    pub(crate) fn turn_ended(&self, keep: bool) {
+        self.shared.queue.ended(keep);
+    }
+
+    /// Rules of the turn before are gone, and skills may have changed.
+    pub(crate) fn begin_turn(&self) {
+        self.shared.agent.gate.begin_turn();
+        self.shared.parts.skills.catalog().refresh();
+    }
+
+    pub(crate) fn turn(&self, prompt: Message) -> TurnStream {
+        let shared = &self.shared;
+        let recalling = self.recalling(words_of(&prompt));
+        let (view, _) = shared.agent.journal.conversation();
+        let window = self.model_info(&self.model()).window;
+        let offered = shared.agent.tools.of_kind(ToolKind::Instructs).is_some();
+        let told = if offered { shared.parts.skills.told(Some(window)) } else { None };
+        let prompt = with_skills(prompt, &view, told);
+        let interrupt = self.new_interrupt();
+        self.probe_sandbox();
+        let furnished = furnished(&shared.parts, recalling, prompt, view);
+        run_with(shared.agent.clone(), furnished, interrupt)
+    }
+
+    pub(crate) fn compacting(&self, focus: Option<String>) -> TurnStream {
+        compact(self.shared.agent.clone(), focus, self.new_interrupt())
+    }
+
+    /// Begins to look for the memories of a prompt, while it is being expanded.
+    pub(crate) fn begin_recall(&self, words: &str) {
+        let begun = self.recalling(words.to_owned());
+        *self.shared.parts.recalling.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+    }
+
+    /// The search that was begun for these words, or a new one.
+    fn recalling(&self, words: String) -> Option<Recalling> {
+        let parts = &self.shared.parts;
+        let memories = parts.memories.as_ref()?;
+        let begun = parts.recalling.lock().unwrap_or_else(PoisonError::into_inner).take();
+        begun.filter(|begun| begun.is_for(&words)).or_else(|| {
+            let (view, _) = self.shared.agent.journal.conversation();
+            let (session, said) = (self.id().clone(), parts.by_words.clone());
+            Some(recall(memories.clone(), words, view, session, said))
+        })
+    }
+
+    /// The layers of the sandbox are looked for while the model thinks, not when the first command waits for them.
+    fn probe_sandbox(&self) {
+        let runs = self.shared.agent.tools.of_kind(ToolKind::Runs).is_some();
+        let wanted = self.confinement().options().enabled && runs;
+        if wanted && !self.shared.probing.swap(true, Ordering::Relaxed) {
+            let confinement = Arc::clone(&self.shared.parts.confinement);
+            std::thread::spawn(move || {
+                confinement.found();
+            });
+        }
+    }
+
+    fn new_interrupt(&self) -> CancellationToken {
+        let interrupt = CancellationToken::new();
+        *self.shared.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = interrupt.clone();
+        interrupt
+    }
 }

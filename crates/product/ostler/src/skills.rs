@@ -1,9 +1,9 @@
 //! Skills in a session: told of before a prompt where something is new, used by `/name` and by the tool.
 
-use crate::engine::Engine;
-use crate::options::SkillFolders;
+use crate::input::Prompt;
 use crate::read_judge::ReadJudge;
-use ostler_core::event::Envelope;
+use crate::session::Session;
+use crate::session_options::SkillFolders;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::message::{Block, Message, ResultPart};
 use ostler_core::permission::{COMMANDS, Policy, Source, Tier, Workspace};
@@ -20,12 +20,11 @@ use std::time::Duration;
 const COMMAND_TIME: Duration = Duration::from_secs(60);
 
 /// A prompt, looked at.
-#[derive(Clone, Debug)]
-pub enum Prepared {
+pub(crate) enum Expanded {
     /// Whatever it is, it is for the model.
-    Prompt(Message),
-    /// It wants a skill that is not there: what to say, and what was found wrong with skills. Nothing needs to be sent.
-    Unknown { why: String, events: Vec<Envelope> },
+    Message(Message),
+    /// It wants a skill that is not there. Nothing needs to be sent.
+    Unknown { why: String },
 }
 
 /// Where files of shipped skills go.
@@ -97,31 +96,33 @@ pub(crate) fn with_skills(prompt: Message, view: &View, told: Option<String>) ->
     }
 }
 
-impl Engine {
-    /// What becomes of a text that a person typed: `/name arguments` uses a skill. Its rules hold for the turn that
-    /// [`Engine::submit_prepared`] starts, and its commands run now.
-    pub async fn prepare(&self, text: &str) -> Prepared {
-        self.agent.gate.begin_turn();
+impl Session {
+    /// What becomes of a prompt that a person typed: `/name arguments` uses a skill. Its rules hold for the turn that
+    /// follows, and its commands run now.
+    pub(crate) async fn expand(&self, prompt: Prompt) -> Expanded {
+        self.begin_turn();
+        let Some(text) = prompt.command() else { return Expanded::Message(prompt.message) };
         self.begin_recall(text.trim());
-        self.parts.skills.catalog().refresh();
         let Some((name, arguments)) = slash(text) else {
-            return Prepared::Prompt(Message::user(text));
+            return Expanded::Message(prompt.marked(Message::user(text)));
         };
-        match self.parts.skills.for_user(name) {
+        let skills = &self.shared().parts.skills;
+        match skills.for_user(name) {
             Ok(skill) => {
-                let used = self.parts.skills.used(&skill, arguments).await;
+                let used = skills.used(&skill, arguments).await;
                 let text = Block::text(text.trim());
                 let content = vec![text, Block::Text { text: used, meta: true }];
-                Prepared::Prompt(Message::User { content })
+                Expanded::Message(prompt.marked(Message::User { content }))
             }
-            Err(why) => Prepared::Unknown { why, events: self.waiting() },
+            Err(why) => Expanded::Unknown { why },
         }
     }
 
     /// All skills, as they are now.
     pub fn skills(&self) -> Arc<[Arc<Skill>]> {
-        self.parts.skills.catalog().refresh();
-        self.parts.skills.catalog().all()
+        let catalog = self.shared().parts.skills.catalog();
+        catalog.refresh();
+        catalog.all()
     }
 }
 

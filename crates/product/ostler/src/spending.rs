@@ -1,14 +1,16 @@
 //! The ledger of a home folder: who writes to it, and what it says.
 
 use crate::error::Error;
-use crate::options::Options;
+use crate::host::Host;
+use crate::session_options::SessionOptions;
 use crate::system::{SystemClock, SystemIds};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{Ledger, NoLedger};
 use ostler_core::time::{Clock, Timestamp};
 use ostler_engine::{Journal, Meter};
 use ostler_ledger::{
-    By, Days, Db, FileLedger, Fill, Limits, Owner, Report, Row, Setup, Standing, Trouble, rows_of,
+    Binding, By, Days, Db, Fill, Limits, Owner, Report, Row, SharedLedger, Standing, Trouble,
+    rows_of,
 };
 use ostler_store::FileStore;
 use std::path::{Path, PathBuf};
@@ -16,17 +18,21 @@ use std::sync::Arc;
 
 const FILE: &str = "ledger.db";
 
-pub(crate) fn meter(options: &Options, cwd: &Path, journal: &Journal) -> Meter {
+/// One writer for all sessions of a home.
+pub(crate) fn shared_ledger(home: &Path) -> SharedLedger {
+    SharedLedger::new(home.join(FILE), Arc::new(SystemClock))
+}
+
+pub(crate) fn meter(host: &Host, options: &SessionOptions, cwd: &Path, journal: &Journal) -> Meter {
     let session = journal.log().id();
-    let ledger: Arc<dyn Ledger> = match &options.home {
+    let limits = host.options().budgets;
+    let ledger: Arc<dyn Ledger> = match host.ledger().zip(host.home()) {
         None => Arc::new(NoLedger),
-        Some(home) => Arc::new(FileLedger::new(Setup {
-            path: home.join(FILE),
+        Some((ledger, home)) => Arc::new(ledger.bind(Binding {
             owner: Owner { project: cwd.display().to_string(), session: session.to_string() },
-            limits: options.budgets,
+            limits,
             days: days(),
-            clock: Arc::new(SystemClock),
-            fill: options.budgets.any().then(|| fill(home)),
+            fill: limits.any().then(|| fill(home)),
         })),
     };
     let mut meter = Meter::new(ledger, Arc::new(SystemIds));

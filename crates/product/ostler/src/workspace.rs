@@ -1,8 +1,9 @@
 //! Where an agent works and what it may read there.
 
 use crate::error::Error;
+use crate::host::Host;
 use crate::kit;
-use crate::options::Options;
+use crate::session_options::SessionOptions;
 use crate::skills;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::{Policy, Workspace};
@@ -11,13 +12,13 @@ use ostler_store::spill_folder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) fn workspace(options: &Options) -> Result<Workspace, Error> {
+pub(crate) fn workspace(host: &Host, options: &SessionOptions) -> Result<Workspace, Error> {
     let cwd = real(&options.cwd)?;
     let mut roots = vec![cwd.clone()];
     for folder in &options.add_dirs {
         roots.push(real(&cwd.join(folder))?);
     }
-    let (home, tools) = (options.user_home.clone(), kit::known_tools(options));
+    let (home, tools) = (host.options().user_home.clone(), kit::known_tools(options));
     Ok(Workspace { cwd, roots, home, tools, ..Workspace::default() })
 }
 
@@ -29,12 +30,13 @@ fn real(path: &Path) -> Result<PathBuf, Error> {
 
 /// What belongs to skills and what this session spilled may be read; what else is in our home is ours.
 pub(crate) fn at_home(
-    options: &Options,
+    host: &Host,
+    options: &SessionOptions,
     policy: &Policy,
     session: &SessionId,
     workspace: &mut Workspace,
 ) -> Result<Arc<Skills>, Error> {
-    let ours = options.home.as_deref().map(real).transpose()?;
+    let ours = host.home().map(real).transpose()?;
     let skills = skills::open(&options.skills, policy, ours.as_deref(), session, workspace);
     if let Some(home) = ours {
         // Blobs hold what other sessions saw in other projects: only what this one spilled may be read.

@@ -1,6 +1,7 @@
 //! Everything one agent is made of: the ports and the numbers.
 
 use crate::context::{Context, ContextSettings};
+use crate::controls::Controls;
 use crate::gate::Gate;
 use crate::hooks::HookDesk;
 use crate::journal::Journal;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 pub struct Agent {
     pub model: Arc<dyn Model>,
-    pub choice: ModelChoice,
+    pub controls: Controls,
     /// Stable parts first; the same for all requests of the session.
     pub system: SharedList<String>,
     pub tools: Toolbox,
@@ -44,6 +45,7 @@ pub struct Settings {
     pub output_limit: Option<u32>,
     pub default_output: u32,
     pub escalated_output: u32,
+    /// At the start; it can be changed while the session runs.
     pub thinking: Thinking,
     /// Calls that run at the same time.
     pub max_parallel_calls: usize,
@@ -75,15 +77,6 @@ impl Default for Settings {
             result_cap: 50_000,
             raw_events: false,
             context: ContextSettings::default(),
-        }
-    }
-}
-
-impl Agent {
-    pub(crate) fn model_id(&self, fallback: bool) -> &ModelId {
-        match (&self.choice.fallback, fallback) {
-            (Some(model), true) => model,
-            _ => &self.choice.primary,
         }
     }
 }

@@ -6,11 +6,12 @@ use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
 use futures_util::FutureExt;
 use ostler_core::bound::bound;
-use ostler_core::event::{CallOutcome, NotRun};
+use ostler_core::event::{AgentPath, CallOutcome, NotRun};
 use ostler_core::hook::{EventName, HookEvent, Stand};
-use ostler_core::ids::CallId;
+use ostler_core::ids::{CallId, QuestionId};
 use ostler_core::permission::{Access, By, Decision, Verdict as Ruled};
-use ostler_core::ports::{Question, Reply, StoreError, Tool, ToolContext};
+use ostler_core::ports::{Reply, StoreError, Tool, ToolContext};
+use ostler_core::question::{Question, Touches};
 use ostler_core::session::{Entry, Verdict as Recorded};
 use ostler_core::tool::ToolOutput;
 use serde_json::Value;
@@ -175,7 +176,7 @@ async fn ask(
     } else {
         match hear(agent, job, &decision, signals).await {
             Some(decided) => decided,
-            None => ask_person(agent, job, decision, index, signals).await,
+            None => ask_person(agent, job, decision, index, signals).await?,
         }
     };
     if decided.verdict == Ruled::Allow && !is_still_the_same(job) {
@@ -194,21 +195,29 @@ async fn ask_person(
     decision: Decision,
     index: usize,
     signals: &Signals,
-) -> Decision {
-    let why = decision.why();
-    signals.send(Signal::Asked(index, Box::new(decision.clone())));
-    tell_of_question(agent, &job.name);
-    let Decision { reasons, offer, .. } = decision;
-    let (call, tool) = (job.id.clone(), job.name.clone());
-    let (input, access) = (job.input.clone(), job.access.clone());
-    let question = Question { call, tool, input, access, why, reasons, offer };
-    match agent.gate.ask(question).await {
-        Reply::Yes => yes(By::Person, "the user said yes"),
+) -> Result<Decision, StoreError> {
+    let question = Question {
+        id: QuestionId::new(agent.meter.ids.uuid()),
+        agent: AgentPath::default(),
+        call: job.id.clone(),
+        tool: job.name.clone(),
+        input: job.input.clone(),
+        touches: Touches::from(&job.access),
+        decision,
+        deadline: agent.gate.question_deadline(agent.journal.clock()),
+    };
+    let opened = |question: &Question| {
+        signals.send(Signal::Asked(index, Box::new(question.clone())));
+        tell_of_question(agent, &job.name);
+        Ok(())
+    };
+    Ok(match agent.gate.ask(question, &job.access, opened).await? {
+        Reply::Yes | Reply::YesChanged(_) => yes(By::Person, "the user said yes"),
         Reply::YesForSession => yes(By::Person, "the user said yes for this session"),
         Reply::YesForProject => yes(By::Person, "the user said yes for this project"),
         Reply::No(why) => Decision::of(Ruled::Deny, By::Person, why),
         Reply::Unanswered(why) => Decision::of(Ruled::Deny, By::Nobody, why),
-    }
+    })
 }
 
 fn yes(by: By, why: impl Into<String>) -> Decision {

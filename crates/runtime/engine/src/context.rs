@@ -133,6 +133,11 @@ impl Context {
         measured.window = window.or(measured.window);
     }
 
+    /// Another model counts otherwise.
+    pub(crate) fn forget_measures(&self) {
+        *self.measured() = Measured::default();
+    }
+
     fn measured(&self) -> std::sync::MutexGuard<'_, Measured> {
         self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -161,7 +166,7 @@ impl crate::agent::Agent {
             tools: tools.clone(),
             view: View::default(),
             max_output: 0,
-            thinking: self.settings.thinking,
+            thinking: self.thinking(),
             retries: 0,
             retries_before_fallback: None,
             raw_events: false,

@@ -4,8 +4,11 @@ use ostler_core::permission::{
     Access, Act, Anchors, Bound, By, Decision, Mode, Policy, Rule, Source, Tier, Verdict,
     Workspace, decide,
 };
-use ostler_core::ports::{Approvals, Approver, Question, Reply};
+use ostler_core::ports::{Approvals, Approver, Reply};
+use ostler_core::question::Question;
+use ostler_core::time::{Clock, Timestamp};
 use serde_json::Value;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Calls a user can allow for a session one by one.
@@ -15,10 +18,12 @@ const MAX_FOR_TURN: usize = 500;
 pub struct Gate {
     /// Grows when the user accepts a rule.
     policy: RwLock<Policy>,
-    mode: Mode,
+    mode: RwLock<Mode>,
     workspace: Workspace,
     approver: Arc<dyn Approver>,
     approvals: Arc<dyn Approvals>,
+    /// How often something changed that may make a decision stricter.
+    changes: AtomicU64,
     /// Calls the user allowed until the session ends, each with what it touched then.
     exact: Mutex<Vec<(String, Value, Access)>>,
     /// Rules of the policy that go with the turn.
@@ -37,24 +42,47 @@ impl Gate {
     ) -> Self {
         Gate {
             policy: RwLock::new(policy),
-            mode,
+            mode: RwLock::new(mode),
             workspace,
             approver,
             approvals,
+            changes: AtomicU64::new(0),
             exact: Mutex::default(),
             for_turn: Mutex::default(),
             asking: tokio::sync::Mutex::new(()),
         }
     }
 
+    pub(crate) fn question_deadline(&self, clock: &dyn Clock) -> Option<Timestamp> {
+        let patience = u64::try_from(self.approver.patience()?.as_millis()).unwrap_or(u64::MAX);
+        Some(Timestamp(clock.now().0.saturating_add(patience)))
+    }
+
     pub fn mode(&self) -> Mode {
-        self.mode
+        *self.mode.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls that have not started are judged again.
+    pub fn set_mode(&self, mode: Mode) {
+        *self.mode.write().unwrap_or_else(PoisonError::into_inner) = mode;
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Adds rules that hold until the session ends. Calls that have not started are judged again.
+    pub fn add_rules(&self, rules: Policy) {
+        self.policy.write().unwrap_or_else(PoisonError::into_inner).add(rules);
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// A decision made before this number changed may not hold any more.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     pub(crate) fn judge(&self, tool: &str, input: &Value, access: &Access) -> Decision {
         let decision = {
             let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-            decide(tool, access, &policy, self.mode, &self.workspace)
+            decide(tool, access, &policy, self.mode(), &self.workspace)
         };
         if decision.verdict == Verdict::Ask && self.is_allowed(tool, input, access) {
             let why = "the user allowed this very call for the session";
@@ -63,23 +91,34 @@ impl Gate {
         decision
     }
 
-    pub(crate) async fn ask(&self, question: Question) -> Reply {
+    /// `opened` is called when the question can be answered, before anybody waits for the answer.
+    pub(crate) async fn ask<E>(
+        &self,
+        question: Question,
+        access: &Access,
+        opened: impl FnOnce(&Question) -> Result<(), E>,
+    ) -> Result<Reply, E> {
         let _turn = self.asking.lock().await;
-        let Question { tool, input, access, offer, .. } = question.clone();
-        let reply = self.approver.ask(question).await;
+        let answer = self.approver.ask(question.clone());
+        opened(&question)?;
+        let reply = answer.await;
+        let Question { tool, input, decision, .. } = question;
+        let offer = decision.offer;
         match reply {
-            Reply::YesForSession if offer.is_empty() => self.allow_exactly(tool, input, access),
+            Reply::YesForSession if offer.is_empty() => {
+                self.allow_exactly(tool, input, access.clone());
+            }
             Reply::YesForSession => {
-                self.accept(&offer, &access);
+                self.accept(&offer, access);
             }
             Reply::YesForProject => {
-                let rules = self.accept(&offer, &access);
+                let rules = self.accept(&offer, access);
                 // It holds for the session in any case; who keeps it says what went wrong.
                 let _ = self.approvals.keep(&rules);
             }
-            Reply::Yes | Reply::No(_) | Reply::Unanswered(_) => {}
+            Reply::Yes | Reply::YesChanged(_) | Reply::No(_) | Reply::Unanswered(_) => {}
         }
-        reply
+        Ok(reply)
     }
 
     /// A turn begins: rules that were added for the one before are gone.

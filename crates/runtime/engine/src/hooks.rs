@@ -119,7 +119,7 @@ impl Turn {
         if let Some(source) = hooks.take_source()
             && hooks.listens(EventName::SessionStart, Some(&source))
         {
-            let model = self.agent.choice.primary.to_string();
+            let model = self.agent.choice().primary.to_string();
             let event = HookEvent::SessionStart { source: source.clone(), model };
             match self.heard(event).await {
                 Ok(texts) => added.extend(texts),

@@ -221,11 +221,11 @@ impl Turn {
     }
 
     pub(crate) fn pressure(&self, view: &View, fallback: bool) -> Pressure {
-        self.agent.pressure(view, self.agent.model_id(fallback))
+        self.agent.pressure(view, &self.agent.model_id(fallback))
     }
 
     pub(crate) fn gauge(&self, fallback: bool) -> Gauge {
-        self.agent.gauge(self.agent.model_id(fallback))
+        self.agent.gauge(&self.agent.model_id(fallback))
     }
 
     /// An answer is in the view: what was reported for it is what the next estimate begins with.

@@ -208,15 +208,15 @@ impl Turn {
 
     pub(crate) fn request(&self, state: &State, fallback: bool) -> Request {
         let agent = &self.agent;
-        let waits_for_fallback = agent.choice.fallback.is_some() && !fallback;
+        let waits_for_fallback = agent.choice().fallback.is_some() && !fallback;
         let settings = &agent.settings;
         Request {
-            model: agent.model_id(fallback).clone(),
+            model: agent.model_id(fallback),
             system: agent.system.clone(),
             tools: agent.tools.specs(),
             view: state.view.clone(),
             max_output: self.reserved.as_ref().map_or(0, |reserved| reserved.output),
-            thinking: settings.thinking,
+            thinking: agent.thinking(),
             retries: settings.retries,
             retries_before_fallback: waits_for_fallback.then_some(settings.retries_before_fallback),
             raw_events: settings.raw_events,
@@ -239,7 +239,7 @@ impl Turn {
                         journal.sync().await?;
                     }
                     let price =
-                        self.agent.model.info(self.agent.model_id(state.recovery.fell_back)).price;
+                        self.agent.model.info(&self.agent.model_id(state.recovery.fell_back)).price;
                     let cost = price.map(|price| price.cost(&usage));
                     let cache_saved = price.map(|price| price.saved(&usage));
                     self.out.emit(Event::AnswerSealed { usage, cost, cache_saved, stop }).await;

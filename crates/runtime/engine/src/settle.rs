@@ -98,7 +98,10 @@ impl Turn {
         let (id, name) = (call.id.clone(), call.name.clone());
         let event = match signal {
             Signal::Started(_) => Event::CallStarted { id, name, input: call.input.clone() },
-            Signal::Asked(_, decision) => Event::CallAsked { id, name, decision, question: None },
+            Signal::Asked(_, question) => {
+                let decision = Box::new(question.decision.clone());
+                Event::CallAsked { id, name, decision, question: Some(question) }
+            }
             Signal::Progress(_, tail) => Event::CallProgress { id, tail },
             Signal::Notice(_) => return,
         };

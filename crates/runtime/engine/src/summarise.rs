@@ -97,7 +97,7 @@ impl Turn {
 
     fn summary_model(&self, fallback: bool) -> ModelId {
         let chosen = self.agent.settings.context.summary_model.clone();
-        chosen.unwrap_or_else(|| self.agent.model_id(fallback).clone())
+        chosen.unwrap_or_else(|| self.agent.model_id(fallback))
     }
 
     /// Bytes of messages that fit the summariser's window beside everything else.
@@ -126,7 +126,7 @@ impl Turn {
             tools: self.agent.tools.specs(),
             view,
             max_output: 0,
-            thinking: settings.thinking,
+            thinking: self.agent.thinking(),
             retries: settings.retries.min(RETRIES),
             retries_before_fallback: None,
             raw_events: false,

@@ -95,6 +95,8 @@ impl StreamJson {
             | Event::ThinkingDelta { .. }
             | Event::CallStarted { .. }
             | Event::CallProgress { .. }
+            | Event::PromptRefused { .. }
+            | Event::TurnAbandoned
             | Event::Queued(_)
             | Event::Delivered { .. }
             | Event::Dequeued { .. }

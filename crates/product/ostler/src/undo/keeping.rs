@@ -1,7 +1,7 @@
 //! The store of a session's snapshots: opened with the session, and read again when it is resumed.
 
 use crate::error::Error;
-use crate::options::Options;
+use crate::session_options::SessionOptions;
 use crate::system::now_ns;
 use ostler_core::ids::SessionId;
 use ostler_core::permission::files::Pattern;
@@ -44,14 +44,15 @@ pub(crate) fn visitors(home: &Path, cwd: &Path) -> Vec<String> {
 
 /// The store belongs to the session: its log names snapshots by their numbers there.
 pub(crate) fn keeping(
-    options: &Options,
+    home: Option<&Path>,
+    options: &SessionOptions,
     workspace: &Workspace,
     session: &Session,
     id: Option<&SessionId>,
     policy: &Policy,
     confinement: &Arc<Confinement>,
 ) -> Keeping {
-    let (Some(home), true) = (&options.home, options.undo) else { return Keeping::Off };
+    let (Some(home), true) = (home, options.undo) else { return Keeping::Off };
     let began_in = session.workspace.as_os_str();
     let of = if began_in.is_empty() { &workspace.cwd } else { &session.workspace };
     let roots = [workspace.roots.clone(), confinement.repositories_around()].concat();
@@ -78,12 +79,12 @@ pub(crate) fn keeping(
 /// Leaves word for an undo of where the session works and what it is kept from.
 pub(crate) fn remember(
     keeping: &Keeping,
-    options: &Options,
+    home: Option<&Path>,
     workspace: &Workspace,
     session: &Session,
     policy: &Policy,
 ) -> Result<(), Error> {
-    let (Keeping::By { snapshots }, Some(home)) = (keeping, &options.home) else { return Ok(()) };
+    let (Keeping::By { snapshots }, Some(home)) = (keeping, home) else { return Ok(()) };
     let denied: Vec<String> = denied(policy).map(Pattern::absolute).collect();
     snapshots.remember_denied(&denied)?;
     snapshots.remember_roots(&workspace.cwd)?;

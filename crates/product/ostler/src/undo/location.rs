@@ -4,7 +4,7 @@ use super::calls::{ChangingCall, Did};
 use super::keeping::visitors;
 use super::{Desk, UndoChoice};
 use crate::error::Error;
-use crate::session::find;
+use crate::log_choice::find;
 use ostler_core::ids::SessionId;
 use ostler_core::ports::SessionStore;
 use ostler_snapshots::Snapshots;

@@ -27,7 +27,7 @@ pub use snapshots::{
 pub use turns::{TurnLine, turns};
 
 use crate::error::Error;
-use crate::session::find;
+use crate::log_choice::find;
 use crate::system::now_ns;
 use attribution::Attribution;
 use calls::{Did, FileChange};

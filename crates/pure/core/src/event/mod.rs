@@ -79,6 +79,12 @@ pub enum Event {
     /// The answer was thrown away: the reader erases what it drew of it.
     AnswerDropped,
     Went(Continue),
+    /// A prompt did not become a turn: it wants something that is not there.
+    PromptRefused {
+        why: String,
+    },
+    /// Whoever drove the turn has left. What it had started is stopped; the log tells how far it came.
+    TurnAbandoned,
     /// Something arrived for the session and waits to be delivered.
     Queued(QueuedItem),
     /// These items are part of the conversation now.

@@ -189,6 +189,8 @@ fn of_inbox() -> impl Strategy<Value = Event> {
             }
         ),
         text().prop_map(|reason| Event::Closed { reason }),
+        text().prop_map(|why| Event::PromptRefused { why }),
+        Just(Event::TurnAbandoned),
     ]
 }
 

@@ -1,26 +1,16 @@
 //! Who answers when a call must ask, and where an answer for the future is kept.
 
 use super::BoxFuture;
-use crate::ids::CallId;
-use crate::permission::{Access, Reason, Rule};
+use crate::permission::Rule;
+use crate::question::Question;
 use serde_json::Value;
-
-#[derive(Clone, Debug)]
-pub struct Question {
-    pub call: CallId,
-    pub tool: String,
-    pub input: Value,
-    pub access: Access,
-    /// In one line.
-    pub why: String,
-    pub reasons: Vec<Reason>,
-    /// Rules that would allow it from now on. Empty: "always" is not offered, only this very call for the session.
-    pub offer: Vec<String>,
-}
+use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Yes,
+    /// Yes, but with this input. It is judged again: no answer overrides a deny rule.
+    YesChanged(Value),
     /// Yes, and until the session ends for what the offered rules cover; without an offer for this very call.
     YesForSession,
     /// Yes, and the offered rules hold in this project from now on.
@@ -31,9 +21,20 @@ pub enum Reply {
     Unanswered(String),
 }
 
+impl Reply {
+    pub fn allows(&self) -> bool {
+        !matches!(self, Reply::No(_) | Reply::Unanswered(_))
+    }
+}
+
 pub trait Approver: Send + Sync {
-    /// Dropping the future withdraws the question.
+    /// The question is open once this returns. Dropping the future withdraws it.
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply>;
+
+    /// How long a question waits for its answer; none if nothing limits it.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Keeps the rules a user has accepted for a project.

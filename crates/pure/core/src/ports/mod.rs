@@ -10,7 +10,7 @@ pub mod model;
 pub mod session_store;
 pub mod tool;
 
-pub use approver::{Approvals, Approver, Question, Reply};
+pub use approver::{Approvals, Approver, Reply};
 pub use blobs::Blobs;
 pub use context::{Attachment, BeforeCompact, Carried, Carrying, Permit, Place, Reminder};
 pub use hooks::{Hook, Hooks, NoHooks};

@@ -62,7 +62,7 @@ fn path_of(attribute: &str) -> PathBuf {
 
 /// What the conversation says already, each file as it was said last.
 #[derive(Default)]
-pub(crate) struct Said<'a> {
+pub(crate) struct KnownInstructions<'a> {
     last: HashMap<PathBuf, (Kind, &'a str)>,
     /// In the order in which they were said first.
     order: Vec<PathBuf>,
@@ -70,9 +70,9 @@ pub(crate) struct Said<'a> {
     pub(crate) bytes: usize,
 }
 
-impl<'a> Said<'a> {
+impl<'a> KnownInstructions<'a> {
     pub(crate) fn of(view: &'a View) -> Self {
-        let mut said = Said::default();
+        let mut said = KnownInstructions::default();
         for block in view.messages().flat_map(|message| message.blocks()) {
             let Block::Text { text, meta: true } = block else { continue };
             let Some(rest) = text.strip_prefix("<instructions path=\"") else { continue };
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(said.matches("from=\"the user").count(), 1, "only in the text: {said}");
         assert!(said.ends_with("\n</instructions>") && said.contains("obey"));
         let view = View::from_messages([Message::meta(said.clone())]);
-        let known = Said::of(&view);
+        let known = KnownInstructions::of(&view);
         assert_eq!(known.last(Path::new(name)), Some(said.as_str()));
         assert_eq!(known.holding().next(), Some((Path::new(name), Kind::Nested)));
     }
@@ -138,7 +138,7 @@ mod tests {
             Message::meta("<instructions path=\"x"),
             Message::meta(end.clone()),
         ]);
-        let said = Said::of(&view);
+        let said = KnownInstructions::of(&view);
         assert_eq!((said.len(), said.bytes), (1, first.len() + end.len()));
         assert_eq!(said.holding().count(), 0);
         assert_ne!(no_room(&one.omitted()), no_room(&file("/p/ä.md", "two").omitted()));

@@ -1,9 +1,9 @@
 //! What the model is told besides the conversation, and told again after it was summed up: its surroundings and the
 //! standing instructions. What was said is found in the conversation itself, so a boundary begins anew.
 
-use crate::options::Options;
+use crate::known_instructions::{KnownInstructions, gone, no_room, rendered};
 use crate::read_judge::ReadJudge;
-use crate::said::{Said, gone, no_room, rendered};
+use crate::session_options::SessionOptions;
 use crate::surroundings::environment;
 use crate::system::today;
 use ostler_core::event::Notice;
@@ -23,9 +23,10 @@ const NOTICES: usize = 50;
 /// Files in a conversation from which on one that has no room is not even named.
 const NAMED: usize = 200;
 
-pub(crate) struct Standing {
+pub(crate) struct InstructionsState {
     workspace: Workspace,
-    mode: Mode,
+    /// Until there is an agent, whose mode can change.
+    start_mode: Mode,
     /// None: no instruction files are looked for.
     shelf: Option<Mutex<Shelf>>,
     agent: OnceLock<Weak<Agent>>,
@@ -39,15 +40,15 @@ struct Notices {
     waiting: Vec<Notice>,
 }
 
-impl Standing {
-    pub(crate) fn new(options: &Options, policy: &Policy, workspace: Workspace) -> Self {
+impl InstructionsState {
+    pub(crate) fn new(options: &SessionOptions, policy: &Policy, workspace: Workspace) -> Self {
         let shelf = options.instructions.clone().map(|places| {
             let judge = ReadJudge::new(policy, &workspace, &places.project);
             let judge = Arc::new(move |request: &Request<'_>| judge.instructions(request));
             Mutex::new(Shelf::new(places).judged_by(judge))
         });
         let (agent, notices) = (OnceLock::new(), Mutex::default());
-        Standing { workspace, mode: options.mode, shelf, agent, notices }
+        InstructionsState { workspace, start_mode: options.mode, shelf, agent, notices }
     }
 
     /// There is an agent, and with it a window. Gives what was not read, for the start.
@@ -63,10 +64,15 @@ impl Standing {
         Some(self.shelf.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn mode(&self) -> Mode {
+        let agent = self.agent.get().and_then(Weak::upgrade);
+        agent.map_or(self.start_mode, |agent| agent.gate.mode())
+    }
+
     /// All files together, in the window there is.
     fn most_bytes(&self, view: &View) -> usize {
         let agent = self.agent.get().and_then(Weak::upgrade);
-        let window = agent.map(|agent| agent.pressure(view, &agent.choice.primary).window);
+        let window = agent.map(|agent| agent.pressure(view, &agent.choice().primary).window);
         most_bytes(window.unwrap_or(u64::MAX))
     }
 
@@ -99,7 +105,7 @@ impl Standing {
         let at = words.iter().position(own).unwrap_or(words.len());
         words.splice(at..at, changed.into_iter().map(meta));
         let mut content: Vec<Block> = self.news(view).into_iter().map(meta).collect();
-        let surroundings = environment(&self.workspace, self.mode, &today());
+        let surroundings = environment(&self.workspace, self.mode(), &today());
         if last_of_its_kind(view, &surroundings) != Some(&surroundings) {
             content.push(meta(surroundings));
         }
@@ -110,7 +116,7 @@ impl Standing {
     /// Instructions that are not what was said last, general before particular.
     fn news(&self, view: &View) -> Vec<String> {
         let Some(mut shelf) = self.shelf() else { return Vec::new() };
-        let (said, most) = (Said::of(view), self.most_bytes(view));
+        let (said, most) = (KnownInstructions::of(view), self.most_bytes(view));
         let standing = self.loaded(shelf.standing(most));
         let (nested, withdrawn) = others(&said, &standing);
         let known = standing.files.iter().map(|file| file.path.clone());
@@ -141,7 +147,7 @@ impl Standing {
     /// Instructions for a conversation that begins anew after this one.
     fn all(&self, view: &View) -> Vec<(PathBuf, String)> {
         let Some(mut shelf) = self.shelf() else { return Vec::new() };
-        let (said, most) = (Said::of(view), self.most_bytes(view));
+        let (said, most) = (KnownInstructions::of(view), self.most_bytes(view));
         let standing = self.loaded(shelf.standing(most));
         let named = |file: &File| (file.path.clone(), rendered(file));
         let mut all: Vec<(PathBuf, String)> = standing.files.iter().map(named).collect();
@@ -158,7 +164,7 @@ impl Standing {
 type Files = Vec<(PathBuf, Kind)>;
 
 /// What was said and is not among what always holds: that of nested files and rules, and what does not hold any more.
-fn others(said: &Said<'_>, standing: &Loaded) -> (Files, Files) {
+fn others(said: &KnownInstructions<'_>, standing: &Loaded) -> (Files, Files) {
     let held: HashSet<&Path> = standing.files.iter().map(|file| file.path.as_path()).collect();
     let left_out: HashSet<&Path> =
         standing.left_out.iter().map(|file| file.path.as_path()).collect();
@@ -180,24 +186,24 @@ fn last_of_its_kind<'a>(view: &'a View, text: &str) -> Option<&'a String> {
     about.last()
 }
 
-impl Carried for Standing {
+impl Carried for InstructionsState {
     fn carry(&self, _: &Carrying<'_>) -> Vec<Attachment> {
         let agent = self.agent.get().and_then(Weak::upgrade);
         let view = agent.map(|agent| agent.journal.conversation().0).unwrap_or_default();
         let files = self.all(&view).into_iter();
         let named = |(path, text): (PathBuf, String)| (path.display().to_string(), text);
         // The surroundings change more often and stand last.
-        let surroundings = environment(&self.workspace, self.mode, &today());
+        let surroundings = environment(&self.workspace, self.mode(), &today());
         let texts = files.map(named).chain([("environment".to_owned(), surroundings)]);
         texts.map(|(name, text)| Attachment { name, text, place: Place::Before }).collect()
     }
 }
 
-impl Reminder for Standing {
+impl Reminder for InstructionsState {
     fn after_calls(&self, seen: &[Seen], view: &View) -> Vec<String> {
         let paths: Vec<PathBuf> = seen.iter().map(|seen| seen.path.clone()).collect();
         let Some(mut shelf) = self.shelf().filter(|_| !paths.is_empty()) else { return Vec::new() };
-        let (said, most) = (Said::of(view), self.most_bytes(view));
+        let (said, most) = (KnownInstructions::of(view), self.most_bytes(view));
         let known: Vec<PathBuf> = said.holding().map(|(path, _)| path.to_owned()).collect();
         let left = most.saturating_sub(said.bytes);
         let found = self.loaded(shelf.nearby(&paths, known, (left, most)));

@@ -16,7 +16,7 @@ const PLAN: &str = include_str!("../../../../prompts/compaction/plan.md").trim_a
 const SKILLS: usize = 3;
 const SKILL_BYTES: usize = 12_000;
 
-pub(crate) struct Again {
+pub(crate) struct CarriedParts {
     pub(crate) journal: Journal,
     pub(crate) skills: Arc<Skills>,
     /// The model's window, if it is told of skills.
@@ -24,7 +24,7 @@ pub(crate) struct Again {
     pub(crate) tools: KnownTools,
 }
 
-impl Carried for Again {
+impl Carried for CarriedParts {
     fn carry(&self, at: &Carrying<'_>) -> Vec<Attachment> {
         let mut all = Vec::new();
         if let Some(text) = self.window.and_then(|window| self.skills.told(Some(window))) {

@@ -1,0 +1,194 @@
+//! A session is put together: from options, what the host shares, and what its log holds.
+
+use crate::error::Error;
+use crate::hooks;
+use crate::host::Host;
+use crate::instructions_state::InstructionsState;
+use crate::kit::{self, check_tools, policy, toolbox};
+use crate::log_choice::Opened;
+use crate::memory::memories;
+use crate::questions::QuestionDesk;
+use crate::queue::Queue;
+use crate::session::{Session, SessionShared};
+use crate::session_events::{SessionEvents, Voices};
+use crate::session_options::SessionOptions;
+use crate::session_parts::SessionParts;
+use crate::skills::AgentHost;
+use crate::spending;
+use crate::system::SystemClock;
+use crate::undo::UndoNews;
+use crate::workspace::{at_home, workspace};
+use ostler_core::event::Notice;
+use ostler_core::ledger::Purse;
+use ostler_core::permission::{Policy, Workspace};
+use ostler_core::ports::Model;
+use ostler_core::rendering::SharedList;
+use ostler_core::session::Session as Folded;
+use ostler_core::tool_facts::ToolKind;
+use ostler_core::turn::Limits;
+use ostler_engine::{Agent, Controls, Gate, HookDesk, Journal, ModelChoice};
+use ostler_exec::Executor;
+use ostler_memory::Memories;
+use ostler_tools::confine::Confinement;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+const SYSTEM: &str = include_str!("../../../../prompts/system.md").trim_ascii();
+
+/// `open` gives the log once nothing is wrong with the options.
+pub(crate) fn session(
+    host: &Host,
+    options: SessionOptions,
+    open: impl FnOnce(&Host, &SessionOptions, &Path) -> Result<Opened, Error>,
+) -> Result<Session, Error> {
+    let mut workspace = workspace(host, &options)?;
+    let policy = Arc::new(policy(&options, &workspace)?);
+    let model: Arc<dyn Model> = host.model().clone();
+    let choice = choice(&options);
+    let has_budget = has_budget(host, &options)?;
+    check_prices(has_budget, &choice, model.as_ref())?;
+    let mut notices = check_tools(&options, &policy)?;
+    let Opened { loaded, blobs } = open(host, &options, &workspace.cwd)?;
+    notices.extend(loaded.notices.into_iter().map(|text| Notice::SessionLog { text }));
+    let log = loaded.log;
+    let skills = at_home(host, &options, &policy, log.id(), &mut workspace)?;
+    let source = hooks::source(&options.log, loaded.entries.is_empty());
+    let folded = Folded::fold_with(workspace.tools.clone(), loaded.entries).close();
+    let scope = host.executor().scope();
+    let confinement = confinement(scope.executor(), &options, &workspace, &policy);
+    let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
+    let (files, keeping, unknown) = kit::files_of_session(
+        host.home(),
+        &options,
+        &workspace,
+        &folded,
+        log.id(),
+        &policy,
+        &confinement,
+    );
+    notices.extend(unknown);
+    let mut parts = SessionParts {
+        in_use: ostler_tools::in_use(files.clone(), policy.clone(), &folded.seen),
+        instructions: Arc::new(InstructionsState::new(&options, &policy, workspace.clone())),
+        memories: remembers(host, &options, host.home(), &workspace.cwd),
+        undo_news: None,
+        recalling: Mutex::default(),
+        by_words: Arc::default(),
+        skills,
+        confinement,
+        registry,
+        scope,
+        has_budget,
+    };
+    let journal = Journal::resumed(log.clone(), blobs, Arc::new(SystemClock), folded)
+        .syncing_with(host.syncs());
+    parts.undo_news = UndoNews::of(&keeping, &journal);
+    let event_logs = host.home().filter(|_| options.event_log).map(|home| home.join("events"));
+    let events = SessionEvents::new(log.id().clone(), event_logs.as_deref());
+    let desk = QuestionDesk::new(events.clone(), options.question_deadline);
+    let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
+    let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
+    let learner = parts.learner(&journal, &workspace);
+    let agent = Arc::new(Agent {
+        meter: spending::meter(host, &options, &workspace.cwd, &journal),
+        context: parts.context(&journal, &workspace.tools, window, learner.clone()),
+        model,
+        limits: limits(&options, &choice),
+        controls: Controls::new(choice, options.settings.thinking),
+        system: system(&options),
+        tools,
+        gate: gate(&options, &policy, &workspace, desk.clone()),
+        hooks: HookDesk::new(hooks::port(parts.registry.as_ref()), source),
+        journal,
+        budget: Purse::new(options.max_budget_usd),
+        settings: options.settings,
+    });
+    events.listen_to(Voices { skills: parts.skills.clone(), learner });
+    parts.skills.serve(AgentHost::new(&agent));
+    events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
+    Ok(Session::new(SessionShared {
+        agent,
+        workspace,
+        parts,
+        events,
+        desk,
+        slow_call: options.slow_call,
+        queue: Queue::default(),
+        interrupt: Mutex::default(),
+        probing: false.into(),
+    }))
+}
+
+fn choice(options: &SessionOptions) -> ModelChoice {
+    ModelChoice {
+        primary: ostler_models::resolve_model(&options.model),
+        fallback: options.fallback_model.as_deref().map(ostler_models::resolve_model),
+    }
+}
+
+fn limits(options: &SessionOptions, choice: &ModelChoice) -> Limits {
+    Limits {
+        max_iterations: options.max_turns,
+        may_escalate: options.settings.output_limit.is_none(),
+        has_fallback: choice.fallback.is_some(),
+        ..Limits::default()
+    }
+}
+
+pub(crate) fn confinement(
+    executor: &Executor,
+    options: &SessionOptions,
+    workspace: &Workspace,
+    policy: &Policy,
+) -> Arc<Confinement> {
+    let (held_by, environment) = (options.sandbox.clone(), options.environment.clone());
+    let made = Confinement::new(executor.clone(), held_by, workspace.clone(), environment);
+    Arc::new(made.denying(policy))
+}
+
+fn gate(
+    options: &SessionOptions,
+    policy: &Policy,
+    workspace: &Workspace,
+    desk: Arc<QuestionDesk>,
+) -> Gate {
+    let approvals = options.approvals.clone();
+    Gate::new(policy.clone(), options.mode, workspace.clone(), desk, approvals)
+}
+
+/// Without a home there is nothing that could outlive the session.
+pub(crate) fn remembers(
+    host: &Host,
+    options: &SessionOptions,
+    home: Option<&Path>,
+    cwd: &Path,
+) -> Option<Arc<Memories>> {
+    let home = home.filter(|_| options.memory)?;
+    Some(Arc::new(memories(home, cwd, host.options().embeddings.clone(), host.network())))
+}
+
+fn has_budget(host: &Host, options: &SessionOptions) -> Result<bool, Error> {
+    let shared = host.options().budgets.any();
+    match shared && host.home().is_none() {
+        true => Err(Error::NoLedger),
+        false => Ok(shared || options.max_budget_usd.is_some()),
+    }
+}
+
+/// A budget that nobody can compute must not look like one.
+fn check_prices(has_budget: bool, choice: &ModelChoice, model: &dyn Model) -> Result<(), Error> {
+    let models = [Some(&choice.primary), choice.fallback.as_ref()];
+    match models.into_iter().flatten().find(|id| has_budget && model.info(id).price.is_none()) {
+        Some(id) => Err(Error::NoPrice(id.to_string())),
+        None => Ok(()),
+    }
+}
+
+fn system(options: &SessionOptions) -> SharedList<String> {
+    let first = options.system_prompt.clone().unwrap_or_else(|| SYSTEM.to_owned());
+    [Some(first), options.append_system_prompt.clone()]
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect()
+}

@@ -1,0 +1,191 @@
+//! Drives a session: polling it runs turn after turn, dropping it cancels everything the running turn owns.
+
+use crate::input::Prompt;
+use crate::session::{Session, Work};
+use crate::skills::Expanded;
+use crate::slow_calls::SlowCalls;
+use futures_core::Stream;
+use ostler_core::event::{Envelope, Event};
+use ostler_core::ports::BoxFuture;
+use ostler_core::turn::Terminal;
+use ostler_engine::TurnStream;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// The end of a turn does not wait longer than this for the memory; what was begun goes on.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The only reader that a turn waits for: it runs no further than the driver has read. Other readers observe.
+pub struct Driver {
+    session: Session,
+    stage: Stage,
+    /// Ends when there is nothing left to do, instead of waiting for more.
+    until_idle: bool,
+}
+
+enum Stage {
+    Idle,
+    /// The prompt is looked at: it may want a skill.
+    Expanding(BoxFuture<'static, Expanded>),
+    Turn {
+        turn: TurnStream,
+        slow: SlowCalls,
+    },
+    /// The end of a turn is held back while the memory keeps what the turn leaves.
+    Learning {
+        finished: Option<Event>,
+        learnt: BoxFuture<'static, Vec<Event>>,
+    },
+}
+
+impl Driver {
+    pub(crate) fn new(session: Session, until_idle: bool) -> Self {
+        Driver { session, stage: Stage::Idle, until_idle }
+    }
+
+    /// False: there is nothing to do.
+    fn begin_next(&mut self) -> bool {
+        let Some(work) = self.session.next_work() else { return false };
+        self.stage = match work {
+            Work::Prompt(Prompt { typed: None, message, .. }) => {
+                self.session.begin_turn();
+                self.turn(self.session.turn(message))
+            }
+            Work::Prompt(prompt) => {
+                let session = self.session.clone();
+                Stage::Expanding(Box::pin(async move { session.expand(prompt).await }))
+            }
+            Work::Compact(focus) => self.turn(self.session.compacting(focus)),
+        };
+        true
+    }
+
+    fn turn(&self, turn: TurnStream) -> Stage {
+        Stage::Turn { turn, slow: SlowCalls::new(self.session.slow_call()) }
+    }
+
+    /// The turn's own event, and what happened beside it.
+    fn take(&mut self, event: Event) {
+        let events = self.session.events();
+        match event {
+            Event::TextDelta { .. } | Event::ThinkingDelta { .. } | Event::Raw(_) => {
+                events.emit(event);
+            }
+            Event::TurnStarted { .. } => {
+                events.emit(event);
+                events.emit_waiting();
+            }
+            Event::Finished(_) => {
+                let learnt = self.learning();
+                self.stage = Stage::Learning { finished: Some(event), learnt };
+            }
+            event => {
+                events.emit(event);
+                events.emit_memory();
+            }
+        }
+    }
+
+    fn learning(&self) -> BoxFuture<'static, Vec<Event>> {
+        let learner = self.session.events().learner().cloned();
+        Box::pin(async move {
+            let Some(learner) = learner else { return Vec::new() };
+            tokio::time::timeout(PATIENCE, learner.learn_new_turns()).await.unwrap_or_default()
+        })
+    }
+
+    fn ended(&mut self, finished: Event) {
+        if let Event::Finished(finished) = &finished {
+            self.session.turn_ended(keeps_queue_waiting(finished.terminal));
+        }
+        self.session.events().emit(finished);
+        self.stage = Stage::Idle;
+    }
+}
+
+/// After these nothing starts by itself: somebody should look first.
+fn keeps_queue_waiting(terminal: Terminal) -> bool {
+    matches!(
+        terminal,
+        Terminal::AbortedStreaming
+            | Terminal::AbortedTools
+            | Terminal::MaxTurns
+            | Terminal::MaxBudget
+            | Terminal::LedgerFailed
+            | Terminal::StoreFailed
+    )
+}
+
+impl Stream for Driver {
+    type Item = Arc<Envelope>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Arc<Envelope>>> {
+        let this = &mut *self;
+        this.session.events().register(cx.waker());
+        loop {
+            if let Some(envelope) = this.session.events().unread() {
+                return Poll::Ready(Some(envelope));
+            }
+            match &mut this.stage {
+                Stage::Idle => {
+                    if this.session.is_closed() {
+                        return Poll::Ready(None);
+                    }
+                    if !this.begin_next() {
+                        return if this.until_idle { Poll::Ready(None) } else { Poll::Pending };
+                    }
+                }
+                Stage::Expanding(expanding) => match ready!(expanding.as_mut().poll(cx)) {
+                    Expanded::Message(message) => {
+                        this.stage = this.turn(this.session.turn(message));
+                    }
+                    Expanded::Unknown { why } => {
+                        this.session.events().emit_waiting();
+                        this.session.events().emit(Event::PromptRefused { why });
+                        this.session.turn_ended(false);
+                        this.stage = Stage::Idle;
+                    }
+                },
+                Stage::Turn { turn, slow } => match Pin::new(turn).poll_next(cx) {
+                    Poll::Ready(Some(event)) => {
+                        slow.see(&event);
+                        this.take(event);
+                    }
+                    Poll::Ready(None) => {
+                        this.session.turn_ended(false);
+                        this.stage = Stage::Idle;
+                    }
+                    Poll::Pending => {
+                        let notice = ready!(slow.poll_next(cx));
+                        this.session.events().emit(Event::notice(notice));
+                    }
+                },
+                Stage::Learning { finished, learnt } => {
+                    let learnt = ready!(learnt.as_mut().poll(cx));
+                    let finished = finished.take();
+                    for event in learnt {
+                        this.session.events().emit(event);
+                    }
+                    match finished {
+                        Some(finished) => this.ended(finished),
+                        None => this.stage = Stage::Idle,
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let was_running = !matches!(self.stage, Stage::Idle);
+        self.stage = Stage::Idle;
+        self.session.events().end_driving();
+        if was_running {
+            self.session.turn_ended(true);
+            self.session.events().emit(Event::TurnAbandoned);
+        }
+    }
+}

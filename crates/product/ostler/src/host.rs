@@ -1,0 +1,142 @@
+//! What a process needs once, however many sessions it has.
+
+use crate::error::Error;
+use crate::host_options::HostOptions;
+use crate::init::Init;
+use crate::log_choice;
+use crate::session::Session;
+use crate::session_options::SessionOptions;
+use crate::system::{SystemClock, jitter};
+use crate::{assembly, spending};
+use futures_util::StreamExt;
+use ostler_engine::SyncPool;
+use ostler_exec::Executor;
+use ostler_ledger::SharedLedger;
+use ostler_models::{Credentials, HttpModel, Network, Provider, Providers};
+use std::path::Path;
+use std::sync::Arc;
+
+/// One supervisor for all commands, one client for each provider, one writer of the ledger, a few threads that wait for
+/// disks. Cloning copies a pointer.
+#[derive(Clone)]
+pub struct Host {
+    parts: Arc<HostParts>,
+}
+
+struct HostParts {
+    options: HostOptions,
+    executor: Executor,
+    model: Arc<Providers>,
+    ledger: Option<SharedLedger>,
+    syncs: SyncPool,
+}
+
+impl Host {
+    /// Starts nothing: what is needed starts with its first use.
+    ///
+    /// # Errors
+    /// If a provider or the network cannot be used as the options say.
+    pub fn open(init: &Init, options: HostOptions) -> Result<Self, Error> {
+        let model = Arc::new(providers(&options)?);
+        let ledger = options.home.as_deref().map(spending::shared_ledger);
+        let (executor, syncs) = (Executor::new(init.supervisor.clone()), SyncPool::default());
+        Ok(Host { parts: Arc::new(HostParts { options, executor, model, ledger, syncs }) })
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// If the options cannot be used, or the session cannot be had.
+    pub fn session(&self, options: SessionOptions) -> Result<Session, Error> {
+        assembly::session(self, options, log_choice::open)
+    }
+
+    /// Drives a session that no surface drives, until it is closed.
+    ///
+    /// # Errors
+    /// If somebody drives it already.
+    pub fn run(&self, session: &Session) -> Result<(), Error> {
+        let mut driver = session.drive()?;
+        tokio::spawn(async move { while driver.next().await.is_some() {} });
+        Ok(())
+    }
+
+    pub fn options(&self) -> &HostOptions {
+        &self.parts.options
+    }
+
+    /// Ends all commands of all sessions, and the supervisor. No session runs a command after this.
+    pub async fn close(&self) {
+        // If the supervisor does not answer, its socket closes with us, and it ends everything by itself.
+        let _ = self.parts.executor.shutdown().await;
+    }
+
+    /// The same with another home, for something that leaves no trace.
+    pub(crate) fn at_home(&self, home: &Path) -> Self {
+        let HostParts { options, executor, model, syncs, .. } = &*self.parts;
+        let options = HostOptions { home: Some(home.to_owned()), ..options.clone() };
+        let (executor, model, syncs) = (executor.clone(), model.clone(), syncs.clone());
+        let ledger = None;
+        Host { parts: Arc::new(HostParts { options, executor, model, ledger, syncs }) }
+    }
+
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.parts.options.home.as_deref()
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.parts.executor
+    }
+
+    pub(crate) fn model(&self) -> &Arc<Providers> {
+        &self.parts.model
+    }
+
+    pub(crate) fn ledger(&self) -> Option<&SharedLedger> {
+        self.parts.ledger.as_ref()
+    }
+
+    pub(crate) fn syncs(&self) -> SyncPool {
+        self.parts.syncs.clone()
+    }
+
+    pub(crate) fn network(&self) -> Network {
+        let HostOptions { proxies, ca_file, .. } = &self.parts.options;
+        Network { proxies: proxies.clone(), ca_file: ca_file.clone() }
+    }
+}
+
+fn providers(options: &HostOptions) -> Result<Providers, Error> {
+    let default = match &options.base_url {
+        Some(url) => Provider::default().at(url.as_str()),
+        None => Provider::default(),
+    };
+    let default = http_model(options, default, &options.credentials).map_err(Error::Model)?;
+    let mut all = Providers::new(default);
+    for (provider, credentials) in &options.providers {
+        let name = provider.prefix.clone();
+        let model = http_model(options, provider.clone(), credentials)
+            .map_err(|why| Error::Model(format!("provider {name}: {why}")))?;
+        all = all.with(name, model);
+    }
+    Ok(all)
+}
+
+fn http_model(
+    options: &HostOptions,
+    provider: Provider,
+    credentials: &Credentials,
+) -> Result<HttpModel, String> {
+    let mut settings = ostler_models::Settings::new(provider, credentials.clone());
+    settings.protocols.clone_from(&options.protocols);
+    settings.proxies = options.proxies.clone();
+    settings.ca_file = options.ca_file.clone();
+    settings.deadlines = options.deadlines;
+    if let Some(wait) = options.retry_wait {
+        settings.retry.base = wait;
+    }
+    settings.prices = options.prices.clone();
+    settings.jitter = Arc::new(jitter);
+    settings.clock = Some(Arc::new(SystemClock));
+    HttpModel::new(settings).map_err(|error| error.to_string())
+}

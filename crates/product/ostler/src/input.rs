@@ -1,0 +1,120 @@
+//! Everything a surface can ask of a session.
+
+use ostler_core::ids::{InboundId, QuestionId};
+use ostler_core::inbox::QueuedItem;
+use ostler_core::message::{Block, Message};
+use ostler_core::model::Thinking;
+use ostler_core::permission::Mode;
+use ostler_core::ports::Reply;
+
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Starts a turn, or waits for its turn behind the one that runs.
+    Prompt(Prompt),
+    /// Reaches the model at the next safe point of the running turn. Without one it is a prompt.
+    Steer(Message),
+    /// Takes back what was not delivered yet; none means all of it.
+    CancelQueued(Option<InboundId>),
+    /// Ends the running turn in order: everything done is kept, every open call is answered. What is queued is not
+    /// started by itself afterwards.
+    Interrupt {
+        cancel_queued: bool,
+    },
+    /// `by` names the surface, for the others.
+    Answer {
+        question: QuestionId,
+        reply: Reply,
+        by: String,
+    },
+    SetMode(Mode),
+    /// As `--model` takes it.
+    SetModel(String),
+    SetThinking(Thinking),
+    /// Sums up the conversation. `focus` is what the summary should concentrate on.
+    Compact {
+        focus: Option<String>,
+    },
+}
+
+/// What became of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputReceipt {
+    /// It happened.
+    Done,
+    /// It waits for its turn under this name.
+    Queued(InboundId),
+    /// The turn is being ended, and this still waits.
+    Interrupted { queued: Vec<QueuedItem> },
+}
+
+/// Why an input was not taken. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputRefused {
+    #[error("the session is closed")]
+    Closed,
+    #[error("that question is not open any more")]
+    NoSuchQuestion,
+    #[error("nothing with that name is queued")]
+    NotQueued,
+    #[error("no price is known for {0}, so the budget cannot be kept with it")]
+    NoPrice(String),
+    #[error("{0}")]
+    Store(ostler_core::ports::StoreError),
+}
+
+/// What a turn begins with.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub(crate) message: Message,
+    /// What a person typed, where it may name a skill.
+    pub(crate) typed: Option<String>,
+    /// What was piped in: not the person's word.
+    pub(crate) piped: String,
+}
+
+impl Prompt {
+    /// What a person typed: `/name arguments` uses a skill.
+    pub fn typed(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let message = Message::user(text.as_str());
+        Prompt { message, typed: Some(text), piped: String::new() }
+    }
+
+    /// The same with what was piped in. Without typed words the piped text is all there is.
+    #[must_use]
+    pub fn with_piped(self, piped: impl Into<String>) -> Self {
+        Prompt { piped: piped.into(), ..self }
+    }
+
+    /// What may name a skill: what was typed, or all there is.
+    pub(crate) fn command(&self) -> Option<&str> {
+        let typed = self.typed.as_deref()?;
+        Some(if typed.is_empty() { &self.piped } else { typed })
+    }
+
+    /// A message made of the command, with what was piped in marked as such.
+    pub(crate) fn marked(&self, message: Message) -> Message {
+        let typed = self.typed.as_deref().unwrap_or_default();
+        match (typed.is_empty(), self.piped.is_empty()) {
+            (_, true) => message,
+            (false, false) => message.with_piped(self.piped.as_str()),
+            (true, false) => {
+                let Message::User { mut content } = message else { return message };
+                let own = |block: &Block| matches!(block, Block::Text { meta: false, .. });
+                let text = content.iter().position(own).map(|at| content.remove(at));
+                let rest = Message::User { content };
+                match text {
+                    Some(Block::Text { text, .. }) => rest.with_piped(text),
+                    _ => rest,
+                }
+            }
+        }
+    }
+}
+
+/// For the model as it is, also if it begins with a slash.
+impl<M: Into<Message>> From<M> for Prompt {
+    fn from(message: M) -> Self {
+        Prompt { message: message.into(), typed: None, piped: String::new() }
+    }
+}

@@ -1,0 +1,107 @@
+//! Which log a run writes to.
+
+use crate::error::Error;
+use crate::host::Host;
+use crate::session_options::{SessionChoice, SessionOptions};
+use crate::system::{SystemClock, SystemIds};
+use ostler_core::ids::{IdSource, SessionId};
+use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionStore, StoreError};
+use ostler_core::session::{Entry, FORMAT, Fork};
+use ostler_core::time::Clock;
+use ostler_store::{FileStore, MemoryStore};
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) struct Opened {
+    pub(crate) loaded: Loaded,
+    pub(crate) blobs: Arc<dyn Blobs>,
+}
+
+pub(crate) fn open(host: &Host, options: &SessionOptions, cwd: &Path) -> Result<Opened, Error> {
+    let Some(home) = host.home() else { return in_memory(&options.log, cwd) };
+    let store = match host.options().fault {
+        None => FileStore::new(home)?,
+        Some(fault) => FileStore::with_fault(home, fault)?,
+    };
+    let loaded = match &options.log {
+        SessionChoice::New => create(&store, fresh_id(), cwd)?,
+        SessionChoice::Named(id) => create(&store, id.clone(), cwd)?,
+        SessionChoice::Resume(id) => store.open(&find(&store, id)?)?,
+        SessionChoice::Continue => match store.latest(cwd)? {
+            Some(id) => store.open(&id)?,
+            None => return Err(Error::NothingToContinue(cwd.to_owned())),
+        },
+        SessionChoice::Fork(from) => {
+            let from = match from {
+                Some(id) => find(&store, id)?,
+                None => store.latest(cwd)?.ok_or(Error::NothingToFork)?,
+            };
+            let fork = Fork { session: from.clone(), entries: 0 };
+            store.fork(&from, first_entry(fresh_id(), cwd, Some(fork)))?
+        }
+    };
+    let blobs = store.blobs_of(loaded.log.id());
+    Ok(Opened { loaded, blobs })
+}
+
+/// What a session holds now, for looking at: nothing is written, and whoever has it open is not held up. None means
+/// the newest of this folder.
+pub(crate) fn look(host: &Host, cwd: &Path, id: Option<&str>) -> Result<Opened, Error> {
+    let mut opened = in_memory(&SessionChoice::New, cwd)?;
+    let Some(home) = host.home() else { return Ok(opened) };
+    let store = FileStore::new(home)?;
+    let id = match id {
+        Some(id) => find(&store, id)?,
+        None => store.latest(cwd)?.ok_or(Error::NothingToLookAt)?,
+    };
+    opened.loaded.entries = store.read_live(&id)?;
+    Ok(opened)
+}
+
+/// A memory that begins empty has no session to go on with.
+pub(crate) fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, Error> {
+    let id = match session {
+        SessionChoice::New => fresh_id(),
+        SessionChoice::Named(id) => id.clone(),
+        SessionChoice::Resume(id) | SessionChoice::Fork(Some(id)) => {
+            return Err(StoreError::NotFound(SessionId::new(id.as_str())).into());
+        }
+        SessionChoice::Continue => return Err(Error::NothingToContinue(cwd.to_owned())),
+        SessionChoice::Fork(None) => return Err(Error::NothingToFork),
+    };
+    let store = MemoryStore::new();
+    let loaded = create(&store, id, cwd)?;
+    Ok(Opened { loaded, blobs: store.blobs() })
+}
+
+/// A whole id, or enough of its beginning.
+pub(crate) fn find(store: &FileStore, id: &str) -> Result<SessionId, Error> {
+    match store.find(id)? {
+        Some(found) => Ok(found.id),
+        None => Err(StoreError::NotFound(SessionId::new(id)).into()),
+    }
+}
+
+/// Sessions of one folder, newest first.
+pub fn list_sessions(home: &Path, cwd: &Path) -> Result<Vec<SessionInfo>, Error> {
+    Ok(FileStore::new(home)?.list(cwd)?)
+}
+
+fn create(store: &dyn SessionStore, id: SessionId, cwd: &Path) -> Result<Loaded, Error> {
+    let log = store.create(first_entry(id, cwd, None))?;
+    Ok(Loaded { log, entries: Vec::new(), notices: Vec::new() })
+}
+
+fn first_entry(session: SessionId, cwd: &Path, forked_from: Option<Fork>) -> Entry {
+    Entry::Opened {
+        format: FORMAT,
+        session,
+        workspace: cwd.to_owned(),
+        at: SystemClock.now(),
+        forked_from,
+    }
+}
+
+fn fresh_id() -> SessionId {
+    SessionId::new(SystemIds.uuid())
+}

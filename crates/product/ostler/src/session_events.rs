@@ -1,0 +1,159 @@
+//! The events of a session as envelopes. This is the only place where they are numbered, dated and named, and where they
+//! go to everybody who reads them.
+
+use crate::learner::Learner;
+use crate::system::SystemClock;
+use futures_util::task::AtomicWaker;
+use ostler_core::event::{AgentPath, Envelope, Event, Notice, VERSION};
+use ostler_core::ids::SessionId;
+use ostler_core::time::Clock;
+use ostler_hooks::{EventLog, Observer};
+use ostler_skills::{Problem, Skills};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
+
+pub(crate) struct SessionEvents {
+    session: SessionId,
+    clock: Arc<dyn Clock>,
+    /// Who finds something to say outside of turns.
+    voices: OnceLock<Voices>,
+    stream: Mutex<EventStream>,
+    /// The driver, where there is one.
+    driver: AtomicWaker,
+}
+
+/// What has to be asked for its news.
+pub(crate) struct Voices {
+    pub(crate) skills: Arc<Skills>,
+    pub(crate) learner: Option<Arc<Learner>>,
+}
+
+/// Everything that one lock keeps in one order.
+struct EventStream {
+    seq: u64,
+    /// What was found when the session was opened, until somebody reads it.
+    opening: Vec<Notice>,
+    observer: Observer,
+    /// What the driver has not read yet; none where there is no driver.
+    unread: Option<VecDeque<Arc<Envelope>>>,
+}
+
+impl SessionEvents {
+    /// `log` is the folder of event logs, where they are wanted.
+    pub(crate) fn new(session: SessionId, log: Option<&Path>) -> Arc<Self> {
+        let clock = Arc::new(SystemClock);
+        let log = log.and_then(|folder| EventLog::open(folder, &session, clock.clone()));
+        let stream =
+            EventStream { seq: 0, opening: Vec::new(), observer: Observer::new(log), unread: None };
+        Arc::new(SessionEvents {
+            session,
+            clock,
+            voices: OnceLock::new(),
+            stream: Mutex::new(stream),
+            driver: AtomicWaker::new(),
+        })
+    }
+
+    pub(crate) fn listen_to(&self, voices: Voices) {
+        let _ = self.voices.set(voices);
+    }
+
+    pub(crate) fn learner(&self) -> Option<&Arc<Learner>> {
+        self.voices.get()?.learner.as_ref()
+    }
+
+    /// Numbers an event and hands it to everybody who reads.
+    pub(crate) fn emit(&self, event: Event) -> Arc<Envelope> {
+        let mut stream = self.stream();
+        // The provider's own events are for the driver alone, and leave no gap in what others read.
+        let is_shared = !matches!(event, Event::Raw(_));
+        stream.seq += u64::from(is_shared);
+        let envelope = Arc::new(Envelope {
+            version: VERSION,
+            seq: stream.seq,
+            at: self.clock.now(),
+            session: self.session.clone(),
+            agent: AgentPath::default(),
+            parent: None,
+            event,
+        });
+        if is_shared {
+            stream.observer.see(&envelope);
+        }
+        if let Some(unread) = &mut stream.unread {
+            unread.push_back(envelope.clone());
+            self.driver.wake();
+        }
+        envelope
+    }
+
+    pub(crate) fn found_on_opening(&self, notices: impl IntoIterator<Item = Notice>) {
+        self.stream().opening.extend(notices);
+    }
+
+    /// Emits what nobody has read yet: from the opening, of skills, and of the memory.
+    pub(crate) fn emit_waiting(&self) -> Vec<Arc<Envelope>> {
+        let opening = std::mem::take(&mut self.stream().opening);
+        let skills = self.voices.get().map(|voices| voices.skills.news()).unwrap_or_default();
+        let notices = opening.into_iter().chain(skills.into_iter().map(skill));
+        let mut emitted: Vec<_> = notices.map(|notice| self.emit(Event::notice(notice))).collect();
+        emitted.extend(self.emit_memory());
+        emitted
+    }
+
+    pub(crate) fn emit_memory(&self) -> Vec<Arc<Envelope>> {
+        let changes = self.learner().map(|learner| learner.changes().collect::<Vec<_>>());
+        changes.into_iter().flatten().map(|event| self.emit(event)).collect()
+    }
+
+    /// From here on the driver reads. False: somebody drives already.
+    pub(crate) fn begin_driving(&self) -> bool {
+        let mut stream = self.stream();
+        let free = stream.unread.is_none();
+        stream.unread.get_or_insert_default();
+        free
+    }
+
+    pub(crate) fn end_driving(&self) {
+        self.stream().unread = None;
+    }
+
+    pub(crate) fn is_driven(&self) -> bool {
+        self.stream().unread.is_some()
+    }
+
+    /// The next envelope for the driver, in order.
+    pub(crate) fn unread(&self) -> Option<Arc<Envelope>> {
+        self.stream().unread.as_mut()?.pop_front()
+    }
+
+    pub(crate) fn register(&self, waker: &Waker) {
+        self.driver.register(waker);
+    }
+
+    /// There is something to do.
+    pub(crate) fn wake_driver(&self) {
+        self.driver.wake();
+    }
+
+    /// What the tools did, one line each.
+    pub(crate) fn statistics(&self) -> Vec<String> {
+        self.stream().observer.stats().lines()
+    }
+
+    /// The session is over: the event log is complete with its statistics.
+    pub(crate) fn finish(&self) {
+        self.stream().observer.finish();
+    }
+
+    fn stream(&self) -> MutexGuard<'_, EventStream> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn skill(problem: Problem) -> Notice {
+    let Problem { file, line, what } = problem;
+    Notice::Skill { file, line: u64::try_from(line).unwrap_or(u64::MAX), what }
+}

@@ -1,0 +1,152 @@
+//! What one session does, and how. Each field has a sensible default except the folder.
+
+use crate::hooks::HookOptions;
+use ostler_core::ids::SessionId;
+use ostler_core::permission::{Mode, Policy, Rule};
+use ostler_core::ports::{Approvals, Hook, Tool};
+use ostler_engine::Settings;
+use ostler_instructions::Places as InstructionPlaces;
+use ostler_tools::confine::ConfineOptions;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The model used when nobody chooses one.
+pub const DEFAULT_MODEL: &str = "sonnet";
+
+#[derive(Clone)]
+pub struct SessionOptions {
+    /// Where the agent works.
+    pub cwd: PathBuf,
+    /// Further folders it may use.
+    pub add_dirs: Vec<PathBuf>,
+    /// Keep the folders before a command may change them, so that it can be undone. Needs a home.
+    pub undo: bool,
+    pub model: String,
+    pub fallback_model: Option<String>,
+    /// Which session it is.
+    pub log: SessionChoice,
+    /// Replaces the system prompt.
+    pub system_prompt: Option<String>,
+    /// Is added to the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// Where instruction files are looked for; none reads none.
+    pub instructions: Option<InstructionPlaces>,
+    pub mode: Mode,
+    /// Rules from files; those below are added to them.
+    pub policy: Policy,
+    /// Rules such as `Read` or `Edit(./src/**)`.
+    pub allow: Vec<String>,
+    pub ask: Vec<String>,
+    pub deny: Vec<String>,
+    /// The tools on offer; none means all of them.
+    pub tools: Option<Vec<String>>,
+    /// Tools of the calling program. Rules, the screen and compaction treat them by what they declare.
+    pub more_tools: Vec<Arc<dyn Tool>>,
+    /// Where skills are looked for besides those that ship with the program.
+    pub skills: SkillFolders,
+    pub max_turns: Option<u32>,
+    pub max_budget_usd: Option<f64>,
+    /// What the ledger calls the agent and its task; else "main" and the prompt's first line.
+    pub agent: Option<String>,
+    pub task: Option<String>,
+    /// How long a question waits for an answer.
+    pub question_deadline: Duration,
+    /// Where rules go that the user accepts for the project.
+    pub approvals: Arc<dyn Approvals>,
+    /// The environment for commands, already cut down to what they may see.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How commands are held.
+    pub sandbox: ConfineOptions,
+    pub hooks: HookOptions,
+    pub settings: Settings,
+    /// Notes are brought along and kept across sessions; needs a home.
+    pub memory: bool,
+    /// A call that runs longer is reported; none reports no call.
+    pub slow_call: Option<Duration>,
+    /// Write what happens to `events/` of the home, for `ostler events`.
+    pub event_log: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkillFolders {
+    /// In the order in which they count.
+    pub folders: Vec<ostler_skills::Folder>,
+    /// Contents of the project's skills that the user accepted, by hash: what they run and allow counts.
+    pub accepted: Vec<String>,
+    /// The project's folder; none: the working folder.
+    pub project: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SessionChoice {
+    #[default]
+    New,
+    /// A new session of this name.
+    Named(SessionId),
+    /// A whole id, or enough of its beginning to be unique.
+    Resume(String),
+    /// The newest session of this folder.
+    Continue,
+    /// A copy of a session; none means the newest of this folder.
+    Fork(Option<String>),
+}
+
+impl SessionOptions {
+    pub const SLOW_CALL: Duration = Duration::from_secs(5);
+    /// A person may be away for the night.
+    pub const QUESTION_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+
+    pub fn new(cwd: impl Into<PathBuf>) -> Self {
+        SessionOptions {
+            cwd: cwd.into(),
+            add_dirs: Vec::new(),
+            undo: true,
+            model: DEFAULT_MODEL.into(),
+            fallback_model: None,
+            log: SessionChoice::New,
+            system_prompt: None,
+            append_system_prompt: None,
+            instructions: None,
+            mode: Mode::Default,
+            policy: Policy::default(),
+            allow: Vec::new(),
+            ask: Vec::new(),
+            deny: Vec::new(),
+            tools: None,
+            more_tools: Vec::new(),
+            skills: SkillFolders::default(),
+            max_turns: None,
+            max_budget_usd: None,
+            agent: None,
+            task: None,
+            question_deadline: SessionOptions::QUESTION_DEADLINE,
+            approvals: Arc::new(ForSession),
+            environment: Vec::new(),
+            sandbox: ConfineOptions::default(),
+            hooks: HookOptions::default(),
+            settings: Settings::default(),
+            memory: true,
+            slow_call: Some(SessionOptions::SLOW_CALL),
+            event_log: false,
+        }
+    }
+
+    /// Adds a hook of the calling program. It is asked before those that are configured.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.inside.push(hook);
+        self
+    }
+}
+
+/// Keeps nothing: a rule that is accepted holds until the session ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ForSession;
+
+impl Approvals for ForSession {
+    fn keep(&self, _rules: &[Rule]) -> Result<(), String> {
+        Err("there is no place to keep it, so it holds for this session only".into())
+    }
+}

@@ -1,0 +1,79 @@
+//! What lives as long as a session, beside its agent.
+
+use crate::carried_parts::CarriedParts;
+use crate::instructions_state::InstructionsState;
+use crate::kit::Kit;
+use crate::learner::Learner;
+use crate::memory::Recalling;
+use crate::undo::UndoNews;
+use ostler_core::permission::Workspace;
+use ostler_core::ports::{BeforeCompact, Reminder, SessionLog};
+use ostler_core::tool_facts::KnownTools;
+use ostler_engine::{Context, Journal};
+use ostler_exec::Scope;
+use ostler_hooks::Registry;
+use ostler_memory::Memories;
+use ostler_skills::Skills;
+use ostler_tools::confine::Confinement;
+use ostler_tools::workspace::Files;
+use ostler_tools::{InUse, Keeping};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+pub(crate) struct SessionParts {
+    pub(crate) skills: Arc<Skills>,
+    pub(crate) instructions: Arc<InstructionsState>,
+    pub(crate) in_use: Arc<InUse>,
+    pub(crate) memories: Option<Arc<Memories>>,
+    /// What was undone outside of the session.
+    pub(crate) undo_news: Option<Arc<UndoNews>>,
+    /// The search for the memories of the prompt that is being prepared.
+    pub(crate) recalling: Mutex<Option<Recalling>>,
+    /// The reader was told that memories are found by words only.
+    pub(crate) by_words: Arc<AtomicBool>,
+    pub(crate) confinement: Arc<Confinement>,
+    pub(crate) registry: Option<Arc<Registry>>,
+    /// Its commands.
+    pub(crate) scope: Scope,
+    /// Only models with a price can be asked.
+    pub(crate) has_budget: bool,
+}
+
+impl SessionParts {
+    pub(crate) fn kit(&self, files: Arc<Files>, keeping: Keeping, log: Arc<dyn SessionLog>) -> Kit {
+        Kit {
+            executor: self.scope.executor().clone(),
+            files,
+            keeping,
+            confinement: self.confinement.clone(),
+            skills: self.skills.clone(),
+            memories: self.memories.clone(),
+            log,
+        }
+    }
+
+    /// Who says something again after a summary, who adds something after calls, and who looks before it. `window` is
+    /// that of the model, if it is told of skills at all.
+    pub(crate) fn context(
+        &self,
+        journal: &Journal,
+        tools: &KnownTools,
+        window: Option<u64>,
+        learner: Option<Arc<Learner>>,
+    ) -> Context {
+        let mut context = Context::default();
+        let (journal, tools) = (journal.clone(), tools.clone());
+        let carried = CarriedParts { journal, skills: self.skills.clone(), window, tools };
+        context.carried = vec![self.instructions.clone(), Arc::new(carried), self.in_use.clone()];
+        context.reminders = vec![self.instructions.clone(), self.in_use.clone()];
+        context.reminders.extend(self.undo_news.clone().map(|news| news as Arc<dyn Reminder>));
+        context.before_compact = learner.map(|learner| learner as Arc<dyn BeforeCompact>);
+        context
+    }
+
+    pub(crate) fn learner(&self, journal: &Journal, workspace: &Workspace) -> Option<Arc<Learner>> {
+        let (memories, journal) = (self.memories.clone()?, journal.clone());
+        let Workspace { cwd: folder, tools, .. } = workspace.clone();
+        Some(Arc::new(Learner::new(memories, journal, folder, tools)))
+    }
+}

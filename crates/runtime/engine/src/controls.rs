@@ -1,0 +1,68 @@
+//! What can be changed while a session runs. A change counts from the next request and the next call that starts.
+
+use crate::agent::{Agent, ModelChoice};
+use ostler_core::event::Control;
+use ostler_core::ids::ModelId;
+use ostler_core::model::Thinking;
+use ostler_core::permission::Mode;
+use std::sync::{PoisonError, RwLock};
+
+/// The model and its thinking. The mode is the gate's.
+#[derive(Debug)]
+pub struct Controls(RwLock<Chosen>);
+
+#[derive(Clone, Debug)]
+struct Chosen {
+    choice: ModelChoice,
+    thinking: Thinking,
+}
+
+impl Controls {
+    pub fn new(choice: ModelChoice, thinking: Thinking) -> Self {
+        Controls(RwLock::new(Chosen { choice, thinking }))
+    }
+
+    fn chosen(&self) -> Chosen {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Agent {
+    pub fn choice(&self) -> ModelChoice {
+        self.controls.chosen().choice
+    }
+
+    pub fn thinking(&self) -> Thinking {
+        self.controls.chosen().thinking
+    }
+
+    pub(crate) fn model_id(&self, fallback: bool) -> ModelId {
+        match self.choice() {
+            ModelChoice { fallback: Some(model), .. } if fallback => model,
+            choice => choice.primary,
+        }
+    }
+
+    /// How everything that can be changed is set.
+    pub fn control(&self) -> Control {
+        let Chosen { choice, thinking } = self.controls.chosen();
+        Control { mode: self.gate.mode(), model: choice.primary, thinking }
+    }
+
+    pub fn set_mode(&self, mode: Mode) {
+        self.gate.set_mode(mode);
+    }
+
+    /// What was learnt about sizes was learnt with the model before.
+    pub fn set_model(&self, model: ModelId) {
+        let mut chosen = self.controls.0.write().unwrap_or_else(PoisonError::into_inner);
+        if chosen.choice.primary != model {
+            chosen.choice.primary = model;
+            self.context.forget_measures();
+        }
+    }
+
+    pub fn set_thinking(&self, thinking: Thinking) {
+        self.controls.0.write().unwrap_or_else(PoisonError::into_inner).thinking = thinking;
+    }
+}
