@@ -2,7 +2,8 @@
 
 use crate::ProfileError;
 use crate::numbers::{self, Number};
-use ostler::config::Compaction;
+use ostler::config::Values;
+use ostler::config::values::AUTO_COMPACT;
 use ostler::{Credentials, Deadlines, Provider, ProxySettings, Thinking};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,11 +13,13 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Environment {
     all: BTreeMap<OsString, OsString>,
+    /// Variables that settings keys stand for. Commands do not see them.
+    settings: BTreeMap<&'static str, String>,
 }
 
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
-        Environment { all: variables.into_iter().collect() }
+        Environment { all: variables.into_iter().collect(), settings: BTreeMap::new() }
     }
 }
 
@@ -28,8 +31,9 @@ impl Environment {
 
     /// Set and not empty.
     pub fn text(&self, name: &str) -> Option<String> {
-        let value = self.all.get(&OsString::from(name))?.to_str()?.trim();
-        (!value.is_empty()).then(|| value.to_owned())
+        let value = self.all.get(&OsString::from(name)).and_then(|value| value.to_str());
+        let value = value.map(str::trim).filter(|value| !value.is_empty());
+        value.or_else(|| self.settings.get(name).map(String::as_str)).map(str::to_owned)
     }
 
     fn either(&self, names: [&str; 2]) -> Option<String> {
@@ -112,7 +116,14 @@ impl Environment {
                 all.insert(name.into(), value.into());
             }
         }
-        Environment { all }
+        Environment { all, settings: self.settings.clone() }
+    }
+
+    /// With what settings say under keys of their own, where the environment says nothing.
+    #[must_use]
+    pub fn with_settings(&self, values: &Values) -> Self {
+        let settings = values.variables().into_iter().collect();
+        Environment { all: self.all.clone(), settings }
     }
 
     pub fn credentials(&self, provider: &Provider) -> Option<Credentials> {
@@ -153,7 +164,7 @@ impl Environment {
         Ok(deadlines)
     }
 
-    pub fn settings(&self, compaction: &Compaction) -> Result<ostler::Settings, ProfileError> {
+    pub fn settings(&self, values: &Values) -> Result<ostler::Settings, ProfileError> {
         let mut settings = ostler::Settings::default();
         if let Some(retries) = self.number(&numbers::MAX_RETRIES)? {
             settings.retries = retries;
@@ -176,7 +187,7 @@ impl Environment {
         if let Some(wait) = self.millis(&numbers::STREAM_BACKOFF)? {
             settings.stream_backoff = wait;
         }
-        settings.context = self.context(compaction)?;
+        settings.context = self.context(values)?;
         Ok(settings)
     }
 
@@ -214,16 +225,16 @@ impl Environment {
     }
 
     /// How the window is managed.
-    fn context(&self, settings: &Compaction) -> Result<ostler::ContextSettings, ProfileError> {
+    fn context(&self, values: &Values) -> Result<ostler::ContextSettings, ProfileError> {
         let mut context = ostler::ContextSettings::default();
         context.on_request =
             !self.is_on("OSTLER_DISABLE_COMPACT") && !self.is_on("DISABLE_COMPACT");
         context.auto = context.on_request
             && !self.is_on("OSTLER_DISABLE_AUTO_COMPACT")
             && !self.is_on("DISABLE_AUTO_COMPACT")
-            && settings.auto != Some(false);
+            && values.switch(&AUTO_COMPACT) != Some(false);
         context.window = self.number(&numbers::CONTEXT_WINDOW)?;
-        let at_most = self.number(&numbers::CLAUDE_WINDOW)?.or(settings.window);
+        let at_most = self.number(&numbers::CLAUDE_WINDOW)?;
         context.window_at_most = at_most.filter(|tokens| *tokens > 0);
         let share = self.number(&numbers::CLAUDE_PERCENT)?;
         if let Some(percent) = share.filter(|percent| *percent > 0) {

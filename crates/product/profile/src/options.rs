@@ -43,7 +43,7 @@ impl Profile {
         options.ca_file = environment.ca_file()?;
         options.deadlines = environment.deadlines()?;
         options.retry_wait = environment.retry_wait()?;
-        options.settings = environment.settings(&loaded.compaction)?;
+        options.settings = environment.settings(&loaded.values)?;
         options.settings.raw_events = flags.raw_events;
         options.slow_call = environment.slow_call()?;
         options.undo = !flags.no_undo;

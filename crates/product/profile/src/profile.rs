@@ -25,7 +25,7 @@ impl Profile {
 
     fn at(environment: &Environment, flags: Flags, places: Places) -> Result<Self, ProfileError> {
         let loaded = load(&places)?;
-        let environment = environment.with_defaults(&loaded.own_env);
+        let environment = environment.with_defaults(&loaded.own_env).with_settings(&loaded.values);
         Ok(Profile { flags, environment, places, loaded })
     }
 

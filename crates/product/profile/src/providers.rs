@@ -2,6 +2,7 @@
 
 use crate::{Profile, ProfileError};
 use ostler::config::ProviderEntry;
+use ostler::config::values::MODEL;
 use ostler::{Credentials, Options, Provider};
 
 /// The credential of the default provider, or the provider that lacks one although a chosen model needs it.
@@ -36,7 +37,7 @@ impl Profile {
         let variable = Provider::default().model_env;
         let chosen = self.flags.model.clone();
         let chosen = chosen.or_else(|| self.environment.text(&variable?));
-        chosen.or_else(|| self.loaded.model.clone())
+        chosen.or_else(|| self.loaded.values.text(&MODEL).map(str::to_owned))
     }
 
     fn own_providers(&self) -> Result<Vec<Provider>, ProfileError> {

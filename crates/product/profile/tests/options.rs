@@ -1,4 +1,5 @@
 //! Flags, environment and settings of made-up people, and the options that come of them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ostler::{Mode, SessionChoice};
 use ostler_profile::{Access, Environment, Flags, Profile, ProfileError};
