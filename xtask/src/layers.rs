@@ -17,6 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ostler-hooks", &["ostler-exec"]),
     ("ostler-ledger", &["ostler-database"]),
     ("ostler-memory", &["ostler-database"]),
+    ("ostler-profile", &["ostler"]),
     // The program wires the surfaces in.
     ("ostler-cli", &["ostler-sdk"]),
     ("xtask", &["ostler-core"]),

@@ -5,7 +5,6 @@
 
 use crate::budget::Budget;
 use crate::built_in::built_in;
-use crate::compaction::Compaction;
 use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
 use crate::not_run::NotRun;
@@ -14,7 +13,9 @@ use crate::project_files::{ProjectFiles, Wanted, tightening, tightens, wants};
 use crate::providers::{self, ProviderEntry};
 use crate::sandbox::Sandbox;
 use crate::trust::{self, Accepted, Untrusted};
-use crate::{Check, ConfigError, Places, Settings, approvals, permissions_yaml, settings_json};
+use crate::{
+    Check, ConfigError, Places, Settings, Values, approvals, permissions_yaml, settings_json,
+};
 use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Matcher, Mode, Policy, Rule, Tier};
 use ostler_core::text::counted;
@@ -29,7 +30,6 @@ pub struct Loaded {
     pub env: Vec<(String, String)>,
     /// Those that no file of the project has set, trusted or not.
     pub own_env: Vec<(String, String)>,
-    pub model: Option<String>,
     pub sandbox: Sandbox,
     /// In the order in which they are asked.
     pub hooks: Vec<HookSpec>,
@@ -38,7 +38,8 @@ pub struct Loaded {
     pub budget: Budget,
     /// Servers of models that the person added.
     pub providers: Vec<ProviderEntry>,
-    pub compaction: Compaction,
+    /// `model`, `autoCompactWindow` and the like.
+    pub values: Values,
     /// Things the user should know at every start, one line each.
     pub notices: Vec<String>,
     /// What was left out of the files, or is configured and not run yet, and restricts nothing; one line each. Once a
@@ -308,9 +309,8 @@ impl Layers<'_> {
         loaded.sandbox.add(settings.sandbox);
         // A project may save money, never spend more.
         loaded.budget.lower(&settings.budget);
-        loaded.compaction.replace(&settings.compaction);
+        loaded.values.replace(settings.values);
         loaded.mode = settings.mode.or(loaded.mode);
-        loaded.model = settings.model.or(loaded.model.take());
         for dir in settings.dirs {
             if !loaded.dirs.contains(&dir) {
                 loaded.dirs.push(dir);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_ground::{Ground, texts};
+use crate::values::{AUTO_COMPACT, AUTO_COMPACT_WINDOW, MODEL};
 use crate::{FileApprovals, Sources, accept};
 use ostler_core::permission::Fallback;
 use ostler_core::ports::Approvals;
@@ -22,7 +23,7 @@ fn without_files_the_built_in_rules_hold() {
     assert!(loaded.policy.deny.iter().all(|rule| rule.source.tier == Tier::BuiltIn));
     assert!(texts(&loaded.policy.deny).contains(&"sudo"));
     assert_eq!(loaded.policy.fallback, Fallback::Read);
-    assert_eq!((loaded.mode, loaded.model), (None, None));
+    assert_eq!((loaded.mode, loaded.values), (None, Values::default()));
     assert!(loaded.notices.is_empty() && loaded.warnings.is_empty() && loaded.untrusted.is_none());
 }
 
@@ -52,12 +53,17 @@ fn a_project_says_something_about_summaries_once_it_is_trusted() {
     ground.write("home/.ostler/settings.json", r#"{"autoCompactEnabled": true}"#);
     ground.write("ws/.claude/settings.json", r#"{"autoCompactEnabled": false}"#);
     let loaded = ground.load();
-    assert_eq!(loaded.compaction, Compaction { auto: Some(true), window: Some(150_000) });
+    let said = |loaded: &Loaded| {
+        let values = &loaded.values;
+        (values.switch(&AUTO_COMPACT), values.number(&AUTO_COMPACT_WINDOW))
+    };
+    assert_eq!(said(&loaded), (Some(true), Some(150_000)));
+    assert_eq!(loaded.values.variables(), [("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "150000".into())]);
     let wants: Vec<_> = loaded.untrusted.unwrap().files.into_iter().flat_map(|f| f.wants).collect();
     assert_eq!(wants, ["turns automatic compaction off"]);
     trust(&ground);
     let loaded = ground.load();
-    assert_eq!(loaded.compaction, Compaction { auto: Some(false), window: Some(150_000) });
+    assert_eq!(said(&loaded), (Some(false), Some(150_000)));
     ground.write("home/.claude/settings.json", r#"{"autoCompactEnabled": "often"}"#);
     let warnings = ground.load().warnings;
     let said = "settings.json:1: autoCompactEnabled must be true or false, ignored";
@@ -88,7 +94,7 @@ fn lists_are_merged_and_the_highest_value_wins() {
         }
         names.push(name);
         let loaded = ground.load();
-        assert_eq!(loaded.model.as_deref(), Some(name));
+        assert_eq!(loaded.values.text(&MODEL), Some(name));
         assert_eq!(loaded.env, [("WHO".to_owned(), name.to_owned())]);
         let allowed: Vec<String> = names.iter().map(|name| format!("Bash({name})")).collect();
         assert_eq!(texts(&loaded.policy.allow), allowed);
@@ -226,7 +232,7 @@ fn a_users_own_link_is_followed() {
     let ground = Ground::new();
     ground.write("out/dotfile.json", &loose("linked"));
     ground.link("out/dotfile.json", "home/.claude/settings.json");
-    assert_eq!(ground.load().model.as_deref(), Some("linked"));
+    assert_eq!(ground.load().values.text(&MODEL), Some("linked"));
 }
 
 #[test]

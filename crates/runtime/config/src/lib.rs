@@ -5,7 +5,6 @@
 pub mod approvals;
 mod budget;
 mod built_in;
-mod compaction;
 mod error;
 mod files;
 mod first;
@@ -30,6 +29,7 @@ mod starts;
 #[cfg(test)]
 mod test_ground;
 pub mod trust;
+pub mod values;
 mod warnings;
 #[cfg(test)]
 mod wild_tests;
@@ -37,7 +37,6 @@ mod wild_tests;
 pub use approvals::{FileApprovals, Kept};
 pub use budget::Budget;
 pub use built_in::{DEFAULT_PERMISSIONS, default_policy};
-pub use compaction::Compaction;
 pub use error::ConfigError;
 pub use first::{choose_mode, is_first_run};
 pub use layers::{Loaded, load};
@@ -50,6 +49,7 @@ pub use seen_warnings::unseen_warnings;
 pub use settings_json::Settings;
 pub use skill_folders::skill_folders;
 pub use trust::{Untrusted, UntrustedFile, accept};
+pub use values::Values;
 pub use warnings::Warnings;
 
 use ostler_core::permission::Rule;

@@ -207,8 +207,7 @@ pub(crate) fn wants(settings: &Settings, now: Option<Mode>) -> Vec<String> {
     wants.extend(settings.dirs.iter().map(|dir| format!("adds the directory {}", dir.display())));
     let set = |(name, value): &(String, String)| format!("sets env {name}={}", escaped(value));
     wants.extend(settings.env.iter().map(set));
-    wants.extend(settings.model.iter().map(|model| format!("chooses the model {model}")));
-    wants.extend(settings.compaction.wants());
+    wants.extend(settings.values.requests());
     let more = wants.len().saturating_sub(MOST_WANTS);
     wants.truncate(MOST_WANTS);
     if more > 0 {

@@ -2,7 +2,6 @@
 //! understood; what restricts is in force or an error.
 
 use crate::budget::{self, Budget};
-use crate::compaction::Compaction;
 use crate::error::is_plain;
 use crate::json_comments::plain_json;
 use crate::located::{Document, Located};
@@ -10,6 +9,7 @@ use crate::misspelling::{nearest, restriction};
 use crate::providers::{self, ProviderEntry};
 use crate::sandbox::{self, Sandbox};
 use crate::settings_keys::{STARTS, UNUSED};
+use crate::values::Values;
 use crate::warnings::Warnings;
 use crate::{ConfigError, hooks_json, starts};
 use ostler_core::hook::HookSpec;
@@ -22,7 +22,6 @@ pub struct Settings {
     pub mode: Option<Mode>,
     pub dirs: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
-    pub model: Option<String>,
     pub no_bypass: bool,
     pub sandbox: Sandbox,
     pub hooks: Vec<HookSpec>,
@@ -31,7 +30,7 @@ pub struct Settings {
     pub managed_hooks_only: bool,
     pub budget: Budget,
     pub providers: Vec<ProviderEntry>,
-    pub compaction: Compaction,
+    pub values: Values,
     /// It would start programs: hooks, MCP servers, plugins, helpers.
     pub executable: bool,
     /// The same in words, one each: "has a hook on Stop: make lint".
@@ -73,7 +72,7 @@ const RESTRICTIONS_OF_PERMISSIONS: [&str; 4] =
 const GRANTS: [&str; 2] = ["allow", "additionalDirectories"];
 
 /// Keys that are read one by one.
-const USED: [&str; 3] = ["model", "disableAllHooks", "allowManagedHooksOnly"];
+const USED: [&str; 2] = ["disableAllHooks", "allowManagedHooksOnly"];
 
 /// Rules, directories or variables in one list.
 const MOST: usize = 2000;
@@ -125,6 +124,12 @@ impl List {
 
 impl Reading<'_> {
     fn key(&mut self, key: &str, value: Located<'_>) -> Result<(), ConfigError> {
+        if let Some(read) = self.settings.values.read(key, value)? {
+            if let Err(why) = read {
+                self.warn(value.line(), &format!("{why}, ignored"));
+            }
+            return Ok(());
+        }
         match key {
             "permissions" => return self.permissions(value),
             "env" => return self.env(value),
@@ -144,22 +149,11 @@ impl Reading<'_> {
                 self.settings.providers = providers::parse(value, self.file)?;
                 return Ok(());
             }
-            _ if Compaction::is_key(key) => {
-                if let Some(what) = self.settings.compaction.read(key, value)? {
-                    self.warn(value.line(), &what);
-                }
-                return Ok(());
-            }
             "hooks" => self.hooks(value)?,
             "disableAllHooks" if value.is_set() => self.settings.no_hooks = Some(self.tier),
             "allowManagedHooksOnly" if self.tier == Tier::Managed => {
                 self.settings.managed_hooks_only = value.is_set();
             }
-            "model" if value.is_null() => {}
-            "model" => match value.text("model") {
-                Ok(model) => self.settings.model = Some(model),
-                Err(error) => self.ignore(&error),
-            },
             "apiKeyHelper" if value.is_set() => self.settings.key_helper = value.scalar(),
             _ => {}
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_ground::{anchors, jsonish, texts};
+use crate::values::{AUTO_COMPACT, MODEL};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Settings, ConfigError> {
@@ -44,7 +45,7 @@ fn a_whole_file_is_read() {
     assert_eq!(dirs, ["/ws/../docs", "/home/dev/x", "/abs", "/home/dev/"]);
     let env: Vec<_> = settings.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     assert_eq!(env, [("A", "b"), ("N", "5"), ("T", "true")]);
-    assert_eq!(settings.model.as_deref(), Some("opus"));
+    assert_eq!(settings.values.text(&MODEL), Some("opus"));
     assert!(settings.no_bypass && settings.policy.no_bypass && !settings.executable);
     assert_eq!(settings.warnings, Warnings::default());
 }
@@ -243,7 +244,9 @@ fn what_only_loosens_is_left_out_with_a_warning() {
         let told = warnings(&settings);
         let wanted = format!("s.json:{line}: {said}");
         assert!(told.len() == 1 && told[0].starts_with(&wanted), "{text}: {told:?}");
-        assert!(settings.policy.allow.is_empty() && settings.compaction.auto == Some(true));
+        assert!(
+            settings.policy.allow.is_empty() && settings.values.switch(&AUTO_COMPACT) == Some(true)
+        );
     }
     for text in [
         "\"permissions\":null",

@@ -1,5 +1,7 @@
 use super::*;
+use crate::Values;
 use crate::test_ground::{Ground, texts};
+use crate::values::MODEL;
 use ostler_core::permission::{Mode, Tier};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -37,7 +39,7 @@ fn a_hostile_project_gets_nothing_but_its_denials() {
     assert!(texts(&loaded.policy.deny).contains(&"Bash(fine)"));
     assert!(texts(&loaded.policy.ask).contains(&"Bash(too)"));
     assert!(texts(&loaded.policy.ask).contains(&"Read"));
-    assert_eq!((loaded.mode, &loaded.model), (None, &None));
+    assert_eq!((loaded.mode, &loaded.values), (None, &Values::default()));
     assert!(loaded.env.is_empty() && loaded.dirs.is_empty());
     let settings = [
         "has a hook on SessionStart: touch pwned",
@@ -344,7 +346,7 @@ fn a_long_file_is_trusted_without_being_kept() {
         |end: &str| format!(r#"{{"model": "x", "language": "{}{end}"}}"#, "y".repeat(70_000));
     ground.write("ws/.claude/settings.json", &long("1"));
     accept(&ground.places, &ground.load().untrusted.unwrap()).unwrap();
-    assert_eq!(ground.load().model.as_deref(), Some("x"));
+    assert_eq!(ground.load().values.text(&MODEL), Some("x"));
     assert!(fs::metadata(ground.path("home/.ostler/trust.json")).unwrap().len() < 1000);
     ground.write("ws/.claude/settings.json", &long("2"));
     let files = ground.load().untrusted.unwrap().files;

@@ -6,6 +6,8 @@ pub mod memory;
 pub mod permissions;
 pub mod undo;
 
+mod flags;
+
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -109,18 +111,6 @@ pub struct RunArgs {
     /// Use this UUID as the id of the new session
     #[arg(long, value_name = "UUID", conflicts_with = "continue_", help_heading = SESSIONS)]
     pub session_id: Option<String>,
-}
-
-impl RunArgs {
-    /// What `ostler` without arguments parses to.
-    pub fn none() -> Self {
-        #[derive(Parser)]
-        struct Bare {
-            #[command(flatten)]
-            run: RunArgs,
-        }
-        Bare::parse_from(["ostler"]).run
-    }
 }
 
 /// Overrides of the sandbox settings.
@@ -350,46 +340,11 @@ pub enum PermissionMode {
     BypassPermissions,
 }
 
-impl From<PermissionMode> for ostler::Mode {
-    fn from(mode: PermissionMode) -> Self {
-        match mode {
-            PermissionMode::Default => ostler::Mode::Default,
-            PermissionMode::AcceptEdits => ostler::Mode::AcceptEdits,
-            PermissionMode::Plan => ostler::Mode::Plan,
-            PermissionMode::DontAsk => ostler::Mode::DontAsk,
-            PermissionMode::BypassPermissions => ostler::Mode::BypassPermissions,
-        }
-    }
-}
-
 fn amount(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         _ => Err("give an amount in US dollars above 0, e.g. 0.50".into()),
     }
-}
-
-/// Splits `Read,Edit(./a,b/**) Bash` at commas and blanks outside parentheses.
-pub fn split_list(values: &[String]) -> Vec<String> {
-    let mut items = Vec::new();
-    for value in values {
-        let (mut item, mut depth) = (String::new(), 0usize);
-        for c in value.chars() {
-            match c {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 && (c == ',' || c.is_whitespace()) {
-                items.push(std::mem::take(&mut item));
-            } else {
-                item.push(c);
-            }
-        }
-        items.push(item);
-    }
-    items.retain(|item| !item.is_empty());
-    items
 }
 
 #[cfg(test)]
@@ -400,14 +355,6 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn lists_split_outside_parentheses() {
-        let split = |text: &str| split_list(&[text.to_owned()]);
-        assert_eq!(split("Read,Edit(./a, b/**) Bash"), ["Read", "Edit(./a, b/**)", "Bash"]);
-        assert_eq!(split(""), [] as [&str; 0]);
-        assert_eq!(split("  Read ,, Grep "), ["Read", "Grep"]);
     }
 
     #[test]

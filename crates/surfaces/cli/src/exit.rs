@@ -1,8 +1,8 @@
 //! Exit codes, decided in one place.
 
-use crate::environment::Environment;
 use crate::output::printer;
 use ostler::{Error, Event, Finished, Terminal, words as event_words};
+use ostler_profile::{Environment, ProfileError};
 use std::process::ExitCode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +41,13 @@ pub fn of_turn(finished: &Finished) -> Code {
     }
 }
 
-/// A mistake in how the program was called or set up.
+/// A mistake in how the program was called or set up, found by a command of this program.
 #[derive(Debug, thiserror::Error)]
 pub enum Wrong {
     #[error("{0}")]
     Usage(String),
     #[error("{0}")]
     Config(String),
-    /// Our own directory is not to be trusted.
-    #[error("{0}")]
-    State(String),
 }
 
 /// Says what went wrong in one line and gives the code for it.
@@ -85,7 +82,13 @@ fn code_of(error: &anyhow::Error) -> Code {
         return match wrong {
             Wrong::Usage(_) => Code::Usage,
             Wrong::Config(_) => Code::Config,
-            Wrong::State(_) => Code::Store,
+        };
+    }
+    if let Some(error) = error.downcast_ref::<ProfileError>() {
+        return match error {
+            ProfileError::Usage(_) => Code::Usage,
+            ProfileError::Config(_) => Code::Config,
+            ProfileError::State(_) => Code::Store,
         };
     }
     match error.downcast_ref::<Error>() {

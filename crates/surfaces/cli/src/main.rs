@@ -1,17 +1,11 @@
-//! The program `ostler`: arguments, environment, wiring, exit codes.
-//!
-//! The only part of the product that reads the environment, the home folder and the terminal.
+//! The program `ostler`: command line, terminal, exit codes. `ostler-profile` makes options of flags, settings and
+//! environment.
 
 mod args;
 mod commands;
-mod environment;
 mod exit;
-mod numbers;
 mod output;
-mod providers;
-mod setup;
 mod terminal;
-mod wire;
 
 use clap::Parser;
 use std::process::ExitCode;

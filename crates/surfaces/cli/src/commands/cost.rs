@@ -1,21 +1,19 @@
 //! `ostler cost`: what was spent, on what, and the state of the budgets.
 
 use crate::args::cost::{CostArgs, Side, Since};
-use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::cost::{as_json, requests, table};
 use crate::output::paint::Paint;
-use crate::setup::Setup;
-use crate::wire;
 use anyhow::Result;
 use ostler::{Budgets, CostQuery, SessionId, cost_of_session, costs, rebuild_ledger};
+use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub fn run(environment: &Environment, args: &CostArgs) -> Result<Code> {
-    let setup = Setup::load(environment, &args.config)?;
-    let home = setup.places.ostler_home.clone();
+    let profile = Profile::load(environment, args.config.flags())?;
+    let home = profile.places.ostler_home.clone();
     if args.rebuild {
         let (new, notices) = rebuild_ledger(&home)?;
         notices.iter().for_each(|notice| warn(notice));
@@ -28,11 +26,11 @@ pub fn run(environment: &Environment, args: &CostArgs) -> Result<Code> {
     let Since { words, millis } = &args.since;
     let query = CostQuery {
         home,
-        cwd: setup.places.cwd.clone(),
+        cwd: profile.places.cwd.clone(),
         by: args.by.into(),
         since_ms: millis.map_or(0, |millis| ostler::now_ms().saturating_sub(millis)),
         session: args.session.clone(),
-        budgets: wire::budgets(&setup.loaded.budget),
+        budgets: profile.budgets(),
     };
     let found = costs(&query)?;
     found.notices.iter().for_each(|notice| warn(notice));

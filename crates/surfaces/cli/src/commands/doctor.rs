@@ -1,14 +1,12 @@
 //! `ostler doctor`: what this machine has, what is wrong with the set-up, and each layer of the sandbox tried for real.
 
-use crate::args::{ConfigArgs, DoctorArgs, RunArgs};
-use crate::environment::Environment;
+use crate::args::DoctorArgs;
 use crate::exit::{CHOOSE_HOME, Code};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
-use crate::setup::Setup;
-use crate::wire;
 use anyhow::Result;
 use ostler::Provider;
+use ostler_profile::{Environment, Flags, Profile};
 use ostler_sdk::escaped;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -126,24 +124,23 @@ fn settings(environment: &Environment) -> Vec<Finding> {
     // A file that cannot be read hides what is wrong with those after it, so each kind is read on its own.
     let mut wrong: Vec<String> = Vec::new();
     for kind in ["user,project,local", "user", "project", "local"] {
-        let only = ConfigArgs { setting_sources: Some(kind.into()), ..ConfigArgs::default() };
-        let said = Setup::load(environment, &only).err().map(|wrong| wrong.to_string());
+        let only = Flags { setting_sources: Some(kind.into()), ..Flags::default() };
+        let said = Profile::load(environment, only).err().map(|wrong| wrong.to_string());
         wrong.extend(said.filter(|said| !wrong.contains(said)));
     }
     let mut found: Vec<Finding> = wrong.into_iter().map(broken).collect();
-    let Ok(setup) = Setup::load(environment, &ConfigArgs::default()) else {
+    let Ok(profile) = Profile::load(environment, Flags::default()) else {
         found.extend(numbers(environment));
         return found;
     };
-    let environment = &environment.with_defaults(&setup.loaded.own_env);
-    found.extend(numbers(environment));
+    found.extend(numbers(&profile.environment));
     let nobody = ostler::api_key("none", "none");
     if found.is_empty()
-        && let Err(wrong) = wire::options(&RunArgs::none(), environment, &setup, nobody, None)
+        && let Err(wrong) = profile.options(nobody)
     {
         found.push(broken(wrong.to_string()));
     }
-    let notices = setup.notices();
+    let notices = profile.notices();
     if found.is_empty() && notices.is_empty() {
         found.push(finding("settings", State::Ok, "understood"));
     }

@@ -2,13 +2,11 @@
 
 use crate::args::ConfigArgs;
 use crate::args::hooks::{EventsCommand, ReplayArgs, TailArgs};
-use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
 use crate::output::visible::visible;
-use crate::setup::Setup;
-use crate::wire;
 use anyhow::Result;
 use ostler::{Action, Delivered, Queue, Secret, Sender};
+use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use rustix::fs::inotify;
 use serde_json::Value;
@@ -107,18 +105,17 @@ struct Webhooks {
 
 impl Webhooks {
     fn of(environment: &Environment, config: &ConfigArgs) -> Result<Self> {
-        let setup = Setup::load(environment, config)?;
-        let environment = &environment.with_defaults(&setup.loaded.own_env);
+        let profile = Profile::load(environment, config.flags())?;
         let mut endpoints: Vec<(String, Option<Secret>)> = Vec::new();
-        for hook in wire::hooks(&setup.loaded.hooks, environment)? {
+        for hook in profile.hooks()? {
             if let Action::Http { url, secret, blocking: false, .. } = hook.action
                 && !endpoints.iter().any(|(known, _)| *known == url)
             {
                 endpoints.push((url, secret));
             }
         }
-        let certificates = environment.ca_file()?.map(|file| file.pem).unwrap_or_default();
-        let folder = setup.places.ostler_home.join("webhooks");
+        let certificates = profile.environment.ca_file()?.map(|file| file.pem).unwrap_or_default();
+        let folder = profile.places.ostler_home.join("webhooks");
         Ok(Webhooks { folder, endpoints, sender: ostler::webhook_sender(certificates) })
     }
 

@@ -2,12 +2,11 @@
 
 use super::lines::{Lines, is_prompt};
 use super::repl::write;
-use crate::args::RunArgs;
 use crate::exit::warn;
-use crate::setup::Setup;
 use anyhow::Result;
 use ostler::Mode;
 use ostler::config;
+use ostler_profile::Profile;
 
 const QUESTION: &str = "\
 This is the first session here. What may run without a question?
@@ -20,16 +19,16 @@ const AGAIN: &str = "Please answer c, e or a: ";
 
 /// Asked once, of a person. A prompt instead of an answer chooses nothing and is not lost; the question comes again next
 /// time.
-pub async fn ask(mut setup: Setup, args: &RunArgs, lines: &mut Lines) -> Result<Setup> {
-    let chosen = args.permission_mode.is_some() || setup.loaded.mode.is_some();
-    if !lines.are_typed() || chosen || !config::is_first_run(&setup.places) {
-        return Ok(setup);
+pub async fn ask(mut profile: Profile, lines: &mut Lines) -> Result<Profile> {
+    let chosen = profile.flags.mode.is_some() || profile.loaded.mode.is_some();
+    if !lines.are_typed() || chosen || !config::is_first_run(&profile.places) {
+        return Ok(profile);
     }
     let mut question = QUESTION;
     let mode = loop {
         let Some(answer) = lines.answer(question).await? else {
             write("\n")?;
-            return Ok(setup);
+            return Ok(profile);
         };
         match answer.trim().to_ascii_lowercase().as_str() {
             "" | "c" | "confirm" => break Mode::Default,
@@ -38,15 +37,15 @@ pub async fn ask(mut setup: Setup, args: &RunArgs, lines: &mut Lines) -> Result<
             _ if is_prompt(&answer) => {
                 write("Taken as a prompt; everything that changes something asks this time.\n")?;
                 lines.put_back(answer);
-                return Ok(setup);
+                return Ok(profile);
             }
             _ => question = AGAIN,
         }
     };
-    match config::choose_mode(&setup.places, mode) {
+    match config::choose_mode(&profile.places, mode) {
         Ok(()) => {}
         Err(error) => warn(&format!("{error}; it holds for this session only")),
     }
-    setup.loaded.mode = Some(mode);
-    Ok(setup)
+    profile.loaded.mode = Some(mode);
+    Ok(profile)
 }

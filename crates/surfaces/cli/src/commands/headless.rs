@@ -6,7 +6,6 @@ use super::stdin::{self, Given};
 use super::watch::Watch;
 use super::{cost, no_key, trust};
 use crate::args::{Format, RunArgs};
-use crate::environment::Environment;
 use crate::exit::{self, Code, warn};
 use crate::output::json::JsonOutput;
 use crate::output::screen::Screen;
@@ -14,10 +13,9 @@ use crate::output::sink::Standard;
 use crate::output::stream_json::StreamJsonOutput;
 use crate::output::text::{ScreenOutput, TextOutput};
 use crate::output::{Output, printer};
-use crate::providers::{self, Access};
-use crate::wire;
 use anyhow::Result;
 use ostler::{Engine, Event, EventStream, Finished, Prepared, SystemIds, Timestamp};
+use ostler_profile::{Access, Environment};
 use ostler_sdk::{Frames, SessionFacts, StreamJson};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -25,17 +23,16 @@ use std::sync::Arc;
 pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Result<Code> {
     let began = Timestamp(ostler::now_ms());
     let prompt = stdin::prompt(args.prompt.as_deref())?;
-    let setup = match trust::begin(environment, args) {
-        Ok(setup) => setup,
-        Err(wrong) => return refused(args.output_format, wrong),
+    let profile = match trust::begin(environment, args) {
+        Ok(profile) => profile,
+        Err(error) => return refused(args.output_format, error),
     };
-    let environment = &environment.with_defaults(&setup.loaded.own_env);
-    let credentials = match providers::access(args, environment, &setup.loaded)? {
+    let credentials = match profile.access()? {
         Access::Given(credentials) => credentials,
         Access::Missing(provider) => return Ok(no_key::explain(&provider)),
     };
     let source = credentials.label.clone();
-    let options = wire::options(args, environment, &setup, credentials, None)?;
+    let options = profile.options(credentials)?;
     let budgets = options.budgets;
     ostler::block_on(async {
         let engine = match Engine::open(init, options) {
@@ -43,7 +40,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
             Err(error) => return refused(args.output_format, error),
         };
         let mut signals = Signals::new()?;
-        setup.news().iter().for_each(|notice| warn(notice));
+        profile.news().iter().for_each(|notice| warn(notice));
         let mut output = output(&engine, args, &source, began);
         let answered = async {
             let mut watch = Watch::new(environment, engine.session_id())?;

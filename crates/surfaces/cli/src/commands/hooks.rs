@@ -1,14 +1,12 @@
 //! `ostler hooks`: list configured hooks and test them.
 
 use crate::args::hooks::{HooksCommand, HooksListArgs};
-use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
-use crate::setup::Setup;
-use crate::wire;
 use anyhow::Result;
 use ostler::{Action, HookSpec, Options, Tried};
+use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -21,9 +19,9 @@ pub fn run(init: &ostler::Init, environment: &Environment, command: &HooksComman
 }
 
 fn list(environment: &Environment, args: &HooksListArgs) -> Result<Code> {
-    let setup = Setup::load(environment, &args.config)?;
-    setup.notices().iter().for_each(|notice| warn(notice));
-    let loaded = &setup.loaded;
+    let profile = Profile::load(environment, args.config.flags())?;
+    profile.notices().iter().for_each(|notice| warn(notice));
+    let loaded = &profile.loaded;
     let mut out = std::io::stdout().lock();
     if args.json {
         let all = loaded.hooks.iter().map(|hook| (hook, true));
@@ -52,16 +50,15 @@ fn list(environment: &Environment, args: &HooksListArgs) -> Result<Code> {
 }
 
 fn verify(init: &ostler::Init, environment: &Environment, args: &HooksListArgs) -> Result<Code> {
-    let setup = Setup::load(environment, &args.config)?;
-    setup.notices().iter().for_each(|notice| warn(notice));
-    let environment = &environment.with_defaults(&setup.loaded.own_env);
+    let profile = Profile::load(environment, args.config.flags())?;
+    profile.notices().iter().for_each(|notice| warn(notice));
     // No model is asked.
-    let mut options = Options::new(setup.places.cwd.clone(), ostler::api_key("none", ""));
-    options.hooks.specs = wire::hooks(&setup.loaded.hooks, environment)?;
-    options.hooks.project = Some(setup.places.project.clone());
-    options.environment = environment.for_commands(&setup.loaded.env);
-    options.ca_file = environment.ca_file()?;
-    options.mode = setup.loaded.mode.unwrap_or_default();
+    let mut options = Options::new(profile.places.cwd.clone(), ostler::api_key("none", ""));
+    options.hooks.specs = profile.hooks()?;
+    options.hooks.project = Some(profile.places.project.clone());
+    options.environment = profile.environment.for_commands(&profile.loaded.env);
+    options.ca_file = profile.environment.ca_file()?;
+    options.mode = profile.loaded.mode.unwrap_or_default();
     let tried = ostler::block_on(ostler::verify_hooks(init, &options))?;
     let mut out = std::io::stdout().lock();
     let paint = Paint::for_output();
@@ -71,7 +68,7 @@ fn verify(init: &ostler::Init, environment: &Environment, args: &HooksListArgs) 
             false => writeln!(out, "{}", tried_line(hook, tried, paint))?,
         }
     }
-    let skipped = setup.loaded.ignored_hooks.len();
+    let skipped = profile.loaded.ignored_hooks.len();
     if skipped > 0 {
         warn(&format!("{skipped} not tested: the files of this project are not trusted"));
     }

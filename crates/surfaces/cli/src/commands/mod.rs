@@ -30,12 +30,10 @@ mod undo;
 mod waiting;
 mod watch;
 
-pub use asker::Keeper;
-
 use crate::args::{Args, Command};
-use crate::environment::Environment;
 use crate::exit::Code;
 use anyhow::Result;
+use ostler_profile::Environment;
 
 pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
     let environment = Environment::read();

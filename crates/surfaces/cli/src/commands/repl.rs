@@ -1,24 +1,21 @@
 //! `ostler` without -p: a plain line session. Text as it comes, a line per call, questions answered with y or n.
 
-use super::asker::Asker;
+use super::asker::{Asker, Keeper};
 use super::lines::Lines;
 use super::signals::Signals;
 use super::waiting::Waiting;
 use super::watch::Watch;
 use super::{cost, first_run, local, no_key, sessions, skills, trust};
 use crate::args::RunArgs;
-use crate::environment::Environment;
 use crate::exit::{Code, warn, warn_of};
 use crate::output::paint::Paint;
 use crate::output::printer;
 use crate::output::screen::Screen;
 use crate::output::usage;
 use crate::output::visible::visible;
-use crate::providers::{self, Access};
-use crate::setup::Setup;
-use crate::wire;
 use anyhow::Result;
 use ostler::{Engine, Envelope, Event, EventStream, Finished, Prepared, SessionChoice, words};
+use ostler_profile::{Access, Environment, Profile};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -37,9 +34,8 @@ A question takes y (once), s (this session), p (this project) or n, or in your w
 `ostler permissions` outside a session lists the rules, says why a call asks and takes approvals back.";
 
 pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) -> Result<Code> {
-    let setup = trust::begin(environment, &args)?;
-    let environment = &environment.with_defaults(&setup.loaded.own_env);
-    let credentials = match providers::access(&args, environment, &setup.loaded)? {
+    let profile = trust::begin(environment, &args)?;
+    let credentials = match profile.access()? {
         Access::Given(credentials) => credentials,
         Access::Missing(provider) => return Ok(no_key::explain(&provider)),
     };
@@ -50,22 +46,24 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
             let lines = Arc::new(Mutex::new(Lines::of_standard_input()));
             let waiting = Waiting::new();
             let asker = Arc::new(Asker { lines: lines.clone(), waiting: waiting.clone() });
-            let setup = {
+            let profile = {
                 let mut lines = lines.lock().await;
                 tokio::select! {
                     biased;
                     caught = signals.next() => return say("").map(|()| caught),
-                    setup = prepared(setup, &args, &mut lines) => setup?,
+                    profile = prepared(profile, &mut lines) => profile?,
                 }
             };
-            let options = wire::options(&args, environment, &setup, credentials, Some(asker))?;
+            let mut options = profile.options(credentials)?;
+            options.approver = asker;
+            options.approvals = Arc::new(Keeper { kept_by: profile.approvals() });
             let engine = Engine::open(init, options.clone())?;
             let watch = Watch::new(environment, engine.session_id())?;
             let interrupted = false;
             let mut repl =
                 Repl { init, environment, options, engine, lines, watch, waiting, interrupted };
             repl.engine.warm_up();
-            repl.greet(&setup)?;
+            repl.greet(&profile)?;
             let code = repl.talk(first, &mut signals).await;
             repl.end("prompt_input_exit").await?;
             code
@@ -76,9 +74,9 @@ pub fn run(init: &ostler::Init, environment: &Environment, mut args: RunArgs) ->
 }
 
 /// What only the person can say before the session begins.
-async fn prepared(setup: Setup, args: &RunArgs, lines: &mut Lines) -> Result<Setup> {
-    let setup = first_run::ask(setup, args, lines).await?;
-    trust::ask(setup, lines).await
+async fn prepared(profile: Profile, lines: &mut Lines) -> Result<Profile> {
+    let profile = first_run::ask(profile, lines).await?;
+    trust::ask(profile, lines).await
 }
 
 struct Repl<'a> {
@@ -100,11 +98,11 @@ enum Next {
 }
 
 impl Repl<'_> {
-    fn greet(&mut self, setup: &Setup) -> Result<()> {
+    fn greet(&mut self, profile: &Profile) -> Result<()> {
         let (version, model) = (env!("CARGO_PKG_VERSION"), self.engine.model());
         say(&format!("ostler {version} · {model} · session {}", self.engine.session_id()))?;
         let paint = Paint::for_terminal();
-        for notice in setup.news() {
+        for notice in profile.news() {
             say(&paint.dim(&visible(&notice)))?;
         }
         self.tell(&self.engine.waiting());

@@ -3,11 +3,11 @@
 use super::sessions::age;
 use super::undo::{Reviewed, as_json, choice, code, reviewed, tell, tell_way_back};
 use crate::args::undo::RewindArgs;
-use crate::environment::Environment;
 use crate::exit::Code;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{Rewinding, SessionId, TurnLine, UndoChoice, Undone};
+use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use serde_json::json;
 use std::io::Write;

@@ -1,11 +1,11 @@
 //! `ostler sessions`: what can be resumed here.
 
 use crate::args::SessionsArgs;
-use crate::environment::Environment;
 use crate::exit::Code;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::SessionInfo;
+use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use std::io::Write;
 

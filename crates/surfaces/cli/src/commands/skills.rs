@@ -1,13 +1,12 @@
 //! `ostler skills`: the available skills, the text of one, and problems.
 
 use crate::args::{ConfigArgs, SkillsCommand};
-use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
-use crate::setup::Setup;
 use anyhow::Result;
-use ostler::{Catalog, Skill, SkillFolders, one_line};
+use ostler::{Catalog, Skill, one_line};
+use ostler_profile::{Environment, Profile, ProfileError};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -21,15 +20,11 @@ pub fn run(environment: &Environment, command: &SkillsCommand) -> Result<Code> {
     }
 }
 
-fn catalog(environment: &Environment, config: &ConfigArgs) -> Result<Catalog, Wrong> {
-    let Setup { places, loaded } = Setup::load(environment, config)?;
-    let choice = SkillFolders {
-        folders: ostler::config::skill_folders(&places),
-        accepted: loaded.skills,
-        project: Some(places.project.clone()),
-    };
-    let home = places.ostler_home.canonicalize().unwrap_or(places.ostler_home);
-    Ok(ostler::skill_catalog(&choice, Some(&home)))
+fn catalog(environment: &Environment, config: &ConfigArgs) -> Result<Catalog, ProfileError> {
+    let profile = Profile::load(environment, config.flags())?;
+    let home = &profile.places.ostler_home;
+    let home = home.canonicalize().unwrap_or_else(|_| home.clone());
+    Ok(ostler::skill_catalog(&profile.skills(), Some(&home)))
 }
 
 fn list(catalog: &Catalog, as_json: bool) -> Result<Code> {

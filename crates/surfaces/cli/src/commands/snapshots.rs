@@ -2,10 +2,10 @@
 
 use super::sessions::age;
 use crate::args::undo::SnapshotsCommand;
-use crate::environment::Environment;
 use crate::exit::Code;
 use crate::output::visible::visible;
 use anyhow::Result;
+use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use serde_json::json;
 use std::io::Write;

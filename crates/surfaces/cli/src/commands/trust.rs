@@ -3,12 +3,11 @@
 use super::lines::{Lines, is_prompt};
 use super::repl::write;
 use crate::args::RunArgs;
-use crate::environment::Environment;
-use crate::exit::{Wrong, warn};
+use crate::exit::warn;
 use crate::output::visible::visible;
-use crate::setup::Setup;
 use anyhow::Result;
 use ostler::config::UntrustedFile;
+use ostler_profile::{Environment, Profile, ProfileError};
 use std::fmt::Write;
 
 /// Lines of a difference that are shown of each file.
@@ -37,23 +36,23 @@ pub fn text(files: &[UntrustedFile]) -> String {
 }
 
 /// The settings of a run; with `--trust`, what the project's files request is shown and accepted first.
-pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Setup, Wrong> {
-    let setup = Setup::load(environment, &args.config)?;
-    match &setup.loaded.untrusted {
+pub fn begin(environment: &Environment, args: &RunArgs) -> Result<Profile, ProfileError> {
+    let profile = Profile::load(environment, args.flags())?;
+    match profile.untrusted() {
         Some(untrusted) if args.trust => {
             warn("accepted until it changes:");
             for line in text(&untrusted.files).lines() {
                 warn(line);
             }
-            setup.trust()
+            profile.trust()
         }
-        _ => Ok(setup),
+        _ => Ok(profile),
     }
 }
 
 /// In a session the person is asked once; anything but a plain yes leaves the files without effect.
-pub async fn ask(setup: Setup, lines: &mut Lines) -> Result<Setup> {
-    let Some(untrusted) = &setup.loaded.untrusted else { return Ok(setup) };
+pub async fn ask(profile: Profile, lines: &mut Lines) -> Result<Profile> {
+    let Some(untrusted) = profile.untrusted() else { return Ok(profile) };
     let question = format!(
         "The files of this project request more than you have accepted:\n{}\
          Accept this until it changes? [t]rust / [n]o: ",
@@ -65,14 +64,14 @@ pub async fn ask(setup: Setup, lines: &mut Lines) -> Result<Setup> {
     }
     let answer = answer.unwrap_or_default();
     match answer.trim().to_ascii_lowercase().as_str() {
-        "t" | "trust" => return Ok(setup.trust()?),
+        "t" | "trust" => return Ok(profile.trust()?),
         "" | "n" | "no" => {}
         // A script that pipes its prompts in knows of no question.
         _ if is_prompt(&answer) || !lines.are_echoed() => lines.put_back(answer),
         _ => {}
     }
     write("Ignoring them; their deny rules still apply.\n")?;
-    Ok(setup)
+    Ok(profile)
 }
 
 #[cfg(test)]

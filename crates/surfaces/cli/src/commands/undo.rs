@@ -2,11 +2,11 @@
 //! person may have changed some of it.
 
 use crate::args::undo::{Common, UndoArgs};
-use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{ChangingCall, Fate, Review, UndoChoice, Undoing, Undone};
+use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, Write};

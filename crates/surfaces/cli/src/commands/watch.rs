@@ -1,15 +1,14 @@
 //! The observers of a session: they read what the turn says and take no part in it.
 
-use crate::environment::Environment;
-use crate::exit::Wrong;
 use ostler::{Envelope, Observer, SessionId};
+use ostler_profile::{Environment, ProfileError};
 
 pub struct Watch {
     observer: Observer,
 }
 
 impl Watch {
-    pub fn new(environment: &Environment, session: &SessionId) -> Result<Self, Wrong> {
+    pub fn new(environment: &Environment, session: &SessionId) -> Result<Self, ProfileError> {
         let log = ostler::event_log(&environment.home()?.join("events"), session);
         Ok(Watch { observer: Observer::new(log) })
     }

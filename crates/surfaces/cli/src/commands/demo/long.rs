@@ -5,11 +5,11 @@ use super::place::Place;
 use super::stage::Stage;
 use super::{books, claims};
 use crate::commands::memory;
-use crate::environment::Environment;
 use crate::output::usage::thousands;
 use anyhow::{Context, Result, anyhow, bail};
 use ostler::{Engine, Network, Options, PriceBook, Receipt, SessionId, Status};
 use ostler_model_server::ModelServer;
+use ostler_profile::Environment;
 
 const SCRIPT: &str = include_str!("../../../demo/long/script.yaml");
 const PRICES: &str = include_str!("../../../demo/long/prices.toml");

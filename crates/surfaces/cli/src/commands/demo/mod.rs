@@ -9,9 +9,9 @@ mod short;
 mod stage;
 
 use crate::args::DemoArgs;
-use crate::environment::Environment;
 use crate::exit::Code;
 use anyhow::Result;
+use ostler_profile::Environment;
 use place::Place;
 use stage::{Stage, Stopped};
 

@@ -1,9 +1,9 @@
 //! Where a demo happens: a temporary folder with a repository and a home of its own. Nothing of the person's is read.
 
-use crate::environment::Environment;
 use crate::exit::Wrong;
 use anyhow::{Context, Result};
 use ostler::{InstructionPlaces, Options};
+use ostler_profile::Environment;
 use std::path::{Path, PathBuf};
 
 /// The person's own settings of git do not count here.

@@ -2,10 +2,10 @@
 
 use super::place::Place;
 use super::stage::Stage;
-use crate::environment::Environment;
 use anyhow::{Context, Result, bail};
 use ostler::Engine;
 use ostler_model_server::ModelServer;
+use ostler_profile::Environment;
 
 const SCRIPT: &str = include_str!("../../../demo/short/script.yaml");
 const PROMPT: &str = "The test fails. Find out why and fix it.";

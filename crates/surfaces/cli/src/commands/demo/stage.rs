@@ -1,7 +1,6 @@
 //! How a demo is shown: at a reader's pace on a terminal, at once in a pipe, and ended in order by a signal.
 
 use super::super::signals::Signals;
-use crate::environment::Environment;
 use crate::exit::{self, Code};
 use crate::output::paint::Paint;
 use crate::output::printer;
@@ -10,6 +9,7 @@ use crate::output::usage;
 use anyhow::{Result, bail};
 use ostler::{Block, Engine, Event, Finished, Receipt, ResultPart, words};
 use ostler_model_server::{Body, Part, Script, Source};
+use ostler_profile::Environment;
 use std::io::IsTerminal;
 use std::time::Duration;
 

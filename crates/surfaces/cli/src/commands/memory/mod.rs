@@ -4,12 +4,12 @@ mod export;
 mod setup;
 
 use crate::args::memory::{AddArgs, ForgetArgs, MemoryCommand, SearchArgs};
-use crate::environment::Environment;
 use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use anyhow::Result;
 use ostler::{Fact, Memories, Memory, MemoryStore, Network, Origin, Scope};
+use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use serde_json::json;
 use std::io::Write;

@@ -2,10 +2,10 @@
 
 use super::network;
 use crate::args::memory::SetupArgs;
-use crate::environment::Environment;
 use crate::exit::Code;
 use anyhow::{Context, Result};
 use ostler::{MEMORY_PACKAGE, Memories};
+use ostler_profile::Environment;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 

@@ -1,41 +1,30 @@
 //! `ostler permissions explain`: what a call would do, whether it is allowed, which rule decides, and how to allow it.
 
 use super::{print, tree};
-use crate::args::RunArgs;
 use crate::args::permissions::ExplainArgs;
 use crate::commands::question::with_source;
-use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
-use crate::setup::Setup;
-use crate::wire;
 use anyhow::Result;
 use ostler::{
     Access, By, COMMANDS, Decision, EventName, HookSpec, Judged, Mode, PathScope, Reason, Tier,
     ToolKind, Verdict,
 };
+use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 
 pub fn run(init: &ostler::Init, environment: &Environment, args: &ExplainArgs) -> Result<Code> {
-    let setup = Setup::load(environment, &args.config)?;
+    let profile = Profile::load(environment, args.flags())?;
     let input = input(args.tool.as_deref(), &args.call)?;
     let tool = args.tool.as_deref().unwrap_or(COMMANDS);
-    let environment = &environment.with_defaults(&setup.loaded.own_env);
-    let mut run = RunArgs::none();
-    run.permission_mode = args.permission_mode;
-    run.allowed_tools.clone_from(&args.allowed_tools);
-    run.disallowed_tools.clone_from(&args.disallowed_tools);
-    run.add_dir.clone_from(&args.add_dir);
-    run.sandbox = args.sandbox.clone();
-    let nobody = ostler::api_key("none", "none");
-    let options = wire::options(&run, environment, &setup, nobody, None)?;
+    let options = profile.options(ostler::api_key("none", "none"))?;
     let mode = options.mode;
     let specs = options.hooks.specs.clone();
     let (judged, notices) = ostler::block_on(ostler::explain(init, options, tool, &input))??;
     // As at the start of a run.
-    setup.notices().iter().chain(&notices).for_each(|notice| warn(notice));
+    profile.notices().iter().chain(&notices).for_each(|notice| warn(notice));
     let hooks = hooks(&specs, &judged);
     if args.json {
         print(&format!("{}\n", escaped(&as_json(&judged, &input, mode, &hooks).to_string())))?;

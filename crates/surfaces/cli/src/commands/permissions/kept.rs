@@ -1,16 +1,14 @@
 //! `ostler permissions revoke`: an approval of this project is taken back.
 
 use super::print;
-use crate::args::ConfigArgs;
-use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
 use crate::output::visible::visible;
-use crate::setup;
 use anyhow::Result;
 use ostler::config::approvals;
+use ostler_profile::{Environment, Flags, find_places};
 
 pub fn revoke(environment: &Environment, rule: &str) -> Result<Code> {
-    let places = setup::places(environment, &ConfigArgs::default())?;
+    let places = find_places(environment, &Flags::default())?;
     let wrong = |error: ostler::config::ConfigError| Wrong::Config(error.to_string());
     let shown = visible(rule);
     if approvals::revoke(&places, rule).map_err(wrong)? {

@@ -2,34 +2,33 @@
 
 use super::print;
 use crate::args::permissions::ListArgs;
-use crate::environment::Environment;
 use crate::exit::{Code, Wrong, warn};
 use crate::output::visible::visible;
-use crate::setup::Setup;
 use anyhow::Result;
 use ostler::config::{Kept, approvals};
 use ostler::{Bound, COMMANDS, Fallback, Mode, Policy, Rule, Tier};
+use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::path::Path;
 
 pub fn run(environment: &Environment, args: &ListArgs) -> Result<Code> {
-    let setup = Setup::load(environment, &args.config)?;
+    let profile = Profile::load(environment, args.config.flags())?;
     let wrong = |error: ostler::config::ConfigError| Wrong::Config(error.to_string());
-    let kept = approvals::list(&setup.places).map_err(wrong)?;
-    let policy = &setup.loaded.policy;
-    setup.notices().iter().for_each(|notice| warn(notice));
+    let kept = approvals::list(&profile.places).map_err(wrong)?;
+    let policy = &profile.loaded.policy;
+    profile.notices().iter().for_each(|notice| warn(notice));
     if args.json {
-        for line in as_json(policy, &setup.loaded.ignored, &kept) {
+        for line in as_json(policy, &profile.loaded.ignored, &kept) {
             print(&format!("{}\n", escaped(&line.to_string())))?;
         }
     } else {
-        let mode = setup.loaded.mode.unwrap_or_default();
+        let mode = profile.loaded.mode.unwrap_or_default();
         if !has_built_in(policy) {
-            let file = setup.places.ostler_home.join("permissions.yaml");
+            let file = profile.places.ostler_home.join("permissions.yaml");
             print(&replaced(&file))?;
         }
-        print(&text(policy, &setup.loaded.ignored, &kept, mode))?;
+        print(&text(policy, &profile.loaded.ignored, &kept, mode))?;
     }
     Ok(Code::Done)
 }

@@ -8,9 +8,9 @@ mod tree;
 mod trust;
 
 use crate::args::permissions::PermissionsCommand;
-use crate::environment::Environment;
 use crate::exit::Code;
 use anyhow::Result;
+use ostler_profile::Environment;
 use std::io::Write;
 
 pub fn run(

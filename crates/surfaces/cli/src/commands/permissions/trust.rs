@@ -1,18 +1,16 @@
 //! `ostler permissions trust`: what the files of this project want, and accepting it.
 
 use super::print;
-use crate::args::ConfigArgs;
 use crate::args::permissions::TrustArgs;
 use crate::commands::trust::text;
-use crate::environment::Environment;
 use crate::exit::{Code, warn};
-use crate::setup::Setup;
 use anyhow::Result;
+use ostler_profile::{Environment, Flags, Profile};
 use std::io::IsTerminal;
 
 pub fn run(environment: &Environment, args: &TrustArgs) -> Result<Code> {
-    let setup = Setup::load(environment, &ConfigArgs::default())?;
-    let Some(untrusted) = &setup.loaded.untrusted else {
+    let profile = Profile::load(environment, Flags::default())?;
+    let Some(untrusted) = profile.untrusted() else {
         print("The files of this project request nothing that you have not accepted.\n")?;
         return Ok(Code::Done);
     };
@@ -21,7 +19,7 @@ pub fn run(environment: &Environment, args: &TrustArgs) -> Result<Code> {
         warn("nothing was accepted; run `ostler permissions trust --yes` to accept what is shown");
         return Ok(Code::Config);
     }
-    setup.trust()?;
+    profile.trust()?;
     print("Accepted until it changes.\n")?;
     Ok(Code::Done)
 }

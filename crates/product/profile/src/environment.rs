@@ -1,8 +1,9 @@
 //! The environment, read once.
 
-use crate::exit::Wrong;
+use crate::ProfileError;
 use crate::numbers::{self, Number};
-use ostler::config::Compaction;
+use ostler::config::Values;
+use ostler::config::values::AUTO_COMPACT;
 use ostler::{Credentials, Deadlines, Provider, ProxySettings, Thinking};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,26 +13,36 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Environment {
     all: BTreeMap<OsString, OsString>,
+    /// Variables that settings keys stand for. Commands do not see them.
+    settings: BTreeMap<&'static str, String>,
+}
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
+        Environment { all: variables.into_iter().collect(), settings: BTreeMap::new() }
+    }
 }
 
 impl Environment {
+    /// That of this process.
     pub fn read() -> Self {
-        Environment { all: std::env::vars_os().collect() }
+        std::env::vars_os().collect()
     }
 
     /// Set and not empty.
     pub fn text(&self, name: &str) -> Option<String> {
-        let value = self.all.get(&OsString::from(name))?.to_str()?.trim();
-        (!value.is_empty()).then(|| value.to_owned())
+        let value = self.all.get(&OsString::from(name)).and_then(|value| value.to_str());
+        let value = value.map(str::trim).filter(|value| !value.is_empty());
+        value.or_else(|| self.settings.get(name).map(String::as_str)).map(str::to_owned)
     }
 
     fn either(&self, names: [&str; 2]) -> Option<String> {
         names.iter().find_map(|name| self.text(name))
     }
 
-    fn number<T: TryFrom<u64>>(&self, number: &Number) -> Result<Option<T>, Wrong> {
+    fn number<T: TryFrom<u64>>(&self, number: &Number) -> Result<Option<T>, ProfileError> {
         let Some(text) = self.text(number.name) else { return Ok(None) };
-        number.parse(&text).map(Some).map_err(Wrong::Config)
+        number.parse(&text).map(Some).map_err(ProfileError::Config)
     }
 
     /// Every number that is set and cannot be used.
@@ -46,47 +57,47 @@ impl Environment {
         text.is_some_and(|text| !matches!(text.as_str(), "0" | "false" | "no" | "off"))
     }
 
-    fn millis(&self, number: &Number) -> Result<Option<Duration>, Wrong> {
+    fn millis(&self, number: &Number) -> Result<Option<Duration>, ProfileError> {
         Ok(self.number(number)?.map(Duration::from_millis))
     }
 
-    pub fn user_home(&self) -> Result<PathBuf, Wrong> {
+    pub fn user_home(&self) -> Result<PathBuf, ProfileError> {
         match self.text("HOME").map(PathBuf::from) {
             Some(home) if home.is_absolute() => Ok(home),
-            Some(home) => Err(Wrong::Config(format!(
+            Some(home) => Err(ProfileError::Config(format!(
                 "HOME={} is not an absolute path. Set it, or set OSTLER_HOME",
                 home.display()
             ))),
-            None => Err(Wrong::Config(
+            None => Err(ProfileError::Config(
                 "HOME is not set. Set it, or set OSTLER_HOME to a folder for sessions".into(),
             )),
         }
     }
 
     /// Where our state is, whatever is wrong with it.
-    pub fn state_directory(&self) -> Result<PathBuf, Wrong> {
+    pub fn state_directory(&self) -> Result<PathBuf, ProfileError> {
         match self.text("OSTLER_HOME").map(PathBuf::from) {
             Some(home) if home.is_absolute() => Ok(home),
             Some(home) => {
                 let home = home.display();
-                Err(Wrong::Config(format!("OSTLER_HOME={home} is not an absolute path")))
+                Err(ProfileError::Config(format!("OSTLER_HOME={home} is not an absolute path")))
             }
             None => Ok(self.user_home()?.join(".ostler")),
         }
     }
 
     /// The same. Refused if others can change it, before anything of it is read.
-    pub fn home(&self) -> Result<PathBuf, Wrong> {
+    pub fn home(&self) -> Result<PathBuf, ProfileError> {
         let home = self.state_directory()?;
         let checked = ostler::check_state_directory(&home);
-        checked.map(|()| home).map_err(|error| Wrong::State(error.to_string()))
+        checked.map(|()| home).map_err(|error| ProfileError::State(error.to_string()))
     }
 
     /// Where Claude Code keeps the user's settings.
-    pub fn claude_home(&self) -> Result<Option<PathBuf>, Wrong> {
+    pub fn claude_home(&self) -> Result<Option<PathBuf>, ProfileError> {
         match self.text("CLAUDE_CONFIG_DIR").map(PathBuf::from) {
             Some(home) if home.is_absolute() => Ok(Some(home)),
-            Some(home) => Err(Wrong::Config(format!(
+            Some(home) => Err(ProfileError::Config(format!(
                 "CLAUDE_CONFIG_DIR={} is not an absolute path",
                 home.display()
             ))),
@@ -105,7 +116,14 @@ impl Environment {
                 all.insert(name.into(), value.into());
             }
         }
-        Environment { all }
+        Environment { all, settings: self.settings.clone() }
+    }
+
+    /// With what settings say under keys of their own, where the environment says nothing.
+    #[must_use]
+    pub fn with_settings(&self, values: &Values) -> Self {
+        let settings = values.variables().into_iter().collect();
+        Environment { all: self.all.clone(), settings }
     }
 
     pub fn credentials(&self, provider: &Provider) -> Option<Credentials> {
@@ -113,12 +131,12 @@ impl Environment {
     }
 
     /// Certificates to trust besides the system's.
-    pub fn ca_file(&self) -> Result<Option<ostler::CaFile>, Wrong> {
+    pub fn ca_file(&self) -> Result<Option<ostler::CaFile>, ProfileError> {
         let Some(path) = self.text("SSL_CERT_FILE") else { return Ok(None) };
         match std::fs::read(&path) {
             Ok(pem) => Ok(Some(ostler::CaFile { label: format!("SSL_CERT_FILE ({path})"), pem })),
             Err(error) => {
-                Err(Wrong::Config(format!("SSL_CERT_FILE={path} cannot be read: {error}")))
+                Err(ProfileError::Config(format!("SSL_CERT_FILE={path} cannot be read: {error}")))
             }
         }
     }
@@ -132,7 +150,7 @@ impl Environment {
         }
     }
 
-    pub fn deadlines(&self) -> Result<Deadlines, Wrong> {
+    pub fn deadlines(&self) -> Result<Deadlines, ProfileError> {
         let mut deadlines = Deadlines::default();
         if let Some(limit) = self.millis(&numbers::CONNECT_TIMEOUT)? {
             deadlines.connect = limit;
@@ -146,7 +164,7 @@ impl Environment {
         Ok(deadlines)
     }
 
-    pub fn settings(&self, compaction: &Compaction) -> Result<ostler::Settings, Wrong> {
+    pub fn settings(&self, values: &Values) -> Result<ostler::Settings, ProfileError> {
         let mut settings = ostler::Settings::default();
         if let Some(retries) = self.number(&numbers::MAX_RETRIES)? {
             settings.retries = retries;
@@ -169,12 +187,12 @@ impl Environment {
         if let Some(wait) = self.millis(&numbers::STREAM_BACKOFF)? {
             settings.stream_backoff = wait;
         }
-        settings.context = self.context(compaction)?;
+        settings.context = self.context(values)?;
         Ok(settings)
     }
 
     /// Warn about calls that take longer than this; 0 means never.
-    pub fn slow_call(&self) -> Result<Option<Duration>, Wrong> {
+    pub fn slow_call(&self) -> Result<Option<Duration>, ProfileError> {
         Ok(match self.millis(&numbers::SLOW_CALL)? {
             Some(Duration::ZERO) => None,
             Some(limit) => Some(limit),
@@ -188,16 +206,16 @@ impl Environment {
     }
 
     /// An embedding endpoint instead of the installed model.
-    pub fn embeddings(&self) -> Result<Option<ostler::EmbeddingEndpoint>, Wrong> {
+    pub fn embeddings(&self) -> Result<Option<ostler::EmbeddingEndpoint>, ProfileError> {
         let Some(url) = self.text("OSTLER_EMBEDDING_URL") else { return Ok(None) };
         if !url.starts_with("https://") && !url.starts_with("http://") {
-            return Err(Wrong::Config(
+            return Err(ProfileError::Config(
                 "OSTLER_EMBEDDING_URL is not a whole address such as https://host/v1/embeddings"
                     .into(),
             ));
         }
         let Some(model) = self.text("OSTLER_EMBEDDING_MODEL") else {
-            return Err(Wrong::Config(
+            return Err(ProfileError::Config(
                 "OSTLER_EMBEDDING_URL is set; set OSTLER_EMBEDDING_MODEL to the model's name, too"
                     .into(),
             ));
@@ -207,16 +225,16 @@ impl Environment {
     }
 
     /// How the window is managed.
-    fn context(&self, settings: &Compaction) -> Result<ostler::ContextSettings, Wrong> {
+    fn context(&self, values: &Values) -> Result<ostler::ContextSettings, ProfileError> {
         let mut context = ostler::ContextSettings::default();
         context.on_request =
             !self.is_on("OSTLER_DISABLE_COMPACT") && !self.is_on("DISABLE_COMPACT");
         context.auto = context.on_request
             && !self.is_on("OSTLER_DISABLE_AUTO_COMPACT")
             && !self.is_on("DISABLE_AUTO_COMPACT")
-            && settings.auto != Some(false);
+            && values.switch(&AUTO_COMPACT) != Some(false);
         context.window = self.number(&numbers::CONTEXT_WINDOW)?;
-        let at_most = self.number(&numbers::CLAUDE_WINDOW)?.or(settings.window);
+        let at_most = self.number(&numbers::CLAUDE_WINDOW)?;
         context.window_at_most = at_most.filter(|tokens| *tokens > 0);
         let share = self.number(&numbers::CLAUDE_PERCENT)?;
         if let Some(percent) = share.filter(|percent| *percent > 0) {
@@ -232,7 +250,7 @@ impl Environment {
     }
 
     /// The first wait before a failed request is repeated.
-    pub fn retry_wait(&self) -> Result<Option<Duration>, Wrong> {
+    pub fn retry_wait(&self) -> Result<Option<Duration>, ProfileError> {
         self.millis(&numbers::RETRY_WAIT)
     }
 

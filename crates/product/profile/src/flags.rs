@@ -1,0 +1,96 @@
+//! What a person chose for one run, whichever surface it came through.
+
+use crate::ProfileError;
+use ostler::{Mode, SessionChoice, SessionId};
+use std::path::PathBuf;
+
+/// The default leaves everything to settings and environment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flags {
+    /// Where to work; none: the working directory of this process.
+    pub cwd: Option<PathBuf>,
+    pub add_dirs: Vec<PathBuf>,
+    pub model: Option<String>,
+    pub fallback_model: Option<String>,
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Option<String>,
+    pub max_turns: Option<u32>,
+    pub max_budget_usd: Option<f64>,
+    pub max_day_budget_usd: Option<f64>,
+    pub mode: Option<Mode>,
+    /// Rules, one each; [`split_list`] separates those that were written in one text.
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+    /// The tools on offer; none, or the one name "default": all of them.
+    pub tools: Option<Vec<String>>,
+    /// Additional settings: a file or a JSON object.
+    pub settings: Option<String>,
+    /// Which settings files to load: any of `user,project,local`.
+    pub setting_sources: Option<String>,
+    pub network: bool,
+    pub accept_missing_layers: bool,
+    pub no_sandbox: bool,
+    pub no_undo: bool,
+    pub resume: Option<String>,
+    pub continue_newest: bool,
+    pub fork: bool,
+    pub session_id: Option<String>,
+    /// Pass the provider's own events on.
+    pub raw_events: bool,
+}
+
+impl Flags {
+    pub(crate) fn session(&self) -> Result<SessionChoice, ProfileError> {
+        let usage = |text: &str| Err(ProfileError::Usage(text.to_owned()));
+        match (&self.resume, self.continue_newest, self.fork, &self.session_id) {
+            (Some(id), _, true, _) => Ok(SessionChoice::Fork(Some(id.clone()))),
+            (Some(id), ..) => Ok(SessionChoice::Resume(id.clone())),
+            (None, true, true, _) => Ok(SessionChoice::Fork(None)),
+            (None, true, ..) => Ok(SessionChoice::Continue),
+            (None, false, true, _) => usage("--fork-session needs --resume ID or --continue"),
+            (None, false, false, Some(id)) if ostler::is_uuid(id) => {
+                Ok(SessionChoice::Named(SessionId::new(id.as_str())))
+            }
+            (None, false, false, Some(id)) => {
+                usage(&format!("--session-id wants a UUID, not \"{id}\""))
+            }
+            (None, false, false, None) => Ok(SessionChoice::New),
+        }
+    }
+}
+
+/// Splits `Read,Edit(./a,b/**) Bash` at commas and blanks outside parentheses.
+pub fn split_list(values: &[String]) -> Vec<String> {
+    let mut items = Vec::new();
+    for value in values {
+        let (mut item, mut depth) = (String::new(), 0usize);
+        for c in value.chars() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 && (c == ',' || c.is_whitespace()) {
+                items.push(std::mem::take(&mut item));
+            } else {
+                item.push(c);
+            }
+        }
+        items.push(item);
+    }
+    items.retain(|item| !item.is_empty());
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_split_outside_parentheses() {
+        let split = |text: &str| split_list(&[text.to_owned()]);
+        assert_eq!(split("Read,Edit(./a, b/**) Bash"), ["Read", "Edit(./a, b/**)", "Bash"]);
+        assert_eq!(split(""), [] as [&str; 0]);
+        assert_eq!(split("  Read ,, Grep "), ["Read", "Grep"]);
+    }
+}

@@ -1,0 +1,149 @@
+//! Flags, environment and settings of made-up people, and the options that come of them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use ostler::{Mode, SessionChoice};
+use ostler_profile::{Access, Environment, Flags, Profile, ProfileError};
+use std::path::PathBuf;
+use std::time::Duration;
+
+struct Person {
+    world: tempfile::TempDir,
+}
+
+impl Person {
+    fn new() -> Self {
+        let person = Person { world: tempfile::tempdir().unwrap() };
+        for folder in [".ostler", "project/.claude", "project/.git"] {
+            std::fs::create_dir_all(person.path(folder)).unwrap();
+        }
+        person
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.world.path().canonicalize().unwrap().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn load(&self, variables: &[(&str, &str)], flags: Flags) -> Result<Profile, ProfileError> {
+        let home = self.path("").into_os_string();
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        let environment: Environment = variables.chain([("HOME".into(), home)]).collect();
+        Profile::load(&environment, Flags { cwd: Some(self.path("project")), ..flags })
+    }
+
+    fn options(
+        &self,
+        variables: &[(&str, &str)],
+        flags: Flags,
+    ) -> Result<ostler::Options, ProfileError> {
+        self.load(variables, flags)?.options(ostler::api_key("key", "test"))
+    }
+}
+
+#[test]
+fn flags_go_before_variables_and_these_before_settings() {
+    let person = Person::new();
+    person.write(
+        ".ostler/settings.json",
+        r#"{"model": "of-settings", "permissions": {"defaultMode": "plan"}, "budget": {"day": 3}}"#,
+    );
+    let variable = [("ANTHROPIC_MODEL", "of-variable")];
+    let flag = || Flags { model: Some("of-flag".into()), ..Flags::default() };
+    for (variables, flags, model) in [
+        (&[][..], Flags::default(), "of-settings"),
+        (&variable, Flags::default(), "of-variable"),
+        (&variable, flag(), "of-flag"),
+    ] {
+        assert_eq!(person.options(variables, flags).unwrap().model, model);
+    }
+    let options = person.options(&[], Flags::default()).unwrap();
+    assert_eq!(options.mode, Mode::Plan);
+    assert_eq!(options.cwd, person.path("project"));
+    assert_eq!(options.home, Some(person.path(".ostler")));
+    assert_eq!(options.slow_call, Some(Duration::from_secs(5)));
+    let flags = Flags {
+        mode: Some(Mode::AcceptEdits),
+        max_day_budget_usd: Some(5.0),
+        no_undo: true,
+        no_sandbox: true,
+        resume: Some("0196".into()),
+        fork: true,
+        ..Flags::default()
+    };
+    let options = person.options(&[("OSTLER_SLOW_CALL_MS", "0")], flags).unwrap();
+    assert_eq!(options.mode, Mode::AcceptEdits);
+    assert_eq!(options.budgets.day, Some(3.0));
+    assert!(!options.undo && !options.sandbox.enabled);
+    assert_eq!(options.session, SessionChoice::Fork(Some("0196".into())));
+    assert_eq!(options.slow_call, None);
+}
+
+#[test]
+fn variables_of_settings_count_where_the_environment_says_nothing() {
+    let person = Person::new();
+    person.write(
+        ".ostler/settings.json",
+        r#"{"env": {"OSTLER_MAX_RETRIES": "7", "OSTLER_HOME": "/nowhere", "X": "1"}}"#,
+    );
+    let options = person.options(&[], Flags::default()).unwrap();
+    assert_eq!(options.settings.retries, 7);
+    assert_eq!(options.home, Some(person.path(".ostler")));
+    let options = person.options(&[("OSTLER_MAX_RETRIES", "2")], Flags::default()).unwrap();
+    assert_eq!(options.settings.retries, 2);
+    let seen = |name: &str| options.environment.iter().any(|(known, _)| known == name);
+    assert!(seen("X"), "commands see what settings set for them");
+}
+
+#[test]
+fn what_must_be_decided_comes_back_as_data() {
+    let person = Person::new();
+    let settings = r#"{"permissions": {"defaultMode": "acceptEdits"}}"#;
+    person.write("project/.claude/settings.json", settings);
+    let profile = person.load(&[], Flags::default()).unwrap();
+    let untrusted = profile.untrusted().expect("the project wants a mode");
+    assert_eq!(untrusted.files.len(), 1);
+    assert!(profile.news().iter().any(|line| line.contains("is not trusted")));
+    let key = || ostler::api_key("key", "test");
+    assert_eq!(profile.options(key()).unwrap().mode, Mode::Default);
+    let profile = profile.trust().unwrap();
+    assert!(profile.untrusted().is_none());
+    assert_eq!(profile.options(key()).unwrap().mode, Mode::AcceptEdits);
+
+    match profile.access().unwrap() {
+        Access::Missing(provider) => assert!(!provider.credential_names().is_empty()),
+        Access::Given(_) => panic!("there is no credential"),
+    }
+    let variable = ostler::Provider::default().credential_names()[0].to_owned();
+    let profile = person.load(&[(variable.as_str(), "k")], Flags::default()).unwrap();
+    assert!(matches!(profile.access().unwrap(), Access::Given(_)));
+}
+
+#[test]
+fn every_mistake_has_its_kind() {
+    let person = Person::new();
+    let flags = |change: fn(&mut Flags)| {
+        let mut flags = Flags::default();
+        change(&mut flags);
+        flags
+    };
+    for flags in [
+        flags(|flags| flags.fork = true),
+        flags(|flags| flags.session_id = Some("x".into())),
+        flags(|flags| flags.model = Some(" ".into())),
+        flags(|flags| flags.fallback_model = Some("a,b".into())),
+        flags(|flags| flags.setting_sources = Some("all".into())),
+    ] {
+        let wrong = person.options(&[], flags.clone()).err();
+        assert!(matches!(wrong, Some(ProfileError::Usage(_))), "{flags:?}: {wrong:?}");
+    }
+    for variable in [("OSTLER_HOME", "relative"), ("OSTLER_COMPACT_PERCENT", "500")] {
+        let wrong = person.options(&[variable], Flags::default()).err();
+        assert!(matches!(wrong, Some(ProfileError::Config(_))), "{variable:?}: {wrong:?}");
+    }
+    person.write(".ostler/prices.toml", "not prices");
+    let wrong = person.options(&[], Flags::default()).err();
+    assert!(matches!(&wrong, Some(ProfileError::Config(what)) if what.contains("prices.toml:")));
+}

@@ -1,0 +1,202 @@
+//! Settings that are one value each, such as `model`. The highest file wins.
+//!
+//! To add one, write a constant and list it in [`KEYS`]. If an environment variable means the same, name it here, and
+//! nothing else is needed; otherwise `ostler-profile` reads the value into its options.
+
+use crate::ConfigError;
+use crate::located::Located;
+use std::collections::BTreeMap;
+
+pub struct Key {
+    pub name: &'static str,
+    form: Form,
+    /// The value is what this variable is unless the environment sets it.
+    variable: Option<&'static str>,
+    /// For the person who is asked to trust a project that sets it; `{}` is the value.
+    request: &'static str,
+}
+
+enum Form {
+    Text,
+    Switch,
+    Number {
+        /// What it counts, for errors: "a number of tokens".
+        what: &'static str,
+        least: u64,
+        most: u64,
+        /// Also accepts "auto", which leaves the choice to us.
+        auto: bool,
+    },
+}
+
+pub const MODEL: Key =
+    Key { name: "model", form: Form::Text, variable: None, request: "chooses the model {}" };
+pub const AUTO_COMPACT: Key = Key {
+    name: "autoCompactEnabled",
+    form: Form::Switch,
+    variable: None,
+    request: "turns automatic compaction {}",
+};
+pub const AUTO_COMPACT_WINDOW: Key = Key {
+    name: "autoCompactWindow",
+    form: Form::Number { what: "a number of tokens", least: 1, most: 1_000_000_000, auto: true },
+    variable: Some("CLAUDE_CODE_AUTO_COMPACT_WINDOW"),
+    request: "sets the context window to {} tokens",
+};
+
+const KEYS: [&Key; 3] = [&MODEL, &AUTO_COMPACT, &AUTO_COMPACT_WINDOW];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    Text(String),
+    Switch(bool),
+    Number(u64),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Text(text) => f.write_str(text),
+            Value::Switch(on) => f.write_str(if *on { "on" } else { "off" }),
+            Value::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+/// Those that a file, or all files together, set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values {
+    set: BTreeMap<&'static str, Value>,
+}
+
+impl Values {
+    pub fn text(&self, key: &Key) -> Option<&str> {
+        match self.set.get(key.name)? {
+            Value::Text(text) => Some(text),
+            Value::Switch(_) | Value::Number(_) => None,
+        }
+    }
+
+    pub fn switch(&self, key: &Key) -> Option<bool> {
+        match self.set.get(key.name)? {
+            Value::Switch(on) => Some(*on),
+            Value::Text(_) | Value::Number(_) => None,
+        }
+    }
+
+    pub fn number(&self, key: &Key) -> Option<u64> {
+        match self.set.get(key.name)? {
+            Value::Number(number) => Some(*number),
+            Value::Text(_) | Value::Switch(_) => None,
+        }
+    }
+
+    /// Environment variables that mean the same, with the values.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let variable = |key: &&Key| Some((key.variable?, self.set.get(key.name)?.to_string()));
+        KEYS.iter().filter_map(variable).collect()
+    }
+
+    /// A later file wins.
+    pub(crate) fn replace(&mut self, later: Values) {
+        self.set.extend(later.set);
+    }
+
+    /// None: the key is not one of these. Some text: why the value is ignored.
+    ///
+    /// # Errors
+    /// On a number that cannot be used.
+    pub(crate) fn read(
+        &mut self,
+        key: &str,
+        value: Located<'_>,
+    ) -> Result<Option<Result<(), String>>, ConfigError> {
+        let Some(key) = KEYS.into_iter().find(|known| known.name == key) else { return Ok(None) };
+        if value.is_null() {
+            return Ok(Some(Ok(())));
+        }
+        let name = key.name;
+        let found = match key.form {
+            Form::Text => value.text(name).map(Value::Text).map_err(|error| error.what),
+            Form::Switch => match value.scalar().as_deref() {
+                Some("true") => Ok(Value::Switch(true)),
+                Some("false") => Ok(Value::Switch(false)),
+                _ => Err(format!("{name} must be true or false")),
+            },
+            Form::Number { auto: true, .. } if value.scalar().as_deref() == Some("auto") => {
+                return Ok(Some(Ok(())));
+            }
+            Form::Number { what, least, most, auto } => {
+                let number = value.number(name).ok().filter(|n| (least..=most).contains(n));
+                let or_auto = if auto { ", or \"auto\"" } else { "" };
+                Ok(Value::Number(number.ok_or_else(|| {
+                    let wanted = format!("{what} from {least} to {most}{or_auto}");
+                    value.wrong(format!("{name} must be {wanted}; {}", value.found()))
+                })?))
+            }
+        };
+        Ok(Some(found.map(|found| {
+            self.set.insert(name, found);
+        })))
+    }
+
+    /// In words, for the person who is asked to trust a project.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        let request =
+            |key: &&Key| Some(key.request.replace("{}", &self.set.get(key.name)?.to_string()));
+        KEYS.iter().filter_map(request).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::located::Document;
+    use std::path::Path;
+
+    fn read(key: &str, text: &str) -> (Values, Result<Option<Result<(), String>>, String>) {
+        let mut found = Values::default();
+        let value = Document::root(text, Path::new("f.json")).unwrap();
+        let read = found.read(key, value).map_err(|error| error.to_string());
+        (found, read)
+    }
+
+    #[test]
+    fn values_are_read() {
+        for (key, text, expected, is_quiet) in [
+            ("autoCompactEnabled", "false", Some(Value::Switch(false)), true),
+            ("autoCompactEnabled", "true", Some(Value::Switch(true)), true),
+            ("autoCompactEnabled", "null", None, true),
+            ("autoCompactEnabled", "1", None, false),
+            ("autoCompactEnabled", "[]", None, false),
+            ("autoCompactWindow", "150000", Some(Value::Number(150_000)), true),
+            ("autoCompactWindow", "\"auto\"", None, true),
+            ("autoCompactWindow", "null", None, true),
+            ("model", "\"opus\"", Some(Value::Text("opus".into())), true),
+            ("model", "5", None, false),
+        ] {
+            let (found, read) = read(key, text);
+            let said = read.unwrap().expect("a known key");
+            assert_eq!(found.set.get(key), expected.as_ref(), "{key}: {text}");
+            assert_eq!(said.is_ok(), is_quiet, "{key}: {text}");
+        }
+        assert_eq!(read("permissions", "{}").1, Ok(None));
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_an_error() {
+        for text in ["0", "-5", "1.5", "1000000001", "\"150000\"", "\"big\"", "{}", "[]"] {
+            let said = read("autoCompactWindow", text).1.unwrap_err();
+            let wanted = "a number of tokens from 1 to 1000000000, or \"auto\"";
+            assert_eq!(said, format!("f.json:1: autoCompactWindow must be {wanted}; found {text}"));
+        }
+    }
+
+    #[test]
+    fn every_key_is_documented() {
+        let page = include_str!("../../../../docs/permissions.md");
+        for key in KEYS {
+            assert!(page.contains(&format!("`{}`", key.name)), "{}", key.name);
+        }
+    }
+}
