@@ -26,7 +26,7 @@ pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) input: Value,
     pub(crate) access: Access,
-    pub(crate) asks: Option<Asks>,
+    pub(crate) asks: Option<PendingQuestion>,
     /// Decided without a person; to be on record before the call begins.
     pub(crate) decided: Option<(Recorded, String)>,
     /// A hook wants a person to look: no rule answers for that.
@@ -43,7 +43,7 @@ pub(crate) struct Job {
 
 /// Why a person must say yes first, and the call's place in the row: questions come in the order of the calls, on
 /// however many threads these run.
-pub(crate) struct Asks {
+pub(crate) struct PendingQuestion {
     pub(crate) decision: Decision,
     pub(crate) before: Option<oneshot::Receiver<()>>,
     /// Dropped when this question is answered.
@@ -162,7 +162,7 @@ async fn ask(
     signals: &Signals,
 ) -> Result<Option<Decision>, StoreError> {
     // Until the end of this function the next question waits.
-    let Some(Asks { decision, before, answered: _answered }) = job.asks.take() else {
+    let Some(PendingQuestion { decision, before, answered: _answered }) = job.asks.take() else {
         return Ok(None);
     };
     if let Some(before) = before {
@@ -264,7 +264,7 @@ fn tell_of_question(agent: &Agent, tool: &str) {
         title: None,
         notification_type: TYPE.to_owned(),
     };
-    agent.hooks.fire_aside(event);
+    agent.hooks.fire_without_waiting(event);
 }
 
 /// A yes was given to what was shown: the same files behind the same names, and the same content in what is run.

@@ -52,7 +52,7 @@ impl HookDesk {
     }
 
     /// Fires without waiting; it ends with the program at the latest.
-    pub(crate) fn fire_aside(&self, event: HookEvent) {
+    pub(crate) fn fire_without_waiting(&self, event: HookEvent) {
         let hooks = self.hooks.clone();
         tokio::spawn(async move { hooks.fire(event).await });
     }

@@ -8,14 +8,14 @@
 //! Deliberately absent: providers, tools, files, terminals, teams. They come in through ports.
 
 mod agent;
-mod aside;
+mod answer_stream;
 mod budget;
 mod call;
 mod compact;
 mod context;
 mod controls;
 mod gate;
-mod heard;
+mod hook_calls;
 mod hooks;
 mod journal;
 mod meter;
@@ -26,7 +26,9 @@ mod run;
 mod sample;
 mod scheduler;
 mod settle;
+mod side_request;
 mod signals;
+mod start_rule;
 mod summarise;
 mod sync_pool;
 mod tally;
@@ -36,7 +38,6 @@ mod toolbox;
 mod turn_stream;
 
 pub use agent::{Agent, ModelChoice, Settings};
-pub use aside::{Aside, AsideError, aside};
 pub use context::{Context, ContextSettings};
 pub use controls::Controls;
 pub use gate::Gate;
@@ -45,6 +46,7 @@ pub use journal::Journal;
 pub use meter::Meter;
 pub use own_call::own_call;
 pub use run::{compact, run, run_with};
+pub use side_request::{SideAnswer, SideRequestError, side_request};
 pub use sync_pool::SyncPool;
 pub use toolbox::Toolbox;
 pub use turn_stream::TurnStream;

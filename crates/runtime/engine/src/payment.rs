@@ -73,6 +73,10 @@ impl Payment {
         }
     }
 
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
     pub(crate) fn began(&mut self, usage: Usage) {
         self.first_byte = Some(self.since.elapsed());
         self.usage = Some(usage);

@@ -1,15 +1,14 @@
 //! One answer: streams it, and hands each call to the scheduler the moment its block is complete.
 
+use crate::answer_stream::{AnswerPart, AnswerStream};
 use crate::payment::{Paid, Payment};
 use crate::run::Turn;
-use futures_util::StreamExt;
 use ostler_core::answer::Answer;
 use ostler_core::event::{Event, NotRun, Notice};
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Change, Purpose};
 use ostler_core::message::Block;
-use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
-use ostler_core::ports::StoreError;
+use ostler_core::model::{ModelError, StopReason};
 use ostler_core::texts;
 use ostler_core::turn::{Continue, Outcome, SampleEnd, State};
 use std::time::Duration;
@@ -40,26 +39,26 @@ impl Turn {
         self.out.emit(started).await;
         let purpose = self.purpose(state, fallback);
         let task = self.task.clone();
-        let mut payment = Payment::new(self.agent.clone(), &request, reserved, purpose, task);
-        let mut answer = Answer::default();
-        let mut stream = self.agent.model.stream(request);
+        let payment = Payment::new(self.agent.clone(), &request, reserved, purpose, task);
+        let mut stream = AnswerStream::new(payment, request);
         let mut store_failed = false;
         let end = loop {
             tokio::select! {
                 biased;
                 () = self.interrupt.cancelled() => break SampleEnd::Cancelled,
                 // Before the calls: an answer ends, but a call may always have something more to say.
-                event = stream.next() => {
-                    let event = event.unwrap_or_else(|| Err(ended_early()));
-                    if let Err(error) = count(&event, &mut payment) {
+                part = stream.next() => match part {
+                    Ok(part) => {
+                        if let Some(end) = self.pass_on(part, stream.answer(), &model).await {
+                            break end;
+                        }
+                    }
+                    Err(error) => {
                         self.tally.store_failed(error.to_string());
                         store_failed = true;
                         break SampleEnd::Cancelled;
                     }
-                    if let Some(end) = self.absorb(event, &mut answer, state, &model).await {
-                        break end;
-                    }
-                }
+                },
                 happened = self.tools.happened(), if self.tools.is_busy() => {
                     if self.tell(happened).await.is_err() {
                         store_failed = true;
@@ -69,7 +68,7 @@ impl Turn {
             }
         };
         // The connection is given back before anything waits for the calls.
-        drop(stream);
+        let (answer, payment) = stream.close();
         self.tally.api_time(payment.elapsed());
         let ended = answer.stop.is_some();
         if self.spend(payment, &model, ended).await.is_err() || store_failed {
@@ -80,51 +79,40 @@ impl Turn {
         Outcome::Sampled { message: answer.into_message(&model), cut, end }
     }
 
-    async fn absorb(
+    /// Shows what arrived and starts its calls. Some: the answer is over.
+    async fn pass_on(
         &mut self,
-        event: Result<ModelEvent, ModelError>,
-        answer: &mut Answer,
-        state: &State,
+        part: AnswerPart,
+        answer: &Answer,
         model: &ModelId,
     ) -> Option<SampleEnd> {
-        match event {
-            Ok(ModelEvent::Retrying(retry)) => self.out.emit(Event::Retrying(retry)).await,
-            Ok(ModelEvent::Note(text)) => self.notice(Notice::Provider { text }).await,
-            Ok(ModelEvent::Raw(raw)) => self.out.emit(Event::Raw(raw)).await,
-            Ok(ModelEvent::Started { message_id, request_id, usage }) => {
-                // Gateways may leave it out; an answer with a name is one that has begun.
-                let message_id = if message_id.is_empty() { "unnamed".into() } else { message_id };
-                answer.message_id.clone_from(&message_id);
-                answer.usage = usage;
+        match part {
+            AnswerPart::Retrying(retry) => self.out.emit(Event::Retrying(retry)).await,
+            AnswerPart::Note(text) => self.notice(Notice::Provider { text }).await,
+            AnswerPart::Raw(raw) => self.out.emit(Event::Raw(raw)).await,
+            AnswerPart::Started { message_id, request_id, usage } => {
                 let model = model.clone();
                 self.out.emit(Event::AnswerStarted { message_id, request_id, model, usage }).await;
             }
-            Ok(ModelEvent::Text(text)) => {
-                answer.text(&text);
-                self.out.emit(Event::TextDelta { text }).await;
-            }
-            Ok(ModelEvent::Thinking(text)) => self.out.emit(Event::ThinkingDelta { text }).await,
-            Ok(ModelEvent::Block(block)) => {
-                let block = answer.block(block, &state.view);
+            AnswerPart::Text(text) => self.out.emit(Event::TextDelta { text }).await,
+            AnswerPart::Thinking(text) => self.out.emit(Event::ThinkingDelta { text }).await,
+            AnswerPart::Block(block) => {
                 self.out.emit(Event::BlockFinished { block: block.clone() }).await;
                 if let Block::ToolUse { id, name, input } = block {
                     self.tools.submit(id, name, input);
                 }
             }
-            Ok(ModelEvent::Cut { id, name, raw }) => {
-                let block = answer.cut_call(id, name, &raw, &state.view);
+            AnswerPart::CutCall(block) => {
                 self.out.emit(Event::BlockFinished { block: block.clone() }).await;
                 if let Block::ToolUse { id, name, input } = block {
                     self.tools.submit_unusable(id, name, input, texts::CUT_CALL, NotRun::CutOff);
                 }
             }
-            Ok(ModelEvent::Ended { stop, usage }) => {
-                answer.usage = usage;
-                answer.stop = Some(stop.clone());
+            AnswerPart::Ended(stop) => {
                 self.tally.stopped(Some(stop.clone()));
                 return Some(self.end_of(stop, answer).await);
             }
-            Err(error) => return Some(self.failed(error, answer)),
+            AnswerPart::Failed(error) => return Some(self.failed(error, answer)),
         }
         None
     }
@@ -219,28 +207,4 @@ impl Turn {
             () = tokio::time::sleep(wait) => Ok(()),
         }
     }
-}
-
-/// What the model's events say about tokens and tries.
-pub(crate) fn count(
-    event: &Result<ModelEvent, ModelError>,
-    payment: &mut Payment,
-) -> Result<(), StoreError> {
-    match event {
-        Ok(ModelEvent::Retrying(retry)) => payment.tried(retry.wait)?,
-        Ok(ModelEvent::Started { usage, .. }) => payment.began(*usage),
-        Ok(ModelEvent::Ended { usage, .. }) => payment.counted(*usage),
-        Ok(
-            ModelEvent::Text(_)
-            | ModelEvent::Thinking(_)
-            | ModelEvent::Block(_)
-            | ModelEvent::Cut { .. },
-        ) => payment.has_content(),
-        Ok(ModelEvent::Note(_) | ModelEvent::Raw(_)) | Err(_) => {}
-    }
-    Ok(())
-}
-
-fn ended_early() -> ModelError {
-    ModelError::new(ModelErrorKind::Protocol, "the model's stream ended before the answer did")
 }

@@ -1,9 +1,10 @@
 //! Which call may start when. Calls begin while the model still talks, if they change nothing.
 
 use crate::agent::Agent;
-use crate::call::{self, Asks, Job, Verdict};
-use crate::heard::{Ended, Hearing};
+use crate::call::{self, Job, PendingQuestion, Verdict};
+use crate::hook_calls::{HookAnswers, TaskEnd};
 use crate::signals::{CallProgress, Signal, Signals};
+use crate::start_rule::{Slot, Stage, startable};
 use crate::texts;
 use ostler_core::event::{CallOutcome, NotRun, Notice};
 use ostler_core::hook::EventName;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 pub(crate) struct Scheduler {
     pub(crate) agent: Arc<Agent>,
     pub(crate) calls: Vec<Call>,
-    pub(crate) running: JoinSet<(usize, Ended)>,
+    pub(crate) running: JoinSet<(usize, TaskEnd)>,
     signals: Arc<Signals>,
     /// Done, and not yet told.
     ready: VecDeque<usize>,
@@ -45,7 +46,7 @@ pub(crate) struct Call {
     pub(crate) asks: Option<Decision>,
     /// What was decided without a person, until it is on record.
     pub(crate) decided: Option<(Recorded, String)>,
-    pub(crate) hearing: Hearing,
+    pub(crate) hooks: HookAnswers,
     pub(crate) state: CallState,
     /// When the tool itself began; empty while the call still waits for an answer or for the disk.
     began: Arc<OnceLock<Instant>>,
@@ -56,12 +57,12 @@ pub(crate) struct Call {
 pub(crate) enum CallState {
     Waiting,
     /// Hooks that listen before the call are being asked.
-    Hearing,
+    AskingHooks,
     Running {
         tail: Arc<Mutex<String>>,
     },
     /// It ran, and hooks are being told.
-    Telling(Box<Verdict>),
+    TellingHooks(Box<Verdict>),
     Done(Box<Verdict>),
 }
 
@@ -69,47 +70,6 @@ pub(crate) enum Happened {
     Signal(Signal),
     Finished(usize),
     Notice(Notice),
-}
-
-/// How far a call is, as far as starting others depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Waiting,
-    Running,
-    Done,
-}
-
-/// What the rule of starting knows of a call.
-pub(crate) struct Slot<'a> {
-    pub(crate) access: &'a Access,
-    /// It does not run while its answer may be thrown away: somebody must say yes, or hooks are told of it.
-    pub(crate) asks: bool,
-    /// Hooks have not said yet what it will be.
-    pub(crate) unheard: bool,
-    pub(crate) stage: Stage,
-}
-
-/// Which waiting calls may start, at most `room` of them: pure, so that every order can be tested.
-///
-/// Until the answer is sealed it may still be thrown away, so only calls that change nothing may run, and none that
-/// would ask. A call waits for every earlier one it conflicts with, and for the hooks of all earlier ones, which may
-/// make others of them. Hooks of several calls may be asked at once.
-pub(crate) fn startable(slots: &[Slot<'_>], sealed: bool, room: usize) -> Vec<usize> {
-    let mut start = Vec::new();
-    for (i, slot) in slots.iter().enumerate() {
-        if start.len() == room {
-            break;
-        }
-        let early = slot.access.may_begin_early() && !slot.asks;
-        let earlier = slots.get(..i).unwrap_or_default();
-        let free =
-            || earlier.iter().all(|e| e.stage == Stage::Done || !e.access.conflicts(slot.access));
-        let known = || slot.unheard || !earlier.iter().any(|e| e.unheard);
-        if slot.stage == Stage::Waiting && (sealed || early) && known() && free() {
-            start.push(i);
-        }
-    }
-    start
 }
 
 impl Scheduler {
@@ -132,10 +92,11 @@ impl Scheduler {
         let judged = self.judge(&name, &input);
         match judged {
             Ok((access, decision)) => {
-                let late = self.agent.hooks.hears_of(&name);
-                let unheard = late && self.agent.hooks.listens(EventName::PreToolUse, Some(&name));
+                let after_seal = self.agent.hooks.hears_of(&name);
+                let pending =
+                    after_seal && self.agent.hooks.listens(EventName::PreToolUse, Some(&name));
                 let mut call = Call::new(id, name, input, access, CallState::Waiting);
-                call.hearing = Hearing { unheard, late, ..Hearing::default() };
+                call.hooks = HookAnswers { pending, after_seal, ..HookAnswers::default() };
                 call.set_decision(decision);
                 self.calls.push(call);
                 self.start_what_can();
@@ -236,7 +197,7 @@ impl Scheduler {
                 signal = self.signals.next() => return Happened::Signal(signal),
                 joined = self.running.join_next() => match joined {
                     Some(Ok((index, ended))) => {
-                        self.ended(index, ended);
+                        self.task_ended(index, ended);
                         self.start_what_can();
                     }
                     // Panics are caught inside; only an aborted task ends like this.
@@ -267,9 +228,9 @@ impl Scheduler {
         while let Some(joined) = self.running.join_next().await {
             // It was over before it could be stopped: what it gave back counts.
             match joined {
-                Ok((index, Ended::Ran(verdict))) => self.done(index, *verdict),
-                Ok((index, ended @ Ended::Told(_))) => self.ended(index, ended),
-                Ok((_, Ended::Heard(_))) | Err(_) => {}
+                Ok((index, TaskEnd::Ran(verdict))) => self.done(index, *verdict),
+                Ok((index, ended @ TaskEnd::HooksTold(_))) => self.task_ended(index, ended),
+                Ok((_, TaskEnd::HooksAsked(_))) | Err(_) => {}
             }
         }
         for index in 0..self.calls.len() {
@@ -279,11 +240,11 @@ impl Scheduler {
                     call.state = done;
                     continue;
                 }
-                CallState::Telling(verdict) => Some(*verdict),
+                CallState::TellingHooks(verdict) => Some(*verdict),
                 CallState::Running { tail } => {
                     call.began.get().map(|since| stopped_verdict(*since, &tail))
                 }
-                CallState::Waiting | CallState::Hearing => None,
+                CallState::Waiting | CallState::AskingHooks => None,
             };
             let verdict = verdict.unwrap_or_else(|| self.not_started());
             self.done(index, verdict);
@@ -317,7 +278,7 @@ impl Scheduler {
         let slots: Vec<_> = self.calls.iter().map(Call::slot).collect();
         for index in startable(&slots, self.sealed, room) {
             match self.calls.get(index) {
-                Some(call) if call.hearing.unheard => self.start_hearing(index),
+                Some(call) if call.hooks.pending => self.ask_hooks(index),
                 _ => self.start(index),
             }
         }
@@ -330,7 +291,7 @@ impl Scheduler {
         let progress = CallProgress { index, signals: self.signals.clone(), last: tail.clone() };
         let asks = call.asks.clone().map(|decision| {
             let (answered, next) = oneshot::channel();
-            Asks { decision, before: self.last_question.replace(next), answered }
+            PendingQuestion { decision, before: self.last_question.replace(next), answered }
         });
         // What changes something has its decision on record before it does.
         let decided = if call.access.is_harmless() { None } else { call.decided.take() };
@@ -341,8 +302,8 @@ impl Scheduler {
             access: call.access.clone(),
             asks,
             decided,
-            raised: call.hearing.raised,
-            record: call.hearing.record.clone(),
+            raised: call.hooks.raised,
+            record: call.hooks.record.clone(),
             tool: tool.clone(),
             progress: Arc::new(progress),
             began: call.began.clone(),
@@ -352,7 +313,7 @@ impl Scheduler {
         let (agent, signals) = (self.agent.clone(), self.signals.clone());
         self.running.spawn(async move {
             let verdict = call::perform(agent, job, index, signals).await;
-            (index, Ended::Ran(Box::new(verdict)))
+            (index, TaskEnd::Ran(Box::new(verdict)))
         });
     }
 }
@@ -375,7 +336,7 @@ impl Call {
             access,
             asks: None,
             decided: None,
-            hearing: Hearing::default(),
+            hooks: HookAnswers::default(),
             state,
             began: Arc::default(),
             decision: Arc::default(),
@@ -387,7 +348,7 @@ impl Call {
         self.decision = Arc::default();
         (self.asks, self.decided) = match decision.verdict {
             Ruled::Allow => {
-                let why = format!("{}{}", decision.why(), self.hearing.record);
+                let why = format!("{}{}", decision.why(), self.hooks.record);
                 self.decision = Arc::new(OnceLock::from(decision));
                 (None, Some((Recorded::Allow, why)))
             }
@@ -408,13 +369,13 @@ impl Call {
     fn slot(&self) -> Slot<'_> {
         let stage = match self.state {
             CallState::Waiting => Stage::Waiting,
-            CallState::Hearing | CallState::Running { .. } | CallState::Telling(_) => {
+            CallState::AskingHooks | CallState::Running { .. } | CallState::TellingHooks(_) => {
                 Stage::Running
             }
             CallState::Done(_) => Stage::Done,
         };
-        let asks = self.asks.is_some() || self.hearing.late;
-        Slot { access: &self.access, asks, unheard: self.hearing.unheard, stage }
+        let asks = self.asks.is_some() || self.hooks.after_seal;
+        Slot { access: &self.access, asks, hooks_pending: self.hooks.pending, stage }
     }
 
     pub(crate) fn verdict(&self) -> Option<&Verdict> {
@@ -434,7 +395,3 @@ impl Call {
         self.verdict().map(|verdict| verdict.output.seen.clone()).unwrap_or_default()
     }
 }
-
-#[cfg(test)]
-#[path = "scheduler_tests.rs"]
-mod tests;

@@ -1,6 +1,6 @@
 //! Waits for the calls of a sealed answer and answers all of them.
 
-use crate::heard::millis;
+use crate::hook_calls::millis;
 use crate::run::Turn;
 use crate::scheduler::Happened;
 use crate::signals::Signal;

@@ -1,20 +1,18 @@
 //! Asks a model for a summary, in pieces that fit. What no model sums up is taken from the messages themselves, so that
 //! there always is a summary.
 
+use crate::answer_stream::{AnswerPart, AnswerStream};
 use crate::budget;
 use crate::compact::{Room, by_model};
 use crate::context::Halt;
 use crate::payment::Payment;
 use crate::run::Turn;
-use crate::sample::count;
-use futures_util::StreamExt;
-use ostler_core::answer::Answer;
 use ostler_core::context::{Made, cut, summary};
 use ostler_core::event::Event;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::Purpose;
 use ostler_core::message::Message;
-use ostler_core::model::{ModelErrorKind, ModelEvent, Request, StopReason};
+use ostler_core::model::{ModelError, ModelErrorKind, Request, StopReason};
 use ostler_core::view::View;
 
 /// Requests that one compaction may take.
@@ -145,43 +143,32 @@ impl Turn {
         let task = self.task.clone();
         let payment =
             Payment::new(self.agent.clone(), &request, reserved, Purpose::Compaction, task);
-        self.heard_summary(request, payment, model).await
+        self.read_summary(AnswerStream::new(payment, request), model).await
     }
 
-    async fn heard_summary(
+    async fn read_summary(
         &mut self,
-        request: Request,
-        mut payment: Payment,
+        mut stream: AnswerStream,
         model: &ModelId,
     ) -> Result<Result<String, Without>, Halt> {
-        let mut answer = Answer::default();
-        let mut stream = self.agent.model.stream(request);
         let ended = loop {
-            let event = tokio::select! {
+            let part = tokio::select! {
                 biased;
                 () = self.interrupt.cancelled() => break Err(Halt::Interrupted),
-                event = stream.next() => event,
+                part = stream.next() => part,
             };
-            let Some(event) = event else {
-                break Ok(Err(Without::Why("the stream ended early".into())));
-            };
-            if let Err(error) = count(&event, &mut payment) {
-                self.tally.store_failed(error.to_string());
-                break Err(Halt::Store);
-            }
-            match event {
-                Ok(event) => {
-                    if let Some(stop) = self.hear(event, &mut answer).await {
-                        break Ok(Ok(stop));
-                    }
+            match part {
+                Ok(AnswerPart::Retrying(retry)) => self.out.emit(Event::Retrying(retry)).await,
+                Ok(AnswerPart::Ended(stop)) => break Ok(Ok(stop)),
+                Ok(AnswerPart::Failed(error)) => break Ok(Err(Without::from(error))),
+                Ok(_) => {}
+                Err(error) => {
+                    self.tally.store_failed(error.to_string());
+                    break Err(Halt::Store);
                 }
-                Err(error) if error.kind == ModelErrorKind::ContextOverflow => {
-                    break Ok(Err(Without::TooLong));
-                }
-                Err(error) => break Ok(Err(Without::Why(error.message))),
             }
         };
-        drop(stream);
+        let (answer, payment) = stream.close();
         self.tally.api_time(payment.elapsed());
         let whole = matches!(ended, Ok(Ok(_)));
         self.spend(payment, model, whole).await.map_err(|()| Halt::Store)?;
@@ -191,27 +178,14 @@ impl Turn {
             Err(without) => Err(without),
         })
     }
+}
 
-    async fn hear(&mut self, event: ModelEvent, answer: &mut Answer) -> Option<StopReason> {
-        match event {
-            ModelEvent::Retrying(retry) => self.out.emit(Event::Retrying(retry)).await,
-            ModelEvent::Started { message_id, usage, .. } => {
-                answer.message_id =
-                    if message_id.is_empty() { "unnamed".into() } else { message_id };
-                answer.usage = usage;
-            }
-            ModelEvent::Text(text) => answer.text(&text),
-            ModelEvent::Block(block) => drop(answer.block(block, &View::default())),
-            ModelEvent::Ended { stop, usage } => {
-                answer.usage = usage;
-                return Some(stop);
-            }
-            ModelEvent::Thinking(_)
-            | ModelEvent::Cut { .. }
-            | ModelEvent::Raw(_)
-            | ModelEvent::Note(_) => {}
+impl From<ModelError> for Without {
+    fn from(error: ModelError) -> Self {
+        match error.kind {
+            ModelErrorKind::ContextOverflow => Without::TooLong,
+            _ => Without::Why(error.message),
         }
-        None
     }
 }
 

@@ -5,6 +5,7 @@ use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
 use ostler_core::model::ModelErrorKind;
 use ostler_core::permission::Mode;
 use ostler_core::ports::Reply;
+use ostler_engine::own_call;
 use ostler_testkit::{
     FakeApprover, FakeTool, Rig, Script, ScriptedHooks, TestAgent, calls, fails, finished, says,
     until,
@@ -402,4 +403,31 @@ async fn a_panicking_hook_blocks() {
     let events = rig.turn("go").await;
     assert_eq!(rig.timeline.began(), [] as [&str; 0]);
     assert!(lines(&events, &["finished denied"]).join("").contains("it failed inside the harness"));
+}
+
+/// A call of the harness itself passes the same hooks, and what they add follows its output.
+#[tokio::test(start_paused = true)]
+async fn hooks_hear_of_a_call_that_no_model_made() {
+    let id = || "own".into();
+    let (agent, _) = agent(on(EventName::PreToolUse, "Write", block("not on Fridays")));
+    let rig = agent.build();
+    let input = json!({"path": "/ws/a"});
+    let refused = own_call(&rig.agent, id(), "Write", input.clone()).await.unwrap_err();
+    assert_eq!(refused, "the hook guard: not on Fridays");
+    assert_eq!(rig.timeline.began(), [] as [&str; 0]);
+
+    let both = ScriptedHooks::new()
+        .on(EventName::PreToolUse, "", |_| Outcome::notice("for the person"))
+        .on(EventName::PostToolUse, "", |_| Outcome::of(Stand::Block, "guard", "too long"));
+    let (agent, hooks) = self::agent(both);
+    let rig = agent.build();
+    let output = own_call(&rig.agent, id(), "Write", input).await.unwrap();
+    assert_eq!(hooks.names(), ["PreToolUse", "PostToolUse"]);
+    assert_eq!(log(&rig, "call_started").len(), 1, "{}", rig.timeline.render_log());
+    let text = format!("{:?}", output.content);
+    assert!(text.contains("the hook guard: too long"), "{text}");
+    assert_eq!(output.notices.len(), 1, "{:?}", output.notices);
+
+    let unknown = own_call(&rig.agent, id(), "Fly", json!({})).await.unwrap_err();
+    assert!(unknown.contains("Fly"), "{unknown}");
 }

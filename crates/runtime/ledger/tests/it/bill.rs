@@ -11,7 +11,7 @@ use ostler_core::session::Entry;
 use ostler_core::time::Clock;
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::Terminal;
-use ostler_engine::{Meter, aside};
+use ostler_engine::{Meter, side_request};
 use ostler_ledger::{FileLedger, Limits, Row, rows_of};
 use ostler_model_server::{Billed, Match, ModelServer, Prices, Script, after, calls, status, text};
 use ostler_models::{CredentialKind, Credentials, HttpModel, Provider, Secret, Settings};
@@ -69,7 +69,7 @@ async fn beside(rig: &Rig, ask: &str, purpose: Purpose) {
         retries_before_fallback: None,
         raw_events: false,
     };
-    let answer = aside(&rig.agent, request, purpose, None).await.unwrap();
+    let answer = side_request(&rig.agent, request, purpose, None).await.unwrap();
     assert!(answer.message.is_some());
 }
 

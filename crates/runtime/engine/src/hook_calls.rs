@@ -1,4 +1,4 @@
-//! Calls and their hooks: what a hook said before a call, and what hooks are told after it.
+//! Calls and their hooks: what a hook answered before a call, and what hooks are told after it.
 
 use crate::agent::Agent;
 use crate::call::Verdict;
@@ -17,13 +17,13 @@ use std::time::Duration;
 /// Characters of an input that is told in a sentence.
 const MOST: usize = 2000;
 
-/// What the hooks of a call have said so far.
+/// What the hooks of a call have answered so far.
 #[derive(Default)]
-pub(crate) struct Hearing {
+pub(crate) struct HookAnswers {
     /// Hooks listen before this call and have not answered.
-    pub(crate) unheard: bool,
+    pub(crate) pending: bool,
     /// Hooks listen before or after it, so it does not run while its answer may still be thrown away.
-    pub(crate) late: bool,
+    pub(crate) after_seal: bool,
     /// A hook wants a person to look, whatever the rules say.
     pub(crate) raised: bool,
     /// For the record of the decision.
@@ -33,45 +33,47 @@ pub(crate) struct Hearing {
 }
 
 /// A task of the scheduler that has ended.
-pub(crate) enum Ended {
-    Heard(Box<Outcome>),
+pub(crate) enum TaskEnd {
+    /// Hooks were asked before the call.
+    HooksAsked(Box<Outcome>),
     Ran(Box<Verdict>),
     /// Hooks were told after the call.
-    Told(Box<Outcome>),
+    HooksTold(Box<Outcome>),
 }
 
 impl Scheduler {
     /// Asks the hooks that listen before the call.
-    pub(crate) fn start_hearing(&mut self, index: usize) {
+    pub(crate) fn ask_hooks(&mut self, index: usize) {
         let Some(call) = self.calls.get_mut(index) else { return };
-        call.state = CallState::Hearing;
+        call.state = CallState::AskingHooks;
         let event = HookEvent::PreToolUse {
             tool_name: call.name.clone(),
             tool_input: call.input.clone(),
             tool_use_id: call.id.to_string(),
         };
         let agent = self.agent.clone();
-        self.running
-            .spawn(async move { (index, Ended::Heard(Box::new(agent.hooks.fire(event).await))) });
+        self.running.spawn(async move {
+            (index, TaskEnd::HooksAsked(Box::new(agent.hooks.fire(event).await)))
+        });
     }
 
-    pub(crate) fn ended(&mut self, index: usize, ended: Ended) {
+    pub(crate) fn task_ended(&mut self, index: usize, ended: TaskEnd) {
         match ended {
-            Ended::Heard(outcome) => self.heard(index, *outcome),
-            Ended::Ran(verdict) => self.ran(index, *verdict),
-            Ended::Told(outcome) => self.told(index, *outcome),
+            TaskEnd::HooksAsked(outcome) => self.hooks_asked(index, *outcome),
+            TaskEnd::Ran(verdict) => self.call_ran(index, *verdict),
+            TaskEnd::HooksTold(outcome) => self.hooks_told(index, *outcome),
         }
     }
 
-    fn heard(&mut self, index: usize, outcome: Outcome) {
+    fn hooks_asked(&mut self, index: usize, outcome: Outcome) {
         self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
-        call.hearing.unheard = false;
+        call.hooks.pending = false;
         call.state = CallState::Waiting;
         let why = outcome.why();
         let added = outcome.context.iter().map(|text| context("PreToolUse", text));
-        call.hearing.notes.extend(added);
-        call.hearing.record = record(&outcome);
+        call.hooks.notes.extend(added);
+        call.hooks.record = record(&outcome);
         match outcome.stand {
             Stand::Prevent => {
                 let text = texts::HOOK_ENDED.replace("{why}", &why);
@@ -84,7 +86,7 @@ impl Scheduler {
                 if let Some(input) = rewritten {
                     call.rewrite(input);
                 }
-                if !self.judged_again(index) {
+                if !self.judge_again(index) {
                     return;
                 }
                 if outcome.stand == Stand::Ask {
@@ -96,7 +98,7 @@ impl Scheduler {
 
     fn refuse(&mut self, index: usize, verdict: Verdict) {
         if let (Some(call), Some(refusal)) = (self.calls.get_mut(index), &verdict.refusal) {
-            let why = format!("{}{}", refusal.why(), call.hearing.record);
+            let why = format!("{}{}", refusal.why(), call.hooks.record);
             call.decided = Some((Recorded::Deny, why));
         }
         self.done(index, verdict);
@@ -104,7 +106,7 @@ impl Scheduler {
 
     /// What will run is judged like what the model wrote: a hook may have changed the call, or what its names lead to.
     /// False: it will not run.
-    fn judged_again(&mut self, index: usize) -> bool {
+    fn judge_again(&mut self, index: usize) -> bool {
         let Some(call) = self.calls.get(index) else { return false };
         match self.judge(&call.name, &call.input) {
             Ok((access, decision)) => {
@@ -134,41 +136,42 @@ impl Scheduler {
         let reasons = call.asks.take().map(|decision| decision.reasons).unwrap_or_default();
         let before = Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() };
         call.set_decision(raised(before, why));
-        call.hearing.raised = true;
+        call.hooks.raised = true;
     }
 
     /// A call that ran is told of, if somebody listens; until then it is not over.
-    fn ran(&mut self, index: usize, verdict: Verdict) {
+    fn call_ran(&mut self, index: usize, verdict: Verdict) {
         let event = self.calls.get(index).and_then(|call| {
-            let told = verdict.has_run() && call.hearing.late;
+            let told = verdict.has_run() && call.hooks.after_seal;
             let took = verdict.took.unwrap_or_default();
             let of = (&call.id, call.name.as_str(), &call.input);
-            told.then(|| aftermath(&self.agent, of, took, &verdict.output)).flatten()
+            told.then(|| event_after(&self.agent, of, took, &verdict.output)).flatten()
         });
         let (Some(event), Some(call)) = (event, self.calls.get_mut(index)) else {
             return self.done(index, verdict);
         };
-        call.state = CallState::Telling(Box::new(verdict));
+        call.state = CallState::TellingHooks(Box::new(verdict));
         let agent = self.agent.clone();
-        self.running
-            .spawn(async move { (index, Ended::Told(Box::new(agent.hooks.fire(event).await))) });
+        self.running.spawn(async move {
+            (index, TaskEnd::HooksTold(Box::new(agent.hooks.fire(event).await)))
+        });
     }
 
     /// It has run: an objection is heard by the model, and the turn may end.
-    fn told(&mut self, index: usize, outcome: Outcome) {
+    fn hooks_told(&mut self, index: usize, outcome: Outcome) {
         self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
         let verdict = match std::mem::replace(&mut call.state, CallState::Waiting) {
-            CallState::Telling(verdict) => *verdict,
+            CallState::TellingHooks(verdict) => *verdict,
             other => return call.state = other,
         };
         if outcome.stand >= Stand::Ask {
-            call.hearing.notes.push(objection(&call.name, &outcome));
+            call.hooks.notes.push(objection(&call.name, &outcome));
         }
         let failed = verdict.output.is_error;
         let name = if failed { EventName::PostToolUseFailure } else { EventName::PostToolUse };
         let added = outcome.context.iter().map(|text| context(name.name(), text));
-        call.hearing.notes.extend(added);
+        call.hooks.notes.extend(added);
         if outcome.stand == Stand::Prevent {
             self.ended_by.get_or_insert(outcome.why());
         }
@@ -176,8 +179,13 @@ impl Scheduler {
     }
 
     /// What hooks add for the model, in the order of the calls.
+    pub(crate) fn hook_notes(&self) -> impl Iterator<Item = &String> {
+        self.calls.iter().flat_map(|call| &call.hooks.notes)
+    }
+
+    /// The same as a message.
     pub(crate) fn notes(&self) -> Vec<Message> {
-        let notes = self.calls.iter().flat_map(|call| &call.hearing.notes);
+        let notes = self.hook_notes();
         let blocks = notes.map(|text| Block::Text { text: text.clone(), meta: true });
         let content: Vec<Block> = blocks.collect();
         if content.is_empty() { Vec::new() } else { vec![Message::User { content }] }
@@ -188,14 +196,14 @@ impl Call {
     fn rewrite(&mut self, input: Value) {
         let shown: String = input.to_string().chars().take(MOST).collect();
         let note = texts::HOOK_REWRITTEN.replace("{tool}", &self.name).replace("{input}", &shown);
-        self.hearing.notes.push(note);
-        self.hearing.record.push_str(&format!("; it runs as {shown}"));
+        self.hooks.notes.push(note);
+        self.hooks.record.push_str(&format!("; it runs as {shown}"));
         self.input = input;
     }
 }
 
 /// What hooks are told after a call, if any listens.
-pub(crate) fn aftermath(
+fn event_after(
     agent: &Agent,
     (id, name, input): (&CallId, &str, &Value),
     took: Duration,
@@ -213,14 +221,14 @@ pub(crate) fn aftermath(
             tool_name,
             tool_input,
             tool_use_id,
-            error: said(output),
+            error: text_of(output),
             is_interrupt: false,
             duration_ms,
         },
         false => HookEvent::PostToolUse {
             tool_name,
             tool_input,
-            tool_response: json!({ "content": said(output), "detail": output.detail }),
+            tool_response: json!({ "content": text_of(output), "detail": output.detail }),
             tool_use_id,
             duration_ms,
         },
@@ -232,7 +240,7 @@ fn by_hook(why: String) -> Decision {
 }
 
 /// A question of a hook, whatever the rules say. No rule answers for a hook, so none is offered.
-pub(crate) fn raised(decision: Decision, why: String) -> Decision {
+fn raised(decision: Decision, why: String) -> Decision {
     let mut reasons = match decision.verdict {
         Ruled::Ask => decision.reasons,
         _ => Vec::new(),
@@ -241,12 +249,12 @@ pub(crate) fn raised(decision: Decision, why: String) -> Decision {
     Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() }
 }
 
-pub(crate) fn objection(tool: &str, outcome: &Outcome) -> String {
+fn objection(tool: &str, outcome: &Outcome) -> String {
     texts::HOOK_OBJECTION.replace("{tool}", tool).replace("{why}", &outcome.why())
 }
 
 /// `; heard by X and Y; changed by X`
-pub(crate) fn record(outcome: &Outcome) -> String {
+fn record(outcome: &Outcome) -> String {
     let mut text = format!("; heard by {}", outcome.heard.join(" and "));
     if !outcome.changed_by.is_empty() {
         text.push_str(&format!("; changed by {}", outcome.changed_by.join(" and ")));
@@ -254,7 +262,7 @@ pub(crate) fn record(outcome: &Outcome) -> String {
     text
 }
 
-pub(crate) fn said(output: &ToolOutput) -> String {
+pub(crate) fn text_of(output: &ToolOutput) -> String {
     let texts = output.content.iter().filter_map(|part| match part {
         ostler_core::message::ResultPart::Text { text } => Some(text.as_str()),
         ostler_core::message::ResultPart::Image(_) => None,

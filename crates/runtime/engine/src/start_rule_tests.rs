@@ -51,7 +51,7 @@ impl Accesses {
         let slot = |(kind, stage): &(Kind, Stage)| Slot {
             access: &self.0[*kind as usize].1,
             asks: *kind == Asking,
-            unheard: false,
+            hooks_pending: false,
             stage: *stage,
         };
         startable(&calls.iter().map(slot).collect::<Vec<_>>(), sealed, room)
@@ -271,7 +271,7 @@ fn starts_with_hooks(calls: &str, sealed: bool) -> Vec<usize> {
     let slot = |(n, word): (usize, &str)| Slot {
         access: &accesses[n],
         asks: word.ends_with('?'),
-        unheard: word.ends_with('?'),
+        hooks_pending: word.ends_with('?'),
         stage: match word.as_bytes()[0] {
             b'>' => Stage::Running,
             b'.' => Stage::Done,
