@@ -1,7 +1,7 @@
 //! What settings say about summaries, under Claude Code's names: `autoCompactEnabled`, `autoCompactWindow`.
 
 use crate::ConfigError;
-use crate::located::Located;
+use crate::located_json::Located;
 
 /// Tokens.
 const WINDOW: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
@@ -67,7 +67,7 @@ impl Compaction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::located::Document;
+    use crate::located_json::Document;
     use std::path::Path;
 
     fn read(key: &str, text: &str) -> (Compaction, Result<Option<String>, String>) {

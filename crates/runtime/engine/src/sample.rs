@@ -10,7 +10,7 @@ use ostler_core::ledger::{Change, Purpose};
 use ostler_core::message::Block;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
 use ostler_core::ports::StoreError;
-use ostler_core::texts;
+use ostler_core::prompt_texts;
 use ostler_core::turn::{Continue, Outcome, SampleEnd, State};
 use std::time::Duration;
 
@@ -111,7 +111,13 @@ impl Turn {
                 let block = answer.cut_call(id, name, &raw, &state.view);
                 self.out.emit(Event::BlockFinished { block: block.clone() }).await;
                 if let Block::ToolUse { id, name, input } = block {
-                    self.tools.submit_unusable(id, name, input, texts::CUT_CALL, NotRun::CutOff);
+                    self.tools.submit_unusable(
+                        id,
+                        name,
+                        input,
+                        prompt_texts::CUT_CALL,
+                        NotRun::CutOff,
+                    );
                 }
             }
             Ok(ModelEvent::Ended { stop, usage }) => {

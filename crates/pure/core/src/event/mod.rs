@@ -7,14 +7,14 @@
 
 mod call_outcome;
 mod envelope;
-mod finished;
 mod notice;
+mod turn_end;
 pub mod words;
 
 pub use call_outcome::{CallOutcome, NotRun};
 pub use envelope::{AgentPath, Envelope, VERSION};
-pub use finished::{Denial, Finished, ModelUsage};
 pub use notice::{Level, NotCompacted, Notice};
+pub use turn_end::{Denial, Finished, ModelUsage};
 
 use crate::context::{Receipt, Trigger};
 use crate::ids::{CallId, ModelId};
