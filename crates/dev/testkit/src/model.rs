@@ -10,7 +10,7 @@ use ostler_core::ledger::{Price, Usage};
 use ostler_core::message::Block;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, Request};
 use ostler_core::ports::{Model, ModelInfo, ModelStream};
-use ostler_core::texts::SUMMARISE;
+use ostler_core::prompt_texts::SUMMARISE;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};

@@ -4,7 +4,7 @@ use crate::system::SystemClock;
 use ostler_core::event::Notice;
 use ostler_core::ids::SessionId;
 use ostler_core::message::{Block, Message};
-use ostler_core::texts::SUMMARY;
+use ostler_core::prompt_texts::SUMMARY;
 use ostler_core::tool_facts::KnownTools;
 use ostler_core::view::View;
 use ostler_engine::Journal;

@@ -1,17 +1,17 @@
 //! Money: what was used, what it cost, what may still be spent. Reserved before a request, settled after it.
 
 mod charge;
-mod earlier;
 mod forecast;
 mod grant;
 mod prefix;
+mod previous_request;
 mod purse;
 
 pub use charge::{Charge, Charged, Purpose, Status};
-pub use earlier::{Earlier, Front, Trail};
 pub use forecast::{Forecast, Left, forecast};
 pub use grant::{Ask, Grant, Sum, grant};
 pub use prefix::{Broken, Change, Sent, watch};
+pub use previous_request::{Earlier, Front, Trail};
 pub use purse::{Hold, Purse};
 
 use schemars::JsonSchema;

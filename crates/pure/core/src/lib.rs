@@ -11,7 +11,6 @@
 //! Deliberately absent: providers, files, processes, terminals, configuration files.
 
 pub mod answer;
-pub mod bound;
 pub mod context;
 pub mod event;
 pub mod hook;
@@ -21,13 +20,14 @@ pub mod ledger;
 pub mod memory;
 pub mod message;
 pub mod model;
+pub mod output_bound;
 pub mod pairing;
 pub mod ports;
+pub mod prompt_texts;
 pub mod question;
 pub mod rendering;
 pub mod session;
 pub mod text;
-pub mod texts;
 pub mod time;
 pub mod todo;
 pub mod tool;

@@ -1,7 +1,7 @@
 //! Messages and their blocks, independent of any provider's wire form.
 
 use crate::ids::{BlobRef, CallId, ModelId};
-use crate::texts::{PIPED, PIPED_PROMPT};
+use crate::prompt_texts::{PIPED, PIPED_PROMPT};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

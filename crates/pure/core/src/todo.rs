@@ -3,7 +3,7 @@
 use crate::message::{Block, Message};
 use crate::tool_facts::{KnownTools, ToolKind};
 use crate::view::View;
-use crate::{text, texts};
+use crate::{prompt_texts, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -113,7 +113,7 @@ impl Plan {
             (None, None) => String::new(),
         };
         let (done, all) = (done.to_string(), self.tasks.len().to_string());
-        text::fill(texts::PLAN_STATE, &[("done", &done), ("all", &all), ("now", &now)])
+        text::fill(prompt_texts::PLAN_STATE, &[("done", &done), ("all", &all), ("now", &now)])
     }
 
     /// # Errors
@@ -366,7 +366,7 @@ pub fn reminder(plan: &Plan, view: &View, tools: &KnownTools) -> Option<Message>
     if !plan.is_open() || quiet == 0 {
         return None;
     }
-    let all = || text::fill(texts::PLAN_REMINDER, &[("plan", &plan.lines())]);
+    let all = || text::fill(prompt_texts::PLAN_REMINDER, &[("plan", &plan.lines())]);
     Some(Message::meta(if quiet < QUIET_CALLS { plan.state() } else { all() }))
 }
 

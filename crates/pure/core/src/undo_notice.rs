@@ -2,8 +2,8 @@
 //! itself, so that neither can be lost without the other.
 
 use crate::message::Block;
+use crate::prompt_texts;
 use crate::text::enclosed;
-use crate::texts;
 
 /// Names in a notice; of the rest the number.
 const NAMED: usize = 20;
@@ -22,7 +22,7 @@ pub struct UndoNotice {
 
 impl UndoNotice {
     pub fn text(&self) -> String {
-        let form = if self.redo { texts::REDONE } else { texts::UNDONE };
+        let form = if self.redo { prompt_texts::REDONE } else { prompt_texts::UNDONE };
         let list = |names: &[String]| match names {
             [] => "- none".to_owned(),
             names => {

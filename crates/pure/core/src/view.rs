@@ -4,8 +4,8 @@ use crate::context::weight;
 use crate::ids::CallId;
 use crate::message::{Block, Image, Message, ResultPart};
 use crate::pairing;
+use crate::prompt_texts::{IMAGE_GONE, NO_RESULT};
 use crate::rendering::{RenderKey, Renderings};
-use crate::texts::{IMAGE_GONE, NO_RESULT};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 

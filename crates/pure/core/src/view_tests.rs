@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::ids::ModelId;
+use crate::prompt_texts::TURN_ENDED;
 use crate::rendering::RenderKey;
-use crate::texts::TURN_ENDED;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,10 +1,10 @@
 //! Files that other programs run or obey for the user: in an editor, a shell, at a commit or an installation. Pure.
 //!
-//! The names are those that need a yes before they are written ([`guarded::protected`]); this adds what happens to the
+//! The names are those that need a yes before they are written ([`guarded_names::protected`]); this adds what happens to the
 //! best known of them, so that a person who reads it can judge whether it matters.
 
 use super::access::Workspace;
-use super::guarded;
+use super::guarded_names;
 use std::path::Path;
 
 /// By the end of the path, the longest first. A name that ends with a slash means everything below it.
@@ -56,7 +56,7 @@ pub fn autorun(path: &Path, workspace: &Workspace) -> Option<&'static str> {
         None => text.ends_with(&format!("/{name}")),
     };
     let known = WORDS.iter().find(|(name, _)| is(name)).map(|(_, words)| *words);
-    known.or_else(|| guarded::protected(path, workspace))
+    known.or_else(|| guarded_names::protected(path, workspace))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::command_rule::{MAX_PATTERN, line};
 use super::commands::{Step, Touch, TouchKind};
-use super::files::{match_name, without_sets};
+use super::file_pattern::{match_name, without_sets};
 use super::rule::RuleError;
 use super::script::Word;
 use regex::Regex;

@@ -4,7 +4,7 @@
 //! where its paths lead; `decide` judges it. What could not be worked out is a doubt, and a text
 //! with a doubt is never allowed by a rule on commands.
 
-mod distinct;
+mod deduplication;
 mod programs;
 
 use super::access::{Access, PathScope};

@@ -3,7 +3,7 @@
 
 use super::access::{Access, Backing, Denials, Hold, PathScope, Workspace};
 use super::commands::Concern;
-use super::guarded::{protected, sensitive};
+use super::guarded_names::{protected, sensitive};
 use super::mode::Mode;
 use super::policy::{Fallback, Policy};
 use super::rule::{Matcher, Reach, Rule, Source};

@@ -5,7 +5,7 @@ use super::access::{Access, Workspace};
 use super::command_rule::CommandPattern;
 use super::commands::{Act, Commands, Effect, Step};
 use super::decide::{Ruling, Scene, judge_call};
-use super::guarded::protected;
+use super::guarded_names::protected;
 use super::rule::{CHANGING, READING, Rule};
 use super::script::Word;
 use super::step_verdict::judge_step;

@@ -1,8 +1,8 @@
 //! Everything the rules say, from all their sources.
 
 use super::access::{PathScope, Workspace};
-use super::files::Pattern;
-use super::guarded::sensitive;
+use super::file_pattern::Pattern;
+use super::guarded_names::sensitive;
 use super::interpreters;
 use super::rule::{COMMANDS, Matcher, READING, Reach, Rule, Tier, scope_reach};
 use std::path::{Path, PathBuf};

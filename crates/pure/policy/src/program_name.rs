@@ -2,7 +2,7 @@
 //! run without a question in any mode.
 
 use super::commands::Step;
-use super::files::{match_name, without_sets};
+use super::file_pattern::{match_name, without_sets};
 use super::policy::Policy;
 use super::rule::{COMMANDS, Matcher, Rule, Tier};
 use super::script::{Part, Word};

@@ -4,7 +4,7 @@
 use super::access::{Access, PathScope, Workspace};
 use super::command_regex::CommandRegex;
 use super::command_rule::CommandPattern;
-use super::files::{Anchors, Pattern};
+use super::file_pattern::{Anchors, Pattern};
 use super::tool_names;
 use crate::tool_facts::ToolKind;
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Rules as tables: how they are read, what they cover, and what they must not.
 
 use super::*;
-use crate::files::match_name;
+use crate::file_pattern::match_name;
 use proptest::prelude::*;
 use std::path::Path;
 

@@ -4,13 +4,13 @@ use super::access::{Access, Denials, PathScope};
 use super::command_regex::{CommandRegex, Lines};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
 use super::decide::{By, Reason, Ruling, Scene, Verdict, by_rule, guard, reason};
-use super::own_text::is_own_text;
 use super::policy::Policy;
 use super::rule::{COMMANDS, Matcher, Reach, Rule};
+use super::rule_text::is_own_text;
 use super::script::Word;
-use super::strays;
+use super::stray_words;
 use super::vouch::{allowed, still_holds};
-use super::wrapped;
+use super::wrapper_rules;
 
 /// Ways through a pipeline of compound stages that are compared with rules.
 const MAX_WAYS: usize = 256;
@@ -54,14 +54,14 @@ pub(super) fn judge_commands(
 /// The step as a part of its text: a rule may spell out a wrapper together with what it starts.
 fn judge_inside(scene: Scene<'_>, access: &Access, commands: &Commands, step: &Step) -> Ruling {
     let policy = scene.policy;
-    let mut behind = wrapped::rules_behind(&policy.allow, commands, step);
+    let mut behind = wrapper_rules::rules_behind(&policy.allow, commands, step);
     if !behind.is_empty() {
         behind.extend(policy.allow.iter().cloned());
         let policy = Policy { allow: behind, ..policy.clone() };
         return judge_step(Scene { policy: &policy, ..scene }, access, step);
     }
     match judge_step(scene, access, step) {
-        Ruling::Open(why) => match wrapped::rule_around(&policy.allow, commands, step) {
+        Ruling::Open(why) => match wrapper_rules::rule_around(&policy.allow, commands, step) {
             Some((rule, name)) => {
                 let rule = rule.text();
                 let text =
@@ -173,7 +173,7 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
     if let Some(why) = guard(scene, &reads, &writes, false) {
         return Ruling::Ask(why);
     }
-    if let Some(ruling) = strays::named(scene, step) {
+    if let Some(ruling) = stray_words::named(scene, step) {
         return ruling;
     }
     match allowed(scene, step, &lines, &files) {

@@ -9,7 +9,7 @@ use super::policy::Fallback;
 use super::rule::{CHANGING, COMMANDS, Matcher, READING, Reach, Rule, Tier};
 use super::script::{Dynamic, Word};
 use super::step_verdict::meets;
-use super::strays::{is_message, stray};
+use super::stray_words::{is_message, stray};
 use std::path::Path;
 
 /// Programs whose changes inside the workspace `acceptEdits` accepts.

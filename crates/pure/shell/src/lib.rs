@@ -6,7 +6,7 @@
 //! - **Unknown is not harmless.** The tables list what is known to only read, option by option. A word, option,
 //!   redirection or construct that is not in them leaves the step unknown; what the readers reject is a doubt of the
 //!   whole text.
-//! - **Two readings must agree.** `read` is ours and whole; `second` asks a parser made by others whether it sees the
+//! - **Two readings must agree.** `read` is ours and whole; `second_parser` asks a parser made by others whether it sees the
 //!   same commands, words, operators and nesting. Where they differ, the text is opaque to every decision.
 //! - **No substitution is skipped.** What a word, an index, an expression or a here-document runs is in the script.
 //! - **Bounded in time and memory.** Length and nesting are counted while we read, the other parser's retries before
@@ -31,7 +31,7 @@
 mod options;
 mod read;
 mod screen;
-mod second;
+mod second_parser;
 mod steps;
 mod table;
 mod table_basic;
@@ -56,7 +56,7 @@ pub fn parse(text: &str) -> Result<Script, Opaque> {
 /// # Errors
 /// As [`parse`], and [`Opaque::Ambiguous`] where the two differ.
 pub fn agreed(text: &str) -> Result<Script, Opaque> {
-    second::agreed(text).map(|reading| reading.script)
+    second_parser::agreed(text).map(|reading| reading.script)
 }
 
 /// Variables that would change what a command does that is known to only read. They must not reach it.

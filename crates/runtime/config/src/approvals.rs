@@ -2,7 +2,7 @@
 
 use crate::error::is_plain;
 use crate::files::{MOST_BYTES, read_own, update};
-use crate::located::{Document, Located};
+use crate::located_json::{Document, Located};
 use crate::places::resolved;
 use crate::{ConfigError, Places};
 use ostler_core::permission::{Anchors, Bound, Rule, Source, Tier};

@@ -1,7 +1,7 @@
 //! The `budget` part of settings: sums in US dollars that are not exceeded.
 
 use crate::ConfigError;
-use crate::located::Located;
+use crate::located_json::Located;
 
 /// None is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -63,7 +63,7 @@ fn amount(value: Located<'_>, key: &str) -> Result<f64, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::located::Document;
+    use crate::located_json::Document;
     use std::path::Path;
 
     fn read(text: &str) -> Result<Budget, ConfigError> {

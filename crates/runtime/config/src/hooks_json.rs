@@ -3,7 +3,7 @@
 
 use crate::ConfigError;
 use crate::error::is_plain;
-use crate::located::Located;
+use crate::located_json::Located;
 use crate::misspelling::nearest;
 use ostler_core::hook::{Action, EventName, HookSpec, Matcher, OTHER_EVENTS, Secret, check_url};
 use ostler_core::permission::{Source, Tier};

@@ -4,10 +4,10 @@
 //! are merged, and deny and ask rules always apply; of single values the highest wins, of `default` the stricter.
 
 use crate::budget::Budget;
-use crate::built_in::built_in;
+use crate::built_in_rules::built_in;
 use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
-use crate::not_run::NotRun;
+use crate::inactive_settings::NotRun;
 use crate::places::resolved;
 use crate::project_files::{ProjectFiles, Wanted, tightening, tightens, wants};
 use crate::providers::{self, ProviderEntry};

@@ -4,16 +4,16 @@
 
 pub mod approvals;
 mod budget;
-mod built_in;
+mod built_in_rules;
 mod error;
 mod files;
-mod first;
+mod first_choice;
 mod hooks_json;
+mod inactive_settings;
 mod json_comments;
 pub mod layers;
-mod located;
+mod located_json;
 mod misspelling;
-mod not_run;
 pub mod permissions_yaml;
 mod places;
 mod project_env;
@@ -25,7 +25,7 @@ mod seen_warnings;
 pub mod settings_json;
 mod settings_keys;
 mod skill_folders;
-mod starts;
+mod started_programs;
 #[cfg(test)]
 mod test_ground;
 pub mod trust;
@@ -36,9 +36,9 @@ mod wild_tests;
 
 pub use approvals::{FileApprovals, Kept};
 pub use budget::Budget;
-pub use built_in::{DEFAULT_PERMISSIONS, default_policy};
+pub use built_in_rules::{DEFAULT_PERMISSIONS, default_policy};
 pub use error::ConfigError;
-pub use first::{choose_mode, is_first_run};
+pub use first_choice::{choose_mode, is_first_run};
 pub use layers::{Loaded, load};
 pub use permissions_yaml::from_json;
 pub use places::{Places, Sources};

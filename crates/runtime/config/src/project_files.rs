@@ -3,9 +3,9 @@
 use crate::error::one_line;
 use crate::files::{Found, read_in, text};
 use crate::json_comments::plain_json;
-use crate::located::Document;
+use crate::located_json::Document;
 use crate::project_env::is_forbidden;
-use crate::starts::escaped;
+use crate::started_programs::escaped;
 use crate::{Check, ConfigError, Places, Settings, permissions_yaml, settings_json};
 use ostler_core::permission::{Anchors, Mode, Policy, Tier};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The `providers` part of settings: servers of models that a person adds. What an entry means is for whoever asks them.
 
 use crate::ConfigError;
-use crate::located::Located;
+use crate::located_json::Located;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

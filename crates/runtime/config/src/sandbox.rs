@@ -1,7 +1,7 @@
 //! The `sandbox` part of settings: what commands may reach besides the workspace, and which missing layers are accepted.
 
 use crate::ConfigError;
-use crate::located::Located;
+use crate::located_json::Located;
 use crate::misspelling::restriction;
 use crate::sandbox_limits::{self, SandboxLimits};
 use std::path::{Path, PathBuf};
@@ -215,7 +215,7 @@ pub(crate) fn below(text: &str, home: &Path, base: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::located::Document;
+    use crate::located_json::Document;
 
     fn read(text: &str) -> Result<(Sandbox, Vec<String>), ConfigError> {
         let file = Path::new("f.json");

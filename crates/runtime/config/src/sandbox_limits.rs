@@ -1,7 +1,7 @@
 //! `sandbox.limits` of settings: how much memory, how many processes and how large a file a command may have.
 
 use crate::ConfigError;
-use crate::located::Located;
+use crate::located_json::Located;
 
 /// A limit that is not set has a default that depends on the machine. `u64::MAX` means none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn bytes(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::located::Document;
+    use crate::located_json::Document;
     use std::path::Path;
 
     fn read(text: &str) -> Result<SandboxLimits, String> {

@@ -4,14 +4,14 @@
 use crate::budget::{self, Budget};
 use crate::error::is_plain;
 use crate::json_comments::plain_json;
-use crate::located::{Document, Located};
+use crate::located_json::{Document, Located};
 use crate::misspelling::{nearest, restriction};
 use crate::providers::{self, ProviderEntry};
 use crate::sandbox::{self, Sandbox};
 use crate::settings_keys::{STARTS, UNUSED};
 use crate::values::Values;
 use crate::warnings::Warnings;
-use crate::{ConfigError, hooks_json, starts};
+use crate::{ConfigError, hooks_json, started_programs};
 use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Mode, Policy, Rule, RuleError, Source, Tier, ToolName};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Settings {
     /// `key` would start something: `what` in words, and `runs` by its name.
     pub(crate) fn starts(&mut self, key: &str, what: &str, runs: &str, value: Located<'_>) {
         self.executable = true;
-        for line in starts::named(key, what, value) {
+        for line in started_programs::named(key, what, value) {
             if !self.starts.contains(&line) {
                 self.starts.push(line);
             }

@@ -2,7 +2,7 @@
 
 use crate::error::one_line;
 use crate::files::{read_own, update};
-use crate::located::{Document, Located};
+use crate::located_json::{Document, Located};
 use crate::places::hex_sha256;
 use crate::project_files::{ProjectFiles, Wanted};
 use crate::{ConfigError, Places};

@@ -5,7 +5,6 @@
 
 use crate::context::Halt;
 use crate::run::Turn;
-use ostler_core::bound::bound;
 use ostler_core::context::{
     Bounds, Change, Elision, Gauge, Pressure, Saved, StageName, Trigger, apply_all, budget,
     extract, stages,
@@ -14,6 +13,7 @@ use ostler_core::event::Notice;
 use ostler_core::ids::CallId;
 use ostler_core::ledger::Usage;
 use ostler_core::model::{ModelError, ModelErrorKind};
+use ostler_core::output_bound::bound;
 use ostler_core::session::Entry;
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::{Outcome, PrepareError, State};

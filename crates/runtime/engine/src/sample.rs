@@ -9,7 +9,7 @@ use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Change, Purpose};
 use ostler_core::message::Block;
 use ostler_core::model::{ModelError, StopReason};
-use ostler_core::texts;
+use ostler_core::prompt_texts;
 use ostler_core::turn::{Continue, Outcome, SampleEnd, State};
 use std::time::Duration;
 
@@ -105,7 +105,13 @@ impl Turn {
             AnswerPart::CutCall(block) => {
                 self.out.emit(Event::BlockFinished { block: block.clone() }).await;
                 if let Block::ToolUse { id, name, input } = block {
-                    self.tools.submit_unusable(id, name, input, texts::CUT_CALL, NotRun::CutOff);
+                    self.tools.submit_unusable(
+                        id,
+                        name,
+                        input,
+                        prompt_texts::CUT_CALL,
+                        NotRun::CutOff,
+                    );
                 }
             }
             AnswerPart::Ended(stop) => {

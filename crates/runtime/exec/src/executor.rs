@@ -13,13 +13,13 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::command::Command;
+use crate::connection::{Link, SupervisorProgram};
 use crate::descriptors;
 use crate::error::ExecError;
-use crate::link::{Link, SupervisorProgram};
-use crate::memory;
+use crate::memory_file;
 use crate::restarts::{Restarts, TooMany};
-use crate::running::{Control, Pipes, Running};
-use crate::sandbox::found::{self, Found, PLACES, Probed};
+use crate::running_command::{Control, Pipes, Running};
+use crate::sandbox::available_layers::{self, Found, PLACES, Probed};
 use crate::sandbox::pack::{self, Order};
 use crate::scope::{Members, Scope};
 use crate::socket;
@@ -172,7 +172,7 @@ impl Executor {
         let places = &self.shared.places;
         // In no scope: the end of one must not be taken for what the machine can do.
         let executor = Self { shared: self.shared.clone(), scope: None };
-        let probe = || async move { Box::pin(found::probe(&executor, places)).await };
+        let probe = || async move { Box::pin(available_layers::probe(&executor, places)).await };
         self.shared.probed.get_or_init(probe).await
     }
 
@@ -303,10 +303,11 @@ fn hand_over(
     let control = Arc::new(Control::new(control).map_err(resources)?);
     let errors = command.separate_errors.then(output_pipe).transpose().map_err(resources)?;
     let (errors, theirs_errors) = errors.unzip();
-    let script = command.script.as_deref().map(memory::sealed).transpose().map_err(resources)?;
-    let input = command.input.as_deref().map(memory::sealed).transpose().map_err(resources)?;
+    let script =
+        command.script.as_deref().map(memory_file::sealed).transpose().map_err(resources)?;
+    let input = command.input.as_deref().map(memory_file::sealed).transpose().map_err(resources)?;
     let (inline, file) = if body.len() > INLINE_BODY {
-        (&[][..], Some(memory::sealed(body).map_err(resources)?))
+        (&[][..], Some(memory_file::sealed(body).map_err(resources)?))
     } else {
         (body, None)
     };

@@ -33,19 +33,19 @@
 
 mod capture;
 mod command;
+mod connection;
 mod descriptors;
 mod environment;
 mod error;
 mod executor;
 mod ladder;
 mod limits;
-mod link;
 mod marks;
-mod memory;
+mod memory_file;
 mod progress;
-mod readable;
+mod readable_descriptor;
 mod restarts;
-mod running;
+mod running_command;
 mod sandbox;
 mod scope;
 mod signals;
@@ -59,6 +59,7 @@ mod wire;
 
 pub use capture::{Capture, Captured};
 pub use command::{Command, MAX_INPUT, OutputLimits, ProcessLimits, bash, find_bash};
+pub use connection::SupervisorProgram;
 pub use descriptors::raise_open_file_limit;
 pub use environment::{allowed_environment, without_secrets};
 pub use error::ExecError;
@@ -66,12 +67,11 @@ pub use executor::Executor;
 pub use limits::{
     Exceeded, Mechanism, default_file_size, default_memory, limit_mechanism, oom_kills,
 };
-pub use link::SupervisorProgram;
 pub use progress::Progress;
-pub use running::Running;
+pub use running_command::Running;
+pub use sandbox::available_layers::Found;
 pub use sandbox::denial::{Denied, DeniedAct, Layer, denial_hint};
 pub use sandbox::follow::follow;
-pub use sandbox::found::Found;
 pub use sandbox::self_test::self_test;
 pub use sandbox::{Bounds, Layers, Sandbox};
 pub use scope::Scope;

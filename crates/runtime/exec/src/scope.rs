@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::error::ExecError;
 use crate::executor::Executor;
-use crate::running::Control;
+use crate::running_command::Control;
 use crate::wire::ORDER_KILL;
 
 /// The right to end the commands that were started through [`Scope::executor`], with all that they have started.

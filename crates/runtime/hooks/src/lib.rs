@@ -10,25 +10,25 @@
 //!
 //! Deliberately absent: reading configuration or the environment, deciding what a verdict leads to (that is the engine's).
 
+mod clock_and_ids;
 mod command;
-mod deliver;
+mod delivery;
 mod fault;
-mod given;
-mod observe;
+mod observers;
 mod payload;
 mod queue;
 mod registry;
-mod send;
-mod sign;
-mod tried;
+mod signature;
+mod trial;
+mod webhook_request;
 
+pub use clock_and_ids::Given;
 pub use command::Prepare;
-pub use deliver::{Delivered, Delivery, deliver_all, replay};
-pub use given::Given;
-pub use observe::{EventLog, Observer, ToolStats, event_logs};
+pub use delivery::{Delivered, Delivery, deliver_all, replay};
+pub use observers::{EventLog, Observer, ToolStats, event_logs};
 pub use payload::About;
 pub use queue::{Queue, QueueError};
 pub use registry::{Registry, Setup};
-pub use send::Sender;
-pub use sign::{hmac_sha256, signature};
-pub use tried::{Tried, try_hook};
+pub use signature::{hmac_sha256, signature};
+pub use trial::{Tried, try_hook};
+pub use webhook_request::Sender;

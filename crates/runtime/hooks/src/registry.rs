@@ -1,10 +1,10 @@
 //! All hooks of a session behind the port: who is told of what, all at once, and what they come to together.
 
 use crate::command::{Prepare, Runner};
-use crate::deliver::Delivery;
+use crate::delivery::Delivery;
 use crate::fault::Fault;
 use crate::payload::About;
-use crate::send::{Reply, Sender};
+use crate::webhook_request::{Reply, Sender};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use ostler_core::hook::{

@@ -15,7 +15,8 @@
 //!
 //! Deliberately absent: the environment, deciding what the model does with them, watching for changes.
 
-mod front;
+mod front_matter;
+mod git_tracking;
 mod import;
 mod judge;
 mod load;
@@ -23,14 +24,13 @@ mod notices;
 mod place;
 mod read;
 mod rules;
-mod shelf;
-mod tracked;
+mod session_instructions;
 
 pub use judge::{Judge, Request};
 pub use load::Loaded;
 pub use place::{Kind, Places};
 pub use read::{File, Omitted};
-pub use shelf::{Shelf, most_bytes};
+pub use session_instructions::{Shelf, most_bytes};
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -1,12 +1,12 @@
 //! Files become instructions: each once, within the room there is, with what they import.
 
-use crate::front;
+use crate::front_matter;
+use crate::git_tracking::may_be_tracked;
 use crate::import::imports;
 use crate::notices::{Cause, Notices};
 use crate::place::Kind;
 use crate::read::{File, Found, LARGEST, Limits, Omitted, Stamp, frame, look, read};
 use crate::rules::{Fronts, is_rule, rule_files};
-use crate::tracked::may_be_tracked;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -135,7 +135,7 @@ impl<'a> Loader<'a> {
     fn take(&mut self, path: &Path, (real, stamp): (&Path, &Stamp), kind: Kind) -> Option<String> {
         match read(path, real, stamp) {
             Ok(whole) => {
-                let text = if is_rule(path) { front::text(&whole) } else { &whole };
+                let text = if is_rule(path) { front_matter::text(&whole) } else { &whole };
                 self.add(path, kind, text, whole.len() as u64 > LARGEST)
             }
             Err(why) => {
@@ -231,8 +231,10 @@ impl<'a> Loader<'a> {
                 self.notices.push(Cause::Wrong, &format!("{}:{line}: {what}", path.display()));
             }
             let holds = match (&rule.holds, read) {
-                (front::Holds::Always, None) => true,
-                (front::Holds::For(set), Some(read)) => read.iter().any(|path| set.is_match(path)),
+                (front_matter::Holds::Always, None) => true,
+                (front_matter::Holds::For(set), Some(read)) => {
+                    read.iter().any(|path| set.is_match(path))
+                }
                 _ => false,
             };
             if holds

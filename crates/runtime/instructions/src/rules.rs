@@ -1,7 +1,7 @@
 //! Directories of rules: which rules there are, and the paths each applies to. Front matter is read again only if its
 //! file has changed.
 
-use crate::front::{Rule, rule};
+use crate::front_matter::{Rule, rule};
 use crate::place::{Kind, Places, below};
 use crate::read::{Found, Limits, Stamp, look, read};
 use std::collections::{HashMap, HashSet};

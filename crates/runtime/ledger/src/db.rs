@@ -1,7 +1,7 @@
 //! The file: opening it, its format, and transactions.
 
-use crate::broken::{heal, is_mended};
-use crate::complete::EVERY;
+use crate::completeness::EVERY;
+use crate::damaged_file::{heal, is_mended};
 use crate::error::Error;
 use crate::row::mark;
 use ostler_database::{open, patient};

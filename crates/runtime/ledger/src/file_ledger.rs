@@ -1,6 +1,6 @@
 //! The ledger of one session, behind core's port.
 
-use crate::complete::Fill;
+use crate::completeness::Fill;
 use crate::db::Db;
 use crate::error::Error;
 use crate::reserve::{Limits, Owner, Whose};

@@ -17,21 +17,22 @@
 //!
 //! Deliberately absent: the clock, time zones, the place of the file (the caller gives them), and prices.
 
-mod broken;
-mod complete;
+mod budget_status;
+mod completeness;
+mod damaged_file;
 mod db;
 mod error;
 mod file_ledger;
+mod ledger_warnings;
 mod logs;
 mod report;
 mod reserve;
 mod row;
 mod shared_ledger;
-mod standing;
-mod told;
 mod writer;
 
-pub use complete::Fill;
+pub use budget_status::Standing;
+pub use completeness::Fill;
 pub use db::Db;
 pub use error::{Error, Trouble};
 pub use file_ledger::{FileLedger, Setup};
@@ -40,4 +41,3 @@ pub use report::{By, Line, Report};
 pub use reserve::{LEASE_MS, Limits, Owner};
 pub use row::{Days, Row};
 pub use shared_ledger::{Binding, SharedLedger};
-pub use standing::Standing;

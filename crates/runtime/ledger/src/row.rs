@@ -1,6 +1,6 @@
 //! One request as the file holds it.
 
-use crate::complete::EVERY;
+use crate::completeness::EVERY;
 use crate::db::Db;
 use crate::error::Error;
 use crate::reserve::{release, scopes_named, scopes_of};

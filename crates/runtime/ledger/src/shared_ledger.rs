@@ -1,13 +1,13 @@
 //! One ledger file as all sessions of a process use it: one connection, one thread that writes.
 
-use crate::broken::heal;
-use crate::complete::Fill;
+use crate::completeness::Fill;
+use crate::damaged_file::heal;
 use crate::db::Db;
 use crate::error::Error;
 use crate::file_ledger::FileLedger;
+use crate::ledger_warnings::Told;
 use crate::reserve::{Limits, Owner};
 use crate::row::Days;
-use crate::told::Told;
 use crate::writer::Writer;
 use ostler_core::time::Clock;
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! The thread that writes rows and keeps leases alive, so that nobody waits for the disk.
 
-use crate::complete::missed;
+use crate::completeness::missed;
 use crate::error::Error;
 use crate::reserve::{LEASE_MS, release};
 use crate::row::{Row, insert, mark};

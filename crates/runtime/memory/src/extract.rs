@@ -4,10 +4,10 @@
 //! What tools returned and what was piped in is never kept: a page or a file that says "remember to …" is not the user,
 //! and an answer that repeats it decides nothing.
 
-use crate::hearsay::Hearsay;
 use crate::secrets::is_doubtful;
 use crate::sentences::{decision, sentences, wish};
 use crate::text::folded;
+use crate::third_party_text::Hearsay;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::memory::{Fact, FactKind, Origin, Scope};
 use ostler_core::message::{Block, Message};

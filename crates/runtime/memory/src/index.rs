@@ -1,7 +1,7 @@
 //! Vectors in memory, rounded to 8 bits, compared with all of them. A hundred thousand take a few milliseconds, and
 //! nothing has to be built, tuned or kept consistent.
 
-use crate::embed::linear::{dot, widen};
+use crate::embed::linear_layer::{dot, widen};
 
 /// A vector in 8 bits.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,25 +19,25 @@
 
 mod conflict;
 pub mod embed;
-mod ends;
 mod export;
 mod extract;
-mod fuse;
-mod hearsay;
 mod index;
 mod memories;
+mod rank_fusion;
 mod recall;
 mod secrets;
+mod sentence_ends;
 mod sentences;
 pub mod setup;
 mod store;
 mod text;
+mod third_party_text;
 mod withdrawal;
 
 pub use export::{MARK, to_markdown};
 pub use extract::{Scene, facts};
-pub use fuse::{BY_WORDS, fuse};
 pub use memories::{Key, Meaning, Memories, NO_MODEL, Rankings, Remembered};
+pub use rank_fusion::{BY_WORDS, fuse};
 pub use recall::{BUDGET, Shown, date, render};
 pub use secrets::credential;
 pub use store::MOST_ENTRIES;

@@ -2,8 +2,8 @@
 
 use crate::conflict::{Gist, newer_first};
 use crate::embed::{EmbedError, Embedder, MiniLm};
-use crate::fuse::{BY_WORDS, DEPTH, fuse};
 use crate::index::Quantised;
+use crate::rank_fusion::{BY_WORDS, DEPTH, fuse};
 use crate::recall::{MOST, STANDING, Shown, within};
 use crate::secrets::credential;
 use crate::store::{MOST_ENTRIES, Store, Stored};

@@ -8,9 +8,9 @@
 
 mod commands;
 mod forms;
-mod named;
+mod named_secrets;
 mod options;
-mod plain;
+mod plain_passwords;
 mod values;
 
 pub use commands::is_doubtful;
@@ -32,7 +32,7 @@ pub fn credential(text: &str) -> Option<&'static str> {
     if options::has_secret(text) {
         return Some("it passes a secret to a command");
     }
-    named::is_given(text).then_some("it contains the value of a password, token or key")
+    named_secrets::is_given(text).then_some("it contains the value of a password, token or key")
 }
 
 #[cfg(test)]

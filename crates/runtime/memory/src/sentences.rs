@@ -1,7 +1,7 @@
 //! Which sentences of a conversation are meant for the future. Strict: a missed wish can be stated again, a wrong one
 //! would be repeated for ever.
 
-use crate::ends::{cut, is_whole, limits};
+use crate::sentence_ends::{cut, is_whole, limits};
 use ostler_core::memory::FactKind;
 
 /// Characters of a sentence that is kept.

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::billing::Prices;
-use crate::matching::Match;
 use crate::record::Recorded;
+use crate::request_match::Match;
 use crate::script::{
     Answer, Body, Cut, How, Insert, OnEnd, Part, Point, Reply, Rules, Script, Source, Step, Stop,
     Times, ToolInput, UsageNumbers, Wait,

@@ -40,11 +40,11 @@ mod error;
 mod gates;
 mod http;
 mod log;
-mod matching;
 mod record;
 mod reply;
+mod request_match;
 mod script;
-mod sent;
+mod sent_thinking;
 mod server;
 mod state;
 mod validate;
@@ -54,8 +54,8 @@ pub use builders::{At, after, calls, raw, redirect, sse, status, text, think};
 pub use error::{ScriptError, ServerError};
 pub use gates::Gate;
 pub use log::LogEntry;
-pub use matching::Match;
 pub use record::{Headers, Outcome, Recorded, Verdict};
+pub use request_match::Match;
 pub use script::{
     Answer, Body, Compute, Cut, Delivery, FloodKind, Framing, How, Insert, Limits, Newline, OnEnd,
     Part, Point, Reply, Rules, Script, Source, Step, Stop, Times, ToolInput, UsageNumbers,

@@ -1,8 +1,8 @@
 //! From a reply of the script to the bytes, waits and breaks of one response.
 
-mod deliver;
+mod delivery;
 mod events;
-mod fixed;
+mod fixed_length;
 mod fold;
 mod frame;
 mod head;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub(crate) use deliver::{Sent, deliver};
+pub(crate) use delivery::{Sent, deliver};
 pub(crate) use resolve::{Ids, Resolved, Usage, resolve, signature};
 
 use crate::script::{Body, Delivery, How, Reply, Wait};
@@ -109,11 +109,11 @@ pub(crate) fn respond(
             let message = message.as_deref().unwrap_or_else(|| head::usual_message(*status));
             let body = head::error_body(kind, message, request_id);
             without_events(reply)?;
-            fixed::fixed(reply, *status, "application/json", body, request_id, None)?
+            fixed_length::fixed(reply, *status, "application/json", body, request_id, None)?
         }
         (Body::Http { status, content_type, bytes }, _) => {
             without_events(reply)?;
-            fixed::fixed(reply, *status, content_type, bytes.clone(), request_id, None)?
+            fixed_length::fixed(reply, *status, content_type, bytes.clone(), request_id, None)?
         }
         (Body::Raw(bytes), _) => {
             without_events(reply)?;

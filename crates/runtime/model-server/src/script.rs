@@ -1,7 +1,7 @@
 //! What a script is. A reply = when it is due + what it holds + how it is delivered + how it breaks.
 
 pub(crate) mod check;
-mod raw;
+mod file_shape;
 mod yaml;
 
 use std::fmt;
@@ -12,8 +12,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::billing::Prices;
-use crate::matching::Match;
 use crate::record::Recorded;
+use crate::request_match::Match;
 
 /// The whole behaviour of one server.
 #[derive(Debug, Clone, Default)]

@@ -16,7 +16,7 @@ use crate::reply::{self, Ids, Resolved, Response};
 use crate::script::{
     Answer, Body, Compute, OnEnd, Point, Reply, Script, Source, Step, Times, check,
 };
-use crate::sent::Sent;
+use crate::sent_thinking::Sent;
 use crate::validate::{self, Learned, Refusal, invalid};
 
 const MOST_RECORDS: usize = 65_536;

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::record::{Headers, Route};
 use crate::script::Rules;
-use crate::sent::Sent;
+use crate::sent_thinking::Sent;
 
 pub(crate) use headers::check as check_headers;
 

@@ -1,8 +1,8 @@
 //! All skills there are. Looked at again when somebody asks; only files that changed are read again.
 
-use crate::found::{self, Source, Stamp, hash};
 use crate::search::{Candidate, Search};
 use crate::skill::{Origin, Problem, Skill};
+use crate::skill_file::{self, Source, Stamp, hash};
 use ostler_core::tool_facts::KnownTools;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -134,7 +134,7 @@ impl Catalog {
             Some(judge) => judge(file, real).map_err(|why| format!("{why}; skipped")),
             None => Ok(()),
         };
-        let (real, bytes) = match found::load(file, folder.within.as_deref(), &judge) {
+        let (real, bytes) = match skill_file::load(file, folder.within.as_deref(), &judge) {
             Ok(loaded) => loaded,
             Err(what) => {
                 let problems = vec![Problem { file: file.to_owned(), line: 1, what }];
@@ -143,7 +143,7 @@ impl Catalog {
         };
         let trusted = folder.origin != Origin::Project || self.accepted.contains(&hash(&bytes));
         let (layout, origin) = (folder.layout, folder.origin);
-        let (skill, problems) = found::skill(
+        let (skill, problems) = skill_file::skill(
             &bytes,
             &Source { file: &real, name, layout, origin, trusted, tools: &self.tools },
         );

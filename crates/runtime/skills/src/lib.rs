@@ -12,25 +12,25 @@
 //! Deliberately absent: deciding what may run (the gate), the home directory and the environment (the caller
 //! passes directories).
 
+mod arguments;
 mod catalog;
-mod expand;
-mod found;
-mod front;
+mod expansion;
+mod front_matter;
 mod listing;
 mod names;
 mod search;
-mod shipped;
+mod shipped_skills;
 mod skill;
+mod skill_effects;
+mod skill_file;
 mod skills;
-mod wants;
-mod words;
 
 pub use catalog::{Catalog, Folder, Judge, Layout};
-pub use expand::{Piece, Situation, expand};
-pub use found::hash;
+pub use expansion::{Piece, Situation, expand};
 pub use listing::{listing, one_line};
 pub use names::{is_name, split_rules};
-pub use shipped::shipped;
+pub use shipped_skills::shipped;
 pub use skill::{Origin, Problem, Skill};
+pub use skill_effects::{project_files, project_folders, wants};
+pub use skill_file::hash;
 pub use skills::{Host, Skills, slash};
-pub use wants::{project_files, project_folders, wants};

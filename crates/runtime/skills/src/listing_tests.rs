@@ -1,7 +1,7 @@
 //! The list, and what becomes of it when there is not enough room.
 
 use super::*;
-use crate::expand::tests::skill;
+use crate::expansion::tests::skill;
 use proptest::prelude::*;
 
 fn named(name: &str, description: &str) -> Skill {

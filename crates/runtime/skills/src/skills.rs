@@ -1,10 +1,10 @@
 //! The skills of one session: what the model is told of them, and what becomes of one that is used.
 
 use crate::catalog::Catalog;
-use crate::expand::{Piece, Situation, expand, fill_places};
+use crate::expansion::{Piece, Situation, expand, fill_places};
 use crate::listing::listing;
 use crate::names::is_name;
-use crate::shipped;
+use crate::shipped_skills;
 use crate::skill::{Problem, Skill};
 use ostler_core::ports::BoxFuture;
 use std::path::PathBuf;
@@ -131,7 +131,9 @@ impl Skills {
             host.allow(&rules, skill);
         }
         let mut notes = Vec::new();
-        if let Err(why) = shipped::unpack(&skill.name, skill.origin, self.shipped_at.as_deref()) {
+        if let Err(why) =
+            shipped_skills::unpack(&skill.name, skill.origin, self.shipped_at.as_deref())
+        {
             notes.push(format!(
                 "Its files could not be written to {}: {why}.",
                 skill.folder.display()

@@ -2,8 +2,8 @@
 //! one to the other when it tidies up.
 
 use crate::error::Error;
-use crate::places::Area;
 use crate::plan::{Fate, Planner, State, Unit, Wanted};
+use crate::special_names::Area;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -28,7 +28,6 @@
 //! Deliberately absent: owners, times and extended attributes of files, the clock (it is passed in), async, starting
 //! git.
 
-mod alive;
 mod apply;
 mod clock;
 mod codec;
@@ -43,33 +42,34 @@ mod index;
 mod item;
 mod journal;
 mod label;
-mod memo;
 pub mod merge;
-mod notes;
 mod objects;
 mod occupancy;
-mod places;
 mod plan;
 mod prune;
 mod record;
 mod repositories;
 mod restore;
 mod resumption;
+mod session_memo;
+mod signs_of_life;
+mod special_names;
 mod store;
+mod undo_notes;
 mod walk;
 
-pub use alive::{Alive, Lived};
 pub use clock::Moment;
 pub use diff::Part;
 pub use edits::ToolEdit;
 pub use error::Error;
 pub use item::{Hash, Item, What, Why};
 pub use label::Label;
-pub use notes::NotesRead;
 pub use objects::LARGE;
 pub use occupancy::{Alone, Occupied};
-pub use places::{BUILD_BYTES, BUILD_FILES};
 pub use plan::{Action, Fate, Outcome, Plan, State, Unit, Wanted};
 pub use prune::{Pruned, Rule};
 pub use record::Change;
+pub use signs_of_life::{Alive, Lived};
+pub use special_names::{BUILD_BYTES, BUILD_FILES};
 pub use store::{AFTER_COMMAND, Config, Listed, Snapshots, Taken};
+pub use undo_notes::NotesRead;

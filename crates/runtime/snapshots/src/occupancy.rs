@@ -2,9 +2,9 @@
 //!
 //! A lock of the kernel, which ends with the process that holds it.
 
-use crate::alive::{PREFIX, Sign};
 use crate::disk::flocked;
 use crate::error::Error;
+use crate::signs_of_life::{PREFIX, Sign};
 use crate::store::Snapshots;
 use rustix::fs::FlockOperation;
 use std::fs::File;

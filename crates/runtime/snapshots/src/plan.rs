@@ -5,8 +5,8 @@
 
 use crate::error::Error;
 use crate::item::{Hash, Item, OWNER_LOOKS, What, Why};
-use crate::places::{Area, is_object};
 use crate::record::Change;
+use crate::special_names::{Area, is_object};
 use crate::store::Snapshots;
 use crate::{git_index, merge};
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! Old snapshots go by a stated rule; what a kept one needs stays.
 
-use crate::alive::PREFIX;
 use crate::error::Error;
 use crate::item::Hash;
 use crate::record::{Body, Record};
+use crate::signs_of_life::PREFIX;
 use crate::store::Snapshots;
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,8 @@
 //! Repositories that were made by what is undone. Objects of git stay, since what was made since may need them; but where
 //! a whole repository goes and nobody did anything in it, they are of no use to anybody.
 
-use crate::places::is_object;
 use crate::plan::{Fate, Planner, State, Unit};
+use crate::special_names::is_object;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 

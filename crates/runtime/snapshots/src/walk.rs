@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::index::{Dir, Index, Name};
 use crate::item::{Item, Stamp, What, Why, kind, mode};
 use crate::objects::{Kept, Objects};
-use crate::places::{self, Area};
+use crate::special_names::{self, Area};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, RawDir, Stat, fstat, readlinkat, statat, unlinkat};
 use rustix::io::Errno;
@@ -277,8 +277,8 @@ impl<'a> Walk<'a> {
             }
             if item.what == What::Folder {
                 if job.area == Area::Plain
-                    && places::is_build(&job.path, name)
-                    && places::is_over(folder.as_fd(), name)
+                    && special_names::is_build(&job.path, name)
+                    && special_names::is_over(folder.as_fd(), name)
                 {
                     return false;
                 }
@@ -354,9 +354,9 @@ impl<'a> Walk<'a> {
         // The stamp of a folder is kept with its entries; here only which folder it is.
         let stamp = Stamp { ino: stamp.ino, ..Stamp::default() };
         let is_left_out = |item: &Item| item.what == What::LeftOut(Why::Build);
-        let build = place.area == Area::Plain && places::is_build(place.path, place.name);
+        let build = place.area == Area::Plain && special_names::is_build(place.path, place.name);
         let known = before.is_some_and(|item| is_left_out(item) && item.stamp.ino == stamp.ino);
-        let what = match build && (known || places::is_over(place.folder, place.name)) {
+        let what = match build && (known || special_names::is_over(place.folder, place.name)) {
             true => What::LeftOut(Why::Build),
             false => What::Folder,
         };

@@ -3,14 +3,14 @@
 use crate::blobs::FileBlobs;
 use crate::fault::{Fault, FaultPlan};
 use crate::files::{self, Refused, io_error};
-use crate::find::summary;
 use crate::layout::{self, Layout, beside};
 use crate::line::{self, MAX_LINE};
 use crate::listing::Summary;
 use crate::lock::{Lock, NotTaken};
 use crate::log::{FileLog, Place};
 use crate::scan::{Scan, Tail, Unreadable, Want, scan};
-use crate::{images, opened, repair};
+use crate::session_search::summary;
+use crate::{first_entry, images, repair};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
 use ostler_core::session::Entry;
@@ -94,7 +94,7 @@ impl FileStore {
 
     /// Claims the place of a session that is not there yet.
     fn claim(&self, first: &Entry) -> Result<Claim, StoreError> {
-        let (id, workspace) = opened::check(first, self.layout.sessions())?;
+        let (id, workspace) = first_entry::check(first, self.layout.sessions())?;
         if !layout::is_file_name(id) {
             let why = "its name can only have letters, digits, - and _, at most 128 characters";
             return Err(io_error("create a session in", self.layout.sessions(), why));
@@ -182,7 +182,7 @@ impl SessionStore for FileStore {
             notices.push(format!("entry {next} is incomplete: left out of the copy"));
         }
         let Claim { id, path, folders, lock } = self.claim(&first)?;
-        let entries = opened::copy(first, from, entries);
+        let entries = first_entry::copy(first, from, entries);
         let place = write_whole(&path, &entries, folders)?;
         Ok(self.loaded(&source, self.log(&id, place, lock), entries, notices))
     }

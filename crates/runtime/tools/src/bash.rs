@@ -1,24 +1,24 @@
 //! Bash: a command in a fresh shell.
 
-mod below;
 mod environment;
 mod git;
 mod judge;
 mod places;
 mod readings;
 mod report;
+mod subtree;
 mod undo;
 
 use crate::Setup;
-use crate::built_in::{BuiltIn, Shipped, erase};
 use crate::confine::{Confinement, Terms};
-use crate::paper::Paper;
+use crate::hypothetical_calls::Paper;
 use crate::text::tail;
+use crate::typed_tool::{BuiltIn, Shipped, erase};
 use crate::workspace::Files;
 use environment::Environment;
-use ostler_core::bound::bound;
 use ostler_core::event::Notice;
 use ostler_core::message::ResultPart;
+use ostler_core::output_bound::bound;
 use ostler_core::permission::{Access, Backing, Commands, Policy};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;

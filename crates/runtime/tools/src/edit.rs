@@ -4,10 +4,10 @@ pub(crate) mod diff;
 mod replace;
 
 use crate::Setup;
-use crate::blocking::{Stop, blocking};
-use crate::built_in::{BuiltIn, Shipped};
-use crate::first_names::judged_by_first_name;
+use crate::blocking_task::{Stop, blocking};
+use crate::denied_names::judged_by_first_name;
 use crate::text::counted;
+use crate::typed_tool::{BuiltIn, Shipped};
 use crate::workspace::{Content, FileError, Files, Needs, New, Old};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{Tool, ToolContext};

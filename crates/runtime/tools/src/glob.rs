@@ -1,11 +1,11 @@
 //! Glob: files by their names.
 
 use crate::Setup;
-use crate::blocking::{Stop, Stopped, blocking};
-use crate::built_in::{BuiltIn, Shipped, erase};
-use crate::paper::Paper;
+use crate::blocking_task::{Stop, Stopped, blocking};
+use crate::hypothetical_calls::Paper;
 use crate::search::{Pattern, Walk};
 use crate::text::counted;
+use crate::typed_tool::{BuiltIn, Shipped, erase};
 use crate::workspace::{FileError, Files};
 use ostler_core::permission::{Access, PathScope, TouchKind};
 use ostler_core::ports::{Tool, ToolContext};

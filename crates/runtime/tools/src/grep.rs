@@ -3,11 +3,11 @@
 mod hits;
 mod page;
 
-use crate::blocking::{Stop, Stopped, blocking};
-use crate::built_in::{BuiltIn, Shipped};
-use crate::first_names::judged_by_first_name;
+use crate::blocking_task::{Stop, Stopped, blocking};
+use crate::denied_names::judged_by_first_name;
 use crate::search::{Pattern, Walk};
 use crate::text::counted;
+use crate::typed_tool::{BuiltIn, Shipped};
 use crate::workspace::{FileError, Files};
 use crate::{Readable, Setup};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};

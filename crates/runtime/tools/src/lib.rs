@@ -23,17 +23,16 @@
 )]
 
 mod bash;
-mod blocking;
-mod built_in;
+mod blocking_task;
 pub mod confine;
+mod denied_names;
 mod edit;
-mod first_names;
+mod files_in_use;
 mod glob;
 mod grep;
-mod in_use;
+mod hypothetical_calls;
 mod input;
 mod memory;
-mod paper;
 mod read;
 mod recall;
 mod revert;
@@ -44,26 +43,27 @@ mod small_file;
 mod tasks;
 mod text;
 mod todo;
+mod typed_tool;
 mod url;
 mod web_fetch;
 pub mod workspace;
 mod write;
 
 pub use bash::{Disk, Keeping, command_input};
-pub use built_in::{BuiltIn, erase};
-use built_in::{Listed, listed};
-pub use in_use::InUse;
+pub use files_in_use::InUse;
+pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
 use ostler_core::permission::Policy;
 use ostler_core::ports::{MemoryStore, SessionLog, Tool};
 use ostler_core::tool::Seen;
 use ostler_core::tool_facts::KnownTools;
 use ostler_exec::Executor;
 use ostler_skills::Skills;
-pub use paper::{Paper, access_on_paper, facts, tool_name};
 pub use small_file::{read_small, read_small_text};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
+pub use typed_tool::{BuiltIn, erase};
+use typed_tool::{Listed, listed};
 use workspace::Files;
 
 /// Whether the content of a file may be shown unasked. The path is absolute and free of links.

@@ -1,8 +1,8 @@
 //! Memory: notes that outlive the session.
 
-use crate::blocking::blocking;
-use crate::built_in::{BuiltIn, Shipped, erase};
-use crate::paper::Paper;
+use crate::blocking_task::blocking;
+use crate::hypothetical_calls::Paper;
+use crate::typed_tool::{BuiltIn, Shipped, erase};
 use crate::{SessionParts, Setup};
 use ostler_core::ids::SessionId;
 use ostler_core::memory::{Fact, FactKind, Memory as Note, MemoryError, Origin, Scope};

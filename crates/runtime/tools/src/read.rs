@@ -4,10 +4,10 @@ mod image;
 mod lines;
 
 use crate::Setup;
-use crate::blocking::{Stop, blocking};
-use crate::built_in::{BuiltIn, Shipped};
-use crate::first_names::judged_by_first_name;
+use crate::blocking_task::{Stop, blocking};
+use crate::denied_names::judged_by_first_name;
 use crate::text::{counted, hex, size};
+use crate::typed_tool::{BuiltIn, Shipped};
 use crate::workspace::{FileError, Files, MAX_CHANGE, MAX_ONE};
 use base64::Engine;
 use lines::{Lines, Request};

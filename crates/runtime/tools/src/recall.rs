@@ -1,9 +1,9 @@
 //! Recall: the session's whole log, also what no longer stands before the model.
 
 use crate::Setup;
-use crate::blocking::{Stop, blocking};
-use crate::built_in::{BuiltIn, Shipped, erase};
-use crate::paper::Paper;
+use crate::blocking_task::{Stop, blocking};
+use crate::hypothetical_calls::Paper;
+use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, Message, ResultPart};
 use ostler_core::permission::Access;

@@ -1,10 +1,10 @@
 //! Revert: a file as it was before the last changes of the file tools.
 
 use crate::Setup;
-use crate::blocking::{Stop, blocking};
-use crate::built_in::{BuiltIn, Shipped};
-use crate::first_names::judged_by_first_name;
+use crate::blocking_task::{Stop, blocking};
+use crate::denied_names::judged_by_first_name;
 use crate::text::{counted, lines};
+use crate::typed_tool::{BuiltIn, Shipped};
 use crate::workspace::Files;
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{Tool, ToolContext};

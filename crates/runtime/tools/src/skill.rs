@@ -1,8 +1,8 @@
 //! Skill: the text of a skill, when the model wants to use one.
 
 use crate::Setup;
-use crate::built_in::{BuiltIn, Shipped, erase};
-use crate::paper::Paper;
+use crate::hypothetical_calls::Paper;
+use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::permission::{Access, Inward};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;

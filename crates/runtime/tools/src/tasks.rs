@@ -1,8 +1,8 @@
 //! TaskCreate, TaskGet, TaskList, TaskUpdate: the plan of the session, one task at a time.
 
 use crate::Setup;
-use crate::built_in::{BuiltIn, Shipped, erase};
 use crate::todo::{Status, keep};
+use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::permission::{Access, Inward};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::todo::{NewTask, Plan, Task, Update};

@@ -1,7 +1,7 @@
 //! TodoWrite: the whole plan of the session in one call.
 
 use crate::Setup;
-use crate::built_in::{BuiltIn, Shipped, erase};
+use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::permission::{Access, Inward};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::session::Entry;

@@ -1,10 +1,10 @@
 //! Write: a whole file, new or replaced.
 
 use crate::Setup;
-use crate::blocking::{Stop, blocking};
-use crate::built_in::{BuiltIn, Shipped};
-use crate::first_names::judged_by_first_name;
+use crate::blocking_task::{Stop, blocking};
+use crate::denied_names::judged_by_first_name;
 use crate::text::{line_ends, lines};
+use crate::typed_tool::{BuiltIn, Shipped};
 use crate::workspace::{Files, Needs, New};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{Tool, ToolContext};

@@ -1,7 +1,7 @@
 //! Judges a line exactly as a run would, on the disk it is then run on.
 
 use super::ground::{HOME, WORKSPACE};
-use super::planted::Planted;
+use super::planted_faults::Planted;
 use ostler::{Commands, Mode, PathScope, Policy, Position, Rule, Step, Verdict, Workspace};
 use serde_json::json;
 use std::collections::BTreeSet;

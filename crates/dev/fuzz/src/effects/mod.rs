@@ -9,14 +9,14 @@ mod gate;
 mod grammar;
 mod ground;
 mod minimise;
-mod planted;
+mod planted_faults;
 mod programs;
 mod sandbox;
 mod shell;
 mod watch;
 pub mod worker;
 
-use planted::Planted;
+use planted_faults::Planted;
 use sandbox::Stage;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -111,7 +111,7 @@ fn plan(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
             "--ignore" => plan.ignored.push(value),
             "--replay" => plan.replay = Some(value),
             "--planted" => {
-                let kinds: Vec<&str> = planted::ALL.iter().map(|(name, _)| *name).collect();
+                let kinds: Vec<&str> = planted_faults::ALL.iter().map(|(name, _)| *name).collect();
                 let unknown = || format!("unknown kind {value}: use {}", kinds.join(", "));
                 plan.planted = Some(Planted::by_name(&value).ok_or_else(unknown)?);
             }

@@ -4,7 +4,7 @@ use super::gate::{Allowed, Gate, Rules};
 use super::grammar::Maker;
 use super::ground::{Ground, WORKSPACE};
 use super::minimise::minimise;
-use super::planted::Planted;
+use super::planted_faults::Planted;
 use super::programs::copy_programs;
 use super::sandbox::OWN;
 use super::shell::{self, Ran};

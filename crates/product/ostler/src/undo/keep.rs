@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use ostler_core::permission::Anchors;
-use ostler_core::permission::files::Pattern;
+use ostler_core::permission::file_pattern::Pattern;
 use ostler_core::tool_facts::KnownTools;
 use ostler_snapshots::{State, Unit, Wanted};
 use std::collections::HashSet;

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::session_options::SessionOptions;
 use crate::system::now_ns;
 use ostler_core::ids::SessionId;
-use ostler_core::permission::files::Pattern;
+use ostler_core::permission::file_pattern::Pattern;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::session::{Session, Snapshot};
 use ostler_snapshots::{Config, Rule, Snapshots};

@@ -1,7 +1,7 @@
 //! The fact that a conversation was summed up: everything the model sees from there on stands in it, so that what lies
 //! before it need not be read again.
 
-use super::carry::CarryOver;
+use super::carry_over::CarryOver;
 use super::story::{is_prompt, last_prompt};
 use crate::ids::{CallId, ModelId};
 use crate::message::{Block, Message};

@@ -2,11 +2,11 @@
 //! does a skill it used.
 
 use super::change::{Change, StageName, Story};
-use super::micro::spared;
+use super::microcompact::spared;
 use super::story::{holds_results, is_prompt, standing};
 use super::{Pressure, Stage, extract, weight};
+use crate::prompt_texts;
 use crate::text;
-use crate::texts;
 use crate::tool_facts::KnownTools;
 use crate::view::View;
 
@@ -63,7 +63,7 @@ fn story(view: &View, from: usize, count: usize, tools: &KnownTools) -> Option<S
     let calls: u64 = range.iter().map(|item| item.message().calls().count() as u64).sum();
     let lines = extract::calls(range.iter().map(|item| item.message()), LINES, tools);
     let calls = text::counted(calls, "call");
-    let words = text::fill(texts::COLLAPSED, &[("calls", &calls), ("lines", &lines)]);
+    let words = text::fill(prompt_texts::COLLAPSED, &[("calls", &calls), ("lines", &lines)]);
     let before: u64 = range.iter().map(|item| item.weight()).sum();
     let after = weight::of_message(&crate::message::Message::meta(words.as_str()));
     (after < before).then_some(Story { first: from, count, words })

@@ -1,19 +1,19 @@
 //! The window as a managed resource. Pure: a stage looks at the view and says what should change; the changes are
 //! recorded as facts, and the fold applies them.
 //!
-//! Order, cheapest first: what lies before the boundary is gone already → [`budget`] → [`snip`] → [`micro`] →
+//! Order, cheapest first: what lies before the boundary is gone already → [`budget`] → [`snip`] → [`microcompact`] →
 //! [`collapse`] → a summary ([`cut`], [`summary`], [`boundary`]). Each may make the next unnecessary. No stage splits
 //! a call from its result, touches thinking, or changes the last prompt.
 
 pub mod boundary;
 pub mod budget;
-pub mod carry;
+pub mod carry_over;
 mod change;
 pub mod collapse;
 pub mod cut;
 pub mod extract;
 mod gauge;
-pub mod micro;
+pub mod microcompact;
 pub mod report;
 pub mod snip;
 mod story;
@@ -21,7 +21,7 @@ pub mod summary;
 pub mod weight;
 
 pub use boundary::{Boundary, Made, Receipt, Trigger};
-pub use carry::CarryOver;
+pub use carry_over::CarryOver;
 pub use change::{Change, Elision, Saved, StageName, Story, apply, apply_all};
 pub use gauge::{Bounds, Gauge, Pressure};
 pub use story::{is_prompt, last_prompt};
@@ -39,7 +39,7 @@ pub trait Stage {
 
 /// The stages that need no model, in their order.
 pub fn stages() -> [&'static dyn Stage; 3] {
-    [&snip::Snip, &micro::Micro, &collapse::Collapse]
+    [&snip::Snip, &microcompact::Micro, &collapse::Collapse]
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 //! gave last is still true.
 
 use super::change::{Change, Elision, StageName};
-use super::micro::{is_worth_it, spared};
+use super::microcompact::{is_worth_it, spared};
 use super::{Pressure, Stage};
 use crate::ids::CallId;
 use crate::message::Block;
-use crate::texts;
+use crate::prompt_texts;
 use crate::tool_facts::KnownTools;
 use crate::view::View;
 use std::collections::{HashMap, HashSet};
@@ -44,7 +44,7 @@ impl Stage for Snip {
                 && let Some(again) = later.get(id)
                 && answered.contains(again)
             {
-                let words = texts::SNIPPED.replace("{call}", id.as_str());
+                let words = prompt_texts::SNIPPED.replace("{call}", id.as_str());
                 changes.push(Change::Elide(Elision { call: id.clone(), words }));
             }
         }

@@ -1,25 +1,25 @@
 //! The words around a summary: what the summariser is asked, what is made of its answer.
 
-use super::carry::{CarryOver, Stated};
+use super::carry_over::{CarryOver, Stated};
 use super::extract;
 use crate::message::Message;
 use crate::tool_facts::KnownTools;
-use crate::{text, texts};
+use crate::{prompt_texts, text};
 
 /// What the summariser is asked, as the last message of an otherwise unchanged conversation.
 pub fn instruction(words: Option<&str>, tokens: u64) -> Message {
     let extra = match words.map(str::trim).filter(|words| !words.is_empty()) {
-        Some(words) => texts::SUMMARY_WISH.replace("{words}", words),
+        Some(words) => prompt_texts::SUMMARY_WISH.replace("{words}", words),
         None => String::new(),
     };
     let most = (tokens * 3 / 4).to_string();
-    let form = text::fill(texts::SUMMARISE, &[("words", &most), ("wish", &extra)]);
+    let form = text::fill(prompt_texts::SUMMARISE, &[("words", &most), ("wish", &extra)]);
     Message::meta(form.trim_end())
 }
 
 /// What a later piece of a conversation begins with.
 pub fn so_far(summary: &str) -> Message {
-    Message::meta(texts::SUMMARY_SO_FAR.replace("{summary}", summary))
+    Message::meta(prompt_texts::SUMMARY_SO_FAR.replace("{summary}", summary))
 }
 
 /// What a model answered, cut to the length that was asked for. None if it says nothing.
@@ -55,6 +55,7 @@ pub fn extracted<'a>(
 pub fn frame(summary: &str, carried: CarryOver, bytes: usize) -> (String, CarryOver) {
     let Stated { carry, rest } = CarryOver::stated(summary);
     let carry = carried.and(carry);
-    let words = text::fill(texts::SUMMARY, &[("carry", &carry.words(bytes)), ("summary", &rest)]);
+    let words =
+        text::fill(prompt_texts::SUMMARY, &[("carry", &carry.words(bytes)), ("summary", &rest)]);
     (words, carry)
 }

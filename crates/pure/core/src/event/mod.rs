@@ -8,15 +8,15 @@
 mod call_outcome;
 mod control;
 mod envelope;
-mod finished;
 mod notice;
+mod turn_end;
 pub mod words;
 
 pub use call_outcome::{CallOutcome, NotRun};
 pub use control::Control;
 pub use envelope::{AgentPath, Envelope, VERSION};
-pub use finished::{Denial, Finished, ModelUsage};
 pub use notice::{Level, NotCompacted, Notice};
+pub use turn_end::{Denial, Finished, ModelUsage};
 
 use crate::context::{Receipt, Trigger};
 use crate::ids::{CallId, InboundId, ModelId, QuestionId};

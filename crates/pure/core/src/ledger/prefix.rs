@@ -4,7 +4,7 @@
 //! shared is compared by content.
 
 use super::Usage;
-use super::earlier::{Front, number};
+use super::previous_request::{Front, number};
 use crate::ids::ModelId;
 use crate::model::{Request, Thinking};
 use crate::rendering::SharedList;

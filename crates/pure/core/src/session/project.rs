@@ -6,7 +6,7 @@ use crate::ids::{BlobRef, CallId, SessionId};
 use crate::ledger::{Status, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::pairing;
-use crate::texts;
+use crate::prompt_texts;
 use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::tool_facts::KnownTools;
@@ -115,8 +115,8 @@ impl Pending {
             return;
         }
         let truth = |id: &CallId| match self.started.contains(id) {
-            true => texts::LOST_EFFECT,
-            false => texts::LOST_HARMLESS,
+            true => prompt_texts::LOST_EFFECT,
+            false => prompt_texts::LOST_HARMLESS,
         };
         let content = pairing::complete(&open, self.results, truth);
         view.push(Message::User { content });
@@ -229,7 +229,7 @@ impl Session {
         self.turns += 1;
         self.ended = None;
         self.begun.push(Some(Begun { items: self.view.items().len(), seen: self.seen.len() }));
-        self.view.push(Message::meta(texts::LOST_PROMPT));
+        self.view.push(Message::meta(prompt_texts::LOST_PROMPT));
     }
 
     /// Lists of what happened that only a new process reads. The log has them; a session that goes on for days would

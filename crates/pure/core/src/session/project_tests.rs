@@ -77,11 +77,11 @@ fn show(view: &View) -> String {
 
 fn show_block(block: &Block) -> String {
     let words = |text: &str| match text {
-        texts::LOST_EFFECT => "LOST_EFFECT".to_owned(),
-        texts::LOST_HARMLESS => "LOST_HARMLESS".to_owned(),
-        texts::NO_RESULT => "NO_RESULT".to_owned(),
-        texts::TURN_ENDED => "TURN_ENDED".to_owned(),
-        texts::IMAGE_GONE => "GONE".to_owned(),
+        prompt_texts::LOST_EFFECT => "LOST_EFFECT".to_owned(),
+        prompt_texts::LOST_HARMLESS => "LOST_HARMLESS".to_owned(),
+        prompt_texts::NO_RESULT => "NO_RESULT".to_owned(),
+        prompt_texts::TURN_ENDED => "TURN_ENDED".to_owned(),
+        prompt_texts::IMAGE_GONE => "GONE".to_owned(),
         other => other.to_owned(),
     };
     match block {
@@ -162,7 +162,7 @@ fn a_note_follows_the_results_of_its_iteration() {
 #[test]
 fn a_note_may_close_the_calls_itself() {
     let closes = || {
-        let results = ["a", "b"].map(|id| Block::error_result(id.into(), texts::TURN_ENDED));
+        let results = ["a", "b"].map(|id| Block::error_result(id.into(), prompt_texts::TURN_ENDED));
         note(results.into())
     };
     let open = || vec![prompt("go"), calls(&["a", "b"])];

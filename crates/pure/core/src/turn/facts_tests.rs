@@ -20,18 +20,18 @@ fn record(limits: Limits, outcomes: Vec<Outcome>) -> Vec<String> {
 fn show(message: &Message) -> String {
     let block = |block: &Block| match block {
         Block::Text { text, .. } => match text.as_str() {
-            texts::RESUME => "RESUME".to_owned(),
-            texts::INTERRUPTED_ANSWER => "INTERRUPTED_ANSWER".to_owned(),
-            texts::INTERRUPTED_TOOLS => "INTERRUPTED_TOOLS".to_owned(),
-            texts::BROKEN_ANSWER => "BROKEN_ANSWER".to_owned(),
+            prompt_texts::RESUME => "RESUME".to_owned(),
+            prompt_texts::INTERRUPTED_ANSWER => "INTERRUPTED_ANSWER".to_owned(),
+            prompt_texts::INTERRUPTED_TOOLS => "INTERRUPTED_TOOLS".to_owned(),
+            prompt_texts::BROKEN_ANSWER => "BROKEN_ANSWER".to_owned(),
             text => text.to_owned(),
         },
         Block::ToolUse { id, .. } => format!("{id}?"),
         Block::ToolResult { id, content, .. } => match content.first() {
-            Some(ResultPart::Text { text }) if text == texts::TURN_ENDED => {
+            Some(ResultPart::Text { text }) if text == prompt_texts::TURN_ENDED => {
                 format!("{id}=TURN_ENDED")
             }
-            Some(ResultPart::Text { text }) if text == texts::LOST_EFFECT => {
+            Some(ResultPart::Text { text }) if text == prompt_texts::LOST_EFFECT => {
                 format!("{id}=LOST_EFFECT")
             }
             _ => format!("{id}=ok"),

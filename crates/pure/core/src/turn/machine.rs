@@ -8,7 +8,7 @@ use super::reason::{Continue, Terminal};
 use super::state::{Phase, Recovery, State};
 use crate::message::{Block, Message};
 use crate::model::ModelErrorKind;
-use crate::texts;
+use crate::prompt_texts;
 use crate::view::{Item, View};
 use std::sync::Arc;
 
@@ -268,7 +268,7 @@ impl Turn<'_> {
         }
         self.state.recovery.resumes += 1;
         let attempt = self.state.recovery.resumes;
-        self.note(Message::meta(texts::RESUME));
+        self.note(Message::meta(prompt_texts::RESUME));
         self.again(Continue::MaxOutputTokensRecovery { attempt })
     }
 
@@ -361,17 +361,21 @@ impl Turn<'_> {
     fn done(mut self, terminal: Terminal) -> Advance {
         // Calls that were being settled may have run; elsewhere none can have started.
         let why = match self.state.phase {
-            Phase::SettleTools { .. } => texts::LOST_EFFECT,
-            _ => texts::TURN_ENDED,
+            Phase::SettleTools { .. } => prompt_texts::LOST_EFFECT,
+            _ => prompt_texts::TURN_ENDED,
         };
         if let Some(item) = self.state.view.close_open_calls(why) {
             self.facts.push(Fact::Noted(item));
         }
         let kept = self.facts.iter().any(|fact| matches!(fact, Fact::Answered(_)));
         match terminal {
-            Terminal::ModelError(_) if kept => self.note(Message::meta(texts::BROKEN_ANSWER)),
-            Terminal::AbortedStreaming => self.note(Message::meta(texts::INTERRUPTED_ANSWER)),
-            Terminal::AbortedTools => self.note(Message::meta(texts::INTERRUPTED_TOOLS)),
+            Terminal::ModelError(_) if kept => {
+                self.note(Message::meta(prompt_texts::BROKEN_ANSWER))
+            }
+            Terminal::AbortedStreaming => {
+                self.note(Message::meta(prompt_texts::INTERRUPTED_ANSWER))
+            }
+            Terminal::AbortedTools => self.note(Message::meta(prompt_texts::INTERRUPTED_TOOLS)),
             _ => {}
         }
         self.facts.push(Fact::Ended(terminal));

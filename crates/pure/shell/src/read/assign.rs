@@ -1,8 +1,8 @@
 //! Assignments: `name=value`, `name[index]=value`, `name=(…)`.
 
 use super::arithmetic::Close;
-use super::finish::Place;
 use super::word::Kind;
+use super::word_assembly::Place;
 use super::{Read, Reader, ambiguous, brace};
 use ostler_policy::script::*;
 

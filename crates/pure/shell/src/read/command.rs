@@ -2,8 +2,8 @@
 
 use super::assign::is_name;
 use super::cursor::is_meta;
-use super::finish::Place;
 use super::word::Kind;
+use super::word_assembly::Place;
 use super::{Read, Reader, ambiguous, mark};
 use ostler_policy::script::*;
 

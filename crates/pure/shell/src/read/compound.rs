@@ -1,8 +1,8 @@
 //! Commands made of commands.
 
 use super::arithmetic::Close;
-use super::finish::Place;
 use super::word::Kind;
+use super::word_assembly::Place;
 use super::{Read, Reader, ambiguous};
 use ostler_policy::script::*;
 

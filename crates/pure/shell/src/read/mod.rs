@@ -9,15 +9,15 @@ mod assign;
 mod brace;
 mod command;
 mod compound;
+mod conditional_expression;
 mod cursor;
 mod dollar;
-mod finish;
-mod here;
+mod here_document;
 mod list;
 mod parameter;
 mod quote;
-mod test;
 mod word;
+mod word_assembly;
 
 use ostler_policy::script::{Opaque, Script, Word};
 
@@ -75,7 +75,7 @@ pub(super) struct Reader<'a> {
     depth: usize,
     limit: usize,
     /// Here-documents whose bodies start after the line.
-    pending: Vec<here::Pending>,
+    pending: Vec<here_document::Pending>,
     frame: Frame,
     levels: Vec<Level>,
     /// Words that braces have made so far.
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
     fn close_level(&mut self, mut script: Script) -> Script {
         let mut frame = std::mem::take(&mut self.frame);
         if !frame.documents.is_empty() {
-            here::fill(&mut script, &mut frame.documents);
+            here_document::fill(&mut script, &mut frame.documents);
         }
         let source = self.text.get(frame.start..self.at).unwrap_or_default();
         let trap = frame.slip || (source.contains("<<") && self.odd_shift(&frame));
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         if !waiting.is_empty() && self.slice(start, self.at).contains('\n') {
             return Err(ambiguous("a here-document around a substitution of several lines"));
         }
-        if !self.frame.documents.is_empty() && !here::stands_alone(&script) {
+        if !self.frame.documents.is_empty() && !here_document::stands_alone(&script) {
             return Err(ambiguous("a here-document among the commands of a substitution"));
         }
         let script = self.close_level(script);
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
             }
             let after = self.slice(start, self.text.len()).trim_start_matches('<');
             let signs = self.text.len() - after.len() - start;
-            if signs != 3 && !here::starts_with_tag(after) {
+            if signs != 3 && !here_document::starts_with_tag(after) {
                 return true;
             }
             at = start + signs;

@@ -1,8 +1,8 @@
 //! Commands of the shell itself. Many of them evaluate their words, or change what others mean.
 
-use super::file_tests;
 use super::folders::Move;
 use super::judge::Verdict;
+use super::test_command;
 use crate::options;
 use ostler_policy::script::Word;
 
@@ -12,10 +12,10 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
         "cd" => change_folder(words),
         "pushd" | "popd" => stacked(name, words),
         "dirs" if words.is_empty() => Verdict::reads(Vec::new()),
-        "test" => tested(name, file_tests::single(words)),
+        "test" => tested(name, test_command::single(words)),
         "[" => match words.split_last() {
             Some((Word::Literal(end), inner)) if end == "]" => {
-                tested(name, file_tests::single(inner))
+                tested(name, test_command::single(inner))
             }
             _ => Verdict::careful("[ without its ]", None),
         },

@@ -1,7 +1,7 @@
 //! Compound commands: groups, branches, loops, functions, tests.
 
-use super::file_tests;
 use super::folders::Folders;
+use super::test_command;
 use super::walk::{At, Walk};
 use ostler_policy::script::*;
 use ostler_policy::{Effect, Position};
@@ -124,7 +124,7 @@ fn test(walk: &mut Walk, words: &[Word], at: At) {
     shown.push(Word::Literal("]]".into()));
     let index = walk.push(shown, at);
     walk.descend(words, index);
-    match file_tests::double(words) {
+    match test_command::double(words) {
         Ok(touches) => walk.change(index, |step| {
             step.effect = Effect::Reads;
             step.touches = touches;

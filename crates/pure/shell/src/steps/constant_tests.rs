@@ -1,6 +1,6 @@
 //! Values that one assignment or a here-document gives, and the ways in which they are not to be trusted.
 
-use super::hand::shown;
+use super::notation_tests::shown;
 use super::steps;
 
 #[test]

@@ -1,8 +1,8 @@
 //! find: where it looks, and what it starts for each file.
 
+use super::destruction;
 use super::judge::Verdict;
 use super::listing::Listing;
-use super::ruin;
 use super::walk::Walk;
 use super::wrap::replace;
 use crate::options::{self, Miss};
@@ -160,7 +160,7 @@ fn judge(words: &[Word], found: &Found, folder: Option<&[String]>) -> Verdict {
         verdict.effect = Effect::Unknown(format!("find: {}", miss.why));
         verdict.cautions.push(Caution::new(miss.why, miss.word));
     }
-    if let Some(why) = ruin::find(words.get(1..).unwrap_or_default(), folder) {
+    if let Some(why) = destruction::find(words.get(1..).unwrap_or_default(), folder) {
         verdict.effect = Effect::Ruin(why);
     }
     verdict

@@ -1,7 +1,7 @@
 //! Options that do the same in many programs: they run something, change files in place or lead the network elsewhere.
 //! For programs without a list of their own.
 
-use super::inner::caution;
+use super::inner_commands::caution;
 use ostler_policy::Caution;
 use ostler_policy::script::Word;
 

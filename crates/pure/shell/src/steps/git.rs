@@ -2,9 +2,9 @@
 
 pub mod config;
 
-use super::careful;
 use super::judge::{Verdict, touch};
-use super::{option_lists, table_more_git, table_refs};
+use super::risky_options;
+use super::{option_lists, table_git_refs, table_git_reports};
 use crate::options::{self, Miss, Named, Parsed};
 use crate::table::{self, Operands};
 use ostler_policy::script::Word;
@@ -105,8 +105,8 @@ fn subcommand(words: &[Word]) -> Verdict {
     if fixed || is_reading_form(words.get(1..).unwrap_or_default()) {
         return Verdict { git: true, ..Verdict::reads(Vec::new()) };
     }
-    let Some(program) = table::git(sub).or_else(|| table_more_git::git(sub)) else {
-        let mut verdict = careful::git(words);
+    let Some(program) = table::git(sub).or_else(|| table_git_reports::git(sub)) else {
+        let mut verdict = risky_options::git(words);
         if sub == "config" {
             verdict.touches.extend(config::change(rest));
         }
@@ -142,7 +142,7 @@ fn is_reading_form(words: &[Word]) -> bool {
         let mut both = form.iter().enumerate();
         both.all(|(at, word)| words.get(at).and_then(Word::literal) == Some(*word))
     };
-    table_refs::FORMS.iter().filter(|(form, _)| begins(form)).any(|(form, program)| {
+    table_git_refs::FORMS.iter().filter(|(form, _)| begins(form)).any(|(form, program)| {
         let rest = words.get(form.len()..).unwrap_or_default();
         Parsed::read(program, rest).is_ok_and(|parsed| {
             let operands = parsed.operands.as_slice();

@@ -1,9 +1,12 @@
 //! One command, its words as far as they are known, against every table.
 
 use super::folders::Move;
-use super::inner::caution;
+use super::inner_commands::caution;
 use super::words::shown;
-use super::{builtins, careful, git, landing, languages, ruin, sed, table_more, tape, writers};
+use super::{
+    builtins, destinations, destruction, git, languages, risky_options, sed, table_more, tar,
+    writers,
+};
 use crate::options::{self, Miss, Named};
 use crate::table;
 use ostler_policy::script::{Part, Word};
@@ -116,7 +119,7 @@ pub(super) fn judge(name: &str, words: &[Word], folder: Option<&[String]>) -> Ve
 
 fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
     let rest = words.get(1..).unwrap_or_default();
-    if let Some(why) = ruin::check(name, rest, folder) {
+    if let Some(why) = destruction::check(name, rest, folder) {
         return Verdict { effect: Effect::Ruin(why), ..Verdict::default() };
     }
     if let Some(verdict) = builtins::judge(name, rest).or_else(|| languages::version(name, rest)) {
@@ -127,7 +130,7 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
         "sed" | "gsed" => return sed::judge(rest),
         "awk" | "gawk" | "mawk" | "nawk" => return languages::awk(rest),
         "jq" => return languages::jq(rest),
-        "tar" if tape::lists(rest) => return tape::judge(rest),
+        "tar" if tar::lists(rest) => return tar::judge(rest),
         _ => {}
     }
     if let Some(program) = table::program(name).or_else(|| table_more::program(name)) {
@@ -141,9 +144,10 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
             Err(miss) => Verdict::miss(name, miss, 1),
         };
     }
-    let mut verdict = writers::judge(name, rest).unwrap_or_else(|| careful::judge(name, words));
+    let mut verdict =
+        writers::judge(name, rest).unwrap_or_else(|| risky_options::judge(name, words));
     if matches!(verdict.effect, Effect::Unknown(_)) {
-        landing::guess(name, rest, &mut verdict);
+        destinations::guess(name, rest, &mut verdict);
     }
     verdict
 }

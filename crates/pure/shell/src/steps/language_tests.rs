@@ -1,6 +1,6 @@
 //! Commands with a language of their own, and programs that are only known to be dangerous.
 
-use super::hand::shown;
+use super::notation_tests::shown;
 use super::steps;
 use ostler_policy::Effect;
 

@@ -51,7 +51,7 @@ const VERSIONED: &[&str] = &[
 
 /// A form that only reads, or `python3 --version` and its like, with nothing else on the line.
 pub(super) fn version(name: &str, words: &[Word]) -> Option<Verdict> {
-    if let Some(verdict) = super::table_forms::judge(name, words) {
+    if let Some(verdict) = super::read_only_forms::judge(name, words) {
         return Some(verdict);
     }
     let [Word::Literal(only)] = words else { return None };

@@ -1,6 +1,6 @@
 //! Names of files through a pipe to xargs.
 
-use super::hand::shown;
+use super::notation_tests::shown;
 use super::steps;
 
 #[test]

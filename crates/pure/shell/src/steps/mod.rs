@@ -5,37 +5,37 @@
 
 mod assign;
 mod builtins;
-mod careful;
 mod compound;
 mod constants;
-mod file_tests;
+mod destinations;
+mod destruction;
 mod find;
 mod folders;
+mod forwarded_arguments;
 mod general_options;
 mod git;
-mod handed;
 mod hosts;
-mod inner;
+mod inner_commands;
+mod integer_variables;
 mod judge;
-mod landing;
 mod languages;
 mod listing;
 mod names;
-mod numbered;
-mod numbers;
+mod numbered_words;
 mod option_lists;
-mod printed;
+mod printed_scripts;
+mod read_only_forms;
+mod redefinitions;
 mod redirect;
-mod ruin;
+mod risky_options;
 mod sed;
-mod shadow;
 mod suspects;
 mod table_again;
-mod table_forms;
+mod table_git_refs;
+mod table_git_reports;
 mod table_more;
-mod table_more_git;
-mod table_refs;
-mod tape;
+mod tar;
+mod test_command;
 mod walk;
 mod words;
 mod wrap;
@@ -43,7 +43,7 @@ mod wrap_table;
 mod writers;
 
 use crate::read::{self, Reading};
-use crate::{screen, second};
+use crate::{screen, second_parser};
 pub use git::config::is_harmless_setting as is_harmless_git_setting;
 use ostler_policy::Commands;
 use ostler_policy::script::{Opaque, Script};
@@ -74,7 +74,7 @@ fn both(text: &str, reading: &Reading) -> (Commands, Result<(), Opaque>) {
     if is_too_long(text) {
         return (steps_of(text, &reading.script), Ok(()));
     }
-    (steps_of(text, &reading.script), second::confirm(reading))
+    (steps_of(text, &reading.script), second_parser::confirm(reading))
 }
 
 fn doubtful(mut commands: Commands, opaque: &Opaque) -> Commands {
@@ -95,7 +95,7 @@ fn read(text: &str) -> Result<Script, Opaque> {
 /// The same for a text that has been read.
 pub fn steps_of(text: &str, script: &Script) -> Commands {
     let mut walk = walk::Walk::new(text);
-    walk.numbers = numbers::Numbers::of(script);
+    walk.numbers = integer_variables::Numbers::of(script);
     walk.script(script, walk::At::default());
     if walk.steps.is_empty() {
         walk.doubt("there is no command in it");
@@ -116,14 +116,14 @@ mod constant_tests;
 #[path = "folder_tests.rs"]
 mod folder_tests;
 #[cfg(test)]
-#[path = "hand.rs"]
-mod hand;
-#[cfg(test)]
 #[path = "language_tests.rs"]
 mod language_tests;
 #[cfg(test)]
 #[path = "listing_tests.rs"]
 mod listing_tests;
+#[cfg(test)]
+#[path = "notation_tests.rs"]
+mod notation_tests;
 #[cfg(test)]
 #[path = "steps_tests.rs"]
 mod tests;

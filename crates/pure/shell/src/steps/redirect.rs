@@ -1,6 +1,6 @@
 //! Redirections: which files and hosts the shell itself opens for a step.
 
-use super::ruin;
+use super::destruction;
 use super::walk::Walk;
 use crate::options::{self, HOME};
 use ostler_policy::script::{Part, Redirect, RedirectKind, Word};
@@ -81,7 +81,7 @@ impl Walk {
             self.unknown(index, format!("it connects to {host}"), None);
             return self.change(index, |step| step.hosts.push(host));
         }
-        if writes && ruin::is_disk(path) {
+        if writes && destruction::is_disk(path) {
             let why = format!("it writes to the disk {path} itself");
             return self.change(index, |step| {
                 step.transparent = false;

@@ -1,6 +1,6 @@
 //! sed: its options, and its little language as far as it only edits a stream.
 
-use super::inner::caution;
+use super::inner_commands::caution;
 use super::judge::{Verdict, touch};
 use super::writers;
 use crate::options::{self, Miss, Named};

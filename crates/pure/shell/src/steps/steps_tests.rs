@@ -1,7 +1,7 @@
 //! Texts and the steps they become, and the examples of the tables.
 
-use super::hand::shown;
-use super::{steps, table_more, table_more_git, table_refs, writers};
+use super::notation_tests::shown;
+use super::{steps, table_git_refs, table_git_reports, table_more, writers};
 use crate::{table, table_git};
 use ostler_policy::{Effect, Position};
 
@@ -18,7 +18,7 @@ fn check(table: &[(&str, &[&str])]) {
 }
 
 fn forms() -> impl Iterator<Item = &'static table::Program> {
-    table_refs::FORMS.iter().map(|(_, program)| program)
+    table_git_refs::FORMS.iter().map(|(_, program)| program)
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn examples_hold() {
             wrong.push(format!("{text:?} should only read: {:?}", shown(&steps(text))));
         }
     }
-    for program in table_more::programs().chain(table_more_git::subcommands()).chain(forms()) {
+    for program in table_more::programs().chain(table_git_reports::subcommands()).chain(forms()) {
         assert!(!program.matches.is_empty() && !program.misses.is_empty(), "{}", program.name);
         for text in program.matches.iter().filter(|text| !steps(text).only_reads()) {
             wrong.push(format!("{text:?} should only read: {:?}", shown(&steps(text))));

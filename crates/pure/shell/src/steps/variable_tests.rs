@@ -1,6 +1,6 @@
 //! Variables that bash evaluates or gives a meaning to, in every way one can be set, and assignments inside expansions.
 
-use super::hand::shown;
+use super::notation_tests::shown;
 use super::steps;
 
 const MEANT: &str = "RANDOM SECONDS SRANDOM HISTCMD OPTIND LINENO BASHPID BASH_ENV ENV PATH IFS CDPATH PS4 \

@@ -1,10 +1,10 @@
 //! The walk through a script: lists, pipelines and simple commands, and the folder each of them runs in.
 
 use super::folders::{Folders, Move};
+use super::integer_variables::Numbers;
 use super::listing::{self, Listing};
-use super::numbers::Numbers;
 use super::words::Bindings;
-use super::{compound, printed, shadow::Shadows, suspects};
+use super::{compound, printed_scripts, redefinitions::Shadows, suspects};
 use ostler_policy::script::*;
 use ostler_policy::{Caution, Commands, Effect, Position, Step};
 
@@ -167,7 +167,7 @@ impl Walk {
         for stage in &pipeline.stages {
             let start = self.steps.len();
             self.apart(|walk| walk.stage(stage, at));
-            self.fed = printed::handed_on(stage, std::mem::take(&mut self.fed));
+            self.fed = printed_scripts::handed_on(stage, std::mem::take(&mut self.fed));
             self.listing = listing::of(stage, self.listing.take());
             stages.push((start..self.steps.len()).collect());
         }

@@ -1,6 +1,6 @@
 //! Words that are not known to the letter, made by hand.
 
-use super::hand::*;
+use super::notation_tests::*;
 use super::steps_of;
 use ostler_policy::script::*;
 use ostler_policy::{Commands, Effect, Position};

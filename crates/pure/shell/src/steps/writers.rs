@@ -1,7 +1,7 @@
 //! Programs that change files, and only the files they name.
 
+use super::destinations;
 use super::judge::{Verdict, touch};
-use super::landing;
 use crate::options::{self, Miss, Named, Parsed};
 use crate::table::{BARE, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
@@ -139,11 +139,11 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
     let program = PROGRAMS.iter().find(|program| program.name == name)?;
     let found = Parsed::read(program, words).and_then(|parsed| touches(name, &parsed));
     Some(match found {
-        // Where copies and links land is said by `landing`.
+        // Where copies and links land is said by `destinations`.
         Err(miss) if matches!(name, "cp" | "ln") => Verdict::miss(name, miss, 1),
         Err(miss) => Verdict { touches: guessed(words), ..Verdict::miss(name, miss, 1) },
         Ok(mut touches) => {
-            let mut landing = landing::of(name, words);
+            let mut landing = destinations::of(name, words);
             touches.append(&mut landing.touches);
             let link = || Caution::new("a link makes one path lead to another", None);
             let mut cautions = if name == "ln" { vec![link()] } else { Vec::new() };

@@ -19,8 +19,8 @@ use landlock::{
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
+use super::rule_inputs::Watch;
 use super::view::{Kind, View};
-use super::watch::Watch;
 use super::{Bounds, Sandbox, programs};
 
 /// More rules than this would make the start of each command slow; a sandbox that needs them hides

@@ -4,21 +4,21 @@
 //! arguments of bubblewrap. A layer that is asked for and cannot be had is an error, never a
 //! weaker sandbox.
 
+pub(crate) mod available_layers;
 pub(crate) mod bounds;
-pub(crate) mod bubble;
+pub(crate) mod bubblewrap;
 pub(crate) mod denial;
 pub(crate) mod follow;
-pub(crate) mod found;
 pub(crate) mod landlock;
 pub(crate) mod pack;
 pub(crate) mod programs;
+pub(crate) mod rule_inputs;
 pub(crate) mod seccomp;
 mod seccomp_reading;
 mod seccomp_tree;
 pub(crate) mod self_test;
 pub(crate) mod stubs;
 pub(crate) mod view;
-pub(crate) mod watch;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};

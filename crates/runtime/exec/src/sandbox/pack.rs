@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::found::Bubblewrap;
+use super::available_layers::Bubblewrap;
 use super::{Bounds, Layers, Sandbox};
 
 /// A sandbox with what is needed to set it up.

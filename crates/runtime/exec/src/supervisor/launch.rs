@@ -38,7 +38,7 @@ pub(super) struct Setting<'a> {
     /// for the command inside.
     pub unblock: bool,
     /// It dies with us. Bubblewrap must not: killed in the middle of its start it would leave its
-    /// first process behind, which only it could end. That process watches us itself, see `inside`.
+    /// first process behind, which only it could end. That process watches us itself, see `inner_process`.
     pub dies_with_us: bool,
     /// It is alone in a user namespace, where the kernel counts its processes apart from ours.
     pub alone: bool,

@@ -8,11 +8,11 @@
 mod cgroup;
 mod commands;
 mod floor;
-mod inside;
+mod inner_process;
 mod launch;
-mod refused;
+mod limit_watch;
+mod refusal;
 mod strays;
-mod watch;
 mod wrap;
 
 use std::io;
@@ -31,7 +31,7 @@ use crate::wire::{
 use crate::{socket, sys};
 use commands::{Commands, Started};
 use launch::Streams;
-use refused::Refused;
+use refusal::Refused;
 
 /// How long the end of everything may take; what is left then cannot be killed by us.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -47,8 +47,8 @@ const EXIT_FAULT: i32 = 70;
 /// exists and any file is open: it closes all descriptors but its socket, which it expects as
 /// standard input.
 pub fn supervise() -> ! {
-    if let Some(numbers) = inside::numbers() {
-        std::process::exit(inside::run(&numbers));
+    if let Some(numbers) = inner_process::numbers() {
+        std::process::exit(inner_process::run(&numbers));
     }
     let code = match Supervisor::set_up() {
         Ok(mut supervisor) => supervisor.run(),

@@ -1,5 +1,5 @@
 //! Starts a command inside bubblewrap. Bubblewrap sets up the namespaces and executes this program
-//! once more as their first process (see `inside`), which starts the command and tells over a
+//! once more as their first process (see `inner_process`), which starts the command and tells over a
 //! pipe what becomes of it. Another pipe is its lifeline: nothing is ever written to it, and when
 //! our end closes, however we die, that process ends and everything in its namespace with it.
 
@@ -11,12 +11,12 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 
-use super::inside::INSIDE;
+use super::inner_process::INSIDE;
 use super::launch::{Launcher, Setting, Streams};
-use super::refused::Refused;
+use super::refusal::Refused;
 use crate::command::ProcessLimits;
-use crate::memory;
-use crate::sandbox::bubble::{self, Bubble};
+use crate::memory_file;
+use crate::sandbox::bubblewrap::{self, Bubble};
 use crate::sandbox::pack::Order;
 use crate::sandbox::stubs::{Held, Stubs};
 use crate::sys;
@@ -67,7 +67,7 @@ impl Wrapper {
             .bubblewrap
             .as_ref()
             .ok_or_else(|| Refused::sandbox("bubblewrap was not looked for"))?;
-        let bubble = bubble::prepare(&order.sandbox, found, &mut self.stubs);
+        let bubble = bubblewrap::prepare(&order.sandbox, found, &mut self.stubs);
         let bubble = bubble.map_err(Refused::sandbox)?;
         let program = CString::new(found.program.as_os_str().as_bytes()).unwrap_or_default();
         let result = self.start(launcher, body, request, &program, &bubble, streams, setting);
@@ -97,9 +97,9 @@ impl Wrapper {
     ) -> Result<(i32, Pipes), Refused> {
         let resources = |error: io::Error| Refused::sandbox(format!("out of descriptors: {error}"));
         let own = self.own_program().map_err(resources)?;
-        let plan = memory::sealed(body).map_err(resources)?;
-        let arguments = memory::sealed(&bubble.arguments).map_err(resources)?;
-        let words = memory::notes(WORDS).map_err(resources)?;
+        let plan = memory_file::sealed(body).map_err(resources)?;
+        let arguments = memory_file::sealed(&bubble.arguments).map_err(resources)?;
+        let words = memory_file::notes(WORDS).map_err(resources)?;
         let pipe = |flags| rustix::pipe::pipe_with(flags).map_err(|error| resources(error.into()));
         let (status, theirs) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         // Only we have this end, so nobody but us can keep the command alive.

@@ -1,10 +1,10 @@
 //! all-MiniLM-L6-v2 on one core: six layers of attention, the mean over the tokens, length 1.
 
-use super::linear::{Dots, Plain, Rounded};
+#[cfg(target_arch = "x86_64")]
+use super::avx2::Wide;
+use super::linear_layer::{Dots, Plain, Rounded};
 use super::math::{add, dot, gelu, layer_norm, softmax};
 use super::model_file::{self, Layer, Shape, Weights, WordTable};
-#[cfg(target_arch = "x86_64")]
-use super::wide::Wide;
 use super::wordpiece::WordPieces;
 use super::{EmbedError, Embedder, normalise};
 use std::path::{Path, PathBuf};

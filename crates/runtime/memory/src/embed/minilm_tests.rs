@@ -1,7 +1,7 @@
 //! A tiny network with made-up weights, compared with the same sums written plainly.
 
 use super::*;
-use crate::embed::linear::{Linear, round_row};
+use crate::embed::linear_layer::{Linear, round_row};
 use crate::embed::model_file::{Norm, write};
 
 const SHAPE: Shape = Shape { layers: 2, hidden: 16, heads: 4, inner: 32, words: 8, positions: 12 };

@@ -1,12 +1,12 @@
 //! Text → a direction in space. Two ways: a small model on this machine, or a provider's endpoint.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod http;
-pub(crate) mod linear;
+pub(crate) mod linear_layer;
 mod math;
 mod minilm;
 pub(crate) mod model_file;
-#[cfg(target_arch = "x86_64")]
-mod wide;
 mod wordpiece;
 
 pub use http::{EndpointSettings, HttpEmbedder, PostJson};

@@ -1,7 +1,7 @@
 //! The installed model: one file, made from the package by `setup`, read in one go except for the table of words,
 //! of which only the rows a text needs are read.
 
-use super::linear::{Linear, WIDEST, round_row};
+use super::linear_layer::{Linear, WIDEST, round_row};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;

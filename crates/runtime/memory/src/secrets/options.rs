@@ -1,6 +1,6 @@
 //! Secrets among the words of a command: after an option that takes one, glued to it, or as `user:secret`.
 
-use super::named::{Strength, strength};
+use super::named_secrets::{Strength, strength};
 use super::values::{bare, is_key_material, is_mixed, is_number, is_placeholder};
 
 /// Words that follow the name of an option where a sentence speaks of it.

@@ -1,7 +1,7 @@
 //! The weights as they were published → the model file, rounded.
 
 use super::tensors::Tensors;
-use crate::embed::linear::{Linear, round_row};
+use crate::embed::linear_layer::{Linear, round_row};
 use crate::embed::model_file::{Layer, Norm, Shape, Weights, write};
 
 const SHAPE: Shape =

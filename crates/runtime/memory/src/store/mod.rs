@@ -1,10 +1,10 @@
 //! One database of memories. Several processes may use it at once; a broken one is set aside, never removed.
 
-mod lexical;
 mod open;
 mod rows;
 mod salvage;
 mod withdrawal;
+mod word_search;
 
 use crate::index::Index;
 use ostler_core::memory::{MemoryError, Scope};

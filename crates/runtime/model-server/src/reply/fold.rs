@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::fixed::fixed;
+use super::fixed_length::fixed;
 use super::{Item, Resolved, Response, head};
 use crate::script::{FloodKind, Part, Reply};
 

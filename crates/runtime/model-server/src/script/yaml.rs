@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use super::raw::{RawCut, RawFraming, RawHow, RawPart, RawPrices, RawScript, RawStep};
+use super::file_shape::{RawCut, RawFraming, RawHow, RawPart, RawPrices, RawScript, RawStep};
 use super::{
     Answer, Body, Cut, Delivery, Framing, How, Insert, Limits, OnEnd, Part, Point, Reply, Rules,
     Script, Source, Step, Stop, Times, ToolInput, UsageRule, Wait,

@@ -6,7 +6,7 @@ use super::messages::{Role, Turn};
 use super::settings::is_thinking;
 use super::{Check, Refusal, invalid};
 use crate::script::Rules;
-use crate::sent::{Sent, Thought};
+use crate::sent_thinking::{Sent, Thought};
 
 /// Checks the thinking blocks and counts those sent although thinking is disabled.
 pub(super) fn check(

@@ -3,12 +3,12 @@
 
 pub mod anthropic_messages;
 mod body;
-mod refused;
+mod refused_features;
 
 pub use body::Body;
 pub use bytes::Bytes;
 pub use http::HeaderMap;
-pub use refused::{Feature, Refused, Remedy, Sent};
+pub use refused_features::{Feature, Refused, Remedy, Sent};
 
 use crate::capabilities::Capabilities;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, ProviderLimits, Request};

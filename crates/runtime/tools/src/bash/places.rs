@@ -1,6 +1,6 @@
 //! Where the paths of a command lead on this disk, as they would if it ran now.
 
-use super::{below, git, judge};
+use super::{git, judge, subtree};
 use crate::workspace::Files;
 use ostler_core::permission::{PathScope, Places, TouchKind};
 use std::ffi::OsStr;
@@ -104,7 +104,7 @@ impl Places for Disk<'_> {
             TouchKind::Followed | TouchKind::Listed => {
                 let mut found = self.both(&at, &self.with_home(path)?)?;
                 let top = found.first()?.clone();
-                found.extend(below::links(self.files, &top, kind == TouchKind::Listed)?);
+                found.extend(subtree::links(self.files, &top, kind == TouchKind::Listed)?);
                 found
             }
             TouchKind::Glob => self.matched(&at, path)?,

@@ -1,6 +1,6 @@
 //! Deny rules on files, enforced by the sandbox: whether it can, and what it then hides and write-protects.
 
-use super::denied::{Areas, Denied, DeniedPaths};
+use super::denied_files::{Areas, Denied, DeniedPaths};
 use super::{Confinement, Terms, folders};
 use ostler_core::permission::{Access, Commands, Denials, PathScope, Policy};
 use ostler_exec::Sandbox;
@@ -97,8 +97,9 @@ impl Confinement {
         }
         let is_tree = |scope: &PathScope| matches!(scope, PathScope::Tree(_));
         // A search leaves out what it must not show, by what is known from here on.
-        let is_shared =
-            |scope: &PathScope| is_tree(scope) || super::denied::has_other_names(scope.path());
+        let is_shared = |scope: &PathScope| {
+            is_tree(scope) || super::denied_files::has_other_names(scope.path())
+        };
         if !access.reads.iter().chain(&access.writes).any(is_shared) {
             return access;
         }

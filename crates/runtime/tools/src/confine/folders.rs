@@ -1,6 +1,6 @@
 //! What commands may read of a home folder, and where their caches go.
 
-use ostler_core::permission::guarded::secrets;
+use ostler_core::permission::guarded_names::secrets;
 use ostler_exec::follow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

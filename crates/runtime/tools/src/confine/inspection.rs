@@ -3,7 +3,7 @@
 //!
 //! Where snapshots are taken they say what changed. Otherwise, and in folders that they leave out, a bounded walk looks.
 
-use super::replaced::Frozen;
+use super::frozen_files::Frozen;
 use super::repository::{can_be_shared, is_repository, led_to, quarantine, runs, vital_parts};
 use super::traces::{self, Stamp, Traces};
 use super::{Confinement, Terms};

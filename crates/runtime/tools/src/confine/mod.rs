@@ -1,30 +1,30 @@
 //! How commands are held: what each may reach, what is said where a layer is missing, and what is put back.
 
 mod bounds;
+mod confined_command;
 mod denials;
-mod denied;
+mod denied_files;
 mod folders;
+mod frozen_files;
 mod git_parts;
 mod git_settings;
 mod guard;
-mod held;
 mod inspection;
 mod limits;
-mod missing;
+mod missing_layers;
 mod programs;
 mod rebase;
-mod replaced;
 mod repository;
-mod temp;
+mod temp_directory;
 mod traces;
 
-use denied::{Areas, Denied, DeniedPaths};
+pub use confined_command::Held;
+use denied_files::{Areas, Denied, DeniedPaths};
 use git_parts::{Around, Parts};
 use guard::Guard;
-pub use held::Held;
 pub use inspection::{Inspection, Seen};
 pub use limits::LimitOptions;
-pub use missing::Missing;
+pub use missing_layers::Missing;
 use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
 use ostler_exec::{Command, Executor, Found, Layers, ProcessLimits, Sandbox};
 pub use programs::helpers;
@@ -33,7 +33,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use temp::OwnedTemp;
+use temp_directory::OwnedTemp;
 use tempfile::TempDir;
 
 /// What a person has decided about the sandbox.
@@ -395,7 +395,7 @@ impl Confinement {
     }
 
     fn temp(&self) -> Result<&Path, String> {
-        match self.temp.get_or_init(temp::create) {
+        match self.temp.get_or_init(temp_directory::create) {
             Ok(folder) => Ok(folder.path()),
             Err(why) => {
                 Err(format!("no private folder for temporary files could be made in {why}"))

@@ -1,7 +1,7 @@
 //! One file searched.
 
 use super::Mode;
-use crate::blocking::Stop;
+use crate::blocking_task::Stop;
 use crate::text::head;
 use crate::workspace::{FileError, Files};
 use grep_matcher::{LineTerminator, Matcher};

@@ -1,6 +1,6 @@
 //! Bytes → numbered lines, in bounded memory whatever the file holds.
 
-use crate::blocking::Stop;
+use crate::blocking_task::Stop;
 use crate::text::head;
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};

@@ -1,6 +1,6 @@
 //! The files of a tree, in the order of their paths, without what git does not track.
 
-use crate::blocking::Stop;
+use crate::blocking_task::Stop;
 use ignore::WalkBuilder;
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,10 @@
 //! A file is changed only if the model knows what it holds, and only after the old content is kept and recorded.
 
-use super::atomic;
+use super::atomic_write;
 use super::error::FileError;
 use super::files::{Content, Files, MAX_CHANGE};
-use super::ledger::Freshness;
-use crate::blocking::Stop;
+use super::seen_files::Freshness;
+use crate::blocking_task::Stop;
 use crate::text::sha256;
 use ostler_core::ids::BlobRef;
 use ostler_core::ports::ToolContext;
@@ -118,7 +118,7 @@ impl Files {
         self.record(cx, snapshot)?;
         self.snapshots.will_hold(&new.bytes);
         let (mode, over) = (old.as_ref().map(|old| old.mode), old.as_ref().map(|old| old.stamp));
-        atomic::replace(&self.door, path, &new.bytes, mode, over)?;
+        atomic_write::replace(&self.door, path, &new.bytes, mode, over)?;
         Ok(Changed { created: old.is_none(), same: false, seen: self.saw(path, Some(hash), part) })
     }
 

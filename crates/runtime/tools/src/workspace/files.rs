@@ -1,12 +1,12 @@
 //! The only way from a file tool to the file system: where a path leads, and what stands there.
 
-use super::atomic::Stamp;
+use super::atomic_write::Stamp;
 use super::door::{Door, Sight};
 use super::error::{FileError, Kind};
-use super::kept::Kept;
-use super::ledger::Ledger;
+use super::seen_contents::Kept;
+use super::seen_files::Ledger;
 use super::snapshots::Snapshots;
-use super::{nearby, resolve};
+use super::{path_suggestion, resolve};
 use crate::text::{sha256, show};
 use ostler_core::permission::{PathScope, Workspace};
 use ostler_core::ports::ToolContext;
@@ -125,7 +125,7 @@ impl Files {
 
     /// How a path that does not exist was most likely meant.
     pub fn hint(&self, path: &Path) -> String {
-        nearby::hint(&self.door, path)
+        path_suggestion::hint(&self.door, path)
     }
 
     /// What stands at a path, links not followed; what to say if it is missing.

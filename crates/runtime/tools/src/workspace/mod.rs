@@ -1,22 +1,22 @@
 //! The one door to the disk for file tools, what the model has seen, and the way back.
 
-mod atomic;
+mod atomic_write;
 mod change;
 mod door;
 mod error;
 mod files;
-mod kept;
-mod ledger;
 mod leftovers;
-mod nearby;
+mod path_suggestion;
 mod resolve;
+mod seen_contents;
+mod seen_files;
 mod snapshots;
 
 pub(crate) use change::{Needs, New, Old};
 pub use error::{FileError, Kind};
 pub use files::{Content, Files, MAX_CHANGE};
-pub(crate) use kept::MAX_ONE;
 pub use leftovers::remove_leftovers;
+pub(crate) use seen_contents::MAX_ONE;
 pub use snapshots::{Reverted, level};
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Somebody swaps a folder or a file with a link to outside, all the time, while the door is used. Nothing outside is
 //! ever written or read; and the same done by path, with the check before the act, is seen to escape.
 
-use super::atomic;
+use super::atomic_write;
 use super::files::{Files, MAX_CHANGE};
-use crate::blocking::Stop;
+use crate::blocking_task::Stop;
 use crate::search::Walk;
 use ostler_core::permission::Workspace;
 use rustix::fd::OwnedFd;
@@ -175,9 +175,9 @@ fn through_the_door(files: &Files, kind: Kind) -> Outcome {
     let (mode, over) = (old.as_ref().map(|old| old.mode), old.as_ref().map(|old| old.stamp));
     let done = match kind {
         Kind::ReadFile | Kind::ReadInFolder => Ok(()),
-        Kind::Remove => atomic::remove(&files.door, &path),
+        Kind::Remove => atomic_write::remove(&files.door, &path),
         Kind::WriteFile | Kind::WriteInFolder | Kind::MakeFolders => {
-            atomic::replace(&files.door, &path, b"inside", mode, over)
+            atomic_write::replace(&files.door, &path, b"inside", mode, over)
         }
     };
     if done.is_ok() { Outcome::Done } else { Outcome::Refused }

@@ -8,10 +8,10 @@
 //! A level whose effect is not on disk (the process died between entry and write, or somebody undid it by hand) is
 //! passed over.
 
-use super::atomic;
+use super::atomic_write;
 use super::change::{keep, none_of, unrecorded};
 use super::files::{Content, Files, MAX_CHANGE};
-use crate::blocking::Stop;
+use crate::blocking_task::Stop;
 use crate::text::sha256;
 use ostler_core::ids::{BlobRef, CallId};
 use ostler_core::ports::ToolContext;
@@ -175,9 +175,9 @@ impl Files {
             Some(bytes) => {
                 let mode = last.mode.or(current.as_ref().map(|content| content.mode));
                 let over = current.as_ref().map(|content| content.stamp);
-                atomic::replace(&self.door, path, bytes, mode, over)?
+                atomic_write::replace(&self.door, path, bytes, mode, over)?
             }
-            None if current.is_some() => atomic::remove(&self.door, path)?,
+            None if current.is_some() => atomic_write::remove(&self.door, path)?,
             None => {}
         }
         // Whoever has not seen all of the file now has not seen all of it as it was.

@@ -3,7 +3,7 @@
 use super::children;
 use super::desk;
 use super::support::{Desk, has, names, text};
-use ostler_core::bound::bound;
+use ostler_core::output_bound::bound;
 use ostler_core::tool::ToolOutput;
 use serde_json::{Value, json};
 use std::fs;

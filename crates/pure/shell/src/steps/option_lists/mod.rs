@@ -16,7 +16,7 @@ mod runners;
 mod scripts;
 mod tools;
 
-use super::inner::caution;
+use super::inner_commands::caution;
 use super::judge::touch;
 use crate::options::readable;
 use ostler_policy::script::Word;

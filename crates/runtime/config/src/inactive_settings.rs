@@ -1,0 +1,85 @@
+//! What is configured and not run yet: one line a kind, with where it was found.
+
+use crate::error::one_line;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Places that a line names.
+const MOST_PLACES: usize = 6;
+/// Files of agents that are counted, entries that are looked at, and how deep.
+const MOST_AGENTS: usize = 500;
+const MOST_ENTRIES: usize = 5_000;
+const DEEPEST: usize = 4;
+
+/// Where something was found, and how many there are, if that is known.
+type Place = (PathBuf, Option<usize>);
+
+/// By kind ("MCP servers"), in the order in which they were found.
+#[derive(Default)]
+pub(crate) struct NotRun {
+    kinds: Vec<(String, Vec<Place>)>,
+}
+
+impl NotRun {
+    pub(crate) fn add(&mut self, kind: &str, place: &Path, count: Option<usize>) {
+        let place = (place.to_owned(), count);
+        match self.kinds.iter_mut().find(|(known, _)| known == kind) {
+            Some((_, places)) => places.push(place),
+            None => self.kinds.push((kind.to_owned(), vec![place])),
+        }
+    }
+
+    /// Agents in a directory of theirs.
+    pub(crate) fn add_agents(&mut self, folder: &Path) {
+        let count = agents(folder);
+        if count > 0 {
+            self.add("agents", folder, Some(count));
+        }
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.kinds.iter().map(|(kind, places)| line(kind, places)).collect()
+    }
+}
+
+fn line(kind: &str, places: &[Place]) -> String {
+    let place = |(path, count): &Place| match count {
+        Some(count) => format!("{} ({count})", path.display()),
+        None => path.display().to_string(),
+    };
+    let mut named = places.iter().take(MOST_PLACES).map(place).collect::<Vec<_>>().join(", ");
+    let more = places.len().saturating_sub(MOST_PLACES);
+    if more > 0 {
+        named += &format!(" and {more} more");
+    }
+    let verb = if kind.ends_with('s') { "are" } else { "is" };
+    one_line(&format!("{kind} {verb} not supported yet: {named}"))
+}
+
+/// `*.md`, also in directories below. Links are not followed.
+fn agents(folder: &Path) -> usize {
+    let (mut count, mut looked) = (0, 0);
+    let mut waiting = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = waiting.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            looked += 1;
+            if looked > MOST_ENTRIES || count == MOST_AGENTS {
+                return count;
+            }
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && depth < DEEPEST => {
+                    waiting.push((entry.path(), depth + 1));
+                }
+                Ok(kind) if kind.is_file() => {
+                    count += usize::from(entry.path().extension().is_some_and(|end| end == "md"));
+                }
+                _ => {}
+            }
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+#[path = "inactive_settings_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! A tool with a typed input, and its erased form for the registry.
+
+use crate::hypothetical_calls::Paper;
+use crate::{Setup, input, schema};
+use ostler_core::permission::Access;
+use ostler_core::ports::{BoxFuture, Tool, ToolContext};
+use ostler_core::tool::{Seen, ToolOutput, ToolSpec};
+use ostler_core::tool_facts::ToolFacts;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::future::Future;
+use std::sync::Arc;
+
+pub trait BuiltIn: Send + Sync + 'static {
+    const NAME: &'static str;
+    /// When to use it and when not, from `prompts/tools/`.
+    const DESCRIPTION: &'static str;
+    /// What everybody else has to know of it.
+    const FACTS: ToolFacts;
+    /// Its doc comments are the descriptions of the properties.
+    type Input: DeserializeOwned + JsonSchema + Send;
+
+    /// What the call would touch, or what to tell the model. Changes nothing.
+    fn access(&self, input: &Self::Input) -> Result<Access, ToolOutput>;
+
+    /// The same for a call that nobody is going to run, in a folder that may not be here. The input fits the schema.
+    /// Unless the tool knows better, it is what its facts say of files.
+    fn access_on_paper(input: &Value, paper: &Paper<'_>) -> Result<Access, String> {
+        paper.files(&Self::FACTS, input)
+    }
+
+    /// Dropping the future stops everything it started.
+    fn run(&self, input: Self::Input, cx: ToolContext) -> impl Future<Output = ToolOutput> + Send;
+
+    /// What a recorded result showed; see [`Tool::recorded`].
+    fn recorded(&self, _seen: &[Seen]) {}
+}
+
+/// One that ships: it takes what it needs from what all of them share.
+pub(crate) trait Shipped: BuiltIn {
+    /// None where it has no place, as the memory's tool without a memory.
+    fn make(setup: &Setup) -> Option<Arc<dyn Tool>>;
+}
+
+/// One line of the list of tools.
+pub(crate) struct Listed {
+    pub(crate) name: &'static str,
+    pub(crate) facts: ToolFacts,
+    pub(crate) spec: fn() -> ToolSpec,
+    pub(crate) make: fn(&Setup) -> Option<Arc<dyn Tool>>,
+    pub(crate) on_paper: fn(&Value, &Paper<'_>) -> Result<Access, String>,
+}
+
+pub(crate) const fn listed<T: Shipped>() -> Listed {
+    Listed {
+        name: T::NAME,
+        facts: T::FACTS,
+        spec: spec::<T>,
+        make: T::make,
+        on_paper: T::access_on_paper,
+    }
+}
+
+fn spec<T: BuiltIn>() -> ToolSpec {
+    ToolSpec {
+        name: T::NAME.to_owned(),
+        description: T::DESCRIPTION.trim().to_owned(),
+        input_schema: schema::of::<T::Input>(),
+        facts: T::FACTS,
+    }
+}
+
+pub fn erase<T: BuiltIn>(tool: T) -> Arc<dyn Tool> {
+    Arc::new(Erased { tool: Arc::new(tool), spec: spec::<T>() })
+}
+
+struct Erased<T> {
+    tool: Arc<T>,
+    spec: ToolSpec,
+}
+
+impl<T: BuiltIn> Tool for Erased<T> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn access(&self, input: &Value) -> Result<Access, ToolOutput> {
+        self.tool.access(&input::parse(&self.spec, input)?)
+    }
+
+    fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
+        let tool = Arc::clone(&self.tool);
+        match input::parse(&self.spec, &input) {
+            Ok(input) => Box::pin(async move { tool.run(input, cx).await }),
+            Err(misuse) => Box::pin(std::future::ready(misuse)),
+        }
+    }
+
+    fn recorded(&self, seen: &[Seen]) {
+        self.tool.recorded(seen);
+    }
+}
