@@ -2,7 +2,7 @@
 //! `cargo bench -p ostler --bench idle_sessions [-- COUNT]`
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for the terminal")]
 
-use ostler::{Engine, Init, Options};
+use ostler::{Host, Init, Options};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::SessionStore;
 use ostler_core::session::{Entry, FORMAT};
@@ -102,9 +102,11 @@ fn maker<'a>(init: &'a Init, part: &str, place: &'a Path) -> Maker<'a> {
         }
         _ => {
             let mut options = Options::new(place, ostler::api_key("the bench", "key"));
-            options.home = (part != "without home").then(|| place.join("home"));
-            options.tools = (part == "without tools").then(Vec::new);
-            Box::new(move |_| Box::new(Engine::open(init, options.clone()).unwrap()))
+            options.host.home = (part != "without home").then(|| place.join("home"));
+            options.session.tools = (part == "without tools").then(Vec::new);
+            let host = Host::open(init, options.host).unwrap();
+            let options = options.session;
+            Box::new(move |_| Box::new(host.session(options.clone()).unwrap()))
         }
     }
 }

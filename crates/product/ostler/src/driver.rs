@@ -54,8 +54,14 @@ impl Driver {
                 self.turn(self.session.turn(message))
             }
             Work::Prompt(prompt) => {
-                let session = self.session.clone();
-                Stage::Expanding(Box::pin(async move { session.expand(prompt).await }))
+                let (session, interrupt) = (self.session.clone(), self.session.new_interrupt());
+                Stage::Expanding(Box::pin(async move {
+                    tokio::select! {
+                        biased;
+                        () = interrupt.cancelled() => Expanded::Interrupted,
+                        expanded = session.expand(prompt) => expanded,
+                    }
+                }))
             }
             Work::Compact(focus) => self.turn(self.session.compacting(focus)),
         };
@@ -140,6 +146,11 @@ impl Stream for Driver {
                 Stage::Expanding(expanding) => match ready!(expanding.as_mut().poll(cx)) {
                     Expanded::Message(message) => {
                         this.stage = this.turn(this.session.turn(message));
+                    }
+                    Expanded::Interrupted => {
+                        this.session.turn_ended(true);
+                        this.session.events().emit(Event::TurnAbandoned);
+                        this.stage = Stage::Idle;
                     }
                     Expanded::Unknown { why } => {
                         this.session.events().emit_waiting();

@@ -370,7 +370,7 @@ impl Session {
         }
     }
 
-    fn new_interrupt(&self) -> CancellationToken {
+    pub(crate) fn new_interrupt(&self) -> CancellationToken {
         let interrupt = CancellationToken::new();
         *self.shared.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = interrupt.clone();
         interrupt

@@ -24,7 +24,10 @@ pub(crate) enum Expanded {
     /// Whatever it is, it is for the model.
     Message(Message),
     /// It wants a skill that is not there. Nothing needs to be sent.
-    Unknown { why: String },
+    Unknown {
+        why: String,
+    },
+    Interrupted,
 }
 
 /// Where files of shipped skills go.

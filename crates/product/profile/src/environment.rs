@@ -196,7 +196,7 @@ impl Environment {
         Ok(match self.millis(&numbers::SLOW_CALL)? {
             Some(Duration::ZERO) => None,
             Some(limit) => Some(limit),
-            None => Some(ostler::Options::SLOW_CALL),
+            None => Some(ostler::SessionOptions::SLOW_CALL),
         })
     }
 

@@ -3,54 +3,58 @@
 
 use crate::{Profile, ProfileError, prices, providers};
 use ostler::config::{self, Places};
-use ostler::{Budgets, Credentials, InstructionPlaces, Options, SkillFolders};
+use ostler::{
+    Budgets, Credentials, HostOptions, InstructionPlaces, Options, SessionOptions, SkillFolders,
+};
 use std::path::PathBuf;
 
 impl Profile {
-    /// Questions are refused and approvals last for the session, unless the surface sets `approver` and `approvals`.
+    /// Approvals last for the session, unless the surface sets `approvals`.
     ///
     /// # Errors
     /// If a flag, a variable, a setting or the price list cannot be used.
     pub fn options(&self, credentials: Credentials) -> Result<Options, ProfileError> {
         let Profile { flags, environment, places, loaded } = self;
-        let mut options = Options::new(places.cwd.clone(), credentials);
-        options.home = Some(places.ostler_home.clone());
-        options.user_home.clone_from(&places.user_home);
-        options.add_dirs.clone_from(&flags.add_dirs);
+        let mut host = HostOptions::new(credentials);
+        let mut session = SessionOptions::new(places.cwd.clone());
+        host.home = Some(places.ostler_home.clone());
+        host.user_home.clone_from(&places.user_home);
+        session.add_dirs.clone_from(&flags.add_dirs);
         // A directory that only settings name need not exist on this machine.
         let exists = |folder: &&PathBuf| places.cwd.join(folder).is_dir();
-        options.add_dirs.extend(loaded.dirs.iter().filter(exists).cloned());
-        options.policy = loaded.policy.clone();
-        options.skills = self.skills();
-        providers::choose(&mut options, self)?;
-        options.session = flags.session()?;
-        options.system_prompt.clone_from(&flags.system_prompt);
-        options.append_system_prompt.clone_from(&flags.append_system_prompt);
-        options.instructions = Some(instructions(places, loaded.trusted));
-        options.mode = flags.mode.or(loaded.mode).unwrap_or_default();
-        options.allow.clone_from(&flags.allow);
-        options.deny.clone_from(&flags.deny);
-        options.tools = flags.tools.clone().filter(|names| *names != ["default"]);
-        options.max_turns = flags.max_turns;
-        options.max_budget_usd = flags.max_budget_usd;
-        options.budgets = self.budgets();
-        options.prices = prices::read(&places.ostler_home)?;
-        options.environment = environment.for_commands(&loaded.env);
-        options.sandbox = self.sandbox();
-        options.hooks.specs = self.hooks()?;
-        options.hooks.project = Some(places.project.clone());
-        options.proxies = environment.proxies();
-        options.ca_file = environment.ca_file()?;
-        options.deadlines = environment.deadlines()?;
-        options.retry_wait = environment.retry_wait()?;
-        options.settings = environment.settings(&loaded.values)?;
-        options.settings.raw_events = flags.raw_events;
-        options.slow_call = environment.slow_call()?;
-        options.undo = !flags.no_undo;
-        options.memory = environment.memory();
-        options.embeddings = environment.embeddings()?;
-        options.fault = environment.fault();
-        Ok(options)
+        session.add_dirs.extend(loaded.dirs.iter().filter(exists).cloned());
+        session.policy = loaded.policy.clone();
+        session.skills = self.skills();
+        providers::choose(&mut host, &mut session, self)?;
+        session.log = flags.session()?;
+        session.system_prompt.clone_from(&flags.system_prompt);
+        session.append_system_prompt.clone_from(&flags.append_system_prompt);
+        session.instructions = Some(instructions(places, loaded.trusted));
+        session.mode = flags.mode.or(loaded.mode).unwrap_or_default();
+        session.allow.clone_from(&flags.allow);
+        session.deny.clone_from(&flags.deny);
+        session.tools = flags.tools.clone().filter(|names| *names != ["default"]);
+        session.max_turns = flags.max_turns;
+        session.max_budget_usd = flags.max_budget_usd;
+        host.budgets = self.budgets();
+        host.prices = prices::read(&places.ostler_home)?;
+        session.environment = environment.for_commands(&loaded.env);
+        session.sandbox = self.sandbox();
+        session.hooks.specs = self.hooks()?;
+        session.hooks.project = Some(places.project.clone());
+        host.proxies = environment.proxies();
+        host.ca_file = environment.ca_file()?;
+        host.deadlines = environment.deadlines()?;
+        host.retry_wait = environment.retry_wait()?;
+        session.settings = environment.settings(&loaded.values)?;
+        session.settings.raw_events = flags.raw_events;
+        session.slow_call = environment.slow_call()?;
+        session.undo = !flags.no_undo;
+        session.memory = environment.memory();
+        host.embeddings = environment.embeddings()?;
+        host.fault = environment.fault();
+        session.event_log = true;
+        Ok(Options { host, session })
     }
 
     /// Where skills are found, and which of them were accepted.

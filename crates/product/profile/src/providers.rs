@@ -3,7 +3,7 @@
 use crate::{Profile, ProfileError};
 use ostler::config::ProviderEntry;
 use ostler::config::values::MODEL;
-use ostler::{Credentials, Options, Provider};
+use ostler::{Credentials, HostOptions, Provider, SessionOptions};
 
 /// The credential of the default provider, or the provider that lacks one although a chosen model needs it.
 pub enum Access {
@@ -58,27 +58,31 @@ fn serving<'a>(own: &'a [Provider], model: &str) -> Option<&'a Provider> {
 }
 
 /// Puts models, addresses and providers into the options.
-pub fn choose(options: &mut Options, profile: &Profile) -> Result<(), ProfileError> {
+pub fn choose(
+    host: &mut HostOptions,
+    session: &mut SessionOptions,
+    profile: &Profile,
+) -> Result<(), ProfileError> {
     let Profile { flags, environment, .. } = profile;
     let address = Provider::default().base_url_env;
-    options.base_url = address.and_then(|variable| environment.text(&variable));
+    host.base_url = address.and_then(|variable| environment.text(&variable));
     if let Some(model) = profile.model() {
         if model.trim().is_empty() {
             return Err(ProfileError::Usage("--model wants a name".into()));
         }
-        options.model = model;
+        session.model = model;
     }
     if flags.fallback_model.as_deref().is_some_and(|name| name.contains(',')) {
         return Err(ProfileError::Usage("--fallback-model takes one model".into()));
     }
-    options.fallback_model.clone_from(&flags.fallback_model);
+    session.fallback_model.clone_from(&flags.fallback_model);
     for provider in profile.own_providers()? {
         let missing = || Credentials {
             label: format!("{} is not set", provider.credential_names().join(" or ")),
             ..Credentials::none()
         };
         let credentials = environment.credentials(&provider).unwrap_or_else(missing);
-        options.providers.push((provider, credentials));
+        host.providers.push((provider, credentials));
     }
     Ok(())
 }

@@ -57,13 +57,13 @@ fn flags_go_before_variables_and_these_before_settings() {
         (&variable, Flags::default(), "of-variable"),
         (&variable, flag(), "of-flag"),
     ] {
-        assert_eq!(person.options(variables, flags).unwrap().model, model);
+        assert_eq!(person.options(variables, flags).unwrap().session.model, model);
     }
     let options = person.options(&[], Flags::default()).unwrap();
-    assert_eq!(options.mode, Mode::Plan);
-    assert_eq!(options.cwd, person.path("project"));
-    assert_eq!(options.home, Some(person.path(".ostler")));
-    assert_eq!(options.slow_call, Some(Duration::from_secs(5)));
+    assert_eq!(options.session.mode, Mode::Plan);
+    assert_eq!(options.session.cwd, person.path("project"));
+    assert_eq!(options.host.home, Some(person.path(".ostler")));
+    assert_eq!(options.session.slow_call, Some(Duration::from_secs(5)));
     let flags = Flags {
         mode: Some(Mode::AcceptEdits),
         max_day_budget_usd: Some(5.0),
@@ -74,11 +74,11 @@ fn flags_go_before_variables_and_these_before_settings() {
         ..Flags::default()
     };
     let options = person.options(&[("OSTLER_SLOW_CALL_MS", "0")], flags).unwrap();
-    assert_eq!(options.mode, Mode::AcceptEdits);
-    assert_eq!(options.budgets.day, Some(3.0));
-    assert!(!options.undo && !options.sandbox.enabled);
-    assert_eq!(options.session, SessionChoice::Fork(Some("0196".into())));
-    assert_eq!(options.slow_call, None);
+    assert_eq!(options.session.mode, Mode::AcceptEdits);
+    assert_eq!(options.host.budgets.day, Some(3.0));
+    assert!(!options.session.undo && !options.session.sandbox.enabled);
+    assert_eq!(options.session.log, SessionChoice::Fork(Some("0196".into())));
+    assert_eq!(options.session.slow_call, None);
 }
 
 #[test]
@@ -89,11 +89,11 @@ fn variables_of_settings_count_where_the_environment_says_nothing() {
         r#"{"env": {"OSTLER_MAX_RETRIES": "7", "OSTLER_HOME": "/nowhere", "X": "1"}}"#,
     );
     let options = person.options(&[], Flags::default()).unwrap();
-    assert_eq!(options.settings.retries, 7);
-    assert_eq!(options.home, Some(person.path(".ostler")));
+    assert_eq!(options.session.settings.retries, 7);
+    assert_eq!(options.host.home, Some(person.path(".ostler")));
     let options = person.options(&[("OSTLER_MAX_RETRIES", "2")], Flags::default()).unwrap();
-    assert_eq!(options.settings.retries, 2);
-    let seen = |name: &str| options.environment.iter().any(|(known, _)| known == name);
+    assert_eq!(options.session.settings.retries, 2);
+    let seen = |name: &str| options.session.environment.iter().any(|(known, _)| known == name);
     assert!(seen("X"), "commands see what settings set for them");
 }
 
@@ -107,10 +107,10 @@ fn what_must_be_decided_comes_back_as_data() {
     assert_eq!(untrusted.files.len(), 1);
     assert!(profile.news().iter().any(|line| line.contains("is not trusted")));
     let key = || ostler::api_key("key", "test");
-    assert_eq!(profile.options(key()).unwrap().mode, Mode::Default);
+    assert_eq!(profile.options(key()).unwrap().session.mode, Mode::Default);
     let profile = profile.trust().unwrap();
     assert!(profile.untrusted().is_none());
-    assert_eq!(profile.options(key()).unwrap().mode, Mode::AcceptEdits);
+    assert_eq!(profile.options(key()).unwrap().session.mode, Mode::AcceptEdits);
 
     match profile.access().unwrap() {
         Access::Missing(provider) => assert!(!provider.credential_names().is_empty()),

@@ -4,7 +4,7 @@
 //! nothing else is needed; otherwise `ostler-profile` reads the value into its options.
 
 use crate::ConfigError;
-use crate::located::Located;
+use crate::located_json::Located;
 use std::collections::BTreeMap;
 
 pub struct Key {
@@ -151,7 +151,7 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::located::Document;
+    use crate::located_json::Document;
     use std::path::Path;
 
     fn read(key: &str, text: &str) -> (Values, Result<Option<Result<(), String>>, String>) {

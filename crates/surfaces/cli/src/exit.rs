@@ -118,7 +118,7 @@ fn code_of(error: &anyhow::Error) -> Code {
         Some(Error::Snapshots(_) | Error::NotKept(_) | Error::Store(_) | Error::Ledger(_)) => {
             Code::Store
         }
-        Some(Error::Runtime(_)) => Code::Internal,
+        Some(Error::Runtime(_) | Error::AlreadyDriven | Error::Input(_)) => Code::Internal,
         None => Code::Failed,
     }
 }

@@ -1,6 +1,6 @@
 //! What the frames say about the session itself.
 
-use ostler::{Engine, ModelId, ModelInfo, SessionId};
+use ostler::{ModelId, ModelInfo, Session, SessionId};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug)]
@@ -20,19 +20,19 @@ pub struct SessionFacts {
 }
 
 impl SessionFacts {
-    pub fn of(engine: &Engine, key_source: &str, version: &str) -> Self {
-        let skills = engine.skills();
+    pub fn of(session: &Session, key_source: &str, version: &str) -> Self {
+        let skills = session.skills();
         let named = |may: fn(&ostler::Skill) -> bool| {
             let skills = skills.iter().filter(|skill| may(skill));
             skills.map(|skill| skill.name.clone()).collect::<Vec<_>>()
         };
-        let models = engine.models().into_iter();
+        let models = session.models().into_iter();
         SessionFacts {
-            session: engine.session_id().clone(),
-            cwd: engine.workspace().cwd.clone(),
-            tools: engine.tool_names().map(str::to_owned).collect(),
-            models: models.map(|model| (model.clone(), engine.model_info(&model))).collect(),
-            mode: engine.mode().name().to_owned(),
+            session: session.id().clone(),
+            cwd: session.workspace().cwd.clone(),
+            tools: session.tool_names().map(str::to_owned).collect(),
+            models: models.map(|model| (model.clone(), session.model_info(&model))).collect(),
+            mode: session.mode().name().to_owned(),
             user_skills: named(|skill| skill.for_user),
             model_skills: named(|skill| skill.for_model),
             key_source: key_source.to_owned(),

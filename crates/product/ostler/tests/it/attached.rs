@@ -1,15 +1,15 @@
 //! What is said again after a summary, in the bytes of the request that follows it; and what is remembered before it.
 
 use crate::compaction::with_summaries;
-use crate::support::{World, finished, open, until};
-use ostler::{Engine, Event, Options, Receipt, SessionChoice, Terminal};
+use crate::support::{World, finished, open, until, with};
+use ostler::{Event, Receipt, Session, SessionChoice, Terminal};
 use ostler_model_server::{Reply, calls, text};
 use serde_json::{Value, json};
 
 /// A summary now. Its receipt.
-async fn compact(engine: &Engine) -> Receipt {
+async fn compact(engine: &Session) -> Receipt {
     let mut receipt = None;
-    let mut turn = engine.compact(None);
+    let mut turn = engine.compact(None).unwrap();
     let end = until(&mut turn, |event| {
         if let Event::Compacted { receipt: made } = event {
             receipt = Some((**made).clone());
@@ -21,13 +21,13 @@ async fn compact(engine: &Engine) -> Receipt {
     receipt.unwrap_or_else(|| panic!("no summary: {}", end.text))
 }
 
-async fn said(engine: &Engine, prompt: &str) {
-    let end = finished(engine.submit(prompt)).await;
+async fn said(engine: &Session, prompt: &str) {
+    let end = finished(engine.ask(prompt).unwrap()).await;
     assert_eq!(end.terminal, Terminal::Completed, "{end:?}");
 }
 
 /// Turns with answers long enough that the newest six messages are others than what matters here.
-async fn talk(engine: &Engine) {
+async fn talk(engine: &Session) {
     for n in 0..4 {
         said(engine, &format!("and what about {n}?")).await;
     }
@@ -125,7 +125,7 @@ pub async fn what_is_attached_keeps_to_its_room() {
             write(&world, name, &format!("{name}: {}\n", "é".repeat(40)).repeat(400));
         }
         let mut options = world.options();
-        options.settings.context.window = Some(window);
+        options.session.settings.context.window = Some(window);
         let engine = open(options);
         said(&engine, "begin").await;
         talk(&engine).await;
@@ -159,8 +159,8 @@ pub async fn a_skill_outlives_the_result_that_brought_it() {
     said(&engine, "begin").await;
     talk(&engine).await;
     // The next turn is over the threshold, and leaving results out is enough.
-    let mut options = Options { session: SessionChoice::Continue, ..world.on_disk() };
-    options.settings.context.bounds.threshold = Some(engine.context().tokens);
+    let mut options = with(world.on_disk(), |o| o.session.log = SessionChoice::Continue);
+    options.session.settings.context.bounds.threshold = Some(engine.context().tokens);
     drop(engine);
     let engine = open(options);
     said(&engine, "go on").await;
@@ -187,7 +187,7 @@ pub async fn nested_instructions_are_read_anew() {
     write(&world, "sub/CLAUDE.md", "Inner rule one.");
     write(&world, "other/CLAUDE.md", "Nobody reads this.");
     write(&world, "sub/deep/x.txt", "x\n");
-    let options = || Options { instructions: Some(world.instructions()), ..world.on_disk() };
+    let options = || with(world.on_disk(), |o| o.session.instructions = Some(world.instructions()));
     let engine = open(options());
     said(&engine, "begin").await;
     talk(&engine).await;
@@ -197,7 +197,7 @@ pub async fn nested_instructions_are_read_anew() {
     for (round, before) in [("two", "one"), ("three", "two")] {
         // Somebody else goes on with it.
         drop(engine);
-        engine = open(Options { session: SessionChoice::Continue, ..options() });
+        engine = open(with(options(), |o| o.session.log = SessionChoice::Continue));
         write(&world, "AGENTS.md", &format!("Outer rule {round}."));
         write(&world, "sub/CLAUDE.md", &format!("Inner rule {round}."));
         compact(&engine).await;
@@ -239,7 +239,7 @@ pub async fn what_was_said_before_a_summary_is_remembered() {
     let kept = remembered(&world);
     assert!(has(&kept, "Always build with the locked file."), "{kept:?}");
     assert!(has(&kept, "e use the second port"), "{kept:?}");
-    engine.close().await;
+    engine.close("other").await;
     let twice = remembered(&world);
     let count = twice.iter().filter(|text| text.contains("locked file")).count();
     assert_eq!(count, 1, "kept once: {twice:?}");

@@ -35,12 +35,12 @@ pub async fn a_full_window_takes_one_request() {
     let words = |n: usize| format!("Answer {n} goes into every detail. ").repeat(400);
     let world = World::new(with_summaries((0..60).map(|n| text(words(n)))));
     let mut options = world.options();
-    options.settings.context.window = Some(200_000);
-    options.settings.context.bounds.threshold = Some(180_000);
+    options.session.settings.context.window = Some(200_000);
+    options.session.settings.context.bounds.threshold = Some(180_000);
     let engine = open(options);
     let mut receipts: Vec<Receipt> = Vec::new();
     for n in 0..60 {
-        let mut turn = engine.submit(format!("question {n}"));
+        let mut turn = engine.ask(format!("question {n}")).unwrap();
         let end = until(&mut turn, |event| {
             if let Event::Compacted { receipt } = event {
                 receipts.push((**receipt).clone());

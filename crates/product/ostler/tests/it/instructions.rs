@@ -1,8 +1,8 @@
 //! Instruction files across the turns of a session: checked in what the model is told.
 
-use crate::support::{World, finished, open};
+use crate::support::{World, finished, open, with};
 use futures_util::StreamExt;
-use ostler::{Engine, Event, InstructionPlaces, Options, words};
+use ostler::{Event, InstructionPlaces, Options, Session, words};
 use ostler_model_server::{Recorded, Reply, Script, calls, text};
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
@@ -17,7 +17,10 @@ fn options(world: &World) -> Options {
         home,
         trusted: false,
     };
-    Options { instructions: Some(places), memory: false, ..world.options() }
+    with(world.options(), |o| {
+        o.session.instructions = Some(places);
+        o.session.memory = false;
+    })
 }
 
 fn file(world: &World, name: &str, text: &str) {
@@ -48,11 +51,11 @@ fn world() -> World {
 }
 
 /// The notices of a turn.
-async fn said(engine: &Engine, prompt: &str) -> Vec<String> {
-    let mut turn = engine.submit(prompt);
+async fn said(engine: &Session, prompt: &str) -> Vec<String> {
+    let mut turn = engine.ask(prompt).unwrap();
     let mut notices = Vec::new();
     while let Some(envelope) = turn.next().await {
-        if let Event::Notice { notice, .. } = envelope.event {
+        if let Event::Notice { notice, .. } = envelope.event.clone() {
             notices.push(words::notice(&notice));
         }
     }
@@ -77,8 +80,8 @@ pub async fn nested_files_share_one_limit() {
             file(&world, &format!("d{n}/x"), "x");
         }
         let mut options = options(&world);
-        options.settings.context.window = Some(window);
-        options.settings.context.auto = false;
+        options.session.settings.context.window = Some(window);
+        options.session.settings.context.auto = false;
         let engine = open(options);
         let mut notices = Vec::new();
         for n in (0..18).step_by(3) {
@@ -105,7 +108,7 @@ pub async fn a_nested_link_that_leads_out_is_said() {
     std::fs::write(world.root().join("secret.md"), "secret").unwrap();
     symlink(world.root().join("secret.md"), world.project().join("sub/CLAUDE.md")).unwrap();
     let engine = open(options(&world));
-    assert_eq!(engine.waiting().len(), 0);
+    assert_eq!(engine.announce().len(), 0);
     let notices = said(&engine, "read sub/x").await;
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(notices[0].contains("sub/CLAUDE.md") && notices[0].contains("not read"), "{notices:?}");
@@ -129,18 +132,18 @@ pub async fn after_a_summary_each_is_said_once_without_its_front_matter() {
         file(&world, name, "x");
     }
     let engine = open(options(&world));
-    finished(engine.submit("read docs/x a/b.sql gone/x")).await;
+    finished(engine.ask("read docs/x a/b.sql gone/x").unwrap()).await;
     let count = |text: &str, part: &str| text.matches(part).count();
     let told = last(&world);
     for part in ["Always say please.", "Mind the quotes.", "And the commas.", "Soon gone."] {
         assert_eq!(count(&told, part), 1, "{part}");
     }
     for _ in 0..4 {
-        finished(engine.submit("go on")).await;
+        finished(engine.ask("go on").unwrap()).await;
     }
     std::fs::remove_file(world.project().join("gone/CLAUDE.md")).unwrap();
-    finished(engine.compact(None)).await;
-    finished(engine.submit("and now")).await;
+    finished(engine.compact(None).unwrap()).await;
+    finished(engine.ask("and now").unwrap()).await;
     let told = last(&world);
     assert!(told.contains("<summary>"), "{told}");
     for part in ["Always say please.", "Mind the quotes.", "And the commas."] {
@@ -148,7 +151,7 @@ pub async fn after_a_summary_each_is_said_once_without_its_front_matter() {
     }
     assert_eq!((count(&told, "paths:"), count(&told, "Soon gone.")), (0, 0), "{told}");
     // What is said is known.
-    finished(engine.submit("read docs/x a/b.sql")).await;
+    finished(engine.ask("read docs/x a/b.sql").unwrap()).await;
     assert_eq!(count(&last(&world), "Mind the quotes."), 1);
     world.assert_never_rejected();
 }
@@ -160,22 +163,22 @@ pub async fn what_changed_between_turns_is_told_with_the_prompt() {
     file(&world, "sub/CLAUDE.md", "Mind the gap.");
     file(&world, "sub/x", "one\ntwo\n");
     let engine = open(options(&world));
-    finished(engine.submit("read sub/x")).await;
+    finished(engine.ask("read sub/x").unwrap()).await;
     std::fs::remove_file(world.project().join("CLAUDE.md")).unwrap();
     std::fs::remove_file(world.project().join("sub/CLAUDE.md")).unwrap();
     file(&world, "sub/x", "one\nthree!\n");
     let before = world.server.requests().len();
-    finished(engine.submit("go on")).await;
+    finished(engine.ask("go on").unwrap()).await;
     let told = world.told(before);
     assert_eq!(told.matches("does not hold any more").count(), 2, "{told}");
     assert_eq!(told.matches("<changed-file").count(), 1, "with the prompt: {told}");
     assert!(told.contains("three!"), "{told}");
-    finished(engine.submit("and on")).await;
+    finished(engine.ask("and on").unwrap()).await;
     assert_eq!(last(&world).matches("does not hold any more").count(), 2, "once");
     assert_eq!(last(&world).matches("<changed-file").count(), 1, "once");
     // It comes back as it was: said again, because it was withdrawn.
     file(&world, "CLAUDE.md", "Use tabs.");
-    finished(engine.submit("once more")).await;
+    finished(engine.ask("once more").unwrap()).await;
     assert_eq!(last(&world).matches("Use tabs.").count(), 2);
     let all: Vec<Vec<Value>> =
         world.server.requests().iter().map(|r| plain(r.messages())).collect();

@@ -66,7 +66,7 @@ fn all() -> impl IntoIterator<Item = Named> {
             what_is_wrong_is_said_and_nothing_is_left_behind
             a_budget_needs_a_price
             only_chosen_tools_are_offered
-            an_approver_of_ones_own
+            questions_are_answered_by_whoever_attends
             a_hook_of_ones_own;
         own_tool:
             rules_judge_a_tool_of_ones_own

@@ -1,9 +1,9 @@
 //! What an engine refuses to begin with, and what a caller may choose.
 
-use crate::support::{World, finished, open};
+use crate::support::{World, answer, finished, open, try_open, until, with};
 use ostler::{
-    Approver, BoxFuture, Engine, Error, EventName, Hook, HookEvent, Mode, Options, Outcome,
-    Question, Reply, SessionChoice, Stand, Terminal,
+    BoxFuture, Error, Event, EventName, Hook, HookEvent, Mode, Options, Outcome, Question, Reply,
+    SessionChoice, Stand, Terminal,
 };
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
@@ -15,27 +15,31 @@ pub async fn what_is_wrong_is_said_and_nothing_is_left_behind() {
     let cases: [(&str, Change, &[&str]); 9] = [
         (
             "a missing folder",
-            |o| o.cwd = "/nonexistent/folder".into(),
+            |o| o.session.cwd = "/nonexistent/folder".into(),
             &["/nonexistent/folder", "not a folder"],
         ),
-        ("a file as folder", |o| o.cwd.push("file"), &["file", "not a folder"]),
-        ("a missing second folder", |o| o.add_dirs.push("elsewhere".into()), &["elsewhere"]),
-        ("a bad allow rule", |o| o.allow.push("Bash('git)".into()), &["Bash('git)"]),
-        ("a bad deny rule", |o| o.deny.push("Edit(".into()), &["Edit("]),
+        ("a file as folder", |o| o.session.cwd.push("file"), &["file", "not a folder"]),
+        (
+            "a missing second folder",
+            |o| o.session.add_dirs.push("elsewhere".into()),
+            &["elsewhere"],
+        ),
+        ("a bad allow rule", |o| o.session.allow.push("Bash('git)".into()), &["Bash('git)"]),
+        ("a bad deny rule", |o| o.session.deny.push("Edit(".into()), &["Edit("]),
         (
             "a misspelled tool",
-            |o| o.tools = Some(vec!["Grep".into(), "Raed".into()]),
+            |o| o.session.tools = Some(vec!["Grep".into(), "Raed".into()]),
             &["\"Raed\"", "did you mean \"Read\"?"],
         ),
         (
             "a budget without a price",
-            |o| (o.model, o.max_budget_usd) = ("unheard-of".into(), Some(1.0)),
+            |o| (o.session.model, o.session.max_budget_usd) = ("unheard-of".into(), Some(1.0)),
             &["unheard-of", "price"],
         ),
-        ("an unusable address", |o| o.base_url = Some("not an address".into()), &["base URL"]),
+        ("an unusable address", |o| o.host.base_url = Some("not an address".into()), &["base URL"]),
         (
             "no such session",
-            |o| o.session = SessionChoice::Resume("00000000-0000-0000".into()),
+            |o| o.session.log = SessionChoice::Resume("00000000-0000-0000".into()),
             &["00000000-0000-0000"],
         ),
     ];
@@ -45,9 +49,7 @@ pub async fn what_is_wrong_is_said_and_nothing_is_left_behind() {
         let mut options = world.on_disk();
         change(&mut options);
         let before = world.files();
-        let Err(error) = Engine::open(&ostler::init(), options) else {
-            panic!("{name} was accepted")
-        };
+        let Err(error) = try_open(options) else { panic!("{name} was accepted") };
         let said = error.to_string();
         assert!(
             words.iter().all(|word| said.contains(word)) && !said.contains('\n'),
@@ -60,20 +62,19 @@ pub async fn what_is_wrong_is_said_and_nothing_is_left_behind() {
 
 pub async fn a_budget_needs_a_price() {
     let world = World::new(Script::new().answer(text("ok")));
-    let priceless = Options { model: "unheard-of".into(), ..world.options() };
-    let both = Options {
-        fallback_model: Some("unheard-of".into()),
-        max_budget_usd: Some(1.0),
-        ..world.options()
-    };
-    let error = Engine::open(&ostler::init(), both).err().unwrap();
+    let priceless = with(world.options(), |o| o.session.model = "unheard-of".into());
+    let both = with(world.options(), |o| {
+        o.session.fallback_model = Some("unheard-of".into());
+        o.session.max_budget_usd = Some(1.0);
+    });
+    let error = try_open(both).err().unwrap();
     assert!(matches!(&error, Error::NoPrice(model) if model == "unheard-of"), "{error}");
     // Without a budget no price is needed, and none is made up.
-    let end = finished(open(priceless).submit("go")).await;
+    let end = finished(open(priceless).ask("go").unwrap()).await;
     assert_eq!((end.terminal, end.cost), (Terminal::Completed, None));
     // With one, a request that could exceed it is not sent.
-    let poor = Options { max_budget_usd: Some(0.000_001), ..world.options() };
-    let end = finished(open(poor).submit("go")).await;
+    let poor = with(world.options(), |o| o.session.max_budget_usd = Some(0.000_001));
+    let end = finished(open(poor).ask("go").unwrap()).await;
     assert_eq!(end.terminal, Terminal::MaxBudget);
     assert_eq!(world.server.requests().len(), 1);
 }
@@ -83,7 +84,7 @@ pub async fn only_chosen_tools_are_offered() {
     let offered = async |change: Change| {
         let mut options = world.options();
         change(&mut options);
-        finished(open(options).submit("go")).await;
+        finished(open(options).ask("go").unwrap()).await;
         let request = world.server.requests().pop().unwrap();
         let tools = request.json()["tools"].as_array().cloned().unwrap_or_default();
         tools
@@ -96,26 +97,19 @@ pub async fn only_chosen_tools_are_offered() {
         offered(|_| {}).await,
         "Bash Edit Glob Grep Read Recall Revert Skill TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
     );
-    assert_eq!(offered(|o| o.tools = Some(vec!["Read".into(), "Bash".into()])).await, "Bash Read");
-    assert_eq!(offered(|o| o.tools = Some(Vec::new())).await, "");
     assert_eq!(
-        offered(|o| o.deny = vec!["Bash".into(), "Write".into()]).await,
+        offered(|o| o.session.tools = Some(vec!["Read".into(), "Bash".into()])).await,
+        "Bash Read"
+    );
+    assert_eq!(offered(|o| o.session.tools = Some(Vec::new())).await, "");
+    assert_eq!(
+        offered(|o| o.session.deny = vec!["Bash".into(), "Write".into()]).await,
         "Edit Glob Grep Read Recall Revert Skill TaskCreate TaskGet TaskList TaskUpdate TodoWrite"
     );
     world.assert_never_rejected();
 }
 
-/// Says what it was told to, and remembers what it was asked.
-struct Scripted(Reply, Mutex<Vec<Question>>);
-
-impl Approver for Scripted {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
-        self.1.lock().unwrap().push(question);
-        Box::pin(std::future::ready(self.0.clone()))
-    }
-}
-
-pub async fn an_approver_of_ones_own() {
+pub async fn questions_are_answered_by_whoever_attends() {
     for (reply, runs, questions) in [
         (Reply::Yes, true, 2),
         (Reply::YesForSession, true, 1),
@@ -124,13 +118,22 @@ pub async fn an_approver_of_ones_own() {
         let call = |name: &str| ("Bash", json!({"command": format!("touch {name}")}));
         let world =
             World::new(Script::new().answer(calls([call("one"), call("one")])).answer(text("ok")));
-        let approver = Arc::new(Scripted(reply.clone(), Mutex::default()));
         let mut options = world.options();
-        (options.mode, options.approver) = (Mode::Default, approver.clone());
-        let end = finished(open(options).submit("go")).await;
+        options.session.mode = Mode::Default;
+        let session = open(options);
+        let _attendance = session.attend();
+        let mut turn = session.ask("go").unwrap();
+        let mut asked: Vec<Question> = Vec::new();
+        let end = until(&mut turn, |event| {
+            answer(&session, event, &reply);
+            if let Event::CallAsked { question: Some(question), .. } = event {
+                asked.push(*question.clone());
+            }
+            matches!(event, Event::Finished(_))
+        });
+        let Event::Finished(end) = end.await else { unreachable!() };
         assert_eq!(end.denials.len(), if runs { 0 } else { 2 });
         assert_eq!(world.project().join("one").exists(), runs, "{reply:?}");
-        let asked = approver.1.lock().unwrap();
         assert_eq!(asked.len(), questions, "{reply:?}");
         assert_eq!(
             (asked[0].tool.as_str(), &asked[0].input["command"]),
@@ -143,7 +146,9 @@ pub async fn an_approver_of_ones_own() {
     let world = World::new(
         Script::new().answer(calls([("Bash", json!({"command": "touch one"}))])).answer(text("ok")),
     );
-    finished(open(Options { mode: Mode::Default, ..world.options() }).submit("go")).await;
+    let mut options = world.options();
+    options.session.mode = Mode::Default;
+    finished(open(options).ask("go").unwrap()).await;
     assert!(world.told(1).contains("nobody is there to ask"), "{}", world.told(1));
 }
 
@@ -182,9 +187,9 @@ pub async fn a_hook_of_ones_own() {
     let world =
         World::new(Script::new().answer(calls([call("one"), call("two")])).answer(text("ok")));
     let guard = Arc::new(Guard(Mutex::default()));
-    let engine = open(world.options().hook(guard.clone()));
-    let end = finished(engine.submit("go")).await;
-    engine.close().await;
+    let engine = open(with(world.options(), |o| o.session.hooks.inside.push(guard.clone())));
+    let end = finished(engine.ask("go").unwrap()).await;
+    engine.close("other").await;
     assert_eq!(end.denials.len(), 1);
     assert!(world.project().join("one").exists() && !world.project().join("two").exists());
     assert!(world.told(1).contains("the hook guard: not two"), "{}", world.told(1));

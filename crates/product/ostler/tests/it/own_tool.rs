@@ -4,7 +4,7 @@
 use crate::compaction::with_summaries;
 use crate::reuse::is_summary;
 use crate::stamp::Stamp;
-use crate::support::{World, finished, open, until};
+use crate::support::{World, finished, host, open, until, with};
 use ostler::{Event, Mode, Options, Terminal, Verdict};
 use ostler_model_server::{Script, text};
 use serde_json::json;
@@ -13,7 +13,10 @@ use std::sync::Arc;
 fn options(world: &World) -> Options {
     let project = world.project().canonicalize().unwrap();
     let more_tools: Vec<Arc<dyn ostler::Tool>> = vec![Arc::new(Stamp::new(project))];
-    Options { more_tools, mode: Mode::Default, ..world.options() }
+    with(world.options(), |o| {
+        o.session.more_tools = more_tools;
+        o.session.mode = Mode::Default;
+    })
 }
 
 fn stamps(documents: &[&str]) -> Script {
@@ -27,9 +30,9 @@ fn stamps(documents: &[&str]) -> Script {
 pub async fn rules_judge_a_tool_of_ones_own() {
     let world = World::new(stamps(&["secret.md", "a.md"]));
     let mut options = options(&world);
-    options.mode = Mode::AcceptEdits;
-    options.deny = vec!["Edit(./secret.md)".into()];
-    let end = finished(open(options).submit("go")).await;
+    options.session.mode = Mode::AcceptEdits;
+    options.session.deny = vec!["Edit(./secret.md)".into()];
+    let end = finished(open(options).ask("go").unwrap()).await;
     assert_eq!(end.terminal, Terminal::Completed);
     assert!(world.project().join("a.md").exists(), "edits are accepted");
     assert!(!world.project().join("secret.md").exists(), "a rule denies it");
@@ -41,9 +44,13 @@ pub async fn a_tool_of_ones_own_is_explained() {
     let world = World::new(Script::new());
     let verdict = async |allow: &[&str], deny: &[&str], mode: Mode| {
         let rules = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let options = Options { allow: rules(allow), deny: rules(deny), mode, ..options(&world) };
+        let options = with(options(&world), |o| {
+            o.session.allow = rules(allow);
+            o.session.deny = rules(deny);
+            o.session.mode = mode;
+        });
         let input = json!({"document": "a.md"});
-        let judged = ostler::explain(&ostler::init(), options, "Stamp", &input).await;
+        let judged = ostler::explain(&host(&options), options.session, "Stamp", &input).await;
         judged.map(|(judged, _)| judged.decision.verdict).map_err(|error| error.to_string())
     };
     for (allow, deny, mode, expected) in [
@@ -73,14 +80,14 @@ pub async fn a_tool_of_ones_own_is_carried_over() {
     // The newest turn is kept word for word, so there is one more than is summed up.
     let answers = [stamps, text("One failed."), text("Gladly."), text("plan.md")];
     let world = World::new(with_summaries(answers));
-    let engine = open(Options { mode: Mode::AcceptEdits, ..options(&world) });
+    let engine = open(with(options(&world), |o| o.session.mode = Mode::AcceptEdits));
     for prompt in ["Stamp the plan", "Thank you"] {
-        assert_eq!(finished(engine.submit(prompt)).await.terminal, Terminal::Completed);
+        assert_eq!(finished(engine.ask(prompt).unwrap()).await.terminal, Terminal::Completed);
     }
-    let mut turn = engine.compact(None);
+    let mut turn = engine.compact(None).unwrap();
     until(&mut turn, |event| matches!(event, Event::Compacted { .. })).await;
     drop(turn);
-    finished(engine.submit("Which file was it?")).await;
+    finished(engine.ask("Which file was it?").unwrap()).await;
     let requests = world.server.requests();
     assert_eq!(requests.iter().filter(|request| is_summary(request)).count(), 1);
     let told = requests.last().unwrap().messages()[0].to_string();
@@ -101,8 +108,9 @@ pub async fn every_tool_that_ships_is_explained() {
             "Skill" => json!({"skill": "debugging"}),
             _ => ostler::tool_facts(name).call_with("a"),
         };
-        let options = Options { home: Some(world.root().join("home")), ..options(&world) };
-        let (judged, _) = ostler::explain(&ostler::init(), options, name, &input).await.unwrap();
+        let options = with(options(&world), |o| o.host.home = Some(world.root().join("home")));
+        let (judged, _) =
+            ostler::explain(&host(&options), options.session, name, &input).await.unwrap();
         assert!(judged.access.is_some(), "{name}: {}", judged.decision.why());
     }
     assert!(!world.root().join("home").exists(), "nothing is made for a question");

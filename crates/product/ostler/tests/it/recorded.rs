@@ -3,12 +3,11 @@
 //! `OSTLER_RECORD=1 cargo test --workspace --test it -- recorded` writes them anew.
 
 use crate::compaction::with_summaries;
-use crate::support::{World, open, unique_sleep};
+use crate::support::{World, answer, interrupt, open, unique_sleep};
 use futures_util::StreamExt;
 use ostler::{
-    Approver, BoxFuture, CacheBroken, CacheChange, Engine, Envelope, Event, EventName, EventStream,
-    Hook, HookEvent, Mode, NotCompacted, Notice, Options, Outcome, Question, Reply, SessionChoice,
-    StageName, Stand,
+    BoxFuture, CacheBroken, CacheChange, Driver, Envelope, Event, EventName, Hook, HookEvent, Mode,
+    NotCompacted, Notice, Options, Outcome, Reply, Session, SessionChoice, StageName, Stand,
 };
 use ostler_model_server::{Script, after, calls, status, text, think};
 use serde_json::{Value, json};
@@ -29,18 +28,11 @@ struct Situation {
     /// Interrupt when the first call has started.
     interrupts: bool,
     prompts: Vec<&'static str>,
+    reply: Option<Reply>,
 }
 
 fn when(name: &'static str, script: Script, change: Change) -> Situation {
-    Situation { name, script, change, interrupts: false, prompts: vec!["go"] }
-}
-
-struct Says(Reply);
-
-impl Approver for Says {
-    fn ask(&self, _: Question) -> BoxFuture<'_, Reply> {
-        Box::pin(std::future::ready(self.0.clone()))
-    }
+    Situation { name, script, change, interrupts: false, prompts: vec!["go"], reply: None }
 }
 
 struct Guard;
@@ -61,8 +53,9 @@ impl Hook for Guard {
     }
 }
 
-fn asks(options: &mut Options, reply: Reply) {
-    (options.mode, options.approver) = (Mode::Default, Arc::new(Says(reply)));
+/// Somebody attends and answers every question like this.
+fn answered(reply: Reply, situation: Situation) -> Situation {
+    Situation { reply: Some(reply), ..situation }
 }
 
 fn bash(command: &str) -> (&'static str, Value) {
@@ -84,22 +77,28 @@ fn answers_and_calls() -> Vec<Situation> {
         }),
         when("not_run", then(calls([("Nope", json!({})), ("Read", json!({}))])), |_, _| {}),
         when("denied_by_rule", then(calls([bash("rm a")])), |_, options| {
-            options.deny = vec!["Bash(rm:*)".into()];
+            options.session.deny = vec!["Bash(rm:*)".into()];
         }),
-        when("denied_by_person", then(calls([bash("touch a")])), |_, options| {
-            asks(options, Reply::No("the user said no: not here".into()));
-        }),
+        answered(
+            Reply::No("the user said no: not here".into()),
+            when("denied_by_person", then(calls([bash("touch a")])), |_, options| {
+                options.session.mode = Mode::Default;
+            }),
+        ),
         when("denied_by_hook", then(calls([bash("touch a")])), |_, options| {
-            options.hooks.inside.push(Arc::new(Guard));
+            options.session.hooks.inside.push(Arc::new(Guard));
         }),
         when("denied_by_nobody", then(calls([bash("touch a")])), |_, options| {
-            options.mode = Mode::Default;
+            options.session.mode = Mode::Default;
         }),
-        when("question", then(calls([bash("touch a")])), |_, options| {
-            asks(options, Reply::Yes);
-        }),
+        answered(
+            Reply::Yes,
+            when("question", then(calls([bash("touch a")])), |_, options| {
+                options.session.mode = Mode::Default;
+            }),
+        ),
         when("max_turns", then(calls([bash("echo one")])), |_, options| {
-            options.max_turns = Some(1);
+            options.session.max_turns = Some(1);
         }),
         when(
             "plan",
@@ -113,7 +112,7 @@ fn answers_and_calls() -> Vec<Situation> {
             |_, _| {},
         ),
         when("slow_call", then(calls([bash("sleep 1; echo late")])), |_, options| {
-            options.slow_call = Some(Duration::from_millis(1));
+            options.session.slow_call = Some(Duration::from_millis(1));
         }),
     ]
 }
@@ -123,17 +122,17 @@ fn ends_and_recoveries() -> Vec<Situation> {
     let interrupted = done().answer(calls([bash(&format!("echo a; sleep {}", unique_sleep()))]));
     vec![
         when("retry", done().answer(status(529)).answer(text("Done.")), |_, options| {
-            options.settings.retries = 2;
-            options.retry_wait = Some(Duration::from_millis(1));
+            options.session.settings.retries = 2;
+            options.host.retry_wait = Some(Duration::from_millis(1));
         }),
         when("fallback", done().answer(status(529)).answer(text("Done.")), |_, options| {
-            options.fallback_model = Some("other".into());
+            options.session.fallback_model = Some("other".into());
         }),
         when("dropped_answer", done().answer(broken).answer(text("Forty-two.")), |_, options| {
-            options.settings.stream_backoff = Duration::from_millis(1);
+            options.session.settings.stream_backoff = Duration::from_millis(1);
         }),
         when("model_error", done().answer(status(401)), |_, _| {}),
-        when("budget", done(), |_, options| options.max_budget_usd = Some(0.000_001)),
+        when("budget", done(), |_, options| options.session.max_budget_usd = Some(0.000_001)),
         Situation { interrupts: true, ..when("interrupted", interrupted, |_, _| {}) },
         Situation {
             prompts: vec!["one", "two", "/compact"],
@@ -151,11 +150,11 @@ fn ends_and_recoveries() -> Vec<Situation> {
                     json!({ "action": "add", "text": "The tests run with make test.", "kind": "how-to" }),
                 )]))
                 .answer(text("Noted.")),
-            |world, options| options.home = world.on_disk().home,
+            |world, options| options.host.home = world.on_disk().host.home,
         ),
         when("notices", done().answer(text("Done.")), |world, options| {
-            options.allow = vec!["Nopee".into()];
-            options.instructions = Some(world.instructions());
+            options.session.allow = vec!["Nopee".into()];
+            options.session.instructions = Some(world.instructions());
             std::fs::write(world.project().join("CLAUDE.md"), "@missing.md\n").unwrap();
         }),
     ]
@@ -238,33 +237,43 @@ fn made() -> Vec<String> {
 }
 
 async fn record(situation: Situation) -> Vec<String> {
-    let Situation { script, change, interrupts, prompts, .. } = situation;
+    let Situation { script, change, interrupts, prompts, reply, .. } = situation;
     let world = World::new(script);
     let mut options = world.options();
-    options.session = SessionChoice::Named(SESSION.into());
-    options.memory = false;
+    options.session.log = SessionChoice::Named(SESSION.into());
+    options.session.memory = false;
     change(&world, &mut options);
-    options.memory = options.home.is_some();
+    options.session.memory = options.host.home.is_some();
     let engine = open(options);
+    let _attendance = reply.is_some().then(|| engine.attend());
     let mut envelopes = Vec::new();
     for prompt in prompts {
         let turn = match prompt {
-            "/compact" => engine.compact(None),
-            prompt => engine.submit(prompt),
+            "/compact" => engine.compact(None).unwrap(),
+            prompt => engine.ask(prompt).unwrap(),
         };
-        read(&engine, turn, interrupts, &mut envelopes).await;
+        read(&engine, turn, interrupts, reply.as_ref(), &mut envelopes).await;
     }
-    envelopes.extend(engine.close_because("other").await);
+    envelopes.extend(engine.close("other").await);
     let clean = |envelope: &Envelope| normalised(&world, serde_json::to_value(envelope).unwrap());
-    envelopes.iter().map(clean).collect()
+    envelopes.iter().map(|envelope| clean(envelope)).collect()
 }
 
-async fn read(engine: &Engine, turn: EventStream, interrupts: bool, to: &mut Vec<Envelope>) {
+async fn read(
+    engine: &Session,
+    turn: Driver,
+    interrupts: bool,
+    reply: Option<&Reply>,
+    to: &mut Vec<Arc<Envelope>>,
+) {
     let mut turn = turn;
     while let Some(envelope) = turn.next().await {
         let seen = |event: &Event| matches!(event, Event::CallProgress { .. });
         if interrupts && seen(&envelope.event) {
-            engine.interrupt();
+            interrupt(engine);
+        }
+        if let Some(reply) = reply {
+            answer(engine, &envelope.event, reply);
         }
         to.push(envelope);
     }

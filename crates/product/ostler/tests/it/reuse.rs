@@ -2,7 +2,7 @@
 
 use crate::replay::{asked_again, only_newest_marked, only_system_marked, with_a_clock};
 use crate::support::{World, open, until};
-use ostler::{Engine, Event, Notice, Terminal};
+use ostler::{Event, Notice, Session, Terminal};
 use ostler_model_server::{Bill, Match, Recorded, Reply, Script, calls, text, think};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -74,11 +74,11 @@ struct Played {
     shortened: usize,
 }
 
-async fn play(engine: &Engine) -> Played {
+async fn play(engine: &Session) -> Played {
     let mut played = Played::default();
     for n in 0..TURNS {
         let prompt = format!("turn {n}: {}", "please go on with the next part of it. ".repeat(22));
-        let mut turn = engine.submit(prompt);
+        let mut turn = engine.ask(prompt).unwrap();
         let end = until(&mut turn, |event| {
             match event {
                 Event::Compacted { .. } => played.summaries += 1,
@@ -126,11 +126,11 @@ pub async fn a_long_session_is_served_from_the_cache() {
     let world = World::new(session());
     project(&world);
     let mut options = world.on_disk();
-    options.settings.context.window = Some(WINDOW);
-    options.instructions = Some(world.instructions());
+    options.session.settings.context.window = Some(WINDOW);
+    options.session.instructions = Some(world.instructions());
     let engine = open(options);
     let played = play(&engine).await;
-    engine.close().await;
+    engine.close("other").await;
     drop(engine);
     world.assert_never_rejected();
     let (bill, requests) = (world.server.bill(), world.server.requests());

@@ -1,11 +1,11 @@
 //! Everything above a protocol works with any: the same transport, retries, engine and tools with another wire format.
 
-use crate::support::{World, finished, open};
+use crate::support::{World, finished, open, with};
 use crate::toy_protocol::ToyProtocol;
 use crate::toy_server::{Asked, Reply, ToyServer};
 use futures_util::StreamExt;
 use ostler::protocol::{HeaderMap, Protocol, Refused};
-use ostler::{Credentials, Options, Provider, SessionChoice, Terminal};
+use ostler::{Credentials, Provider, SessionChoice, Terminal};
 use ostler_core::ids::ModelId;
 use ostler_core::message::{Block, Message};
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, Request, Thinking};
@@ -92,15 +92,14 @@ pub async fn a_whole_turn_with_a_call_and_back_to_the_first() {
         ),
         said("it says 42"),
     ]);
-    let options = Options {
-        model: "toy/tiny".into(),
-        providers: vec![(provider("toy", &toys.url()), Credentials::none())],
-        protocols: vec![Arc::new(ToyProtocol::new(NAME))],
-        ..world.on_disk()
-    };
+    let options = with(world.on_disk(), |o| {
+        o.session.model = "toy/tiny".into();
+        o.host.providers = vec![(provider("toy", &toys.url()), Credentials::none())];
+        o.host.protocols = vec![Arc::new(ToyProtocol::new(NAME))];
+    });
     let engine = open(options.clone());
-    let id = engine.session_id().to_string();
-    let ended = finished(engine.submit("what does a.txt say?")).await;
+    let id = engine.id().to_string();
+    let ended = finished(engine.ask("what does a.txt say?").unwrap()).await;
     assert_eq!((ended.terminal, ended.text.as_str()), (Terminal::Completed, "it says 42"));
     assert_eq!((ended.usage.input, ended.usage.output), (16, 5));
     drop(engine);
@@ -130,8 +129,11 @@ pub async fn a_whole_turn_with_a_call_and_back_to_the_first() {
     assert!(asked[2].body().starts_with(before), "a request extends the one before");
 
     let session = SessionChoice::Resume(id);
-    let engine = open(Options { model: "scripted".into(), session, ..options });
-    let ended = finished(engine.submit("and you?")).await;
+    let engine = open(with(options, |o| {
+        o.session.model = "scripted".into();
+        o.session.log = session;
+    }));
+    let ended = finished(engine.ask("and you?").unwrap()).await;
     assert_eq!(ended.text, "the first one answers");
     world.assert_never_rejected();
     let told = world.told(0);

@@ -1,15 +1,15 @@
 //! A session belongs to a home, not to an engine.
 
-use crate::support::{World, finished, open};
-use ostler::{Engine, Error, Options, SessionChoice, SessionId, StoreError, Terminal};
+use crate::support::{World, finished, open, try_open, with_log};
+use ostler::{Error, SessionChoice, SessionId, StoreError, Terminal};
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;
 
 pub async fn another_engine_goes_on() {
     let world = World::new(Script::new().answer(text("noted")).forever());
     let first = open(world.on_disk());
-    let id = first.session_id().to_string();
-    finished(first.submit("remember the horse")).await;
+    let id = first.id().to_string();
+    finished(first.ask("remember the horse").unwrap()).await;
     drop(first);
     let choices = [
         SessionChoice::Resume(id.clone()),
@@ -17,10 +17,10 @@ pub async fn another_engine_goes_on() {
         SessionChoice::Continue,
     ];
     for (n, session) in choices.into_iter().enumerate() {
-        let engine = open(Options { session: session.clone(), ..world.on_disk() });
-        assert_eq!(engine.session_id().as_str(), id, "{session:?}");
+        let engine = open(with_log(world.on_disk(), session.clone()));
+        assert_eq!(engine.id().as_str(), id, "{session:?}");
         assert_eq!(
-            finished(engine.submit(format!("prompt {n}"))).await.terminal,
+            finished(engine.ask(format!("prompt {n}")).unwrap()).await.terminal,
             Terminal::Completed
         );
         let messages = world.told(n + 1);
@@ -41,18 +41,18 @@ pub async fn another_engine_goes_on() {
 pub async fn a_session_has_one_owner() {
     let world = World::new(Script::new().answer(text("ok")).forever());
     let owner = open(world.on_disk());
-    let id = owner.session_id().clone();
-    finished(owner.submit("mine")).await;
-    let taking = |session| Engine::open(&ostler::init(), Options { session, ..world.on_disk() });
+    let id = owner.id().clone();
+    finished(owner.ask("mine").unwrap()).await;
+    let taking = |session| try_open(with_log(world.on_disk(), session));
     let refused = taking(SessionChoice::Resume(id.to_string())).err().unwrap();
     assert!(matches!(refused, Error::Store(StoreError::Locked { .. })), "{refused}");
     let refused = taking(SessionChoice::Named(id.clone())).err().unwrap();
     assert!(matches!(refused, Error::Store(StoreError::Exists(_))), "{refused}");
     let copy = taking(SessionChoice::Fork(Some(id.to_string()))).unwrap();
-    assert_ne!(*copy.session_id(), id);
-    finished(copy.submit("in the copy")).await;
+    assert_ne!(*copy.id(), id);
+    finished(copy.ask("in the copy").unwrap()).await;
     assert!(world.told(1).contains("\"mine\""));
-    finished(owner.submit("in the original")).await;
+    finished(owner.ask("in the original").unwrap()).await;
     assert!(!world.told(2).contains("in the copy"));
     drop(owner);
     taking(SessionChoice::Resume(id.to_string())).unwrap();
@@ -71,8 +71,8 @@ pub async fn without_a_home_everything_stays_in_memory() {
     std::fs::write(world.project().join("a.txt"), "a line\n".repeat(20_000)).unwrap();
     let before = world.files();
     let engine = world.engine();
-    finished(engine.submit("one")).await;
-    finished(engine.submit("two")).await;
+    finished(engine.ask("one").unwrap()).await;
+    finished(engine.ask("two").unwrap()).await;
     assert!(world.told(2).contains("\"one\"") && world.told(2).contains("first"));
     // A result that is too long has no place to be kept, and says so.
     let result = world.server.requests()[1].tool_results()[1]["content"].to_string();
@@ -87,17 +87,14 @@ pub async fn without_a_home_everything_stays_in_memory() {
 
 pub async fn without_a_home_there_is_nothing_to_resume() {
     let world = World::new(Script::new());
-    let opening = |session| Engine::open(&ostler::init(), Options { session, ..world.options() });
+    let opening = |session| try_open(with_log(world.options(), session));
     let id = "6f1d0e52-6a44-4f0e-9c5b-0d8f3f2b7a11";
     for session in [SessionChoice::Resume(id.into()), SessionChoice::Fork(Some(id.into()))] {
         let error = opening(session).err().unwrap();
         assert!(matches!(error, Error::Store(StoreError::NotFound(_))), "{error}");
     }
     assert!(matches!(opening(SessionChoice::Fork(None)).err().unwrap(), Error::NothingToFork));
-    assert_eq!(
-        opening(SessionChoice::Named(SessionId::new(id))).unwrap().session_id().as_str(),
-        id
-    );
+    assert_eq!(opening(SessionChoice::Named(SessionId::new(id))).unwrap().id().as_str(), id);
     let error = opening(SessionChoice::Continue).err().unwrap();
     assert!(matches!(error, Error::NothingToContinue(_)), "{error}");
 }

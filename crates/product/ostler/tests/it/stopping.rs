@@ -1,23 +1,22 @@
 //! A turn that is given up, or ended in order, leaves nothing running and a session that tells the truth.
 
 use crate::support::{
-    PATIENCE, World, becomes, finished, is_text, open, runs, unique_sleep, until,
+    PATIENCE, World, becomes, finished, interrupt, is_text, open, runs, unique_sleep, until,
 };
-use ostler::{Approver, BoxFuture, Event, Mode, Question, Reply, Terminal};
+use ostler::{Event, Mode, QuestionEnd, Terminal};
 use ostler_model_server::{Outcome, Script, calls, text};
 use serde_json::json;
-use std::sync::Arc;
 
 pub async fn dropping_in_an_answer_closes_the_request() {
     let script =
         Script::new().answer(text("never to be").gate("hold").say(" finished")).answer(text("ok"));
     let world = World::new(script);
     let engine = world.engine();
-    let mut turn = engine.submit("the first");
+    let mut turn = engine.ask("the first").unwrap();
     until(&mut turn, is_text).await;
     drop(turn);
     assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), Outcome::ClientGone);
-    let end = finished(engine.submit("the second")).await;
+    let end = finished(engine.ask("the second").unwrap()).await;
     assert_eq!((end.terminal, end.text.as_str()), (Terminal::Completed, "ok"));
     let messages = world.told(1);
     assert!(messages.contains("the first") && messages.contains("the second"), "{messages}");
@@ -38,7 +37,7 @@ pub async fn dropping_in_a_command_ends_it_and_the_next_turn_tells() {
         .answer(text("ok"));
     let world = World::new(script);
     let engine = world.engine();
-    let mut turn = engine.submit("go");
+    let mut turn = engine.ask("go").unwrap();
     // The quick one is told first; the slow one has begun by then or begins now.
     until(&mut turn, |event| matches!(event, Event::CallStarted { input, .. } if input.to_string().contains("sleep"))).await;
     // A turn does nothing unless it is read, but what it has started runs.
@@ -47,7 +46,7 @@ pub async fn dropping_in_a_command_ends_it_and_the_next_turn_tells() {
     becomes("the command runs", || runs(&mark) && effects() == "x\n").await;
     drop(turn);
     becomes("the command has ended", || !runs(&mark)).await;
-    let end = finished(engine.submit("what happened?")).await;
+    let end = finished(engine.ask("what happened?").unwrap()).await;
     assert_eq!(end.terminal, Terminal::Completed);
     let results = world.server.requests()[1].messages()[2]["content"].clone();
     let told = |n: usize| results[n]["content"].to_string();
@@ -59,42 +58,24 @@ pub async fn dropping_in_a_command_ends_it_and_the_next_turn_tells() {
     world.assert_never_rejected();
 }
 
-/// Never answers, and tells when it was asked and when the question was withdrawn.
-struct Silent(Arc<tokio::sync::Notify>, Arc<tokio::sync::Notify>);
-
-impl Approver for Silent {
-    fn ask(&self, _: Question) -> BoxFuture<'_, Reply> {
-        struct Withdrawn(Arc<tokio::sync::Notify>);
-        impl Drop for Withdrawn {
-            fn drop(&mut self) {
-                self.0.notify_one();
-            }
-        }
-        let withdrawn = Withdrawn(self.1.clone());
-        self.0.notify_one();
-        Box::pin(async move {
-            let _withdrawn = withdrawn;
-            std::future::pending().await
-        })
-    }
-}
-
 pub async fn dropping_withdraws_a_question() {
     let script = Script::new()
         .answer(calls([("Bash", json!({"command": "touch never"}))]))
         .answer(text("ok"));
     let world = World::new(script);
-    let (asked, withdrawn) = (Arc::default(), Arc::default());
     let mut options = world.options();
-    options.mode = Mode::Default;
-    options.approver = Arc::new(Silent(Arc::clone(&asked), Arc::clone(&withdrawn)));
+    options.session.mode = Mode::Default;
     let engine = open(options);
-    let mut turn = engine.submit("go");
+    let _attendance = engine.attend();
+    let mut turn = engine.ask("go").unwrap();
     until(&mut turn, |event| matches!(event, Event::CallAsked { .. })).await;
-    asked.notified().await;
     drop(turn);
-    withdrawn.notified().await;
-    assert_eq!(finished(engine.submit("and?")).await.terminal, Terminal::Completed);
+    // The call that asks is a task of its own and ends a moment later.
+    let mut next = engine.drive().unwrap();
+    let closed = until(&mut next, |event| matches!(event, Event::QuestionClosed { .. })).await;
+    assert!(matches!(closed, Event::QuestionClosed { end: QuestionEnd::Withdrawn, .. }));
+    drop(next);
+    assert_eq!(finished(engine.ask("and?").unwrap()).await.terminal, Terminal::Completed);
     assert!(world.told(1).contains("changed nothing"), "{}", world.told(1));
     assert!(!world.project().join("never").exists());
     world.assert_never_rejected();
@@ -104,12 +85,12 @@ pub async fn an_interrupt_ends_the_answer_in_order() {
     let script = Script::new().answer(text("half of it").gate("hold")).answer(text("ok"));
     let world = World::new(script);
     let engine = world.engine();
-    let mut turn = engine.submit("go");
+    let mut turn = engine.ask("go").unwrap();
     until(&mut turn, is_text).await;
-    engine.interrupt();
+    interrupt(&engine);
     assert_eq!(finished(turn).await.terminal, Terminal::AbortedStreaming);
     assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), Outcome::ClientGone);
-    assert_eq!(finished(engine.submit("go on")).await.terminal, Terminal::Completed);
+    assert_eq!(finished(engine.ask("go on").unwrap()).await.terminal, Terminal::Completed);
     let messages = world.told(1);
     assert!(messages.contains("half") && messages.contains("interrupted"), "{messages}");
     world.assert_never_rejected();
@@ -122,13 +103,13 @@ pub async fn an_interrupt_ends_a_command_in_order() {
         Script::new().answer(calls([("Bash", json!({ "command": command }))])).answer(text("ok"));
     let world = World::new(script);
     let engine = world.engine();
-    let mut turn = engine.submit("go");
+    let mut turn = engine.ask("go").unwrap();
     until(&mut turn, |event| matches!(event, Event::CallStarted { .. })).await;
     becomes("the command runs", || runs(&mark)).await;
-    engine.interrupt();
+    interrupt(&engine);
     assert_eq!(finished(turn).await.terminal, Terminal::AbortedTools);
     becomes("the command has ended", || !runs(&mark)).await;
-    assert_eq!(finished(engine.submit("go on")).await.terminal, Terminal::Completed);
+    assert_eq!(finished(engine.ask("go on").unwrap()).await.terminal, Terminal::Completed);
     assert!(world.told(1).contains("Stopped by the user"), "{}", world.told(1));
     world.assert_never_rejected();
 }
@@ -137,10 +118,10 @@ pub async fn an_interrupt_ends_a_command_in_order() {
 pub async fn an_interrupt_without_a_turn_does_nothing() {
     let world = World::new(Script::new().answer(text("ok")).forever());
     let engine = world.engine();
-    engine.interrupt();
-    assert_eq!(finished(engine.submit("one")).await.terminal, Terminal::Completed);
-    engine.interrupt();
-    assert_eq!(finished(engine.submit("two")).await.terminal, Terminal::Completed);
+    interrupt(&engine);
+    assert_eq!(finished(engine.ask("one").unwrap()).await.terminal, Terminal::Completed);
+    interrupt(&engine);
+    assert_eq!(finished(engine.ask("two").unwrap()).await.terminal, Terminal::Completed);
     world.assert_never_rejected();
 }
 
@@ -155,10 +136,10 @@ pub async fn a_closed_engine_runs_no_command() {
         .answer(text("ok"));
     let world = World::new(script);
     let engine = world.engine();
-    finished(engine.submit("go")).await;
-    engine.close().await;
+    finished(engine.ask("go").unwrap()).await;
+    engine.close("other").await;
     assert!(!runs(&mark), "close waits until all is gone");
-    finished(engine.submit("more")).await;
+    finished(engine.ask("more").unwrap()).await;
     assert!(world.told(3).contains("shut down"), "{}", world.told(3));
     assert!(!world.project().join("never").exists());
     world.assert_never_rejected();

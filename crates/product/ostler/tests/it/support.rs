@@ -1,7 +1,10 @@
 //! A project, a home and a model server; and what is asked of a turn.
 
 use futures_util::StreamExt;
-use ostler::{Engine, Event, EventStream, Finished, InstructionPlaces, Mode, Options};
+use ostler::{
+    Driver, Error, Event, Finished, Host, Input, InstructionPlaces, Mode, Options, Reply, Session,
+    SessionChoice,
+};
 use ostler_model_server::{ModelServer, Script};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -32,16 +35,18 @@ impl World {
     /// In memory, with everything allowed.
     pub fn options(&self) -> Options {
         let mut options = Options::new(self.project(), ostler::api_key("a test", "test-key"));
-        options.base_url = Some(self.server.url());
-        options.model = "scripted".into();
-        options.mode = Mode::BypassPermissions;
-        options.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
-        options.settings.retries = 0;
+        options.host.base_url = Some(self.server.url());
+        options.session.model = "scripted".into();
+        options.session.mode = Mode::BypassPermissions;
+        options.session.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        options.session.settings.retries = 0;
         options
     }
 
     pub fn on_disk(&self) -> Options {
-        Options { home: Some(self.root().join("home")), ..self.options() }
+        let mut options = self.options();
+        options.host.home = Some(self.root().join("home"));
+        options
     }
 
     /// Instruction files of the project, and nobody else's.
@@ -56,7 +61,7 @@ impl World {
         }
     }
 
-    pub fn engine(&self) -> Engine {
+    pub fn engine(&self) -> Session {
         open(self.options())
     }
 
@@ -95,14 +100,44 @@ impl World {
     }
 }
 
-pub fn open(options: Options) -> Engine {
-    Engine::open(&ostler::init(), options).unwrap()
+pub fn host(options: &Options) -> Host {
+    Host::open(&ostler::init(), options.host.clone()).unwrap()
+}
+
+pub fn try_open(options: Options) -> Result<Session, Error> {
+    Host::open(&ostler::init(), options.host)?.session(options.session)
+}
+
+pub fn open(options: Options) -> Session {
+    try_open(options).unwrap()
+}
+
+pub fn with(mut options: Options, change: impl FnOnce(&mut Options)) -> Options {
+    change(&mut options);
+    options
+}
+
+pub fn with_log(mut options: Options, log: SessionChoice) -> Options {
+    options.session.log = log;
+    options
+}
+
+pub fn interrupt(session: &Session) {
+    session.send(Input::Interrupt { cancel_queued: false }).unwrap();
+}
+
+/// Answers a question, if the event is one.
+pub fn answer(session: &Session, event: &Event, reply: &Reply) {
+    if let Event::CallAsked { question: Some(question), .. } = event {
+        let (question, by) = (question.id.clone(), "test".into());
+        session.send(Input::Answer { question, reply: reply.clone(), by }).unwrap();
+    }
 }
 
 /// Reads on until an event fits.
-pub async fn until(turn: &mut EventStream, mut fits: impl FnMut(&Event) -> bool) -> Event {
+pub async fn until(turn: &mut Driver, mut fits: impl FnMut(&Event) -> bool) -> Event {
     loop {
-        let event = turn.next().await.expect("the turn ended first").event;
+        let event = turn.next().await.expect("the turn ended first").event.clone();
         if fits(&event) {
             return event;
         }
@@ -114,7 +149,7 @@ pub fn is_text(event: &Event) -> bool {
 }
 
 /// Reads to the end.
-pub async fn finished(mut turn: EventStream) -> Finished {
+pub async fn finished(mut turn: Driver) -> Finished {
     match until(&mut turn, |event| matches!(event, Event::Finished(_))).await {
         Event::Finished(finished) => {
             assert!(turn.next().await.is_none(), "something follows the end");

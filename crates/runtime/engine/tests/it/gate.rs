@@ -91,7 +91,7 @@ async fn yes_no_and_the_reasons_are_recorded() {
     let questions = rig.approver.questions();
     assert_eq!(questions[0].input, serde_json::json!({ "path": "/ws/a" }));
     assert_eq!(
-        (questions[2].tool.as_str(), questions[2].access.hosts.as_slice()),
+        (questions[2].tool.as_str(), questions[2].touches.contacts.as_slice()),
         ("Fetch", ["example.org".to_owned()].as_slice())
     );
 }
@@ -281,7 +281,7 @@ async fn without_an_offer_only_the_same_call_is_allowed_again() {
         .build();
     rig.turn("go").await;
     assert_eq!(rig.approver.asked(), ["r1", "r3"]);
-    assert!(rig.approver.questions().iter().all(|question| question.offer.is_empty()));
+    assert!(rig.approver.questions().iter().all(|question| question.decision.offer.is_empty()));
     assert_eq!(rig.timeline.began(), ["r1", "r2"]);
 }
 

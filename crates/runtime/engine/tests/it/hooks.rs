@@ -180,7 +180,7 @@ async fn a_hook_raises_to_a_question_that_no_earlier_yes_answers() {
     let events = rig.turn("go").await;
     assert_eq!(rig.timeline.began(), ["w1"]);
     assert_eq!(rig.approver.asked(), ["w1", "w2"]);
-    assert!(rig.approver.questions().iter().all(|question| question.offer.is_empty()));
+    assert!(rig.approver.questions().iter().all(|question| question.decision.offer.is_empty()));
     let asked = lines(&events, &["asked w1"]).join("");
     assert!(asked.contains("the hook guard: look at this"), "{asked}");
 

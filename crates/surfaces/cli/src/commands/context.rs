@@ -12,6 +12,7 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &ContextArgs) -
     let nobody = ostler::api_key("none", "none");
     let credentials = profile.environment.credentials(&Provider::default()).unwrap_or(nobody);
     let options = profile.options(credentials)?;
-    let report = ostler::context_report(init, options, args.session.as_deref())?;
+    let host = ostler::Host::open(init, options.host)?;
+    let report = ostler::context_report(&host, options.session, args.session.as_deref())?;
     local::print(&report, if args.json { Format::Json } else { Format::Text })
 }

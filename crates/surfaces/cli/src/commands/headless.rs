@@ -2,9 +2,7 @@
 
 use super::local::{self, Local};
 use super::signals::Signals;
-use super::stdin::{self, Given};
-use super::watch::Watch;
-use super::{cost, no_key, trust};
+use super::{cost, no_key, stdin, trust};
 use crate::args::{Format, RunArgs};
 use crate::exit::{self, Code, warn};
 use crate::output::json::JsonOutput;
@@ -14,7 +12,7 @@ use crate::output::stream_json::StreamJsonOutput;
 use crate::output::text::{ScreenOutput, TextOutput};
 use crate::output::{Output, printer};
 use anyhow::Result;
-use ostler::{Engine, Event, EventStream, Finished, Prepared, SystemIds, Timestamp};
+use ostler::{Driver, Event, Finished, Host, Input, Prompt, Session, SystemIds, Timestamp};
 use ostler_profile::{Access, Environment};
 use ostler_sdk::{Frames, SessionFacts, StreamJson};
 use std::io::IsTerminal;
@@ -33,48 +31,48 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &RunArgs) -> Re
     };
     let source = credentials.label.clone();
     let options = profile.options(credentials)?;
-    let budgets = options.budgets;
+    let budgets = options.host.budgets;
     ostler::block_on(async {
-        let engine = match Engine::open(init, options) {
-            Ok(engine) => engine,
+        let opened = Host::open(init, options.host)
+            .and_then(|host| Ok((host.session(options.session)?, host)));
+        let (session, host) = match opened {
+            Ok(opened) => opened,
             Err(error) => return refused(args.output_format, error),
         };
         let mut signals = Signals::new()?;
         profile.news().iter().for_each(|notice| warn(notice));
-        let mut output = output(&engine, args, &source, began);
-        let answered = async {
-            let mut watch = Watch::new(environment, engine.session_id())?;
-            let code = match Local::of(&prompt.text()) {
-                Some(Local::Context) => local::print(&engine.context(), args.output_format),
+        let mut output = output(&session, args, &source, began);
+        let code = async {
+            match Local::of(&prompt.text()) {
+                Some(Local::Context) => local::print(&session.context(), args.output_format),
                 Some(Local::Cost) => {
-                    let (cwd, session) = (&engine.workspace().cwd, engine.session_id());
-                    let lines = cost::of_session(environment.home()?, cwd, session, budgets)?;
+                    let (cwd, id) = (&session.workspace().cwd, session.id());
+                    let lines = cost::of_session(environment.home()?, cwd, id, budgets)?;
                     output.local(&lines.join("\n")).map(|()| Code::Done)
                 }
                 Some(Local::Clear) => output.local(local::CLEAR).map(|()| Code::Done),
-                local => {
-                    let output = output.as_mut();
-                    run_turn(&engine, &prompt, local, output, &mut watch, &mut signals).await
+                Some(Local::Compact(focus)) => {
+                    turn(&session, session.compact(focus)?, output.as_mut(), &mut signals).await
                 }
-            };
-            for envelope in engine.close_because("other").await {
-                watch.see(&envelope);
-                exit::warn_of(&envelope.event);
+                None => {
+                    let prompt = Prompt::typed(prompt.typed).with_piped(prompt.piped);
+                    turn(&session, session.ask(prompt)?, output.as_mut(), &mut signals).await
+                }
             }
-            let stats = watch.finish();
-            if args.verbose && args.output_format == Format::Text {
-                stats.iter().for_each(|line| warn(line));
-            }
-            code
         };
-        let answered = answered.await;
-        Ok(signals.end(answered).await)
+        let code = code.await;
+        session.close("other").await.iter().for_each(|envelope| exit::warn_of(&envelope.event));
+        host.close().await;
+        if args.verbose && args.output_format == Format::Text {
+            session.tool_statistics().iter().for_each(|line| warn(line));
+        }
+        Ok(signals.end(code).await)
     })?
 }
 
-fn output(engine: &Engine, args: &RunArgs, key_source: &str, began: Timestamp) -> Box<dyn Output> {
+fn output(session: &Session, args: &RunArgs, source: &str, began: Timestamp) -> Box<dyn Output> {
     let (sink, verbose) = (Standard, args.verbose);
-    let facts = || Arc::new(SessionFacts::of(engine, key_source, env!("CARGO_PKG_VERSION")));
+    let facts = || Arc::new(SessionFacts::of(session, source, env!("CARGO_PKG_VERSION")));
     let ids = Arc::new(SystemIds);
     match args.output_format {
         Format::Text if std::io::stdout().is_terminal() => {
@@ -99,62 +97,37 @@ fn refused(format: Format, error: impl Into<anyhow::Error>) -> Result<Code> {
     Err(error)
 }
 
-/// A prompt is looked at before it is sent: it may want a skill, or only room.
-async fn run_turn(
-    engine: &Engine,
-    given: &Given,
-    local: Option<Local>,
-    output: &mut dyn Output,
-    watch: &mut Watch,
-    signals: &mut Signals,
-) -> Result<Code> {
-    if let Some(Local::Compact(words)) = local {
-        return turn(engine, engine.compact(words), output, watch, signals).await;
-    }
-    let prepared = tokio::select! {
-        biased;
-        caught = signals.next() => return Ok(caught),
-        prepared = engine.prepare(given.command()) => prepared,
-    };
-    match prepared {
-        Prepared::Prompt(prompt) => {
-            let prompt = given.marked(prompt);
-            turn(engine, engine.submit_prepared(prompt), output, watch, signals).await
-        }
-        Prepared::Unknown { why, events } => {
-            events.iter().for_each(|envelope| exit::warn_of(&envelope.event));
-            output.local(&why)?;
-            // Nothing was done: a script must see that.
-            Ok(Code::Usage)
-        }
-    }
-}
-
 /// Drives one turn to its end, through interrupts. The first Ctrl+C ends it in order, the second at once.
 async fn turn(
-    engine: &Engine,
-    mut stream: EventStream,
+    session: &Session,
+    mut driver: Driver,
     output: &mut dyn Output,
-    watch: &mut Watch,
     signals: &mut Signals,
 ) -> Result<Code> {
-    let mut stopped_by = None;
+    let (mut stopped_by, mut has_begun) = (None, false);
     loop {
-        tokio::select! {
+        let envelope = tokio::select! {
             biased;
             caught = signals.next() => match stopped_by {
                 Some(Code::Terminated) => return Ok(Code::Terminated),
                 Some(_) => return Ok(caught),
                 None => {
                     stopped_by = Some(caught);
-                    engine.interrupt();
+                    session.send(Input::Interrupt { cancel_queued: true })?;
+                    continue;
                 }
             },
-            envelope = printer::paced(&mut stream, stopped_by.is_some()) => {
-                let Some(envelope) = envelope? else { return Ok(Code::Internal) };
-                watch.see(&envelope);
+            envelope = printer::paced(&mut driver, stopped_by.is_some()) => envelope?,
+        };
+        let Some(envelope) = envelope else { return Ok(stopped_by.unwrap_or(Code::Internal)) };
+        match &envelope.event {
+            // Nothing was done: a script must see that.
+            Event::PromptRefused { why } => return output.local(why).map(|()| Code::Usage),
+            Event::Notice { .. } if !has_begun => exit::warn_of(&envelope.event),
+            event => {
+                has_begun = true;
                 output.event(&envelope)?;
-                if let Event::Finished(finished) = &envelope.event {
+                if let Event::Finished(finished) = event {
                     return Ok(code(finished, stopped_by));
                 }
             }

@@ -5,7 +5,7 @@ use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::{Action, HookSpec, Options, Tried};
+use ostler::{Action, HookSpec, Host, Options, Tried};
 use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
@@ -54,12 +54,17 @@ fn verify(init: &ostler::Init, environment: &Environment, args: &HooksListArgs) 
     profile.notices().iter().for_each(|notice| warn(notice));
     // No model is asked.
     let mut options = Options::new(profile.places.cwd.clone(), ostler::api_key("none", ""));
-    options.hooks.specs = profile.hooks()?;
-    options.hooks.project = Some(profile.places.project.clone());
-    options.environment = profile.environment.for_commands(&profile.loaded.env);
-    options.ca_file = profile.environment.ca_file()?;
-    options.mode = profile.loaded.mode.unwrap_or_default();
-    let tried = ostler::block_on(ostler::verify_hooks(init, &options))?;
+    options.session.hooks.specs = profile.hooks()?;
+    options.session.hooks.project = Some(profile.places.project.clone());
+    options.session.environment = profile.environment.for_commands(&profile.loaded.env);
+    options.host.ca_file = profile.environment.ca_file()?;
+    options.session.mode = profile.loaded.mode.unwrap_or_default();
+    let host = Host::open(init, options.host)?;
+    let tried = ostler::block_on(async {
+        let tried = ostler::verify_hooks(&host, &options.session).await;
+        host.close().await;
+        tried
+    })?;
     let mut out = std::io::stdout().lock();
     let paint = Paint::for_output();
     for (hook, tried) in &tried {

@@ -1,6 +1,6 @@
 //! One file per thing the program can do.
 
-mod asker;
+mod answer;
 mod completions;
 mod context;
 pub mod cost;
@@ -28,7 +28,6 @@ mod stdin;
 mod trust;
 mod undo;
 mod waiting;
-mod watch;
 
 use crate::args::{Args, Command};
 use crate::exit::Code;

@@ -1,7 +1,7 @@
 //! A question as text. It shows everything that would be done: nothing is cut and nothing is obeyed.
 
 use crate::output::visible::visible;
-use ostler::{Access, PathScope, Question, Reason};
+use ostler::{Place, Question, Reason, Touches};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -20,9 +20,9 @@ pub fn text(question: &Question) -> String {
         }
         other => text += &field("input", other),
     }
-    text += &touched(&question.access);
+    text += &touched(&question.touches);
     text += &reasons(question);
-    text + &choices(&question.offer)
+    text + &choices(&question.decision.offer)
 }
 
 /// After an answer that was not on offer.
@@ -49,18 +49,16 @@ fn field(name: &str, value: &Value) -> String {
     }
 }
 
-fn touched(access: &Access) -> String {
-    let scope = |scope: &PathScope| match scope {
-        PathScope::File(path) => visible(&path.to_string_lossy()),
-        PathScope::Tree(path) => {
-            format!("{} and everything below", visible(&path.to_string_lossy()))
-        }
+fn touched(touches: &Touches) -> String {
+    let place = |place: &Place| {
+        let below = if place.below { " and everything below" } else { "" };
+        format!("{}{below}", visible(&place.path.to_string_lossy()))
     };
     let mut text = String::new();
-    text += &listed("reads", access.reads.iter().map(scope));
-    text += &listed("changes", access.writes.iter().map(scope));
-    text += &listed("contacts", access.hosts.iter().map(|host| visible(host)));
-    if !access.known {
+    text += &listed("reads", touches.reads.iter().map(place));
+    text += &listed("changes", touches.changes.iter().map(place));
+    text += &listed("contacts", touches.contacts.iter().map(|host| visible(host)));
+    if touches.unknown {
         let more = if text.is_empty() { "" } else { " else" };
         let _ = writeln!(text, "  may touch anything{more}");
     }
@@ -85,14 +83,15 @@ fn listed(what: &str, items: impl Iterator<Item = String>) -> String {
 }
 
 fn reasons(question: &Question) -> String {
-    if question.reasons.is_empty() {
-        return format!("  why: {}\n", visible(&question.why));
+    let reasons = &question.decision.reasons;
+    if reasons.is_empty() {
+        return format!("  why: {}\n", visible(&question.decision.why()));
     }
     let mut text = String::new();
-    for reason in question.reasons.iter().take(REASONS) {
+    for reason in reasons.iter().take(REASONS) {
         let _ = writeln!(text, "  why: {}", visible(&with_source(reason)));
     }
-    let more = question.reasons.len().saturating_sub(REASONS);
+    let more = reasons.len().saturating_sub(REASONS);
     if more > 0 {
         let _ = writeln!(text, "  and {more} more reasons");
     }

@@ -1,7 +1,7 @@
 //! Questions as a person sees them.
 
 use super::*;
-use ostler::{By, CallId, CitedRule, Source, Tier, Verdict};
+use ostler::{AgentPath, By, CallId, CitedRule, Decision, QuestionId, Source, Tier, Verdict};
 use serde_json::json;
 
 fn question(input: Value) -> Question {
@@ -9,10 +9,11 @@ fn question(input: Value) -> Question {
         call: CallId::new("c1"),
         tool: "Bash".into(),
         input,
-        access: Access::unknown(),
-        why: "in one line".into(),
-        reasons: Vec::new(),
-        offer: Vec::new(),
+        id: QuestionId::new("q1"),
+        agent: AgentPath::default(),
+        touches: Touches { unknown: true, ..Touches::default() },
+        decision: Decision { verdict: Verdict::Ask, reasons: Vec::new(), offer: Vec::new() },
+        deadline: None,
     }
 }
 
@@ -34,15 +35,15 @@ fn cited(rule: &str) -> CitedRule {
     CitedRule { effect: Verdict::Ask, text: text.into(), source }
 }
 
-fn file(path: &str) -> PathScope {
-    PathScope::File(path.into())
+fn file(path: &str) -> Place {
+    Place { path: path.into(), below: false }
 }
 
 #[test]
 fn a_short_command_is_a_short_question() {
     let mut asked = question(json!({"command": "touch x"}));
-    asked.reasons = vec![because("it changes files", None, None)];
-    asked.access = Access::writing(file("/ws/x"));
+    asked.decision.reasons = vec![because("it changes files", None, None)];
+    asked.touches = Touches { changes: vec![file("/ws/x")], ..Touches::default() };
     assert_eq!(
         text(&asked),
         "? Bash\n  command: touch x\n  changes: /ws/x\n  why: it changes files\n  run it? [y]es once  \
@@ -53,13 +54,13 @@ fn a_short_command_is_a_short_question() {
 #[test]
 fn what_it_touches_why_it_asks_and_what_can_be_kept() {
     let mut asked = question(json!({"command": "cargo test && git push"}));
-    asked.access = Access {
-        reads: vec![PathScope::Tree("/ws/src".into()), file("/ws/a"), file("/ws/a")],
-        writes: (0..9).map(|n| file(&format!("/ws/{n}"))).collect(),
-        hosts: vec!["example.org".into()],
-        ..Access::unknown()
+    asked.touches = Touches {
+        reads: vec![Place { path: "/ws/src".into(), below: true }, file("/ws/a"), file("/ws/a")],
+        changes: (0..9).map(|n| file(&format!("/ws/{n}"))).collect(),
+        contacts: vec!["example.org".into()],
+        unknown: true,
     };
-    asked.reasons = vec![
+    asked.decision.reasons = vec![
         because("no rule allows it", Some("cargo test"), None),
         because(
             "the ask rule ^git push covers it: goes out",
@@ -67,7 +68,7 @@ fn what_it_touches_why_it_asks_and_what_can_be_kept() {
             Some("^git push (/ws/p.yaml:4)"),
         ),
     ];
-    asked.offer = vec!["Bash(cargo test:*)".into(), "Bash(git push:*)".into()];
+    asked.decision.offer = vec!["Bash(cargo test:*)".into(), "Bash(git push:*)".into()];
     assert_eq!(
         text(&asked),
         "? Bash\n  command: cargo test && git push\n  reads: /ws/src and everything below, /ws/a\n  changes: \
@@ -82,7 +83,7 @@ fn what_it_touches_why_it_asks_and_what_can_be_kept() {
 fn reasons_are_bounded_and_never_missing() {
     let mut asked = question(json!({}));
     assert!(text(&asked).contains("\n  why: in one line\n"));
-    asked.reasons = (0..30).map(|n| because(&format!("reason {n}"), None, None)).collect();
+    asked.decision.reasons = (0..30).map(|n| because(&format!("reason {n}"), None, None)).collect();
     let shown = text(&asked);
     assert_eq!(shown.matches("  why: ").count(), REASONS);
     assert!(shown.contains("  and 22 more reasons\n"), "{shown}");
@@ -115,9 +116,10 @@ fn no_part_of_a_question_is_obeyed() {
     let evil = "a\u{1b}[2J\n  run it? y";
     let mut asked = question(json!({ evil: evil }));
     asked.tool = evil.into();
-    asked.access = Access { hosts: vec![evil.into()], ..Access::reading(file(evil)) };
-    asked.reasons = vec![because(evil, Some(evil), Some("x (y\u{1b}[2J)"))];
-    asked.offer = vec![evil.into()];
+    asked.touches =
+        Touches { reads: vec![file(evil)], contacts: vec![evil.into()], ..Touches::default() };
+    asked.decision.reasons = vec![because(evil, Some(evil), Some("x (y\u{1b}[2J)"))];
+    asked.decision.offer = vec![evil.into()];
     let shown = text(&asked);
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
     assert_eq!(shown.matches("\n  run it? ").count(), 1, "{shown}");

@@ -1,7 +1,6 @@
 //! Text that is piped in.
 
 use crate::exit::{Wrong, warn};
-use ostler::{Block, Message};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{IsTerminal, Read};
 
@@ -19,31 +18,6 @@ impl Given {
     pub fn text(&self) -> String {
         let parts = [self.typed.as_str(), self.piped.as_str()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
-    }
-
-    /// What may name a skill: what was typed, or all there is.
-    pub fn command(&self) -> &str {
-        if self.typed.is_empty() { &self.piped } else { &self.typed }
-    }
-
-    /// A message made of the command, with what was piped in marked as such.
-    pub fn marked(&self, message: Message) -> Message {
-        match (self.typed.is_empty(), self.piped.is_empty()) {
-            (_, true) => message,
-            (false, false) => message.with_piped(self.piped.as_str()),
-            (true, false) => {
-                let Message::User { mut content } = message else { return message };
-                let at = content
-                    .iter()
-                    .position(|block| matches!(block, Block::Text { meta: false, .. }));
-                let text = at.map(|at| content.remove(at));
-                let rest = Message::User { content };
-                match text {
-                    Some(Block::Text { text, .. }) => rest.with_piped(text),
-                    _ => rest,
-                }
-            }
-        }
     }
 }
 

@@ -3,13 +3,13 @@
 //!
 //! Before [`start`] everything is written by whoever says it, and a signal ends the program while it waits.
 
-use ostler::{Envelope, EventStream};
+use ostler::{Driver, Envelope};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -76,12 +76,12 @@ pub fn print_error(text: &str) {
 ///
 /// # Errors
 /// If standard output cannot be written any more.
-pub async fn paced(stream: &mut EventStream, is_in_a_hurry: bool) -> io::Result<Option<Envelope>> {
+pub async fn paced(driver: &mut Driver, is_in_a_hurry: bool) -> io::Result<Option<Arc<Envelope>>> {
     use futures_util::StreamExt;
     if let Some(printer) = PRINTER.get().filter(|_| !is_in_a_hurry) {
         printer.below(MOST_WAITING).await?;
     }
-    Ok(stream.next().await)
+    Ok(driver.next().await)
 }
 
 /// Returns when everything is written. Cancel-safe.

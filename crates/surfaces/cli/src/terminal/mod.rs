@@ -126,6 +126,20 @@ impl Drop for Reading {
     }
 }
 
+/// The terminal as it was found, for a command that reads lines itself, until this is dropped.
+pub struct Lent;
+
+pub fn lend() -> Lent {
+    apply(|_| {});
+    Lent
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        apply(during_session);
+    }
+}
+
 /// Gives the terminal back as it was found. Does nothing if it was not taken.
 pub fn restore() {
     let Some(Found { modes, brackets }) = found().take() else { return };

@@ -16,7 +16,9 @@ pub fn window(
     options: &Options,
     session: &SessionId,
 ) -> Result<()> {
-    let report = ostler::context_report(init, options.clone(), Some(session.as_str()))?;
+    let host = ostler::Host::open(init, options.host.clone())?;
+    let options = options.session.clone();
+    let report = ostler::context_report(&host, options, Some(session.as_str()))?;
     local::table(&report).iter().try_for_each(|line| stage.screen.line(line))
 }
 

@@ -7,7 +7,7 @@ use super::{books, claims};
 use crate::commands::memory;
 use crate::output::usage::thousands;
 use anyhow::{Context, Result, anyhow, bail};
-use ostler::{Engine, Network, Options, PriceBook, Receipt, SessionId, Status};
+use ostler::{Host, Network, Options, PriceBook, Receipt, Session, SessionId, Status};
 use ostler_model_server::ModelServer;
 use ostler_profile::Environment;
 
@@ -65,8 +65,8 @@ pub async fn story(
 
 fn options(place: &Place, environment: &Environment, server: &ModelServer) -> Result<Options> {
     let mut options = place.options(environment, server.url());
-    options.settings.context.window = Some(WINDOW);
-    options.prices = PriceBook::parse(PRICES)
+    options.session.settings.context.window = Some(WINDOW);
+    options.host.prices = PriceBook::parse(PRICES)
         .map_err(|(line, why)| anyhow!("the demo's prices.toml:{line}: {why}"))?;
     Ok(options)
 }
@@ -78,20 +78,22 @@ async fn first_session(
     server: &ModelServer,
     stage: &mut Stage,
 ) -> Result<SessionId> {
-    let engine = Engine::open(init, options.clone())?;
-    stage.open(&server.url(), &engine)?;
+    let host = Host::open(init, options.host.clone())?;
+    let session = host.session(options.session.clone())?;
+    stage.open(&server.url(), &session)?;
     stage.tell(&format!(
         "The model's window is set to {} tokens, so that it fills up while you watch.",
         thousands(WINDOW)
     ))?;
-    let told = the_work(&engine, place, server, stage).await;
+    let told = the_work(&session, place, server, stage).await;
     // What is worth knowing later is kept now.
-    engine.close().await;
-    told.map(|()| engine.session_id().clone())
+    session.close("other").await;
+    host.close().await;
+    told.map(|()| session.id().clone())
 }
 
 async fn the_work(
-    engine: &Engine,
+    session: &Session,
     place: &Place,
     server: &ModelServer,
     stage: &mut Stage,
@@ -102,8 +104,8 @@ async fn the_work(
             "The project has a failing test and an AGENTS.md, whose rules the model is told.",
         )
         .await?;
-    let turn = stage.turn(engine, WHY).await?;
-    let plan = engine.plan();
+    let turn = stage.turn(session, WHY).await?;
+    let plan = session.plan();
     let open = plan.tasks.iter().filter(|task| task.status != Status::Completed).count();
     claims::cause_was_found(&turn, open)?;
     stage
@@ -112,7 +114,7 @@ async fn the_work(
             "Three long files are read. Before a request would be too long, the conversation is summed up by itself.",
         )
         .await?;
-    let turn = stage.turn(engine, SINCE).await?;
+    let turn = stage.turn(session, SINCE).await?;
     let (receipt, cached) = claims::was_summed_up(&turn, server, WHY)?;
     stage.tell(&said_again(receipt, place))?;
     stage.tell(&format!(
@@ -125,8 +127,8 @@ async fn the_work(
             "The model goes on as decided. The detail that it lacks is in the session's log: Recall finds it.",
         )
         .await?;
-    let turn = stage.turn(engine, MEND).await?;
-    claims::was_fixed(&turn, &engine.plan(), place)
+    let turn = stage.turn(session, MEND).await?;
+    claims::was_fixed(&turn, &session.plan(), place)
 }
 
 fn said_again(receipt: &Receipt, place: &Place) -> String {
@@ -161,9 +163,11 @@ async fn second_session(
         )
         .await?;
     let before = server.requests().len();
-    let engine = Engine::open(init, options.clone())?;
-    let turn = stage.turn(&engine, AGAIN).await;
-    engine.close().await;
+    let host = Host::open(init, options.host.clone())?;
+    let session = host.session(options.session.clone())?;
+    let turn = stage.turn(&session, AGAIN).await;
+    session.close("other").await;
+    host.close().await;
     let turn = turn?;
     let requests = server.requests();
     let notes = claims::notes(requests.get(before..).unwrap_or_default())?;

@@ -50,21 +50,21 @@ impl Place {
 
     pub fn options(&self, environment: &Environment, url: String) -> Options {
         let mut options = Options::new(&self.project, ostler::api_key("demo", "scripted"));
-        options.home = Some(self.home());
-        options.instructions = Some(InstructionPlaces {
+        options.host.home = Some(self.home());
+        options.session.instructions = Some(InstructionPlaces {
             trusted: false,
             cwd: self.project.clone(),
             project: self.project.clone(),
             home: self.folder.path().to_owned(),
             user: Vec::new(),
         });
-        options.base_url = Some(url);
-        options.model = "scripted-demo".into();
-        options.environment = environment.for_commands(&[]);
-        options.allow = vec!["Bash".into(), "Edit(./**)".into()];
-        options.memory = environment.memory();
+        options.host.base_url = Some(url);
+        options.session.model = "scripted-demo".into();
+        options.session.environment = environment.for_commands(&[]);
+        options.session.allow = vec!["Bash".into(), "Edit(./**)".into()];
+        options.session.memory = environment.memory();
         // A machine without bubblewrap shows the demo all the same, and says so.
-        options.sandbox.accept_missing = true;
+        options.session.sandbox.accept_missing = true;
         options
     }
 

@@ -3,7 +3,7 @@
 use super::place::Place;
 use super::stage::Stage;
 use anyhow::{Context, Result, bail};
-use ostler::Engine;
+use ostler::Host;
 use ostler_model_server::ModelServer;
 use ostler_profile::Environment;
 
@@ -23,10 +23,13 @@ pub async fn story(
     stage: &mut Stage,
 ) -> Result<()> {
     let server = ModelServer::start(stage.script(SCRIPT).context("the demo's script")?)?;
-    let engine = Engine::open(init, place.options(environment, server.url()))?;
-    stage.open(&server.url(), &engine)?;
-    let turn = stage.turn(&engine, PROMPT).await;
-    engine.close().await;
+    let options = place.options(environment, server.url());
+    let host = Host::open(init, options.host)?;
+    let session = host.session(options.session)?;
+    stage.open(&server.url(), &session)?;
+    let turn = stage.turn(&session, PROMPT).await;
+    session.close("other").await;
+    host.close().await;
     turn?;
     let rejected = server.rejected();
     server.shutdown().await;

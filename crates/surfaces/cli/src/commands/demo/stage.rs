@@ -7,7 +7,7 @@ use crate::output::printer;
 use crate::output::screen::Screen;
 use crate::output::usage;
 use anyhow::{Result, bail};
-use ostler::{Block, Engine, Event, Finished, Receipt, ResultPart, words};
+use ostler::{Block, Event, Finished, Input, Receipt, ResultPart, Session, words};
 use ostler_model_server::{Body, Part, Script, Source};
 use ostler_profile::Environment;
 use std::io::IsTerminal;
@@ -87,18 +87,18 @@ impl Stage {
     }
 
     /// Says who is there.
-    pub fn open(&mut self, url: &str, engine: &Engine) -> Result<()> {
+    pub fn open(&mut self, url: &str, session: &Session) -> Result<()> {
         self.tell(&format!(
             "A scripted model on {url}; everything else is real. Nothing leaves this machine."
         ))?;
-        self.tell(&format!("Commands run in a sandbox: {}.", engine.confinement().summary()))
+        self.tell(&format!("Commands run in a sandbox: {}.", session.confinement().summary()))
     }
 
     /// A prompt and everything it leads to. The first signal ends it in order, the second at once.
-    pub async fn turn(&mut self, engine: &Engine, prompt: &str) -> Result<Turn> {
+    pub async fn turn(&mut self, session: &Session, prompt: &str) -> Result<Turn> {
         self.screen.line(&format!("{} {prompt}", self.paint.bold(">")))?;
         let mut turn = Turn::default();
-        let mut stream = engine.submit(prompt);
+        let mut stream = session.ask(prompt)?;
         let mut stopped = None;
         let finished = loop {
             let event = tokio::select! {
@@ -107,15 +107,15 @@ impl Stage {
                     if stopped.replace(code).is_some() {
                         bail!(Stopped(code));
                     }
-                    engine.interrupt();
+                    session.send(Input::Interrupt { cancel_queued: true })?;
                     continue;
                 }
                 event = printer::paced(&mut stream, stopped.is_some()) => event?,
             };
-            match event.map(|envelope| envelope.event) {
-                Some(Event::Finished(finished)) => break finished,
+            match event.as_ref().map(|envelope| &envelope.event) {
+                Some(Event::Finished(finished)) => break finished.clone(),
                 Some(event) => {
-                    self.screen.event(&event)?;
+                    self.screen.event(event)?;
                     turn.saw(event);
                 }
                 None => bail!("the turn ended without a word"),
@@ -142,7 +142,7 @@ impl Stage {
 }
 
 impl Turn {
-    fn saw(&mut self, event: Event) {
+    fn saw(&mut self, event: &Event) {
         match event {
             Event::CallFinished {
                 name,
@@ -154,9 +154,9 @@ impl Turn {
                     ResultPart::Image(_) => None,
                 });
                 let result = text.collect::<Vec<_>>().join("\n");
-                self.calls.push(Call { name, result, failed: is_error });
+                self.calls.push(Call { name: name.clone(), result, failed: *is_error });
             }
-            Event::Compacted { receipt } => self.receipts.push(*receipt),
+            Event::Compacted { receipt } => self.receipts.push((**receipt).clone()),
             _ => {}
         }
     }

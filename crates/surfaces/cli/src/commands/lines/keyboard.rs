@@ -66,6 +66,19 @@ impl Keyboard {
         }
     }
 
+    /// Comes back when there are keys to look at. Cancel-safe: what was read stays.
+    pub async fn typed(&mut self) {
+        if self.ended {
+            return std::future::pending().await;
+        }
+        if self.ahead.is_empty() {
+            match self.terminal.read().await {
+                Some(bytes) => self.ahead.extend(bytes),
+                None => self.ended = true,
+            }
+        }
+    }
+
     fn end(&mut self) -> Option<String> {
         self.ended = true;
         None

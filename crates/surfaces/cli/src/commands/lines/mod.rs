@@ -81,6 +81,14 @@ impl Lines {
         }
     }
 
+    /// Comes back when somebody has begun to type. What comes through a pipe is not typed. Cancel-safe.
+    pub async fn key_typed(&mut self) {
+        match &mut self.source {
+            Source::Keyboard(keyboard) => keyboard.typed().await,
+            Source::Pipe(_) => std::future::pending().await,
+        }
+    }
+
     /// It was no answer, so it is the next prompt.
     pub fn put_back(&mut self, line: String) {
         self.put_back.push_back(line);

@@ -20,9 +20,14 @@ pub fn run(init: &ostler::Init, environment: &Environment, args: &ExplainArgs) -
     let input = input(args.tool.as_deref(), &args.call)?;
     let tool = args.tool.as_deref().unwrap_or(COMMANDS);
     let options = profile.options(ostler::api_key("none", "none"))?;
-    let mode = options.mode;
-    let specs = options.hooks.specs.clone();
-    let (judged, notices) = ostler::block_on(ostler::explain(init, options, tool, &input))??;
+    let mode = options.session.mode;
+    let specs = options.session.hooks.specs.clone();
+    let host = ostler::Host::open(init, options.host)?;
+    let (judged, notices) = ostler::block_on(async {
+        let explained = ostler::explain(&host, options.session, tool, &input).await;
+        host.close().await;
+        explained
+    })??;
     // As at the start of a run.
     profile.notices().iter().chain(&notices).for_each(|notice| warn(notice));
     let hooks = hooks(&specs, &judged);

@@ -1,46 +1,11 @@
-//! Who answers a question in the line session: the person at the terminal. End of input means no.
+//! What a person typed as the answer to a question. Only a plain yes is one.
 
-use super::lines::Lines;
-use super::question;
-use super::repl::write;
-use super::waiting::Waiting;
 use crate::exit::warn;
-use ostler::{Approvals, Approver, BoxFuture, Question, Reply, Rule};
+use ostler::{Approvals, Reply, Rule};
 use std::sync::Arc;
-use tokio::sync::Mutex;
 
-/// Whoever holds the lines may ask; while a question is open nothing else is written.
-pub struct Asker {
-    pub lines: Arc<Mutex<Lines>>,
-    pub waiting: Waiting,
-}
-
-impl Approver for Asker {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
-        Box::pin(async move {
-            let mut lines = self.lines.lock().await;
-            lines.forget();
-            self.waiting.clear();
-            let offered = !question.offer.is_empty();
-            let mut shown = question::text(&question);
-            loop {
-                let Ok(answer) = lines.next(&shown).await else {
-                    return Reply::Unanswered("the question could not be shown to the user".into());
-                };
-                if !lines.are_echoed() || answer.is_none() {
-                    let _ = write("\n");
-                }
-                match reply(answer.as_deref(), offered) {
-                    Some(reply) => return reply,
-                    None => shown = question::no_project(),
-                }
-            }
-        })
-    }
-}
-
-/// None: it was no answer to what was offered, so it is asked again.
-fn reply(answer: Option<&str>, offered: bool) -> Option<Reply> {
+/// None: it was no answer to what was offered, so it is asked again. No answer at all is the end of input.
+pub fn reply(answer: Option<&str>, offered: bool) -> Option<Reply> {
     let no = |why: &str| Reply::No(format!("the user said no{why}"));
     let Some(answer) = answer.map(str::trim) else {
         return Some(Reply::Unanswered("the input ended before the user said yes".into()));

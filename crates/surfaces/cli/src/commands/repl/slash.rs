@@ -1,0 +1,220 @@
+//! What begins with a slash and is not a skill.
+
+use super::{Next, Repl, say};
+use crate::args::{Args, Command};
+use crate::commands::signals::Signals;
+use crate::commands::{self, cost, local, sessions, skills};
+use crate::exit::Code;
+use crate::output::printer;
+use crate::output::visible::visible;
+use crate::terminal;
+use anyhow::{Result, bail};
+use clap::Parser;
+use ostler::{Input, InputReceipt, Message, Mode, Prompt, SessionChoice};
+
+const HELP: &str = "\
+/clear            start a new session
+/sessions         list the sessions of this directory
+/resume [ID]      go on with a session (without ID: the newest but this one)
+/fork             go on with a copy of this session
+/undo [N]         undo the last change, or the last N; /undo --redo takes that back
+/rewind [TURN]    list the turns, or go back to before one, with files and conversation
+/model [NAME]     show or change the model
+/mode [MODE]      show or change what runs without a question
+/permissions      list the rules that apply
+/memory [WORDS]   list what is remembered, or search it
+/skills           list the skills
+/NAME [ARGS]      use a skill
+/cost             what this session cost, and how the budgets stand
+/compact [WORDS]  summarise the conversation to make room; WORDS: what the summary should focus on
+/context          what fills the model's window
+/quit             leave (also Ctrl+D)
+Ctrl+C            stop the running turn, or clear the line; everything done is kept. Twice: leave
+While it works, a line you type reaches the model at its next step; /queue TEXT waits until the turn ends.
+A question takes y (once), s (this session), p (this project) or n, or in your words why not.";
+
+impl Repl<'_> {
+    /// None: it is a prompt.
+    pub(super) async fn command(
+        &mut self,
+        line: &str,
+        signals: &mut Signals,
+    ) -> Result<Option<Next>> {
+        let (command, rest) = split(line);
+        match command {
+            "/quit" | "/exit" => return Ok(Some(Next::Leave(Code::Done))),
+            "/clear" | "/new" => self.switch(SessionChoice::New, "clear").await?,
+            "/resume" => self.resume(rest).await?,
+            "/fork" => {
+                let this = self.session.id().to_string();
+                self.switch(SessionChoice::Fork(Some(this)), "resume").await?;
+            }
+            "/rewind" if !rest.is_empty() => self.rewind(rest).await?,
+            "/compact" => {
+                let driver = self.session.compact(focus(rest))?;
+                return self.turn(driver, signals).await.map(Some);
+            }
+            "/queue" => {
+                let driver = self.session.ask(Prompt::typed(rest))?;
+                return self.turn(driver, signals).await.map(Some);
+            }
+            _ if self.at_once(command, rest).await? => {}
+            _ => return Ok(None),
+        }
+        Ok(Some(Next::Go))
+    }
+
+    /// A line that was entered while a turn runs.
+    pub(super) fn beside(&mut self, line: &str) -> Result<()> {
+        let (command, rest) = split(line);
+        let receipt = match command {
+            "" => return Ok(()),
+            "/queue" => self.session.send(Input::Prompt(Prompt::typed(rest)))?,
+            "/compact" => self.session.send(Input::Compact { focus: focus(rest) })?,
+            "/mode" => return self.mode(rest),
+            "/model" => return self.model(rest),
+            "/help" => return say(HELP),
+            "/context" => {
+                return local::table(&self.session.context()).iter().try_for_each(|line| say(line));
+            }
+            "/cost" => return self.cost(),
+            _ if command.starts_with('/') => {
+                return say(&format!(
+                    "{} waits for the turn to end: stop it with Ctrl+C, or enter /queue {}",
+                    visible(command),
+                    visible(line)
+                ));
+            }
+            _ => self.session.send(Input::Steer(Message::user(line)))?,
+        };
+        match receipt {
+            InputReceipt::Queued(_) if command == "/queue" || command == "/compact" => {
+                say("(queued until the turn ends)")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Commands that need no turn. False: there is no such command.
+    async fn at_once(&mut self, command: &str, rest: &str) -> Result<bool> {
+        match command {
+            "/help" => say(HELP)?,
+            "/sessions" => sessions::table(&self.sessions()?).iter().try_for_each(|l| say(l))?,
+            "/skills" => {
+                skills::table(&self.session.skills()).iter().try_for_each(|line| say(line))?;
+            }
+            "/cost" => self.cost()?,
+            "/context" => {
+                local::table(&self.session.context()).iter().try_for_each(|line| say(line))?;
+            }
+            "/mode" => self.mode(rest)?,
+            "/model" => self.model(rest)?,
+            "/undo" => self.own("undo", rest, true).await?,
+            "/rewind" => self.own("rewind", "", true).await?,
+            "/permissions" => self.own("permissions", "list", false).await?,
+            "/memory" if rest.is_empty() => self.own("memory", "list", false).await?,
+            "/memory" => self.own("memory search --", rest, false).await?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn mode(&self, name: &str) -> Result<()> {
+        if !name.is_empty() {
+            let names = Mode::ALL.map(Mode::name).join(", ");
+            let Some(mode) = Mode::parse(name) else {
+                bail!("unknown mode \"{}\" (one of {names})", visible(name));
+            };
+            self.session.send(Input::SetMode(mode))?;
+        }
+        say(&format!("mode: {}", self.session.mode().name()))
+    }
+
+    fn model(&self, name: &str) -> Result<()> {
+        if !name.is_empty() {
+            self.session.send(Input::SetModel(name.to_owned()))?;
+        }
+        say(&format!("model: {}", visible(self.session.model().as_str())))
+    }
+
+    fn sessions(&self) -> Result<Vec<ostler::SessionInfo>> {
+        let home = self.environment.home()?;
+        Ok(ostler::list_sessions(&home, &self.session.workspace().cwd)?)
+    }
+
+    fn cost(&self) -> Result<()> {
+        let (cwd, session) = (&self.session.workspace().cwd, self.session.id());
+        let budgets = self.host.options().budgets;
+        let lines = cost::of_session(self.environment.home()?, cwd, session, budgets)?;
+        lines.iter().try_for_each(|line| say(line))
+    }
+
+    async fn resume(&mut self, id: &str) -> Result<()> {
+        let this = self.session.id();
+        if id == this.as_str() {
+            return say("This is that session.");
+        }
+        if !id.is_empty() {
+            return self.switch(SessionChoice::Resume(id.to_owned()), "resume").await;
+        }
+        let others = self.sessions()?;
+        let newest = others.iter().find(|session| session.id != *this && session.messages > 0);
+        match newest {
+            Some(session) => {
+                self.switch(SessionChoice::Resume(session.id.to_string()), "resume").await
+            }
+            None => say("There is no other session in this directory."),
+        }
+    }
+
+    /// The conversation goes back too, so the session is closed while its log is written by the command.
+    async fn rewind(&mut self, turn: &str) -> Result<()> {
+        let this = self.session.id().to_string();
+        let words = match turn.starts_with('-') {
+            true => turn.to_owned(),
+            false => format!("--to {turn}"),
+        };
+        self.end("resume").await?;
+        let rewound = self.own("rewind", &words, true).await;
+        let options =
+            ostler::SessionOptions { log: SessionChoice::Resume(this), ..self.options.clone() };
+        let session = self.host.session(options)?;
+        self.go_on_with(session)?;
+        rewound
+    }
+
+    /// Runs a command of this program, as if it had been entered in the shell. The terminal is the command's meanwhile.
+    async fn own(&self, command: &str, rest: &str, of_session: bool) -> Result<()> {
+        let mut words = vec!["ostler".to_owned()];
+        words.extend(command.split(' ').map(str::to_owned));
+        words.extend(rest.split_whitespace().map(str::to_owned));
+        if of_session {
+            words.extend(["--session".to_owned(), self.session.id().to_string()]);
+        }
+        let args = Args::try_parse_from(words).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let allowed = matches!(
+            args.command,
+            Some(
+                Command::Undo(_)
+                    | Command::Rewind(_)
+                    | Command::Permissions(_)
+                    | Command::Memory(_)
+            )
+        );
+        if !allowed {
+            bail!("this is not a command of a session");
+        }
+        printer::written().await?;
+        let _lent = terminal::lend();
+        commands::run(self.init, args).map(|_| ())
+    }
+}
+
+fn split(line: &str) -> (&str, &str) {
+    let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    (command, rest.trim())
+}
+
+fn focus(rest: &str) -> Option<String> {
+    Some(rest.to_owned()).filter(|words| !words.is_empty())
+}
