@@ -26,6 +26,7 @@ pub mod ports;
 pub mod question;
 pub mod rendering;
 pub mod session;
+pub mod session_state;
 pub mod text;
 pub mod texts;
 pub mod time;
