@@ -56,6 +56,7 @@ mod memory;
 mod options;
 mod read_judge;
 mod report;
+pub mod ring;
 mod rule_sets;
 mod said;
 mod sandbox;
