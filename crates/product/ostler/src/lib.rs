@@ -69,6 +69,7 @@ mod questions;
 mod queue;
 mod read_judge;
 mod report;
+pub mod ring;
 mod rule_sets;
 mod sandbox;
 mod session;

@@ -27,6 +27,7 @@ pub mod prompt_texts;
 pub mod question;
 pub mod rendering;
 pub mod session;
+pub mod session_state;
 pub mod text;
 pub mod time;
 pub mod todo;

@@ -178,3 +178,7 @@ pub fn schema() -> Value {
 #[cfg(test)]
 #[path = "round_trip_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "strategies_tests.rs"]
+pub(crate) mod strategies;
