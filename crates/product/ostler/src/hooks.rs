@@ -3,12 +3,14 @@
 use crate::init::Init;
 use crate::options::{Options, SessionChoice};
 use crate::system::{SystemClock, SystemIds, jitter};
-use ostler_core::hook::{Action, HookSpec};
+use ostler_core::hook::{HookAction, HookSpec};
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
 use ostler_exec::Executor;
-use ostler_hooks::{About, EventLog, Given, Prepare, Registry, Sender, Setup, Tried, try_hook};
+use ostler_hooks::{
+    About, ClockAndIds, EventLog, HookSetup, HookTrial, Prepare, Registry, Sender, try_hook,
+};
 use ostler_store::FileStore;
 use ostler_tools::confine::{Confinement, Terms};
 use std::path::{Path, PathBuf};
@@ -53,7 +55,7 @@ fn transcript(options: &Options, session: &str) -> Option<PathBuf> {
 
 /// A hook reads itself wherever it lies: the files that its line names, and the folders where hooks are kept.
 fn own_files(spec: &HookSpec, home: &Path) -> Vec<PathBuf> {
-    let Action::Command { command, args } = &spec.action else { return Vec::new() };
+    let HookAction::Command { command, args } = &spec.action else { return Vec::new() };
     let words = command.split_whitespace().chain(args.iter().flatten().map(String::as_str));
     let path = |word: &str| {
         let word = word.trim_matches(['"', '\'', ';']);
@@ -84,10 +86,10 @@ fn setup(
     executor: Executor,
     about: About,
     confinement: Arc<Confinement>,
-) -> Setup {
+) -> HookSetup {
     let hooks = &options.hooks;
     let certificates = options.ca_file.as_ref().map(|file| file.pem.clone());
-    Setup {
+    HookSetup {
         specs: hooks.specs.clone(),
         inside: hooks.inside.clone(),
         executor,
@@ -99,8 +101,8 @@ fn setup(
     }
 }
 
-fn given() -> Given {
-    Given { clock: Arc::new(SystemClock), ids: Arc::new(SystemIds), jitter }
+fn given() -> ClockAndIds {
+    ClockAndIds { clock: Arc::new(SystemClock), ids: Arc::new(SystemIds), jitter }
 }
 
 /// Sends to webhooks; `certificates` are trusted besides the system's, as PEM.
@@ -136,7 +138,7 @@ pub(crate) fn port(registry: Option<&Arc<Registry>>) -> Arc<dyn Hooks> {
 }
 
 /// Tries each configured hook with an event that never happened, one after the other, through its real path.
-pub async fn verify_hooks(init: &Init, options: &Options) -> Vec<(HookSpec, Tried)> {
+pub async fn verify_hooks(init: &Init, options: &Options) -> Vec<(HookSpec, HookTrial)> {
     let executor = Executor::new(init.supervisor.clone());
     let workspace = Workspace {
         cwd: options.cwd.clone(),

@@ -165,7 +165,7 @@ pub(crate) fn files_of_session(
 pub(crate) fn tools(options: &Options, policy: &Arc<Policy>, kit: Kit) -> Vec<Arc<dyn Tool>> {
     let Kit { executor, files, keeping, confinement, skills, memories, log } = kit;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
-    let mut all = ostler_tools::built_in(&ostler_tools::Setup {
+    let mut all = ostler_tools::built_in(&ostler_tools::ToolSetup {
         files,
         executor,
         environment: options.environment.clone(),

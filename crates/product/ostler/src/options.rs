@@ -5,8 +5,8 @@ use ostler_core::ids::SessionId;
 use ostler_core::permission::{Mode, Policy, Rule};
 use ostler_core::ports::{Approvals, Approver, BoxFuture, Hook, Question, Reply, Tool};
 use ostler_engine::Settings;
-use ostler_instructions::Places as InstructionPlaces;
-use ostler_ledger::Limits as Budgets;
+use ostler_instructions::InstructionPlaces;
+use ostler_ledger::SharedLimits as Budgets;
 use ostler_models::protocol::Protocol;
 use ostler_models::{
     CaFile, CredentialKind, Credentials, Deadlines, PriceBook, Provider, ProxySettings, Secret,

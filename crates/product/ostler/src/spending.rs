@@ -8,7 +8,8 @@ use ostler_core::ports::{Ledger, NoLedger};
 use ostler_core::time::{Clock, Timestamp};
 use ostler_engine::{Journal, Meter};
 use ostler_ledger::{
-    By, Days, Db, FileLedger, Fill, Limits, Owner, Report, Row, Setup, Standing, Trouble, rows_of,
+    BudgetStatus, CostReport, Days, Db, FileLedger, Fill, LedgerRow, LedgerSetup, Owner, ReportKey,
+    SharedLimits, Trouble, rows_of,
 };
 use ostler_store::FileStore;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub(crate) fn meter(options: &Options, cwd: &Path, journal: &Journal) -> Meter {
     let session = journal.log().id();
     let ledger: Arc<dyn Ledger> = match &options.home {
         None => Arc::new(NoLedger),
-        Some(home) => Arc::new(FileLedger::new(Setup {
+        Some(home) => Arc::new(FileLedger::new(LedgerSetup {
             path: home.join(FILE),
             owner: Owner { project: cwd.display().to_string(), session: session.to_string() },
             limits: options.budgets,
@@ -64,20 +65,20 @@ fn days() -> Days {
 pub struct CostQuery {
     pub home: PathBuf,
     pub cwd: PathBuf,
-    pub by: By,
+    pub by: ReportKey,
     pub since_ms: u64,
     /// Of this session alone.
     pub session: Option<String>,
-    pub budgets: Limits,
+    pub budgets: SharedLimits,
 }
 
 /// What it says.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    pub report: Report,
+    pub report: CostReport,
     /// With `By::Request`: each of them, in the order they were sent.
-    pub rows: Vec<Row>,
-    pub standings: Vec<Standing>,
+    pub rows: Vec<LedgerRow>,
+    pub standings: Vec<BudgetStatus>,
     /// What happened to the ledger.
     pub notices: Vec<String>,
 }
@@ -104,11 +105,11 @@ pub fn costs(query: &CostQuery) -> Result<Costs, Error> {
             Err(error) => return Err(error),
         }
     }
-    let mut report = Report::builder(query.by);
+    let mut report = CostReport::builder(query.by);
     let mut rows = Vec::new();
     db.each(Timestamp(query.since_ms), query.session.as_deref(), |row| {
         report.add(&row);
-        if query.by == By::Request && rows.len() < MOST_ROWS {
+        if query.by == ReportKey::Request && rows.len() < MOST_ROWS {
             rows.push(row);
         }
     })?;

@@ -5,7 +5,7 @@ use crate::call::Verdict;
 use crate::hooks::{context, messages};
 use crate::scheduler::{Call, CallState, Scheduler};
 use crate::texts;
-use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
+use ostler_core::hook::{EventName, HookEvent, HookOutcome, Stand};
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, Message};
 use ostler_core::permission::{By, Decision, Mode, Reason, Verdict as Ruled};
@@ -34,10 +34,10 @@ pub(crate) struct Hearing {
 
 /// A task of the scheduler that has ended.
 pub(crate) enum Ended {
-    Heard(Box<Outcome>),
+    Heard(Box<HookOutcome>),
     Ran(Box<Verdict>),
     /// Hooks were told after the call.
-    Told(Box<Outcome>),
+    Told(Box<HookOutcome>),
 }
 
 impl Scheduler {
@@ -63,7 +63,7 @@ impl Scheduler {
         }
     }
 
-    fn heard(&mut self, index: usize, outcome: Outcome) {
+    fn heard(&mut self, index: usize, outcome: HookOutcome) {
         self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
         call.hearing.unheard = false;
@@ -155,7 +155,7 @@ impl Scheduler {
     }
 
     /// It has run: an objection is heard by the model, and the turn may end.
-    fn told(&mut self, index: usize, outcome: Outcome) {
+    fn told(&mut self, index: usize, outcome: HookOutcome) {
         self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
         let verdict = match std::mem::replace(&mut call.state, CallState::Waiting) {
@@ -241,12 +241,12 @@ pub(crate) fn raised(decision: Decision, why: String) -> Decision {
     Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() }
 }
 
-pub(crate) fn objection(tool: &str, outcome: &Outcome) -> String {
+pub(crate) fn objection(tool: &str, outcome: &HookOutcome) -> String {
     texts::HOOK_OBJECTION.replace("{tool}", tool).replace("{why}", &outcome.why())
 }
 
 /// `; heard by X and Y; changed by X`
-pub(crate) fn record(outcome: &Outcome) -> String {
+pub(crate) fn record(outcome: &HookOutcome) -> String {
     let mut text = format!("; heard by {}", outcome.heard.join(" and "));
     if !outcome.changed_by.is_empty() {
         text.push_str(&format!("; changed by {}", outcome.changed_by.join(" and ")));

@@ -5,7 +5,7 @@ use crate::call::{self, Asks, Job};
 use crate::heard::{aftermath, objection, raised, record, said};
 use crate::hooks::messages;
 use crate::signals::{CallProgress, Signals};
-use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
+use ostler_core::hook::{EventName, HookEvent, HookOutcome, Stand};
 use ostler_core::ids::CallId;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Decision, Mode, Verdict as Ruled};
@@ -88,7 +88,7 @@ async fn hear(
     id: &CallId,
     name: &str,
     input: &Value,
-) -> Result<Option<Outcome>, String> {
+) -> Result<Option<HookOutcome>, String> {
     if !agent.hooks.listens(EventName::PreToolUse, Some(name)) {
         return Ok(None);
     }

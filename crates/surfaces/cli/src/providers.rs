@@ -3,7 +3,7 @@
 use crate::args::RunArgs;
 use crate::environment::Environment;
 use crate::exit::Wrong;
-use ostler::config::Loaded;
+use ostler::config::LoadedSettings;
 use ostler::{Credentials, Options, Provider};
 
 /// The credential of the default provider, or the provider that lacks one although a chosen model needs it.
@@ -12,7 +12,11 @@ pub enum Access {
     Missing(Box<Provider>),
 }
 
-pub fn access(args: &RunArgs, environment: &Environment, loaded: &Loaded) -> Result<Access, Wrong> {
+pub fn access(
+    args: &RunArgs,
+    environment: &Environment,
+    loaded: &LoadedSettings,
+) -> Result<Access, Wrong> {
     let (default, own) = (Provider::default(), own(loaded)?);
     // Without a choice the default model is asked, which is the default provider's.
     let first = model(args, environment, loaded).unwrap_or_default();
@@ -31,7 +35,7 @@ pub fn access(args: &RunArgs, environment: &Environment, loaded: &Loaded) -> Res
 }
 
 /// The model that was chosen by a flag, a variable or settings.
-fn model(args: &RunArgs, environment: &Environment, loaded: &Loaded) -> Option<String> {
+fn model(args: &RunArgs, environment: &Environment, loaded: &LoadedSettings) -> Option<String> {
     let variable = Provider::default().model_env;
     let chosen = args.model.clone().or_else(|| environment.text(&variable?));
     chosen.or_else(|| loaded.model.clone())
@@ -42,7 +46,7 @@ fn serving<'a>(own: &'a [Provider], model: &str) -> Option<&'a Provider> {
     own.iter().find(|provider| provider.prefix == name)
 }
 
-fn own(loaded: &Loaded) -> Result<Vec<Provider>, Wrong> {
+fn own(loaded: &LoadedSettings) -> Result<Vec<Provider>, Wrong> {
     let read = |entry: &ostler::config::ProviderEntry| {
         Provider::from_settings(&entry.name, &entry.entry).map_err(|why| {
             let (file, line, name) = (entry.file.display(), entry.line, &entry.name);
@@ -57,7 +61,7 @@ pub fn choose(
     options: &mut Options,
     args: &RunArgs,
     environment: &Environment,
-    loaded: &Loaded,
+    loaded: &LoadedSettings,
 ) -> Result<(), Wrong> {
     let address = Provider::default().base_url_env;
     options.base_url = address.and_then(|variable| environment.text(&variable));

@@ -3,7 +3,7 @@
 use crate::args::ConfigArgs;
 use crate::environment::Environment;
 use crate::exit::Wrong;
-use ostler::config::{self, Kind, Loaded, Places, Sources};
+use ostler::config::{self, CheckKind, LoadedSettings, SettingsPlaces, Sources};
 use ostler::{Rule, Workspace};
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 const MANAGED: &str = "/etc/ostler";
 
 pub struct Setup {
-    pub places: Places,
-    pub loaded: Loaded,
+    pub places: SettingsPlaces,
+    pub loaded: LoadedSettings,
 }
 
 impl Setup {
@@ -22,7 +22,7 @@ impl Setup {
         Setup::at(places(environment, args)?)
     }
 
-    fn at(places: Places) -> Result<Self, Wrong> {
+    fn at(places: SettingsPlaces) -> Result<Self, Wrong> {
         Ok(Setup { loaded: load(&places)?, places })
     }
 
@@ -61,7 +61,7 @@ impl Setup {
 
     /// Where calls are judged that no engine is opened for. A folder that is not there cannot be worked in.
     pub fn workspace(&self) -> Workspace {
-        let Places { cwd, user_home, .. } = &self.places;
+        let SettingsPlaces { cwd, user_home, .. } = &self.places;
         let real = |folder: &PathBuf| cwd.join(folder).canonicalize().ok();
         let mut roots = vec![cwd.clone()];
         roots.extend(self.loaded.dirs.iter().filter_map(real));
@@ -76,7 +76,7 @@ impl Setup {
     }
 }
 
-fn load(places: &Places) -> Result<Loaded, Wrong> {
+fn load(places: &SettingsPlaces) -> Result<LoadedSettings, Wrong> {
     let workspace = Workspace {
         cwd: places.cwd.clone(),
         roots: vec![places.cwd.clone()],
@@ -84,14 +84,15 @@ fn load(places: &Places) -> Result<Loaded, Wrong> {
         tools: places.tools.clone(),
         ..Workspace::default()
     };
-    let check =
-        |kind: Kind, rule: &Rule, text: &str| ostler::rule_matches(kind, rule, text, &workspace);
+    let check = |kind: CheckKind, rule: &Rule, text: &str| {
+        ostler::rule_matches(kind, rule, text, &workspace)
+    };
     config::load(places, &check).map_err(|error| Wrong::Config(error.to_string()))
 }
 
 /// # Errors
 /// If the folder, the home or an option is not usable.
-pub fn places(environment: &Environment, args: &ConfigArgs) -> Result<Places, Wrong> {
+pub fn places(environment: &Environment, args: &ConfigArgs) -> Result<SettingsPlaces, Wrong> {
     let cwd = std::env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(|error| {
         Wrong::Config(format!("the current folder cannot be used: {error}. Change to another one"))
     })?;
@@ -101,7 +102,7 @@ pub fn places(environment: &Environment, args: &ConfigArgs) -> Result<Places, Wr
             .map_err(|why| Wrong::Usage(format!("--setting-sources: {why}")))?,
         None => Sources::default(),
     };
-    Ok(Places {
+    Ok(SettingsPlaces {
         ostler_home: environment.home()?,
         claude_home: environment.claude_home()?,
         project: project(&cwd, &user_home),

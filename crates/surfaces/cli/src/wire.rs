@@ -6,10 +6,10 @@ use crate::environment::Environment;
 use crate::exit::Wrong;
 use crate::providers;
 use crate::setup::Setup;
-use ostler::config::{self, FileApprovals, Places};
+use ostler::config::{self, FileApprovals, SettingsPlaces};
 use ostler::{
-    Action, Approver, ConfineOptions, Credentials, HookSpec, InstructionPlaces, LimitOptions,
-    Options, PriceBook, Secret, SessionChoice, SessionId, SkillFolders,
+    Approver, ConfineOptions, Credentials, HookAction, HookSecret, HookSpec, InstructionPlaces,
+    LimitOptions, Options, PriceBook, SessionChoice, SessionId, SkillFolders,
 };
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn network(options: &mut Options, environment: &Environment) -> Result<(), Wrong
 }
 
 /// What settings say; the command line goes before them.
-pub fn sandbox(settings: &config::Sandbox, flags: &SandboxFlags) -> ConfineOptions {
+pub fn sandbox(settings: &config::SandboxSettings, flags: &SandboxFlags) -> ConfineOptions {
     let strict = ConfineOptions::default();
     ConfineOptions {
         enabled: !flags.no_sandbox && settings.enabled.unwrap_or(strict.enabled),
@@ -108,13 +108,13 @@ pub fn hooks(specs: &[HookSpec], environment: &Environment) -> Result<Vec<HookSp
     let mut specs = specs.to_vec();
     for spec in &mut specs {
         let place = spec.source.to_string();
-        if let Action::Http { secret, secret_env: Some(name), .. } = &mut spec.action {
+        if let HookAction::Http { secret, secret_env: Some(name), .. } = &mut spec.action {
             let missing = || {
                 Wrong::Config(format!(
                     "the hook at {place} signs with the variable {name}, which is not set. Set it, or remove the hook"
                 ))
             };
-            *secret = Some(Secret::new(environment.text(name).ok_or_else(missing)?));
+            *secret = Some(HookSecret::new(environment.text(name).ok_or_else(missing)?));
         }
     }
     Ok(specs)
@@ -141,7 +141,7 @@ fn prices(home: &Path) -> Result<PriceBook, Wrong> {
         .map_err(|(line, what)| Wrong::Config(format!("{}:{line}: {what}", file.display())))
 }
 
-fn instructions(places: &Places, trusted: bool) -> InstructionPlaces {
+fn instructions(places: &SettingsPlaces, trusted: bool) -> InstructionPlaces {
     let user = [Some(places.ostler_home.clone()), places.claude_home.clone()];
     InstructionPlaces {
         cwd: places.cwd.clone(),

@@ -7,8 +7,8 @@ use crate::support::{World, open, unique_sleep};
 use futures_util::StreamExt;
 use ostler::{
     Approver, BoxFuture, CacheBroken, CacheChange, Engine, Envelope, Event, EventName, EventStream,
-    Hook, HookEvent, Mode, NotCompacted, Notice, Options, Outcome, Question, Reply, SessionChoice,
-    StageName, Stand,
+    Hook, HookEvent, HookOutcome, Mode, NotCompacted, Notice, Options, Question, Reply,
+    SessionChoice, StageName, Stand,
 };
 use ostler_model_server::{Script, after, calls, status, text, think};
 use serde_json::{Value, json};
@@ -54,8 +54,8 @@ impl Hook for Guard {
         event == EventName::PreToolUse
     }
 
-    fn call<'a>(&'a self, _: &'a HookEvent) -> BoxFuture<'a, Outcome> {
-        let mut outcome = Outcome::of(Stand::Block, "guard", "not on a Friday");
+    fn call<'a>(&'a self, _: &'a HookEvent) -> BoxFuture<'a, HookOutcome> {
+        let mut outcome = HookOutcome::of(Stand::Block, "guard", "not on a Friday");
         outcome.notices.push("guard: it is Friday".into());
         Box::pin(std::future::ready(outcome))
     }

@@ -8,7 +8,7 @@ use crate::output::visible::visible;
 use crate::setup::Setup;
 use crate::wire;
 use anyhow::Result;
-use ostler::{Action, Delivered, Queue, Secret, Sender};
+use ostler::{Delivered, HookAction, HookSecret, Sender, WebhookQueue};
 use ostler_sdk::escaped;
 use rustix::fs::inotify;
 use serde_json::Value;
@@ -101,7 +101,7 @@ fn print(line: &str, raw: bool) -> Result<()> {
 /// The webhooks that are configured here and have queues.
 struct Webhooks {
     folder: PathBuf,
-    endpoints: Vec<(String, Option<Secret>)>,
+    endpoints: Vec<(String, Option<HookSecret>)>,
     sender: Sender,
 }
 
@@ -109,9 +109,9 @@ impl Webhooks {
     fn of(environment: &Environment, config: &ConfigArgs) -> Result<Self> {
         let setup = Setup::load(environment, config)?;
         let environment = &environment.with_defaults(&setup.loaded.own_env);
-        let mut endpoints: Vec<(String, Option<Secret>)> = Vec::new();
+        let mut endpoints: Vec<(String, Option<HookSecret>)> = Vec::new();
         for hook in wire::hooks(&setup.loaded.hooks, environment)? {
-            if let Action::Http { url, secret, blocking: false, .. } = hook.action
+            if let HookAction::Http { url, secret, blocking: false, .. } = hook.action
                 && !endpoints.iter().any(|(known, _)| *known == url)
             {
                 endpoints.push((url, secret));
@@ -124,8 +124,8 @@ impl Webhooks {
 
     /// Queues whose webhook is not configured here, with events in them.
     fn strangers(&self) -> Vec<(String, u64)> {
-        let known = |queue: &Queue| self.endpoints.iter().any(|(url, _)| *url == queue.url);
-        let queues = Queue::all(&self.folder).into_iter().filter(|queue| !known(queue));
+        let known = |queue: &WebhookQueue| self.endpoints.iter().any(|(url, _)| *url == queue.url);
+        let queues = WebhookQueue::all(&self.folder).into_iter().filter(|queue| !known(queue));
         queues
             .map(|queue| (queue.waiting(), queue.url))
             .filter(|(n, _)| *n > 0)

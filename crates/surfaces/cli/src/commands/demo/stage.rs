@@ -9,7 +9,7 @@ use crate::output::screen::Screen;
 use crate::output::usage;
 use anyhow::{Result, bail};
 use ostler::{Block, Engine, Event, Finished, Receipt, ResultPart, words};
-use ostler_model_server::{Body, Part, Script, Source};
+use ostler_model_server::{Part, ReplyBody, Script, ScriptSource};
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -51,10 +51,10 @@ impl Stage {
     pub fn script(&self, yaml: &str) -> Result<Script> {
         let mut script = Script::from_yaml(yaml)?;
         for step in script.steps.iter_mut().filter(|_| !self.paced) {
-            let Source::Fixed(reply) = &mut step.source else { continue };
+            let ScriptSource::Fixed(reply) = &mut step.source else { continue };
             reply.due.clear();
             reply.delivery.pace = None;
-            if let Body::Answer(answer) = &mut reply.body {
+            if let ReplyBody::Answer(answer) = &mut reply.body {
                 answer.parts.retain(|part| !matches!(part, Part::Wait(_)));
             }
         }
