@@ -23,7 +23,7 @@ const TOO_LONG: Duration = Duration::from_secs(2);
 /// Texts in memory to start from.
 const MAX_POOL: usize = 4000;
 
-struct Plan {
+struct FuzzPlan {
     target: &'static targets::Target,
     seconds: u64,
     seed: u64,
@@ -71,11 +71,11 @@ fn worker(task: &str) -> ExitCode {
     }
 }
 
-fn plan(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
+fn plan(mut args: impl Iterator<Item = String>) -> Result<FuzzPlan, String> {
     let name = args.next().ok_or("which target?")?;
     let target = targets::ALL.iter().find(|target| target.name == name);
     let target = target.ok_or_else(|| format!("there is no target {name}"))?;
-    let mut plan = Plan { target, seconds: 60, seed: 1, keep: false };
+    let mut plan = FuzzPlan { target, seconds: 60, seed: 1, keep: false };
     while let Some(arg) = args.next() {
         let mut number = || {
             let text = args.next().unwrap_or_default();
@@ -91,7 +91,7 @@ fn plan(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
     Ok(plan)
 }
 
-fn run(plan: &Plan) -> Result<String, String> {
+fn run(plan: &FuzzPlan) -> Result<String, String> {
     let (name, begin) = (plan.target.name, Instant::now());
     let mut random = Random::new(plan.seed);
     let mut ways: BTreeSet<String> = BTreeSet::new();
@@ -124,7 +124,7 @@ fn run(plan: &Plan) -> Result<String, String> {
 }
 
 /// How it went, in a word.
-fn attempt(plan: &Plan, text: &str) -> Result<String, String> {
+fn attempt(plan: &FuzzPlan, text: &str) -> Result<String, String> {
     let begin = Instant::now();
     let done = catch_unwind(AssertUnwindSafe(|| (plan.target.run)(text)));
     let why = match done {
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn the_corpus_is_replayed() {
         for target in targets::ALL {
-            let plan = Plan { target, seconds: 0, seed: 1, keep: false };
+            let plan = FuzzPlan { target, seconds: 0, seed: 1, keep: false };
             println!("{}", run(&plan).unwrap_or_else(|why| panic!("{why}")));
         }
     }
@@ -158,7 +158,7 @@ mod tests {
             words: &["a"],
             run: |text| if text.contains("''") { Err("planted".into()) } else { Ok("".into()) },
         };
-        let plan = Plan { target: &PLANTED, seconds: 20, seed: 1, keep: false };
+        let plan = FuzzPlan { target: &PLANTED, seconds: 20, seed: 1, keep: false };
         let found = run(&plan).unwrap_err();
         assert!(found.contains("planted"), "{found}");
         let path = found.rsplit("kept in ").next().unwrap_or_default();

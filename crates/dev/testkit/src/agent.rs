@@ -1,12 +1,12 @@
 //! An agent made of doubles.
 
 use crate::approver::{FakeApprover, Forgets};
-use crate::blobs::MemoryBlobs;
-use crate::log::{Fault, MemoryLog};
-use crate::model::{ScriptedModel, Summary};
+use crate::blobs::TestBlobs;
+use crate::log::{LogFault, TestLog};
+use crate::model::{ScriptedModel, ScriptedSummary};
 use crate::rig::Rig;
 use crate::script::Script;
-use crate::timeline::{Moment, Timeline};
+use crate::timeline::{Timeline, TimelineMoment};
 use crate::tools::FakeTool;
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::{Price, Purse};
@@ -40,14 +40,14 @@ pub struct TestAgent {
     price: Option<Price>,
     prompt_tokens: u64,
     fallback: Option<ModelId>,
-    fault: Option<Fault>,
-    blobs: MemoryBlobs,
+    fault: Option<LogFault>,
+    blobs: TestBlobs,
     resumed: Vec<Entry>,
     hooks: Arc<dyn Hooks>,
     meter: Meter,
     over: Option<(Arc<dyn Model>, ModelId)>,
     context: Context,
-    summary: Option<Summary>,
+    summary: Option<ScriptedSummary>,
 }
 
 impl Default for TestAgent {
@@ -72,7 +72,7 @@ impl TestAgent {
             prompt_tokens: 1_000,
             fallback: None,
             fault: None,
-            blobs: MemoryBlobs::default(),
+            blobs: TestBlobs::default(),
             resumed: Vec::new(),
             hooks: Arc::new(NoHooks),
             meter: Meter::default(),
@@ -145,12 +145,12 @@ impl TestAgent {
         self
     }
 
-    pub fn fault(mut self, fault: Fault) -> Self {
+    pub fn fault(mut self, fault: LogFault) -> Self {
         self.fault = Some(fault);
         self
     }
 
-    pub fn blobs(mut self, blobs: MemoryBlobs) -> Self {
+    pub fn blobs(mut self, blobs: TestBlobs) -> Self {
         self.blobs = blobs;
         self
     }
@@ -187,13 +187,13 @@ impl TestAgent {
 
     /// Every summary that is asked for has this text, and takes no answer from the list.
     pub fn summaries(mut self, text: &str) -> Self {
-        self.summary = Some(Summary::Text(text.into()));
+        self.summary = Some(ScriptedSummary::Text(text.into()));
         self
     }
 
     /// No summary that is asked for comes.
     pub fn failing_summaries(mut self) -> Self {
-        self.summary = Some(Summary::Fails);
+        self.summary = Some(ScriptedSummary::Fails);
         self
     }
 
@@ -205,7 +205,7 @@ impl TestAgent {
     pub fn build(self) -> Rig {
         let timeline = Arc::new(Timeline::default());
         for entry in &self.resumed {
-            timeline.add(Moment::Entry(entry.clone()));
+            timeline.add(TimelineMoment::Entry(entry.clone()));
         }
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
         let tools = Toolbox::new(tools);
@@ -214,7 +214,7 @@ impl TestAgent {
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
         model.summary = self.summary;
         let model = Arc::new(model);
-        let log = Arc::new(MemoryLog::new(timeline.clone(), self.fault));
+        let log = Arc::new(TestLog::new(timeline.clone(), self.fault));
         let blobs = Arc::new(self.blobs);
         let approver = self.approver.witnessed(&timeline);
         let workspace = Workspace {

@@ -1,7 +1,7 @@
 //! Somebody who answers questions, or does not.
 
 use crate::locked;
-use crate::timeline::{Moment, Timeline};
+use crate::timeline::{Timeline, TimelineMoment};
 use ostler_core::ids::CallId;
 use ostler_core::permission::Rule;
 use ostler_core::ports::{Approvals, Approver, BoxFuture, Reply};
@@ -62,12 +62,12 @@ impl FakeApprover {
 impl Approver for FakeApprover {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
-            let mut open = Open {
+            let mut open = OpenQuestion {
                 call: question.call.clone(),
                 timeline: self.timeline.clone(),
                 replied: false,
             };
-            self.timeline.add(Moment::Asked(question.call.clone()));
+            self.timeline.add(TimelineMoment::Asked(question.call.clone()));
             locked(&self.questions).push(question);
             // A second question that is put at the same time would be seen here.
             tokio::task::yield_now().await;
@@ -83,19 +83,19 @@ impl Approver for FakeApprover {
     }
 }
 
-struct Open {
+struct OpenQuestion {
     call: CallId,
     timeline: Arc<Timeline>,
     replied: bool,
 }
 
-impl Drop for Open {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
         let call = self.call.clone();
         self.timeline.add(if self.replied {
-            Moment::Replied(call)
+            TimelineMoment::Replied(call)
         } else {
-            Moment::Withdrawn(call)
+            TimelineMoment::Withdrawn(call)
         });
     }
 }

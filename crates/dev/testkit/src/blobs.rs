@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 #[derive(Debug, Default)]
-pub struct MemoryBlobs {
+pub struct TestBlobs {
     kept: Mutex<Vec<Vec<u8>>>,
     full: bool,
 }
 
-impl MemoryBlobs {
+impl TestBlobs {
     /// Takes nothing.
     pub fn full() -> Self {
-        MemoryBlobs { full: true, ..MemoryBlobs::default() }
+        TestBlobs { full: true, ..TestBlobs::default() }
     }
 
     pub fn kept(&self) -> Vec<Vec<u8>> {
@@ -23,7 +23,7 @@ impl MemoryBlobs {
     }
 }
 
-impl Blobs for MemoryBlobs {
+impl Blobs for TestBlobs {
     fn put(&self, bytes: &[u8]) -> Result<BlobRef, StoreError> {
         if self.full {
             return Err(StoreError::Io {

@@ -1,16 +1,16 @@
 //! Hooks that answer as they were told to, and remember what they heard.
 
 use crate::locked;
-use ostler_core::hook::{EventName, HookEvent, Matcher, Outcome, merge};
+use ostler_core::hook::{EventName, HookEvent, HookMatcher, HookOutcome, merge};
 use ostler_core::ports::{BoxFuture, Hooks};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
-type Answer = Box<dyn Fn(&HookEvent) -> Outcome + Send + Sync>;
+type ScriptedOutcome = Box<dyn Fn(&HookEvent) -> HookOutcome + Send + Sync>;
 
 #[derive(Default)]
 pub struct ScriptedHooks {
-    hooks: Vec<(EventName, Matcher, Answer)>,
+    hooks: Vec<(EventName, HookMatcher, ScriptedOutcome)>,
     heard: Mutex<Vec<HookEvent>>,
     /// Answers wait until they are let go.
     held: Option<Arc<Semaphore>>,
@@ -25,9 +25,9 @@ impl ScriptedHooks {
         mut self,
         event: EventName,
         matcher: &str,
-        answer: impl Fn(&HookEvent) -> Outcome + Send + Sync + 'static,
+        answer: impl Fn(&HookEvent) -> HookOutcome + Send + Sync + 'static,
     ) -> Self {
-        let matcher = Matcher::parse(matcher).unwrap_or_else(|error| panic!("{error}"));
+        let matcher = HookMatcher::parse(matcher).unwrap_or_else(|error| panic!("{error}"));
         self.hooks.push((event, matcher, Box::new(answer)));
         self
     }
@@ -53,7 +53,7 @@ impl Hooks for ScriptedHooks {
         self.hooks.iter().any(|(on, matcher, _)| *on == event && matcher.matches(matched))
     }
 
-    fn fire(&self, event: HookEvent) -> BoxFuture<'_, Outcome> {
+    fn fire(&self, event: HookEvent) -> BoxFuture<'_, HookOutcome> {
         Box::pin(async move {
             locked(&self.heard).push(event.clone());
             if let Some(held) = &self.held {

@@ -2,7 +2,7 @@
 
 use crate::render::entry_line;
 use crate::rig::Rig;
-use crate::timeline::{Moment, Timeline};
+use crate::timeline::{Timeline, TimelineMoment};
 use crate::trace;
 use ostler_core::event::Event;
 use ostler_core::ids::CallId;
@@ -61,10 +61,13 @@ pub(crate) fn of_events(events: &[Event], rig: &Rig) {
             told()
         );
         let end = rig.timeline.moments();
-        let last = end.iter().rev().find(|m| matches!(m, Moment::Entry(_) | Moment::Synced));
+        let last = end
+            .iter()
+            .rev()
+            .find(|m| matches!(m, TimelineMoment::Entry(_) | TimelineMoment::Synced));
         assert_eq!(
             last,
-            Some(&Moment::Synced),
+            Some(&TimelineMoment::Synced),
             "the end is not synced:\n{}",
             rig.timeline.render()
         );
@@ -84,9 +87,9 @@ pub(crate) fn of_timeline(timeline: &Timeline) {
     let mut question: Option<CallId> = None;
     for moment in timeline.moments() {
         match moment {
-            Moment::Entry(entry) => written.push(entry),
-            Moment::Synced => synced.append(&mut written),
-            Moment::Began { id, access } => {
+            TimelineMoment::Entry(entry) => written.push(entry),
+            TimelineMoment::Synced => synced.append(&mut written),
+            TimelineMoment::Began { id, access } => {
                 if !access.is_harmless() {
                     let asked = synced.iter().any(|entry| is_answer_with(entry, &id));
                     let started = synced
@@ -99,13 +102,15 @@ pub(crate) fn of_timeline(timeline: &Timeline) {
                 assert!(clash.is_none(), "{id} ran beside {clash:?}:\n{}", told());
                 running.push((id, access));
             }
-            Moment::Ended(id) | Moment::Stopped(id) => running.retain(|(had, _)| *had != id),
-            Moment::Asked(id) => {
+            TimelineMoment::Ended(id) | TimelineMoment::Stopped(id) => {
+                running.retain(|(had, _)| *had != id)
+            }
+            TimelineMoment::Asked(id) => {
                 assert!(question.is_none(), "{id} was asked beside {question:?}:\n{}", told());
                 question = Some(id);
             }
-            Moment::Replied(_) | Moment::Withdrawn(_) => question = None,
-            Moment::Refused(_) | Moment::Requested(_) => {}
+            TimelineMoment::Replied(_) | TimelineMoment::Withdrawn(_) => question = None,
+            TimelineMoment::Refused(_) | TimelineMoment::Requested(_) => {}
         }
     }
 }

@@ -28,13 +28,13 @@ mod trace;
 
 pub use agent::{PRICE, ROOT, TestAgent};
 pub use approver::FakeApprover;
-pub use blobs::MemoryBlobs;
+pub use blobs::TestBlobs;
 pub use hooks::ScriptedHooks;
-pub use log::{Fault, MemoryLog};
+pub use log::{LogFault, TestLog};
 pub use model::ScriptedModel;
 pub use rig::Rig;
 pub use script::{Pusher, Script, calls, fails, hangs, live, says};
-pub use timeline::{Moment, Timeline};
+pub use timeline::{Timeline, TimelineMoment};
 pub use tools::FakeTool;
 pub use trace::{collect, conversation, finished, trace, until, until_all};
 

@@ -1,7 +1,7 @@
 //! A session log in memory, which can be told to fail.
 
 use crate::locked;
-use crate::timeline::{Moment, Timeline};
+use crate::timeline::{Timeline, TimelineMoment};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{SessionLog, StoreError};
 use ostler_core::session::Entry;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 /// Which operation fails, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum LogFault {
     /// This append alone: room is found again afterwards.
     Append(usize),
     /// This append and everything after it.
@@ -19,22 +19,22 @@ pub enum Fault {
     SyncsFrom(usize),
 }
 
-pub struct MemoryLog {
+pub struct TestLog {
     id: SessionId,
     timeline: Arc<Timeline>,
-    fault: Option<Fault>,
-    counts: Mutex<Counts>,
+    fault: Option<LogFault>,
+    counts: Mutex<LogCounts>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Counts {
+struct LogCounts {
     appends: usize,
     syncs: usize,
 }
 
-impl MemoryLog {
-    pub fn new(timeline: Arc<Timeline>, fault: Option<Fault>) -> Self {
-        MemoryLog { id: SessionId::new("s1"), timeline, fault, counts: Mutex::default() }
+impl TestLog {
+    pub fn new(timeline: Arc<Timeline>, fault: Option<LogFault>) -> Self {
+        TestLog { id: SessionId::new("s1"), timeline, fault, counts: Mutex::default() }
     }
 
     /// How often the log was appended to and synced, refusals included.
@@ -44,12 +44,12 @@ impl MemoryLog {
     }
 
     fn refuse(&self, doing: &'static str) -> StoreError {
-        self.timeline.add(Moment::Refused(doing));
+        self.timeline.add(TimelineMoment::Refused(doing));
         StoreError::Io { doing, path: "s1".into(), why: "the disk is full".into() }
     }
 }
 
-impl SessionLog for MemoryLog {
+impl SessionLog for TestLog {
     fn id(&self) -> &SessionId {
         &self.id
     }
@@ -61,14 +61,14 @@ impl SessionLog for MemoryLog {
             counts.appends
         };
         let fails = match self.fault {
-            Some(Fault::Append(at)) => n == at,
-            Some(Fault::AppendsFrom(at)) => n >= at,
+            Some(LogFault::Append(at)) => n == at,
+            Some(LogFault::AppendsFrom(at)) => n >= at,
             _ => false,
         };
         if fails {
             return Err(self.refuse("append"));
         }
-        self.timeline.add(Moment::Entry(entry.clone()));
+        self.timeline.add(TimelineMoment::Entry(entry.clone()));
         Ok(())
     }
 
@@ -88,14 +88,14 @@ impl SessionLog for MemoryLog {
             counts.syncs
         };
         let fails = match self.fault {
-            Some(Fault::Sync(at)) => n == at,
-            Some(Fault::SyncsFrom(at)) => n >= at,
+            Some(LogFault::Sync(at)) => n == at,
+            Some(LogFault::SyncsFrom(at)) => n >= at,
             _ => false,
         };
         if fails {
             return Err(self.refuse("sync"));
         }
-        self.timeline.add(Moment::Synced);
+        self.timeline.add(TimelineMoment::Synced);
         Ok(())
     }
 }

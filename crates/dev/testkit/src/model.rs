@@ -1,8 +1,8 @@
 //! A model that says what it was told to say, and remembers what it was asked.
 
 use crate::locked;
-use crate::script::{Script, Step, fails};
-use crate::timeline::{Moment, Timeline};
+use crate::script::{ModelStep, Script, fails};
+use crate::timeline::{Timeline, TimelineMoment};
 use futures_util::stream;
 use ostler_core::context::weight;
 use ostler_core::ids::ModelId;
@@ -18,15 +18,15 @@ use std::sync::{Arc, Mutex};
 pub struct ScriptedModel {
     answers: Mutex<VecDeque<Script>>,
     requests: Mutex<Vec<Request>>,
-    counts: Arc<Counts>,
+    counts: Arc<ModelCounts>,
     price: Option<Price>,
     prompt_tokens: u64,
     timeline: Arc<Timeline>,
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<ScriptedSummary>,
 }
 
 /// What comes when a summary is asked for.
-pub(crate) enum Summary {
+pub(crate) enum ScriptedSummary {
     Text(String),
     Fails,
 }
@@ -42,7 +42,7 @@ fn asks_for_summary(request: &Request) -> bool {
 }
 
 #[derive(Default)]
-struct Counts {
+struct ModelCounts {
     pulled: AtomicUsize,
     open: AtomicUsize,
 }
@@ -67,10 +67,12 @@ impl ScriptedModel {
 
     fn script(&self, request: &Request) -> Script {
         match &self.summary {
-            Some(Summary::Text(text)) if asks_for_summary(request) => {
+            Some(ScriptedSummary::Text(text)) if asks_for_summary(request) => {
                 Script::new().text(text).usage(Usage::default()).end_turn()
             }
-            Some(Summary::Fails) if asks_for_summary(request) => fails(ModelErrorKind::Unavailable),
+            Some(ScriptedSummary::Fails) if asks_for_summary(request) => {
+                fails(ModelErrorKind::Unavailable)
+            }
             // A script that is too short ends the turn with an error that says so.
             _ => locked(&self.answers)
                 .pop_front()
@@ -133,11 +135,11 @@ impl Model for ScriptedModel {
 }
 
 struct Playing {
-    steps: VecDeque<Step>,
+    steps: VecDeque<ModelStep>,
     n: usize,
     /// Until the request was sent, which is when the stream is first polled.
     timeline: Option<Arc<Timeline>>,
-    counts: Arc<Counts>,
+    counts: Arc<ModelCounts>,
 }
 
 impl Drop for Playing {
@@ -148,11 +150,11 @@ impl Drop for Playing {
 
 async fn play(mut playing: Playing) -> Option<(Result<ModelEvent, ModelError>, Playing)> {
     if let Some(timeline) = playing.timeline.take() {
-        timeline.add(Moment::Requested(playing.n));
+        timeline.add(TimelineMoment::Requested(playing.n));
     }
     let item = loop {
         match playing.steps.pop_front()? {
-            Step::Start(usage) => {
+            ModelStep::Start(usage) => {
                 let request_id = Some(format!("req{}", playing.n));
                 break Ok(ModelEvent::Started {
                     message_id: format!("m{}", playing.n),
@@ -160,19 +162,19 @@ async fn play(mut playing: Playing) -> Option<(Result<ModelEvent, ModelError>, P
                     usage,
                 });
             }
-            Step::Give(item) => break *item,
-            Step::Meet(barrier) => {
+            ModelStep::Give(item) => break *item,
+            ModelStep::Meet(barrier) => {
                 barrier.wait().await;
             }
-            Step::GiveWay => {
+            ModelStep::GiveWay => {
                 for _ in 0..20 {
                     tokio::task::yield_now().await;
                 }
             }
-            Step::Hold => std::future::pending::<()>().await,
-            Step::Live(mut pushed) => {
+            ModelStep::Hold => std::future::pending::<()>().await,
+            ModelStep::Live(mut pushed) => {
                 if let Some(item) = pushed.recv().await {
-                    playing.steps.push_front(Step::Live(pushed));
+                    playing.steps.push_front(ModelStep::Live(pushed));
                     break item;
                 }
             }

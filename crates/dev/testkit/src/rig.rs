@@ -1,8 +1,8 @@
 //! A test's agent together with the hands on its doubles.
 
 use crate::approver::FakeApprover;
-use crate::blobs::MemoryBlobs;
-use crate::log::MemoryLog;
+use crate::blobs::TestBlobs;
+use crate::log::TestLog;
 use crate::model::ScriptedModel;
 use crate::timeline::Timeline;
 use crate::{laws, trace};
@@ -18,8 +18,8 @@ pub struct Rig {
     pub agent: Arc<Agent>,
     pub model: Arc<ScriptedModel>,
     pub timeline: Arc<Timeline>,
-    pub log: Arc<MemoryLog>,
-    pub blobs: Arc<MemoryBlobs>,
+    pub log: Arc<TestLog>,
+    pub blobs: Arc<TestBlobs>,
     pub approver: Arc<FakeApprover>,
     /// Moves by a second with each look.
     pub clock: Arc<SteppingClock>,

@@ -9,22 +9,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::{Barrier, mpsc};
 
-type Item = Result<ModelEvent, ModelError>;
+type ScriptItem = Result<ModelEvent, ModelError>;
 
 /// One answer. It begins with `Started` unless it is made by [`fails`].
 pub struct Script {
-    pub(crate) steps: VecDeque<Step>,
+    pub(crate) steps: VecDeque<ModelStep>,
     usage: Usage,
 }
 
-pub(crate) enum Step {
+pub(crate) enum ModelStep {
     /// `Started`, named by the number of the request.
     Start(Usage),
-    Give(Box<Item>),
+    Give(Box<ScriptItem>),
     Meet(Arc<Barrier>),
     GiveWay,
     Hold,
-    Live(mpsc::UnboundedReceiver<Item>),
+    Live(mpsc::UnboundedReceiver<ScriptItem>),
 }
 
 impl Default for Script {
@@ -36,20 +36,20 @@ impl Default for Script {
 impl Script {
     pub fn new() -> Self {
         let usage = Usage { input: 100, output: 10, ..Usage::default() };
-        Script { steps: [Step::Start(Usage { output: 1, ..usage })].into(), usage }
+        Script { steps: [ModelStep::Start(Usage { output: 1, ..usage })].into(), usage }
     }
 
     /// What the whole answer costs.
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
-        if let Some(Step::Start(at_start)) = self.steps.front_mut() {
+        if let Some(ModelStep::Start(at_start)) = self.steps.front_mut() {
             *at_start = Usage { output: 1, ..usage };
         }
         self
     }
 
     pub fn event(self, event: ModelEvent) -> Self {
-        self.step(Step::Give(Box::new(Ok(event))))
+        self.step(ModelStep::Give(Box::new(Ok(event))))
     }
 
     /// A piece of a text whose block is not complete.
@@ -87,21 +87,21 @@ impl Script {
 
     /// The stream goes on once everybody is at the barrier.
     pub fn meet(self, barrier: &Arc<Barrier>) -> Self {
-        self.step(Step::Meet(barrier.clone()))
+        self.step(ModelStep::Meet(barrier.clone()))
     }
 
     /// The stream says nothing for a moment, in which calls can begin, and end if they are quick.
     pub fn give_way(self) -> Self {
-        self.step(Step::GiveWay)
+        self.step(ModelStep::GiveWay)
     }
 
     /// The stream stays open and says nothing more.
     pub fn hold(self) -> Self {
-        self.step(Step::Hold)
+        self.step(ModelStep::Hold)
     }
 
     pub fn fail(self, kind: ModelErrorKind) -> Self {
-        self.step(Step::Give(Box::new(Err(error(kind)))))
+        self.step(ModelStep::Give(Box::new(Err(error(kind)))))
     }
 
     pub fn end(self, stop: StopReason) -> Self {
@@ -117,7 +117,7 @@ impl Script {
         self.end(StopReason::ToolUse)
     }
 
-    fn step(mut self, step: Step) -> Self {
+    fn step(mut self, step: ModelStep) -> Self {
         self.steps.push_back(step);
         self
     }
@@ -148,17 +148,17 @@ pub fn fails(kind: ModelErrorKind) -> Script {
 
 /// The request is sent, and nothing ever comes back.
 pub fn hangs() -> Script {
-    Script { steps: [Step::Hold].into(), usage: Usage::default() }
+    Script { steps: [ModelStep::Hold].into(), usage: Usage::default() }
 }
 
 /// An answer that the test speaks itself. It breaks off when the pusher is dropped.
 pub fn live() -> (Pusher, Script) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    (Pusher(sender), Script::new().step(Step::Live(receiver)))
+    (Pusher(sender), Script::new().step(ModelStep::Live(receiver)))
 }
 
 /// The test's end of a live answer.
-pub struct Pusher(mpsc::UnboundedSender<Item>);
+pub struct Pusher(mpsc::UnboundedSender<ScriptItem>);
 
 impl Pusher {
     pub fn event(&self, event: ModelEvent) {

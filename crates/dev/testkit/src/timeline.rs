@@ -3,13 +3,13 @@
 use crate::locked;
 use crate::render::entry_line;
 use ostler_core::ids::CallId;
-use ostler_core::ledger::{Charge, Status};
+use ostler_core::ledger::{Charge, ChargeStatus};
 use ostler_core::permission::Access;
 use ostler_core::session::Entry;
 use std::sync::Mutex;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Moment {
+pub enum TimelineMoment {
     /// The log took the entry.
     Entry(Entry),
     /// Everything before it survives a loss of power.
@@ -32,21 +32,21 @@ pub enum Moment {
 }
 
 #[derive(Debug, Default)]
-pub struct Timeline(Mutex<Vec<Moment>>);
+pub struct Timeline(Mutex<Vec<TimelineMoment>>);
 
 impl Timeline {
-    pub(crate) fn add(&self, moment: Moment) {
+    pub(crate) fn add(&self, moment: TimelineMoment) {
         locked(&self.0).push(moment);
     }
 
-    pub fn moments(&self) -> Vec<Moment> {
+    pub fn moments(&self) -> Vec<TimelineMoment> {
         locked(&self.0).clone()
     }
 
     /// The log's content.
     pub fn entries(&self) -> Vec<Entry> {
-        let entry = |moment: &Moment| match moment {
-            Moment::Entry(entry) => Some(entry.clone()),
+        let entry = |moment: &TimelineMoment| match moment {
+            TimelineMoment::Entry(entry) => Some(entry.clone()),
             _ => None,
         };
         locked(&self.0).iter().filter_map(entry).collect()
@@ -54,8 +54,8 @@ impl Timeline {
 
     /// Tools that began to run, in that order.
     pub fn began(&self) -> Vec<String> {
-        let began = |moment: &Moment| match moment {
-            Moment::Began { id, .. } => Some(id.to_string()),
+        let began = |moment: &TimelineMoment| match moment {
+            TimelineMoment::Began { id, .. } => Some(id.to_string()),
             _ => None,
         };
         locked(&self.0).iter().filter_map(began).collect()
@@ -66,8 +66,10 @@ impl Timeline {
         let mut running = Vec::new();
         for moment in locked(&self.0).iter() {
             match moment {
-                Moment::Began { id, .. } => running.push(id.clone()),
-                Moment::Ended(id) | Moment::Stopped(id) => running.retain(|had| had != id),
+                TimelineMoment::Began { id, .. } => running.push(id.clone()),
+                TimelineMoment::Ended(id) | TimelineMoment::Stopped(id) => {
+                    running.retain(|had| had != id)
+                }
                 _ => {}
             }
         }
@@ -90,27 +92,27 @@ impl Timeline {
     }
 }
 
-fn is_told(moment: &Moment) -> bool {
-    !matches!(moment, Moment::Entry(entry) if is_failed_request(entry))
+fn is_told(moment: &TimelineMoment) -> bool {
+    !matches!(moment, TimelineMoment::Entry(entry) if is_failed_request(entry))
 }
 
 /// It is in the log for the ledger; nothing follows from it.
 fn is_failed_request(entry: &Entry) -> bool {
-    let failed = |charge: &Charge| charge.status == Status::Failed;
+    let failed = |charge: &Charge| charge.status == ChargeStatus::Failed;
     matches!(entry, Entry::Spent { charge: Some(charge), .. } if failed(charge))
 }
 
-fn moment_line(moment: &Moment) -> String {
+fn moment_line(moment: &TimelineMoment) -> String {
     match moment {
-        Moment::Entry(entry) => format!("log {}", entry_line(entry)),
-        Moment::Synced => "sync".into(),
-        Moment::Refused(what) => format!("refused {what}"),
-        Moment::Requested(n) => format!("request {n}"),
-        Moment::Asked(id) => format!("ask {id}"),
-        Moment::Replied(id) => format!("reply {id}"),
-        Moment::Withdrawn(id) => format!("withdraw {id}"),
-        Moment::Began { id, .. } => format!("run {id}"),
-        Moment::Ended(id) => format!("done {id}"),
-        Moment::Stopped(id) => format!("stopped {id}"),
+        TimelineMoment::Entry(entry) => format!("log {}", entry_line(entry)),
+        TimelineMoment::Synced => "sync".into(),
+        TimelineMoment::Refused(what) => format!("refused {what}"),
+        TimelineMoment::Requested(n) => format!("request {n}"),
+        TimelineMoment::Asked(id) => format!("ask {id}"),
+        TimelineMoment::Replied(id) => format!("reply {id}"),
+        TimelineMoment::Withdrawn(id) => format!("withdraw {id}"),
+        TimelineMoment::Began { id, .. } => format!("run {id}"),
+        TimelineMoment::Ended(id) => format!("done {id}"),
+        TimelineMoment::Stopped(id) => format!("stopped {id}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Tools by what they touch and how they behave.
 
 use crate::agent::ROOT;
-use crate::timeline::{Moment, Timeline};
+use crate::timeline::{Timeline, TimelineMoment};
 use ostler_core::ids::CallId;
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{BoxFuture, Tool, ToolContext};
@@ -190,7 +190,7 @@ impl Tool for FakeTool {
     fn run(&self, input: Value, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
         let id = cx.call.clone();
         let access = (self.touches)(&input).unwrap_or_default();
-        self.timeline.add(Moment::Began { id: id.clone(), access });
+        self.timeline.add(TimelineMoment::Began { id: id.clone(), access });
         let witness = Witness { id, timeline: self.timeline.clone(), ended: false };
         let act = (self.acts)(input, cx);
         Box::pin(async move {
@@ -217,6 +217,10 @@ impl Witness {
 impl Drop for Witness {
     fn drop(&mut self) {
         let id = self.id.clone();
-        self.timeline.add(if self.ended { Moment::Ended(id) } else { Moment::Stopped(id) });
+        self.timeline.add(if self.ended {
+            TimelineMoment::Ended(id)
+        } else {
+            TimelineMoment::Stopped(id)
+        });
     }
 }

@@ -8,7 +8,7 @@ use ostler_core::ports::SessionStore;
 use ostler_core::session::{Entry, FORMAT};
 use ostler_core::time::{Clock, Timestamp};
 use ostler_exec::{Executor, SupervisorProgram};
-use ostler_ledger::{Binding, Days, FileLedger, Limits, Owner, Setup, SharedLedger};
+use ostler_ledger::{Binding, Days, FileLedger, LedgerSetup, Owner, SharedLedger, SharedLimits};
 use ostler_store::FileStore;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ fn maker<'a>(init: &'a Init, part: &str, place: &'a Path) -> Maker<'a> {
     let ledger = place.join("ledger.db");
     let owner = |n: usize| Owner { project: "/p".into(), session: format!("s{n}") };
     let days: Days = Arc::new(|_| "today".into());
-    let limits = Limits::default();
+    let limits = SharedLimits::default();
     let clock = Arc::new(Zero);
     match part {
         "log" => {
@@ -82,8 +82,14 @@ fn maker<'a>(init: &'a Init, part: &str, place: &'a Path) -> Maker<'a> {
         }
         "own ledger" => Box::new(move |n| {
             let (path, clock, days) = (ledger.clone(), clock.clone(), days.clone());
-            let ledger =
-                FileLedger::new(Setup { path, owner: owner(n), limits, days, clock, fill: None });
+            let ledger = FileLedger::new(LedgerSetup {
+                path,
+                owner: owner(n),
+                limits,
+                days,
+                clock,
+                fill: None,
+            });
             ledger.flush();
             Box::new(ledger)
         }),

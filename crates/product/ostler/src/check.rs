@@ -4,7 +4,7 @@ use ostler_core::permission::{
     Access, By, Decision, Lexical, Mode, Places, Policy, Reason, Verdict, Workspace, decide,
 };
 use ostler_tools::workspace::Files;
-use ostler_tools::{Disk, Paper, access_on_paper, known_tools, tool_name};
+use ostler_tools::{DiskPlaces, Paper, access_on_paper, known_tools, tool_name};
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -88,7 +88,7 @@ pub fn judge_with_path(
         return judged(tool, input, policy, mode, workspace, &Lexical { workspace });
     };
     let files = Files::new(real.clone(), Vec::new(), Vec::new());
-    judged(tool, input, policy, mode, &real, &Disk::new(&files, path))
+    judged(tool, input, policy, mode, &real, &DiskPlaces::new(&files, path))
 }
 
 /// The workspace free of links; none if any part of it is not on this machine.

@@ -14,7 +14,7 @@ use ostler_core::session::Session;
 use ostler_core::tool::ToolOutput;
 use ostler_tools::confine::Missing;
 use ostler_tools::workspace::Files;
-use ostler_tools::{Disk, Keeping, Paper, access_on_paper};
+use ostler_tools::{DiskPlaces, Keeping, Paper, access_on_paper};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn on_paper(
 ) -> Result<Access, String> {
     let path = options.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map_or(OsStr::new(""), |(_, path)| path.as_os_str());
-    let places = &Disk::new(files, path);
+    let places = &DiskPlaces::new(files, path);
     access_on_paper(name, input, &Paper { policy, places })
 }
 

@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::session_options::{SessionChoice, SessionOptions};
 use crate::system::{SystemClock, SystemIds, jitter};
-use ostler_core::hook::{Action, HookSpec};
+use ostler_core::hook::{HookAction, HookSpec};
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
@@ -58,7 +58,7 @@ fn transcript(host: &Host, session: &str) -> Option<PathBuf> {
 
 /// A hook reads itself wherever it lies: the files that its line names, and the folders where hooks are kept.
 fn own_files(spec: &HookSpec, home: &Path) -> Vec<PathBuf> {
-    let Action::Command { command, args } = &spec.action else { return Vec::new() };
+    let HookAction::Command { command, args } = &spec.action else { return Vec::new() };
     let words = command.split_whitespace().chain(args.iter().flatten().map(String::as_str));
     let path = |word: &str| {
         let word = word.trim_matches(['"', '\'', ';']);
@@ -90,7 +90,7 @@ fn setup(
     executor: Executor,
     about: About,
     confinement: Arc<Confinement>,
-) -> Setup {
+) -> HookSetup {
     let hooks = &options.hooks;
     let certificates = host.options().ca_file.as_ref().map(|file| file.pem.clone());
     Setup {
@@ -105,8 +105,8 @@ fn setup(
     }
 }
 
-fn given() -> Given {
-    Given { clock: Arc::new(SystemClock), ids: Arc::new(SystemIds), jitter }
+fn given() -> ClockAndIds {
+    ClockAndIds { clock: Arc::new(SystemClock), ids: Arc::new(SystemIds), jitter }
 }
 
 /// Sends to webhooks; `certificates` are trusted besides the system's, as PEM.

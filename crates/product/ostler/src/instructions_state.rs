@@ -13,7 +13,9 @@ use ostler_core::ports::{Attachment, Carried, Carrying, Place, Reminder};
 use ostler_core::tool::Seen;
 use ostler_core::view::View;
 use ostler_engine::Agent;
-use ostler_instructions::{File, Kind, Loaded, Request, Shelf, most_bytes};
+use ostler_instructions::{
+    File, InstructionKind, InstructionRequest, LoadedInstructions, Shelf, most_bytes,
+};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -44,7 +46,8 @@ impl InstructionsState {
     pub(crate) fn new(options: &SessionOptions, policy: &Policy, workspace: Workspace) -> Self {
         let shelf = options.instructions.clone().map(|places| {
             let judge = ReadJudge::new(policy, &workspace, &places.project);
-            let judge = Arc::new(move |request: &Request<'_>| judge.instructions(request));
+            let judge =
+                Arc::new(move |request: &InstructionRequest<'_>| judge.instructions(request));
             Mutex::new(Shelf::new(places).judged_by(judge))
         });
         let (agent, notices) = (OnceLock::new(), Mutex::default());
@@ -76,7 +79,7 @@ impl InstructionsState {
         most_bytes(window.unwrap_or(u64::MAX))
     }
 
-    fn loaded(&self, mut loaded: Loaded) -> Loaded {
+    fn loaded(&self, mut loaded: LoadedInstructions) -> LoadedInstructions {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         for text in loaded.notices.drain(..) {
             if notices.told.len() <= NOTICES && notices.told.insert(text.clone()) {
@@ -161,7 +164,7 @@ impl InstructionsState {
     }
 }
 
-type Files = Vec<(PathBuf, Kind)>;
+type Files = Vec<(PathBuf, InstructionKind)>;
 
 /// What was said and is not among what always holds: that of nested files and rules, and what does not hold any more.
 fn others(said: &KnownInstructions<'_>, standing: &Loaded) -> (Files, Files) {
@@ -170,9 +173,9 @@ fn others(said: &KnownInstructions<'_>, standing: &Loaded) -> (Files, Files) {
         standing.left_out.iter().map(|file| file.path.as_path()).collect();
     let others =
         said.holding().filter(|(path, _)| !held.contains(path) && !left_out.contains(path));
-    others
-        .map(|(path, kind)| (path.to_owned(), kind))
-        .partition(|(_, kind)| matches!(kind, Kind::Nested | Kind::Rule | Kind::Local))
+    others.map(|(path, kind)| (path.to_owned(), kind)).partition(|(_, kind)| {
+        matches!(kind, InstructionKind::Nested | InstructionKind::Rule | InstructionKind::Local)
+    })
 }
 
 /// The newest note of the harness that begins with the same line.

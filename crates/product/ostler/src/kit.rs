@@ -171,7 +171,7 @@ pub(crate) fn tools(
 ) -> Vec<Arc<dyn Tool>> {
     let Kit { executor, files, keeping, confinement, skills, memories, log } = kit;
     let memory = memories.map(|memories| memories as Arc<dyn MemoryStore>);
-    let mut all = ostler_tools::built_in(&ostler_tools::Setup {
+    let mut all = ostler_tools::built_in(&ostler_tools::ToolSetup {
         files,
         executor,
         environment: options.environment.clone(),

@@ -3,7 +3,7 @@
 use ostler_core::message::Block;
 use ostler_core::text::enclosed;
 use ostler_core::view::View;
-use ostler_instructions::{File, Kind, Omitted};
+use ostler_instructions::{File, InstructionKind, Omitted};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) fn rendered(file: &File) -> String {
 }
 
 /// The file does not hold any more.
-pub(crate) fn gone(path: &Path, kind: Kind) -> String {
+pub(crate) fn gone(path: &Path, kind: InstructionKind) -> String {
     form(path, kind, GONE)
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn no_room(file: &Omitted) -> String {
     form(&file.path, file.kind, &text)
 }
 
-fn form(path: &Path, kind: Kind, text: &str) -> String {
+fn form(path: &Path, kind: InstructionKind, text: &str) -> String {
     let path = attribute(&path.display().to_string());
     FORM.replace("{path}", &path).replace("{from}", kind.words()).replace("{text}", text)
 }
@@ -77,7 +77,11 @@ impl<'a> KnownInstructions<'a> {
             let Block::Text { text, meta: true } = block else { continue };
             let Some(rest) = text.strip_prefix("<instructions path=\"") else { continue };
             let Some((path, rest)) = rest.split_once("\" from=\"") else { continue };
-            let kind = rest.split('"').next().and_then(Kind::of_words).unwrap_or(Kind::Nested);
+            let kind = rest
+                .split('"')
+                .next()
+                .and_then(InstructionKind::of_words)
+                .unwrap_or(InstructionKind::Nested);
             let path = path_of(path);
             said.bytes += text.len();
             if said.last.insert(path.clone(), (kind, text)).is_none() {
@@ -96,7 +100,7 @@ impl<'a> KnownInstructions<'a> {
     }
 
     /// Those that hold, as far as the model knows.
-    pub(crate) fn holding(&self) -> impl Iterator<Item = (&Path, Kind)> {
+    pub(crate) fn holding(&self) -> impl Iterator<Item = (&Path, InstructionKind)> {
         self.order.iter().filter_map(|path| {
             let (kind, text) = self.last.get(path)?;
             (*text != gone(path, *kind)).then_some((path.as_path(), *kind))
@@ -110,7 +114,7 @@ mod tests {
     use ostler_core::message::Message;
 
     fn file(path: &str, text: &str) -> File {
-        File { path: path.into(), kind: Kind::Nested, text: text.into() }
+        File { path: path.into(), kind: InstructionKind::Nested, text: text.into() }
     }
 
     /// A file and a folder that pose as the user's own.
@@ -126,7 +130,7 @@ mod tests {
         let view = View::from_messages([Message::meta(said.clone())]);
         let known = KnownInstructions::of(&view);
         assert_eq!(known.last(Path::new(name)), Some(said.as_str()));
-        assert_eq!(known.holding().next(), Some((Path::new(name), Kind::Nested)));
+        assert_eq!(known.holding().next(), Some((Path::new(name), InstructionKind::Nested)));
     }
 
     #[test]

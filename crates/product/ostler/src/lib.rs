@@ -99,22 +99,23 @@ pub use log_choice::list_sessions;
 pub use memory::{EmbeddingEndpoint, install_memory, memories, setup_memory};
 pub use options::{Options, api_key, bearer};
 pub use ostler_config as config;
-pub use ostler_core::context::{Bounds, Receipt, StageName, Trigger, report::Share};
+pub use ostler_core::context::{Receipt, StageName, Trigger, WindowBounds, report::Share};
 pub use ostler_core::event::{
     AgentPath, CallOutcome, Control, Denial, Envelope, Event, Finished, Level, ModelUsage,
     NotCompacted, NotRun, Notice, words,
 };
 pub use ostler_core::hook::{
-    Action, EventName, HookEvent, HookSpec, Outcome, Secret, Stand, merge as merge_outcomes,
+    EventName, HookAction, HookEvent, HookOutcome, HookSecret, HookSpec, Stand,
+    merge as merge_outcomes,
 };
 pub use ostler_core::ids::{
     CallId, CountingIds, IdSource, InboundId, ModelId, QuestionId, SessionId,
 };
 pub use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
 pub use ostler_core::ledger::{Broken as CacheBroken, Change as CacheChange};
-pub use ostler_core::ledger::{Forecast, Left, Price, Status as ChargeStatus, Sum, Usage};
+pub use ostler_core::ledger::{ChargeStatus, Forecast, Left, Price, Sum, Usage};
 pub use ostler_core::memory::{
-    Fact, FactKind, Kept, Memory, MemoryChange, MemoryError, Origin, Scope,
+    FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, Origin, Scope,
 };
 pub use ostler_core::message::{Block, Image, Message, ResultPart};
 pub use ostler_core::model::{Retry, StopReason, Thinking};
@@ -140,12 +141,14 @@ pub use ostler_core::turn::{Continue, Limits, Terminal};
 pub use ostler_engine::{ContextSettings, Settings};
 pub use ostler_exec::{raise_open_file_limit, strip_terminal};
 pub use ostler_hooks::{
-    Delivered, EventLog, Observer, Prepare, Queue, Sender, ToolStats, Tried, deliver_all,
-    event_logs, replay, signature,
+    Delivered, EventLog, HookTrial, Observer, Prepare, Sender, ToolStats, WebhookQueue,
+    deliver_all, event_logs, replay, signature,
 };
-pub use ostler_instructions::Places as InstructionPlaces;
-pub use ostler_ledger::{By as CostBy, Limits as Budgets, Line as CostLine, Report as CostReport};
-pub use ostler_ledger::{Row as CostRow, Standing};
+pub use ostler_instructions::InstructionPlaces;
+pub use ostler_ledger::{BudgetStatus, LedgerRow as CostRow};
+pub use ostler_ledger::{
+    CostReport, ReportKey as CostBy, ReportLine as CostLine, SharedLimits as Budgets,
+};
 pub use ostler_memory::setup::{
     PACKAGE as MEMORY_PACKAGE, SetupError as MemorySetupError, model_path,
 };
@@ -155,8 +158,8 @@ pub use ostler_models::resolve_model as model;
 pub use ostler_models::{
     CaFile, Credentials, Deadlines, Network, PriceBook, Provider, ProxySettings, protocol,
 };
-pub use ostler_skills::{Catalog, Origin as SkillOrigin, Problem, Skill, one_line};
-pub use ostler_snapshots::{Fate, Outcome as Undoing, Pruned};
+pub use ostler_skills::{Catalog, Problem, Skill, SkillOrigin, one_line};
+pub use ostler_snapshots::{Fate, PlanOutcome as Undoing, Pruned};
 pub use ostler_store::{Fault, check_home, check_state_directory};
 pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missing};
 pub use ostler_tools::{facts as tool_facts, known_tools, tool_name};

@@ -10,7 +10,7 @@ use ostler_core::view::View;
 use ostler_engine::Journal;
 use ostler_memory::embed::{EndpointSettings, HttpEmbedder, PostJson};
 use ostler_memory::setup::{self, SetupError};
-use ostler_memory::{BUDGET, Meaning, Memories, NO_MODEL, Scene, Shown, facts, render};
+use ostler_memory::{BUDGET, LearningScene, Meaning, Memories, NO_MODEL, Shown, facts, render};
 use ostler_models::{Network, Secret};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -197,7 +197,7 @@ pub(crate) async fn learn(
         // Earlier ones may have been summed up.
         let prompts = view.messages().filter(|message| is_prompt(message)).count();
         let before = turns.saturating_sub(u32::try_from(prompts).unwrap_or(turns));
-        let scene = Scene {
+        let scene = LearningScene {
             session: &session,
             first_turn: before + 1,
             folder: &folder,

@@ -6,7 +6,7 @@
 use ostler_core::permission::{
     Access, By, Matcher, Mode, PathScope, Policy, READING, Verdict, Workspace, decide,
 };
-use ostler_instructions::Request;
+use ostler_instructions::InstructionRequest;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl ReadJudge {
 
     /// # Errors
     /// With the reason if the file must not be read.
-    pub(crate) fn instructions(&self, request: &Request<'_>) -> Result<(), String> {
+    pub(crate) fn instructions(&self, request: &InstructionRequest<'_>) -> Result<(), String> {
         let policy = if request.imported { &self.policy } else { &self.on_files };
         self.judge(policy, (request.path, request.real), request.own)
     }

@@ -1,6 +1,6 @@
 //! Sets of rules by name or as given, and whether a rule does what its examples say.
 
-use ostler_config::{Kind, default_policy, from_json, permissions_yaml};
+use ostler_config::{CheckKind, default_policy, from_json, permissions_yaml};
 use ostler_core::permission::{
     Anchors, By, COMMANDS, Fallback, Lexical, Mode, Policy, Rule, Tier, Verdict, Workspace, decide,
 };
@@ -15,7 +15,8 @@ const SEED: &str = include_str!("../../../../fixtures/corpus/seed-permissions.ya
 /// `"seed"`, `"default"`, or a set as `permissions.yaml` or a settings file would hold it.
 pub fn rule_set(rules: &Value, workspace: &Workspace) -> Result<Policy, String> {
     let anchors = Anchors::of(workspace);
-    let check = |kind: Kind, rule: &Rule, text: &str| rule_matches(kind, rule, text, workspace);
+    let check =
+        |kind: CheckKind, rule: &Rule, text: &str| rule_matches(kind, rule, text, workspace);
     let tier = Tier::CommandLine;
     let policy = match rules.as_str() {
         Some("seed") => {
@@ -31,12 +32,12 @@ pub fn rule_set(rules: &Value, workspace: &Workspace) -> Result<Policy, String> 
 
 /// Whether a rule, standing alone in that list, decides about a command, or about a path if it is a rule on files.
 /// Goes by the text alone.
-pub fn rule_matches(kind: Kind, rule: &Rule, text: &str, workspace: &Workspace) -> bool {
+pub fn rule_matches(kind: CheckKind, rule: &Rule, text: &str, workspace: &Workspace) -> bool {
     let mut policy = Policy { fallback: Fallback::Ask, ..Policy::default() };
     match kind {
-        Kind::Deny => policy.deny.push(rule.clone()),
-        Kind::Ask => policy.ask.push(rule.clone()),
-        Kind::Allow => policy.allow.push(rule.clone()),
+        CheckKind::Deny => policy.deny.push(rule.clone()),
+        CheckKind::Ask => policy.ask.push(rule.clone()),
+        CheckKind::Allow => policy.allow.push(rule.clone()),
     }
     // An example is about what the rule is about: files, hosts, or commands.
     let tool = match ostler_tools::facts(&rule.tool).kind {
@@ -50,8 +51,8 @@ pub fn rule_matches(kind: Kind, rule: &Rule, text: &str, workspace: &Workspace) 
     let by_rule = decision.reasons.iter().any(|reason| reason.by == By::Rule);
     match kind {
         // What is refused in any case is refused by the rule, too.
-        Kind::Deny => decision.verdict == Verdict::Deny,
-        Kind::Ask => decision.verdict == Verdict::Ask && by_rule,
-        Kind::Allow => decision.verdict == Verdict::Allow && by_rule,
+        CheckKind::Deny => decision.verdict == Verdict::Deny,
+        CheckKind::Ask => decision.verdict == Verdict::Ask && by_rule,
+        CheckKind::Allow => decision.verdict == Verdict::Allow && by_rule,
     }
 }

@@ -10,7 +10,7 @@ use ostler_core::permission::{COMMANDS, Policy, Source, Tier, Workspace};
 use ostler_core::ports::BoxFuture;
 use ostler_core::view::View;
 use ostler_engine::{Agent, own_call};
-use ostler_skills::{Catalog, Host, Origin, Skill, Skills, shipped, slash};
+use ostler_skills::{Catalog, Host, Skill, SkillOrigin, Skills, shipped, slash};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -72,7 +72,8 @@ fn readable(choice: &SkillFolders, home: Option<&Path>, skills: &Skills) -> Vec<
         Err(_) => Some(folder.path.clone()),
     });
     folders.extend(whole);
-    for skill in skills.catalog().all().iter().filter(|skill| skill.origin != Origin::Shipped) {
+    for skill in skills.catalog().all().iter().filter(|skill| skill.origin != SkillOrigin::Shipped)
+    {
         if !folders.iter().any(|folder| skill.folder.starts_with(folder)) {
             folders.push(skill.folder.clone());
         }
@@ -160,9 +161,9 @@ impl Host for AgentHost {
 
     fn allow(&self, rules: &[String], skill: &Skill) {
         let tier = match skill.origin {
-            Origin::User => Tier::User,
-            Origin::Project => Tier::Project,
-            Origin::Shipped => Tier::BuiltIn,
+            SkillOrigin::User => Tier::User,
+            SkillOrigin::Project => Tier::Project,
+            SkillOrigin::Shipped => Tier::BuiltIn,
         };
         if let Some(agent) = self.agent.upgrade() {
             let source = Source { tier, file: Some(skill.file.clone()), line: None };

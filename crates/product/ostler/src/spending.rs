@@ -70,20 +70,20 @@ fn days() -> Days {
 pub struct CostQuery {
     pub home: PathBuf,
     pub cwd: PathBuf,
-    pub by: By,
+    pub by: ReportKey,
     pub since_ms: u64,
     /// Of this session alone.
     pub session: Option<String>,
-    pub budgets: Limits,
+    pub budgets: SharedLimits,
 }
 
 /// What it says.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    pub report: Report,
+    pub report: CostReport,
     /// With `By::Request`: each of them, in the order they were sent.
-    pub rows: Vec<Row>,
-    pub standings: Vec<Standing>,
+    pub rows: Vec<LedgerRow>,
+    pub standings: Vec<BudgetStatus>,
     /// What happened to the ledger.
     pub notices: Vec<String>,
 }
@@ -110,11 +110,11 @@ pub fn costs(query: &CostQuery) -> Result<Costs, Error> {
             Err(error) => return Err(error),
         }
     }
-    let mut report = Report::builder(query.by);
+    let mut report = CostReport::builder(query.by);
     let mut rows = Vec::new();
     db.each(Timestamp(query.since_ms), query.session.as_deref(), |row| {
         report.add(&row);
-        if query.by == By::Request && rows.len() < MOST_ROWS {
+        if query.by == ReportKey::Request && rows.len() < MOST_ROWS {
             rows.push(row);
         }
     })?;

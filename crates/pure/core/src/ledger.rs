@@ -7,12 +7,12 @@ mod prefix;
 mod previous_request;
 mod purse;
 
-pub use charge::{Charge, Charged, Purpose, Status};
+pub use charge::{Charge, ChargeStatus, Charged, Purpose};
 pub use forecast::{Forecast, Left, forecast};
 pub use grant::{Ask, Grant, Sum, grant};
-pub use prefix::{Broken, Change, Sent, watch};
+pub use prefix::{Broken, Change, SentRequest, watch};
 pub use previous_request::{Earlier, Front, Trail};
-pub use purse::{Hold, Purse};
+pub use purse::{Purse, PurseHold};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

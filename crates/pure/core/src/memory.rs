@@ -8,7 +8,7 @@ use std::fmt;
 
 /// Something worth knowing in a later session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fact {
+pub struct MemoryFact {
     pub text: String,
     pub kind: FactKind,
     pub scope: Scope,
@@ -90,14 +90,14 @@ pub struct Memory {
 
 /// What a search gives: the best first, and what the reader must know about the search itself.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct RecalledMemory {
     pub memories: Vec<Memory>,
     pub note: Option<String>,
 }
 
 /// What became of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptMemory {
     New(String),
     /// It is new and took back older ones, which are gone.
     Instead(String, Vec<String>),
@@ -105,26 +105,26 @@ pub enum Kept {
     Known(String),
 }
 
-impl Kept {
+impl KeptMemory {
     pub fn id(&self) -> &str {
         match self {
-            Kept::New(id) | Kept::Instead(id, _) | Kept::Known(id) => id,
+            KeptMemory::New(id) | KeptMemory::Instead(id, _) | KeptMemory::Known(id) => id,
         }
     }
 
     pub fn is_new(&self) -> bool {
-        !matches!(self, Kept::Known(_))
+        !matches!(self, KeptMemory::Known(_))
     }
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for KeptMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kept::New(id) => write!(f, "Kept as {id}."),
-            Kept::Instead(id, older) => {
+            KeptMemory::New(id) => write!(f, "Kept as {id}."),
+            KeptMemory::Instead(id, older) => {
                 write!(f, "Kept as {id}, in place of {}.", older.join(", "))
             }
-            Kept::Known(id) => write!(f, "That was known already, as {id}."),
+            KeptMemory::Known(id) => write!(f, "That was known already, as {id}."),
         }
     }
 }

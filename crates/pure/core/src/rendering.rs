@@ -22,10 +22,10 @@ impl RenderKey {
 /// One slot for each key, in the order in which they were first asked for. Reading takes no lock; two threads that ask
 /// for the same rendering at once get one made by one of them.
 #[derive(Debug, Default)]
-pub struct Renderings(OnceLock<Box<Slot>>);
+pub struct Renderings(OnceLock<Box<RenderingSlot>>);
 
 #[derive(Debug)]
-struct Slot {
+struct RenderingSlot {
     key: RenderKey,
     rendered: Arc<dyn Any + Send + Sync>,
     next: Renderings,
@@ -37,7 +37,7 @@ impl Renderings {
         loop {
             let slot = renderings.0.get_or_init(|| {
                 let rendered = Arc::new(render());
-                Box::new(Slot { key, rendered, next: Renderings::default() })
+                Box::new(RenderingSlot { key, rendered, next: Renderings::default() })
             });
             if slot.key == key
                 && let Ok(rendered) = slot.rendered.clone().downcast::<T>()
@@ -50,9 +50,9 @@ impl Renderings {
 }
 
 /// A list that stays the same through a session, together with its renderings. Cloning copies a pointer.
-pub struct SharedList<T>(Arc<Listed<T>>);
+pub struct SharedList<T>(Arc<ListedRendering<T>>);
 
-struct Listed<T> {
+struct ListedRendering<T> {
     items: Box<[T]>,
     renderings: Renderings,
 }
@@ -101,7 +101,7 @@ impl<T> Default for SharedList<T> {
 impl<T> From<Vec<T>> for SharedList<T> {
     fn from(items: Vec<T>) -> Self {
         let renderings = Renderings::default();
-        SharedList(Arc::new(Listed { items: items.into(), renderings }))
+        SharedList(Arc::new(ListedRendering { items: items.into(), renderings }))
     }
 }
 

@@ -37,12 +37,12 @@ pub struct Seen {
     pub hash: Option<String>,
     /// The lines that were shown; none if it was all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<Part>,
+    pub part: Option<OutputPart>,
 }
 
 /// Some lines of a file, counted from 1. None of them if the last comes before the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct OutputPart {
     pub first: u64,
     pub last: u64,
     /// How many lines the file has.

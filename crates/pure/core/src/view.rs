@@ -13,15 +13,15 @@ const EMPTY_USER: &str = "(no content)";
 
 /// A message together with its rendered bytes, which are made once and then shared.
 #[derive(Debug)]
-pub struct Item {
+pub struct ViewItem {
     message: Message,
     renderings: Renderings,
     weight: OnceLock<u64>,
 }
 
-impl Item {
+impl ViewItem {
     fn new(message: Message) -> Arc<Self> {
-        Arc::new(Item { message, renderings: Renderings::default(), weight: OnceLock::new() })
+        Arc::new(ViewItem { message, renderings: Renderings::default(), weight: OnceLock::new() })
     }
 
     pub fn message(&self) -> &Message {
@@ -46,7 +46,7 @@ impl Item {
 /// A valid history. Cloning copies pointers.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    items: Vec<Arc<Item>>,
+    items: Vec<Arc<ViewItem>>,
     /// Calls of the last message that wait for their results.
     open: Vec<CallId>,
 }
@@ -66,7 +66,7 @@ impl View {
         view
     }
 
-    pub fn items(&self) -> &[Arc<Item>] {
+    pub fn items(&self) -> &[Arc<ViewItem>] {
         &self.items
     }
 
@@ -89,7 +89,7 @@ impl View {
     /// Adds a message, mending what can be mended honestly: results are put in call order and completed,
     /// results without a call are left out, as are a call's twin and what only the other side may write; empty
     /// texts and trailing thinking go. Returns what was added last, or nothing if nothing was left.
-    pub fn push(&mut self, message: Message) -> Option<Arc<Item>> {
+    pub fn push(&mut self, message: Message) -> Option<Arc<ViewItem>> {
         match message {
             Message::Assistant { content, model } => {
                 self.close_open_calls(NO_RESULT);
@@ -126,7 +126,7 @@ impl View {
     }
 
     /// Answers every open call with the same words, so that the history is valid again.
-    pub fn close_open_calls(&mut self, why: &str) -> Option<Arc<Item>> {
+    pub fn close_open_calls(&mut self, why: &str) -> Option<Arc<ViewItem>> {
         if self.open.is_empty() {
             return None;
         }
@@ -140,7 +140,7 @@ impl View {
     }
 
     /// Adds a message that stands in another view, with its rendering if it can stay as it is.
-    pub fn push_item(&mut self, item: &Arc<Item>) {
+    pub fn push_item(&mut self, item: &Arc<ViewItem>) {
         let results: Vec<&CallId> = item.message.blocks().iter().filter_map(result_id).collect();
         let fits = match item.message.is_assistant() {
             true => self.open.is_empty() && !self.items.is_empty(),
@@ -181,7 +181,7 @@ impl View {
                     changed += 1;
                 }
             }
-            *item = Item::new(message);
+            *item = ViewItem::new(message);
         }
         changed
     }
@@ -227,7 +227,7 @@ impl View {
                 let mut message = item.message.clone();
                 let content = message.blocks_mut();
                 *content = change(std::mem::take(content));
-                *item = Item::new(message);
+                *item = ViewItem::new(message);
                 changed = true;
             }
         }
@@ -236,8 +236,8 @@ impl View {
         changed
     }
 
-    fn add(&mut self, message: Message) -> Arc<Item> {
-        let item = Item::new(message);
+    fn add(&mut self, message: Message) -> Arc<ViewItem> {
+        let item = ViewItem::new(message);
         self.items.push(item.clone());
         item
     }

@@ -183,15 +183,15 @@ impl CommandRegex {
     }
 
     pub fn matches(&self, step: &Step) -> bool {
-        self.matches_lines(&Lines::of(step))
+        self.matches_lines(&CommandLines::of(step))
     }
 
-    pub fn matches_lines(&self, lines: &Lines) -> bool {
+    pub fn matches_lines(&self, lines: &CommandLines) -> bool {
         lines.each().any(|line| self.commands(line))
     }
 
     /// The same, also for an option that carries a value: `--privileged=true`.
-    pub fn matches_loosely(&self, lines: &Lines) -> bool {
+    pub fn matches_loosely(&self, lines: &CommandLines) -> bool {
         let valued = |line: &str| self.with_value.get().is_some_and(|regex| regex.is_match(line));
         let mut begun = lines.each().filter(|line| self.may_begin(line));
         self.matches_lines(lines) || begun.any(valued)
@@ -215,10 +215,10 @@ impl CommandRegex {
 
     /// Anywhere in the words, in what a pattern among them could stand for, or in a file it opens.
     pub fn mentions(&self, step: &Step) -> bool {
-        self.mentions_lines(step, &Lines::of(step))
+        self.mentions_lines(step, &CommandLines::of(step))
     }
 
-    pub fn mentions_lines(&self, step: &Step, lines: &Lines) -> bool {
+    pub fn mentions_lines(&self, step: &Step, lines: &CommandLines) -> bool {
         // Git's own patterns are over files, except where they are over names of branches and tags.
         let word = |at: usize| step.compared().get(at).and_then(Word::literal);
         let names = ["branch", "tag", "for-each-ref", "show-ref", "describe", "remote"];
@@ -293,16 +293,16 @@ impl CommandRegex {
 }
 
 /// The words of a step as expressions see them, joined once for all rules.
-pub struct Lines {
+pub struct CommandLines {
     compared: String,
     /// None: the same.
     words: Option<String>,
 }
 
-impl Lines {
+impl CommandLines {
     pub fn of(step: &Step) -> Self {
         let words = (!step.normal.is_empty()).then(|| joined(&step.words));
-        Lines { compared: joined(step.compared()), words }
+        CommandLines { compared: joined(step.compared()), words }
     }
 
     fn each(&self) -> impl Iterator<Item = &str> {

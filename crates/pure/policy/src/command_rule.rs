@@ -13,7 +13,7 @@ pub(super) const MAX_PATTERN: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandPattern {
     /// Words with gaps between them.
-    glob: Vec<Piece>,
+    glob: Vec<RulePiece>,
     /// Further words may follow.
     open: bool,
     words: Vec<String>,
@@ -22,7 +22,7 @@ pub struct CommandPattern {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum RulePiece {
     Char(char),
     Any,
 }
@@ -34,20 +34,20 @@ impl CommandPattern {
             None => (text, false),
         };
         let glob = pieces(text.trim())?;
-        let begins = matches!(glob.first(), Some(Piece::Char(c)) if *c != GAP);
-        if !begins && glob.first() != Some(&Piece::Any) {
+        let begins = matches!(glob.first(), Some(RulePiece::Char(c)) if *c != GAP);
+        if !begins && glob.first() != Some(&RulePiece::Any) {
             return None;
         }
         Some(CommandPattern::of(glob, open))
     }
 
-    fn of(mut glob: Vec<Piece>, open: bool) -> Self {
+    fn of(mut glob: Vec<RulePiece>, open: bool) -> Self {
         let mut assigned = Vec::new();
         while let Some((word, rest)) = spelled(&glob).filter(|(word, _)| is_assignment(word)) {
             assigned.push(word);
             glob = rest;
         }
-        let shown = |piece: &Piece| if let Piece::Char(c) = piece { *c } else { '*' };
+        let shown = |piece: &RulePiece| if let RulePiece::Char(c) = piece { *c } else { '*' };
         let line: String = glob.iter().map(shown).collect();
         let split = |line: String| line.split(GAP).map(str::to_owned).collect();
         let words = if line.is_empty() { Vec::new() } else { split(line) };
@@ -100,7 +100,7 @@ impl CommandPattern {
 
     /// Leaves nothing open: this command and no other.
     pub fn is_exact(&self) -> bool {
-        !self.open && !self.glob.contains(&Piece::Any)
+        !self.open && !self.glob.contains(&RulePiece::Any)
     }
 
     /// Further words may follow those it spells out.
@@ -110,12 +110,12 @@ impl CommandPattern {
 
     /// Any command at all.
     pub fn is_everything(&self) -> bool {
-        self.glob == [Piece::Any]
+        self.glob == [RulePiece::Any]
     }
 
     /// It says nothing of which program it is about: `* --help`, `X=1:*`.
     pub(super) fn names_no_program(&self) -> bool {
-        matches!(self.glob.first(), None | Some(Piece::Any))
+        matches!(self.glob.first(), None | Some(RulePiece::Any))
     }
 
     pub fn matches(&self, words: &[Word]) -> bool {
@@ -167,7 +167,7 @@ impl CommandPattern {
         let Some((program, rest)) = self.words.split_first() else { return false };
         let given: Vec<&str> = words.iter().map(shown).collect();
         let Some((first, given)) = given.split_first() else { return false };
-        if self.glob.contains(&Piece::Any) || program != first {
+        if self.glob.contains(&RulePiece::Any) || program != first {
             return false;
         }
         let operands = |words: &[&str]| -> Vec<String> {
@@ -183,10 +183,10 @@ impl CommandPattern {
 }
 
 /// The first word, where nothing of it is open, and what follows it.
-fn spelled(glob: &[Piece]) -> Option<(String, Vec<Piece>)> {
-    let end = glob.iter().position(|piece| *piece == Piece::Char(GAP)).unwrap_or(glob.len());
+fn spelled(glob: &[RulePiece]) -> Option<(String, Vec<RulePiece>)> {
+    let end = glob.iter().position(|piece| *piece == RulePiece::Char(GAP)).unwrap_or(glob.len());
     let (word, rest) = glob.split_at_checked(end)?;
-    let known = |piece: &Piece| if let Piece::Char(c) = piece { Some(*c) } else { None };
+    let known = |piece: &RulePiece| if let RulePiece::Char(c) = piece { Some(*c) } else { None };
     let word: Option<String> = word.iter().map(known).collect();
     let word = word.filter(|word| !word.is_empty())?;
     Some((word, rest.get(1..).unwrap_or_default().to_vec()))
@@ -244,30 +244,30 @@ fn has_option(option: &str, given: &[&str], alike: Alike) -> bool {
 }
 
 /// Quotes are removed as in a shell; a star in quotes is a star.
-fn pieces(text: &str) -> Option<Vec<Piece>> {
-    let mut out: Vec<Piece> = Vec::new();
+fn pieces(text: &str) -> Option<Vec<RulePiece>> {
+    let mut out: Vec<RulePiece> = Vec::new();
     let mut quote = None;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         match (c, quote) {
             ('\'' | '"', None) => quote = Some(c),
             (c, Some(open)) if c == open => quote = None,
-            ('\\', None | Some('"')) => out.push(Piece::Char(chars.next()?)),
-            ('*', None) if out.last() != Some(&Piece::Any) => out.push(Piece::Any),
+            ('\\', None | Some('"')) => out.push(RulePiece::Char(chars.next()?)),
+            ('*', None) if out.last() != Some(&RulePiece::Any) => out.push(RulePiece::Any),
             ('*', None) => {}
-            (' ' | '\t', None) if out.last() != Some(&Piece::Char(GAP)) => {
-                out.push(Piece::Char(GAP))
+            (' ' | '\t', None) if out.last() != Some(&RulePiece::Char(GAP)) => {
+                out.push(RulePiece::Char(GAP))
             }
             (' ' | '\t', None) => {}
             (GAP, _) => return None,
-            (c, _) => out.push(Piece::Char(c)),
+            (c, _) => out.push(RulePiece::Char(c)),
         }
     }
     (quote.is_none() && !out.is_empty() && out.len() <= MAX_PATTERN).then_some(out)
 }
 
 /// Linear in practice: only the last star is ever retried.
-fn glob_matches(pattern: &[Piece], subject: &[char], open: bool) -> bool {
+fn glob_matches(pattern: &[RulePiece], subject: &[char], open: bool) -> bool {
     let (mut p, mut s, mut star) = (0, 0, None);
     loop {
         let ended = p == pattern.len();
@@ -275,11 +275,11 @@ fn glob_matches(pattern: &[Piece], subject: &[char], open: bool) -> bool {
             return true;
         }
         match (pattern.get(p), subject.get(s)) {
-            (Some(Piece::Any), _) => {
+            (Some(RulePiece::Any), _) => {
                 star = Some((p, s));
                 p += 1;
             }
-            (Some(Piece::Char(c)), Some(d)) if c == d => {
+            (Some(RulePiece::Char(c)), Some(d)) if c == d => {
                 p += 1;
                 s += 1;
             }

@@ -189,17 +189,17 @@ impl Step {
 }
 
 /// What was looked up for one text: every question is asked once, so that all its steps see the same disk.
-struct Seen<'a> {
+struct SeenStep<'a> {
     places: &'a dyn Places,
     programs: HashMap<String, bool>,
     /// By folder, then by path as written.
     paths: HashMap<Vec<String>, HashMap<String, Kinds>>,
 }
 
-type Found = Option<Vec<PathScope>>;
-type Kinds = Vec<(TouchKind, Found)>;
+type NamedPath = Option<Vec<PathScope>>;
+type Kinds = Vec<(TouchKind, NamedPath)>;
 
-impl Seen<'_> {
+impl SeenStep<'_> {
     fn is_program(&mut self, name: &str) -> bool {
         if let Some(known) = self.programs.get(name) {
             return *known;
@@ -209,7 +209,7 @@ impl Seen<'_> {
         known
     }
 
-    fn look_up(&mut self, at: &[String], path: &str, kind: TouchKind) -> Found {
+    fn look_up(&mut self, at: &[String], path: &str, kind: TouchKind) -> NamedPath {
         let known = self.paths.get(at).and_then(|paths| paths.get(path));
         if let Some((_, found)) = known.into_iter().flatten().find(|(known, _)| *known == kind) {
             return found.clone();
@@ -327,7 +327,7 @@ impl Commands {
 
     /// Looks up every path. Where a program is not the system's, its step is not taken for what its table says.
     pub fn look_up(&mut self, places: &dyn Places) {
-        let mut seen = Seen { places, programs: HashMap::new(), paths: HashMap::new() };
+        let mut seen = SeenStep { places, programs: HashMap::new(), paths: HashMap::new() };
         for step in &mut self.steps {
             let name = step.words.first().and_then(Word::literal).unwrap_or_default();
             if !name.is_empty() && !name.contains('/') && !seen.is_program(name) {

@@ -166,7 +166,7 @@ pub(super) fn by_rule(rule: &Rule, effect: Verdict) -> Reason {
 
 /// What all parts of a decision look at.
 #[derive(Clone, Copy)]
-pub(super) struct Scene<'a> {
+pub(super) struct DecisionScene<'a> {
     pub(super) policy: &'a Policy,
     pub(super) mode: Mode,
     pub(super) workspace: &'a Workspace,
@@ -177,7 +177,7 @@ pub(super) struct Scene<'a> {
     pub(super) network: bool,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> DecisionScene<'a> {
     pub(super) fn of(
         access: &'a Access,
         policy: &'a Policy,
@@ -185,7 +185,7 @@ impl<'a> Scene<'a> {
         workspace: &'a Workspace,
     ) -> Self {
         let Access { denials, backing, hosts, .. } = access;
-        Scene { policy, mode, workspace, denials, backing, network: !hosts.is_empty() }
+        DecisionScene { policy, mode, workspace, denials, backing, network: !hosts.is_empty() }
     }
 
     /// Commands that open a file which a deny rule covers fail, whatever their text says.
@@ -212,7 +212,7 @@ pub fn decide(
     mode: Mode,
     workspace: &Workspace,
 ) -> Decision {
-    let scene = Scene::of(access, policy, mode, workspace);
+    let scene = DecisionScene::of(access, policy, mode, workspace);
     let mut rulings = match (unresolved(access), &access.runs) {
         (Some(path), _) => {
             let why = format!("where {} leads was not found out first", path.display());
@@ -238,7 +238,7 @@ pub fn decide(
 }
 
 /// The mode and the default have their say, and the strictest answer wins.
-fn settle(scene: Scene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) -> Decision {
+fn settle(scene: DecisionScene<'_>, rulings: Vec<Ruling>, offer: Vec<String>) -> Decision {
     let refused =
         |reason: Reason| Reason { why: format!("{}, and nothing may ask", reason.why), ..reason };
     let answers: Vec<(Verdict, Reason)> = rulings
@@ -306,8 +306,8 @@ fn unresolved(access: &Access) -> Option<&Path> {
 }
 
 /// A call that runs no commands.
-pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Ruling {
-    let Scene { policy, mode, workspace, .. } = scene;
+pub(super) fn judge_call(scene: DecisionScene<'_>, tool: &str, access: &Access) -> Ruling {
+    let DecisionScene { policy, mode, workspace, .. } = scene;
     if let Some(rule) =
         policy.deny.iter().find(|rule| speaks(rule, tool, access, scene) == Reach::Full)
     {
@@ -352,7 +352,7 @@ pub(super) fn judge_call(scene: Scene<'_>, tool: &str, access: &Access) -> Rulin
 }
 
 /// How a deny or ask rule meets a call that runs no commands.
-fn speaks(rule: &Rule, tool: &str, access: &Access, scene: Scene<'_>) -> Reach {
+fn speaks(rule: &Rule, tool: &str, access: &Access, scene: DecisionScene<'_>) -> Reach {
     let full = |yes: bool| if yes { Reach::Full } else { Reach::None };
     match &rule.matcher {
         Matcher::Whole => full(rule.names(tool)),
@@ -381,12 +381,12 @@ fn speaks(rule: &Rule, tool: &str, access: &Access, scene: Scene<'_>) -> Reach {
 
 /// Names that need an explicit yes, whatever a broad rule says: what would run later, and secrets.
 pub(super) fn guard(
-    scene: Scene<'_>,
+    scene: DecisionScene<'_>,
     reads: &[PathScope],
     writes: &[PathScope],
     filtered: bool,
 ) -> Option<Reason> {
-    let Scene { policy, workspace, .. } = scene;
+    let DecisionScene { policy, workspace, .. } = scene;
     let spelled = |path: &Path, writing: bool| {
         policy.allow.iter().any(|rule| match &rule.matcher {
             Matcher::Files(pattern) => {

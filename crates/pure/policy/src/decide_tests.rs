@@ -353,7 +353,7 @@ proptest! {
         let commands = std::sync::Arc::new(Commands { steps, pipes, ..Commands::default() });
         let access = Access { runs: Some(commands.clone()), ..Access::nothing() };
         let workspace = workspace();
-        let scene = Scene::of(&access, &policy, mode, &workspace);
+        let scene = DecisionScene::of(&access, &policy, mode, &workspace);
         let each = settle(scene, judge_commands(scene, "Bash", &access, &commands), Vec::new());
         prop_assert_eq!(decide("Bash", &access, &policy, mode, &workspace), each);
     }

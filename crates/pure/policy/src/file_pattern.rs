@@ -27,14 +27,14 @@ impl<'a> Anchors<'a> {
 
 /// A gitignore-like pattern on absolute paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct FilePattern {
     base: PathBuf,
     parts: Vec<String>,
     /// Written for a working folder that is the whole disk.
     on_whole_disk: bool,
 }
 
-impl Pattern {
+impl FilePattern {
     pub fn new(text: &str, anchors: Anchors<'_>) -> Self {
         let (base, rest) = if let Some(rest) = text.strip_prefix("//") {
             (Path::new("/"), rest)
@@ -47,7 +47,7 @@ impl Pattern {
         } else {
             (anchors.cwd, text)
         };
-        let mut pattern = Pattern {
+        let mut pattern = FilePattern {
             base: base.to_owned(),
             parts: Vec::new(),
             on_whole_disk: !text.starts_with("//") && base.parent().is_none(),
@@ -68,7 +68,7 @@ impl Pattern {
     /// From the text that [`Pattern::absolute`] gives.
     pub fn from_absolute(text: &str) -> Self {
         let (root, tools) = (Path::new("/"), &KnownTools::default());
-        Pattern::new(text, Anchors { cwd: root, home: root, settings: root, tools })
+        FilePattern::new(text, Anchors { cwd: root, home: root, settings: root, tools })
     }
 
     /// The whole pattern, which then means the same wherever it is read.
@@ -175,19 +175,19 @@ fn may_match_below(parts: &[&str], names: &[&str]) -> bool {
 }
 
 /// The parts of a pattern that could come next, name by name: work grows with names times parts, whatever the pattern.
-struct Progress<'a> {
+struct MatchProgress<'a> {
     parts: &'a [&'a str],
     /// Whether the part of this number could be next; the last one stands for the end.
     next: Vec<bool>,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> MatchProgress<'a> {
     fn new(parts: &'a [&'a str]) -> Self {
         let mut next = vec![false; parts.len() + 1];
         if let Some(first) = next.first_mut() {
             *first = true;
         }
-        Progress { parts, next }
+        MatchProgress { parts, next }
     }
 
     fn is_done(&self) -> bool {
@@ -217,7 +217,7 @@ impl<'a> Progress<'a> {
 
 /// The parts match the names or a beginning of them.
 fn match_beginning(parts: &[&str], names: &[&str]) -> bool {
-    let mut progress = Progress::new(parts);
+    let mut progress = MatchProgress::new(parts);
     progress.skip_stars();
     for name in names {
         if progress.is_done() {
@@ -231,7 +231,7 @@ fn match_beginning(parts: &[&str], names: &[&str]) -> bool {
 
 /// Two patterns, name by name. A folder alone does not count for what is in it.
 fn meet(parts: &[&str], glob: &[&str]) -> bool {
-    let mut progress = Progress::new(parts);
+    let mut progress = MatchProgress::new(parts);
     for name in glob {
         progress.skip_stars();
         if progress.is_done() {
@@ -371,7 +371,7 @@ mod tests {
     fn many_stars_on_a_deep_path_end() {
         let cwd = Path::new("/ws");
         let anchors = Anchors { cwd, home: cwd, settings: cwd, tools: &KnownTools::default() };
-        let pattern = Pattern::new(&format!("./{}b", "**/a/".repeat(20)), anchors);
+        let pattern = FilePattern::new(&format!("./{}b", "**/a/".repeat(20)), anchors);
         let path = cwd.join("a/".repeat(2_000));
         assert!(!pattern.matches(&path) && pattern.matches(&path.join("b")));
         assert!(!pattern.may_meet(&path, "a*") && pattern.may_meet(&path, "*"));
@@ -395,7 +395,7 @@ mod tests {
             ("./a/*/b", None, false),
             ("./**/x/**", None, true),
         ] {
-            let pattern = Pattern::new(rule, anchors);
+            let pattern = FilePattern::new(rule, anchors);
             assert_eq!(pattern.place(), expected.map(PathBuf::from), "{rule}");
             assert_eq!(pattern.names_directory(), directory, "{rule}");
         }
@@ -421,7 +421,7 @@ mod tests {
             ("./**/*.pem", "/ws", "src/*.rs", false),
             ("./**/*.pem", "/ws", "src/*.p*", true),
         ] {
-            let pattern = Pattern::new(rule, anchors);
+            let pattern = FilePattern::new(rule, anchors);
             assert_eq!(pattern.may_meet(Path::new(place), glob), expected, "{rule} {place} {glob}");
         }
     }

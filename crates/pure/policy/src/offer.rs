@@ -4,7 +4,7 @@
 use super::access::{Access, Workspace};
 use super::command_rule::CommandPattern;
 use super::commands::{Act, Commands, Effect, Step};
-use super::decide::{Ruling, Scene, judge_call};
+use super::decide::{DecisionScene, Ruling, judge_call};
 use super::guarded_names::protected;
 use super::rule::{CHANGING, READING, Rule};
 use super::script::Word;
@@ -158,7 +158,7 @@ fn is_runner(program: &str) -> bool {
 
 /// Rules that together would have allowed the call; none if a rule cannot or must not.
 pub(super) fn offer(
-    scene: Scene<'_>,
+    scene: DecisionScene<'_>,
     tool: &str,
     access: &Access,
     rulings: &[Ruling],
@@ -171,24 +171,28 @@ pub(super) fn offer(
         Some(commands) => for_commands(scene, access, commands, rulings),
         None => {
             let rules = for_call(tool, access, scene.workspace);
-            let judged = |scene: Scene<'_>| judge_call(scene, tool, access);
+            let judged = |scene: DecisionScene<'_>| judge_call(scene, tool, access);
             if would_allow(scene, &rules, judged) { rules } else { Vec::new() }
         }
     }
 }
 
 /// An offer that would not do what it promises is none.
-fn would_allow(scene: Scene<'_>, rules: &[String], judged: impl Fn(Scene<'_>) -> Ruling) -> bool {
+fn would_allow(
+    scene: DecisionScene<'_>,
+    rules: &[String],
+    judged: impl Fn(DecisionScene<'_>) -> Ruling,
+) -> bool {
     let parsed: Result<Vec<Rule>, _> =
         rules.iter().map(|text| Rule::parse(text, scene.workspace)).collect();
     let Ok(parsed) = parsed else { return false };
     let mut policy = scene.policy.clone();
     policy.allow.extend(parsed);
-    matches!(judged(Scene { policy: &policy, ..scene }), Ruling::Allow(_))
+    matches!(judged(DecisionScene { policy: &policy, ..scene }), Ruling::Allow(_))
 }
 
 fn for_commands(
-    scene: Scene<'_>,
+    scene: DecisionScene<'_>,
     access: &Access,
     commands: &Commands,
     rulings: &[Ruling],
@@ -200,7 +204,7 @@ fn for_commands(
     let open = commands.steps.iter().zip(rulings).filter(|(_, r)| !matches!(r, Ruling::Allow(_)));
     let mut rules: Vec<String> = Vec::new();
     for (step, _) in open {
-        let judged = |scene: Scene<'_>| judge_step(scene, access, step);
+        let judged = |scene: DecisionScene<'_>| judge_step(scene, access, step);
         if !rules.is_empty() && would_allow(scene, &rules, judged) {
             continue;
         }

@@ -1,7 +1,7 @@
 //! Everything the rules say, from all their sources.
 
 use super::access::{PathScope, Workspace};
-use super::file_pattern::Pattern;
+use super::file_pattern::FilePattern;
 use super::guarded_names::sensitive;
 use super::interpreters;
 use super::rule::{COMMANDS, Matcher, READING, Reach, Rule, Tier, scope_reach};
@@ -21,7 +21,7 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug)]
 pub struct DeniedFiles<'a> {
     pub rule: &'a Rule,
-    pub pattern: &'a Pattern,
+    pub pattern: &'a FilePattern,
     /// It forbids to change the files; otherwise it forbids to read them.
     pub writing: bool,
 }

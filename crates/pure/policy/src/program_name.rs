@@ -5,7 +5,7 @@ use super::commands::Step;
 use super::file_pattern::{match_name, without_sets};
 use super::policy::Policy;
 use super::rule::{COMMANDS, Matcher, Rule, Tier};
-use super::script::{Part, Word};
+use super::script::{Word, WordPart};
 
 /// The deny or ask rule that may speak of the program.
 pub(super) fn covered<'a>(policy: &'a Policy, step: &Step) -> Option<&'a Rule> {
@@ -46,9 +46,9 @@ fn pattern(word: &Word) -> Option<String> {
         Word::Literal(_) => return None,
         Word::Glob(pattern) => without_sets(pattern).replace('\\', ""),
         Word::Dynamic { parts, .. } => {
-            let part = |part: &Part| match part {
-                Part::Literal(text) => text.clone(),
-                Part::Glob(pattern) => without_sets(pattern),
+            let part = |part: &WordPart| match part {
+                WordPart::Literal(text) => text.clone(),
+                WordPart::Glob(pattern) => without_sets(pattern),
                 _ => "*".to_owned(),
             };
             parts.iter().map(part).collect::<String>()

@@ -4,13 +4,13 @@ use crate::script::{Dynamic, Form};
 
 fn dynamic(parts: &[&str]) -> Word {
     let part = |text: &&str| match *text {
-        "$" => Part::Parameter {
+        "$" => WordPart::Parameter {
             name: "x".into(),
             form: Form::Value,
             quoted: false,
             scripts: Vec::new(),
         },
-        text => Part::Literal(text.to_owned()),
+        text => WordPart::Literal(text.to_owned()),
     };
     Word::Dynamic {
         why: Dynamic::Parameter,

@@ -4,7 +4,7 @@
 use super::access::{Access, PathScope, Workspace};
 use super::command_regex::CommandRegex;
 use super::command_rule::CommandPattern;
-use super::file_pattern::{Anchors, Pattern};
+use super::file_pattern::{Anchors, FilePattern};
 use super::tool_names;
 use crate::tool_facts::ToolKind;
 use schemars::JsonSchema;
@@ -38,7 +38,7 @@ pub struct Rule {
 pub enum Matcher {
     /// The whole tool.
     Whole,
-    Files(Pattern),
+    Files(FilePattern),
     Command(CommandPattern),
     /// Over a command's words; as an ask rule also over the paths of the file tools.
     Regex(Box<CommandRegex>),
@@ -295,7 +295,7 @@ pub enum Reach {
     Full,
 }
 
-pub(super) fn scope_reach(pattern: &Pattern, scope: &PathScope, absent: &[PathBuf]) -> Reach {
+pub(super) fn scope_reach(pattern: &FilePattern, scope: &PathScope, absent: &[PathBuf]) -> Reach {
     if pattern.matches(scope.path()) {
         return Reach::Full;
     }
@@ -335,7 +335,7 @@ fn specific(
         {
             Err(RuleError::NoHome(text.to_owned()))
         }
-        ToolKind::Reads | ToolKind::Edits => Ok(Matcher::Files(Pattern::new(pattern, anchors))),
+        ToolKind::Reads | ToolKind::Edits => Ok(Matcher::Files(FilePattern::new(pattern, anchors))),
         ToolKind::Fetches => match pattern.strip_prefix("domain:").map(str::trim) {
             Some(domain) if is_domain(domain) => Ok(Matcher::Domain(domain.to_ascii_lowercase())),
             _ => Err(RuleError::Domain(text.to_owned())),

@@ -20,7 +20,7 @@ fn rule(text: &str) -> Rule {
     Rule::parse(text, &workspace()).unwrap()
 }
 
-fn files(rule: &Rule) -> &Pattern {
+fn files(rule: &Rule) -> &FilePattern {
     match &rule.matcher {
         Matcher::Files(pattern) => pattern,
         other => panic!("{other:?}"),

@@ -34,12 +34,12 @@ pub struct Pipeline {
     pub negated: bool,
     pub timed: bool,
     /// Joined by `|`; `|&` has become a redirection of the stage before it.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<PipelineStage>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum PipelineStage {
     Simple(Command),
     Compound { body: Compound, redirects: Vec<Redirect> },
 }
@@ -92,7 +92,7 @@ pub enum Compound {
     },
     Coprocess {
         name: Option<String>,
-        body: Box<Stage>,
+        body: Box<PipelineStage>,
     },
     /// `[[ … ]]`: every token of it, operators and parentheses as literals. No word of it is split or matched against
     /// file names. Arithmetic operators evaluate their operands even when quoted.
@@ -133,13 +133,13 @@ pub enum Word {
     /// names that match, or stays as it is when none does.
     Glob(String),
     /// Only the shell knows, when it runs; `parts` is what can be said before.
-    Dynamic { why: Dynamic, source: String, parts: Vec<Part> },
+    Dynamic { why: Dynamic, source: String, parts: Vec<WordPart> },
 }
 
 /// A piece of a word that is not known as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum WordPart {
     /// Exactly this text, quotes removed.
     Literal(String),
     /// Unquoted text with `*`, `?` or `[`, written like [`Word::Glob`].

@@ -1,9 +1,9 @@
 //! What each command of a shell text comes to. A part that nobody vouches for decides for all of them.
 
 use super::access::{Access, Denials, PathScope};
-use super::command_regex::{CommandRegex, Lines};
+use super::command_regex::{CommandLines, CommandRegex};
 use super::commands::{Act, Commands, Effect, Step, Touch, TouchKind};
-use super::decide::{By, Reason, Ruling, Scene, Verdict, by_rule, guard, reason};
+use super::decide::{By, DecisionScene, Reason, Ruling, Verdict, by_rule, guard, reason};
 use super::policy::Policy;
 use super::rule::{COMMANDS, Matcher, Reach, Rule};
 use super::rule_text::is_own_text;
@@ -20,7 +20,7 @@ const NAMED: usize = 32;
 const SHOWN: usize = 120;
 
 pub(super) fn judge_commands(
-    scene: Scene<'_>,
+    scene: DecisionScene<'_>,
     tool: &str,
     access: &Access,
     commands: &Commands,
@@ -52,13 +52,18 @@ pub(super) fn judge_commands(
 }
 
 /// The step as a part of its text: a rule may spell out a wrapper together with what it starts.
-fn judge_inside(scene: Scene<'_>, access: &Access, commands: &Commands, step: &Step) -> Ruling {
+fn judge_inside(
+    scene: DecisionScene<'_>,
+    access: &Access,
+    commands: &Commands,
+    step: &Step,
+) -> Ruling {
     let policy = scene.policy;
     let mut behind = wrapper_rules::rules_behind(&policy.allow, commands, step);
     if !behind.is_empty() {
         behind.extend(policy.allow.iter().cloned());
         let policy = Policy { allow: behind, ..policy.clone() };
-        return judge_step(Scene { policy: &policy, ..scene }, access, step);
+        return judge_step(DecisionScene { policy: &policy, ..scene }, access, step);
     }
     match judge_step(scene, access, step) {
         Ruling::Open(why) => match wrapper_rules::rule_around(&policy.allow, commands, step) {
@@ -125,7 +130,7 @@ fn text(word: &Word) -> &str {
     }
 }
 
-pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruling {
+pub(super) fn judge_step(scene: DecisionScene<'_>, access: &Access, step: &Step) -> Ruling {
     if let Effect::Ruin(why) = &step.effect {
         return Ruling::Deny(reason(By::BuiltIn, why.clone()));
     }
@@ -136,7 +141,7 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
         absent: access.absent.clone(),
         ..Access::nothing()
     };
-    let lines = Lines::of(step);
+    let lines = CommandLines::of(step);
     let named = named_files(scene, step, &files);
     for rule in &scene.policy.deny {
         match meets(rule, step, &lines, named.as_ref().unwrap_or(&files), false) {
@@ -183,7 +188,7 @@ pub(super) fn judge_step(scene: Scene<'_>, access: &Access, step: &Step) -> Ruli
 }
 
 /// Why somebody has to look where a rule may cover something.
-fn why_below(scene: Scene<'_>, rule: &Rule, asks: bool) -> String {
+fn why_below(scene: DecisionScene<'_>, rule: &Rule, asks: bool) -> String {
     let text = rule.text();
     match &rule.matcher {
         Matcher::Command(_) => format!("it may be what the rule {text} covers"),
@@ -195,7 +200,7 @@ fn why_below(scene: Scene<'_>, rule: &Rule, asks: bool) -> String {
 }
 
 /// What the step names, where the kernel takes care of everything that it merely goes through: a bare `*` names nothing.
-fn named_files(scene: Scene<'_>, step: &Step, files: &Access) -> Option<Access> {
+fn named_files(scene: DecisionScene<'_>, step: &Step, files: &Access) -> Option<Access> {
     let is_bare = |touch: &Touch| {
         let last = touch.path.rsplit('/').next().unwrap_or_default();
         touch.kind == TouchKind::Glob && !last.is_empty() && last.chars().all(|c| c == '*')
@@ -209,7 +214,7 @@ fn named_files(scene: Scene<'_>, step: &Step, files: &Access) -> Option<Access> 
 
 /// A deny rule on a file somewhere below what the step touches needs no question: the kernel refuses the file. Git
 /// prints what it tracks from its own copy.
-fn is_enforced(scene: Scene<'_>, step: &Step) -> bool {
+fn is_enforced(scene: DecisionScene<'_>, step: &Step) -> bool {
     match scene.denials {
         Denials::Kernel { tracked } => !(*tracked && step.git),
         Denials::Decision | Denials::Unenforced(_) => false,
@@ -234,7 +239,13 @@ fn scopes(step: &Step, counts: impl Fn(&Touch) -> bool) -> (Vec<PathScope>, Vec<
 }
 
 /// How a deny or ask rule meets a step. Any spelling counts, and a broad reading of the rule.
-pub(super) fn meets(rule: &Rule, step: &Step, lines: &Lines, files: &Access, asks: bool) -> Reach {
+pub(super) fn meets(
+    rule: &Rule,
+    step: &Step,
+    lines: &CommandLines,
+    files: &Access,
+    asks: bool,
+) -> Reach {
     let yes = match &rule.matcher {
         Matcher::Command(pattern) if rule.names(COMMANDS) => {
             let full =
@@ -289,7 +300,7 @@ fn about_pipes(rules: &[Rule]) -> Vec<(&Rule, &CommandRegex)> {
 }
 
 /// Rules that speak of whole pipelines.
-fn judge_pipes(scene: Scene<'_>, commands: &Commands) -> Vec<Ruling> {
+fn judge_pipes(scene: DecisionScene<'_>, commands: &Commands) -> Vec<Ruling> {
     let mut rulings = Vec::new();
     if commands.pipes.is_empty() {
         return rulings;
@@ -344,7 +355,11 @@ fn ways<'a>(commands: &'a Commands, stages: &[Vec<usize>]) -> Option<Vec<Vec<&'a
 }
 
 /// What was not understood asks, and a word in it that a rule names makes even a bypass ask.
-fn judge_doubts(scene: Scene<'_>, commands: &Commands, whole: Option<&Rule>) -> Vec<Ruling> {
+fn judge_doubts(
+    scene: DecisionScene<'_>,
+    commands: &Commands,
+    whole: Option<&Rule>,
+) -> Vec<Ruling> {
     if commands.doubts.is_empty() {
         return Vec::new();
     }

@@ -6,15 +6,15 @@
 
 use super::access::{Access, PathScope};
 use super::commands::{Act, Effect, Step, Touch, TouchKind};
-use super::decide::{Reason, Ruling, Scene, Verdict, by_rule, guard};
+use super::decide::{DecisionScene, Reason, Ruling, Verdict, by_rule, guard};
 use super::guarded_names::protected;
 use super::rule::{COMMANDS, Matcher, Reach, Rule};
-use super::script::{Form, Part, Word};
+use super::script::{Form, Word, WordPart};
 use std::path::{Component, Path, PathBuf};
 
 /// Why one of the words is not plain. `spelled` tells which of them the rule spells out.
 pub(super) fn stray(
-    scene: Scene<'_>,
+    scene: DecisionScene<'_>,
     step: &Step,
     spelled: impl Fn(usize) -> bool,
 ) -> Option<String> {
@@ -86,7 +86,7 @@ const HELD: [&str; 12] = [
 
 /// Why somebody must be asked about a file that the step names, although no table says what it does with it, or nobody
 /// knows from which folder.
-pub(super) fn named(scene: Scene<'_>, step: &Step) -> Option<Ruling> {
+pub(super) fn named(scene: DecisionScene<'_>, step: &Step) -> Option<Ruling> {
     let place = step.place.as_deref().unwrap_or(&scene.workspace.cwd);
     let unplaced = step.touches.iter().filter(|touch| touch.scopes.is_none());
     if let Some(ruling) = unplaced.into_iter().find_map(|touch| by_name(scene, place, touch)) {
@@ -97,7 +97,7 @@ pub(super) fn named(scene: Scene<'_>, step: &Step) -> Option<Ruling> {
     }
     let words = step.compared();
     words.iter().enumerate().skip(1).find_map(|(at, word)| {
-        let told = (!is_message(words, at)).then(|| Told::of(scene, place, word))?;
+        let told = (!is_message(words, at)).then(|| KnownText::of(scene, place, word))?;
         let met = told.pattern.as_deref().and_then(|pattern| matched(scene, place, pattern));
         let whole = Some(told.known.as_str())
             .filter(|known| !known.is_empty() && !known.starts_with('-') && !is_address(known));
@@ -107,7 +107,7 @@ pub(super) fn named(scene: Scene<'_>, step: &Step) -> Option<Ruling> {
 }
 
 /// A file of a table whose place is not known: by its name, as if from here.
-fn by_name(scene: Scene<'_>, place: &Path, touch: &Touch) -> Option<Ruling> {
+fn by_name(scene: DecisionScene<'_>, place: &Path, touch: &Touch) -> Option<Ruling> {
     let text = match touch.kind {
         TouchKind::File
         | TouchKind::Tree
@@ -122,24 +122,24 @@ fn by_name(scene: Scene<'_>, place: &Path, touch: &Touch) -> Option<Ruling> {
 }
 
 /// What is known of a word before it runs.
-struct Told {
+struct KnownText {
     /// Up to the first piece that only the shell knows.
     known: String,
     /// All of it, if nothing but names of files is open.
     pattern: Option<String>,
 }
 
-impl Told {
-    fn of(scene: Scene<'_>, place: &Path, word: &Word) -> Told {
-        let mut told = Told { known: String::new(), pattern: None };
+impl KnownText {
+    fn of(scene: DecisionScene<'_>, place: &Path, word: &Word) -> KnownText {
+        let mut told = KnownText { known: String::new(), pattern: None };
         match word {
             Word::Literal(text) => told.known.push_str(text),
             Word::Glob(pattern) => told.open(pattern, true),
             Word::Dynamic { parts, .. } => {
                 for (at, part) in parts.iter().enumerate() {
                     match part {
-                        Part::Literal(text) => told.known.push_str(text),
-                        Part::Glob(pattern) => {
+                        WordPart::Literal(text) => told.known.push_str(text),
+                        WordPart::Glob(pattern) => {
                             told.open(pattern, at + 1 == parts.len());
                             break;
                         }
@@ -162,27 +162,27 @@ impl Told {
 }
 
 /// The home or working folder, where a piece of a word stands for one.
-fn folder<'a>(scene: Scene<'a>, place: &'a Path, part: &Part) -> Option<&'a Path> {
+fn folder<'a>(scene: DecisionScene<'a>, place: &'a Path, part: &WordPart) -> Option<&'a Path> {
     let home = scene.workspace.home.as_path();
     let found = match part {
-        Part::Tilde(name) if name.is_empty() => home,
-        Part::Tilde(name) if home.file_name().is_some_and(|own| own == name.as_str()) => home,
-        Part::Tilde(name) if name == "+" => place,
-        Part::Parameter { name, form: Form::Value, .. } if name == "HOME" => home,
-        Part::Parameter { name, form: Form::Value, .. } if name == "PWD" => place,
+        WordPart::Tilde(name) if name.is_empty() => home,
+        WordPart::Tilde(name) if home.file_name().is_some_and(|own| own == name.as_str()) => home,
+        WordPart::Tilde(name) if name == "+" => place,
+        WordPart::Parameter { name, form: Form::Value, .. } if name == "HOME" => home,
+        WordPart::Parameter { name, form: Form::Value, .. } if name == "PWD" => place,
         _ => return None,
     };
     found.is_absolute().then_some(found)
 }
 
 /// Rules on files that a person wrote to be asked or refused, and which of both.
-fn strict<'a>(scene: Scene<'a>) -> impl Iterator<Item = (&'a Rule, Verdict)> {
+fn strict<'a>(scene: DecisionScene<'a>) -> impl Iterator<Item = (&'a Rule, Verdict)> {
     let deny = scene.policy.deny.iter().map(|rule| (rule, Verdict::Deny));
     deny.chain(scene.policy.asks().map(|rule| (rule, Verdict::Ask)))
 }
 
 /// A rule on a file that the pattern could match, or that holds all of a folder it could match.
-fn matched(scene: Scene<'_>, place: &Path, pattern: &str) -> Option<Ruling> {
+fn matched(scene: DecisionScene<'_>, place: &Path, pattern: &str) -> Option<Ruling> {
     let here = place.to_str().and_then(|place| pattern.strip_prefix(place));
     let inside = here.and_then(|rest| rest.strip_prefix('/')).unwrap_or(pattern);
     let below = format!("{inside}/_");
@@ -197,7 +197,12 @@ fn matched(scene: Scene<'_>, place: &Path, pattern: &str) -> Option<Ruling> {
 }
 
 /// `act` is what happens to it, where that is known.
-fn spoken_of(scene: Scene<'_>, place: &Path, text: &str, act: Option<Act>) -> Option<Ruling> {
+fn spoken_of(
+    scene: DecisionScene<'_>,
+    place: &Path,
+    text: &str,
+    act: Option<Act>,
+) -> Option<Ruling> {
     let path = from_home(scene, place, text);
     let held = held_below(scene, place, &path);
     let scope = vec![PathScope::File(path)];
@@ -219,7 +224,7 @@ fn spoken_of(scene: Scene<'_>, place: &Path, text: &str, act: Option<Act>) -> Op
 }
 
 /// A secret below the folder. The home folder itself and the working folder are named too often to ask each time.
-fn held_below(scene: Scene<'_>, place: &Path, path: &Path) -> Option<PathScope> {
+fn held_below(scene: DecisionScene<'_>, place: &Path, path: &Path) -> Option<PathScope> {
     let home = &scene.workspace.home;
     let below = path.strip_prefix(home).ok().filter(|below| !below.as_os_str().is_empty())?;
     let held = HELD.iter().find(|held| path != place && Path::new(held).starts_with(below))?;
@@ -227,7 +232,7 @@ fn held_below(scene: Scene<'_>, place: &Path, path: &Path) -> Option<PathScope> 
 }
 
 /// Programs take `~/` for the home folder, too, where the shell does not.
-fn from_home(scene: Scene<'_>, place: &Path, text: &str) -> PathBuf {
+fn from_home(scene: DecisionScene<'_>, place: &Path, text: &str) -> PathBuf {
     let home = scene.workspace.home.as_path();
     match text.strip_prefix('~') {
         Some(rest) if home.is_absolute() && (rest.is_empty() || rest.starts_with('/')) => {
@@ -269,7 +274,12 @@ fn candidates(text: &str) -> Vec<&str> {
         .collect()
 }
 
-fn refused(scene: Scene<'_>, place: &Path, text: &str, only_records: bool) -> Option<String> {
+fn refused(
+    scene: DecisionScene<'_>,
+    place: &Path,
+    text: &str,
+    only_records: bool,
+) -> Option<String> {
     if matches!(text, "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr") {
         return None;
     }

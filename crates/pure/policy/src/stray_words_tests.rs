@@ -70,17 +70,17 @@ mod named_files {
         Word::Literal(text.into())
     }
 
-    fn dynamic(parts: Vec<Part>) -> Word {
+    fn dynamic(parts: Vec<WordPart>) -> Word {
         Word::Dynamic { why: Dynamic::Parameter, source: "?".into(), parts }
     }
 
-    fn part(text: &str) -> Part {
-        Part::Literal(text.into())
+    fn part(text: &str) -> WordPart {
+        WordPart::Literal(text.into())
     }
 
-    fn value(name: &str) -> Part {
+    fn value(name: &str) -> WordPart {
         let (name, form) = (name.to_owned(), Form::Value);
-        Part::Parameter { name, form, quoted: false, scripts: Vec::new() }
+        WordPart::Parameter { name, form, quoted: false, scripts: Vec::new() }
     }
 
     fn judged(step: Step, allow: &[&str], deny: &[&str], ask: &[&str], mode: Mode) -> Verdict {
@@ -104,7 +104,7 @@ mod named_files {
 
     #[test]
     fn secrets() {
-        let tilde = |rest: &str| dynamic(vec![Part::Tilde(String::new()), part(rest)]);
+        let tilde = |rest: &str| dynamic(vec![WordPart::Tilde(String::new()), part(rest)]);
         for (word, expected) in [
             (literal("/home/u/.ssh/id_rsa"), Ask),
             (literal("/home/u/.ssh"), Ask),
@@ -125,14 +125,18 @@ mod named_files {
             (dynamic(vec![value("HOME"), part("/.ssh/id_rsa")]), Ask),
             (dynamic(vec![part("-d@"), value("HOME"), part("/.netrc")]), Ask),
             (dynamic(vec![value("PWD"), part("/../home/u/.netrc")]), Ask),
-            (dynamic(vec![Part::Tilde("u".into()), part("/.ssh")]), Ask),
+            (dynamic(vec![WordPart::Tilde("u".into()), part("/.ssh")]), Ask),
             (dynamic(vec![value("HOME"), part("/.ssh/"), value("x")]), Ask),
             (
-                dynamic(vec![Part::Tilde(String::new()), part("/.ssh/"), Part::Glob("*".into())]),
+                dynamic(vec![
+                    WordPart::Tilde(String::new()),
+                    part("/.ssh/"),
+                    WordPart::Glob("*".into()),
+                ]),
                 Ask,
             ),
-            (dynamic(vec![Part::Tilde(String::new()), Part::Glob("/.ssh/*".into())]), Ask),
-            (dynamic(vec![Part::Tilde(String::new())]), Allow),
+            (dynamic(vec![WordPart::Tilde(String::new()), WordPart::Glob("/.ssh/*".into())]), Ask),
+            (dynamic(vec![WordPart::Tilde(String::new())]), Allow),
             (dynamic(vec![value("HOME")]), Allow),
             (literal("/home/u"), Allow),
             (literal("."), Allow),
@@ -140,7 +144,7 @@ mod named_files {
             (tilde("/.config/other"), Allow),
             (tilde("/.cargo/bin/x"), Allow),
             (dynamic(vec![value("x"), part("/.ssh/id_rsa")]), Allow),
-            (dynamic(vec![Part::Tilde("other".into()), part("/.ssh")]), Allow),
+            (dynamic(vec![WordPart::Tilde("other".into()), part("/.ssh")]), Allow),
             (literal(".ssh/id_rsa"), Allow),
             (literal("https://x.example/home/u/.ssh"), Allow),
             (literal("src/main.rs"), Allow),
@@ -175,7 +179,11 @@ mod named_files {
             (dynamic(vec![value("PWD"), part("/.env")]), "Read(.env)", Ask),
             (glob(".en*"), "Read(.env)", Ask),
             (glob("/ws/.en*"), "Read(.env)", Ask),
-            (dynamic(vec![value("PWD"), part("/"), Part::Glob(".e*".into())]), "Read(.env)", Ask),
+            (
+                dynamic(vec![value("PWD"), part("/"), WordPart::Glob(".e*".into())]),
+                "Read(.env)",
+                Ask,
+            ),
             (glob("s*"), "Read(./secrets/**)", Ask),
             (glob("src/*.js"), "Read(**/*.pem)", Allow),
             (glob("*"), "Read(.env)", Allow),

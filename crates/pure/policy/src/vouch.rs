@@ -1,9 +1,9 @@
 //! Who vouches for a command: a rule that spells it out, a proof that it only reads, or the mode.
 
 use super::access::{Access, Backing};
-use super::command_regex::Lines;
+use super::command_regex::CommandLines;
 use super::commands::{Act, Caution, Concern, Effect, Step, Touch, TouchKind};
-use super::decide::{By, Reason, Scene, Verdict, by_rule, reason};
+use super::decide::{By, DecisionScene, Reason, Verdict, by_rule, reason};
 use super::mode::Mode;
 use super::policy::Fallback;
 use super::rule::{CHANGING, COMMANDS, Matcher, READING, Reach, Rule, Tier};
@@ -19,9 +19,9 @@ const MAKERS: [&str; 5] = ["mkdir", "touch", "cp", "sed", "tee"];
 
 /// Who vouches for it, or why nobody does. Says so where it hangs on the sandbox and undo.
 pub(super) fn allowed(
-    scene: Scene<'_>,
+    scene: DecisionScene<'_>,
     step: &Step,
-    lines: &Lines,
+    lines: &CommandLines,
     files: &Access,
 ) -> Result<Reason, Reason> {
     let found = vouched(scene, step, lines, files);
@@ -31,7 +31,7 @@ pub(super) fn allowed(
     match (scene.backing, found) {
         (Backing::Whole, Ok(reason)) => {
             let missing = Backing::default();
-            match vouched(Scene { backing: &missing, ..scene }, step, lines, files) {
+            match vouched(DecisionScene { backing: &missing, ..scene }, step, lines, files) {
                 Ok(_) => Ok(reason),
                 Err(_) => {
                     let held = "the sandbox keeps it in the workspace, and undo can take it back";
@@ -40,7 +40,7 @@ pub(super) fn allowed(
             }
         }
         (Backing::Missing(missing), Err(refused)) => {
-            let backed = Scene { backing: &Backing::Whole, ..scene };
+            let backed = DecisionScene { backing: &Backing::Whole, ..scene };
             let covers =
                 |rule: &&Rule| vouched_with(backed, step, lines, files, Some(rule)).is_ok();
             Err(match vouchers(backed, step, lines).into_iter().find(covers) {
@@ -60,7 +60,12 @@ pub(super) fn allowed(
 }
 
 /// By the first rule that covers all of it, or without one.
-fn vouched(scene: Scene<'_>, step: &Step, lines: &Lines, files: &Access) -> Result<Reason, Reason> {
+fn vouched(
+    scene: DecisionScene<'_>,
+    step: &Step,
+    lines: &CommandLines,
+    files: &Access,
+) -> Result<Reason, Reason> {
     let mut first = None;
     for rule in vouchers(scene, step, lines) {
         match vouched_with(scene, step, lines, files, Some(rule)) {
@@ -72,9 +77,9 @@ fn vouched(scene: Scene<'_>, step: &Step, lines: &Lines, files: &Access) -> Resu
 }
 
 fn vouched_with(
-    scene: Scene<'_>,
+    scene: DecisionScene<'_>,
     step: &Step,
-    lines: &Lines,
+    lines: &CommandLines,
     files: &Access,
     rule: Option<&Rule>,
 ) -> Result<Reason, Reason> {
@@ -114,7 +119,7 @@ fn vouched_with(
 }
 
 /// The rules that vouch for its words, a person's before those that ship.
-fn vouchers<'a>(scene: Scene<'a>, step: &Step, lines: &Lines) -> Vec<&'a Rule> {
+fn vouchers<'a>(scene: DecisionScene<'a>, step: &Step, lines: &CommandLines) -> Vec<&'a Rule> {
     let vouching = scene.policy.allow.iter().filter(|rule| vouches(scene, rule, step, lines));
     let (shipped, mut all): (Vec<&Rule>, Vec<&Rule>) = vouching.partition(|rule| is_shipped(rule));
     all.extend(shipped);
@@ -127,7 +132,7 @@ fn is_shipped(rule: &Rule) -> bool {
 
 /// What a person said, then what ships, then the default.
 fn vouched_by(
-    scene: Scene<'_>,
+    scene: DecisionScene<'_>,
     step: &Step,
     rule: Option<&Rule>,
     edits: Option<Reason>,
@@ -181,7 +186,7 @@ fn opens_a_file(rule: &Rule, step: &Step) -> bool {
 
 /// The program itself would run unasked, and nothing but the shell writes, to files that are judged one by one. Not for
 /// git: that it only reads is looked into where it writes nothing.
-fn accepted_output(scene: Scene<'_>, step: &Step) -> Option<Reason> {
+fn accepted_output(scene: DecisionScene<'_>, step: &Step) -> Option<Reason> {
     let only_shell =
         step.touches.iter().all(|touch| matches!(touch.act, Act::Read | Act::Redirect));
     let plain = step.effect == Effect::Writes
@@ -195,7 +200,7 @@ fn accepted_output(scene: Scene<'_>, step: &Step) -> Option<Reason> {
     by_mode(scene).or_else(|| by_edit_rule(scene, step))
 }
 
-fn accepted_edit(scene: Scene<'_>, step: &Step) -> Option<Reason> {
+fn accepted_edit(scene: DecisionScene<'_>, step: &Step) -> Option<Reason> {
     let program = step.compared().first().and_then(Word::literal)?;
     // Of sed the caution says no more than that it changes files.
     let plain = program == "sed" || step.cautions.is_empty();
@@ -206,13 +211,13 @@ fn accepted_edit(scene: Scene<'_>, step: &Step) -> Option<Reason> {
     mode.or_else(|| by_edit_rule(scene, step).filter(|_| MAKERS.contains(&program)))
 }
 
-fn by_mode(scene: Scene<'_>) -> Option<Reason> {
+fn by_mode(scene: DecisionScene<'_>) -> Option<Reason> {
     let accepts = scene.mode == Mode::AcceptEdits;
     accepts.then(|| reason(By::Mode, "edits inside the workspace are accepted"))
 }
 
 /// Every file it writes is one that a rule lets be edited. Gives the first such rule.
-fn by_edit_rule(scene: Scene<'_>, step: &Step) -> Option<Reason> {
+fn by_edit_rule(scene: DecisionScene<'_>, step: &Step) -> Option<Reason> {
     let writes = step.touches.iter().filter(|t| matches!(t.act, Act::Write | Act::Redirect));
     let mut first = None;
     for touch in writes {
@@ -224,7 +229,7 @@ fn by_edit_rule(scene: Scene<'_>, step: &Step) -> Option<Reason> {
     first.map(|rule| by_rule(rule, Verdict::Allow))
 }
 
-fn edit_rule<'a>(scene: Scene<'a>, path: &Path) -> Option<&'a Rule> {
+fn edit_rule<'a>(scene: DecisionScene<'a>, path: &Path) -> Option<&'a Rule> {
     scene.policy.allow.iter().find(|rule| match &rule.matcher {
         Matcher::Files(pattern) => rule.tool == CHANGING && pattern.allows(path),
         _ => false,
@@ -250,7 +255,7 @@ fn unproved(step: &Step) -> String {
 }
 
 /// A rule vouches for the words it spells out, and for further ones that are known and not suspicious.
-fn vouches(scene: Scene<'_>, rule: &Rule, step: &Step, lines: &Lines) -> bool {
+fn vouches(scene: DecisionScene<'_>, rule: &Rule, step: &Step, lines: &CommandLines) -> bool {
     if !rule.names(COMMANDS) || !still_holds(rule, step) {
         return false;
     }
@@ -281,19 +286,19 @@ fn vouches(scene: Scene<'_>, rule: &Rule, step: &Step, lines: &Lines) -> bool {
 }
 
 /// The rule is a person's, names the program, and the sandbox and undo stand behind it in this.
-fn backs(scene: Scene<'_>, rule: &Rule, step: &Step, concern: Concern) -> bool {
+fn backs(scene: DecisionScene<'_>, rule: &Rule, step: &Step, concern: Concern) -> bool {
     !is_shipped(rule) && spells(rule, step, 0) && scene.backs(concern)
 }
 
 /// A file was read into the shell before it, which may have changed the folder. Code that runs in the sandbox may go
 /// where it likes in there.
-fn follows_code(scene: Scene<'_>, step: &Step) -> bool {
+fn follows_code(scene: DecisionScene<'_>, step: &Step) -> bool {
     let follows = |caution: &Caution| caution.concern == Concern::Code && caution.word.is_none();
     step.folder.is_none() && scene.backs(Concern::Code) && step.cautions.iter().any(follows)
 }
 
 /// The text that an interpreter is given to run is no path, whatever it says.
-fn is_code(scene: Scene<'_>, step: &Step, place: usize) -> bool {
+fn is_code(scene: DecisionScene<'_>, step: &Step, place: usize) -> bool {
     let Some(before) = place.checked_sub(1) else { return false };
     let option = step.compared().get(before).and_then(Word::literal);
     let about =
@@ -352,7 +357,7 @@ struct Coverage {
     output: bool,
 }
 
-fn covered(scene: Scene<'_>, touch: &Touch, by: Coverage) -> Result<(), String> {
+fn covered(scene: DecisionScene<'_>, touch: &Touch, by: Coverage) -> Result<(), String> {
     let Coverage { rule, exact, accepted, output } = by;
     if touch.act == Act::Run {
         return Ok(());

@@ -34,13 +34,10 @@ mod screen;
 mod second_parser;
 mod steps;
 mod table;
-mod table_basic;
-mod table_git;
-mod table_text;
 
 use ostler_policy::script::{Opaque, Script};
 pub use steps::{is_harmless_git_setting, steps, steps_of};
-pub use table_git::{GIT_OVERRIDES, GIT_PRELUDE};
+pub use table::git::{GIT_OVERRIDES, GIT_PRELUDE};
 
 /// Reads a shell text as bash would, with everything its substitutions run.
 ///

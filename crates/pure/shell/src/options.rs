@@ -2,7 +2,7 @@
 
 use crate::table::{Count, Operands, Program, Takes, Value};
 use ostler_policy::TouchKind;
-use ostler_policy::script::{Part, Word};
+use ostler_policy::script::{Word, WordPart};
 
 /// A file as a command names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ fn free_word(word: &Word) -> Result<Option<Named>, Miss> {
         Word::Literal(_) => Ok(None),
         Word::Glob(pattern) => Ok(glob(pattern).map(Some)?),
         Word::Dynamic { source, parts, .. } => {
-            match parts.iter().any(|part| matches!(part, Part::Glob(_) | Part::Other(_))) {
+            match parts.iter().any(|part| matches!(part, WordPart::Glob(_) | WordPart::Other(_))) {
                 true => Err(format!("{source} is not known").into()),
                 false => Ok(None),
             }
@@ -140,8 +140,8 @@ impl<'a> Parsed<'a> {
     }
 
     /// `--since="$(date)"`: one word, this option, and any value will do.
-    fn dynamic_option(&mut self, parts: &[Part]) -> bool {
-        let Some(Part::Literal(first)) = parts.first() else { return false };
+    fn dynamic_option(&mut self, parts: &[WordPart]) -> bool {
+        let Some(WordPart::Literal(first)) = parts.first() else { return false };
         let Some((name, _)) = first.strip_prefix("--").and_then(|long| long.split_once('=')) else {
             return false;
         };
@@ -377,12 +377,12 @@ pub(crate) fn literal(word: &Word) -> Result<&str, String> {
 /// It reaches the program as one word, whatever it says: nothing splits it or matches file names, and it holds no list
 /// of words (`"$@"`, `"${a[@]}"`).
 pub(crate) fn is_one_word(word: &Word) -> bool {
-    let whole = |part: &Part| match part {
-        Part::Literal(_) | Part::Tilde(_) => true,
-        Part::Parameter { quoted, .. }
-        | Part::Command { quoted, .. }
-        | Part::Arithmetic { quoted, .. } => *quoted,
-        Part::Glob(_) | Part::Process(_) | Part::Other(_) => false,
+    let whole = |part: &WordPart| match part {
+        WordPart::Literal(_) | WordPart::Tilde(_) => true,
+        WordPart::Parameter { quoted, .. }
+        | WordPart::Command { quoted, .. }
+        | WordPart::Arithmetic { quoted, .. } => *quoted,
+        WordPart::Glob(_) | WordPart::Process(_) | WordPart::Other(_) => false,
     };
     match word {
         Word::Literal(_) => true,

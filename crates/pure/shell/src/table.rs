@@ -5,7 +5,15 @@
 //! (`sort -o`), run something (`rg --pre`), never end (`tail -f`), take names from a file (`--files0-from`) or
 //! follow links out of the tree (`grep -R`).
 
-use crate::{table_basic, table_git, table_text};
+mod basics;
+mod contents;
+pub(crate) mod git;
+mod git_history;
+pub(crate) mod git_refs;
+mod layout;
+mod system;
+mod text;
+
 use ostler_policy::TouchKind;
 
 #[derive(Debug)]
@@ -136,8 +144,8 @@ impl Value {
             Value::DateFormat => text.starts_with('+'),
             Value::Name => !text.is_empty() && !text.contains('/') && !text.starts_with('-'),
             Value::PrintfFormat => printf_only_prints(text),
-            Value::PrettyFormat => table_git::pretty_only_prints(text),
-            Value::RefFormat => table_git::ref_only_prints(text),
+            Value::PrettyFormat => git::pretty_only_prints(text),
+            Value::RefFormat => git::ref_only_prints(text),
             Value::LineRange => line_range(text).is_some(),
             Value::Variable => is_plain_variable(text),
             Value::Step => {
@@ -223,16 +231,29 @@ fn printf_only_prints(format: &str) -> bool {
 }
 
 pub(crate) fn programs() -> impl Iterator<Item = &'static Program> {
-    table_basic::PROGRAMS.iter().chain(table_text::PROGRAMS)
+    let tables = [
+        basics::PROGRAMS,
+        text::PROGRAMS,
+        layout::PROGRAMS,
+        contents::PROGRAMS,
+        &contents::SUMS,
+        system::PROGRAMS,
+        &system::BARES,
+    ];
+    tables.into_iter().flatten()
 }
 
 pub(crate) fn program(name: &str) -> Option<&'static Program> {
     programs().find(|program| program.name == name)
 }
 
-/// A subcommand of git.
-pub(crate) fn git(name: &str) -> Option<&'static Program> {
-    table_git::SUBCOMMANDS.iter().find(|program| program.name == name)
+pub(crate) fn git_subcommands() -> impl Iterator<Item = &'static Program> {
+    let tables = [git::SUBCOMMANDS, git_history::SUBCOMMANDS, git_refs::SUBCOMMANDS];
+    tables.into_iter().flatten()
+}
+
+pub(crate) fn git_subcommand(name: &str) -> Option<&'static Program> {
+    git_subcommands().find(|program| program.name == name)
 }
 
 /// Known by name only: no option, no operand.

@@ -1,7 +1,7 @@
 //! Every entry of the table is checked by its own examples.
 
-use crate::table::{Program, Value, programs};
-use crate::{steps, table_git};
+use crate::steps;
+use crate::table::{Program, Value, git_subcommands, programs};
 use ostler_policy::{Act, Step, TouchKind};
 
 fn is_harmless(text: &str) -> bool {
@@ -11,7 +11,7 @@ fn is_harmless(text: &str) -> bool {
 }
 
 fn entries() -> impl Iterator<Item = &'static Program> {
-    programs().chain(table_git::SUBCOMMANDS)
+    programs().chain(git_subcommands())
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::error::is_plain;
 use crate::files::{MOST_BYTES, read_own, update};
 use crate::located_json::{Document, Located};
 use crate::places::resolved;
-use crate::{ConfigError, Places};
+use crate::{ConfigError, SettingsPlaces};
 use ostler_core::permission::{Anchors, Bound, Rule, Source, Tier};
 use ostler_core::ports::Approvals;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// A rule that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptApproval {
     pub rule: String,
     /// What `./` in it refers to.
     pub folder: PathBuf,
@@ -27,7 +27,7 @@ const MOST: usize = 1000;
 
 /// # Errors
 /// If the file is there and cannot be read or understood.
-pub fn list(places: &Places) -> Result<Vec<Kept>, ConfigError> {
+pub fn list(places: &SettingsPlaces) -> Result<Vec<KeptApproval>, ConfigError> {
     let project = places.real_project()?;
     let file = file(places, &project);
     match read_own(&file, MOST_BYTES)? {
@@ -40,7 +40,7 @@ pub fn list(places: &Places) -> Result<Vec<Kept>, ConfigError> {
 ///
 /// # Errors
 /// If the file cannot be read, understood or written.
-pub fn revoke(places: &Places, rule: &str) -> Result<bool, ConfigError> {
+pub fn revoke(places: &SettingsPlaces, rule: &str) -> Result<bool, ConfigError> {
     let rule = rule.trim();
     if !list(places)?.iter().any(|kept| kept.rule == rule) {
         return Ok(false);
@@ -60,7 +60,7 @@ pub fn revoke(places: &Places, rule: &str) -> Result<bool, ConfigError> {
 }
 
 /// The rules that apply to this project and working directory.
-pub(crate) fn rules(places: &Places) -> Result<Vec<Rule>, ConfigError> {
+pub(crate) fn rules(places: &SettingsPlaces) -> Result<Vec<Rule>, ConfigError> {
     let file = file(places, &places.real_project()?);
     let mut rules = Vec::new();
     for kept in list(places)? {
@@ -76,8 +76,8 @@ pub(crate) fn rules(places: &Places) -> Result<Vec<Rule>, ConfigError> {
     Ok(rules)
 }
 
-fn parsed(kept: &Kept, places: &Places, file: &Path) -> Result<Rule, ConfigError> {
-    let Places { user_home, tools, .. } = places;
+fn parsed(kept: &KeptApproval, places: &SettingsPlaces, file: &Path) -> Result<Rule, ConfigError> {
+    let SettingsPlaces { user_home, tools, .. } = places;
     let anchors = Anchors { cwd: &kept.folder, home: user_home, settings: &kept.folder, tools };
     let source =
         Source { tier: Tier::Approval, file: Some(file.to_owned()), line: Some(kept.line) };
@@ -85,11 +85,11 @@ fn parsed(kept: &Kept, places: &Places, file: &Path) -> Result<Rule, ConfigError
         .map_err(|error| ConfigError::new(file, kept.line, error.to_string()))
 }
 
-fn file(places: &Places, project: &Path) -> PathBuf {
+fn file(places: &SettingsPlaces, project: &Path) -> PathBuf {
     places.kept_about(project).join("approvals.json")
 }
 
-fn read(text: &str, file: &Path, project: &Path) -> Result<Vec<Kept>, ConfigError> {
+fn read(text: &str, file: &Path, project: &Path) -> Result<Vec<KeptApproval>, ConfigError> {
     let root = Document::root(text, file)?;
     let (mut version, mut of, mut rules) = (None, None, None);
     for (key, value) in root.object("the file")? {
@@ -116,7 +116,7 @@ fn read(text: &str, file: &Path, project: &Path) -> Result<Vec<Kept>, ConfigErro
     rules.into_iter().map(read_rule).collect()
 }
 
-fn read_rule(entry: Located<'_>) -> Result<Kept, ConfigError> {
+fn read_rule(entry: Located<'_>) -> Result<KeptApproval, ConfigError> {
     let (mut rule, mut folder, mut when, mut bound) = (None, None, None, None);
     let mut line = entry.line();
     for (key, value) in entry.object("an approval")? {
@@ -135,7 +135,7 @@ fn read_rule(entry: Located<'_>) -> Result<Kept, ConfigError> {
         }
     }
     match (rule, folder) {
-        (Some(rule), Some(folder)) => Ok(Kept { rule, folder, when, bound, line }),
+        (Some(rule), Some(folder)) => Ok(KeptApproval { rule, folder, when, bound, line }),
         _ => Err(entry.wrong("an approval needs \"rule\" and \"folder\"; remove it")),
     }
 }
@@ -174,12 +174,12 @@ fn unknown(key: &str, value: Located<'_>) -> ConfigError {
     value.wrong(format!("unknown key \"{key}\"; remove it"))
 }
 
-fn written(kept: &[Kept], project: &Path) -> String {
+fn written(kept: &[KeptApproval], project: &Path) -> String {
     let rules: Vec<_> = kept.iter().map(written_rule).collect();
     format!("{:#}\n", json!({ "version": 1, "project": project, "rules": rules }))
 }
 
-fn written_rule(kept: &Kept) -> Map<String, Value> {
+fn written_rule(kept: &KeptApproval) -> Map<String, Value> {
     let mut entry = Map::new();
     entry.insert("rule".into(), json!(kept.rule));
     entry.insert("folder".into(), json!(kept.folder));
@@ -196,12 +196,12 @@ fn written_rule(kept: &Kept) -> Map<String, Value> {
 
 /// The approvals of one project, on disk.
 pub struct FileApprovals {
-    places: Places,
+    places: SettingsPlaces,
     stamp: Option<Box<dyn Fn() -> String + Send + Sync>>,
 }
 
 impl FileApprovals {
-    pub fn new(places: Places) -> Self {
+    pub fn new(places: SettingsPlaces) -> Self {
         FileApprovals { places, stamp: None }
     }
 
@@ -212,7 +212,7 @@ impl FileApprovals {
     }
 
     /// As it will be read again: a rule that would mean something else then is not kept.
-    fn kept(&self, rule: &Rule, file: &Path) -> Result<Kept, String> {
+    fn kept(&self, rule: &Rule, file: &Path) -> Result<KeptApproval, String> {
         let failed = |why: &str| {
             format!(
                 "the rule {} cannot be saved because {why}; it applies to this session only",
@@ -227,7 +227,7 @@ impl FileApprovals {
         }
         let real = self.places.resolved().ok();
         for places in std::iter::once(&self.places).chain(&real) {
-            let kept = Kept {
+            let kept = KeptApproval {
                 rule: rule.text().to_owned(),
                 folder: places.cwd.clone(),
                 when: self.stamp.as_ref().map(|stamp| stamp()),
@@ -255,13 +255,13 @@ impl Approvals for FileApprovals {
             );
         }
         let file = file(&self.places, &project);
-        let new: Vec<Kept> =
+        let new: Vec<KeptApproval> =
             rules.iter().map(|rule| self.kept(rule, &file)).collect::<Result<_, _>>()?;
         update(&file, MOST_BYTES, |text| {
             let mut all =
                 text.map(|text| read(&text, &file, &project)).transpose()?.unwrap_or_default();
             for kept in new {
-                let same = |old: &Kept| {
+                let same = |old: &KeptApproval| {
                     (&old.rule, &old.folder, &old.bound) == (&kept.rule, &kept.folder, &kept.bound)
                 };
                 if !all.iter().any(same) {

@@ -1,15 +1,15 @@
 use super::*;
-use crate::test_ground::Ground;
+use crate::test_ground::ConfigGround;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-fn rule(text: &str, ground: &Ground) -> Rule {
-    let Places { cwd, user_home, tools, .. } = &ground.places;
+fn rule(text: &str, ground: &ConfigGround) -> Rule {
+    let SettingsPlaces { cwd, user_home, tools, .. } = &ground.places;
     let anchors = Anchors { cwd, home: user_home, settings: cwd, tools };
     Rule::parse_at(text, anchors, Source { tier: Tier::Approval, ..Source::default() }).unwrap()
 }
 
-fn bound(ground: &Ground) -> Bound {
+fn bound(ground: &ConfigGround) -> Bound {
     Bound {
         folder: ground.places.cwd.clone(),
         files: vec![
@@ -19,22 +19,22 @@ fn bound(ground: &Ground) -> Bound {
     }
 }
 
-fn keep(ground: &Ground, rules: &[Rule]) -> Result<(), String> {
+fn keep(ground: &ConfigGround, rules: &[Rule]) -> Result<(), String> {
     FileApprovals::new(ground.places.clone()).keep(rules)
 }
 
-fn approved(ground: &Ground) -> Vec<Rule> {
+fn approved(ground: &ConfigGround) -> Vec<Rule> {
     let allow = ground.load().policy.allow;
     allow.into_iter().filter(|rule| rule.source.tier == Tier::Approval).collect()
 }
 
-fn the_file(ground: &Ground) -> PathBuf {
+fn the_file(ground: &ConfigGround) -> PathBuf {
     file(&ground.places, &ground.path("ws"))
 }
 
 #[test]
 fn what_is_kept_comes_back() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     let plain = rule("Bash(cargo test:*)", &ground);
     let files = rule("Edit(./src/**)", &ground);
     let mut tied = rule("Bash(./run.sh)", &ground);
@@ -66,7 +66,7 @@ fn what_is_kept_comes_back() {
 
 #[test]
 fn it_is_kept_privately_and_outside_the_project() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     keep(&ground, &[rule("Bash(ls)", &ground)]).unwrap();
     let file = the_file(&ground);
     assert!(file.starts_with(ground.path("home/.ostler/projects")));
@@ -83,7 +83,7 @@ fn it_is_kept_privately_and_outside_the_project() {
 
 #[test]
 fn a_project_has_its_own_approvals() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     keep(&ground, &[rule("Bash(ls)", &ground)]).unwrap();
     fs::create_dir_all(ground.path("out/ws")).unwrap();
     ground.places.project = ground.path("out/ws");
@@ -95,7 +95,7 @@ fn a_project_has_its_own_approvals() {
 
 #[test]
 fn a_path_means_what_it_meant_and_a_bound_rule_stays_in_its_folder() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     let mut tied = rule("Bash(./run.sh)", &ground);
     tied.bound = Some(bound(&ground));
     let files = rule("Edit(./src/**)", &ground);
@@ -109,7 +109,7 @@ fn a_path_means_what_it_meant_and_a_bound_rule_stays_in_its_folder() {
 
 #[test]
 fn a_rule_that_would_come_back_as_another_is_not_kept() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     let elsewhere = Anchors {
         cwd: Path::new("/elsewhere"),
         home: Path::new("/nobody"),
@@ -132,7 +132,7 @@ fn a_rule_that_would_come_back_as_another_is_not_kept() {
 
 #[test]
 fn revoking_removes_exactly_that_rule() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     assert!(!revoke(&ground.places, "Bash(ls)").unwrap());
     assert!(!the_file(&ground).exists());
     keep(&ground, &[rule("Bash(ls)", &ground), rule("Bash(ls:*)", &ground)]).unwrap();
@@ -144,7 +144,7 @@ fn revoking_removes_exactly_that_rule() {
 
 #[test]
 fn a_broken_file_stops_the_start_and_is_left_as_it_is() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     let mut tied = rule("Bash(./run.sh)", &ground);
     tied.bound = Some(bound(&ground));
     keep(&ground, &[tied]).unwrap();
@@ -196,7 +196,7 @@ fn a_broken_file_stops_the_start_and_is_left_as_it_is() {
 
 #[test]
 fn a_bound_to_nothing_is_refused() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     let project = ground.path("ws");
     let project = project.display();
     for bound in ["{}".to_owned(), format!("{{\"folder\": \"{project}\", \"files\": {{}}}}")] {
@@ -214,7 +214,7 @@ fn a_bound_to_nothing_is_refused() {
 
 #[test]
 fn two_sessions_keep_both_their_rules() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     std::thread::scope(|scope| {
         for session in 0..4 {
             let ground = &ground;
@@ -230,7 +230,7 @@ fn two_sessions_keep_both_their_rules() {
 
 #[test]
 fn the_number_of_rules_is_bounded() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     let many: Vec<Rule> = (0..=MOST).map(|n| rule(&format!("Bash(x{n})"), &ground)).collect();
     assert!(keep(&ground, &many).unwrap_err().contains("more than 1000 rules; revoke some"));
     keep(&ground, &many[..MOST]).unwrap();

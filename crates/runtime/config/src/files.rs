@@ -12,7 +12,7 @@ pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 
 /// What exists at a path in a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FileRead {
     Nothing,
     Bytes(Vec<u8>),
     /// A link leads out of the project, or nowhere.
@@ -45,16 +45,16 @@ pub(crate) fn read_own(path: &Path, most: u64) -> Result<Option<String>, ConfigE
 }
 
 /// A file of a project; `project` is resolved.
-pub(crate) fn read_in(project: &Path, path: &Path) -> Result<Found, ConfigError> {
+pub(crate) fn read_in(project: &Path, path: &Path) -> Result<FileRead, ConfigError> {
     match resolve(path)? {
         None if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) => {
-            Ok(Found::Stray)
+            Ok(FileRead::Stray)
         }
-        None => Ok(Found::Nothing),
-        Some(real) if !real.starts_with(project) => Ok(Found::Stray),
+        None => Ok(FileRead::Nothing),
+        Some(real) if !real.starts_with(project) => Ok(FileRead::Stray),
         Some(real) => {
             let bytes = read_regular(path, &real, MOST_BYTES)?;
-            Ok(bytes.map_or(Found::Nothing, Found::Bytes))
+            Ok(bytes.map_or(FileRead::Nothing, FileRead::Bytes))
         }
     }
 }

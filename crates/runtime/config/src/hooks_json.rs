@@ -5,7 +5,9 @@ use crate::ConfigError;
 use crate::error::is_plain;
 use crate::located_json::Located;
 use crate::misspelling::nearest;
-use ostler_core::hook::{Action, EventName, HookSpec, Matcher, OTHER_EVENTS, Secret, check_url};
+use ostler_core::hook::{
+    EventName, HookAction, HookMatcher, HookSecret, HookSpec, OTHER_EVENTS, check_url,
+};
 use ostler_core::permission::{Source, Tier};
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +23,7 @@ const MOST_TEXT: usize = 100_000;
 
 /// The hooks, and what is not honoured of them, each with its line.
 #[derive(Default)]
-pub(crate) struct Read {
+pub(crate) struct HooksRead {
     pub(crate) hooks: Vec<HookSpec>,
     pub(crate) warnings: Vec<(usize, String)>,
 }
@@ -29,8 +31,8 @@ pub(crate) struct Read {
 /// # Errors
 /// Where a restriction would be lost, with the line: the hooks are no object, the name of an event that guards calls is
 /// misspelt, or a managed hook is not understood.
-pub(crate) fn parse(value: Located<'_>, file: &Path, tier: Tier) -> Result<Read, ConfigError> {
-    let mut reading = Reading { file, tier, read: Read::default() };
+pub(crate) fn parse(value: Located<'_>, file: &Path, tier: Tier) -> Result<HooksRead, ConfigError> {
+    let mut reading = HooksReading { file, tier, read: HooksRead::default() };
     if !value.is_object() && !value.is_set() {
         if !value.is_null() {
             reading.warn(value, "hooks must be an object, ignored");
@@ -46,10 +48,10 @@ pub(crate) fn parse(value: Located<'_>, file: &Path, tier: Tier) -> Result<Read,
     Ok(reading.read)
 }
 
-struct Reading<'a> {
+struct HooksReading<'a> {
     file: &'a Path,
     tier: Tier,
-    read: Read,
+    read: HooksRead,
 }
 
 /// The fields of one hook, before its type is known.
@@ -68,7 +70,7 @@ struct Fields {
     outside: bool,
 }
 
-impl Reading<'_> {
+impl HooksReading<'_> {
     fn warn(&mut self, at: Located<'_>, what: impl Into<String>) {
         self.read.warnings.push((at.line(), what.into()));
     }
@@ -100,11 +102,11 @@ impl Reading<'_> {
         }
         let list = match groups.list("the hooks of an event") {
             Ok(list) => list,
-            Err(error) => return self.left_out(event, &Matcher::all(), groups, error),
+            Err(error) => return self.left_out(event, &HookMatcher::all(), groups, error),
         };
         for group in list {
             if let Err(error) = self.group(event, group) {
-                self.left_out(event, &Matcher::all(), group, error)?;
+                self.left_out(event, &HookMatcher::all(), group, error)?;
             }
         }
         Ok(())
@@ -114,7 +116,7 @@ impl Reading<'_> {
     fn left_out(
         &mut self,
         event: EventName,
-        matcher: &Matcher,
+        matcher: &HookMatcher,
         at: Located<'_>,
         error: ConfigError,
     ) -> Result<(), ConfigError> {
@@ -129,15 +131,15 @@ impl Reading<'_> {
         let so = "so the calls it would judge are blocked";
         self.read.warnings.push((line, format!("invalid hook on {name}, {so}: {}", error.what)));
         let what = "an invalid hook".to_owned();
-        let action = Action::Unavailable { what, why: error.what };
+        let action = HookAction::Unavailable { what, why: error.what };
         self.add(event, matcher, action, Fields::default(), at)
     }
 
     fn add(
         &mut self,
         event: EventName,
-        matcher: &Matcher,
-        action: Action,
+        matcher: &HookMatcher,
+        action: HookAction,
         fields: Fields,
         at: Located<'_>,
     ) -> Result<(), ConfigError> {
@@ -157,7 +159,7 @@ impl Reading<'_> {
     /// # Errors
     /// If the group as a whole is not understood.
     fn group(&mut self, event: EventName, group: Located<'_>) -> Result<(), ConfigError> {
-        let (mut matcher, mut hooks, mut is_hook) = (Matcher::all(), None, false);
+        let (mut matcher, mut hooks, mut is_hook) = (HookMatcher::all(), None, false);
         for (key, value) in group.object("a group of hooks")? {
             is_hook |= matches!(key.as_str(), "type" | "command" | "url");
             match key.as_str() {
@@ -165,7 +167,7 @@ impl Reading<'_> {
                 "description" => {}
                 "matcher" => {
                     let text = value.text("matcher")?;
-                    matcher = Matcher::parse(&text).map_err(|e| value.wrong(e.to_string()))?;
+                    matcher = HookMatcher::parse(&text).map_err(|e| value.wrong(e.to_string()))?;
                 }
                 "hooks" => hooks = Some(value),
                 _ => self.warn(value, format!("unknown key \"{key}\" next to hooks, ignored")),
@@ -194,7 +196,7 @@ impl Reading<'_> {
     fn hook(
         &mut self,
         event: EventName,
-        matcher: &Matcher,
+        matcher: &HookMatcher,
         hook: Located<'_>,
     ) -> Result<(), ConfigError> {
         let mut fields = Fields::default();
@@ -203,7 +205,7 @@ impl Reading<'_> {
         }
         let action = action(event, &mut fields, hook, self.tier)?;
         let unavailable = match &action {
-            Action::Unavailable { why, .. } => Some(why.clone()),
+            HookAction::Unavailable { why, .. } => Some(why.clone()),
             _ => None,
         };
         self.add(event, matcher, action, fields, hook)?;
@@ -294,7 +296,7 @@ fn action(
     fields: &mut Fields,
     hook: Located<'_>,
     tier: Tier,
-) -> Result<Action, ConfigError> {
+) -> Result<HookAction, ConfigError> {
     let kind = match (&fields.kind, &fields.command) {
         (Some(kind), _) => kind.clone(),
         (None, Some(_)) => "command".to_owned(),
@@ -304,7 +306,7 @@ fn action(
         "command" => {
             let command = fields.command.take().filter(|command| !command.trim().is_empty());
             let missing = || hook.wrong("\"command\" is missing; add the command to run");
-            Ok(Action::Command { command: command.ok_or_else(missing)?, args: fields.args.take() })
+            Ok(HookAction::Command { command: command.ok_or_else(missing)?, args: fields.args.take() })
         }
         "http" => {
             let missing = || hook.wrong("\"url\" is missing; add the address to send events to");
@@ -323,10 +325,10 @@ fn action(
             // Without a word on it, an event that can be stopped waits for the answer: that is the stricter reading.
             let blocking =
                 fields.blocking.unwrap_or_else(|| event.can_block()) && !fields.in_background;
-            let secret = fields.secret.take().filter(|secret| !secret.is_empty()).map(Secret::new);
-            Ok(Action::Http { url, secret, secret_env: fields.secret_env.take(), blocking })
+            let secret = fields.secret.take().filter(|secret| !secret.is_empty()).map(HookSecret::new);
+            Ok(HookAction::Http { url, secret, secret_env: fields.secret_env.take(), blocking })
         }
-        "mcp_tool" | "prompt" | "agent" => Ok(Action::Unavailable {
+        "mcp_tool" | "prompt" | "agent" => Ok(HookAction::Unavailable {
             what: format!("a hook of type {kind}"),
             why: format!("hooks of type {kind} are not supported yet"),
         }),

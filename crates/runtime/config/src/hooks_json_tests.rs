@@ -1,12 +1,12 @@
 //! Hooks in settings files: what is in force, from where, and what is wrong with which line.
 
-use crate::test_ground::Ground;
-use ostler_core::hook::{Action, EventName, HookSpec};
+use crate::test_ground::ConfigGround;
+use ostler_core::hook::{EventName, HookAction, HookSpec};
 use ostler_core::permission::Tier;
 use std::time::Duration;
 
-fn user(text: &str) -> Ground {
-    let ground = Ground::new();
+fn user(text: &str) -> ConfigGround {
+    let ground = ConfigGround::new();
     ground.write("home/.ostler/settings.json", text);
     ground
 }
@@ -49,9 +49,9 @@ fn a_hook_is_read_with_its_place() {
     assert!(log.once && log.in_background && !log.decides());
     assert_eq!(log.what(), "log a b");
     assert!(
-        matches!(&found[2].action, Action::Http { blocking: false, secret_env: Some(name), .. } if name == "S")
+        matches!(&found[2].action, HookAction::Http { blocking: false, secret_env: Some(name), .. } if name == "S")
     );
-    assert!(matches!(&found[3].action, Action::Http { blocking: false, secret: None, .. }));
+    assert!(matches!(&found[3].action, HookAction::Http { blocking: false, secret: None, .. }));
     assert!(!found[2].decides());
     // Without a word on it, what can be stopped waits for the answer.
     let blocking = hooks(&one("PreToolUse", r#"{"type": "http", "url": "https://x.example/"}"#));
@@ -105,12 +105,12 @@ fn a_hook_that_is_not_understood_is_left_out_or_blocks() {
             let loaded = user(&text(event)).load();
             let guards: Vec<_> = loaded.hooks.iter().filter(|hook| hook.decides()).collect();
             assert_eq!(guards.len(), usize::from(blocks), "{groups}");
-            let unavailable = |hook: &&HookSpec| matches!(&hook.action, Action::Unavailable { why, .. } if why.contains(what));
+            let unavailable = |hook: &&HookSpec| matches!(&hook.action, HookAction::Unavailable { why, .. } if why.contains(what));
             assert!(guards.iter().all(unavailable), "{guards:?}");
             let told = loaded.warnings.iter().any(|line| line.contains("are blocked"));
             assert_eq!(told, blocks, "{:?}", loaded.warnings);
         }
-        let ground = Ground::new();
+        let ground = ConfigGround::new();
         ground.write("etc/managed-settings.json", &text("Stop"));
         assert!(ground.error().contains(what), "{}", ground.error());
     }
@@ -133,7 +133,7 @@ fn unknown_events_are_left_out_unless_they_guard_calls() {
         let told = &loaded.warnings;
         assert!(told.len() == 1 && told[0].ends_with(&said), "{told:?}");
         // The administrator means it.
-        let ground = Ground::new();
+        let ground = ConfigGround::new();
         ground.write("etc/managed-settings.json", &one(name, r#"{"command": "a"}"#));
         assert!(ground.error().contains("unknown event"), "{}", ground.error());
     }
@@ -206,7 +206,7 @@ fn what_is_not_honoured_is_told() {
     assert_eq!(hooks("{\"hooks\": null}"), []);
 }
 
-fn commands(ground: &Ground) -> Vec<String> {
+fn commands(ground: &ConfigGround) -> Vec<String> {
     ground.load().hooks.iter().map(HookSpec::what).collect()
 }
 

@@ -12,15 +12,15 @@ const MOST_ENTRIES: usize = 5_000;
 const DEEPEST: usize = 4;
 
 /// Where something was found, and how many there are, if that is known.
-type Place = (PathBuf, Option<usize>);
+type SettingPlace = (PathBuf, Option<usize>);
 
 /// By kind ("MCP servers"), in the order in which they were found.
 #[derive(Default)]
-pub(crate) struct NotRun {
-    kinds: Vec<(String, Vec<Place>)>,
+pub(crate) struct InactiveSettings {
+    kinds: Vec<(String, Vec<SettingPlace>)>,
 }
 
-impl NotRun {
+impl InactiveSettings {
     pub(crate) fn add(&mut self, kind: &str, place: &Path, count: Option<usize>) {
         let place = (place.to_owned(), count);
         match self.kinds.iter_mut().find(|(known, _)| known == kind) {
@@ -42,8 +42,8 @@ impl NotRun {
     }
 }
 
-fn line(kind: &str, places: &[Place]) -> String {
-    let place = |(path, count): &Place| match count {
+fn line(kind: &str, places: &[SettingPlace]) -> String {
+    let place = |(path, count): &SettingPlace| match count {
         Some(count) => format!("{} ({count})", path.display()),
         None => path.display().to_string(),
     };

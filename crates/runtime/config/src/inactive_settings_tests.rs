@@ -1,10 +1,10 @@
 use super::*;
-use crate::test_ground::Ground;
+use crate::test_ground::ConfigGround;
 
 /// Whoever relies on something that is not run yet is told so, one line a kind, trusted or not.
 #[test]
 fn each_kind_is_one_line_with_its_places() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     ground.write("home/.claude/settings.json", r#"{"fileSuggestion": {"command": "f"}}"#);
     ground.write("home/.ostler/settings.json", r#"{"apiKeyHelper": "k"}"#);
     ground.write(
@@ -31,7 +31,7 @@ fn each_kind_is_one_line_with_its_places() {
     crate::accept(&ground.places, &loaded.untrusted.unwrap()).unwrap();
     assert_eq!(ground.load().warnings, wanted);
     // What asks for nothing is not mentioned.
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     ground.write(
         "home/.claude/settings.json",
         r#"{"hooks": {}, "enableAllProjectMcpServers": false}"#,
@@ -41,7 +41,7 @@ fn each_kind_is_one_line_with_its_places() {
 
 #[test]
 fn agents_are_counted_with_those_in_directories_below() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     assert_eq!(ground.load().warnings, [] as [&str; 0]);
     fs::create_dir_all(ground.path("ws/.claude/agents/team/deep")).unwrap();
     for name in ["a.md", "team/b.md", "team/deep/c.md", "notes.txt"] {
@@ -63,7 +63,7 @@ fn agents_are_counted_with_those_in_directories_below() {
 
 #[test]
 fn lines_are_bounded() {
-    let mut all = NotRun::default();
+    let mut all = InactiveSettings::default();
     (0..100).for_each(|n| all.add("MCP servers", Path::new(&format!("/{n}")), None));
     let lines = all.lines();
     assert_eq!(lines, ["MCP servers are not supported yet: /0, /1, /2, /3, /4, /5 and 94 more"]);

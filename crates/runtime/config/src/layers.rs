@@ -7,11 +7,11 @@ use crate::budget::Budget;
 use crate::built_in_rules::built_in;
 use crate::error::one_line;
 use crate::files::{MOST_BYTES, read_text};
-use crate::inactive_settings::NotRun;
+use crate::inactive_settings::InactiveSettings;
 use crate::places::resolved;
-use crate::project_files::{ProjectFiles, Wanted, tightening, tightens, wants};
+use crate::project_files::{ProjectFiles, ProjectRequest, tightening, tightens, wants};
 use crate::providers::{self, ProviderEntry};
-use crate::sandbox::Sandbox;
+use crate::sandbox::SandboxSettings;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{
     Check, ConfigError, Places, Settings, Values, approvals, permissions_yaml, settings_json,
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 /// What is in force.
 #[derive(Clone, Debug, Default)]
-pub struct Loaded {
+pub struct LoadedSettings {
     pub policy: Policy,
     pub mode: Option<Mode>,
     pub dirs: Vec<PathBuf>,
@@ -56,16 +56,16 @@ pub struct Loaded {
 
 /// # Errors
 /// On a file that is there and cannot be read or understood: nothing starts with half of its rules.
-pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
+pub fn load(places: &SettingsPlaces, check: &Check<'_>) -> Result<LoadedSettings, ConfigError> {
     let places = &places.resolved()?;
-    let mut layers = Layers {
+    let mut layers = SettingsLayers {
         places,
         check,
-        loaded: Loaded::default(),
+        loaded: LoadedSettings::default(),
         read: Vec::new(),
         no_hooks: Vec::new(),
         managed_hooks_only: false,
-        not_run: NotRun::default(),
+        not_run: InactiveSettings::default(),
     };
     layers.user()?;
     layers.project()?;
@@ -80,22 +80,22 @@ pub fn load(places: &Places, check: &Check<'_>) -> Result<Loaded, ConfigError> {
     Ok(layers.loaded)
 }
 
-struct Layers<'a> {
-    places: &'a Places,
+struct SettingsLayers<'a> {
+    places: &'a SettingsPlaces,
     check: &'a Check<'a>,
-    loaded: Loaded,
+    loaded: LoadedSettings,
     /// Files of the user that were read, resolved: none is read twice.
     read: Vec<PathBuf>,
     /// Who wants no hooks.
     no_hooks: Vec<Tier>,
     managed_hooks_only: bool,
-    not_run: NotRun,
+    not_run: InactiveSettings,
 }
 
-impl Layers<'_> {
+impl SettingsLayers<'_> {
     /// `settings` is the directory that `/x` in a rule is relative to.
     fn anchors<'a>(&'a self, settings: &'a Path) -> Anchors<'a> {
-        let Places { cwd, user_home, tools, .. } = self.places;
+        let SettingsPlaces { cwd, user_home, tools, .. } = self.places;
         Anchors { cwd, home: user_home, settings, tools }
     }
 
@@ -123,7 +123,7 @@ impl Layers<'_> {
     /// Whoever works in a subdirectory also reads the rest of the project: what a rule forbids or asks about below the
     /// working directory (`./.env`, `.env`, `**/*.pem`), it forbids or asks about below the project's, too.
     fn tighten_whole_project(&mut self) {
-        let Places { project, cwd, user_home, tools, .. } = self.places;
+        let SettingsPlaces { project, cwd, user_home, tools, .. } = self.places;
         if project == cwd || !cwd.starts_with(project) {
             return;
         }
@@ -147,7 +147,7 @@ impl Layers<'_> {
     }
 
     fn managed(&mut self) -> Result<(), ConfigError> {
-        let Places { managed, project, .. } = self.places;
+        let SettingsPlaces { managed, project, .. } = self.places;
         self.rules(&managed.join("permissions.yaml"), project, Tier::Managed)?;
         self.settings(&managed.join("managed-settings.json"), project, Tier::Managed)
     }
@@ -218,7 +218,11 @@ impl Layers<'_> {
                     self.add(settings, &file.path);
                 }
                 (Ok(settings), counts, false) => {
-                    wanted.push(Wanted::new(file, wants(&settings, self.loaded.mode), counts));
+                    wanted.push(ProjectRequest::new(
+                        file,
+                        wants(&settings, self.loaded.mode),
+                        counts,
+                    ));
                     if counts {
                         self.tighten(settings, &file.path);
                     }
@@ -226,7 +230,7 @@ impl Layers<'_> {
                 (Err(error), true, _) => return Err(error),
                 // Accepting is about all files, so one that is left out this time is shown, too.
                 (Err(_), false, false) => {
-                    wanted.push(Wanted::new(file, vec!["is invalid".into()], false));
+                    wanted.push(ProjectRequest::new(file, vec!["is invalid".into()], false));
                 }
                 (_, false, true) => {}
             }
@@ -263,7 +267,7 @@ impl Layers<'_> {
     }
 
     fn agents(&mut self) {
-        let Places { claude_home, project, sources, .. } = self.places;
+        let SettingsPlaces { claude_home, project, sources, .. } = self.places;
         let own = claude_home.iter().filter(|_| sources.user).map(|home| home.join("agents"));
         let is_project = sources.project && !self.places.project_is_home(project);
         let theirs = is_project.then(|| project.join(".claude/agents"));

@@ -13,13 +13,13 @@ fn loose(name: &str) -> String {
     LOOSE.replace('%', name)
 }
 
-fn trust(ground: &Ground) {
+fn trust(ground: &ConfigGround) {
     accept(&ground.places, &ground.load().untrusted.unwrap()).unwrap();
 }
 
 #[test]
 fn without_files_the_built_in_rules_hold() {
-    let loaded = Ground::new().load();
+    let loaded = ConfigGround::new().load();
     assert!(loaded.policy.deny.iter().all(|rule| rule.source.tier == Tier::BuiltIn));
     assert!(texts(&loaded.policy.deny).contains(&"sudo"));
     assert_eq!(loaded.policy.fallback, Fallback::Read);
@@ -29,7 +29,7 @@ fn without_files_the_built_in_rules_hold() {
 
 #[test]
 fn a_permissions_file_of_the_users_own_stands_for_the_built_in_rules() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     ground.write("home/.ostler/permissions.yaml", "default: ask\ndeny: ['Bash(x)']\n");
     let loaded = ground.load();
     assert_eq!(texts(&loaded.policy.deny), ["Bash(x)"]);
@@ -40,7 +40,7 @@ fn a_permissions_file_of_the_users_own_stands_for_the_built_in_rules() {
 /// One of a project or of the system does not: it may not take the built-in denials away.
 #[test]
 fn nobody_elses_does() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     ground.write("ws/.ostler/permissions.yaml", "default: read\n");
     ground.write("etc/permissions.yaml", "default: read\n");
     assert!(texts(&ground.load().policy.deny).contains(&"sudo"));
@@ -48,7 +48,7 @@ fn nobody_elses_does() {
 
 #[test]
 fn a_project_says_something_about_summaries_once_it_is_trusted() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     ground.write("home/.claude/settings.json", r#"{"autoCompactWindow": 150000}"#);
     ground.write("home/.ostler/settings.json", r#"{"autoCompactEnabled": true}"#);
     ground.write("ws/.claude/settings.json", r#"{"autoCompactEnabled": false}"#);
@@ -72,7 +72,7 @@ fn a_project_says_something_about_summaries_once_it_is_trusted() {
 
 #[test]
 fn lists_are_merged_and_the_highest_value_wins() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     let order = [
         ("home/.claude/settings.json", "claude-user"),
         ("home/.ostler/settings.json", "user"),
@@ -108,7 +108,7 @@ fn lists_are_merged_and_the_highest_value_wins() {
 
 #[test]
 fn the_stricter_default_holds_whoever_says_it() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     ground.write("home/.ostler/permissions.yaml", "default: deny\n");
     ground.write("etc/permissions.yaml", "default: read\n");
     assert_eq!(ground.load().policy.fallback, Fallback::Deny);
@@ -121,7 +121,7 @@ fn the_stricter_default_holds_whoever_says_it() {
 
 #[test]
 fn a_managed_mode_and_ban_win() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     ground.places.settings_arg =
         Some(r#" {"permissions": {"defaultMode": "bypassPermissions"}}"#.into());
     assert_eq!(ground.load().mode, Some(Mode::BypassPermissions));
@@ -136,7 +136,7 @@ fn a_managed_mode_and_ban_win() {
 
 #[test]
 fn sources_can_be_left_out() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     ground.write("home/.ostler/permissions.yaml", "deny: ['Bash(own)']\n");
     ground.write("home/.claude/settings.json", &loose("user"));
     ground.write("ws/.claude/settings.json", &loose("project"));
@@ -191,7 +191,7 @@ fn a_file_that_cannot_be_used_stops_the_start() {
         ("home/.ostler/trust.json", "{}", "home/.ostler/trust.json:1: the version must be 1"),
     ];
     for (file, text, wanted) in table {
-        let ground = Ground::new();
+        let ground = ConfigGround::new();
         // Trust is looked up only where there is something to trust.
         ground.write("ws/.mcp.json", "{}");
         fs::write(ground.path(file), text).unwrap();
@@ -204,32 +204,32 @@ fn a_file_that_cannot_be_used_stops_the_start() {
 #[test]
 fn only_regular_readable_short_text_is_read() {
     for file in ["home/.claude/settings.json", "ws/.claude/settings.json", "ws/.mcp.json"] {
-        let ground = Ground::new();
+        let ground = ConfigGround::new();
         fs::create_dir(ground.path(file)).unwrap();
         assert_eq!(ground.error(), format!("{file}: it is not a regular file; remove it"));
-        let ground = Ground::new();
+        let ground = ConfigGround::new();
         ground.write(file, &" ".repeat(1024 * 1024 + 1));
         assert_eq!(ground.error(), format!("{file}: it is longer than 1048576 bytes; shorten it"));
     }
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     fs::write(ground.path("ws/.claude/settings.json"), b"{\n\"a\":\n \"\xff\"}").unwrap();
     let wanted = "ws/.claude/settings.json:3: the file is not UTF-8; save it as UTF-8";
     assert_eq!(ground.error(), wanted);
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     ground.link("dev-null-that-is-not-there", "home/.ostler/permissions.yaml");
     let wanted = "home/.ostler/permissions.yaml: the link is broken; fix or remove it";
     assert_eq!(ground.error(), wanted);
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     ground.places.settings_arg = Some("gone.json".into());
     assert_eq!(ground.error(), "ws/gone.json: there is no such file");
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     ground.places.settings_arg = Some("{\"permissions\":\n5}".into());
     assert_eq!(ground.error(), "--settings:2: permissions must be an object; write { … }");
 }
 
 #[test]
 fn a_users_own_link_is_followed() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     ground.write("out/dotfile.json", &loose("linked"));
     ground.link("out/dotfile.json", "home/.claude/settings.json");
     assert_eq!(ground.load().values.text(&MODEL), Some("linked"));
@@ -237,7 +237,7 @@ fn a_users_own_link_is_followed() {
 
 #[test]
 fn a_home_folder_is_no_project() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     ground.write("home/.claude/settings.json", &loose("user"));
     ground.write("home/.claude/settings.local.json", &loose("local"));
     ground.write("home/.mcp.json", "{}");
@@ -260,7 +260,7 @@ fn a_home_folder_is_no_project() {
 /// A project that holds the user's folders does not make their files its own.
 #[test]
 fn a_users_file_is_read_once() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     ground.places.claude_home = Some(ground.path("ws/.claude"));
     ground.places.ostler_home = ground.path("ws/.ostler");
     ground.write("ws/.claude/settings.json", &loose("user"));
@@ -276,7 +276,7 @@ fn a_users_file_is_read_once() {
 
 #[test]
 fn rules_begin_where_their_file_speaks_for() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     fs::create_dir(ground.path("ws/sub")).unwrap();
     ground.places.cwd = ground.path("ws/sub");
     let text = r#"{"permissions": {"deny": ["Read(/a)", "Read(./b)", "Read(~/c)"]}}"#;
@@ -317,7 +317,7 @@ fn rules_begin_where_their_file_speaks_for() {
 /// Rules are compared with paths without links, so they must begin at such.
 #[test]
 fn rules_begin_at_the_real_place() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     let text = r#"{"permissions": {"deny": ["Read(/a)", "Read(./b)", "Read(~/c)"]}}"#;
     ground.write("ws/.claude/settings.json", text);
     ground.write("home/.ostler/permissions.yaml", "default: read\n");
@@ -340,7 +340,7 @@ fn rules_begin_at_the_real_place() {
 
 #[test]
 fn a_file_with_the_other_ending_is_mentioned() {
-    let ground = Ground::new();
+    let ground = ConfigGround::new();
     ground.write("home/.ostler/permissions.yml", "deny: [x]\n");
     let warnings = ground.load().warnings;
     assert!(warnings[0].ends_with("permissions.yml is not loaded; rename it to permissions.yaml"));
@@ -348,10 +348,10 @@ fn a_file_with_the_other_ending_is_mentioned() {
 
 #[test]
 fn approvals_are_in_force_unless_the_users_files_are_left_out() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     let rule = Rule::parse_at("Bash(make)", crate::test_ground::anchors(), Default::default());
     FileApprovals::new(ground.places.clone()).keep(&[rule.unwrap()]).unwrap();
-    let kept = |ground: &Ground| {
+    let kept = |ground: &ConfigGround| {
         let allow = ground.load().policy.allow;
         allow.iter().filter(|rule| rule.source.tier == Tier::Approval).count()
     };
@@ -363,13 +363,13 @@ fn approvals_are_in_force_unless_the_users_files_are_left_out() {
 /// A rule that forbids a file below the working directory forbids it in the rest of the project as well.
 #[test]
 fn in_a_subdirectory_what_tightens_covers_the_whole_project() {
-    let mut ground = Ground::new();
+    let mut ground = ConfigGround::new();
     let rules = r#"{"permissions": {"deny": ["Read(./.env)", "Edit(vendor/**)", "Read(/.key)", "Bash(x)"],
 "ask": ["Read(*.pem)"], "allow": ["Read(./open/**)"]}}"#;
     ground.write("ws/.claude/settings.json", rules);
     trust(&ground);
     let top = ground.places.project.clone();
-    let covered = |loaded: &Loaded, name: &str| {
+    let covered = |loaded: &LoadedSettings, name: &str| {
         let is = |rule: &Rule| matches!(&rule.matcher, Matcher::Files(pattern) if pattern.matches(&top.join(name)));
         let Policy { deny, ask, allow, .. } = &loaded.policy;
         [deny, ask, allow].map(|list| list.iter().any(is))

@@ -34,16 +34,16 @@ mod warnings;
 #[cfg(test)]
 mod wild_tests;
 
-pub use approvals::{FileApprovals, Kept};
+pub use approvals::{FileApprovals, KeptApproval};
 pub use budget::Budget;
 pub use built_in_rules::{DEFAULT_PERMISSIONS, default_policy};
 pub use error::ConfigError;
 pub use first_choice::{choose_mode, is_first_run};
-pub use layers::{Loaded, load};
+pub use layers::{LoadedSettings, load};
 pub use permissions_yaml::from_json;
-pub use places::{Places, Sources};
+pub use places::{SettingsPlaces, Sources};
 pub use providers::ProviderEntry;
-pub use sandbox::Sandbox;
+pub use sandbox::SandboxSettings;
 pub use sandbox_limits::SandboxLimits;
 pub use seen_warnings::unseen_warnings;
 pub use settings_json::Settings;
@@ -56,11 +56,11 @@ use ostler_core::permission::Rule;
 
 /// The list a rule stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CheckKind {
     Deny,
     Ask,
     Allow,
 }
 
 /// Whether a rule, standing in that list, matches the text of a command. Examples in `permissions.yaml` are checked by it.
-pub type Check<'a> = dyn Fn(Kind, &Rule, &str) -> bool + 'a;
+pub type Check<'a> = dyn Fn(CheckKind, &Rule, &str) -> bool + 'a;

@@ -3,7 +3,7 @@
 
 use crate::error::{is_plain, one_line};
 use crate::warnings::Warnings;
-use crate::{Check, ConfigError, Kind};
+use crate::{Check, CheckKind, ConfigError};
 use ostler_core::permission::{Anchors, COMMANDS, Fallback, Policy, Rule, Source, Tier, ToolName};
 use serde::Deserialize;
 use serde_json::Value;
@@ -62,7 +62,7 @@ pub fn parse(
     check: &Check<'_>,
 ) -> Result<(Policy, Warnings), ConfigError> {
     let warnings = RefCell::default();
-    let reading = Reading {
+    let reading = YamlReading {
         file,
         named: Some(file),
         anchors,
@@ -83,7 +83,7 @@ pub(crate) fn read(
     check: Option<&Check<'_>>,
 ) -> Result<Policy, ConfigError> {
     let named = Some(file);
-    Reading { file, named, anchors, tier, check, warnings: None }.policy(raw(text, file)?)
+    YamlReading { file, named, anchors, tier, check, warnings: None }.policy(raw(text, file)?)
 }
 
 fn raw(text: &str, file: &Path) -> Result<RawFile, ConfigError> {
@@ -116,7 +116,7 @@ pub fn from_json(
     let raw = RawFile::deserialize(value)
         .map_err(|error| ConfigError::new(file, None, said(&error.to_string())))?;
     let check = Some(check);
-    Reading { file, named: None, anchors, tier, check, warnings: None }.policy(raw)
+    YamlReading { file, named: None, anchors, tier, check, warnings: None }.policy(raw)
 }
 
 /// The parser's message, reworded for the most common errors. The position is added by the caller.
@@ -146,7 +146,7 @@ fn line(place: &Location) -> Option<usize> {
     usize::try_from(place.line()).ok().filter(|line| *line > 0)
 }
 
-struct Reading<'a> {
+struct YamlReading<'a> {
     /// What errors name.
     file: &'a Path,
     /// The source that rules report.
@@ -158,7 +158,7 @@ struct Reading<'a> {
     warnings: Option<&'a RefCell<Warnings>>,
 }
 
-impl Reading<'_> {
+impl YamlReading<'_> {
     fn policy(&self, raw: RawFile) -> Result<Policy, ConfigError> {
         if let Some(version) = raw.version.as_ref().filter(|version| version.value != 1) {
             let what = format!("unknown version {}; write 1", version.value);
@@ -167,9 +167,9 @@ impl Reading<'_> {
         self.patterns(&raw)?;
         let fallback = raw.default.map(|default| self.fallback(&default)).transpose()?;
         let mut policy = Policy { fallback: fallback.unwrap_or_default(), ..Policy::default() };
-        policy.deny = self.list(Kind::Deny, raw.always_deny, raw.deny)?;
-        policy.ask = self.list(Kind::Ask, raw.ask_user, raw.ask)?;
-        policy.allow = self.list(Kind::Allow, raw.always_allow, raw.allow)?;
+        policy.deny = self.list(CheckKind::Deny, raw.always_deny, raw.deny)?;
+        policy.ask = self.list(CheckKind::Ask, raw.ask_user, raw.ask)?;
+        policy.allow = self.list(CheckKind::Allow, raw.always_allow, raw.allow)?;
         Ok(policy)
     }
 
@@ -203,7 +203,7 @@ impl Reading<'_> {
 
     fn list(
         &self,
-        kind: Kind,
+        kind: CheckKind,
         entries: Option<Vec<Spanned<RawRule>>>,
         texts: Option<Vec<Spanned<String>>>,
     ) -> Result<Vec<Rule>, ConfigError> {
@@ -222,11 +222,11 @@ impl Reading<'_> {
     /// Without a rule that allows there are only more questions.
     fn understood(
         &self,
-        kind: Kind,
+        kind: CheckKind,
         rule: Result<Rule, ConfigError>,
     ) -> Result<Option<Rule>, ConfigError> {
         match (rule, self.warnings) {
-            (Err(error), Some(warnings)) if kind == Kind::Allow => {
+            (Err(error), Some(warnings)) if kind == CheckKind::Allow => {
                 let what = format!("allow rule ignored: {}", error.what);
                 warnings.borrow_mut().push(self.file, error.line, &what);
                 Ok(None)
@@ -244,7 +244,7 @@ impl Reading<'_> {
         Err(ConfigError::new(self.file, line, what))
     }
 
-    fn entry(&self, kind: Kind, entry: Spanned<RawRule>) -> Result<Rule, ConfigError> {
+    fn entry(&self, kind: CheckKind, entry: Spanned<RawRule>) -> Result<Rule, ConfigError> {
         let Spanned { value: raw, referenced, .. } = entry;
         let mut rule = match (raw.pattern, raw.rule, raw.tool) {
             (Some(pattern), None, tool) => self.pattern(&pattern, tool)?,
@@ -318,7 +318,7 @@ impl Reading<'_> {
         Err(self.wrong(&text.referenced, what))
     }
 
-    fn examples(&self, kind: Kind, rule: &Rule, raw: RawExamples) -> Result<(), ConfigError> {
+    fn examples(&self, kind: CheckKind, rule: &Rule, raw: RawExamples) -> Result<(), ConfigError> {
         let Some(check) = self.check else { return Ok(()) };
         let sorts = [(raw.r#match, true, "does not match"), (raw.miss, false, "matches")];
         for (examples, wanted, found) in sorts {

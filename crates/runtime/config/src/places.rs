@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct SettingsPlaces {
     pub ostler_home: PathBuf,
     pub claude_home: Option<PathBuf>,
     /// The top of the repository, or the working directory.
@@ -61,7 +61,7 @@ impl Sources {
     }
 }
 
-impl Places {
+impl SettingsPlaces {
     /// The project with every link resolved.
     pub(crate) fn real_project(&self) -> Result<PathBuf, ConfigError> {
         fs::canonicalize(&self.project).map_err(|error| {
@@ -72,11 +72,11 @@ impl Places {
     }
 
     /// The same with every link resolved: rules are compared with paths that are free of them.
-    pub(crate) fn resolved(&self) -> Result<Places, ConfigError> {
+    pub(crate) fn resolved(&self) -> Result<SettingsPlaces, ConfigError> {
         let home = &self.user_home;
         let user_home = if home.is_absolute() { resolved(home) } else { home.clone() };
         let cwd = resolved(&self.cwd);
-        Ok(Places { project: self.real_project()?, cwd, user_home, ..self.clone() })
+        Ok(SettingsPlaces { project: self.real_project()?, cwd, user_home, ..self.clone() })
     }
 
     /// Ostler's directory for one project. The hash of the path distinguishes projects that have the same name.

@@ -1,27 +1,27 @@
 //! A project's own settings: the bytes of its files, read once, and what each of them requests.
 
 use crate::error::one_line;
-use crate::files::{Found, read_in, text};
+use crate::files::{FileRead, read_in, text};
 use crate::json_comments::plain_json;
 use crate::located_json::Document;
 use crate::project_env::is_forbidden;
 use crate::started_programs::escaped;
-use crate::{Check, ConfigError, Places, Settings, permissions_yaml, settings_json};
+use crate::{Check, ConfigError, Settings, SettingsPlaces, permissions_yaml, settings_json};
 use ostler_core::permission::{Anchors, Mode, Policy, Tier};
 use std::path::{Path, PathBuf};
 
 /// Files of a project that speak to us, from low to high.
-const FILES: [(&str, Tier, Form); 6] = [
-    (".mcp.json", Tier::Project, Form::Servers),
-    (".ostler/permissions.yaml", Tier::Project, Form::Rules),
-    (".claude/settings.json", Tier::Project, Form::Settings),
-    (".ostler/settings.json", Tier::Project, Form::Settings),
-    (".claude/settings.local.json", Tier::Local, Form::Settings),
-    (".ostler/settings.local.json", Tier::Local, Form::Settings),
+const FILES: [(&str, Tier, FileForm); 6] = [
+    (".mcp.json", Tier::Project, FileForm::Servers),
+    (".ostler/permissions.yaml", Tier::Project, FileForm::Rules),
+    (".claude/settings.json", Tier::Project, FileForm::Settings),
+    (".ostler/settings.json", Tier::Project, FileForm::Settings),
+    (".claude/settings.local.json", Tier::Local, FileForm::Settings),
+    (".ostler/settings.local.json", Tier::Local, FileForm::Settings),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum FileForm {
     Servers,
     Rules,
     Settings,
@@ -34,7 +34,7 @@ pub(crate) struct ProjectFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: Vec<u8>,
     tier: Tier,
-    form: Form,
+    form: FileForm,
     /// What a skill would run and allow.
     skill_wants: Vec<String>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct ProjectFiles {
 
 impl ProjectFiles {
     /// `own`: files that were read as the user's, resolved.
-    pub(crate) fn read(places: &Places, own: &[PathBuf]) -> Result<Self, ConfigError> {
+    pub(crate) fn read(places: &SettingsPlaces, own: &[PathBuf]) -> Result<Self, ConfigError> {
         let root = places.real_project()?;
         let mut found = ProjectFiles { root, ..ProjectFiles::default() };
         let counts = places.sources.project || places.sources.local;
@@ -62,12 +62,12 @@ impl ProjectFiles {
                 continue;
             }
             match read_in(&found.root, &path)? {
-                Found::Nothing => {}
-                Found::Bytes(bytes) => {
+                FileRead::Nothing => {}
+                FileRead::Bytes(bytes) => {
                     let (name, skill_wants) = (name.to_owned(), Vec::new());
                     found.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
                 }
-                Found::Stray => found.notices.push(one_line(&format!(
+                FileRead::Stray => found.notices.push(one_line(&format!(
                     "{} is a broken link or leads out of the project; ignored",
                     path.display()
                 ))),
@@ -78,20 +78,20 @@ impl ProjectFiles {
     }
 
     /// Skills only say something, as a rule; those that run or allow something are files like the others.
-    fn skills(&mut self, places: &Places) {
+    fn skills(&mut self, places: &SettingsPlaces) {
         let found = ostler_skills::project_files(&self.root, &places.cwd, &places.tools);
         for (path, bytes, skill_wants) in found {
             let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str).map(str::to_owned);
             // A name that cannot be kept cannot be accepted.
             let Some(name) = name else { continue };
-            let (tier, form) = (Tier::Project, Form::Skill);
+            let (tier, form) = (Tier::Project, FileForm::Skill);
             self.files.push(ProjectFile { name, path, bytes, tier, form, skill_wants });
         }
     }
 }
 
 /// It lies in a home of ours, or is a link to a file of the user.
-fn is_own(path: &Path, places: &Places, own: &[PathBuf]) -> bool {
+fn is_own(path: &Path, places: &SettingsPlaces, own: &[PathBuf]) -> bool {
     let real = crate::places::resolved(path);
     let folder = path.parent().map(crate::places::resolved);
     let homes = std::iter::once(&places.ostler_home).chain(&places.claude_home);
@@ -102,7 +102,7 @@ fn is_own(path: &Path, places: &Places, own: &[PathBuf]) -> bool {
 }
 
 impl ProjectFile {
-    pub(crate) fn counts(&self, places: &Places) -> bool {
+    pub(crate) fn counts(&self, places: &SettingsPlaces) -> bool {
         match self.tier {
             Tier::Local => places.sources.local,
             _ => places.sources.project,
@@ -111,7 +111,7 @@ impl ProjectFile {
 
     /// The content of a skill, by hash.
     pub(crate) fn skill(&self) -> Option<String> {
-        (self.form == Form::Skill).then(|| ostler_skills::hash(&self.bytes))
+        (self.form == FileForm::Skill).then(|| ostler_skills::hash(&self.bytes))
     }
 
     /// Without what no project may say.
@@ -121,15 +121,17 @@ impl ProjectFile {
         check: &Check<'_>,
     ) -> Result<Settings, ConfigError> {
         match self.form {
-            Form::Servers => Ok(self.servers()),
-            Form::Skill => Ok(Settings { starts: self.skill_wants.clone(), ..Settings::default() }),
-            Form::Rules => {
+            FileForm::Servers => Ok(self.servers()),
+            FileForm::Skill => {
+                Ok(Settings { starts: self.skill_wants.clone(), ..Settings::default() })
+            }
+            FileForm::Rules => {
                 let text = text(&self.path, self.bytes.clone())?;
                 let read = permissions_yaml::parse(&text, &self.path, anchors, self.tier, check)?;
                 let (policy, warnings) = read;
                 Ok(Settings { policy, warnings, ..Settings::default() })
             }
-            Form::Settings => {
+            FileForm::Settings => {
                 let text = text(&self.path, self.bytes.clone())?;
                 let settings = settings_json::parse(&text, &self.path, anchors, self.tier)?;
                 Ok(self.without_forbidden(settings))
@@ -180,16 +182,16 @@ const SERVERS: &str = "starts MCP servers";
 const KEY_HELPER: &str = "runs a program for the API key";
 
 /// What one file requests that needs trust.
-pub(crate) struct Wanted {
+pub(crate) struct ProjectRequest {
     pub(crate) path: PathBuf,
     pub(crate) wants: Vec<String>,
     /// The file is not left out by the user's choice of sources.
     pub(crate) counts: bool,
 }
 
-impl Wanted {
+impl ProjectRequest {
     pub(crate) fn new(file: &ProjectFile, wants: Vec<String>, counts: bool) -> Self {
-        Wanted { path: file.path.clone(), wants, counts }
+        ProjectRequest { path: file.path.clone(), wants, counts }
     }
 }
 

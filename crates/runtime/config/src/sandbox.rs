@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Whatever is not set is none or empty, and means the strict default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sandbox {
+pub struct SandboxSettings {
     pub enabled: Option<bool>,
     /// Every command may use the network, not only those judged by the hosts they name.
     pub network: Option<bool>,
@@ -25,9 +25,9 @@ pub struct Sandbox {
     pub limits_at_most: SandboxLimits,
 }
 
-impl Sandbox {
+impl SandboxSettings {
     /// The later single value wins; lists are combined. Limits can only become lower.
-    pub(crate) fn add(&mut self, other: Sandbox) {
+    pub(crate) fn add(&mut self, other: SandboxSettings) {
         self.enabled = other.enabled.or(self.enabled);
         self.network = other.network.or(self.network);
         self.accept_missing = other.accept_missing.or(self.accept_missing);
@@ -39,22 +39,22 @@ impl Sandbox {
     }
 
     /// The same for a file that is not the project's: its limits replace earlier ones.
-    pub(crate) fn add_own(&mut self, mut other: Sandbox) {
+    pub(crate) fn add_own(&mut self, mut other: SandboxSettings) {
         self.limits.replace(&std::mem::take(&mut other.limits));
         self.add(other);
     }
 
     /// The part that applies without trust.
-    pub(crate) fn tightening(self) -> Sandbox {
+    pub(crate) fn tightening(self) -> SandboxSettings {
         let only = |value: Option<bool>, strict: bool| value.filter(|value| *value == strict);
-        Sandbox {
+        SandboxSettings {
             enabled: only(self.enabled, true),
             network: only(self.network, false),
             accept_missing: only(self.accept_missing, false),
             may_lift: only(self.may_lift, false),
             deny_read: self.deny_read,
             limits: self.limits,
-            ..Sandbox::default()
+            ..SandboxSettings::default()
         }
     }
 
@@ -93,8 +93,8 @@ pub(crate) fn parse(
     value: Located<'_>,
     path: &ToPath<'_>,
     warn: &mut dyn FnMut(usize, String),
-) -> Result<Sandbox, ConfigError> {
-    let mut found = Sandbox::default();
+) -> Result<SandboxSettings, ConfigError> {
+    let mut found = SandboxSettings::default();
     for (key, value) in value.object("sandbox")? {
         match key.as_str() {
             "enabled" => found.enabled = Some(truth(value, &key)?),
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::located_json::Document;
 
-    fn read(text: &str) -> Result<(Sandbox, Vec<String>), ConfigError> {
+    fn read(text: &str) -> Result<(SandboxSettings, Vec<String>), ConfigError> {
         let file = Path::new("f.json");
         let mut warnings = Vec::new();
         let path = |value: Located<'_>| {
@@ -240,7 +240,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             found,
-            Sandbox {
+            SandboxSettings {
                 enabled: Some(true),
                 network: Some(true),
                 accept_missing: Some(false),
@@ -248,7 +248,7 @@ mod tests {
                 allow_write: vec!["/home/u/.cache/x".into(), "/ws/out".into()],
                 allow_read: vec![],
                 deny_read: vec!["/srv/secret".into()],
-                ..Sandbox::default()
+                ..SandboxSettings::default()
             }
         );
         let named = [
@@ -285,7 +285,10 @@ mod tests {
     fn what_would_only_loosen_is_left_out() {
         let text = "{\"allowWrite\": \"a\",\n\"allowRead\": [\"b\", 1], \"acceptMissingLayers\": 1, \"shiny\": 1, \"limit\": null}";
         let (found, warnings) = read(text).unwrap();
-        assert_eq!(found, Sandbox { allow_read: vec!["/ws/b".into()], ..Sandbox::default() });
+        assert_eq!(
+            found,
+            SandboxSettings { allow_read: vec!["/ws/b".into()], ..SandboxSettings::default() }
+        );
         let named = [
             "1: allowWrite must be a list",
             "2: a path must be a string",
@@ -302,7 +305,7 @@ mod tests {
 
     #[test]
     fn without_trust_only_the_stricter_half_holds() {
-        let loose = Sandbox {
+        let loose = SandboxSettings {
             enabled: Some(false),
             network: Some(true),
             accept_missing: Some(true),
@@ -310,12 +313,12 @@ mod tests {
             allow_write: vec!["/a".into()],
             allow_read: vec!["/b".into()],
             deny_read: vec!["/c".into()],
-            ..Sandbox::default()
+            ..SandboxSettings::default()
         };
-        let kept = Sandbox { deny_read: vec!["/c".into()], ..Sandbox::default() };
+        let kept = SandboxSettings { deny_read: vec!["/c".into()], ..SandboxSettings::default() };
         assert_eq!(loose.wants().len(), 6);
         assert_eq!(loose.tightening(), kept);
-        let strict = Sandbox {
+        let strict = SandboxSettings {
             enabled: Some(true),
             network: Some(false),
             accept_missing: Some(false),
@@ -324,18 +327,18 @@ mod tests {
         };
         assert!(strict.wants().is_empty());
         assert_eq!(strict.clone().tightening(), strict);
-        let mut both = Sandbox { network: Some(true), ..Sandbox::default() };
+        let mut both = SandboxSettings { network: Some(true), ..SandboxSettings::default() };
         both.add(strict.clone());
         assert_eq!(both, strict);
     }
 
     #[test]
     fn a_project_lowers_limits_and_never_raises_them() {
-        let with = |memory: u64, processes: Option<u64>| Sandbox {
+        let with = |memory: u64, processes: Option<u64>| SandboxSettings {
             limits: SandboxLimits { memory: Some(memory), processes, ..SandboxLimits::default() },
-            ..Sandbox::default()
+            ..SandboxSettings::default()
         };
-        let mut all = Sandbox::default();
+        let mut all = SandboxSettings::default();
         all.add_own(with(8, Some(100)));
         // One file asks for more memory than the person allows, and for fewer processes.
         all.add(with(1_000, Some(50)).tightening());

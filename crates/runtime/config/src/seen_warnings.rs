@@ -2,7 +2,7 @@
 
 use crate::files::{read_own, update};
 use crate::places::hex_sha256;
-use crate::{ConfigError, Places};
+use crate::{ConfigError, SettingsPlaces};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ const MOST: usize = 500;
 
 /// Those that were not shown at the last start here. From now on all of these count as shown; where that cannot be
 /// kept, they are shown again.
-pub fn unseen_warnings(places: &Places, warnings: &[String]) -> Vec<String> {
+pub fn unseen_warnings(places: &SettingsPlaces, warnings: &[String]) -> Vec<String> {
     let Ok(file) = file(places) else { return warnings.to_vec() };
     let before = read_own(&file, MOST_BYTES).ok().flatten().map(|text| seen(&text));
     let before = before.unwrap_or_default();
@@ -24,7 +24,7 @@ pub fn unseen_warnings(places: &Places, warnings: &[String]) -> Vec<String> {
     warnings.iter().filter(|line| !before.contains(&mark(line))).cloned().collect()
 }
 
-fn file(places: &Places) -> Result<PathBuf, ConfigError> {
+fn file(places: &SettingsPlaces) -> Result<PathBuf, ConfigError> {
     Ok(places.kept_about(&places.real_project()?).join("warnings.json"))
 }
 
@@ -43,11 +43,11 @@ fn mark(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_ground::Ground;
+    use crate::test_ground::ConfigGround;
 
     #[test]
     fn a_warning_is_shown_once_until_it_went_away() {
-        let ground = Ground::new();
+        let ground = ConfigGround::new();
         let shown = |lines: &[&str]| {
             let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
             unseen_warnings(&ground.places, &lines)
@@ -62,9 +62,9 @@ mod tests {
         assert_eq!(shown(&[]), [] as [&str; 0]);
         assert_eq!(shown(&["a"]), ["a"]);
         // Another project has not shown it.
-        let mut other = Ground::new().places;
+        let mut other = ConfigGround::new().places;
         other.ostler_home.clone_from(&ground.places.ostler_home);
-        let gone = Ground::new();
+        let gone = ConfigGround::new();
         other.project = gone.path("ws");
         assert_eq!(unseen_warnings(&other, &["a".to_owned()]), ["a"]);
     }
@@ -72,7 +72,7 @@ mod tests {
     /// Where nothing can be kept, nothing is kept from a person.
     #[test]
     fn without_a_record_everything_is_shown() {
-        let ground = Ground::new();
+        let ground = ConfigGround::new();
         let lines = ["a".to_owned()];
         let file = file(&ground.places).unwrap();
         std::fs::create_dir_all(&file).unwrap();

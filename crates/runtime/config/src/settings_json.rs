@@ -7,7 +7,7 @@ use crate::json_comments::plain_json;
 use crate::located_json::{Document, Located};
 use crate::misspelling::{nearest, restriction};
 use crate::providers::{self, ProviderEntry};
-use crate::sandbox::{self, Sandbox};
+use crate::sandbox::{self, SandboxSettings};
 use crate::settings_keys::{STARTS, UNUSED};
 use crate::values::Values;
 use crate::warnings::Warnings;
@@ -23,7 +23,7 @@ pub struct Settings {
     pub dirs: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
     pub no_bypass: bool,
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxSettings,
     pub hooks: Vec<HookSpec>,
     /// Which files switch hooks off.
     pub no_hooks: Option<Tier>,
@@ -85,7 +85,7 @@ pub fn parse(
     anchors: Anchors<'_>,
     tier: Tier,
 ) -> Result<Settings, ConfigError> {
-    let mut reading = Reading { file, anchors, tier, settings: Settings::default() };
+    let mut reading = SettingsReading { file, anchors, tier, settings: Settings::default() };
     let text = plain_json(text);
     // An administrator's file is not left empty on purpose.
     if text.trim_start_matches('\u{feff}').trim().is_empty() && tier != Tier::Managed {
@@ -98,7 +98,7 @@ pub fn parse(
     Ok(reading.settings)
 }
 
-struct Reading<'a> {
+struct SettingsReading<'a> {
     file: &'a Path,
     anchors: Anchors<'a>,
     tier: Tier,
@@ -106,23 +106,23 @@ struct Reading<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum List {
+enum RuleList {
     Allow,
     Ask,
     Deny,
 }
 
-impl List {
+impl RuleList {
     fn name(self) -> &'static str {
         match self {
-            List::Allow => "allow",
-            List::Ask => "ask",
-            List::Deny => "deny",
+            RuleList::Allow => "allow",
+            RuleList::Ask => "ask",
+            RuleList::Deny => "deny",
         }
     }
 }
 
-impl Reading<'_> {
+impl SettingsReading<'_> {
     fn key(&mut self, key: &str, value: Located<'_>) -> Result<(), ConfigError> {
         if let Some(read) = self.settings.values.read(key, value)? {
             if let Err(why) = read {
@@ -212,9 +212,9 @@ impl Reading<'_> {
         }
         for (key, value) in value.object("permissions")? {
             match key.as_str() {
-                "allow" => self.settings.policy.allow = self.rules(value, List::Allow)?,
-                "ask" => self.settings.policy.ask = self.rules(value, List::Ask)?,
-                "deny" => self.settings.policy.deny = self.rules(value, List::Deny)?,
+                "allow" => self.settings.policy.allow = self.rules(value, RuleList::Allow)?,
+                "ask" => self.settings.policy.ask = self.rules(value, RuleList::Ask)?,
+                "deny" => self.settings.policy.deny = self.rules(value, RuleList::Deny)?,
                 "defaultMode" => self.mode(value)?,
                 "additionalDirectories" => self.dirs(value),
                 "disableBypassPermissionsMode" if !value.is_set() => {}
@@ -251,7 +251,7 @@ impl Reading<'_> {
         nothing
     }
 
-    fn rules(&mut self, value: Located<'_>, list: List) -> Result<Vec<Rule>, ConfigError> {
+    fn rules(&mut self, value: Located<'_>, list: RuleList) -> Result<Vec<Rule>, ConfigError> {
         let name = list.name();
         if self.says_nothing(value, value.is_list(), &format!("{name} must be a list")) {
             return Ok(Vec::new());
@@ -279,15 +279,15 @@ impl Reading<'_> {
     }
 
     /// Without a rule that loosens there are only more questions. Without one that restricts nothing starts.
-    fn left_out(&mut self, list: List, error: ConfigError) -> Result<(), ConfigError> {
-        if list != List::Allow {
+    fn left_out(&mut self, list: RuleList, error: ConfigError) -> Result<(), ConfigError> {
+        if list != RuleList::Allow {
             return Err(error);
         }
         self.warn(error.line, &format!("allow rule ignored: {}", error.what));
         Ok(())
     }
 
-    fn rule(&mut self, entry: Located<'_>, list: List) -> Result<Rule, ConfigError> {
+    fn rule(&mut self, entry: Located<'_>, list: RuleList) -> Result<Rule, ConfigError> {
         let text = entry.text("a rule")?;
         let text = text.trim();
         if text.contains(['\n', '\r']) {
@@ -310,8 +310,10 @@ impl Reading<'_> {
             Err(error) => error,
         };
         // A form we do not know of a tool that we may: where it restricts, the whole tool is restricted.
-        if matches!(error, RuleError::NoPattern(_) | RuleError::Empty(..)) && list != List::Allow {
-            let said = if list == List::Deny { "denied" } else { "asked about" };
+        if matches!(error, RuleError::NoPattern(_) | RuleError::Empty(..))
+            && list != RuleList::Allow
+        {
+            let said = if list == RuleList::Deny { "denied" } else { "asked about" };
             self.warn(line, &format!("the rule {text} is invalid, all of {tool} is {said}"));
             let whole = Rule::parse_at(tool, self.anchors, source);
             return whole.map_err(|error| entry.wrong(error.to_string()));

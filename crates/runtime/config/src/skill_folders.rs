@@ -1,22 +1,22 @@
 //! Where skills are looked for: the user's folders, then the project's.
 
-use crate::Places;
+use crate::SettingsPlaces;
 use crate::places::resolved;
-use ostler_skills::{Folder, Layout, Origin, project_folders};
+use ostler_skills::{Folder, SkillLayout, SkillOrigin, project_folders};
 use std::path::Path;
 
 /// In the order in which they count.
-pub fn skill_folders(places: &Places) -> Vec<Folder> {
+pub fn skill_folders(places: &SettingsPlaces) -> Vec<Folder> {
     let mut folders = Vec::new();
-    let mut own = |home: &Path, name: &str, layout: Layout| {
+    let mut own = |home: &Path, name: &str, layout: SkillLayout| {
         let path = home.join(name);
-        folders.push(Folder { path, layout, origin: Origin::User, within: None });
+        folders.push(Folder { path, layout, origin: SkillOrigin::User, within: None });
     };
     if places.sources.user {
-        own(&places.ostler_home, "skills", Layout::Skills);
+        own(&places.ostler_home, "skills", SkillLayout::Skills);
         if let Some(home) = &places.claude_home {
-            own(home, "skills", Layout::Skills);
-            own(home, "commands", Layout::Commands);
+            own(home, "skills", SkillLayout::Skills);
+            own(home, "commands", SkillLayout::Commands);
         }
     }
     if let Ok(project) = places.real_project()

@@ -1,6 +1,6 @@
 //! For tests: a home, a project and a system in a private folder, and a check that knows words and pipes only.
 
-use crate::{ConfigError, Kind, Loaded, Places, Sources, load};
+use crate::{CheckKind, ConfigError, LoadedSettings, SettingsPlaces, Sources, load};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Anchors, Matcher, Rule, Step};
 use ostler_core::tool_facts::{KnownTools, ToolFacts, ToolKind};
@@ -31,7 +31,7 @@ pub(crate) fn anchors() -> Anchors<'static> {
 }
 
 /// Words parted by blanks, quotes taken off a whole word; stages parted by a bar.
-pub(crate) fn check(kind: Kind, rule: &Rule, text: &str) -> bool {
+pub(crate) fn check(kind: CheckKind, rule: &Rule, text: &str) -> bool {
     let stages: Vec<Step> = text
         .split('|')
         .map(|stage| {
@@ -42,30 +42,30 @@ pub(crate) fn check(kind: Kind, rule: &Rule, text: &str) -> bool {
         .collect();
     let every: Vec<&Step> = stages.iter().collect();
     match (&rule.matcher, kind) {
-        (Matcher::Regex(regex), Kind::Ask) => stages.iter().any(|step| regex.mentions(step)),
-        (Matcher::Regex(regex), Kind::Deny) => {
+        (Matcher::Regex(regex), CheckKind::Ask) => stages.iter().any(|step| regex.mentions(step)),
+        (Matcher::Regex(regex), CheckKind::Deny) => {
             stages.iter().any(|step| regex.matches(step)) || regex.matches_pipe(&every)
         }
-        (Matcher::Regex(regex), Kind::Allow) => stages.iter().all(|step| regex.matches(step)),
+        (Matcher::Regex(regex), CheckKind::Allow) => stages.iter().all(|step| regex.matches(step)),
         (Matcher::Command(pattern), _) => stages.iter().any(|step| pattern.matches(&step.words)),
         (Matcher::Whole, _) => true,
         _ => false,
     }
 }
 
-pub(crate) struct Ground {
-    pub(crate) places: Places,
+pub(crate) struct ConfigGround {
+    pub(crate) places: SettingsPlaces,
     root: tempfile::TempDir,
 }
 
-impl Ground {
+impl ConfigGround {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(root.path()).unwrap();
         for folder in ["home/.claude", "home/.ostler", "ws/.claude", "ws/.ostler", "etc", "out"] {
             fs::create_dir_all(top.join(folder)).unwrap();
         }
-        let places = Places {
+        let places = SettingsPlaces {
             ostler_home: top.join("home/.ostler"),
             claude_home: Some(top.join("home/.claude")),
             project: top.join("ws"),
@@ -76,7 +76,7 @@ impl Ground {
             sources: Sources::default(),
             tools: TOOLS.clone(),
         };
-        Ground { places, root }
+        ConfigGround { places, root }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -91,11 +91,11 @@ impl Ground {
         std::os::unix::fs::symlink(self.path(to), self.path(name)).unwrap();
     }
 
-    pub(crate) fn try_load(&self) -> Result<Loaded, ConfigError> {
+    pub(crate) fn try_load(&self) -> Result<LoadedSettings, ConfigError> {
         load(&self.places, &check)
     }
 
-    pub(crate) fn load(&self) -> Loaded {
+    pub(crate) fn load(&self) -> LoadedSettings {
         self.try_load().unwrap()
     }
 

@@ -4,8 +4,8 @@ use crate::error::one_line;
 use crate::files::{read_own, update};
 use crate::located_json::{Document, Located};
 use crate::places::hex_sha256;
-use crate::project_files::{ProjectFiles, Wanted};
-use crate::{ConfigError, Places};
+use crate::project_files::{ProjectFiles, ProjectRequest};
+use crate::{ConfigError, SettingsPlaces};
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ const NOT_SHOWN: &str = "it is too long to show or not text; look at it before y
 ///
 /// # Errors
 /// If it cannot be kept.
-pub fn accept(places: &Places, untrusted: &Untrusted) -> Result<(), ConfigError> {
+pub fn accept(places: &SettingsPlaces, untrusted: &Untrusted) -> Result<(), ConfigError> {
     let file = file(places);
     let Some(root) = untrusted.root.to_str() else {
         let what = "the path of the directory is not UTF-8 and cannot be stored; rename it";
@@ -72,7 +72,7 @@ pub fn accept(places: &Places, untrusted: &Untrusted) -> Result<(), ConfigError>
     })
 }
 
-fn file(places: &Places) -> PathBuf {
+fn file(places: &SettingsPlaces) -> PathBuf {
     places.ostler_home.join("trust.json")
 }
 
@@ -102,7 +102,10 @@ impl Accepted {
 }
 
 /// What the user accepted for this project.
-pub(crate) fn accepted(places: &Places, root: &Path) -> Result<Option<Accepted>, ConfigError> {
+pub(crate) fn accepted(
+    places: &SettingsPlaces,
+    root: &Path,
+) -> Result<Option<Accepted>, ConfigError> {
     let file = file(places);
     let Some(text) = read_own(&file, MOST_BYTES)? else { return Ok(None) };
     let all = read(&text, &file)?;
@@ -112,7 +115,7 @@ pub(crate) fn accepted(places: &Places, root: &Path) -> Result<Option<Accepted>,
 
 pub(crate) fn untrusted(
     project: &ProjectFiles,
-    wanted: Vec<Wanted>,
+    wanted: Vec<ProjectRequest>,
     before: Option<&Accepted>,
 ) -> Untrusted {
     let now = Accepted::now(project);

@@ -1,8 +1,8 @@
 //! Settings files as people have them, one form each (`fixtures/wild/settings`), beside what becomes of each
 //! (`settings.tsv`): it loads clean, with a notice, or is refused because a restriction would be lost.
 
-use crate::test_ground::Ground;
-use crate::{Loaded, accept};
+use crate::test_ground::ConfigGround;
+use crate::{LoadedSettings, accept};
 use ostler_core::permission::Tier;
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,8 +41,8 @@ const PLACES: [Place; 6] = [
     Place::Argument,
 ];
 
-fn load(file: &str, place: Place) -> Result<Loaded, String> {
-    let mut ground = Ground::new();
+fn load(file: &str, place: Place) -> Result<LoadedSettings, String> {
+    let mut ground = ConfigGround::new();
     let target = match place {
         Place::Project(target, _) => target,
         Place::User => "home/.claude/settings.json",

@@ -3,7 +3,7 @@
 
 use crate::agent::Agent;
 use ostler_core::event::Notice;
-use ostler_core::ledger::{Ask, Grant, Hold, Left, Purpose, Sum};
+use ostler_core::ledger::{Ask, Grant, Left, Purpose, PurseHold, Sum};
 use ostler_core::model::{Request, Thinking};
 use ostler_core::ports::{Ledger, LedgerError, ModelInfo, Reserved};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const LEAST: u32 = 1_024;
 pub(crate) struct Reservation {
     pub(crate) output: u32,
     pub(crate) id: String,
-    hold: Option<Hold>,
+    hold: Option<PurseHold>,
     /// Where it is held for other processes to see.
     shared: Option<Arc<dyn Ledger>>,
 }

@@ -1,6 +1,6 @@
 //! What is known and chosen about the window.
 
-use ostler_core::context::{Bounds, Gauge, Pressure, weight};
+use ostler_core::context::{Gauge, Pressure, WindowBounds, weight};
 use ostler_core::ids::ModelId;
 use ostler_core::model::Request;
 use ostler_core::ports::{BeforeCompact, Carried, Reminder};
@@ -22,7 +22,7 @@ pub struct ContextSettings {
     pub window: Option<u64>,
     /// The window is not taken for larger than this.
     pub window_at_most: Option<u64>,
-    pub bounds: Bounds,
+    pub bounds: WindowBounds,
     /// Tokens of a summary.
     pub summary: u64,
     /// The model that sums up; the turn's own if none is named.
@@ -38,7 +38,7 @@ impl Default for ContextSettings {
             on_request: true,
             window: None,
             window_at_most: None,
-            bounds: Bounds::default(),
+            bounds: WindowBounds::default(),
             summary: 2_000,
             summary_model: None,
             task_budget: None,

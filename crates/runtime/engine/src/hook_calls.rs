@@ -5,7 +5,7 @@ use crate::call::Verdict;
 use crate::hooks::{context, messages};
 use crate::scheduler::{Call, CallState, Scheduler};
 use crate::texts;
-use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
+use ostler_core::hook::{EventName, HookEvent, HookOutcome, Stand};
 use ostler_core::ids::CallId;
 use ostler_core::message::{Block, Message};
 use ostler_core::permission::{By, Decision, Mode, Reason, Verdict as Ruled};

@@ -5,7 +5,7 @@ use crate::run::Turn;
 use crate::texts;
 use futures_util::FutureExt;
 use ostler_core::event::Notice;
-use ostler_core::hook::{EventName, HookEvent, Outcome as Heard, Stand};
+use ostler_core::hook::{EventName, HookEvent, HookOutcome as Heard, Stand};
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::Hooks;
 use ostler_core::turn::{Outcome, Phase, State, StopVerdict, Terminal};

@@ -13,7 +13,7 @@ use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
 use ostler_core::turn::Terminal;
-use ostler_core::view::{Item, View};
+use ostler_core::view::{View, ViewItem};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl Journal {
     pub(crate) fn measured(&self) -> Option<(u64, u64, Usage)> {
         let mirror = self.mirror();
         let items = mirror.session.view.items();
-        let weight = |items: &[Arc<Item>]| items.iter().map(|item| item.weight()).sum::<u64>();
+        let weight = |items: &[Arc<ViewItem>]| items.iter().map(|item| item.weight()).sum::<u64>();
         Some(match mirror.session.measured? {
             Measured::Reported { usage, items: count } => {
                 let (answer, asked) = items.get(..count)?.split_last()?;

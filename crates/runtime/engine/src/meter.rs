@@ -1,7 +1,7 @@
 //! Who spends, for what, and where it is written down.
 
 use ostler_core::ids::{CountingIds, IdSource};
-use ostler_core::ledger::{Broken, Earlier, Front, Purpose, Sent, watch};
+use ostler_core::ledger::{Broken, Earlier, Front, Purpose, SentRequest, watch};
 use ostler_core::ports::{Ledger, NoLedger};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ enum Last {
     None,
     /// Of an earlier process, as the log knows it.
     Earlier(Earlier),
-    Sent(Sent),
+    Sent(SentRequest),
 }
 
 impl Default for Meter {
@@ -62,7 +62,7 @@ impl Meter {
 
     /// Compares an answered request with the one before it, and remembers it for the next. Gives also what the log does
     /// not know yet of its front.
-    pub(crate) fn answered(&self, sent: Sent) -> (Option<Broken>, Option<Front>) {
+    pub(crate) fn answered(&self, sent: SentRequest) -> (Option<Broken>, Option<Front>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let made_room = self.made_room.swap(false, Ordering::Relaxed);
         let broken = match &*last {

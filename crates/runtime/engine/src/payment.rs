@@ -3,7 +3,9 @@
 use crate::agent::Agent;
 use crate::budget::{Reservation, thinking};
 use ostler_core::ids::{CallId, ModelId};
-use ostler_core::ledger::{Broken, Charge, Charged, Front, Purpose, Sent, Status, Usage};
+use ostler_core::ledger::{
+    Broken, Charge, ChargeStatus, Charged, Front, Purpose, SentRequest, Usage,
+};
 use ostler_core::message::{Block, Message};
 use ostler_core::model::Request;
 use ostler_core::ports::StoreError;
@@ -17,7 +19,7 @@ use tokio::time::Instant;
 pub(crate) struct Payment {
     agent: Arc<Agent>,
     model: ModelId,
-    sent: Sent,
+    sent: SentRequest,
     reservation: Option<Reservation>,
     purpose: Purpose,
     task: Option<String>,
@@ -58,7 +60,7 @@ impl Payment {
         let is_own = matches!(purpose, Purpose::Compaction | Purpose::Title | Purpose::Memory);
         Payment {
             model: request.model.clone(),
-            sent: Sent::new(request, at),
+            sent: SentRequest::new(request, at),
             reservation: Some(reservation),
             purpose,
             task: agent.meter.task.clone().or(task),
@@ -97,7 +99,7 @@ impl Payment {
     /// A try failed before the answer began; the next one starts after `wait`. The reservation goes on.
     pub(crate) fn tried(&mut self, wait: Duration) -> Result<(), StoreError> {
         let id = self.agent.meter.ids.uuid();
-        let charge = self.charge(id, Status::Failed, None);
+        let charge = self.charge(id, ChargeStatus::Failed, None);
         self.write(Usage::default(), Some(0.0), charge, None)?;
         // A summary stays a summary, however often it is asked for.
         if self.purpose == Purpose::Answer {
@@ -118,7 +120,7 @@ impl Payment {
         let Some(reservation) = self.reservation.take() else { return Ok(None) };
         let id = reservation.id.clone();
         let Some(usage) = self.usage else {
-            let charge = self.charge(id, Status::Failed, None);
+            let charge = self.charge(id, ChargeStatus::Failed, None);
             // Nothing is billed, whatever it would have cost.
             reservation.settle(0.0);
             return self.write(Usage::default(), Some(0.0), charge, None).map(|()| None);
@@ -130,9 +132,9 @@ impl Payment {
         let cost = self.agent.model.info(&self.model).price.map(|price| price.cost(&usage));
         reservation.settle(cost.unwrap_or(0.0));
         let status = match (estimated, ended) {
-            (true, _) => Status::Estimated,
-            (false, true) => Status::Ok,
-            (false, false) => Status::Dropped,
+            (true, _) => ChargeStatus::Estimated,
+            (false, true) => ChargeStatus::Ok,
+            (false, false) => ChargeStatus::Dropped,
         };
         let charge = self.charge(id, status, broken.clone());
         self.write(usage, cost, charge, front)?;
@@ -169,7 +171,7 @@ impl Payment {
         self.agent.meter.answered(self.sent.clone())
     }
 
-    fn charge(&self, id: String, status: Status, broken: Option<Broken>) -> Charge {
+    fn charge(&self, id: String, status: ChargeStatus, broken: Option<Broken>) -> Charge {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Charge {
             id,

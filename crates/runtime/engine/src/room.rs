@@ -6,8 +6,8 @@
 use crate::context::Halt;
 use crate::run::Turn;
 use ostler_core::context::{
-    Bounds, Change, Elision, Gauge, Pressure, Saved, StageName, Trigger, apply_all, budget,
-    extract, stages,
+    Elision, Gauge, Pressure, Saved, StageName, Trigger, ViewChange, WindowBounds, apply_all,
+    budget, extract, stages,
 };
 use ostler_core::event::Notice;
 use ostler_core::ids::CallId;
@@ -25,7 +25,7 @@ const SMALLEST_WINDOW: u64 = 1_000;
 /// What the stages without a model would make of a view.
 struct Relief {
     view: View,
-    done: Vec<(StageName, Vec<Change>, Saved)>,
+    done: Vec<(StageName, Vec<ViewChange>, Saved)>,
     tokens: u64,
 }
 
@@ -66,7 +66,7 @@ impl Turn {
 
     /// Without us making room, a request that leaves none for the answer is not sent.
     fn blocked(&mut self, pressure: &Pressure) -> Result<(), Halt> {
-        let Bounds { reserved, .. } = self.agent.settings.context.bounds;
+        let WindowBounds { reserved, .. } = self.agent.settings.context.bounds;
         let most = pressure.window.saturating_sub(reserved + 3_000).max(pressure.threshold);
         if pressure.tokens < most {
             return Ok(());
@@ -138,9 +138,9 @@ impl Turn {
         let shorten = |(call, text): (CallId, String)| {
             let output = bound(ToolOutput::text(text), budget::PREVIEW, blobs.as_ref());
             let words = extract::first_text_of(&output.content).to_owned();
-            Change::Elide(Elision { call, words })
+            ViewChange::Elide(Elision { call, words })
         };
-        let changes: Vec<Change> = chosen.into_iter().map(shorten).collect();
+        let changes: Vec<ViewChange> = chosen.into_iter().map(shorten).collect();
         let before = pressure.tokens;
         apply_all(view, &changes);
         let after = self.pressure(view, fallback).tokens;
@@ -194,14 +194,14 @@ impl Turn {
     fn record_changes(
         &mut self,
         stage: StageName,
-        changes: Vec<Change>,
+        changes: Vec<ViewChange>,
         saved: Saved,
     ) -> Result<(), Halt> {
         let (mut results, mut stories) = (Vec::new(), Vec::new());
         for change in changes {
             match change {
-                Change::Elide(elision) => results.push(elision),
-                Change::Collapse(story) => stories.push(story),
+                ViewChange::Elide(elision) => results.push(elision),
+                ViewChange::Collapse(story) => stories.push(story),
             }
         }
         if !results.is_empty() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::wire::{Failure, Stage};
+use crate::wire::{LaunchStage, WireFailure};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
@@ -66,7 +66,7 @@ pub enum ExecError {
 
 impl ExecError {
     pub(crate) fn from_failure(
-        failure: Failure,
+        failure: WireFailure,
         program: PathBuf,
         cwd: PathBuf,
         bytes: usize,
@@ -74,21 +74,21 @@ impl ExecError {
     ) -> Self {
         let source = io::Error::from_raw_os_error(failure.errno);
         match (failure.stage, failure.errno) {
-            (Stage::Exec, libc::E2BIG) => ExecError::TooLong { bytes },
-            (Stage::Exec, libc::ENOENT | libc::ENOTDIR) => ExecError::NotFound { program },
-            (Stage::Exec, libc::EACCES | libc::ENOEXEC | libc::EISDIR | libc::EPERM) => {
+            (LaunchStage::Exec, libc::E2BIG) => ExecError::TooLong { bytes },
+            (LaunchStage::Exec, libc::ENOENT | libc::ENOTDIR) => ExecError::NotFound { program },
+            (LaunchStage::Exec, libc::EACCES | libc::ENOEXEC | libc::EISDIR | libc::EPERM) => {
                 ExecError::NotExecutable { program, source }
             }
-            (Stage::Sandbox, errno) => {
+            (LaunchStage::Sandbox, errno) => {
                 let reason =
                     if words.is_empty() && errno != 0 { source.to_string() } else { words };
                 ExecError::Sandbox { reason }
             }
-            (Stage::Directory, _) => ExecError::Directory { cwd, source },
-            (Stage::Descriptors, _) => {
+            (LaunchStage::Directory, _) => ExecError::Directory { cwd, source },
+            (LaunchStage::Descriptors, _) => {
                 ExecError::Resources { doing: "hand the command to the supervisor", source }
             }
-            (Stage::Fork, _) => {
+            (LaunchStage::Fork, _) => {
                 ExecError::Resources { doing: "create a process for the command", source }
             }
             (stage, _) => ExecError::Start { program, step: stage.name(), source },

@@ -18,14 +18,15 @@ use crate::descriptors;
 use crate::error::ExecError;
 use crate::memory_file;
 use crate::restarts::{Restarts, TooMany};
-use crate::running_command::{Control, Pipes, Running};
-use crate::sandbox::available_layers::{self, Found, PLACES, Probed};
+use crate::running_command::{Control, Pipes, RunningCommand};
+use crate::sandbox::available_layers::{self, AvailableLayers, PLACES, Probed};
 use crate::sandbox::pack::{self, Order};
-use crate::scope::{Members, Scope};
+use crate::scope::{CommandScope, Members};
 use crate::socket;
-use crate::status::Finished;
+use crate::status::CommandReport;
 use crate::wire::{
-    self, BODY_IN_FILE, INLINE_BODY, NO_SCOPE, Origin, Report, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT,
+    self, BODY_IN_FILE, CommandOrigin, INLINE_BODY, NO_SCOPE, WITH_ERRORS, WITH_INPUT, WITH_SCRIPT,
+    WireReport,
 };
 
 /// How long the start of one command may take. The supervisor starts them one after the other; if
@@ -39,33 +40,33 @@ const TRIES: u32 = 3;
 /// last [`Running`] are gone, so is the supervisor and all it has started.
 #[derive(Debug, Clone)]
 pub struct Executor {
-    shared: Arc<Shared>,
+    shared: Arc<ExecutorShared>,
     /// Commands belong to this scope; to none with the executor that [`Executor::new`] gave.
     scope: Option<Arc<Members>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ExecutorShared {
     program: SupervisorProgram,
     /// Where bubblewrap is looked for.
     places: Vec<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<ExecutorState>,
     probed: OnceCell<Probed>,
     next_scope: AtomicU64,
 }
 
 #[derive(Debug)]
-struct State {
-    slot: Arc<Slot>,
+struct ExecutorState {
+    slot: Arc<ConnectionSlot>,
     restarts: Restarts,
     closed: bool,
 }
 
 /// The place of one supervisor, filled by the first command that needs it.
-type Slot = OnceCell<Arc<Link>>;
+type ConnectionSlot = OnceCell<Arc<Link>>;
 
 /// Why a request was not taken.
-enum Refusal {
+enum ConnectRefusal {
     /// It never reached the supervisor, which is dead; another one may get it.
     NotDelivered,
     Failed(ExecError),
@@ -80,19 +81,20 @@ impl Executor {
     /// As [`Executor::new`], with other places to look for bubblewrap in. Nobody but the
     /// administrator should be able to write there.
     pub fn with_bubblewrap_in(places: Vec<PathBuf>, program: SupervisorProgram) -> Self {
-        let state = State { slot: Arc::default(), restarts: Restarts::default(), closed: false };
+        let state =
+            ExecutorState { slot: Arc::default(), restarts: Restarts::default(), closed: false };
         let (state, probed) = (Mutex::new(state), OnceCell::new());
         let next_scope = AtomicU64::new(NO_SCOPE + 1);
-        let shared = Shared { program, places, state, probed, next_scope };
+        let shared = ExecutorShared { program, places, state, probed, next_scope };
         Self { shared: Arc::new(shared), scope: None }
     }
 
     /// A scope of its own for commands that end together. Costs nothing while it runs none.
-    pub fn scope(&self) -> Scope {
+    pub fn scope(&self) -> CommandScope {
         let number = self.shared.next_scope.fetch_add(1, Ordering::Relaxed);
         let members = Arc::new(Members::new(number));
         let executor = Self { shared: self.shared.clone(), scope: Some(members.clone()) };
-        Scope::new(executor, members)
+        CommandScope::new(executor, members)
     }
 
     /// Starts the supervisor now instead of with the first command, to save that command the time.
@@ -101,7 +103,7 @@ impl Executor {
     }
 
     /// Starts a command. It runs until it ends, [`Running::wait`] ends it, or it is dropped.
-    pub async fn spawn(&self, command: Command) -> Result<Running, ExecError> {
+    pub async fn spawn(&self, command: Command) -> Result<RunningCommand, ExecError> {
         let Some(sandbox) = &command.sandbox else {
             return self.spawn_within(&command, None).await;
         };
@@ -122,7 +124,7 @@ impl Executor {
         &self,
         command: &Command,
         order: &Order,
-    ) -> Result<Running, ExecError> {
+    ) -> Result<RunningCommand, ExecError> {
         for _ in 1..TRIES {
             match self.spawn_within(command, Some(order)).await {
                 Err(ExecError::Sandbox { reason }) if reason.starts_with("bwrap:") => {}
@@ -136,18 +138,18 @@ impl Executor {
         &self,
         command: &Command,
         order: Option<&Order>,
-    ) -> Result<Running, ExecError> {
+    ) -> Result<RunningCommand, ExecError> {
         let sandbox = order.map(pack::pack).unwrap_or_default();
         let scope = self.scope.as_ref().map_or(NO_SCOPE, |scope| scope.number);
-        let origin = Origin { scope, soft_open_files: descriptors::limit_of_commands() };
+        let origin = CommandOrigin { scope, soft_open_files: descriptors::limit_of_commands() };
         let body = wire::encode(command, origin, &sandbox)?;
         loop {
             let (slot, link) = self.link().await?;
             match begin(link, self.scope.as_ref(), command, &body).await {
                 Ok(running) => return Ok(running),
-                Err(Refusal::Failed(error)) => return Err(error),
+                Err(ConnectRefusal::Failed(error)) => return Err(error),
                 // Each time round is a death, and those are counted.
-                Err(Refusal::NotDelivered) => self.replace(&slot),
+                Err(ConnectRefusal::NotDelivered) => self.replace(&slot),
             }
         }
     }
@@ -158,12 +160,12 @@ impl Executor {
         &self,
         command: Command,
         sink: impl FnMut(&[u8]),
-    ) -> Result<Finished, ExecError> {
+    ) -> Result<CommandReport, ExecError> {
         self.spawn(command).await?.wait_with(sink).await
     }
 
     /// Which layers of the sandbox this machine has. Found out once; bubblewrap by running it.
-    pub async fn probe(&self) -> Found {
+    pub async fn probe(&self) -> AvailableLayers {
         self.probed().await.found.clone()
     }
 
@@ -212,7 +214,7 @@ impl Executor {
         self.state().slot.get().map(|link| link.pid())
     }
 
-    async fn link(&self) -> Result<(Arc<Slot>, Arc<Link>), ExecError> {
+    async fn link(&self) -> Result<(Arc<ConnectionSlot>, Arc<Link>), ExecError> {
         let slot = {
             let mut state = self.state();
             if state.closed || self.scope.as_ref().is_some_and(|scope| scope.is_ended()) {
@@ -228,7 +230,7 @@ impl Executor {
         Ok((slot, link))
     }
 
-    fn replace(&self, dead: &Arc<Slot>) {
+    fn replace(&self, dead: &Arc<ConnectionSlot>) {
         let mut state = self.state();
         // Several commands may have found out; it has died only once.
         if Arc::ptr_eq(&state.slot, dead) {
@@ -237,7 +239,7 @@ impl Executor {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ExecutorState> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -247,28 +249,29 @@ async fn begin(
     scope: Option<&Arc<Members>>,
     command: &Command,
     body: &[u8],
-) -> Result<Running, Refusal> {
+) -> Result<RunningCommand, ConnectRefusal> {
     // Held until the supervisor has answered: bounds what lies in the socket.
-    let permit = link.starts.acquire().await.map_err(|_| Refusal::Failed(ExecError::Closed))?;
+    let permit =
+        link.starts.acquire().await.map_err(|_| ConnectRefusal::Failed(ExecError::Closed))?;
     let (control, pipes) = hand_over(&link, scope, command, body)?;
     let first = match timeout(START_LIMIT, control.report_with_words()).await {
         Ok(first) => first,
         Err(_) => {
             link.abandon();
             link.end_orphans();
-            return Err(Refusal::Failed(ExecError::SupervisorLost));
+            return Err(ConnectRefusal::Failed(ExecError::SupervisorLost));
         }
     };
     drop(permit);
     let scope_ended = scope.is_some_and(|scope| scope.is_ended());
     let error = match first {
         _ if scope_ended => ExecError::Closed,
-        Ok(Some((Report::Started { pid }, _))) => {
+        Ok(Some((WireReport::Started { pid }, _))) => {
             let scope = scope.cloned();
-            let running = Running::new(link, scope, control, pipes, pid, command);
-            return running.map_err(Refusal::Failed);
+            let running = RunningCommand::new(link, scope, control, pipes, pid, command);
+            return running.map_err(ConnectRefusal::Failed);
         }
-        Ok(Some((Report::Failed(failure), words))) => {
+        Ok(Some((WireReport::Failed(failure), words))) => {
             let bytes = body.len() + command.script.as_ref().map_or(0, Vec::len);
             let (program, cwd) = (command.program.clone(), command.cwd.clone());
             ExecError::from_failure(failure, program, cwd, bytes, words)
@@ -284,7 +287,7 @@ async fn begin(
             source: io::Error::from_raw_os_error(libc::EMFILE),
         },
     };
-    Err(Refusal::Failed(error))
+    Err(ConnectRefusal::Failed(error))
 }
 
 /// Makes the command's sockets and pipe, sends their other ends away with the request, and closes
@@ -294,9 +297,12 @@ fn hand_over(
     scope: Option<&Arc<Members>>,
     command: &Command,
     body: &[u8],
-) -> Result<(Arc<Control>, Pipes), Refusal> {
+) -> Result<(Arc<Control>, Pipes), ConnectRefusal> {
     let resources = |source| {
-        Refusal::Failed(ExecError::Resources { doing: "open a pipe for the command", source })
+        ConnectRefusal::Failed(ExecError::Resources {
+            doing: "open a pipe for the command",
+            source,
+        })
     };
     let (output, theirs_output) = output_pipe().map_err(resources)?;
     let (control, theirs_control) = socket::pair().map_err(resources)?;
@@ -326,13 +332,13 @@ fn hand_over(
     }
     let send = || link.send(flags, inline, &fds);
     let sent = scope.map_or_else(|| Some(send()), |scope| scope.start(&control, send));
-    match sent.ok_or(Refusal::Failed(ExecError::Closed))? {
+    match sent.ok_or(ConnectRefusal::Failed(ExecError::Closed))? {
         Ok(()) => Ok((control, Pipes { output, errors })),
-        Err(_) if link.is_closed() => Err(Refusal::Failed(ExecError::Closed)),
+        Err(_) if link.is_closed() => Err(ConnectRefusal::Failed(ExecError::Closed)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => {
-            Err(Refusal::NotDelivered)
+            Err(ConnectRefusal::NotDelivered)
         }
-        Err(source) => Err(Refusal::Failed(ExecError::Resources {
+        Err(source) => Err(ConnectRefusal::Failed(ExecError::Resources {
             doing: "hand the command to the supervisor",
             source,
         })),

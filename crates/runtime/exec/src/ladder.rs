@@ -8,7 +8,7 @@ use tokio::time::Instant;
 const AFTER_KILL: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum LadderStep {
     Nothing,
     Terminate,
     Kill,
@@ -46,33 +46,33 @@ impl Ladder {
         self.timed_out
     }
 
-    pub(crate) fn time_up(&mut self, now: Instant) -> Step {
+    pub(crate) fn time_up(&mut self, now: Instant) -> LadderStep {
         match self.rung {
             Rung::Free => {
                 self.timed_out = true;
                 self.stop(now)
             }
             Rung::Asked => self.kill(now),
-            Rung::Forced => Step::GiveUp,
+            Rung::Forced => LadderStep::GiveUp,
         }
     }
 
-    pub(crate) fn stop(&mut self, now: Instant) -> Step {
+    pub(crate) fn stop(&mut self, now: Instant) -> LadderStep {
         if self.rung != Rung::Free {
-            return Step::Nothing;
+            return LadderStep::Nothing;
         }
         self.rung = Rung::Asked;
         self.wake = now.checked_add(self.grace);
-        Step::Terminate
+        LadderStep::Terminate
     }
 
-    pub(crate) fn kill(&mut self, now: Instant) -> Step {
+    pub(crate) fn kill(&mut self, now: Instant) -> LadderStep {
         if self.rung == Rung::Forced {
-            return Step::Nothing;
+            return LadderStep::Nothing;
         }
         self.rung = Rung::Forced;
         self.wake = Some(now + AFTER_KILL);
-        Step::Kill
+        LadderStep::Kill
     }
 }
 
@@ -87,11 +87,11 @@ mod tests {
         let start = Instant::now();
         let mut ladder = Ladder::new(start, Some(5 * SECOND), 2 * SECOND);
         assert_eq!(ladder.wake(), Some(start + 5 * SECOND));
-        assert_eq!(ladder.time_up(start + 5 * SECOND), Step::Terminate);
+        assert_eq!(ladder.time_up(start + 5 * SECOND), LadderStep::Terminate);
         assert_eq!(ladder.wake(), Some(start + 7 * SECOND));
-        assert_eq!(ladder.time_up(start + 7 * SECOND), Step::Kill);
+        assert_eq!(ladder.time_up(start + 7 * SECOND), LadderStep::Kill);
         assert_eq!(ladder.wake(), Some(start + 7 * SECOND + AFTER_KILL));
-        assert_eq!(ladder.time_up(start + 20 * SECOND), Step::GiveUp);
+        assert_eq!(ladder.time_up(start + 20 * SECOND), LadderStep::GiveUp);
         assert!(ladder.timed_out());
     }
 
@@ -99,16 +99,16 @@ mod tests {
     fn a_stop_is_no_time_out_and_counts_once() {
         let start = Instant::now();
         let mut ladder = Ladder::new(start, Some(5 * SECOND), 2 * SECOND);
-        assert_eq!(ladder.stop(start), Step::Terminate);
+        assert_eq!(ladder.stop(start), LadderStep::Terminate);
         assert_eq!(
             ladder.stop(start + SECOND),
-            Step::Nothing,
+            LadderStep::Nothing,
             "a second stop must not renew the grace"
         );
         assert_eq!(ladder.wake(), Some(start + 2 * SECOND));
-        assert_eq!(ladder.kill(start + SECOND), Step::Kill);
-        assert_eq!(ladder.kill(start + SECOND), Step::Nothing);
-        assert_eq!(ladder.stop(start + SECOND), Step::Nothing);
+        assert_eq!(ladder.kill(start + SECOND), LadderStep::Kill);
+        assert_eq!(ladder.kill(start + SECOND), LadderStep::Nothing);
+        assert_eq!(ladder.stop(start + SECOND), LadderStep::Nothing);
         assert!(!ladder.timed_out());
     }
 

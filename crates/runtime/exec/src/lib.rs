@@ -67,16 +67,16 @@ pub use executor::Executor;
 pub use limits::{
     Exceeded, Mechanism, default_file_size, default_memory, limit_mechanism, oom_kills,
 };
-pub use progress::Progress;
-pub use running_command::Running;
-pub use sandbox::available_layers::Found;
-pub use sandbox::denial::{Denied, DeniedAct, Layer, denial_hint};
+pub use progress::OutputProgress;
+pub use running_command::RunningCommand;
+pub use sandbox::available_layers::AvailableLayers;
+pub use sandbox::denial::{DeniedAct, Layer, SandboxDenial, denial_hint};
 pub use sandbox::follow::follow;
 pub use sandbox::self_test::self_test;
 pub use sandbox::{Bounds, Layers, Sandbox};
-pub use scope::Scope;
+pub use scope::CommandScope;
 pub use signals::signal_name;
-pub use status::{ExitStatus, Finished};
+pub use status::{CommandReport, ExitStatus};
 pub use stop::Stopper;
 pub use supervisor::supervise;
 pub use terminal::strip_terminal;

@@ -12,9 +12,9 @@ const ROUNDS: usize = 5;
 
 /// Which command a process descends from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark(u64);
+pub(crate) struct ProcessMark(u64);
 
-impl Mark {
+impl ProcessMark {
     pub(crate) fn limit(self) -> u64 {
         self.0
     }
@@ -34,12 +34,12 @@ impl Marks {
         Self { base: (1 << 62) | (u64::from(supervisor) << 32) }
     }
 
-    pub(crate) fn number(self, number: u32) -> Mark {
-        Mark(self.base | u64::from(number))
+    pub(crate) fn number(self, number: u32) -> ProcessMark {
+        ProcessMark(self.base | u64::from(number))
     }
 
-    pub(crate) fn of(self, pid: i32) -> Option<Mark> {
-        sys::realtime_limit(pid).filter(|limit| limit >> 32 == self.base >> 32).map(Mark)
+    pub(crate) fn of(self, pid: i32) -> Option<ProcessMark> {
+        sys::realtime_limit(pid).filter(|limit| limit >> 32 == self.base >> 32).map(ProcessMark)
     }
 
     /// Kills every process that bears one of these marks: for the client, when the supervisor is

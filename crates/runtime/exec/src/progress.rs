@@ -5,13 +5,13 @@ const KEPT: usize = 2048;
 
 /// A snapshot a reader can wait for; memory is bounded whatever the command writes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct OutputProgress {
     /// All bytes written so far.
     pub total: u64,
     tail: Vec<u8>,
 }
 
-impl Progress {
+impl OutputProgress {
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.total += chunk.len() as u64;
         let new = &chunk[chunk.len().saturating_sub(KEPT)..];
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn keeps_the_newest_bytes_and_counts_all() {
-        let mut progress = Progress::default();
+        let mut progress = OutputProgress::default();
         progress.push(b"old ");
         progress.push(&[b'x'; 10_000]);
         progress.push(b"new");
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_character_cut_at_the_front_is_left_out() {
-        let mut progress = Progress::default();
+        let mut progress = OutputProgress::default();
         progress.push("é".repeat(KEPT).as_bytes());
         progress.push(b"!");
         assert_eq!(progress.text(), format!("{}!", "é".repeat((KEPT - 1) / 2)));

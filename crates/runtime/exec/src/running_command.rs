@@ -14,14 +14,14 @@ use crate::capture::Capture;
 use crate::command::{Command, OutputLimits};
 use crate::connection::Link;
 use crate::error::ExecError;
-use crate::ladder::{Ladder, Step};
-use crate::progress::Progress;
+use crate::ladder::{Ladder, LadderStep};
+use crate::progress::OutputProgress;
 use crate::readable_descriptor::readable;
 use crate::scope::Members;
 use crate::socket;
-use crate::status::{ExitStatus, Finished};
+use crate::status::{CommandReport, ExitStatus};
 use crate::stop::{KILL, Stopper};
-use crate::wire::{Exit, MAX_WORDS, ORDER_KILL, ORDER_TERMINATE, REPORT_SIZE, Report};
+use crate::wire::{Exit, MAX_WORDS, ORDER_KILL, ORDER_TERMINATE, REPORT_SIZE, WireReport};
 
 /// What one read takes at most: what a pipe holds by default.
 const READ_SIZE: usize = 64 * 1024;
@@ -35,7 +35,7 @@ pub(crate) struct Pipes {
 /// A running command. Nothing of it happens in the background: its output is read and its time
 /// limit kept while [`Running::wait`] is polled. Dropping it kills the command's group at once.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningCommand {
     link: Arc<Link>,
     scope: Option<Arc<Members>>,
     control: Arc<Control>,
@@ -46,10 +46,10 @@ pub struct Running {
     limits: OutputLimits,
     ladder: Ladder,
     stopper: Stopper,
-    progress: Option<watch::Sender<Progress>>,
+    progress: Option<watch::Sender<OutputProgress>>,
 }
 
-impl Running {
+impl RunningCommand {
     pub(crate) fn new(
         link: Arc<Link>,
         scope: Option<Arc<Members>>,
@@ -91,17 +91,19 @@ impl Running {
     }
 
     /// The newest output, updated while the command is waited for.
-    pub fn progress(&mut self) -> watch::Receiver<Progress> {
-        self.progress.get_or_insert_with(|| watch::Sender::new(Progress::default())).subscribe()
+    pub fn progress(&mut self) -> watch::Receiver<OutputProgress> {
+        self.progress
+            .get_or_insert_with(|| watch::Sender::new(OutputProgress::default()))
+            .subscribe()
     }
 
     /// Waits for the exit of the command, not for the end of its pipe.
-    pub async fn wait(self) -> Result<Finished, ExecError> {
+    pub async fn wait(self) -> Result<CommandReport, ExecError> {
         self.wait_with(|_| {}).await
     }
 
     /// As [`Running::wait`]; `sink` gets the output as it comes, up to its limit.
-    pub async fn wait_with(mut self, sink: impl FnMut(&[u8])) -> Result<Finished, ExecError> {
+    pub async fn wait_with(mut self, sink: impl FnMut(&[u8])) -> Result<CommandReport, ExecError> {
         let mut intake = Intake::new(self.limits, sink, self.progress.take());
         intake.errors =
             self.errors.as_ref().map(|_| Capture::new(self.limits.head, self.limits.tail));
@@ -118,10 +120,10 @@ impl Running {
                 // its end or its time limit from being seen.
                 biased;
                 report = self.control.report() => match report {
-                    Ok(Some(Report::Exited(exit))) if exit.signalled != 0 && self.is_closed() => {
+                    Ok(Some(WireReport::Exited(exit))) if exit.signalled != 0 && self.is_closed() => {
                         return Err(ExecError::Closed);
                     }
-                    Ok(Some(Report::Exited(exit))) => break exit,
+                    Ok(Some(WireReport::Exited(exit))) => break exit,
                     _ => return Err(self.lost()),
                 },
                 level = self.stopper.above(asked) => {
@@ -133,19 +135,19 @@ impl Running {
                 read = read_some(&self.output, &mut buffer), if open => {
                     open = read.is_ok_and(|count| count > 0);
                     intake.take(&buffer);
-                    if intake.is_over() { self.ladder.stop(Instant::now()) } else { Step::Nothing }
+                    if intake.is_over() { self.ladder.stop(Instant::now()) } else { LadderStep::Nothing }
                 }
                 read = read_errors(self.errors.as_ref(), &mut buffer_of_errors), if errors_open => {
                     errors_open = read.is_ok_and(|count| count > 0);
                     intake.take_errors(&buffer_of_errors);
-                    if intake.is_over() { self.ladder.stop(Instant::now()) } else { Step::Nothing }
+                    if intake.is_over() { self.ladder.stop(Instant::now()) } else { LadderStep::Nothing }
                 }
             };
             match step {
-                Step::Nothing => continue,
-                Step::Terminate => self.control.order(ORDER_TERMINATE),
-                Step::Kill => self.control.order(ORDER_KILL),
-                Step::GiveUp => return Err(ExecError::Unkillable { pid: self.pid }),
+                LadderStep::Nothing => continue,
+                LadderStep::Terminate => self.control.order(ORDER_TERMINATE),
+                LadderStep::Kill => self.control.order(ORDER_KILL),
+                LadderStep::GiveUp => return Err(ExecError::Unkillable { pid: self.pid }),
             }
             if let Some(wake) = self.ladder.wake() {
                 timer.as_mut().reset(wake);
@@ -160,9 +162,9 @@ impl Running {
         Ok(self.finished(exit, intake))
     }
 
-    fn finished(&self, exit: Exit, intake: Intake<impl FnMut(&[u8])>) -> Finished {
+    fn finished(&self, exit: Exit, intake: Intake<impl FnMut(&[u8])>) -> CommandReport {
         let killed = exit.signalled != 0;
-        Finished {
+        CommandReport {
             status: ExitStatus::of(exit),
             // A command that ended by itself before our signal reached it is not called killed.
             timed_out: killed && self.ladder.timed_out(),
@@ -194,11 +196,11 @@ struct Intake<F> {
     capture: Capture,
     errors: Option<Capture>,
     sink: F,
-    progress: Option<watch::Sender<Progress>>,
+    progress: Option<watch::Sender<OutputProgress>>,
 }
 
 impl<F: FnMut(&[u8])> Intake<F> {
-    fn new(limits: OutputLimits, sink: F, progress: Option<watch::Sender<Progress>>) -> Self {
+    fn new(limits: OutputLimits, sink: F, progress: Option<watch::Sender<OutputProgress>>) -> Self {
         let capture = Capture::new(limits.head, limits.tail);
         Self { limits, capture, errors: None, sink, progress }
     }
@@ -242,18 +244,18 @@ impl Control {
     }
 
     /// The next report; None when the supervisor has closed the socket. Safe to cancel.
-    pub(crate) async fn report(&self) -> io::Result<Option<Report>> {
+    pub(crate) async fn report(&self) -> io::Result<Option<WireReport>> {
         Ok(self.report_with_words().await?.map(|(report, _)| report))
     }
 
     /// As [`Control::report`], with the words that say why something failed.
-    pub(crate) async fn report_with_words(&self) -> io::Result<Option<(Report, String)>> {
+    pub(crate) async fn report_with_words(&self) -> io::Result<Option<(WireReport, String)>> {
         let mut bytes = [0; REPORT_SIZE + MAX_WORDS];
         let read =
             self.socket.async_io(Interest::READABLE, |fd| socket::receive(fd, &mut bytes)).await;
         let length = read?;
         let packet = bytes.get(..length).and_then(|packet| packet.split_at_checked(REPORT_SIZE));
-        let report = packet.and_then(|(report, words)| Some((Report::decode(report)?, words)));
+        let report = packet.and_then(|(report, words)| Some((WireReport::decode(report)?, words)));
         Ok(report.map(|(report, words)| (report, String::from_utf8_lossy(words).into_owned())))
     }
 

@@ -11,12 +11,12 @@ use crate::wire::ORDER_KILL;
 /// The right to end the commands that were started through [`Scope::executor`], with all that they have started.
 /// Dropping it kills them; other scopes and the supervisor are not affected. Scopes do not nest.
 #[derive(Debug)]
-pub struct Scope {
+pub struct CommandScope {
     executor: Executor,
     members: Arc<Members>,
 }
 
-impl Scope {
+impl CommandScope {
     pub(crate) fn new(executor: Executor, members: Arc<Members>) -> Self {
         Self { executor, members }
     }
@@ -36,7 +36,7 @@ impl Scope {
     }
 }
 
-impl Drop for Scope {
+impl Drop for CommandScope {
     fn drop(&mut self) {
         self.members.end();
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::capture::Captured;
 use crate::limits::Exceeded;
 use crate::signals::signal_name;
-use crate::wire::{Ended, Exit};
+use crate::wire::{CommandEnded, Exit};
 
 /// The end of a process as the system told it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +28,9 @@ impl ExitStatus {
     // "0" would make a kill look like success.
     pub(crate) fn of(exit: Exit) -> Self {
         match exit.ended {
-            Ended::Code(0) if exit.signalled != 0 => Self::signal(exit.signalled),
-            Ended::Code(code) => ExitStatus::Code(code),
-            Ended::Signal(number) => Self::signal(number),
+            CommandEnded::Code(0) if exit.signalled != 0 => Self::signal(exit.signalled),
+            CommandEnded::Code(code) => ExitStatus::Code(code),
+            CommandEnded::Signal(number) => Self::signal(number),
         }
     }
 }
@@ -46,7 +46,7 @@ impl fmt::Display for ExitStatus {
 
 /// A command that has ended, with everything kept of its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
+pub struct CommandReport {
     pub status: ExitStatus,
     /// Its time limit ran out and that is why it was ended.
     pub timed_out: bool,
@@ -72,11 +72,11 @@ mod tests {
             let exit = Exit { ended, signalled, exceeded: None };
             assert_eq!(ExitStatus::of(exit).to_string(), expected);
         };
-        check(Ended::Code(0), 0, "exit code 0");
-        check(Ended::Code(3), 0, "exit code 3");
-        check(Ended::Signal(11), 0, "signal SEGV (11)");
-        check(Ended::Code(0), 15, "signal TERM (15)");
-        check(Ended::Code(7), 15, "exit code 7");
-        check(Ended::Signal(9), 15, "signal KILL (9)");
+        check(CommandEnded::Code(0), 0, "exit code 0");
+        check(CommandEnded::Code(3), 0, "exit code 3");
+        check(CommandEnded::Signal(11), 0, "signal SEGV (11)");
+        check(CommandEnded::Code(0), 15, "signal TERM (15)");
+        check(CommandEnded::Code(7), 15, "exit code 7");
+        check(CommandEnded::Signal(9), 15, "signal KILL (9)");
     }
 }

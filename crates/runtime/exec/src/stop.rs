@@ -11,11 +11,11 @@ pub(crate) const KILL: u8 = 2;
 /// A handle that ends one command; see [`Running::stopper`](crate::Running::stopper).
 #[derive(Debug, Clone, Default)]
 pub struct Stopper {
-    shared: Arc<Shared>,
+    shared: Arc<StopShared>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct StopShared {
     level: AtomicU8,
     changed: Notify,
 }

@@ -218,13 +218,13 @@ fn all_signals() -> libc::sigset_t {
 }
 
 /// Reaps a child that has ended, and says how.
-pub(crate) fn reap(pid: i32) -> Option<crate::wire::Ended> {
-    use crate::wire::Ended;
+pub(crate) fn reap(pid: i32) -> Option<crate::wire::CommandEnded> {
+    use crate::wire::CommandEnded;
     use rustix::process::{Pid, WaitOptions, waitpid};
     let (_, status) = waitpid(Some(Pid::from_raw(pid)?), WaitOptions::empty()).ok().flatten()?;
     Some(match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Ended::Code(code),
-        (None, signal) => Ended::Signal(signal.unwrap_or(0)),
+        (Some(code), _) => CommandEnded::Code(code),
+        (None, signal) => CommandEnded::Signal(signal.unwrap_or(0)),
     })
 }
 

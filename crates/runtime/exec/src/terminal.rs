@@ -7,7 +7,7 @@ use std::str::Chars;
 /// overwritten after a carriage return, and marks that reverse the direction of text. Other
 /// control characters become visible pictures. Newlines and tabs stay.
 pub fn strip_terminal(text: &str) -> String {
-    let mut screen = Screen::default();
+    let mut screen = TerminalFilter::default();
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
@@ -35,13 +35,13 @@ pub fn strip_terminal(text: &str) -> String {
 }
 
 #[derive(Default)]
-struct Screen {
+struct TerminalFilter {
     text: String,
     line_start: usize,
     returned: bool,
 }
 
-impl Screen {
+impl TerminalFilter {
     // A program that returns to the start of the line writes the line anew (a progress bar). Only
     // its last state is kept; `\r\n` writes nothing over it.
     fn put(&mut self, c: char) {

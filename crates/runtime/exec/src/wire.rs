@@ -47,7 +47,7 @@ pub(crate) const NO_SCOPE: u64 = 0;
 
 /// What comes with a command from the client as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct CommandOrigin {
     /// Which scope it belongs to.
     pub scope: u64,
     /// The soft limit of open files it starts with, if that is not the one it would inherit.
@@ -56,14 +56,14 @@ pub(crate) struct Origin {
 
 /// A request as the supervisor reads it; the strings lie in the received bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Request<'a> {
+pub(crate) struct WireRequest<'a> {
     pub program: &'a CStr,
     pub cwd: &'a CStr,
     /// With the program's own name first.
     pub args: Vec<&'a CStr>,
     pub env: Vec<&'a CStr>,
     pub limits: ProcessLimits,
-    pub origin: Origin,
+    pub origin: CommandOrigin,
     /// Its sandbox, packed.
     pub sandbox: Option<&'a [u8]>,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Request<'a> {
 /// the supervisor can point the arguments into the received bytes; then its packed sandbox.
 pub(crate) fn encode(
     command: &Command,
-    origin: Origin,
+    origin: CommandOrigin,
     sandbox: &[u8],
 ) -> Result<Vec<u8>, ExecError> {
     check(command)?;
@@ -147,7 +147,7 @@ fn check(command: &Command) -> Result<(), ExecError> {
     }
 }
 
-pub(crate) fn decode(body: &[u8]) -> Option<Request<'_>> {
+pub(crate) fn decode(body: &[u8]) -> Option<WireRequest<'_>> {
     let (header, mut strings) = body.split_at_checked(HEADER)?;
     let number = |index: usize| {
         Some(u64::from_ne_bytes(header.get(index * 8..index * 8 + 8)?.try_into().ok()?))
@@ -177,34 +177,34 @@ pub(crate) fn decode(body: &[u8]) -> Option<Request<'_>> {
         memory: limit(4)?,
         tasks: limit(5)?,
     };
-    let origin = Origin { scope: number(7)?, soft_open_files: limit(8)? };
+    let origin = CommandOrigin { scope: number(7)?, soft_open_files: limit(8)? };
     let sandbox = (!strings.is_empty()).then_some(strings);
-    Some(Request { program, cwd, args, env, limits, origin, sandbox })
+    Some(WireRequest { program, cwd, args, env, limits, origin, sandbox })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum WireReport {
     Started { pid: i32 },
-    Failed(Failure),
+    Failed(WireFailure),
     Exited(Exit),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub stage: Stage,
+pub(crate) struct WireFailure {
+    pub stage: LaunchStage,
     pub errno: i32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exit {
-    pub ended: Ended,
+    pub ended: CommandEnded,
     /// The strongest signal the supervisor sent while the command was running, or 0.
     pub signalled: i32,
     pub exceeded: Option<Exceeded>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum CommandEnded {
     Code(i32),
     Signal(i32),
 }
@@ -212,7 +212,7 @@ pub(crate) enum Ended {
 /// Where starting a command failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
-pub(crate) enum Stage {
+pub(crate) enum LaunchStage {
     Descriptors = 1,
     Request,
     Fork,
@@ -224,30 +224,30 @@ pub(crate) enum Stage {
     Sandbox,
 }
 
-impl Stage {
-    const ALL: [Stage; 9] = [
-        Stage::Descriptors,
-        Stage::Request,
-        Stage::Fork,
-        Stage::Group,
-        Stage::Streams,
-        Stage::Directory,
-        Stage::Limits,
-        Stage::Exec,
-        Stage::Sandbox,
+impl LaunchStage {
+    const ALL: [LaunchStage; 9] = [
+        LaunchStage::Descriptors,
+        LaunchStage::Request,
+        LaunchStage::Fork,
+        LaunchStage::Group,
+        LaunchStage::Streams,
+        LaunchStage::Directory,
+        LaunchStage::Limits,
+        LaunchStage::Exec,
+        LaunchStage::Sandbox,
     ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Stage::Descriptors => "receiving its descriptors",
-            Stage::Request => "reading the request",
-            Stage::Fork => "creating a process",
-            Stage::Group => "making a process group",
-            Stage::Streams => "connecting its output",
-            Stage::Directory => "entering its directory",
-            Stage::Limits => "setting its limits",
-            Stage::Exec => "executing the program",
-            Stage::Sandbox => "putting on its sandbox",
+            LaunchStage::Descriptors => "receiving its descriptors",
+            LaunchStage::Request => "reading the request",
+            LaunchStage::Fork => "creating a process",
+            LaunchStage::Group => "making a process group",
+            LaunchStage::Streams => "connecting its output",
+            LaunchStage::Directory => "entering its directory",
+            LaunchStage::Limits => "setting its limits",
+            LaunchStage::Exec => "executing the program",
+            LaunchStage::Sandbox => "putting on its sandbox",
         }
     }
 }
@@ -257,15 +257,15 @@ pub(crate) const REPORT_SIZE: usize = 16;
 /// The words that may follow a report of failure in the same packet.
 pub(crate) const MAX_WORDS: usize = 2048;
 
-impl Report {
+impl WireReport {
     pub(crate) fn encode(self) -> [u8; REPORT_SIZE] {
         let fields = match self {
-            Report::Started { pid } => [1, pid, 0, 0],
-            Report::Failed(Failure { stage, errno }) => [2, stage as i32, errno, 0],
-            Report::Exited(Exit { ended, signalled, exceeded }) => {
+            WireReport::Started { pid } => [1, pid, 0, 0],
+            WireReport::Failed(WireFailure { stage, errno }) => [2, stage as i32, errno, 0],
+            WireReport::Exited(Exit { ended, signalled, exceeded }) => {
                 let (kind, value) = match ended {
-                    Ended::Code(code) => (3, code),
-                    Ended::Signal(number) => (4, number),
+                    CommandEnded::Code(code) => (3, code),
+                    CommandEnded::Signal(number) => (4, number),
                 };
                 [kind, value, signalled, exceeded.map_or(0, |limit| limit as i32)]
             }
@@ -283,13 +283,21 @@ impl Report {
         let (kind, a, b, c) = (field(0)?, field(4)?, field(8)?, field(12)?);
         let exceeded = Exceeded::ALL.into_iter().find(|limit| *limit as i32 == c);
         match kind {
-            1 => Some(Report::Started { pid: a }),
+            1 => Some(WireReport::Started { pid: a }),
             2 => {
-                let stage = Stage::ALL.into_iter().find(|stage| *stage as i32 == a)?;
-                Some(Report::Failed(Failure { stage, errno: b }))
+                let stage = LaunchStage::ALL.into_iter().find(|stage| *stage as i32 == a)?;
+                Some(WireReport::Failed(WireFailure { stage, errno: b }))
             }
-            3 => Some(Report::Exited(Exit { ended: Ended::Code(a), signalled: b, exceeded })),
-            4 => Some(Report::Exited(Exit { ended: Ended::Signal(a), signalled: b, exceeded })),
+            3 => Some(WireReport::Exited(Exit {
+                ended: CommandEnded::Code(a),
+                signalled: b,
+                exceeded,
+            })),
+            4 => Some(WireReport::Exited(Exit {
+                ended: CommandEnded::Signal(a),
+                signalled: b,
+                exceeded,
+            })),
             _ => None,
         }
     }

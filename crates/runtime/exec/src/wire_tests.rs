@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-const NOWHERE: Origin = Origin { scope: NO_SCOPE, soft_open_files: None };
+const NOWHERE: CommandOrigin = CommandOrigin { scope: NO_SCOPE, soft_open_files: None };
 
 fn command(args: &[&str], env: &[(&str, &str)]) -> Command {
     let mut command = Command::new("/bin/x", "/dir");
@@ -17,9 +17,9 @@ fn a_request_arrives_as_it_was_sent() {
     let mut sent = command(&["-c", "", "é x"], &[("A", ""), ("B", "x=y")]);
     sent.limits.open_files = Some(16);
     sent.limits.file_size = Some(0);
-    let origin = Origin { scope: 7, soft_open_files: Some(256) };
+    let origin = CommandOrigin { scope: 7, soft_open_files: Some(256) };
     let body = encode(&sent, origin, b"packed").unwrap();
-    let expected = Request {
+    let expected = WireRequest {
         program: c"/bin/x",
         cwd: c"/dir",
         args: vec![c"/bin/x", c"-c", c"", c"é x"],
@@ -63,25 +63,25 @@ fn too_much_is_refused_before_it_is_copied() {
 
 #[test]
 fn reports_arrive_as_they_were_sent() {
-    let mut reports = vec![Report::Started { pid: 4711 }];
-    for stage in Stage::ALL {
-        reports.push(Report::Failed(Failure { stage, errno: 7 }));
+    let mut reports = vec![WireReport::Started { pid: 4711 }];
+    for stage in LaunchStage::ALL {
+        reports.push(WireReport::Failed(WireFailure { stage, errno: 7 }));
     }
-    for ended in [Ended::Code(0), Ended::Code(255), Ended::Signal(9)] {
-        reports.push(Report::Exited(Exit { ended, signalled: 15, exceeded: None }));
+    for ended in [CommandEnded::Code(0), CommandEnded::Code(255), CommandEnded::Signal(9)] {
+        reports.push(WireReport::Exited(Exit { ended, signalled: 15, exceeded: None }));
     }
     for report in reports {
-        assert_eq!(Report::decode(&report.encode()), Some(report));
+        assert_eq!(WireReport::decode(&report.encode()), Some(report));
     }
-    assert_eq!(Report::decode(&[0; REPORT_SIZE]), None);
-    assert_eq!(Report::decode(&[1; 3]), None);
+    assert_eq!(WireReport::decode(&[0; REPORT_SIZE]), None);
+    assert_eq!(WireReport::decode(&[1; 3]), None);
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_decoded_or_refused(body in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = decode(&body);
-        let _ = Report::decode(&body);
+        let _ = WireReport::decode(&body);
     }
 
     #[test]

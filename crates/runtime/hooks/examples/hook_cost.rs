@@ -3,11 +3,11 @@
 //! `cargo run --release -p ostler-hooks --example hook_cost`
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use ostler_core::hook::{Action, EventName, HookSpec, Matcher, canary};
+use ostler_core::hook::{EventName, HookAction, HookMatcher, HookSpec, canary};
 use ostler_core::permission::Source;
 use ostler_core::ports::Hooks;
 use ostler_exec::{Executor, SupervisorProgram, bash};
-use ostler_hooks::{About, Given, Registry, Sender, Setup};
+use ostler_hooks::{About, ClockAndIds, HookSetup, Registry, Sender};
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "__supervisor";
@@ -27,15 +27,15 @@ fn registry(
 ) -> Registry {
     let spec = HookSpec {
         event: EventName::PreToolUse,
-        matcher: Matcher::parse("Bash").unwrap(),
-        action: Action::Command { command: "exit 0".into(), args: None },
+        matcher: HookMatcher::parse("Bash").unwrap(),
+        action: HookAction::Command { command: "exit 0".into(), args: None },
         time_limit: None,
         once: false,
         in_background: false,
         outside: false,
         source: Source::default(),
     };
-    Registry::new(Setup {
+    Registry::new(HookSetup {
         specs: vec![spec],
         inside: Vec::new(),
         executor: executor.clone(),
@@ -43,7 +43,7 @@ fn registry(
         prepare: None,
         about: About { cwd: "/".into(), project: "/".into(), ..About::default() },
         queues: None,
-        sender: Sender::new(Vec::new(), Given::counted()),
+        sender: Sender::new(Vec::new(), ClockAndIds::counted()),
     })
 }
 

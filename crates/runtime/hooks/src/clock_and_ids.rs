@@ -5,17 +5,17 @@ use ostler_core::time::{Clock, SteppingClock};
 use std::sync::Arc;
 
 #[derive(Clone)]
-pub struct Given {
+pub struct ClockAndIds {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn IdSource>,
     /// A number in 0..1 for spreading retries.
     pub jitter: fn() -> f64,
 }
 
-impl Given {
+impl ClockAndIds {
     /// A clock that steps, names that count, chance without any.
     pub fn counted() -> Self {
         let (clock, ids) = (Arc::new(SteppingClock::default()), Arc::new(CountingIds::default()));
-        Given { clock, ids, jitter: || 0.5 }
+        ClockAndIds { clock, ids, jitter: || 0.5 }
     }
 }

@@ -1,9 +1,9 @@
 //! Hooks that are commands: JSON in, an exit code and JSON out.
 
-use crate::fault::Fault;
+use crate::fault::HookFault;
 use crate::payload::About;
-use ostler_core::hook::{HookEvent, HookSpec, Outcome, Said, answered};
-use ostler_exec::{Command, Executor, ExitStatus, Finished, OutputLimits};
+use ostler_core::hook::{HookAnswer, HookEvent, HookOutcome, HookSpec, answered};
+use ostler_exec::{Command, CommandReport, Executor, ExitStatus, OutputLimits};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,9 +25,9 @@ pub(crate) struct Runner {
 }
 
 /// What a command came to.
-pub(crate) struct Ran {
+pub(crate) struct HookRun {
     pub(crate) exit: String,
-    pub(crate) answer: Result<Outcome, Fault>,
+    pub(crate) answer: Result<HookOutcome, HookFault>,
 }
 
 impl Runner {
@@ -38,21 +38,24 @@ impl Runner {
         about: &About,
         event: &HookEvent,
         payload: &str,
-    ) -> Ran {
+    ) -> HookRun {
         let command = match self.command(spec, line, about, payload) {
             Ok(command) => command,
             Err(why) => {
-                return Ran { exit: "not started".into(), answer: Err(Fault::CannotStart(why)) };
+                return HookRun {
+                    exit: "not started".into(),
+                    answer: Err(HookFault::CannotStart(why)),
+                };
             }
         };
         match self.executor.run(command, |_| {}).await {
             Ok(finished) => {
                 let exit = finished.status.to_string();
-                Ran { exit, answer: answer(&finished, spec, line, event) }
+                HookRun { exit, answer: answer(&finished, spec, line, event) }
             }
             Err(error) => {
-                let fault = Fault::CannotStart(error.to_string());
-                Ran { exit: "not started".into(), answer: Err(fault) }
+                let fault = HookFault::CannotStart(error.to_string());
+                HookRun { exit: "not started".into(), answer: Err(fault) }
             }
         }
     }
@@ -91,16 +94,16 @@ impl Runner {
 }
 
 fn answer(
-    finished: &Finished,
+    finished: &CommandReport,
     spec: &HookSpec,
     line: (&str, Option<&[String]>),
     event: &HookEvent,
-) -> Result<Outcome, Fault> {
+) -> Result<HookOutcome, HookFault> {
     if finished.timed_out {
-        return Err(Fault::Failed(format!("it took longer than {:?}", spec.limit())));
+        return Err(HookFault::Failed(format!("it took longer than {:?}", spec.limit())));
     }
     if finished.output_capped {
-        return Err(Fault::Failed(format!("it wrote more than {MOST} bytes")));
+        return Err(HookFault::Failed(format!("it wrote more than {MOST} bytes")));
     }
     let output = String::from_utf8_lossy(finished.output.head());
     let errors = finished.errors.as_ref().map(|errors| String::from_utf8_lossy(errors.head()));
@@ -109,29 +112,29 @@ fn answer(
         && output.trim().is_empty()
         && let Some(script) = missing_script(line, &errors)
     {
-        return Err(Fault::CannotStart(format!("{} ({script} is missing)", finished.status)));
+        return Err(HookFault::CannotStart(format!("{} ({script} is missing)", finished.status)));
     }
     let refused = match finished.status {
         ExitStatus::Code(0) => false,
         ExitStatus::Code(2) => true,
         status => return Err(failure(status, &errors)),
     };
-    let said = Said { refused, must_decide: false, output: &output, errors: &errors };
-    answered(event, &spec.what(), &said).map_err(Fault::Unclear)
+    let said = HookAnswer { refused, must_decide: false, output: &output, errors: &errors };
+    answered(event, &spec.what(), &said).map_err(HookFault::Unclear)
 }
 
 /// The status, and the last line that the command itself wrote about it.
-fn failure(status: ExitStatus, errors: &str) -> Fault {
+fn failure(status: ExitStatus, errors: &str) -> HookFault {
     let said: String = errors.trim().lines().last().unwrap_or_default().chars().take(200).collect();
     let said = if said.is_empty() { said } else { format!(": {said}") };
     match status {
         ExitStatus::Code(126) => {
-            Fault::CannotStart(format!("{status} (it cannot be executed){said}"))
+            HookFault::CannotStart(format!("{status} (it cannot be executed){said}"))
         }
         ExitStatus::Code(127) => {
-            Fault::CannotStart(format!("{status} (it or its interpreter is missing){said}"))
+            HookFault::CannotStart(format!("{status} (it or its interpreter is missing){said}"))
         }
-        _ => Fault::Failed(format!("{status}{said}")),
+        _ => HookFault::Failed(format!("{status}{said}")),
     }
 }
 

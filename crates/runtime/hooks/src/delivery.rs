@@ -1,8 +1,8 @@
 //! Sends what waits in the queues: in order, each event until it was taken, and never in the way of anybody.
 
-use crate::queue::{Mark, Queue, QueueError, Record};
+use crate::queue::{QueueError, QueueMark, QueueRecord, WebhookQueue};
 use crate::webhook_request::Sender;
-use ostler_core::hook::{EventName, Secret};
+use ostler_core::hook::{EventName, HookSecret};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,14 +25,14 @@ pub struct Delivery {
 }
 
 struct Endpoint {
-    queue: Queue,
-    secret: Option<Secret>,
+    queue: WebhookQueue,
+    secret: Option<HookSecret>,
     sender: Sender,
     /// There is something new.
     wake: Notify,
     /// Do not wait any longer.
     hurry: Notify,
-    state: watch::Sender<State>,
+    state: watch::Sender<DeliveryState>,
     started: AtomicBool,
     told_full: AtomicBool,
     /// Events that the receiver did not want.
@@ -40,7 +40,7 @@ struct Endpoint {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum DeliveryState {
     Busy,
     Empty,
     /// So many failures in a row.
@@ -50,13 +50,14 @@ enum State {
 impl Delivery {
     pub(crate) fn new(
         folder: PathBuf,
-        endpoints: Vec<(String, Option<Secret>)>,
+        endpoints: Vec<(String, Option<HookSecret>)>,
         sender: Sender,
     ) -> Self {
         let mut all: Vec<Arc<Endpoint>> = Vec::new();
         for (url, secret) in endpoints {
             if !all.iter().any(|had| had.queue.url == url) {
-                let endpoint = Endpoint::new(Queue::of(&folder, &url), secret, sender.clone());
+                let endpoint =
+                    Endpoint::new(WebhookQueue::of(&folder, &url), secret, sender.clone());
                 all.push(Arc::new(endpoint));
             }
         }
@@ -80,7 +81,7 @@ impl Delivery {
             return Err(QueueError::Io("nobody knows its address".into()));
         };
         let id = endpoint.sender.given().ids.uuid();
-        let record = Record { id, event: event.name().to_owned(), body: body.to_owned() };
+        let record = QueueRecord { id, event: event.name().to_owned(), body: body.to_owned() };
         match endpoint.queue.add(&record) {
             // Said once; it would be said at every event.
             Err(QueueError::Full) if endpoint.told_full.swap(true, Ordering::Relaxed) => Ok(()),
@@ -99,12 +100,12 @@ impl Delivery {
             let mut state = endpoint.state.subscribe();
             let now = *state.borrow_and_update();
             endpoint.hurry.notify_one();
-            let over = |state: &State| match (now, *state) {
+            let over = |state: &DeliveryState| match (now, *state) {
                 // Something may have come in the moment in which it was found empty.
-                (_, State::Empty) => !matches!(endpoint.queue.next(), Ok(Some(_))),
-                (State::Failing(before), State::Failing(after)) => after > before,
-                (_, State::Failing(_)) => true,
-                (_, State::Busy) => false,
+                (_, DeliveryState::Empty) => !matches!(endpoint.queue.next(), Ok(Some(_))),
+                (DeliveryState::Failing(before), DeliveryState::Failing(after)) => after > before,
+                (_, DeliveryState::Failing(_)) => true,
+                (_, DeliveryState::Busy) => false,
             };
             let _ = state.wait_for(over).await;
         }
@@ -112,14 +113,14 @@ impl Delivery {
 }
 
 impl Endpoint {
-    fn new(queue: Queue, secret: Option<Secret>, sender: Sender) -> Self {
+    fn new(queue: WebhookQueue, secret: Option<HookSecret>, sender: Sender) -> Self {
         Endpoint {
             queue,
             secret,
             sender,
             wake: Notify::new(),
             hurry: Notify::new(),
-            state: watch::Sender::new(State::Empty),
+            state: watch::Sender::new(DeliveryState::Empty),
             started: AtomicBool::new(false),
             told_full: AtomicBool::new(false),
             refused: AtomicU64::new(0),
@@ -129,9 +130,9 @@ impl Endpoint {
     fn start(self: &Arc<Self>) {
         // A receiver that fails is not tried more often because there is more to tell it.
         self.state.send_if_modified(|state| {
-            let idle = *state == State::Empty;
+            let idle = *state == DeliveryState::Empty;
             if idle {
-                *state = State::Busy;
+                *state = DeliveryState::Busy;
             }
             idle
         });
@@ -147,11 +148,11 @@ impl Endpoint {
         loop {
             match self.drain(&mut failures).await {
                 Drained::Empty => {
-                    self.state.send_replace(State::Empty);
+                    self.state.send_replace(DeliveryState::Empty);
                     self.wake.notified().await;
                 }
                 Drained::Failed(_) => {
-                    self.state.send_replace(State::Failing(failures));
+                    self.state.send_replace(DeliveryState::Failing(failures));
                     self.pause(self.backoff(failures)).await;
                 }
                 // Somebody else sends what we add.
@@ -202,8 +203,13 @@ impl Endpoint {
         drained
     }
 
-    async fn send(&self, record: &Record, mark: Mark, failures: u32) -> Result<(), String> {
-        let Record { id, event, body } = record;
+    async fn send(
+        &self,
+        record: &QueueRecord,
+        mark: QueueMark,
+        failures: u32,
+    ) -> Result<(), String> {
+        let QueueRecord { id, event, body } = record;
         let (url, secret) = (&self.queue.url, self.secret.as_ref());
         let reply = self.sender.send(url, secret, event, id, body.as_bytes(), LIMIT).await?;
         match reply.status {
@@ -244,12 +250,12 @@ pub struct Delivered {
 /// Sends what waits for these addresses, each until it fails three times in a row.
 pub async fn deliver_all(
     folder: &Path,
-    endpoints: &[(String, Option<Secret>)],
+    endpoints: &[(String, Option<HookSecret>)],
     sender: &Sender,
 ) -> Vec<Delivered> {
     let mut all = Vec::new();
     for (url, secret) in endpoints {
-        let endpoint = Endpoint::new(Queue::of(folder, url), secret.clone(), sender.clone());
+        let endpoint = Endpoint::new(WebhookQueue::of(folder, url), secret.clone(), sender.clone());
         all.push(delivered(&endpoint).await);
     }
     all
@@ -283,7 +289,7 @@ async fn delivered(endpoint: &Endpoint) -> Delivered {
 /// # Errors
 /// If the queue cannot be used, or another process delivers.
 pub fn replay(folder: &Path, url: &str, from: Option<&str>) -> Result<bool, String> {
-    let queue = Queue::of(folder, url);
+    let queue = WebhookQueue::of(folder, url);
     match queue.try_deliver() {
         Ok(Some(_lock)) => queue.rewind(from).map_err(|error| error.to_string()),
         Ok(None) => Err("another process delivers to it now".into()),

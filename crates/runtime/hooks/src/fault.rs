@@ -1,10 +1,10 @@
 //! A hook that gave no usable answer, and what follows from it.
 
-use ostler_core::hook::{EventName, HookEvent, HookSpec, Outcome, Stand};
+use ostler_core::hook::{EventName, HookEvent, HookOutcome, HookSpec, Stand};
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum HookFault {
     /// The program or its interpreter is missing or cannot be executed.
     CannotStart(String),
     /// It was started or asked, and crashed, timed out or was not reachable.
@@ -13,26 +13,26 @@ pub(crate) enum Fault {
     Unclear(String),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for HookFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::CannotStart(why) => write!(f, "could not start: {why}"),
-            Fault::Failed(why) => write!(f, "failed: {why}"),
-            Fault::Unclear(why) => write!(f, "gave an unclear answer: {why}"),
+            HookFault::CannotStart(why) => write!(f, "could not start: {why}"),
+            HookFault::Failed(why) => write!(f, "failed: {why}"),
+            HookFault::Unclear(why) => write!(f, "gave an unclear answer: {why}"),
         }
     }
 }
 
-impl Fault {
+impl HookFault {
     /// A block where the hook decides, else a warning.
-    pub(crate) fn outcome(&self, spec: &HookSpec, event: &HookEvent) -> Outcome {
+    pub(crate) fn outcome(&self, spec: &HookSpec, event: &HookEvent) -> HookOutcome {
         let what = spec.what();
         if spec.decides() && !self.is_tolerated(event) {
             let why = format!("it {self} (a blocking hook without a verdict denies)");
-            return Outcome::of(Stand::Block, &what, why);
+            return HookOutcome::of(Stand::Block, &what, why);
         }
         let name = spec.event.name();
-        Outcome::notice(format!("the hook {what} on {name} ({}) {self}", spec.source))
+        HookOutcome::notice(format!("the hook {what} on {name} ({}) {self}", spec.source))
     }
 
     /// A prompt or the end of a turn changes nothing by itself, so a hook that is not there must not keep people from
@@ -47,6 +47,6 @@ impl Fault {
             event.name(),
             EventName::UserPromptSubmit | EventName::Stop | EventName::SubagentStop
         );
-        went_on || (gentle && matches!(self, Fault::CannotStart(_)))
+        went_on || (gentle && matches!(self, HookFault::CannotStart(_)))
     }
 }

@@ -22,13 +22,13 @@ mod signature;
 mod trial;
 mod webhook_request;
 
-pub use clock_and_ids::Given;
+pub use clock_and_ids::ClockAndIds;
 pub use command::Prepare;
 pub use delivery::{Delivered, Delivery, deliver_all, replay};
 pub use observers::{EventLog, Observer, ToolStats, event_logs};
 pub use payload::About;
-pub use queue::{Queue, QueueError};
-pub use registry::{Registry, Setup};
+pub use queue::{QueueError, WebhookQueue};
+pub use registry::{HookSetup, Registry};
 pub use signature::{hmac_sha256, signature};
-pub use trial::{Tried, try_hook};
+pub use trial::{HookTrial, try_hook};
 pub use webhook_request::Sender;

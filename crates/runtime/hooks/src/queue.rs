@@ -44,7 +44,7 @@ impl From<io::Error> for QueueError {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct QueueRecord {
     pub(crate) id: String,
     pub(crate) event: String,
     /// Byte for byte what is signed and sent.
@@ -53,13 +53,13 @@ pub(crate) struct Record {
 
 /// Everything before it was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct QueueMark {
     segment: u64,
     offset: u64,
 }
 
 #[derive(Debug)]
-pub struct Queue {
+pub struct WebhookQueue {
     folder: PathBuf,
     pub url: String,
 }
@@ -70,22 +70,22 @@ pub(crate) struct Delivering {
     _lock: File,
 }
 
-impl Queue {
+impl WebhookQueue {
     /// Below `folder`, by the address; made when the first event comes.
     pub fn of(folder: &Path, url: &str) -> Self {
         let hash = Sha256::digest(url.as_bytes());
         let name: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        Queue { folder: folder.join(name), url: url.to_owned() }
+        WebhookQueue { folder: folder.join(name), url: url.to_owned() }
     }
 
     /// All that there are.
-    pub fn all(folder: &Path) -> Vec<Queue> {
+    pub fn all(folder: &Path) -> Vec<WebhookQueue> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let url = |folder: PathBuf| {
             let url = fs::read_to_string(folder.join("endpoint")).ok()?;
-            Some(Queue { folder, url: url.trim_end().to_owned() })
+            Some(WebhookQueue { folder, url: url.trim_end().to_owned() })
         };
-        let mut all: Vec<Queue> = entries.filter_map(|entry| url(entry.path())).collect();
+        let mut all: Vec<WebhookQueue> = entries.filter_map(|entry| url(entry.path())).collect();
         all.sort_by(|a, b| a.url.cmp(&b.url));
         all
     }
@@ -107,7 +107,7 @@ impl Queue {
         Ok(())
     }
 
-    pub(crate) fn add(&self, record: &Record) -> Result<(), QueueError> {
+    pub(crate) fn add(&self, record: &QueueRecord) -> Result<(), QueueError> {
         self.make()?;
         let lock =
             private().write(true).create(true).truncate(false).open(self.folder.join("adding"))?;
@@ -145,11 +145,11 @@ impl Queue {
     }
 
     /// The first event that waits, and the mark behind it.
-    pub(crate) fn next(&self) -> Result<Option<(Record, Mark)>, QueueError> {
+    pub(crate) fn next(&self) -> Result<Option<(QueueRecord, QueueMark)>, QueueError> {
         self.after(self.mark())
     }
 
-    fn after(&self, mark: Mark) -> Result<Option<(Record, Mark)>, QueueError> {
+    fn after(&self, mark: QueueMark) -> Result<Option<(QueueRecord, QueueMark)>, QueueError> {
         for segment in self.segments().into_iter().filter(|segment| *segment >= mark.segment) {
             let offset = if segment == mark.segment { mark.offset } else { 0 };
             let mut file = File::open(self.path(segment))?;
@@ -166,7 +166,7 @@ impl Queue {
                 }
                 at += read;
                 if let Ok(record) = serde_json::from_slice(&line) {
-                    return Ok(Some((record, Mark { segment, offset: at })));
+                    return Ok(Some((record, QueueMark { segment, offset: at })));
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Queue {
     }
 
     /// Everything before the mark was taken.
-    pub(crate) fn taken(&self, mark: Mark) -> Result<(), QueueError> {
+    pub(crate) fn taken(&self, mark: QueueMark) -> Result<(), QueueError> {
         let text = serde_json::to_string(&mark).map_err(io::Error::from)?;
         let new = self.folder.join("taken.new");
         private().write(true).create(true).truncate(true).open(&new)?.write_all(text.as_bytes())?;
@@ -186,7 +186,7 @@ impl Queue {
     }
 
     /// Puts an event aside that the receiver will never take, and goes on behind it.
-    pub(crate) fn refused(&self, record: &Record, mark: Mark) -> Result<(), QueueError> {
+    pub(crate) fn refused(&self, record: &QueueRecord, mark: QueueMark) -> Result<(), QueueError> {
         let mut file =
             private().append(true).create(true).open(self.folder.join("refused.jsonl"))?;
         if file.metadata()?.len() < MOST_REFUSED {
@@ -198,7 +198,7 @@ impl Queue {
 
     /// Moves the mark back to an event, or to the oldest one that is kept. False: there is no such event.
     pub(crate) fn rewind(&self, to: Option<&str>) -> Result<bool, QueueError> {
-        let mut mark = Mark::default();
+        let mut mark = QueueMark::default();
         loop {
             let Some((record, next)) = self.after(mark)? else { return Ok(to.is_none()) };
             if to.is_none_or(|to| to == record.id) {
@@ -218,7 +218,7 @@ impl Queue {
         count
     }
 
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> QueueMark {
         let text = fs::read_to_string(self.folder.join("taken")).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }

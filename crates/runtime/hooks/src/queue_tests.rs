@@ -3,24 +3,24 @@
 use super::*;
 use proptest::prelude::*;
 
-fn record(n: usize) -> Record {
-    Record { id: format!("id-{n}"), event: "Stop".into(), body: format!("{{\"n\":{n}}}") }
+fn record(n: usize) -> QueueRecord {
+    QueueRecord { id: format!("id-{n}"), event: "Stop".into(), body: format!("{{\"n\":{n}}}") }
 }
 
-fn take(queue: &Queue) -> Option<String> {
+fn take(queue: &WebhookQueue) -> Option<String> {
     let (record, mark) = queue.next().unwrap()?;
     queue.taken(mark).unwrap();
     Some(record.id)
 }
 
-fn drained(queue: &Queue) -> Vec<String> {
+fn drained(queue: &WebhookQueue) -> Vec<String> {
     std::iter::from_fn(|| take(queue)).collect()
 }
 
 #[test]
 fn in_order_and_once_also_for_another_process() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = || Queue::of(folder.path(), "https://x.example/");
+    let queue = || WebhookQueue::of(folder.path(), "https://x.example/");
     (0..3).for_each(|n| queue().add(&record(n)).unwrap());
     assert_eq!(queue().waiting(), 3);
     assert_eq!(take(&queue()).unwrap(), "id-0");
@@ -29,7 +29,7 @@ fn in_order_and_once_also_for_another_process() {
     assert_eq!(queue().next().unwrap().unwrap().0, record(1));
     assert_eq!(drained(&queue()), ["id-1", "id-2", "id-3"]);
     assert_eq!(queue().waiting(), 0);
-    let all = Queue::all(folder.path());
+    let all = WebhookQueue::all(folder.path());
     assert_eq!(all.len(), 1);
     assert_eq!(all[0].url, "https://x.example/");
 }
@@ -37,7 +37,7 @@ fn in_order_and_once_also_for_another_process() {
 #[test]
 fn a_torn_line_costs_itself_only() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = Queue::of(folder.path(), "u");
+    let queue = WebhookQueue::of(folder.path(), "u");
     queue.add(&record(0)).unwrap();
     let file = queue.path(1);
     let whole = fs::read(&file).unwrap();
@@ -56,7 +56,7 @@ fn a_torn_line_costs_itself_only() {
 #[test]
 fn one_delivers_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
-    let (one, two) = (Queue::of(folder.path(), "u"), Queue::of(folder.path(), "u"));
+    let (one, two) = (WebhookQueue::of(folder.path(), "u"), WebhookQueue::of(folder.path(), "u"));
     let lock = one.try_deliver().unwrap();
     assert!(lock.is_some() && two.try_deliver().unwrap().is_none());
     // Adding does not wait for it.
@@ -68,8 +68,8 @@ fn one_delivers_at_a_time() {
 #[test]
 fn files_are_changed_kept_and_forgotten() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = Queue::of(folder.path(), "u");
-    let large = |n: usize| Record { body: "x".repeat(SEGMENT as usize), ..record(n) };
+    let queue = WebhookQueue::of(folder.path(), "u");
+    let large = |n: usize| QueueRecord { body: "x".repeat(SEGMENT as usize), ..record(n) };
     for n in 0..8 {
         queue.add(&large(n)).unwrap();
     }
@@ -88,8 +88,8 @@ fn files_are_changed_kept_and_forgotten() {
 #[test]
 fn a_full_queue_takes_nothing_more_until_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = Queue::of(folder.path(), "u");
-    let large = |n: usize| Record { body: "x".repeat(8 << 20), ..record(n) };
+    let queue = WebhookQueue::of(folder.path(), "u");
+    let large = |n: usize| QueueRecord { body: "x".repeat(8 << 20), ..record(n) };
     let fits = (0..20).take_while(|n| queue.add(&large(*n)).is_ok()).count();
     assert_eq!(fits, 8);
     assert!(matches!(queue.add(&record(9)), Err(QueueError::Full)));
@@ -101,7 +101,7 @@ fn a_full_queue_takes_nothing_more_until_there_is_room() {
 #[test]
 fn what_is_refused_is_put_aside() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = Queue::of(folder.path(), "u");
+    let queue = WebhookQueue::of(folder.path(), "u");
     (0..2).for_each(|n| queue.add(&record(n)).unwrap());
     let (first, mark) = queue.next().unwrap().unwrap();
     queue.refused(&first, mark).unwrap();
@@ -115,13 +115,13 @@ proptest! {
     #[test]
     fn nothing_is_lost(acts in prop::collection::vec(0..3u8, 0..40)) {
         let folder = tempfile::tempdir().unwrap();
-        let queue = Queue::of(folder.path(), "u");
+        let queue = WebhookQueue::of(folder.path(), "u");
         let (mut added, mut got) = (0, Vec::new());
         for act in acts {
             match act {
                 0 => { queue.add(&record(added)).unwrap(); added += 1; }
-                1 => { let _ = Queue::of(folder.path(), "u").next().unwrap(); }
-                _ => got.extend(take(&Queue::of(folder.path(), "u"))),
+                1 => { let _ = WebhookQueue::of(folder.path(), "u").next().unwrap(); }
+                _ => got.extend(take(&WebhookQueue::of(folder.path(), "u"))),
             }
         }
         got.extend(drained(&queue));

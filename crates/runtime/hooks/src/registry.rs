@@ -2,13 +2,14 @@
 
 use crate::command::{Prepare, Runner};
 use crate::delivery::Delivery;
-use crate::fault::Fault;
+use crate::fault::HookFault;
 use crate::payload::About;
-use crate::webhook_request::{Reply, Sender};
+use crate::webhook_request::{Sender, WebhookReply};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use ostler_core::hook::{
-    Action, EventName, HookEvent, HookSpec, Outcome, Said, Secret, Stand, answered, merge,
+    EventName, HookAction, HookAnswer, HookEvent, HookOutcome, HookSecret, HookSpec, Stand,
+    answered, merge,
 };
 use ostler_core::ports::{BoxFuture, Hook, Hooks};
 use ostler_exec::Executor;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub struct Setup {
+pub struct HookSetup {
     /// In the order in which they are asked; hooks of the program itself come first.
     pub specs: Vec<HookSpec>,
     pub inside: Vec<Arc<dyn Hook>>,
@@ -48,7 +49,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    pub fn new(setup: Setup) -> Self {
+    pub fn new(setup: HookSetup) -> Self {
         let mut hooks: Vec<Registered> = Vec::new();
         for spec in setup.specs {
             // Two of the same with different matchers are two.
@@ -59,12 +60,12 @@ impl Registry {
             }
         }
         let queued = hooks.iter().filter_map(|hook| match &hook.spec.action {
-            Action::Http { url, secret, blocking: false, .. } => {
+            HookAction::Http { url, secret, blocking: false, .. } => {
                 Some((url.clone(), secret.clone()))
             }
             _ => None,
         });
-        let endpoints: Vec<(String, Option<Secret>)> = queued.collect();
+        let endpoints: Vec<(String, Option<HookSecret>)> = queued.collect();
         let delivery = setup
             .queues
             .filter(|_| !endpoints.is_empty())
@@ -103,29 +104,31 @@ impl Registry {
         chosen
     }
 
-    async fn one(&self, spec: &HookSpec, event: &HookEvent, payload: &str) -> Outcome {
+    async fn one(&self, spec: &HookSpec, event: &HookEvent, payload: &str) -> HookOutcome {
         let what = spec.what();
         let answer = match &spec.action {
-            Action::Command { .. } if spec.in_background => {
+            HookAction::Command { .. } if spec.in_background => {
                 self.aside(spec.clone(), event.clone(), payload.to_owned());
-                Ok(Outcome::default())
+                Ok(HookOutcome::default())
             }
-            Action::Command { command, args } => {
+            HookAction::Command { command, args } => {
                 let line = (command.as_str(), args.as_deref());
                 self.runner.run(spec, line, &self.about, event, payload).await.answer
             }
-            Action::Http { url, secret, blocking: true, .. } if !spec.in_background => {
+            HookAction::Http { url, secret, blocking: true, .. } if !spec.in_background => {
                 self.ask(spec, url, secret.as_ref(), event, payload).await
             }
-            Action::Http { url, .. } => match &self.delivery {
+            HookAction::Http { url, .. } => match &self.delivery {
                 Some(delivery) => delivery
                     .enqueue(url, event.name(), payload)
-                    .map(|()| Outcome::default())
-                    .map_err(|error| Fault::Failed(error.to_string())),
-                None => Err(Fault::Failed("there is no place for its queue".into())),
+                    .map(|()| HookOutcome::default())
+                    .map_err(|error| HookFault::Failed(error.to_string())),
+                None => Err(HookFault::Failed("there is no place for its queue".into())),
             },
-            Action::Unavailable { why, .. } if spec.decides() => Err(Fault::Failed(why.clone())),
-            Action::Unavailable { .. } => Ok(Outcome::default()),
+            HookAction::Unavailable { why, .. } if spec.decides() => {
+                Err(HookFault::Failed(why.clone()))
+            }
+            HookAction::Unavailable { .. } => Ok(HookOutcome::default()),
         };
         let mut outcome = answer.unwrap_or_else(|fault| fault.outcome(spec, event));
         outcome.heard = vec![what];
@@ -136,20 +139,20 @@ impl Registry {
         &self,
         spec: &HookSpec,
         url: &str,
-        secret: Option<&Secret>,
+        secret: Option<&HookSecret>,
         event: &HookEvent,
         payload: &str,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<HookOutcome, HookFault> {
         let id = self.sender.given().ids.uuid();
         let name = event.name().name();
         let sent = self.sender.send(url, secret, name, &id, payload.as_bytes(), spec.limit());
-        verdict(spec, event, &sent.await.map_err(Fault::Failed)?)
+        verdict(spec, event, &sent.await.map_err(HookFault::Failed)?)
     }
 
     fn aside(&self, spec: HookSpec, event: HookEvent, payload: String) {
         let (runner, about) = (self.runner.clone(), self.about.clone());
         tokio::spawn(async move {
-            if let Action::Command { command, args } = &spec.action {
+            if let HookAction::Command { command, args } = &spec.action {
                 let line = (command.as_str(), args.as_deref());
                 runner.run(&spec, line, &about, &event, &payload).await;
             }
@@ -158,14 +161,18 @@ impl Registry {
 }
 
 /// What a webhook answered. One that blocks has to answer with a verdict: an empty body or a proxy's page is none.
-pub(crate) fn verdict(spec: &HookSpec, event: &HookEvent, reply: &Reply) -> Result<Outcome, Fault> {
+pub(crate) fn verdict(
+    spec: &HookSpec,
+    event: &HookEvent,
+    reply: &WebhookReply,
+) -> Result<HookOutcome, HookFault> {
     if !(200..300).contains(&reply.status) {
-        return Err(Fault::Failed(format!("it answered with status {}", reply.status)));
+        return Err(HookFault::Failed(format!("it answered with status {}", reply.status)));
     }
     let output = String::from_utf8_lossy(&reply.body);
     let must_decide = spec.decides();
-    let said = Said { refused: false, must_decide, output: &output, errors: "" };
-    let mut outcome = answered(event, &spec.what(), &said).map_err(Fault::Unclear)?;
+    let said = HookAnswer { refused: false, must_decide, output: &output, errors: "" };
+    let mut outcome = answered(event, &spec.what(), &said).map_err(HookFault::Unclear)?;
     if !output.trim_start().starts_with('{') {
         // Pages of proxies are not meant for the model.
         outcome.context.clear();
@@ -173,13 +180,13 @@ pub(crate) fn verdict(spec: &HookSpec, event: &HookEvent, reply: &Reply) -> Resu
     Ok(outcome)
 }
 
-async fn inside(hook: &dyn Hook, event: &HookEvent) -> Outcome {
+async fn inside(hook: &dyn Hook, event: &HookEvent) -> HookOutcome {
     let called = AssertUnwindSafe(async { hook.call(event).await }).catch_unwind().await;
     let mut outcome = called.unwrap_or_else(|_| {
         let why = "it panicked (a blocking hook without a verdict denies)";
         match event.name().can_block() {
-            true => Outcome::of(Stand::Block, hook.name(), why),
-            false => Outcome::notice(format!("the hook {} panicked", hook.name())),
+            true => HookOutcome::of(Stand::Block, hook.name(), why),
+            false => HookOutcome::notice(format!("the hook {} panicked", hook.name())),
         }
     });
     outcome.heard = vec![hook.name().to_owned()];
@@ -196,7 +203,7 @@ impl Hooks for Registry {
         self.hooks.iter().any(meant) || self.inside.iter().any(|hook| hook.listens(event, matched))
     }
 
-    fn fire(&self, event: HookEvent) -> BoxFuture<'_, Outcome> {
+    fn fire(&self, event: HookEvent) -> BoxFuture<'_, HookOutcome> {
         Box::pin(async move {
             let (name, matched) = (event.name(), event.matched());
             let near = self.inside.iter().filter(|hook| hook.listens(name, matched));
@@ -206,7 +213,7 @@ impl Hooks for Registry {
                 return merge(near.await);
             }
             let Some(payload) = self.about.payload(&event, false) else {
-                let fault = Fault::Failed("the event is too large for it".into());
+                let fault = HookFault::Failed("the event is too large for it".into());
                 let too_large = chosen.iter().map(|spec| fault.outcome(spec, &event));
                 return merge(near.await.into_iter().chain(too_large));
             };

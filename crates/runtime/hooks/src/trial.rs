@@ -1,14 +1,14 @@
 //! One hook tried out through its real path, with an event that never happened.
 
 use crate::command::Runner;
-use crate::fault::Fault;
-use crate::registry::{Setup, verdict};
-use ostler_core::hook::{Action, HookSpec, Outcome, Stand, canary};
+use crate::fault::HookFault;
+use crate::registry::{HookSetup, verdict};
+use ostler_core::hook::{HookAction, HookOutcome, HookSpec, Stand, canary};
 use std::time::{Duration, Instant};
 
 /// What became of a try.
 #[derive(Debug)]
-pub struct Tried {
+pub struct HookTrial {
     /// How it ended: an exit code, a signal, a status.
     pub exit: String,
     /// It was started or reached, whatever became of it then.
@@ -19,12 +19,12 @@ pub struct Tried {
 }
 
 /// Runs the hook's command or sends to its address. `setup` says with what; its own hooks are not run.
-pub async fn try_hook(spec: &HookSpec, setup: &Setup) -> Tried {
+pub async fn try_hook(spec: &HookSpec, setup: &HookSetup) -> HookTrial {
     let event = canary(spec.event, spec.matcher.example());
     let payload = setup.about.payload(&event, true).unwrap_or_default();
     let began = Instant::now();
     let (exit, answer) = match &spec.action {
-        Action::Command { command, args } => {
+        HookAction::Command { command, args } => {
             let runner = Runner {
                 executor: setup.executor.clone(),
                 environment: setup.environment.clone(),
@@ -34,25 +34,25 @@ pub async fn try_hook(spec: &HookSpec, setup: &Setup) -> Tried {
             let ran = runner.run(spec, line, &setup.about, &event, &payload).await;
             (ran.exit, ran.answer)
         }
-        Action::Http { url, secret, .. } => {
+        HookAction::Http { url, secret, .. } => {
             let id = format!("canary-{}", setup.sender.given().ids.uuid());
             let (name, body) = (event.name().name(), payload.as_bytes());
             let sent = setup.sender.send(url, secret.as_ref(), name, &id, body, spec.limit());
             match sent.await {
-                Err(why) => ("no answer".to_owned(), Err(Fault::Failed(why))),
+                Err(why) => ("no answer".to_owned(), Err(HookFault::Failed(why))),
                 Ok(reply) => (format!("status {}", reply.status), verdict(spec, &event, &reply)),
             }
         }
-        Action::Unavailable { why, .. } => {
-            ("not started".to_owned(), Err(Fault::CannotStart(why.clone())))
+        HookAction::Unavailable { why, .. } => {
+            ("not started".to_owned(), Err(HookFault::CannotStart(why.clone())))
         }
     };
-    let ran = !matches!(answer, Err(Fault::CannotStart(_)));
+    let ran = !matches!(answer, Err(HookFault::CannotStart(_)));
     let verdict = answer.map(|outcome| words(&outcome)).map_err(|fault| fault.to_string());
-    Tried { exit, ran, time: began.elapsed(), verdict }
+    HookTrial { exit, ran, time: began.elapsed(), verdict }
 }
 
-fn words(outcome: &Outcome) -> String {
+fn words(outcome: &HookOutcome) -> String {
     let furthest = outcome.reasons.iter().filter(|reason| reason.stand == outcome.stand);
     let why: Vec<&str> = furthest.map(|reason| reason.why.as_str()).collect();
     let why = why.join("; ");

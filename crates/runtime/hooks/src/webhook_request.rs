@@ -1,8 +1,8 @@
 //! One POST to one webhook. No redirects, no cookies, no proxy; within a time limit.
 
-use crate::clock_and_ids::Given;
+use crate::clock_and_ids::ClockAndIds;
 use crate::signature::signature;
-use ostler_core::hook::{Secret, check_url};
+use ostler_core::hook::{HookSecret, check_url};
 use reqwest::{Certificate, Client, redirect};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,30 +14,30 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Clones share their connections.
 #[derive(Clone)]
 pub struct Sender {
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
 }
 
-struct Shared {
+struct ClientShared {
     /// Certificates to trust besides the system's, as PEM.
     certificates: Vec<u8>,
-    given: Given,
+    given: ClockAndIds,
     plain: OnceLock<Result<Client, String>>,
     encrypted: OnceLock<Result<Client, String>>,
 }
 
-pub(crate) struct Reply {
+pub(crate) struct WebhookReply {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }
 
 impl Sender {
     /// `certificates`: to trust besides the system's, as PEM; may be empty.
-    pub fn new(certificates: Vec<u8>, given: Given) -> Self {
+    pub fn new(certificates: Vec<u8>, given: ClockAndIds) -> Self {
         let (plain, encrypted) = (OnceLock::new(), OnceLock::new());
-        Sender { shared: Arc::new(Shared { certificates, given, plain, encrypted }) }
+        Sender { shared: Arc::new(ClientShared { certificates, given, plain, encrypted }) }
     }
 
-    pub(crate) fn given(&self) -> &Given {
+    pub(crate) fn given(&self) -> &ClockAndIds {
         &self.shared.given
     }
 
@@ -46,12 +46,12 @@ impl Sender {
     pub(crate) async fn send(
         &self,
         url: &str,
-        secret: Option<&Secret>,
+        secret: Option<&HookSecret>,
         event: &str,
         id: &str,
         body: &[u8],
         limit: Duration,
-    ) -> Result<Reply, String> {
+    ) -> Result<WebhookReply, String> {
         check_url(url).map_err(|why| format!("the url cannot be used: {why}"))?;
         let sending = self.exchange(url, secret, event, id, body);
         match tokio::time::timeout(limit, sending).await {
@@ -63,11 +63,11 @@ impl Sender {
     async fn exchange(
         &self,
         url: &str,
-        secret: Option<&Secret>,
+        secret: Option<&HookSecret>,
         event: &str,
         id: &str,
         body: &[u8],
-    ) -> Result<Reply, String> {
+    ) -> Result<WebhookReply, String> {
         let timestamp = (self.given().clock.now().0 / 1000).to_string();
         let mut request = self
             .client(url.starts_with("https://"))?
@@ -91,7 +91,7 @@ impl Sender {
             }
             body.extend_from_slice(&piece);
         }
-        Ok(Reply { status, body })
+        Ok(WebhookReply { status, body })
     }
 
     fn client(&self, encrypted: bool) -> Result<&Client, String> {

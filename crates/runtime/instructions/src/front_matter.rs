@@ -8,7 +8,7 @@ const MOST: usize = 50;
 const MOST_BYTES: usize = 16 * 1024;
 
 #[derive(Deserialize)]
-struct Front {
+struct RuleFrontMatter {
     #[serde(default)]
     paths: Option<Paths>,
 }
@@ -30,21 +30,21 @@ pub(crate) enum Holds {
 }
 
 /// Line, and what is wrong there.
-pub(crate) type Wrong = (usize, String);
+pub(crate) type RuleHeaderError = (usize, String);
 
 #[derive(Debug)]
-pub(crate) struct Rule {
+pub(crate) struct RuleHeader {
     pub(crate) holds: Holds,
-    pub(crate) wrong: Vec<Wrong>,
+    pub(crate) wrong: Vec<RuleHeaderError>,
 }
 
 /// A rule that was meant for some paths never applies to all, because it would then be sent in every session. If the
 /// mistake in its front matter is elsewhere, it applies.
-pub(crate) fn rule(whole: &str) -> Rule {
+pub(crate) fn rule(whole: &str) -> RuleHeader {
     let (front, ends) = match split(whole) {
-        Split::None => return Rule { holds: Holds::Always, wrong: Vec::new() },
-        Split::Open(rest) => (rest, false),
-        Split::Front(front, _) => (front, true),
+        FrontSplit::None => return RuleHeader { holds: Holds::Always, wrong: Vec::new() },
+        FrontSplit::Open(rest) => (rest, false),
+        FrontSplit::Front(front, _) => (front, true),
     };
     let read = match ends {
         false => Err((1, "its front matter has no end; write a line --- below it".to_owned())),
@@ -58,9 +58,9 @@ pub(crate) fn rule(whole: &str) -> Rule {
                 true => (Holds::Never, "the rule is not used"),
                 false => (Holds::Always, "the rule applies to all files"),
             };
-            Rule { holds, wrong: vec![(line, format!("{what}; {end}"))] }
+            RuleHeader { holds, wrong: vec![(line, format!("{what}; {end}"))] }
         }
-        Ok(None) => Rule { holds: Holds::Always, wrong: Vec::new() },
+        Ok(None) => RuleHeader { holds: Holds::Always, wrong: Vec::new() },
         Ok(Some(patterns)) => set(&patterns, front),
     }
 }
@@ -68,36 +68,36 @@ pub(crate) fn rule(whole: &str) -> Rule {
 /// The text below the front matter.
 pub(crate) fn text(whole: &str) -> &str {
     match split(whole) {
-        Split::Front(_, text) => text,
-        Split::None | Split::Open(_) => whole,
+        FrontSplit::Front(_, text) => text,
+        FrontSplit::None | FrontSplit::Open(_) => whole,
     }
 }
 
-enum Split<'a> {
+enum FrontSplit<'a> {
     None,
     /// It does not end.
     Open(&'a str),
     Front(&'a str, &'a str),
 }
 
-fn split(whole: &str) -> Split<'_> {
+fn split(whole: &str) -> FrontSplit<'_> {
     let whole = whole.strip_prefix('\u{feff}').unwrap_or(whole);
     let Some(rest) = whole.strip_prefix("---\n").or_else(|| whole.strip_prefix("---\r\n")) else {
-        return Split::None;
+        return FrontSplit::None;
     };
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
             let (front, text) = (rest.get(..at), rest.get(at + line.len()..));
-            return Split::Front(front.unwrap_or_default(), text.unwrap_or_default());
+            return FrontSplit::Front(front.unwrap_or_default(), text.unwrap_or_default());
         }
         at += line.len();
     }
-    Split::Open(rest)
+    FrontSplit::Open(rest)
 }
 
 /// The patterns, if there are to be any.
-fn yaml(front: &str) -> Result<Option<Vec<String>>, Wrong> {
+fn yaml(front: &str) -> Result<Option<Vec<String>>, RuleHeaderError> {
     let read = |text: &str| {
         let options = serde_saphyr::options! {
             with_snippet: false,
@@ -112,7 +112,7 @@ fn yaml(front: &str) -> Result<Option<Vec<String>>, Wrong> {
                 max_total_scalar_bytes: 2 * MOST_BYTES,
             },
         };
-        serde_saphyr::from_str_with_options::<Option<Front>>(text, options)
+        serde_saphyr::from_str_with_options::<Option<RuleFrontMatter>>(text, options)
     };
     // Patterns are written without quotes everywhere, also those that YAML takes for something else.
     let front = read(front).or_else(|error| read(&quoted(front)).map_err(|_| error));
@@ -184,7 +184,7 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// One that is not valid takes only itself out.
-fn set(patterns: &[String], front: &str) -> Rule {
+fn set(patterns: &[String], front: &str) -> RuleHeader {
     let (mut set, mut wrong, mut any) = (GlobSetBuilder::new(), Vec::new(), false);
     for pattern in patterns.iter().take(MOST) {
         let bare = pattern.trim_start_matches("./").trim_start_matches('/');
@@ -205,13 +205,13 @@ fn set(patterns: &[String], front: &str) -> Rule {
         wrong.push((line_of(front, "paths"), format!("only its first {MOST} patterns are used")));
     }
     match set.build() {
-        Ok(set) if any => Rule { holds: Holds::For(set), wrong },
+        Ok(set) if any => RuleHeader { holds: Holds::For(set), wrong },
         built => {
             let what =
                 built.err().map_or("paths has no pattern".to_owned(), |error| error.to_string());
             let first = wrong.pop().unwrap_or((line_of(front, "paths"), what));
             wrong.push((first.0, format!("{}; the rule is not used", first.1)));
-            Rule { holds: Holds::Never, wrong }
+            RuleHeader { holds: Holds::Never, wrong }
         }
     }
 }

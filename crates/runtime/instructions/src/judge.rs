@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A file that instructions would bring along.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct InstructionRequest<'a> {
     /// As it was named.
     pub path: &'a Path,
     /// Free of links.
@@ -17,4 +17,5 @@ pub struct Request<'a> {
 }
 
 /// Gives the reason if the file must not be read.
-pub type Judge = Arc<dyn Fn(&Request<'_>) -> Result<(), String> + Send + Sync>;
+pub type InstructionJudge =
+    Arc<dyn Fn(&InstructionRequest<'_>) -> Result<(), String> + Send + Sync>;

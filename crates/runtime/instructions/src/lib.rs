@@ -26,9 +26,9 @@ mod read;
 mod rules;
 mod session_instructions;
 
-pub use judge::{Judge, Request};
-pub use load::Loaded;
-pub use place::{Kind, Places};
+pub use judge::{InstructionJudge, InstructionRequest};
+pub use load::LoadedInstructions;
+pub use place::{InstructionKind, InstructionPlaces};
 pub use read::{File, Omitted};
 pub use session_instructions::{Shelf, most_bytes};
 

@@ -3,9 +3,11 @@
 use crate::front_matter;
 use crate::git_tracking::may_be_tracked;
 use crate::import::imports;
-use crate::notices::{Cause, Notices};
-use crate::place::Kind;
-use crate::read::{File, Found, LARGEST, Limits, Omitted, Stamp, frame, look, read};
+use crate::notices::{Cause, LoadNotices};
+use crate::place::InstructionKind;
+use crate::read::{
+    File, InstructionFile, InstructionStamp, LARGEST, Omitted, ReadLimits, frame, look, read,
+};
 use crate::rules::{Fronts, is_rule, rule_files};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -24,19 +26,19 @@ const CUT: &str = "\n[The file goes on; only its beginning is used.]";
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedInstructions {
     pub files: Vec<File>,
     /// Those for which there was no room.
     pub left_out: Vec<Omitted>,
     /// Those that were asked for and are not there, or may not be read.
-    pub gone: Vec<(PathBuf, Kind)>,
+    pub gone: Vec<(PathBuf, InstructionKind)>,
     /// What was not read, or not wholly, and why; few lines.
     pub notices: Vec<String>,
 }
 
 /// Bytes that there are for texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct LoadRoom {
     pub(crate) all: usize,
     pub(crate) left: usize,
     /// A file may be cut to fit.
@@ -44,18 +46,19 @@ pub(crate) struct Room {
 }
 
 pub(crate) struct Loader<'a> {
-    limits: Limits<'a>,
+    limits: ReadLimits<'a>,
     fronts: &'a mut Fronts,
-    loaded: Loaded,
-    notices: Notices,
+    loaded: LoadedInstructions,
+    notices: LoadNotices,
     known: HashSet<PathBuf>,
-    room: Room,
+    room: LoadRoom,
     imports: usize,
 }
 
 impl<'a> Loader<'a> {
-    pub(crate) fn new(limits: Limits<'a>, fronts: &'a mut Fronts, room: Room) -> Self {
-        let (loaded, notices, known) = (Loaded::default(), Notices::default(), HashSet::new());
+    pub(crate) fn new(limits: ReadLimits<'a>, fronts: &'a mut Fronts, room: LoadRoom) -> Self {
+        let (loaded, notices, known) =
+            (LoadedInstructions::default(), LoadNotices::default(), HashSet::new());
         Loader { limits, fronts, loaded, notices, known, room, imports: 0 }
     }
 
@@ -70,18 +73,18 @@ impl<'a> Loader<'a> {
         self.notices.push(Cause::Refused, why);
     }
 
-    pub(crate) fn finish(self) -> Loaded {
-        Loaded { notices: self.notices.lines(), ..self.loaded }
+    pub(crate) fn finish(self) -> LoadedInstructions {
+        LoadedInstructions { notices: self.notices.lines(), ..self.loaded }
     }
 
-    pub(crate) fn named(&mut self, folder: &Path, kind: Kind) {
+    pub(crate) fn named(&mut self, folder: &Path, kind: InstructionKind) {
         for name in NAMES {
             self.file(&folder.join(name), kind, 0);
         }
     }
 
     /// One that came with the project is the project's, whatever it is called.
-    pub(crate) fn local(&mut self, folder: &Path, otherwise: Kind) {
+    pub(crate) fn local(&mut self, folder: &Path, otherwise: InstructionKind) {
         let path = folder.join(LOCAL);
         if path.symlink_metadata().is_err() {
             return;
@@ -90,37 +93,39 @@ impl<'a> Loader<'a> {
         self.file(&path, kind, 0);
     }
 
-    fn own_or(&self, path: &Path, otherwise: Kind) -> Kind {
+    fn own_or(&self, path: &Path, otherwise: InstructionKind) -> InstructionKind {
         let tracked = |path: &Path| may_be_tracked(path);
         match path.canonicalize() {
             Ok(real) if tracked(path) || (real != path && tracked(&real)) => otherwise,
-            _ => Kind::Local,
+            _ => InstructionKind::Local,
         }
     }
 
     /// A file that was sent before, as it is now.
-    pub(crate) fn again(&mut self, path: &Path, kind: Kind) {
+    pub(crate) fn again(&mut self, path: &Path, kind: InstructionKind) {
         let own = path.file_name().is_some_and(|name| name == LOCAL);
         let kind = match kind {
-            Kind::Local if own => self.own_or(path, Kind::Nested),
+            InstructionKind::Local if own => self.own_or(path, InstructionKind::Nested),
             kind => kind,
         };
         let imported = !own && !is_rule(path) && !NAMES.iter().any(|name| path.ends_with(name));
         match look(path, kind, imported, self.limits) {
-            Found::At(real, stamp) => {
+            InstructionFile::At(real, stamp) => {
                 if self.known.insert(real.clone()) {
                     let _ = self.take(path, (&real, &stamp), kind);
                 }
             }
-            Found::Nothing | Found::Refused(_) => self.loaded.gone.push((path.to_owned(), kind)),
+            InstructionFile::Nothing | InstructionFile::Refused(_) => {
+                self.loaded.gone.push((path.to_owned(), kind))
+            }
         }
     }
 
-    pub(crate) fn file(&mut self, path: &Path, kind: Kind, depth: usize) {
+    pub(crate) fn file(&mut self, path: &Path, kind: InstructionKind, depth: usize) {
         match look(path, kind, depth > 0, self.limits) {
-            Found::Nothing => {}
-            Found::Refused(why) => self.notices.push(Cause::Refused, &why),
-            Found::At(real, stamp) => {
+            InstructionFile::Nothing => {}
+            InstructionFile::Refused(why) => self.notices.push(Cause::Refused, &why),
+            InstructionFile::At(real, stamp) => {
                 let kind = if depth > 0 { self.limits.places.kind_of(kind, &real) } else { kind };
                 if self.known.insert(real.clone())
                     && let Some(text) = self.take(path, (&real, &stamp), kind)
@@ -132,7 +137,12 @@ impl<'a> Loader<'a> {
     }
 
     /// The text, if there was room for it.
-    fn take(&mut self, path: &Path, (real, stamp): (&Path, &Stamp), kind: Kind) -> Option<String> {
+    fn take(
+        &mut self,
+        path: &Path,
+        (real, stamp): (&Path, &InstructionStamp),
+        kind: InstructionKind,
+    ) -> Option<String> {
         match read(path, real, stamp) {
             Ok(whole) => {
                 let text = if is_rule(path) { front_matter::text(&whole) } else { &whole };
@@ -145,7 +155,13 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn add(&mut self, path: &Path, kind: Kind, text: &str, long: bool) -> Option<String> {
+    fn add(
+        &mut self,
+        path: &Path,
+        kind: InstructionKind,
+        text: &str,
+        long: bool,
+    ) -> Option<String> {
         if text.trim().is_empty() {
             return None;
         }
@@ -184,7 +200,7 @@ impl<'a> Loader<'a> {
         Some(text)
     }
 
-    fn imports(&mut self, from: &Path, kind: Kind, text: &str, depth: usize) {
+    fn imports(&mut self, from: &Path, kind: InstructionKind, text: &str, depth: usize) {
         for name in imports(text) {
             self.imports += 1;
             if self.imports > IMPORTS {
@@ -239,9 +255,9 @@ impl<'a> Loader<'a> {
             };
             if holds
                 && self.known.insert(real.clone())
-                && let Some(text) = self.take(&path, (&real, &stamp), Kind::Rule)
+                && let Some(text) = self.take(&path, (&real, &stamp), InstructionKind::Rule)
             {
-                self.imports(&path, Kind::Rule, &text, 0);
+                self.imports(&path, InstructionKind::Rule, &text, 0);
             }
         }
     }

@@ -32,11 +32,11 @@ impl Cause {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Notices {
+pub(crate) struct LoadNotices {
     by_cause: BTreeMap<Cause, (Vec<String>, usize)>,
 }
 
-impl Notices {
+impl LoadNotices {
     pub(crate) fn push(&mut self, cause: Cause, text: &str) {
         let (lines, more) = self.by_cause.entry(cause).or_default();
         let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// All paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct InstructionPlaces {
     pub cwd: PathBuf,
     /// The repository around the working directory, or the working directory itself.
     pub project: PathBuf,
@@ -18,7 +18,7 @@ pub struct Places {
 
 /// Whose a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InstructionKind {
     User,
     /// From a directory above the project.
     Above,
@@ -29,27 +29,33 @@ pub enum Kind {
     Nested,
 }
 
-impl Kind {
-    const ALL: [Kind; 6] =
-        [Kind::User, Kind::Above, Kind::Project, Kind::Rule, Kind::Local, Kind::Nested];
+impl InstructionKind {
+    const ALL: [InstructionKind; 6] = [
+        InstructionKind::User,
+        InstructionKind::Above,
+        InstructionKind::Project,
+        InstructionKind::Rule,
+        InstructionKind::Local,
+        InstructionKind::Nested,
+    ];
 
     pub fn words(self) -> &'static str {
         match self {
-            Kind::User => "the user's own, for all projects",
-            Kind::Above => "a folder above the project",
-            Kind::Project => "the project",
-            Kind::Rule => "a rule of the project",
-            Kind::Local => "the user's own, for this project",
-            Kind::Nested => "a folder of the project",
+            InstructionKind::User => "the user's own, for all projects",
+            InstructionKind::Above => "a folder above the project",
+            InstructionKind::Project => "the project",
+            InstructionKind::Rule => "a rule of the project",
+            InstructionKind::Local => "the user's own, for this project",
+            InstructionKind::Nested => "a folder of the project",
         }
     }
 
-    pub fn of_words(words: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.words() == words)
+    pub fn of_words(words: &str) -> Option<InstructionKind> {
+        InstructionKind::ALL.into_iter().find(|kind| kind.words() == words)
     }
 }
 
-impl Places {
+impl InstructionPlaces {
     /// The directories above the project, outermost first: only below the home directory, where nobody else writes.
     pub(crate) fn above(&self) -> Vec<&Path> {
         let mut folders: Vec<&Path> = self
@@ -71,18 +77,26 @@ impl Places {
     }
 
     /// Whether a file of this kind may be read from there, and why not. The path is free of links.
-    pub(crate) fn allows(&self, kind: Kind, real: &Path) -> Result<(), &'static str> {
+    pub(crate) fn allows(&self, kind: InstructionKind, real: &Path) -> Result<(), &'static str> {
         const OUT: &str = "which is outside the files it can use";
         const OWN: &str = "which is a file of yours: only a CLAUDE.local.md that git does not \
             track, or a project you trust, can use it";
         const TEXT: &str = "and until you trust the project, only its .md and .txt files are used";
         let own = self.is_own(real);
         let may = match kind {
-            Kind::User => own || below(real, &self.home),
-            Kind::Above => below(real, &self.home) && !is_hidden(real, &self.home),
-            Kind::Project | Kind::Rule | Kind::Local | Kind::Nested => {
+            InstructionKind::User => own || below(real, &self.home),
+            InstructionKind::Above => below(real, &self.home) && !is_hidden(real, &self.home),
+            InstructionKind::Project
+            | InstructionKind::Rule
+            | InstructionKind::Local
+            | InstructionKind::Nested => {
                 let theirs = below(real, &self.project);
-                if !theirs && own && is_text(real) && kind != Kind::Local && !self.trusted {
+                if !theirs
+                    && own
+                    && is_text(real)
+                    && kind != InstructionKind::Local
+                    && !self.trusted
+                {
                     return Err(OWN);
                 }
                 if theirs && !is_text(real) && !self.trusted {
@@ -96,10 +110,12 @@ impl Places {
 
     /// What is found by way of a file of this kind. A person's file that imports one of the project does not make
     /// that one the person's.
-    pub(crate) fn kind_of(&self, kind: Kind, real: &Path) -> Kind {
+    pub(crate) fn kind_of(&self, kind: InstructionKind, real: &Path) -> InstructionKind {
         let theirs = below(real, &self.project) && !self.is_own(real);
         match kind {
-            Kind::User | Kind::Above | Kind::Local if theirs => Kind::Project,
+            InstructionKind::User | InstructionKind::Above | InstructionKind::Local if theirs => {
+                InstructionKind::Project
+            }
             kind => kind,
         }
     }

@@ -1,7 +1,7 @@
 //! One file, read with care.
 
-use crate::judge::{Judge, Request};
-use crate::place::{Kind, Places};
+use crate::judge::{InstructionJudge, InstructionRequest};
+use crate::place::{InstructionKind, InstructionPlaces};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const FRAME: usize = 120;
 pub struct File {
     /// As it was named.
     pub path: PathBuf,
-    pub kind: Kind,
+    pub kind: InstructionKind,
     pub text: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn frame(path: &Path) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Omitted {
     pub path: PathBuf,
-    pub kind: Kind,
+    pub kind: InstructionKind,
     pub bytes: usize,
     /// Another one if its content is another.
     pub print: u32,
@@ -50,15 +50,15 @@ pub struct Omitted {
 
 /// By which a content is known again without being read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct InstructionStamp {
     changed: [i64; 4],
     size: u64,
     place: (u64, u64),
 }
 
-impl Stamp {
+impl InstructionStamp {
     fn of(data: &std::fs::Metadata) -> Self {
-        Stamp {
+        InstructionStamp {
             changed: [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()],
             size: data.size(),
             place: (data.dev(), data.ino()),
@@ -68,56 +68,61 @@ impl Stamp {
 
 /// What decides whether a file may be read.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits<'a> {
-    pub(crate) places: &'a Places,
-    pub(crate) judge: Option<&'a Judge>,
+pub(crate) struct ReadLimits<'a> {
+    pub(crate) places: &'a InstructionPlaces,
+    pub(crate) judge: Option<&'a InstructionJudge>,
 }
 
 /// What came of looking for a file.
-pub(crate) enum Found {
+pub(crate) enum InstructionFile {
     Nothing,
     /// Where it really is, and its stamp.
-    At(PathBuf, Stamp),
+    At(PathBuf, InstructionStamp),
     /// Why it is not used.
     Refused(String),
 }
 
 /// Whether it is there and may be read. `imported`: another file names it.
-pub(crate) fn look(path: &Path, kind: Kind, imported: bool, limits: Limits<'_>) -> Found {
+pub(crate) fn look(
+    path: &Path,
+    kind: InstructionKind,
+    imported: bool,
+    limits: ReadLimits<'_>,
+) -> InstructionFile {
     // Most files that are looked for do not exist, and to resolve a path takes a step for each of its names.
     if path.symlink_metadata().is_err() {
-        return Found::Nothing;
+        return InstructionFile::Nothing;
     }
     let Ok(real) = path.canonicalize() else {
-        return Found::Refused(format!("{} is a broken link: not read", path.display()));
+        return InstructionFile::Refused(format!("{} is a broken link: not read", path.display()));
     };
     let (shown, there) = (path.display(), real.display());
     if let Err(why) = limits.places.allows(kind, &real) {
-        return Found::Refused(format!("{shown} leads to {there}, {why}: not read"));
+        return InstructionFile::Refused(format!("{shown} leads to {there}, {why}: not read"));
     }
     // By its name it is known again in the conversation.
     if path.to_str().is_none() {
-        return Found::Refused(format!("{shown} has a name that is not UTF-8: not read"));
+        return InstructionFile::Refused(format!("{shown} has a name that is not UTF-8: not read"));
     }
     let stamp = match real.metadata() {
-        Ok(data) if data.is_file() => Stamp::of(&data),
+        Ok(data) if data.is_file() => InstructionStamp::of(&data),
         // A pipe would be waited for.
         Ok(data) if !data.is_dir() => {
-            return Found::Refused(format!("{shown} is not a regular file: not read"));
+            return InstructionFile::Refused(format!("{shown} is not a regular file: not read"));
         }
-        Ok(_) => return Found::Nothing,
-        Err(error) => return Found::Refused(format!("{shown} cannot be read: {error}")),
+        Ok(_) => return InstructionFile::Nothing,
+        Err(error) => return InstructionFile::Refused(format!("{shown} cannot be read: {error}")),
     };
     let own = limits.places.is_own_text(&real);
-    let request = Request { path, real: &real, imported, own };
+    let request = InstructionRequest { path, real: &real, imported, own };
     if let Some(Err(why)) = limits.judge.map(|judge| judge(&request)) {
-        return Found::Refused(format!("{shown} is not read: {why}"));
+        return InstructionFile::Refused(format!("{shown} is not read: {why}"));
     }
-    Found::At(real, stamp)
+    InstructionFile::At(real, stamp)
 }
 
 /// `real` is free of links, and `stamp` is that of the file that was judged.
-pub(crate) fn read(path: &Path, real: &Path, stamp: &Stamp) -> Result<String, String> {
+pub(crate) fn read(path: &Path, real: &Path, stamp: &InstructionStamp) -> Result<String, String> {
     let mut bytes = Vec::new();
     let shown = path.display();
     let unread = |error: std::io::Error| format!("{shown} cannot be read: {error}");

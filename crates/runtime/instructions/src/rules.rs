@@ -1,9 +1,9 @@
 //! Directories of rules: which rules there are, and the paths each applies to. Front matter is read again only if its
 //! file has changed.
 
-use crate::front_matter::{Rule, rule};
-use crate::place::{Kind, Places, below};
-use crate::read::{Found, Limits, Stamp, look, read};
+use crate::front_matter::{RuleHeader, rule};
+use crate::place::{InstructionKind, InstructionPlaces, below};
+use crate::read::{InstructionFile, InstructionStamp, ReadLimits, look, read};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) fn is_rule(path: &Path) -> bool {
 
 #[derive(Debug, Default)]
 pub(crate) struct Fronts {
-    kept: HashMap<PathBuf, (Stamp, Arc<Rule>)>,
+    kept: HashMap<PathBuf, (InstructionStamp, Arc<RuleHeader>)>,
     /// How often one was read.
     pub(crate) reads: usize,
 }
@@ -35,12 +35,12 @@ impl Fronts {
     pub(crate) fn get(
         &mut self,
         path: &Path,
-        limits: Limits<'_>,
-    ) -> Result<(PathBuf, Stamp, Arc<Rule>), Option<String>> {
-        let (real, stamp) = match look(path, Kind::Rule, false, limits) {
-            Found::Nothing => return Err(None),
-            Found::Refused(why) => return Err(Some(why)),
-            Found::At(real, stamp) => (real, stamp),
+        limits: ReadLimits<'_>,
+    ) -> Result<(PathBuf, InstructionStamp, Arc<RuleHeader>), Option<String>> {
+        let (real, stamp) = match look(path, InstructionKind::Rule, false, limits) {
+            InstructionFile::Nothing => return Err(None),
+            InstructionFile::Refused(why) => return Err(Some(why)),
+            InstructionFile::At(real, stamp) => (real, stamp),
         };
         if let Some((_, rule)) = self.kept.get(&real).filter(|(known, _)| *known == stamp) {
             return Ok((real, stamp, rule.clone()));
@@ -56,7 +56,7 @@ impl Fronts {
 }
 
 /// The rules in a directory and below, by name, and what is skipped.
-pub(crate) fn rule_files(folder: &Path, places: &Places) -> (Vec<PathBuf>, Vec<String>) {
+pub(crate) fn rule_files(folder: &Path, places: &InstructionPlaces) -> (Vec<PathBuf>, Vec<String>) {
     let (mut found, mut said) = (Vec::new(), Vec::new());
     let (mut todo, mut been) = (vec![(folder.to_owned(), 0)], HashSet::new());
     let mut entries = 0;

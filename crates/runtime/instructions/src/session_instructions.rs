@@ -1,9 +1,9 @@
 //! The instructions of one session: those that apply from the beginning, and those that apply once something was read.
 
-use crate::judge::Judge;
-use crate::load::{Loaded, Loader, Room};
-use crate::place::{Kind, Places};
-use crate::read::Limits;
+use crate::judge::InstructionJudge;
+use crate::load::{LoadRoom, LoadedInstructions, Loader};
+use crate::place::{InstructionKind, InstructionPlaces};
+use crate::read::ReadLimits;
 use crate::rules::{Fronts, RULES};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,41 +21,41 @@ pub fn most_bytes(window: u64) -> usize {
 
 /// Remembers what it has read of rules.
 pub struct Shelf {
-    places: Places,
-    judge: Option<Judge>,
+    places: InstructionPlaces,
+    judge: Option<InstructionJudge>,
     pub(crate) fronts: Fronts,
 }
 
 impl Shelf {
-    pub fn new(places: Places) -> Self {
+    pub fn new(places: InstructionPlaces) -> Self {
         Shelf { places, judge: None, fronts: Fronts::default() }
     }
 
     /// Asks this judge about every file.
     #[must_use]
-    pub fn judged_by(self, judge: Judge) -> Self {
+    pub fn judged_by(self, judge: InstructionJudge) -> Self {
         Shelf { judge: Some(judge), ..self }
     }
 
     /// Everything that applies from the beginning, in order, in at most this many bytes.
-    pub fn standing(&mut self, most: usize) -> Loaded {
-        let room = Room { all: most, left: most, cuts: true };
+    pub fn standing(&mut self, most: usize) -> LoadedInstructions {
+        let room = LoadRoom { all: most, left: most, cuts: true };
         let places = &self.places;
-        let limits = Limits { places, judge: self.judge.as_ref() };
+        let limits = ReadLimits { places, judge: self.judge.as_ref() };
         let mut loader = Loader::new(limits, &mut self.fronts, room);
         for folder in &places.user {
-            loader.named(folder, Kind::User);
+            loader.named(folder, InstructionKind::User);
         }
         for folder in places.above() {
-            loader.named(folder, Kind::Above);
+            loader.named(folder, InstructionKind::Above);
         }
         for folder in places.inside() {
-            loader.named(folder, Kind::Project);
-            loader.named(&folder.join(".claude"), Kind::Project);
+            loader.named(folder, InstructionKind::Project);
+            loader.named(&folder.join(".claude"), InstructionKind::Project);
             for rules in RULES {
                 loader.rules(&folder.join(rules), None);
             }
-            loader.local(folder, Kind::Project);
+            loader.local(folder, InstructionKind::Project);
         }
         loader.finish()
     }
@@ -66,10 +66,10 @@ impl Shelf {
         read: &[PathBuf],
         said: impl IntoIterator<Item = PathBuf>,
         (left, all): (usize, usize),
-    ) -> Loaded {
+    ) -> LoadedInstructions {
         let places = &self.places;
-        let room = Room { all, left, cuts: false };
-        let limits = Limits { places, judge: self.judge.as_ref() };
+        let room = LoadRoom { all, left, cuts: false };
+        let limits = ReadLimits { places, judge: self.judge.as_ref() };
         let mut loader = Loader::new(limits, &mut self.fronts, room).knowing(said);
         let mut folders: BTreeSet<&Path> = BTreeSet::new();
         for path in read {
@@ -86,8 +86,8 @@ impl Shelf {
         }
         // Outer directories sort before inner ones.
         for folder in folders {
-            loader.named(folder, Kind::Nested);
-            loader.local(folder, Kind::Nested);
+            loader.named(folder, InstructionKind::Nested);
+            loader.local(folder, InstructionKind::Nested);
         }
         let inside =
             |path: &'_ PathBuf| path.strip_prefix(&places.project).ok().map(Path::to_owned);
@@ -106,12 +106,12 @@ impl Shelf {
     /// What was sent so far, besides what is known, as it is now.
     pub fn again(
         &mut self,
-        said: impl IntoIterator<Item = (PathBuf, Kind)>,
+        said: impl IntoIterator<Item = (PathBuf, InstructionKind)>,
         known: impl IntoIterator<Item = PathBuf>,
         (left, all): (usize, usize),
-    ) -> Loaded {
-        let room = Room { all, left, cuts: false };
-        let limits = Limits { places: &self.places, judge: self.judge.as_ref() };
+    ) -> LoadedInstructions {
+        let room = LoadRoom { all, left, cuts: false };
+        let limits = ReadLimits { places: &self.places, judge: self.judge.as_ref() };
         let mut loader = Loader::new(limits, &mut self.fronts, room).knowing(known);
         for (path, kind) in said {
             loader.again(&path, kind);

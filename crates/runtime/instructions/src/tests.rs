@@ -30,8 +30,8 @@ impl World {
         self
     }
 
-    fn places(&self) -> Places {
-        Places {
+    fn places(&self) -> InstructionPlaces {
+        InstructionPlaces {
             cwd: self.at("home/me/work/repo/a"),
             project: self.at("home/me/work/repo"),
             home: self.at("home/me"),
@@ -44,7 +44,7 @@ impl World {
         Shelf::new(self.places())
     }
 
-    fn load(&self) -> Loaded {
+    fn load(&self) -> LoadedInstructions {
         self.shelf().standing(ALL)
     }
 
@@ -52,7 +52,7 @@ impl World {
         std::os::unix::fs::symlink(self.at(to), self.at(name)).unwrap();
     }
 
-    fn names(&self, loaded: &Loaded) -> Vec<String> {
+    fn names(&self, loaded: &LoadedInstructions) -> Vec<String> {
         let home = self.at("home/me");
         let name = |path: &Path| path.strip_prefix(&home).unwrap_or(path).display().to_string();
         loaded.files.iter().map(|file| name(&file.path)).collect()
@@ -168,28 +168,28 @@ fn the_users_texts_are_for_the_user() {
     world.file(&format!("{REPO}/x.md"), "@~/.claude/other.md");
     world.file("home/me/.claude/other.md", "not for a file of the project");
     let found = |trusted: bool| {
-        let places = Places { trusted, ..world.places() };
+        let places = InstructionPlaces { trusted, ..world.places() };
         let loaded = Shelf::new(places).standing(ALL);
         assert!(loaded.files.iter().all(|file| file.text != "secret"));
         let kind = loaded.files[0].kind;
         (kind, loaded.files.iter().any(|file| file.text == "private"), loaded)
     };
     // Without a repository nobody knows who wrote it.
-    assert_eq!(found(false).0, Kind::Project);
+    assert_eq!(found(false).0, InstructionKind::Project);
     assert!(!found(false).1 && found(true).1);
     world.file(&format!("{REPO}/.git/HEAD"), "ref: refs/heads/main");
-    assert_eq!((found(false).0, found(false).1), (Kind::Local, true));
+    assert_eq!((found(false).0, found(false).1), (InstructionKind::Local, true));
     index(&world, 2, &["CLAUDE.md", "a.txt"]);
     let (kind, private, loaded) = found(false);
-    assert_eq!((kind, private), (Kind::Local, true));
+    assert_eq!((kind, private), (InstructionKind::Local, true));
     let imported = loaded.files.iter().find(|file| file.path.ends_with("x.md")).unwrap();
-    assert_eq!(imported.kind, Kind::Project, "a file of the project stays one");
+    assert_eq!(imported.kind, InstructionKind::Project, "a file of the project stays one");
     assert!(!loaded.files.iter().any(|file| file.path.ends_with("other.md")));
     // A repository that brings such a file along does not make it the user's.
     index(&world, 2, &["CLAUDE.local.md", "CLAUDE.md"]);
-    assert_eq!((found(false).0, found(false).1), (Kind::Project, false));
+    assert_eq!((found(false).0, found(false).1), (InstructionKind::Project, false));
     index(&world, 4, &["CLAUDE.md"]);
-    assert_eq!((found(false).0, found(false).1), (Kind::Project, false));
+    assert_eq!((found(false).0, found(false).1), (InstructionKind::Project, false));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_front_matter_is_read_once() {
     assert_eq!(shelf.fronts.reads, 200);
     let read: Vec<PathBuf> = (0..50).map(|n| world.at(&format!("{REPO}/doc/{n}.txt"))).collect();
     for _ in 0..5 {
-        assert_eq!(shelf.nearby(&read, [], (ALL, ALL)), Loaded::default());
+        assert_eq!(shelf.nearby(&read, [], (ALL, ALL)), LoadedInstructions::default());
     }
     assert_eq!(shelf.fronts.reads, 200);
     world.file(&format!("{REPO}/.claude/rules/007.md"), "---\npaths: doc/**\n---\nnow it holds");
@@ -327,7 +327,7 @@ fn what_lies_deeper_counts_when_something_there_was_read() {
     let mut said: Vec<PathBuf> = first.files.iter().map(|file| file.path.clone()).collect();
     let at = |name: &str| world.at(&format!("{REPO}/{name}"));
     let room = (ALL, ALL);
-    assert_eq!(shelf.nearby(&[at("a/x.rs")], said.clone(), room), Loaded::default());
+    assert_eq!(shelf.nearby(&[at("a/x.rs")], said.clone(), room), LoadedInstructions::default());
     let found = shelf.nearby(&[at("a/b/x.rs"), at("c/y.sql")], said.clone(), room);
     assert_eq!(
         world.names(&found),
@@ -341,14 +341,14 @@ fn what_lies_deeper_counts_when_something_there_was_read() {
     assert!(found.files[2].text.starts_with("mind the quotes"));
     said.extend(found.files.iter().map(|file| file.path.clone()));
     let none = shelf.nearby(&[at("a/b/z.rs"), at("d.sql")], said, room);
-    assert_eq!(none, Loaded::default());
+    assert_eq!(none, LoadedInstructions::default());
     // Said again they are the same, without their front matter; what is known under another name is not among them.
     let before = found.files.iter().map(|file| (file.path.clone(), file.kind));
     let again = shelf.again(before.clone(), [at("style.md")], room);
     assert_eq!(again.files, found.files[..3]);
     fs::remove_file(at("c/AGENTS.md")).unwrap();
     let again = shelf.again(before, [], room);
-    assert_eq!(again.gone, [(at("c/AGENTS.md"), Kind::Nested)]);
+    assert_eq!(again.gone, [(at("c/AGENTS.md"), InstructionKind::Nested)]);
     assert_eq!(again.files.len(), 3);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::db::Db;
 use crate::error::Error;
-use crate::reserve::{Limits, Owner, expire, scopes, sum};
+use crate::reserve::{Owner, SharedLimits, expire, scopes, sum};
 use crate::row::signed;
 use ostler_core::ledger::{Forecast, Sum, forecast};
 use ostler_core::time::Timestamp;
@@ -11,7 +11,7 @@ use rusqlite::params;
 const HOUR_MS: u64 = 3_600_000;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct BudgetStatus {
     /// `day`, `project` or `agent`.
     pub what: String,
     pub sum: Sum,
@@ -25,12 +25,12 @@ impl Db {
     /// If the file cannot be read and written.
     pub fn standings(
         &mut self,
-        limits: &Limits,
+        limits: &SharedLimits,
         owner: &Owner,
         agent: &str,
         today: &str,
         now: Timestamp,
-    ) -> Result<Vec<Standing>, Error> {
+    ) -> Result<Vec<BudgetStatus>, Error> {
         let scopes = scopes(limits, owner, agent, today);
         self.change(|tx| {
             expire(tx, now)?;
@@ -54,7 +54,7 @@ impl Db {
                     })?
                     .collect::<rusqlite::Result<_>>()?;
                 let left = sum.limit - sum.spent - sum.reserved;
-                found.push(Standing { what, sum, forecast: forecast(&spends, now, left) });
+                found.push(BudgetStatus { what, sum, forecast: forecast(&spends, now, left) });
             }
             Ok(found)
         })

@@ -3,10 +3,10 @@
 use crate::completeness::Fill;
 use crate::db::Db;
 use crate::error::Error;
-use crate::reserve::{Limits, Owner, Whose};
-use crate::row::{Days, Row};
-use crate::shared_ledger::{Account, Binding, Parts, SharedLedger};
-use crate::writer::{Job, Work};
+use crate::reserve::{Owner, ReservationOwner, SharedLimits};
+use crate::row::{Days, LedgerRow};
+use crate::shared_ledger::{Account, Binding, LedgerParts, SharedLedger};
+use crate::writer::{Work, WriterJob};
 use ostler_core::ledger::{Ask, Charged, Sum};
 use ostler_core::ports::{Ledger, LedgerError, Reserved};
 use ostler_core::time::Clock;
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub struct Setup {
+pub struct LedgerSetup {
     pub path: PathBuf,
     pub owner: Owner,
-    pub limits: Limits,
+    pub limits: SharedLimits,
     pub days: Days,
     pub clock: Arc<dyn Clock>,
     /// How a new file learns what was spent before; asked for only where there are limits.
@@ -30,21 +30,21 @@ pub struct FileLedger {
     account: Arc<Account>,
     /// Reservations that are being made, and whether they were given back in the meantime.
     making: Mutex<BTreeMap<String, bool>>,
-    shared: Arc<Parts>,
+    shared: Arc<LedgerParts>,
 }
 
 impl FileLedger {
     /// A ledger that shares its file with nobody in this process; see [`SharedLedger::bind`].
-    pub fn new(setup: Setup) -> Self {
-        let Setup { path, owner, limits, days, clock, fill } = setup;
+    pub fn new(setup: LedgerSetup) -> Self {
+        let LedgerSetup { path, owner, limits, days, clock, fill } = setup;
         SharedLedger::new(path, clock).bind(Binding { owner, limits, days, fill })
     }
 
-    pub(crate) fn bound(shared: Arc<Parts>, binding: Binding) -> Self {
+    pub(crate) fn bound(shared: Arc<LedgerParts>, binding: Binding) -> Self {
         let account = Arc::new(Account::new(binding.owner.session.clone()));
         shared.file.admit(account.clone());
         // Where there is no room for it now, the first row says the same.
-        shared.writer.send(Job::Begin(account.clone()));
+        shared.writer.send(WriterJob::Begin(account.clone()));
         FileLedger { binding, account, making: Mutex::default(), shared }
     }
 
@@ -56,7 +56,7 @@ impl FileLedger {
     fn reserve_in_file(&self, id: &str, agent: &str, ask: &Ask) -> Result<Reserved, Error> {
         let Binding { owner, limits, days, .. } = &self.binding;
         let now = self.shared.file.clock.now();
-        let whose = Whose { id, owner, agent, day: &days(now) };
+        let whose = ReservationOwner { id, owner, agent, day: &days(now) };
         self.with_sums(|db| db.reserve(&whose, limits, ask, now))
     }
 
@@ -74,7 +74,7 @@ impl FileLedger {
     /// A reservation that nobody will end runs out.
     fn send(&self, id: &str, work: Work) {
         let is_row = work.is_row();
-        if !self.shared.writer.send(Job::Write(self.account.clone(), work)) {
+        if !self.shared.writer.send(WriterJob::Write(self.account.clone(), work)) {
             if is_row {
                 self.account.told.missed("too much waits to be written");
             }
@@ -144,6 +144,6 @@ impl Ledger for FileLedger {
         let Owner { project, session } = self.binding.owner.clone();
         let day = (self.binding.days)(charged.charge.at);
         let id = charged.charge.id.clone();
-        self.send(&id, Work::Record(Box::new(Row { day, project, session, charged })));
+        self.send(&id, Work::Record(Box::new(LedgerRow { day, project, session, charged })));
     }
 }

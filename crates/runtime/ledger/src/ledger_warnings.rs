@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct LedgerWarnings {
     words: Mutex<Vec<String>>,
     /// Some row will not come by itself: the log alone has it.
     dropped: AtomicBool,
     said: AtomicBool,
 }
 
-impl Told {
+impl LedgerWarnings {
     fn tell(&self, words: String) {
         self.words.lock().unwrap_or_else(PoisonError::into_inner).push(words);
     }

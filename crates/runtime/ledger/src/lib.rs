@@ -31,13 +31,13 @@ mod row;
 mod shared_ledger;
 mod writer;
 
-pub use budget_status::Standing;
+pub use budget_status::BudgetStatus;
 pub use completeness::Fill;
 pub use db::Db;
 pub use error::{Error, Trouble};
-pub use file_ledger::{FileLedger, Setup};
+pub use file_ledger::{FileLedger, LedgerSetup};
 pub use logs::rows_of;
-pub use report::{By, Line, Report};
-pub use reserve::{LEASE_MS, Limits, Owner};
-pub use row::{Days, Row};
+pub use report::{CostReport, ReportKey, ReportLine};
+pub use reserve::{LEASE_MS, Owner, SharedLimits};
+pub use row::{Days, LedgerRow};
 pub use shared_ledger::{Binding, SharedLedger};

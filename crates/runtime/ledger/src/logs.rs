@@ -1,12 +1,12 @@
 //! From a session's log to rows: how the ledger is made anew.
 
-use crate::row::{Days, Row};
-use ostler_core::ledger::{Charge, Charged, Purpose, Status};
+use crate::row::{Days, LedgerRow};
+use ostler_core::ledger::{Charge, ChargeStatus, Charged, Purpose};
 use ostler_core::session::Entry;
 use ostler_core::time::Timestamp;
 
 /// The requests of one session. What a fork copied from another session belongs to that one.
-pub fn rows_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, days: &Days) -> Vec<Row> {
+pub fn rows_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, days: &Days) -> Vec<LedgerRow> {
     let (mut project, mut session) = (String::new(), String::new());
     let (mut at, mut copied, mut nth) = (Timestamp(0), 0u64, 0u64);
     let mut rows = Vec::new();
@@ -31,7 +31,7 @@ pub fn rows_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, days: &Days) ->
                 let (model, day) = (model.clone(), days(charge.at));
                 let charged = Charged { model, usage: *usage, cost: *cost, charge };
                 if !is_copy {
-                    rows.push(Row {
+                    rows.push(LedgerRow {
                         day,
                         project: project.clone(),
                         session: session.clone(),
@@ -55,7 +55,7 @@ fn of_old_log(id: String, at: Timestamp) -> Charge {
         task: None,
         tool: None,
         purpose: Purpose::Answer,
-        status: Status::Ok,
+        status: ChargeStatus::Ok,
         latency_ms: 0,
         first_byte_ms: None,
         price: None,

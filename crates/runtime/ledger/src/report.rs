@@ -1,11 +1,11 @@
 //! What was expensive? Requests put together by one of their sides, dearest first.
 
-use crate::row::Row;
-use ostler_core::ledger::{Charged, Status, Usage};
+use crate::row::LedgerRow;
+use ostler_core::ledger::{ChargeStatus, Charged, Usage};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum ReportKey {
     Tool,
     Task,
     Agent,
@@ -20,7 +20,7 @@ pub enum By {
 
 /// Requests with something in common.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct ReportLine {
     pub key: String,
     pub requests: u64,
     /// Of them, those that never began to answer: they cost nothing.
@@ -43,28 +43,28 @@ pub struct Line {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
-    pub lines: Vec<Line>,
-    pub total: Line,
+pub struct CostReport {
+    pub lines: Vec<ReportLine>,
+    pub total: ReportLine,
     /// Models without a price.
     pub unpriced: Vec<String>,
 }
 
-impl Report {
-    pub fn builder(by: By) -> Builder {
-        Builder { by, lines: BTreeMap::new(), total: Line::default(), unpriced: Vec::new() }
+impl CostReport {
+    pub fn builder(by: ReportKey) -> Builder {
+        Builder { by, lines: BTreeMap::new(), total: ReportLine::default(), unpriced: Vec::new() }
     }
 }
 
 pub struct Builder {
-    by: By,
-    lines: BTreeMap<String, Line>,
-    total: Line,
+    by: ReportKey,
+    lines: BTreeMap<String, ReportLine>,
+    total: ReportLine,
     unpriced: Vec<String>,
 }
 
 impl Builder {
-    pub fn add(&mut self, row: &Row) {
+    pub fn add(&mut self, row: &LedgerRow) {
         let key = key(row, self.by);
         let line = self.lines.entry(key.clone()).or_default();
         line.key = key;
@@ -76,24 +76,24 @@ impl Builder {
         }
     }
 
-    pub fn finish(self) -> Report {
-        let mut lines: Vec<Line> = self.lines.into_values().collect();
-        let tokens = |line: &Line| line.usage.prompt() + line.usage.output;
+    pub fn finish(self) -> CostReport {
+        let mut lines: Vec<ReportLine> = self.lines.into_values().collect();
+        let tokens = |line: &ReportLine| line.usage.prompt() + line.usage.output;
         lines.sort_by(|a, b| {
             let by_cost = b.cost.total_cmp(&a.cost);
             by_cost.then_with(|| tokens(b).cmp(&tokens(a))).then_with(|| a.key.cmp(&b.key))
         });
-        Report { lines, total: self.total, unpriced: self.unpriced }
+        CostReport { lines, total: self.total, unpriced: self.unpriced }
     }
 }
 
-impl Line {
+impl ReportLine {
     fn add(&mut self, charged: &Charged) {
         let Charged { usage, cost, charge, .. } = charged;
         self.requests += 1;
-        self.failed += u64::from(charge.status == Status::Failed);
-        self.dropped += u64::from(charge.status == Status::Dropped);
-        if charge.status == Status::Lost {
+        self.failed += u64::from(charge.status == ChargeStatus::Failed);
+        self.dropped += u64::from(charge.status == ChargeStatus::Dropped);
+        if charge.status == ChargeStatus::Lost {
             self.lost += 1;
             self.lost_cost += cost.unwrap_or(0.0);
         }
@@ -112,18 +112,18 @@ impl Line {
     }
 }
 
-fn key(row: &Row, by: By) -> String {
+fn key(row: &LedgerRow, by: ReportKey) -> String {
     let charge = &row.charged.charge;
     let or = |text: &Option<String>, other: &str| text.clone().unwrap_or_else(|| other.to_owned());
     match by {
-        By::Tool => or(&charge.tool, "(prompt)"),
-        By::Task => or(&charge.task, "(none)"),
-        By::Agent => charge.agent.clone(),
-        By::Model => row.charged.model.to_string(),
-        By::Day => row.day.clone(),
-        By::Session => row.session.clone(),
-        By::Project => row.project.clone(),
-        By::Purpose => charge.purpose.name().to_owned(),
-        By::Request => charge.id.clone(),
+        ReportKey::Tool => or(&charge.tool, "(prompt)"),
+        ReportKey::Task => or(&charge.task, "(none)"),
+        ReportKey::Agent => charge.agent.clone(),
+        ReportKey::Model => row.charged.model.to_string(),
+        ReportKey::Day => row.day.clone(),
+        ReportKey::Session => row.session.clone(),
+        ReportKey::Project => row.project.clone(),
+        ReportKey::Purpose => charge.purpose.name().to_owned(),
+        ReportKey::Request => charge.id.clone(),
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::db::Db;
 use crate::error::Error;
-use crate::row::{Row, found, insert, signed, spent};
+use crate::row::{LedgerRow, found, insert, signed, spent};
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::{Ask, Charge, Charged, Grant, Purpose, Status, Sum, Usage, grant};
+use ostler_core::ledger::{Ask, Charge, ChargeStatus, Charged, Grant, Purpose, Sum, Usage, grant};
 use ostler_core::ports::Reserved;
 use ostler_core::text::dollars;
 use ostler_core::time::Timestamp;
@@ -15,7 +15,7 @@ pub const LEASE_MS: u64 = 90_000;
 
 /// US dollars; none is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
+pub struct SharedLimits {
     /// Of everything, on one calendar day.
     pub day: Option<f64>,
     /// Of one working folder, for ever.
@@ -24,7 +24,7 @@ pub struct Limits {
     pub agent: Option<f64>,
 }
 
-impl Limits {
+impl SharedLimits {
     pub fn any(&self) -> bool {
         self.day.is_some() || self.project.is_some() || self.agent.is_some()
     }
@@ -39,15 +39,21 @@ pub struct Owner {
 
 /// A sum with its name in the file and in words.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Scope {
+pub(crate) struct BudgetScope {
     pub(crate) name: String,
     pub(crate) words: &'static str,
     pub(crate) limit: f64,
 }
 
-pub(crate) fn scopes(limits: &Limits, owner: &Owner, agent: &str, day: &str) -> Vec<Scope> {
-    let scope =
-        |limit: Option<f64>, name: String, words| limit.map(|limit| Scope { name, words, limit });
+pub(crate) fn scopes(
+    limits: &SharedLimits,
+    owner: &Owner,
+    agent: &str,
+    day: &str,
+) -> Vec<BudgetScope> {
+    let scope = |limit: Option<f64>, name: String, words| {
+        limit.map(|limit| BudgetScope { name, words, limit })
+    };
     [
         scope(limits.day, day_scope(day), "the budget of the day"),
         scope(limits.project, project_scope(&owner.project), "the budget of this project"),
@@ -59,7 +65,7 @@ pub(crate) fn scopes(limits: &Limits, owner: &Owner, agent: &str, day: &str) -> 
 }
 
 /// Every sum that a row counts for, limited or not: a limit may come later.
-pub(crate) fn scopes_of(row: &Row) -> [String; 3] {
+pub(crate) fn scopes_of(row: &LedgerRow) -> [String; 3] {
     scopes_named(&row.day, &row.project, &row.session, &row.charged.charge.agent)
 }
 
@@ -80,7 +86,7 @@ fn agent_scope(session: &str, agent: &str) -> String {
 }
 
 /// Whose a reservation is.
-pub(crate) struct Whose<'a> {
+pub(crate) struct ReservationOwner<'a> {
     pub(crate) id: &'a str,
     pub(crate) owner: &'a Owner,
     pub(crate) agent: &'a str,
@@ -90,12 +96,12 @@ pub(crate) struct Whose<'a> {
 impl Db {
     pub(crate) fn reserve(
         &mut self,
-        whose: &Whose<'_>,
-        limits: &Limits,
+        whose: &ReservationOwner<'_>,
+        limits: &SharedLimits,
         ask: &Ask,
         now: Timestamp,
     ) -> Result<Reserved, Error> {
-        let Whose { id, owner: Owner { project, session }, agent, day } = whose;
+        let ReservationOwner { id, owner: Owner { project, session }, agent, day } = whose;
         let scopes = &scopes(limits, whose.owner, agent, day);
         self.change(|tx| {
             expire(tx, now)?;
@@ -112,7 +118,7 @@ impl Db {
                 let sql = "INSERT OR REPLACE INTO holds (id, scope, amount, until, session, at, day, project, agent)
                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
                 let mut insert = tx.prepare_cached(sql)?;
-                for Scope { name, .. } in scopes {
+                for BudgetScope { name, .. } in scopes {
                     let (at, until) = (signed(now.0), signed(now.0 + LEASE_MS));
                     insert.execute(params![
                         id, name, amount, until, session, at, day, project, agent
@@ -134,7 +140,7 @@ impl Db {
     }
 }
 
-pub(crate) fn sum(tx: &Transaction<'_>, scope: &Scope) -> rusqlite::Result<Sum> {
+pub(crate) fn sum(tx: &Transaction<'_>, scope: &BudgetScope) -> rusqlite::Result<Sum> {
     let sql = "SELECT coalesce(sum(amount), 0.0) FROM holds WHERE scope = ?1";
     let reserved = tx.prepare_cached(sql)?.query_row([&scope.name], |row| row.get(0))?;
     Ok(Sum { limit: scope.limit, spent: spent(tx, &scope.name)?, reserved })
@@ -153,7 +159,7 @@ pub(crate) fn expire(tx: &Transaction<'_>, now: Timestamp) -> rusqlite::Result<(
     tx.prepare_cached("DELETE FROM holds WHERE until < ?1")?.execute([now]).map(|_| ())
 }
 
-fn lost(tx: &Transaction<'_>, now: i64) -> rusqlite::Result<Vec<Row>> {
+fn lost(tx: &Transaction<'_>, now: i64) -> rusqlite::Result<Vec<LedgerRow>> {
     let sql = "SELECT id, max(amount) AS amount, at, day, project, session, agent FROM holds
         WHERE until < ?1 AND day <> '' GROUP BY id";
     let read = |row: &rusqlite::Row<'_>| {
@@ -164,7 +170,7 @@ fn lost(tx: &Transaction<'_>, now: i64) -> rusqlite::Result<Vec<Row>> {
             task: None,
             tool: None,
             purpose: Purpose::Other,
-            status: Status::Lost,
+            status: ChargeStatus::Lost,
             latency_ms: 0,
             first_byte_ms: None,
             price: None,
@@ -173,7 +179,7 @@ fn lost(tx: &Transaction<'_>, now: i64) -> rusqlite::Result<Vec<Row>> {
         let (model, cost) = (ModelId::new("(unknown)"), Some(row.get("amount")?));
         let charged = Charged { model, usage: Usage::default(), cost, charge };
         let (day, project) = (row.get("day")?, row.get("project")?);
-        Ok(Row { day, project, session: row.get("session")?, charged })
+        Ok(LedgerRow { day, project, session: row.get("session")?, charged })
     };
     tx.prepare_cached(sql)?.query_map([now], read)?.collect()
 }
@@ -184,7 +190,7 @@ pub(crate) fn release(tx: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
     tx.prepare_cached("DELETE FROM holds WHERE id = ?1")?.execute([id]).map(|_| ())
 }
 
-fn short(scope: &Scope, sum: Option<&Sum>) -> String {
+fn short(scope: &BudgetScope, sum: Option<&Sum>) -> String {
     let Sum { limit, spent, reserved } = sum.copied().unwrap_or_default();
     let mut words = format!("{}, {}: ${spent:.4} is spent", scope.words, dollars(limit));
     if reserved > 0.0 {

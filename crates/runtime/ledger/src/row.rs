@@ -5,7 +5,7 @@ use crate::db::Db;
 use crate::error::Error;
 use crate::reserve::{release, scopes_named, scopes_of};
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::{Charge, Charged, Purpose, Status, Usage};
+use ostler_core::ledger::{Charge, ChargeStatus, Charged, Purpose, Usage};
 use ostler_core::time::Timestamp;
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub type Days = Arc<dyn Fn(Timestamp) -> String + Send + Sync>;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct LedgerRow {
     pub day: String,
     pub project: String,
     pub session: String,
@@ -31,9 +31,9 @@ const SELECT: &str = "SELECT id, at, day, project, session, agent, task, tool, p
     FROM requests WHERE at >= ?1 AND (?2 IS NULL OR session = ?2) ORDER BY at, id";
 
 /// Writes the row and counts its cost, once, however often it is told. It takes the place of what was thought lost.
-pub(crate) fn insert(tx: &Transaction<'_>, row: &Row) -> rusqlite::Result<bool> {
+pub(crate) fn insert(tx: &Transaction<'_>, row: &LedgerRow) -> rusqlite::Result<bool> {
     let Charged { model, usage, cost, charge } = &row.charged;
-    if charge.status != Status::Lost {
+    if charge.status != ChargeStatus::Lost {
         found(tx, &charge.id)?;
     }
     let new = tx.prepare_cached(INSERT)?.execute(params![
@@ -111,7 +111,7 @@ impl Db {
     ///
     /// # Errors
     /// If the file cannot be written; then nothing of it was.
-    pub fn index(&mut self, rows: &[Row], sessions: &[String]) -> Result<u64, Error> {
+    pub fn index(&mut self, rows: &[LedgerRow], sessions: &[String]) -> Result<u64, Error> {
         self.change(|tx| {
             let mut new = 0;
             for row in rows {
@@ -147,7 +147,7 @@ impl Db {
         &self,
         since: Timestamp,
         session: Option<&str>,
-        mut take: impl FnMut(Row),
+        mut take: impl FnMut(LedgerRow),
     ) -> Result<(), Error> {
         let mut read = || {
             let mut statement = self.connection.prepare_cached(SELECT)?;
@@ -161,7 +161,7 @@ impl Db {
     }
 }
 
-fn parse(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+fn parse(row: &rusqlite::Row<'_>) -> rusqlite::Result<LedgerRow> {
     let number = |name: &str| row.get::<_, i64>(name).map(unsigned);
     let text = |name: &str| row.get::<_, String>(name);
     let charge = Charge {
@@ -171,7 +171,7 @@ fn parse(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         task: row.get("task")?,
         tool: row.get("tool")?,
         purpose: Purpose::named(&text("purpose")?),
-        status: Status::named(&text("status")?),
+        status: ChargeStatus::named(&text("status")?),
         latency_ms: number("latency_ms")?,
         first_byte_ms: row.get::<_, Option<i64>>("first_byte_ms")?.map(unsigned),
         price: from_json(row.get("price")?),
@@ -185,7 +185,7 @@ fn parse(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         cache_read: number("cache_read")?,
     };
     let model = ModelId::new(text("model")?);
-    Ok(Row {
+    Ok(LedgerRow {
         day: text("day")?,
         project: text("project")?,
         session: text("session")?,

@@ -5,8 +5,8 @@ use crate::damaged_file::heal;
 use crate::db::Db;
 use crate::error::Error;
 use crate::file_ledger::FileLedger;
-use crate::ledger_warnings::Told;
-use crate::reserve::{Limits, Owner};
+use crate::ledger_warnings::LedgerWarnings;
+use crate::reserve::{Owner, SharedLimits};
 use crate::row::Days;
 use crate::writer::Writer;
 use ostler_core::time::Clock;
@@ -19,19 +19,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// connection of its own. When the last of them is dropped, what they were told is written.
 #[derive(Clone)]
 pub struct SharedLedger {
-    parts: Arc<Parts>,
+    parts: Arc<LedgerParts>,
 }
 
 /// What a session brings to the ledger it shares.
 pub struct Binding {
     pub owner: Owner,
-    pub limits: Limits,
+    pub limits: SharedLimits,
     pub days: Days,
     /// How a new file learns what was spent before; asked for only where there are limits.
     pub fill: Option<Fill>,
 }
 
-pub(crate) struct Parts {
+pub(crate) struct LedgerParts {
     pub(crate) file: Arc<LedgerFile>,
     pub(crate) writer: Writer,
 }
@@ -41,7 +41,7 @@ impl SharedLedger {
         let (path, connection, accounts) = (path.into(), Mutex::default(), Mutex::default());
         let file = Arc::new(LedgerFile { path, clock, connection, accounts });
         let writer = Writer::start(file.clone());
-        SharedLedger { parts: Arc::new(Parts { file, writer }) }
+        SharedLedger { parts: Arc::new(LedgerParts { file, writer }) }
     }
 
     /// The ledger of one session.
@@ -72,7 +72,7 @@ impl LedgerFile {
     /// this opening, from one on.
     pub(crate) fn with_db<T>(
         &self,
-        told: &Told,
+        told: &LedgerWarnings,
         mut work: impl FnMut(&mut Db, u64) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +133,7 @@ impl LedgerFile {
 /// One session among those that share the file, as the writer knows it.
 pub(crate) struct Account {
     pub(crate) session: String,
-    pub(crate) told: Told,
+    pub(crate) told: LedgerWarnings,
     /// Reservations of this session.
     open: Mutex<BTreeSet<String>>,
     /// In which opening of the file it was written down that the session's log may know more; zero is in none.
@@ -142,7 +142,7 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) fn new(session: String) -> Self {
-        let (told, open, marked) = (Told::default(), Mutex::default(), AtomicU64::new(0));
+        let (told, open, marked) = (LedgerWarnings::default(), Mutex::default(), AtomicU64::new(0));
         Account { session, told, open, marked }
     }
 

@@ -19,7 +19,7 @@ fn only_sessions_that_take_part_have_their_leases_renewed() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(SetClock::default());
     let shared = SharedLedger::new(folder.path().join("ledger.db"), clock.clone());
-    let limits = Limits { day: Some(1.0), ..Limits::default() };
+    let limits = SharedLimits { day: Some(1.0), ..SharedLimits::default() };
     let bind = |session: &str| {
         let owner = Owner { project: "/p".into(), session: session.into() };
         let days: Days = Arc::new(|_| "today".into());

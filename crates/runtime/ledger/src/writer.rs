@@ -3,7 +3,7 @@
 use crate::completeness::missed;
 use crate::error::Error;
 use crate::reserve::{LEASE_MS, release};
-use crate::row::{Row, insert, mark};
+use crate::row::{LedgerRow, insert, mark};
 use crate::shared_ledger::{Account, LedgerFile};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -16,7 +16,7 @@ const AT_ONCE: usize = 256;
 /// How long somebody waits to hear whether rows were written.
 const LOOK: Duration = Duration::from_secs(1);
 
-pub(crate) enum Job {
+pub(crate) enum WriterJob {
     /// A session takes part: from here to its orderly end its log may know more than the file.
     Begin(Arc<Account>),
     Write(Arc<Account>, Work),
@@ -28,7 +28,7 @@ pub(crate) enum Job {
 
 /// What changes the file.
 pub(crate) enum Work {
-    Record(Box<Row>),
+    Record(Box<LedgerRow>),
     Release(String),
 }
 
@@ -46,7 +46,7 @@ impl Work {
 }
 
 pub(crate) struct Writer {
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<WriterJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,20 +61,20 @@ impl Writer {
     }
 
     /// Never waits. False if too much is waiting already: then the session's log alone knows.
-    pub(crate) fn send(&self, job: Job) -> bool {
+    pub(crate) fn send(&self, job: WriterJob) -> bool {
         self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok())
     }
 
     pub(crate) fn flush(&self) {
-        self.wait_for(Job::Flush);
+        self.wait_for(WriterJob::Flush);
     }
 
     /// The last word of a session. Waits until everything it told is written, or cannot be.
     pub(crate) fn end(&self, account: &Arc<Account>) {
-        self.wait_for(|done| Job::End(account.clone(), done));
+        self.wait_for(|done| WriterJob::End(account.clone(), done));
     }
 
-    fn wait_for(&self, job: impl FnOnce(SyncSender<()>) -> Job) {
+    fn wait_for(&self, job: impl FnOnce(SyncSender<()>) -> WriterJob) {
         let (done, finished) = sync_channel(1);
         if self.jobs.as_ref().is_some_and(|jobs| jobs.send(job(done)).is_ok()) {
             // An error means that the thread is gone.
@@ -85,7 +85,7 @@ impl Writer {
     /// The same as [`Writer::flush`], but for nobody who has no time.
     pub(crate) fn flush_soon(&self) {
         let (done, flushed) = sync_channel(1);
-        if self.send(Job::Flush(done)) {
+        if self.send(WriterJob::Flush(done)) {
             let _ = flushed.recv_timeout(LOOK);
         }
     }
@@ -107,7 +107,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn run(mut self, jobs: &Receiver<Job>) {
+    fn run(mut self, jobs: &Receiver<WriterJob>) {
         loop {
             match jobs.recv_timeout(Duration::from_millis(LEASE_MS / 3)) {
                 Ok(job) => {
@@ -128,23 +128,23 @@ impl Loop {
         }
     }
 
-    fn take(&mut self, job: Job) {
+    fn take(&mut self, job: WriterJob) {
         match job {
             // Where this fails, the next write tries again.
-            Job::Begin(account) => drop(self.mark(&account, true)),
-            Job::Write(account, work) => {
+            WriterJob::Begin(account) => drop(self.mark(&account, true)),
+            WriterJob::Write(account, work) => {
                 if self.waiting.len() < MOST_WAITING {
                     self.waiting.push((account, work));
                 } else if work.is_row() {
                     account.told.missed("too much waits to be written");
                 }
             }
-            Job::End(account, done) => {
+            WriterJob::End(account, done) => {
                 self.write();
                 self.end(&account);
                 let _ = done.send(());
             }
-            Job::Flush(done) => {
+            WriterJob::Flush(done) => {
                 self.write();
                 // Nobody may be waiting any more.
                 let _ = done.send(());

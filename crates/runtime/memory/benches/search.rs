@@ -5,7 +5,7 @@
 mod common;
 
 use common::{notes, questions, timed, told};
-use ostler_core::memory::{Fact, FactKind, Origin, Scope};
+use ostler_core::memory::{FactKind, MemoryFact, Origin, Scope};
 use ostler_core::ports::MemoryStore;
 use ostler_core::time::SteppingClock;
 use ostler_memory::embed::{EmbedError, Embedder, MiniLm};
@@ -51,12 +51,12 @@ fn memories(folder: &Path, meaning: Meaning) -> Memories {
 fn fill(folder: &Path) {
     let memories = memories(folder, Meaning::Given(Arc::new(Mixed(None))));
     let notes = notes();
-    let facts: Vec<Fact> = (0..ENTRIES)
+    let facts: Vec<MemoryFact> = (0..ENTRIES)
         .map(|n| {
             // The words of real entries in real shares, each entry different.
             let text = format!("{} Case {n} of module m{}.", notes[n % notes.len()], n % 977);
             let (kind, scope, origin) = (FactKind::Fact, Scope::Project, Origin::default());
-            Fact { text, kind, scope, origin, key: None }
+            MemoryFact { text, kind, scope, origin, key: None }
         })
         .collect();
     let begin = Instant::now();

@@ -9,7 +9,7 @@ use crate::sentences::{decision, sentences, wish};
 use crate::text::folded;
 use crate::third_party_text::Hearsay;
 use ostler_core::ids::{CallId, SessionId};
-use ostler_core::memory::{Fact, FactKind, Origin, Scope};
+use ostler_core::memory::{FactKind, MemoryFact, Origin, Scope};
 use ostler_core::message::{Block, Message};
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use std::collections::HashSet;
@@ -34,7 +34,7 @@ const LOOKING: [&str; 16] = [
 
 /// Where a conversation took place.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene<'a> {
+pub struct LearningScene<'a> {
     pub session: &'a SessionId,
     /// The number of its first prompt.
     pub first_turn: u32,
@@ -48,8 +48,14 @@ pub struct Scene<'a> {
 }
 
 /// The facts of a conversation, in the order they were stated.
-pub fn facts<'a>(messages: impl IntoIterator<Item = &'a Message>, scene: Scene<'_>) -> Vec<Fact> {
-    let mut reader = Reader { turn: scene.first_turn.saturating_sub(1), ..Reader::new(scene) };
+pub fn facts<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    scene: LearningScene<'_>,
+) -> Vec<MemoryFact> {
+    let mut reader = ConversationReader {
+        turn: scene.first_turn.saturating_sub(1),
+        ..ConversationReader::new(scene)
+    };
     reader.begun(scene.title);
     scene.changed.iter().for_each(|path| reader.change(path));
     for message in messages {
@@ -61,34 +67,34 @@ pub fn facts<'a>(messages: impl IntoIterator<Item = &'a Message>, scene: Scene<'
     reader.finish()
 }
 
-struct Reader<'a> {
-    scene: Scene<'a>,
+struct ConversationReader<'a> {
+    scene: LearningScene<'a>,
     turn: u32,
     title: String,
-    facts: Vec<Fact>,
-    open: Vec<(CallId, Call)>,
+    facts: Vec<MemoryFact>,
+    open: Vec<(CallId, LearntCall)>,
     changed: Vec<String>,
     changes: usize,
-    failed: Vec<Failed>,
+    failed: Vec<FailedCommand>,
     remedies: usize,
     hearsay: Hearsay,
 }
 
-struct Failed {
+struct FailedCommand {
     command: String,
     turn: u32,
     /// Changed files at that moment.
     changed: usize,
 }
 
-enum Call {
+enum LearntCall {
     Change(String),
     Command(String),
 }
 
-impl<'a> Reader<'a> {
-    fn new(scene: Scene<'a>) -> Self {
-        Reader {
+impl<'a> ConversationReader<'a> {
+    fn new(scene: LearningScene<'a>) -> Self {
+        ConversationReader {
             scene,
             turn: 0,
             title: String::new(),
@@ -166,8 +172,9 @@ impl<'a> Reader<'a> {
                         }
                         _ => None,
                     };
-                    let changes = facts.changed(input).map(|path| Call::Change(path.to_owned()));
-                    let commands = command.map(|text| Call::Command(text.to_owned()));
+                    let changes =
+                        facts.changed(input).map(|path| LearntCall::Change(path.to_owned()));
+                    let commands = command.map(|text| LearntCall::Command(text.to_owned()));
                     self.open.extend(changes.chain(commands).map(|call| (id.clone(), call)));
                 }
                 _ => {}
@@ -182,18 +189,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn ended(&mut self, id: &CallId, call: Call, is_error: bool) {
+    fn ended(&mut self, id: &CallId, call: LearntCall, is_error: bool) {
         match call {
-            Call::Change(path) if !is_error => {
+            LearntCall::Change(path) if !is_error => {
                 self.change(&path);
                 self.changes += 1;
             }
-            Call::Command(command) if is_error => {
+            LearntCall::Command(command) if is_error => {
                 let (turn, changed) = (self.turn, self.changes);
-                self.failed.push(Failed { command, turn, changed });
+                self.failed.push(FailedCommand { command, turn, changed });
             }
-            Call::Command(command) => self.worked(id, &command),
-            Call::Change(_) => {}
+            LearntCall::Command(command) => self.worked(id, &command),
+            LearntCall::Change(_) => {}
         }
     }
 
@@ -201,12 +208,12 @@ impl<'a> Reader<'a> {
     /// was changed meanwhile, which is what made it work then.
     fn worked(&mut self, id: &CallId, command: &str) {
         let (turn, changed) = (self.turn, self.changes);
-        let is_remedied = |failed: &Failed| {
+        let is_remedied = |failed: &FailedCommand| {
             program(&failed.command) == program(command)
                 && (failed.turn, failed.changed) == (turn, changed)
         };
         let Some(at) = self.failed.iter().rposition(is_remedied) else { return };
-        let Failed { command: failed, .. } = self.failed.swap_remove(at);
+        let FailedCommand { command: failed, .. } = self.failed.swap_remove(at);
         let short = |text: &str| !text.contains('\n') && text.len() <= LONGEST_COMMAND;
         let looks = LOOKING.contains(&program(command).0);
         let plain =
@@ -230,10 +237,16 @@ impl<'a> Reader<'a> {
             source: Some(source.to_owned()),
         };
         let key = key.map(str::to_owned);
-        self.facts.push(Fact { text: folded(&text), kind, scope: Scope::Project, origin, key });
+        self.facts.push(MemoryFact {
+            text: folded(&text),
+            kind,
+            scope: Scope::Project,
+            origin,
+            key,
+        });
     }
 
-    fn finish(mut self) -> Vec<Fact> {
+    fn finish(mut self) -> Vec<MemoryFact> {
         if !self.changed.is_empty() && !self.title.is_empty() {
             let more = self.changed.len().saturating_sub(MOST_FILES);
             let skip = self.changed.len() - MOST_FILES.min(self.changed.len());

@@ -17,9 +17,9 @@ static TOOLS: LazyLock<KnownTools> = LazyLock::new(|| {
     KnownTools::new(tools.map(|(name, facts)| (name.to_owned(), facts)))
 });
 
-fn scene(session: &SessionId) -> Scene<'_> {
+fn scene(session: &SessionId) -> LearningScene<'_> {
     let folder = Path::new("/ws");
-    Scene { session, first_turn: 1, folder, title: "", changed: &[], tools: &TOOLS }
+    LearningScene { session, first_turn: 1, folder, title: "", changed: &[], tools: &TOOLS }
 }
 
 fn kept(messages: &[Message]) -> Vec<(FactKind, String)> {
@@ -234,7 +234,7 @@ proptest! {
 fn a_session_that_was_summed_up_keeps_its_title_and_its_files() {
     let session = SessionId::new("s");
     let before = ["/ws/a.rs".to_owned(), "b.rs".to_owned()];
-    let scene = Scene { title: "Mend the parser", changed: &before, ..scene(&session) };
+    let scene = LearningScene { title: "Mend the parser", changed: &before, ..scene(&session) };
     let messages = [Message::user("go on")];
     let texts: Vec<String> = facts(&messages, scene).into_iter().map(|fact| fact.text).collect();
     assert_eq!(texts, ["Work on \"Mend the parser\" changed a.rs, b.rs."]);

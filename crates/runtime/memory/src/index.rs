@@ -19,7 +19,7 @@ impl Quantised {
 }
 
 #[derive(Default)]
-pub struct Index {
+pub struct VectorIndex {
     model: String,
     /// Number of removals when it was read.
     taken: i64,
@@ -29,9 +29,9 @@ pub struct Index {
     values: Vec<i8>,
 }
 
-impl Index {
+impl VectorIndex {
     pub fn new(model: &str, taken: i64) -> Self {
-        Index { model: model.to_owned(), taken, ..Index::default() }
+        VectorIndex { model: model.to_owned(), taken, ..VectorIndex::default() }
     }
 
     pub fn is_of(&self, model: &str, taken: i64) -> bool {
@@ -99,8 +99,8 @@ mod tests {
         proptest::collection::vec(proptest::collection::vec(-1.0f32..1.0, 16), 1..60)
     }
 
-    fn index_of(vectors: &[Vec<f32>]) -> Index {
-        let mut index = Index::new("m", 0);
+    fn index_of(vectors: &[Vec<f32>]) -> VectorIndex {
+        let mut index = VectorIndex::new("m", 0);
         for (row, vector) in (1..).zip(vectors) {
             let quantised = Quantised::of(vector);
             let bytes: Vec<u8> = quantised.values.iter().map(|v| v.cast_unsigned()).collect();
@@ -133,14 +133,14 @@ mod tests {
 
     #[test]
     fn odd_vectors_are_left_out() {
-        let mut index = Index::new("m", 0);
+        let mut index = VectorIndex::new("m", 0);
         index.push(1, 1.0, &[1, 0]);
         index.push(2, 1.0, &[1]);
         index.push(3, 1.0, &[]);
         assert_eq!(index.nearest(&[1.0, 0.0], 5).len(), 1);
         assert!(index.nearest(&[1.0], 5).is_empty());
         assert!(index.nearest(&[1.0, 0.0], 0).is_empty());
-        assert!(Index::default().nearest(&[], 3).is_empty());
+        assert!(VectorIndex::default().nearest(&[], 3).is_empty());
         assert!(Quantised::of(&[f32::NAN, 0.0]).values.len() == 2);
     }
 

@@ -35,8 +35,8 @@ mod third_party_text;
 mod withdrawal;
 
 pub use export::{MARK, to_markdown};
-pub use extract::{Scene, facts};
-pub use memories::{Key, Meaning, Memories, NO_MODEL, Rankings, Remembered};
+pub use extract::{LearningScene, facts};
+pub use memories::{EmbeddingKey, Meaning, Memories, NO_MODEL, Rankings, Remembered};
 pub use rank_fusion::{BY_WORDS, fuse};
 pub use recall::{BUDGET, Shown, date, render};
 pub use secrets::credential;

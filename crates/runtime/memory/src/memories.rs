@@ -8,7 +8,9 @@ use crate::recall::{MOST, STANDING, Shown, within};
 use crate::secrets::credential;
 use crate::store::{MOST_ENTRIES, Store, Stored};
 use crate::text::{LONGEST, SHORTEST, folded, hash_of};
-use ostler_core::memory::{Fact, FactKind, Found, Kept, Memory, MemoryChange, MemoryError, Scope};
+use ostler_core::memory::{
+    FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, RecalledMemory, Scope,
+};
 use ostler_core::ports::MemoryStore;
 use ostler_core::time::Clock;
 use std::collections::HashSet;
@@ -45,25 +47,25 @@ pub struct Memories {
     embedder: OnceLock<Result<Arc<dyn Embedder>, String>>,
     pub(crate) clock: Arc<dyn Clock>,
     news: Mutex<Vec<MemoryChange>>,
-    warnings: Mutex<Warnings>,
+    warnings: Mutex<MemoryWarnings>,
 }
 
 /// Failures, each reported once.
 #[derive(Default)]
-struct Warnings {
+struct MemoryWarnings {
     waiting: Vec<String>,
     /// Of the lines, or of what they are about.
     told: HashSet<String>,
 }
 
 /// One memory by its store and row.
-pub type Key = (Scope, i64);
+pub type EmbeddingKey = (Scope, i64);
 
 /// What was found by words and by meaning, best first with its score, and why one of them is missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rankings {
-    pub by_words: Vec<(Key, f64)>,
-    pub by_meaning: Vec<(Key, f64)>,
+    pub by_words: Vec<(EmbeddingKey, f64)>,
+    pub by_meaning: Vec<(EmbeddingKey, f64)>,
     pub note: Option<String>,
 }
 
@@ -135,7 +137,7 @@ impl Memories {
     }
 
     /// Learns from a conversation, but not what was forgotten. Reports a credential to the person.
-    pub fn remember(&self, facts: &[Fact]) -> Result<Remembered, MemoryError> {
+    pub fn remember(&self, facts: &[MemoryFact]) -> Result<Remembered, MemoryError> {
         let mut remembered = Remembered::default();
         let mut good = Vec::new();
         for fact in facts {
@@ -160,18 +162,23 @@ impl Memories {
 
     /// The memories that matter for a prompt, within a budget of tokens, best first. The first prompt of a
     /// conversation also brings the standing preferences. Failing is not the prompt's problem: it is a note.
-    pub fn recall(&self, prompt: &str, budget: usize, shown: &Shown) -> Found {
+    pub fn recall(&self, prompt: &str, budget: usize, shown: &Shown) -> RecalledMemory {
         if !self.has_any() {
-            return Found::default();
+            return RecalledMemory::default();
         }
         match self.ranked(prompt, true) {
-            Ok((ranked, note)) => Found { note, ..self.chosen(ranked, budget, shown) },
-            Err(error) => Found { memories: Vec::new(), note: Some(error.to_string()) },
+            Ok((ranked, note)) => RecalledMemory { note, ..self.chosen(ranked, budget, shown) },
+            Err(error) => RecalledMemory { memories: Vec::new(), note: Some(error.to_string()) },
         }
     }
 
     /// The same by words, where words are not all there is: what is there before the meaning is known.
-    pub fn recall_by_words(&self, prompt: &str, budget: usize, shown: &Shown) -> Option<Found> {
+    pub fn recall_by_words(
+        &self,
+        prompt: &str,
+        budget: usize,
+        shown: &Shown,
+    ) -> Option<RecalledMemory> {
         let by_words = match &self.meaning {
             Meaning::None => true,
             Meaning::Installed(path) => !path.exists(),
@@ -184,7 +191,7 @@ impl Memories {
         Some(self.chosen(ranked, budget, shown))
     }
 
-    fn chosen(&self, ranked: Vec<Stored>, budget: usize, shown: &Shown) -> Found {
+    fn chosen(&self, ranked: Vec<Stored>, budget: usize, shown: &Shown) -> RecalledMemory {
         let mut chosen: Vec<Stored> =
             ranked.into_iter().filter(|one| !shown.has(&one.memory)).take(MOST).collect();
         if shown.is_opening() {
@@ -207,7 +214,7 @@ impl Memories {
             }
         }
         let memories = chosen.into_iter().map(|one| one.memory).collect();
-        Found { memories: within(memories, budget), note: None }
+        RecalledMemory { memories: within(memories, budget), note: None }
     }
 
     /// Newest first; the project's before the user's.
@@ -236,7 +243,11 @@ impl Memories {
         Ok(done)
     }
 
-    fn keep(&self, facts: &[Fact], by_itself: bool) -> Result<Vec<Option<Kept>>, MemoryError> {
+    fn keep(
+        &self,
+        facts: &[MemoryFact],
+        by_itself: bool,
+    ) -> Result<Vec<Option<KeptMemory>>, MemoryError> {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
@@ -246,7 +257,7 @@ impl Memories {
         let vectors = embedder.and_then(|embedder| embedder.embed(&texts).ok());
         let mut vectors =
             vectors.unwrap_or_default().into_iter().map(|vector| Quantised::of(&vector));
-        let with: Vec<(&Fact, Option<Quantised>)> =
+        let with: Vec<(&MemoryFact, Option<Quantised>)> =
             facts.iter().map(|fact| (fact, vectors.next())).collect();
         let mut all = Vec::new();
         for (scope, store) in [(Scope::Project, &self.project), (Scope::User, &self.user)] {
@@ -322,7 +333,7 @@ impl Memories {
     }
 
     /// In order; among equal scores, and of two notes much alike, the newer one first.
-    fn fetched(&self, keys: &[(Key, f64)]) -> Result<Vec<Stored>, MemoryError> {
+    fn fetched(&self, keys: &[(EmbeddingKey, f64)]) -> Result<Vec<Stored>, MemoryError> {
         let mut all: Vec<(f64, Stored)> = Vec::with_capacity(keys.len());
         for ((scope, row), score) in keys {
             let store = self.store(*scope);
@@ -405,16 +416,16 @@ impl Memories {
 }
 
 impl MemoryStore for Memories {
-    fn add(&self, fact: &Fact) -> Result<Kept, MemoryError> {
+    fn add(&self, fact: &MemoryFact) -> Result<KeptMemory, MemoryError> {
         let fact = acceptable(fact).map_err(MemoryError::Refused)?;
         let kept = self.keep(&[fact], false)?.into_iter().flatten().next();
         kept.ok_or_else(|| MemoryError::Unavailable("nothing was saved".into()))
     }
 
-    fn search(&self, query: &str, limit: usize) -> Result<Found, MemoryError> {
+    fn search(&self, query: &str, limit: usize) -> Result<RecalledMemory, MemoryError> {
         let (mut ranked, note) = self.ranked(query, false)?;
         ranked.truncate(limit);
-        Ok(Found { memories: ranked.into_iter().map(|one| one.memory).collect(), note })
+        Ok(RecalledMemory { memories: ranked.into_iter().map(|one| one.memory).collect(), note })
     }
 
     fn forget(&self, id: &str) -> Result<(), MemoryError> {
@@ -444,7 +455,7 @@ fn asked(query: &str) -> String {
 }
 
 /// On one line, of a sensible length, and without a credential; or why not.
-fn acceptable(fact: &Fact) -> Result<Fact, String> {
+fn acceptable(fact: &MemoryFact) -> Result<MemoryFact, String> {
     let text = folded(&fact.text);
     if let Some(why) = credential(&fact.text).or_else(|| credential(&text)) {
         return Err(format!("Not saved: {why}."));
@@ -457,7 +468,7 @@ fn acceptable(fact: &Fact) -> Result<Fact, String> {
             "Not saved: it has more than {LONGEST} characters. Shorten it to a sentence or two."
         ));
     }
-    Ok(Fact { text, ..fact.clone() })
+    Ok(MemoryFact { text, ..fact.clone() })
 }
 
 /// A poor match is worse than nothing if nobody asked.
@@ -470,7 +481,7 @@ fn leave_out_far(rankings: &mut Rankings) {
         by_words.retain(|(_, score)| *score >= best * LEAST_SCORE);
     } else {
         // Shared words are not enough if the meaning differs, except for the best match.
-        let near: HashSet<Key> = by_meaning.iter().map(|(key, _)| *key).collect();
+        let near: HashSet<EmbeddingKey> = by_meaning.iter().map(|(key, _)| *key).collect();
         by_words.retain(|(key, score)| near.contains(key) || *score >= best * 0.8);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 use std::time::Instant;
 
-use crate::reply::{Ending, Item, Resolved, Response};
+use crate::reply::{ReplyEnding, ReplyItem, Resolved, Response};
 
 /// Rows that are kept; the sums go on.
 const MOST_ROWS: usize = 65_536;
@@ -142,11 +142,11 @@ impl Bill {
         number: usize,
         model: &str,
         at: Instant,
-        told: Told,
+        told: BillLine,
         ideal_read: u64,
         prices: &[(String, Prices)],
     ) {
-        let Told { billed, complete } = told;
+        let BillLine { billed, complete } = told;
         let cost = prices_of(model, prices).map(|prices| prices.cost(&billed));
         self.total += billed;
         self.ideal_read += ideal_read;
@@ -171,22 +171,23 @@ fn prices_of(model: &str, prices: &[(String, Prices)]) -> Option<Prices> {
 
 /// What the client was told of the usage, by the events that reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct BillLine {
     billed: Billed,
     complete: bool,
 }
 
-impl Told {
+impl BillLine {
     /// None if the answer never began: that is not billed.
     pub(crate) fn by(response: &Response, resolved: &Resolved, stream: bool) -> Option<Self> {
         let has = |wanted: &str| {
-            let named = |item: &Item| matches!(item, Item::Event { name, .. } if name == wanted);
+            let named =
+                |item: &ReplyItem| matches!(item, ReplyItem::Event { name, .. } if name == wanted);
             response.items.iter().any(named)
         };
         let (began, counted, complete) = match (stream, response.ending) {
-            (_, Ending::Unanswered(_)) => return None,
+            (_, ReplyEnding::Unanswered(_)) => return None,
             (true, _) => (has("message_start"), has("message_delta"), has("message_stop")),
-            (false, Ending::Inside(_)) => return None,
+            (false, ReplyEnding::Inside(_)) => return None,
             (false, _) => (true, true, true),
         };
         let usage = resolved.usage;
@@ -197,6 +198,6 @@ impl Told {
             cache_write_1h: usage.cache_write_1h,
             cache_read: usage.cache_read,
         };
-        began.then_some(Told { billed, complete })
+        began.then_some(BillLine { billed, complete })
     }
 }

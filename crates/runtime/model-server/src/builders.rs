@@ -10,8 +10,8 @@ use crate::billing::Prices;
 use crate::record::Recorded;
 use crate::request_match::Match;
 use crate::script::{
-    Answer, Body, Cut, How, Insert, OnEnd, Part, Point, Reply, Rules, Script, Source, Step, Stop,
-    Times, ToolInput, UsageNumbers, Wait,
+    Cut, How, Insert, OnEnd, Part, Point, Reply, ReplyBody, Script, ScriptSource, ScriptStep,
+    ScriptedAnswer, ScriptedStop, ServerRules, Times, ToolInput, UsageNumbers, Wait,
 };
 
 /// An answer of one text block.
@@ -31,24 +31,27 @@ pub fn calls<N: Into<String>>(calls: impl IntoIterator<Item = (N, Value)>) -> Re
 
 /// An HTTP error with the usual type and message of its status.
 pub fn status(status: u16) -> Reply {
-    Reply { body: Body::Error { status, kind: None, message: None }, ..Reply::default() }
+    Reply { body: ReplyBody::Error { status, kind: None, message: None }, ..Reply::default() }
 }
 
 /// Verbatim bytes of a whole response; the connection closes after them.
 pub fn raw(bytes: impl Into<Bytes>) -> Reply {
-    Reply { body: Body::Raw(bytes.into()), ..Reply::default() }
+    Reply { body: ReplyBody::Raw(bytes.into()), ..Reply::default() }
 }
 
 /// An event stream of exactly these parts, without the events around an answer.
 pub fn sse(parts: impl IntoIterator<Item = Part>) -> Reply {
-    let answer =
-        Answer { parts: parts.into_iter().collect(), envelope: false, ..Answer::default() };
-    Reply { body: Body::Answer(Box::new(answer)), ..Reply::default() }
+    let answer = ScriptedAnswer {
+        parts: parts.into_iter().collect(),
+        envelope: false,
+        ..ScriptedAnswer::default()
+    };
+    Reply { body: ReplyBody::Answer(Box::new(answer)), ..Reply::default() }
 }
 
 /// A redirect with an empty body.
 pub fn redirect(status: u16, to: impl Into<String>) -> Reply {
-    let body = Body::Http { status, content_type: String::new(), bytes: Bytes::new() };
+    let body = ReplyBody::Http { status, content_type: String::new(), bytes: Bytes::new() };
     Reply { body, ..Reply::default() }.header("location", to)
 }
 
@@ -166,11 +169,11 @@ impl Reply {
     }
 
     pub fn stop(self, reason: impl Into<String>) -> Self {
-        self.answer(|answer| answer.stop = Stop::Is(Some(reason.into())))
+        self.answer(|answer| answer.stop = ScriptedStop::Is(Some(reason.into())))
     }
 
     pub fn stop_null(self) -> Self {
-        self.answer(|answer| answer.stop = Stop::Is(None))
+        self.answer(|answer| answer.stop = ScriptedStop::Is(None))
     }
 
     pub fn stop_details(self, details: Value) -> Self {
@@ -182,13 +185,13 @@ impl Reply {
     }
 
     /// Content makes the reply an answer, whatever it was before.
-    fn answer(mut self, change: impl FnOnce(&mut Answer)) -> Self {
+    fn answer(mut self, change: impl FnOnce(&mut ScriptedAnswer)) -> Self {
         let mut answer = match self.body {
-            Body::Answer(answer) => answer,
+            ReplyBody::Answer(answer) => answer,
             _ => Box::default(),
         };
         change(&mut answer);
-        self.body = Body::Answer(answer);
+        self.body = ReplyBody::Answer(answer);
         self
     }
 }
@@ -213,7 +216,7 @@ impl Reply {
 
     /// Type and message of an error reply.
     pub fn error(mut self, kind: impl Into<String>, message: impl Into<String>) -> Self {
-        if let Body::Error { kind: old_kind, message: old_message, .. } = &mut self.body {
+        if let ReplyBody::Error { kind: old_kind, message: old_message, .. } = &mut self.body {
             (*old_kind, *old_message) = (Some(kind.into()), Some(message.into()));
         }
         self
@@ -221,7 +224,8 @@ impl Reply {
 
     /// A body of any kind in place of what there was.
     pub fn http(status: u16, content_type: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
-        let body = Body::Http { status, content_type: content_type.into(), bytes: bytes.into() };
+        let body =
+            ReplyBody::Http { status, content_type: content_type.into(), bytes: bytes.into() };
         Self { body, ..Self::default() }
     }
 
@@ -258,17 +262,17 @@ impl Reply {
     }
 }
 
-impl Step {
+impl ScriptStep {
     pub fn new(reply: Reply) -> Self {
-        Self::from_source(Source::Fixed(Box::new(reply)))
+        Self::from_source(ScriptSource::Fixed(Box::new(reply)))
     }
 
     /// A step answered by Rust code, which may block.
     pub fn by(compute: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
-        Self::from_source(Source::Computed(Arc::new(compute)))
+        Self::from_source(ScriptSource::Computed(Arc::new(compute)))
     }
 
-    fn from_source(source: Source) -> Self {
+    fn from_source(source: ScriptSource) -> Self {
         Self { when: Match::default(), expect: Match::default(), times: Times::Count(1), source }
     }
 }
@@ -279,13 +283,13 @@ impl Script {
         Self::default()
     }
 
-    pub fn step(mut self, step: Step) -> Self {
+    pub fn step(mut self, step: ScriptStep) -> Self {
         self.steps.push(step);
         self
     }
 
     pub fn answer(self, reply: Reply) -> Self {
-        self.step(Step::new(reply))
+        self.step(ScriptStep::new(reply))
     }
 
     pub fn status(self, code: u16) -> Self {
@@ -293,7 +297,7 @@ impl Script {
     }
 
     pub fn by(self, compute: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
-        self.step(Step::by(compute))
+        self.step(ScriptStep::by(compute))
     }
 
     pub fn times(self, times: u32) -> Self {
@@ -323,12 +327,12 @@ impl Script {
         self
     }
 
-    pub fn rules(mut self, change: impl FnOnce(&mut Rules)) -> Self {
+    pub fn rules(mut self, change: impl FnOnce(&mut ServerRules)) -> Self {
         change(&mut self.rules);
         self
     }
 
-    fn last(mut self, word: &str, change: impl FnOnce(&mut Step)) -> Self {
+    fn last(mut self, word: &str, change: impl FnOnce(&mut ScriptStep)) -> Self {
         match self.steps.last_mut() {
             Some(step) => change(step),
             None => self.mistakes.push(format!("`{word}` was said before any step")),

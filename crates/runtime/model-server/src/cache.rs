@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::reply::Usage;
+use crate::reply::ReplyUsage;
 use crate::script::UsageRule;
 
 const LOOK_BACK: usize = 20;
@@ -21,14 +21,14 @@ const PICTURE_BYTES: u64 = 6400;
 
 /// The blocks of one request, each with the hash and the weight of all up to it.
 #[derive(Debug, Default)]
-pub(crate) struct Row {
-    blocks: Vec<Prefix>,
+pub(crate) struct CacheRow {
+    blocks: Vec<CachedPrefix>,
     /// Tokens below which this model's provider caches nothing.
     minimum: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Prefix {
+struct CachedPrefix {
     hash: u64,
     bytes: u64,
     marker: Option<Ttl>,
@@ -49,7 +49,7 @@ impl Ttl {
     }
 }
 
-impl Row {
+impl CacheRow {
     pub fn of(request: &Value) -> Self {
         let mut row = Weigher::default();
         row.hasher.write(text(request, "model").as_bytes());
@@ -90,7 +90,7 @@ impl Row {
         Self { blocks: row.blocks, minimum: minimum(text(request, "model")) }
     }
 
-    fn is_long_enough(&self, prefix: &Prefix, rule: &UsageRule) -> bool {
+    fn is_long_enough(&self, prefix: &CachedPrefix, rule: &UsageRule) -> bool {
         tokens(prefix.bytes, rule) >= rule.cache_minimum.unwrap_or(self.minimum)
     }
 
@@ -142,7 +142,7 @@ struct Weigher {
     hasher: DefaultHasher,
     bytes: u64,
     marker: Option<Ttl>,
-    blocks: Vec<Prefix>,
+    blocks: Vec<CachedPrefix>,
 }
 
 impl Weigher {
@@ -164,8 +164,11 @@ impl Weigher {
     }
 
     fn end(&mut self) {
-        let prefix =
-            Prefix { hash: self.hasher.finish(), bytes: self.bytes, marker: self.marker.take() };
+        let prefix = CachedPrefix {
+            hash: self.hasher.finish(),
+            bytes: self.bytes,
+            marker: self.marker.take(),
+        };
         self.blocks.push(prefix);
     }
 
@@ -222,32 +225,32 @@ impl Weigher {
 
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    entries: HashMap<u64, Entry>,
+    entries: HashMap<u64, CacheEntry>,
     /// What a client would find that had marked every block of every request, and how long.
     ideal: HashMap<u64, Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct CacheEntry {
     ttl: Ttl,
     until: Instant,
 }
 
 impl Cache {
     /// The usage of a request that is going to be answered; writes what it writes.
-    pub fn charge(&mut self, row: &Row, rule: &UsageRule, now: Instant) -> Usage {
+    pub fn charge(&mut self, row: &CacheRow, rule: &UsageRule, now: Instant) -> ReplyUsage {
         let total = row.tokens(rule);
         if !rule.cache {
-            return Usage { input: total, ..Usage::default() };
+            return ReplyUsage { input: total, ..ReplyUsage::default() };
         }
         self.entries.retain(|_, entry| entry.until > now);
         let cacheable =
-            |prefix: &Prefix| prefix.marker.is_some() && row.is_long_enough(prefix, rule);
+            |prefix: &CachedPrefix| prefix.marker.is_some() && row.is_long_enough(prefix, rule);
         let markers: Vec<usize> =
             (0..row.blocks.len()).filter(|at| row.blocks.get(*at).is_some_and(cacheable)).collect();
         let hit = markers.iter().filter_map(|marker| self.look_back(row, *marker)).max();
         let read = self.read(row, hit, rule, now);
-        let mut usage = Usage { cache_read: read, ..Usage::default() };
+        let mut usage = ReplyUsage { cache_read: read, ..ReplyUsage::default() };
         let mut reached = read;
         for prefix in markers.iter().filter_map(|at| row.blocks.get(*at)) {
             let Some(ttl) = prefix.marker else { continue };
@@ -258,7 +261,7 @@ impl Cache {
             }
             reached = here;
             // What is there keeps the lifetime it was paid for: a mark that writes nothing changes none.
-            let entry = self.entries.entry(prefix.hash).or_insert(Entry { ttl, until: now });
+            let entry = self.entries.entry(prefix.hash).or_insert(CacheEntry { ttl, until: now });
             entry.until = now + entry.ttl.time();
         }
         if self.entries.len() > MOST_ENTRIES {
@@ -270,13 +273,13 @@ impl Cache {
 
     /// The tokens an ideal client would read: the longest prefix that this request shares with any before it, however
     /// many marks that takes and however far they are apart. Minimum sizes and lifetimes hold for it, too.
-    pub fn ideal(&mut self, row: &Row, rule: &UsageRule, now: Instant) -> u64 {
+    pub fn ideal(&mut self, row: &CacheRow, rule: &UsageRule, now: Instant) -> u64 {
         if !rule.cache {
             return 0;
         }
         self.ideal.retain(|_, until| *until > now);
-        let long_enough = |prefix: &&Prefix| row.is_long_enough(prefix, rule);
-        let known = |prefix: &&Prefix| self.ideal.contains_key(&prefix.hash);
+        let long_enough = |prefix: &&CachedPrefix| row.is_long_enough(prefix, rule);
+        let known = |prefix: &&CachedPrefix| self.ideal.contains_key(&prefix.hash);
         let read = row.blocks.iter().rev().filter(long_enough).find(known);
         let read = read.map_or(0, |prefix| tokens(prefix.bytes, rule));
         let long = row.blocks.iter().any(|prefix| prefix.marker == Some(Ttl::OneHour));
@@ -291,7 +294,7 @@ impl Cache {
         read
     }
 
-    fn look_back(&self, row: &Row, marker: usize) -> Option<usize> {
+    fn look_back(&self, row: &CacheRow, marker: usize) -> Option<usize> {
         let first = (marker + 1).saturating_sub(LOOK_BACK);
         (first..=marker)
             .rev()
@@ -299,7 +302,7 @@ impl Cache {
     }
 
     /// The tokens of the prefix found; reading keeps its entry alive.
-    fn read(&mut self, row: &Row, hit: Option<usize>, rule: &UsageRule, now: Instant) -> u64 {
+    fn read(&mut self, row: &CacheRow, hit: Option<usize>, rule: &UsageRule, now: Instant) -> u64 {
         let Some(prefix) = hit.and_then(|at| row.blocks.get(at)) else { return 0 };
         if let Some(entry) = self.entries.get_mut(&prefix.hash) {
             entry.until = now + entry.ttl.time();

@@ -2,10 +2,10 @@ use serde_json::json;
 
 use super::*;
 
-fn row(ttl: &str) -> Row {
+fn row(ttl: &str) -> CacheRow {
     let control = json!({"type": "ephemeral", "ttl": ttl});
     let block = json!({"type": "text", "text": "x".repeat(8000), "cache_control": control});
-    Row::of(&json!({"model": "m", "messages": [{"role": "user", "content": [block]}]}))
+    CacheRow::of(&json!({"model": "m", "messages": [{"role": "user", "content": [block]}]}))
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn data_named_like_a_marker_is_data() {
     let of = |control: Value| {
         let input = json!({"cache_control": control});
         let call = json!({"type": "tool_use", "id": "a", "name": "b", "input": input});
-        Row::of(&json!({"messages": [{"role": "assistant", "content": [call]}]}))
+        CacheRow::of(&json!({"messages": [{"role": "assistant", "content": [call]}]}))
     };
     let (one, two) = (of(json!({"type": "ephemeral"})), of(json!({"type": "other"})));
     let (one, two) = (one.blocks.last().unwrap(), two.blocks.last().unwrap());
@@ -38,10 +38,10 @@ fn data_named_like_a_marker_is_data() {
 #[test]
 fn neighbours_do_not_run_into_each_other() {
     let of = |one: &str, two: &str| {
-        Row::of(&json!({"messages": [{"role": "user", "content": [
+        CacheRow::of(&json!({"messages": [{"role": "user", "content": [
             {"type": "text", "text": one}, {"type": "text", "text": two}]}]}))
     };
-    let last = |row: Row| row.blocks.last().unwrap().hash;
+    let last = |row: CacheRow| row.blocks.last().unwrap().hash;
     assert_ne!(last(of("ab", "c")), last(of("a", "bc")));
 }
 
@@ -64,7 +64,7 @@ fn the_minimum_is_the_familys() {
             let block =
                 json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}});
             let content = json!([{"role": "user", "content": [block]}]);
-            Row::of(&json!({"model": model, "messages": content}))
+            CacheRow::of(&json!({"model": model, "messages": content}))
         };
         let rule = UsageRule::default();
         let write = |tokens: usize, rule: &UsageRule| {
@@ -77,7 +77,7 @@ fn the_minimum_is_the_familys() {
     }
 }
 
-fn conversation(blocks: usize, marks: &[usize]) -> Row {
+fn conversation(blocks: usize, marks: &[usize]) -> CacheRow {
     let block = |n: usize| match marks.contains(&n) {
         true => {
             json!({"type": "text", "text": n.to_string().repeat(999), "cache_control": {"type": "ephemeral"}})
@@ -85,7 +85,7 @@ fn conversation(blocks: usize, marks: &[usize]) -> Row {
         false => json!({"type": "text", "text": n.to_string().repeat(999)}),
     };
     let content: Vec<Value> = (0..blocks).map(block).collect();
-    Row::of(&json!({"model": "m", "messages": [{"role": "user", "content": content}]}))
+    CacheRow::of(&json!({"model": "m", "messages": [{"role": "user", "content": content}]}))
 }
 
 /// Where the look-back does not reach, the real client reads nothing, the ideal one everything.
@@ -93,7 +93,7 @@ fn conversation(blocks: usize, marks: &[usize]) -> Row {
 fn an_ideal_client_needs_no_look_back() {
     let (rule, now) = (UsageRule::default(), Instant::now());
     let mut cache = Cache::default();
-    let mut ask = |row: &Row| {
+    let mut ask = |row: &CacheRow| {
         let ideal = cache.ideal(row, &rule, now);
         (cache.charge(row, &rule, now).cache_read, ideal)
     };
@@ -117,6 +117,7 @@ fn an_ideal_client_has_no_more_time_than_others() {
     assert_eq!(at(299), row.tokens(&rule));
     assert_eq!(at(598), row.tokens(&rule), "each use keeps it alive");
     assert_eq!(at(900), 0);
-    let short = Row::of(&json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]}));
+    let short =
+        CacheRow::of(&json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]}));
     assert_eq!((cache.ideal(&short, &rule, start), cache.ideal(&short, &rule, start)), (0, 0));
 }

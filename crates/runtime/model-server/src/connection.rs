@@ -8,11 +8,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::http::{self, NoRequest};
-use crate::record::Outcome;
-use crate::reply::{Response, Sent, deliver};
-use crate::state::{Decision, Shared};
+use crate::record::ServedOutcome;
+use crate::reply::{Response, SentBytes, deliver};
+use crate::state::{ReplyDecision, ServerShared};
 
-pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, connection: u64) {
+pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<ServerShared>, connection: u64) {
     // Small writes are the point of this server; a socket that refuses still works.
     let _ = stream.set_nodelay(true);
     let limits = &shared.script.limits;
@@ -30,8 +30,8 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, connection
         let wanted = incoming.keep_alive;
         let (number, decision) = shared.decide(incoming, connection, arrived);
         let response = match decision {
-            Decision::Ready(response) => response,
-            Decision::Ask { compute, recorded, asked } => {
+            ReplyDecision::Ready(response) => response,
+            ReplyDecision::Ask { compute, recorded, asked } => {
                 let answer = tokio::task::spawn_blocking(move || compute(&recorded)).await;
                 match answer {
                     Ok(reply) => shared.render(&reply, &asked, number),
@@ -40,7 +40,7 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, connection
             }
         };
         let status = response.status();
-        let Sent { outcome, reusable } =
+        let SentBytes { outcome, reusable } =
             deliver(&mut stream, response, &shared.gates, limits.hold).await;
         if reusable && wanted {
             shared.finish(number, outcome, status);
@@ -52,7 +52,7 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, connection
     }
 }
 
-fn panicked(shared: &Shared, number: usize) -> Response {
+fn panicked(shared: &ServerShared, number: usize) -> Response {
     let message = "the code that computes this reply has panicked".to_owned();
     let response =
         Response::error(400, "invalid_request_error", &message, &crate::state::request_id(number));
@@ -60,12 +60,12 @@ fn panicked(shared: &Shared, number: usize) -> Response {
     response
 }
 
-async fn refuse(stream: &mut TcpStream, shared: &Shared, status: u16, message: String) {
+async fn refuse(stream: &mut TcpStream, shared: &ServerShared, status: u16, message: String) {
     let kind = if status == 413 { "request_too_large" } else { "invalid_request_error" };
     let response = Response::error(status, kind, &message, "req_unread");
     shared.unreadable(status, message);
     let sent = deliver(stream, response, &shared.gates, shared.script.limits.hold).await;
-    if sent.outcome == Outcome::Delivered && stream.shutdown().await.is_ok() {
+    if sent.outcome == ServedOutcome::Delivered && stream.shutdown().await.is_ok() {
         http::drain(stream).await;
     }
 }

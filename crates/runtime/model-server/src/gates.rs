@@ -13,15 +13,15 @@ use crate::error::ServerError;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tells everyone who waits that something has changed.
-pub(crate) struct Signal(watch::Sender<u64>);
+pub(crate) struct GateSignal(watch::Sender<u64>);
 
-impl Default for Signal {
+impl Default for GateSignal {
     fn default() -> Self {
         Self(watch::Sender::new(0))
     }
 }
 
-impl Signal {
+impl GateSignal {
     pub fn bump(&self) {
         self.0.send_modify(|count| *count = count.wrapping_add(1));
     }
@@ -40,7 +40,7 @@ impl Signal {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct State {
+struct GateState {
     arrived: u64,
     permits: u64,
     open: bool,
@@ -48,12 +48,12 @@ struct State {
 
 #[derive(Default)]
 pub(crate) struct Gates {
-    states: Mutex<BTreeMap<String, State>>,
-    changed: Signal,
+    states: Mutex<BTreeMap<String, GateState>>,
+    changed: GateSignal,
 }
 
 impl Gates {
-    fn with<T>(&self, name: &str, change: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, name: &str, change: impl FnOnce(&mut GateState) -> T) -> T {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         change(states.entry(name.to_owned()).or_default())
     }
@@ -87,13 +87,13 @@ impl Gates {
 
 /// The test's side of a gate.
 #[derive(Clone)]
-pub struct Gate {
+pub struct ReplyGate {
     pub(crate) gates: Arc<Gates>,
     pub(crate) runtime: Handle,
     pub(crate) name: String,
 }
 
-impl Gate {
+impl ReplyGate {
     /// Waits until a reply stands, or has stood, at the gate.
     pub async fn reached(&self) -> Result<(), ServerError> {
         self.reached_times(1).await

@@ -52,13 +52,13 @@ mod validate;
 pub use billing::{Bill, BillRow, Billed, Prices};
 pub use builders::{At, after, calls, raw, redirect, sse, status, text, think};
 pub use error::{ScriptError, ServerError};
-pub use gates::Gate;
+pub use gates::ReplyGate;
 pub use log::LogEntry;
-pub use record::{Headers, Outcome, Recorded, Verdict};
+pub use record::{Headers, Recorded, RequestVerdict, ServedOutcome};
 pub use request_match::Match;
 pub use script::{
-    Answer, Body, Compute, Cut, Delivery, FloodKind, Framing, How, Insert, Limits, Newline, OnEnd,
-    Part, Point, Reply, Rules, Script, Source, Step, Stop, Times, ToolInput, UsageNumbers,
-    UsageRule, Wait,
+    Compute, Cut, FloodKind, Framing, How, Insert, ModelLimits, Newline, OnEnd, Part, Point, Reply,
+    ReplyBody, ReplyDelivery, Script, ScriptSource, ScriptStep, ScriptedAnswer, ScriptedStop,
+    ServerRules, Times, ToolInput, UsageNumbers, UsageRule, Wait,
 };
 pub use server::ModelServer;

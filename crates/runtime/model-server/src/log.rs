@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::billing::BillRow;
-use crate::record::{Outcome, Recorded, Verdict};
+use crate::record::{Recorded, RequestVerdict, ServedOutcome};
 
 /// Entries that are kept for a reader who is behind, and sessions that are told apart.
 const MOST_ENTRIES: usize = 65_536;
@@ -27,7 +27,7 @@ pub struct LogEntry {
     /// Why it was refused, if no script asked for that.
     pub refusal: Option<String>,
     /// None if the request could not be read.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ServedOutcome>,
     /// From the request's arrival to the end of the response.
     pub took: Duration,
     /// None if nothing is charged for it.
@@ -47,12 +47,12 @@ impl Log {
         &mut self,
         recorded: &Recorded,
         status: Option<u16>,
-        outcome: Outcome,
+        outcome: ServedOutcome,
         row: Option<BillRow>,
     ) {
         let refusal = match &recorded.verdict {
-            Verdict::Accepted => None,
-            Verdict::Refused { message, .. } => Some(message.clone()),
+            RequestVerdict::Accepted => None,
+            RequestVerdict::Refused { message, .. } => Some(message.clone()),
         };
         let session = self.session(recorded);
         self.push(LogEntry {

@@ -28,7 +28,7 @@ impl Headers {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RequestVerdict {
     Accepted,
     /// Refused by the validation, an `expect`, or the end of the script; never by a scripted error.
     Refused {
@@ -39,7 +39,7 @@ pub enum Verdict {
 
 /// How the delivery of a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ServedOutcome {
     /// Sent to the last byte.
     Delivered,
     /// Broken off as the script wanted.
@@ -64,7 +64,7 @@ pub struct Recorded {
     pub body: Bytes,
     pub body_dropped: bool,
     pub arrived: Instant,
-    pub verdict: Verdict,
+    pub verdict: RequestVerdict,
     /// Index of the step that answered, from 0.
     pub step: Option<usize>,
     pub(crate) parsed: OnceLock<Value>,

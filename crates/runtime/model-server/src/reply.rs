@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub(crate) use delivery::{Sent, deliver};
-pub(crate) use resolve::{Ids, Resolved, Usage, resolve, signature};
+pub(crate) use delivery::{SentBytes, deliver};
+pub(crate) use resolve::{Ids, ReplyUsage, Resolved, resolve, signature};
 
-use crate::script::{Body, Delivery, How, Reply, Wait};
+use crate::script::{How, Reply, ReplyBody, ReplyDelivery, Wait};
 
 /// Everything `deliver` needs to know; nothing in it refers to the script any more.
 pub(crate) struct Response {
@@ -25,8 +25,8 @@ pub(crate) struct Response {
     pub head: Option<Bytes>,
     /// Whether the items travel in HTTP chunks.
     pub chunked: bool,
-    pub items: Vec<Item>,
-    pub ending: Ending,
+    pub items: Vec<ReplyItem>,
+    pub ending: ReplyEnding,
     pub pace: Option<Duration>,
     pub chunk: Option<usize>,
     pub keep_alive: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Response {
 
 /// One thing to do while the body is sent.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Item {
+pub(crate) enum ReplyItem {
     Event { name: String, bytes: Bytes },
     Bytes(Bytes),
     Wait(Wait),
@@ -42,7 +42,7 @@ pub(crate) enum Item {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum ReplyEnding {
     Complete,
     /// Broken before the head.
     Unanswered(How),
@@ -66,7 +66,7 @@ impl Response {
 
     /// As its head says; none if the script wrote the whole response, or nothing is answered.
     pub fn status(&self) -> Option<u16> {
-        if matches!(self.ending, Ending::Unanswered(_)) {
+        if matches!(self.ending, ReplyEnding::Unanswered(_)) {
             return None;
         }
         let line = self.head.as_deref()?.get(b"HTTP/1.1 ".len()..)?.get(..3)?;
@@ -84,8 +84,8 @@ impl Response {
             due: Vec::new(),
             head: Some(head),
             chunked: false,
-            items: vec![Item::Bytes(body)],
-            ending: Ending::Complete,
+            items: vec![ReplyItem::Bytes(body)],
+            ending: ReplyEnding::Complete,
             pace: None,
             chunk: None,
             keep_alive: true,
@@ -101,26 +101,26 @@ pub(crate) fn respond(
     request_id: &str,
 ) -> Result<Response, String> {
     let mut response = match (&reply.body, resolved) {
-        (Body::Answer(_), Some(resolved)) if stream => streamed(reply, resolved, request_id)?,
-        (Body::Answer(_), Some(resolved)) => fold::folded(reply, resolved, request_id)?,
-        (Body::Answer(_), None) => return Err("an answer was not resolved".into()),
-        (Body::Error { status, kind, message }, _) => {
+        (ReplyBody::Answer(_), Some(resolved)) if stream => streamed(reply, resolved, request_id)?,
+        (ReplyBody::Answer(_), Some(resolved)) => fold::folded(reply, resolved, request_id)?,
+        (ReplyBody::Answer(_), None) => return Err("an answer was not resolved".into()),
+        (ReplyBody::Error { status, kind, message }, _) => {
             let kind = kind.as_deref().unwrap_or_else(|| head::usual_kind(*status));
             let message = message.as_deref().unwrap_or_else(|| head::usual_message(*status));
             let body = head::error_body(kind, message, request_id);
             without_events(reply)?;
             fixed_length::fixed(reply, *status, "application/json", body, request_id, None)?
         }
-        (Body::Http { status, content_type, bytes }, _) => {
+        (ReplyBody::Http { status, content_type, bytes }, _) => {
             without_events(reply)?;
             fixed_length::fixed(reply, *status, content_type, bytes.clone(), request_id, None)?
         }
-        (Body::Raw(bytes), _) => {
+        (ReplyBody::Raw(bytes), _) => {
             without_events(reply)?;
             let (items, ending) =
-                plan::broken(vec![Item::Bytes(bytes.clone())], reply.cut.as_ref())?;
+                plan::broken(vec![ReplyItem::Bytes(bytes.clone())], reply.cut.as_ref())?;
             let ending = match ending {
-                Ending::Complete => Ending::After(How::Close),
+                ReplyEnding::Complete => ReplyEnding::After(How::Close),
                 ending => ending,
             };
             let whole = Response::whole(Bytes::new(), Bytes::new());
@@ -128,7 +128,7 @@ pub(crate) fn respond(
         }
     };
     response.due = reply.due.clone();
-    let Delivery { pace, chunk, .. } = reply.delivery;
+    let ReplyDelivery { pace, chunk, .. } = reply.delivery;
     (response.pace, response.chunk) = (pace, chunk);
     response.keep_alive = !reply.headers.iter().any(|(name, value)| {
         name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close")
@@ -156,7 +156,7 @@ fn without_events(reply: &Reply) -> Result<(), String> {
 /// Whether the reply can be sent as described, found out before anyone asks for it.
 pub(crate) fn dry_run(reply: &Reply) -> Result<(), String> {
     let resolved = match &reply.body {
-        Body::Answer(answer) => Some(resolve::dry(answer)),
+        ReplyBody::Answer(answer) => Some(resolve::dry(answer)),
         _ => None,
     };
     respond(reply, resolved.as_ref(), true, "req_dry").map(|_| ())

@@ -23,9 +23,9 @@ pub struct Script {
     pub usage: UsageRule,
     /// What a token costs, by the beginning of the model's name; empty takes usual prices for every model.
     pub prices: Vec<(String, Prices)>,
-    pub rules: Rules,
-    pub limits: Limits,
-    pub steps: Vec<Step>,
+    pub rules: ServerRules,
+    pub limits: ModelLimits,
+    pub steps: Vec<ScriptStep>,
     pub on_end: OnEnd,
     /// Mistakes made while building in Rust; `start` reports the first.
     pub(crate) mistakes: Vec<String>,
@@ -50,7 +50,7 @@ impl Default for UsageRule {
 
 /// Switches of the validation.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct ServerRules {
     /// Ask for `x-api-key` or a bearer token.
     pub auth: bool,
     /// Ask for `anthropic-version`.
@@ -70,7 +70,7 @@ pub struct Rules {
     pub window: Option<u64>,
 }
 
-impl Default for Rules {
+impl Default for ServerRules {
     fn default() -> Self {
         Self {
             auth: true,
@@ -89,7 +89,7 @@ impl Default for Rules {
 
 /// The bounds of the server itself.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct ModelLimits {
     pub body_bytes: usize,
     pub connections: usize,
     /// The longest time one wait inside a reply (stall, gate, pause, a client that reads nothing) may last.
@@ -100,7 +100,7 @@ pub struct Limits {
     pub record_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ModelLimits {
     fn default() -> Self {
         Self {
             body_bytes: 64 << 20,
@@ -125,13 +125,13 @@ pub enum OnEnd {
 }
 
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct ScriptStep {
     /// The step serves only requests that fit; others pass it by.
     pub when: Match,
     /// A request that takes the step and does not fit is refused, and recorded as rejected.
     pub expect: Match,
     pub times: Times,
-    pub source: Source,
+    pub source: ScriptSource,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,13 +143,13 @@ pub enum Times {
 pub type Compute = Arc<dyn Fn(&Recorded) -> Reply + Send + Sync>;
 
 #[derive(Clone)]
-pub enum Source {
+pub enum ScriptSource {
     Fixed(Box<Reply>),
     /// Runs on a thread of its own; it may block.
     Computed(Compute),
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for ScriptSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(reply) => f.debug_tuple("Fixed").field(reply).finish(),
@@ -164,8 +164,8 @@ pub struct Reply {
     pub due: Vec<Wait>,
     /// Added to the response headers.
     pub headers: Vec<(String, String)>,
-    pub body: Body,
-    pub delivery: Delivery,
+    pub body: ReplyBody,
+    pub delivery: ReplyDelivery,
     /// Parts put into the event stream at given points.
     pub insert: Vec<Insert>,
     pub cut: Option<Cut>,
@@ -178,8 +178,8 @@ pub enum Wait {
 }
 
 #[derive(Debug, Clone)]
-pub enum Body {
-    Answer(Box<Answer>),
+pub enum ReplyBody {
+    Answer(Box<ScriptedAnswer>),
     /// An error object; `None` takes the usual type or message of the status.
     Error {
         status: u16,
@@ -195,29 +195,29 @@ pub enum Body {
     Raw(Bytes),
 }
 
-impl Default for Body {
+impl Default for ReplyBody {
     fn default() -> Self {
         Self::Answer(Box::default())
     }
 }
 
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ScriptedAnswer {
     pub parts: Vec<Part>,
     /// Whether `message_start`, `message_delta` and `message_stop` are added around the parts.
     pub envelope: bool,
-    pub stop: Stop,
+    pub stop: ScriptedStop,
     pub stop_sequence: Option<String>,
     pub stop_details: Option<Value>,
     pub usage: UsageNumbers,
 }
 
-impl Default for Answer {
+impl Default for ScriptedAnswer {
     fn default() -> Self {
         Self {
             parts: Vec::new(),
             envelope: true,
-            stop: Stop::ByContent,
+            stop: ScriptedStop::ByContent,
             stop_sequence: None,
             stop_details: None,
             usage: UsageNumbers::default(),
@@ -226,7 +226,7 @@ impl Default for Answer {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Stop {
+pub enum ScriptedStop {
     /// `tool_use` if there is a call, else `end_turn`.
     #[default]
     ByContent,
@@ -296,7 +296,7 @@ pub enum FloodKind {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Delivery {
+pub struct ReplyDelivery {
     /// Time between events; each event then has a write of its own.
     pub pace: Option<Duration>,
     /// Bytes per write; each write is an HTTP chunk of its own, so a client meets every border.

@@ -56,13 +56,13 @@ pub(crate) struct Trajectory {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub(crate) struct SentThinking {
     thoughts: HashMap<Thought, (u64, String)>,
     calls: HashMap<String, (u64, Trajectory)>,
     clock: u64,
 }
 
-impl Sent {
+impl SentThinking {
     /// `model` is the one that was asked: answers may carry another name.
     pub fn remember(&mut self, answer: &Resolved, model: &str) {
         self.clock += 1;

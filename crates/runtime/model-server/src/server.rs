@@ -12,16 +12,16 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::billing::Bill;
 use crate::connection;
 use crate::error::ServerError;
-use crate::gates::{Gate, within};
+use crate::gates::{ReplyGate, within};
 use crate::log::LogEntry;
-use crate::record::{Outcome, Recorded};
+use crate::record::{Recorded, ServedOutcome};
 use crate::script::Script;
-use crate::state::Shared;
+use crate::state::ServerShared;
 
 /// A running server. It stops, and frees its port, when dropped.
 pub struct ModelServer {
     addr: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     runtime: Handle,
     stop: Option<oneshot::Sender<()>>,
     stopped: Option<oneshot::Receiver<()>>,
@@ -50,7 +50,7 @@ impl ModelServer {
             .thread_name("model-server-reply")
             .build()
             .map_err(ServerError::Thread)?;
-        let shared = Arc::new(Shared::new(script));
+        let shared = Arc::new(ServerShared::new(script));
         let (stop, stopping) = oneshot::channel();
         let (done, stopped) = oneshot::channel();
         let (handle, served) = (runtime.handle().clone(), shared.clone());
@@ -102,7 +102,11 @@ impl ModelServer {
     }
 
     /// How the response to that request (by its `number`) ended; waits until it has.
-    pub async fn outcome(&self, number: usize, limit: Duration) -> Result<Outcome, ServerError> {
+    pub async fn outcome(
+        &self,
+        number: usize,
+        limit: Duration,
+    ) -> Result<ServedOutcome, ServerError> {
         let shared = self.shared.clone();
         let ended = async move {
             let outcome = || shared.lock().kept(number).and_then(|kept| kept.outcome);
@@ -166,9 +170,9 @@ impl ModelServer {
     }
 
     /// The gate of that name; replies that name it wait there.
-    pub fn gate(&self, name: impl Into<String>) -> Gate {
+    pub fn gate(&self, name: impl Into<String>) -> ReplyGate {
         let (gates, runtime) = (self.shared.gates.clone(), self.runtime.clone());
-        Gate { gates, runtime, name: name.into() }
+        ReplyGate { gates, runtime, name: name.into() }
     }
 
     /// Stops serving; open connections are closed. Dropping does the same and blocks for it.
@@ -194,7 +198,7 @@ impl Drop for ModelServer {
 fn run(
     runtime: Runtime,
     listener: StdListener,
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     stopping: oneshot::Receiver<()>,
 ) {
     runtime.block_on(async {
@@ -207,7 +211,7 @@ fn run(
     runtime.shutdown_background();
 }
 
-async fn accept(listener: StdListener, shared: Arc<Shared>) {
+async fn accept(listener: StdListener, shared: Arc<ServerShared>) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let permits = Arc::new(Semaphore::new(shared.script.limits.connections));
     let mut count = 0;

@@ -6,40 +6,41 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::billing::{Bill, Told};
-use crate::cache::{Cache, Row};
-use crate::gates::{Gates, Signal};
+use crate::billing::{Bill, BillLine};
+use crate::cache::{Cache, CacheRow};
+use crate::gates::{GateSignal, Gates};
 use crate::http::Incoming;
 use crate::log::Log;
-use crate::record::{Outcome, Recorded, Route, Verdict, route};
+use crate::record::{Recorded, RequestVerdict, Route, ServedOutcome, route};
 use crate::reply::{self, Ids, Resolved, Response};
 use crate::script::{
-    Answer, Body, Compute, OnEnd, Point, Reply, Script, Source, Step, Times, check,
+    Compute, OnEnd, Point, Reply, ReplyBody, Script, ScriptSource, ScriptStep, ScriptedAnswer,
+    Times, check,
 };
-use crate::sent_thinking::Sent;
-use crate::validate::{self, Learned, Refusal, invalid};
+use crate::sent_thinking::SentThinking;
+use crate::validate::{self, Learned, ValidationError, invalid};
 
 const MOST_RECORDS: usize = 65_536;
 const MOST_REJECTIONS: usize = 1_000;
 
-pub(crate) struct Shared {
+pub(crate) struct ServerShared {
     pub script: Script,
     pub gates: Arc<Gates>,
-    pub changed: Signal,
-    state: Mutex<State>,
+    pub changed: GateSignal,
+    state: Mutex<ServerState>,
 }
 
 /// What changes while serving. Locked for short, never across an await.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct ServerState {
     used: Vec<u32>,
     ids: Ids,
     cache: Cache,
     /// How far the cache's clock is ahead of the real one.
     pub ahead: Duration,
     pub bill: Bill,
-    sent: Sent,
-    pub records: VecDeque<Kept>,
+    sent: SentThinking,
+    pub records: VecDeque<KeptRecords>,
     kept_bytes: usize,
     pub arrived: usize,
     pub messages: usize,
@@ -50,9 +51,9 @@ pub(crate) struct State {
     pub log: Option<Log>,
 }
 
-pub(crate) struct Kept {
+pub(crate) struct KeptRecords {
     pub recorded: Arc<Recorded>,
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ServedOutcome>,
 }
 
 /// A request that passed the checks.
@@ -60,10 +61,10 @@ pub(crate) struct Asked {
     model: String,
     stream: bool,
     tool_ids: HashSet<String>,
-    row: Row,
+    row: CacheRow,
 }
 
-pub(crate) enum Decision {
+pub(crate) enum ReplyDecision {
     Ready(Response),
     /// The reply is Rust code; the caller runs it where it may block.
     Ask {
@@ -74,7 +75,7 @@ pub(crate) enum Decision {
 }
 
 enum Granted {
-    Reply { step: Option<usize>, source: Source, asked: Box<Asked> },
+    Reply { step: Option<usize>, source: ScriptSource, asked: Box<Asked> },
     Tokens(u64),
     Alive,
 }
@@ -83,14 +84,14 @@ pub(crate) fn request_id(number: usize) -> String {
     format!("req_{:012}", number + 1)
 }
 
-impl Shared {
+impl ServerShared {
     pub fn new(script: Script) -> Self {
-        let state = State { used: vec![0; script.steps.len()], ..State::default() };
-        let (gates, changed) = (Arc::default(), Signal::default());
+        let state = ServerState { used: vec![0; script.steps.len()], ..ServerState::default() };
+        let (gates, changed) = (Arc::default(), GateSignal::default());
         Self { script, gates, changed, state: Mutex::new(state) }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, State> {
+    pub fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,13 +101,13 @@ impl Shared {
         incoming: Incoming,
         connection: u64,
         arrived: Instant,
-    ) -> (usize, Decision) {
+    ) -> (usize, ReplyDecision) {
         let granted = self.judge(&incoming);
         let (verdict, step) = match &granted {
-            Ok(Granted::Reply { step, .. }) => (Verdict::Accepted, *step),
-            Ok(_) => (Verdict::Accepted, None),
-            Err(Refusal { status, message, .. }) => {
-                (Verdict::Refused { status: *status, message: message.clone() }, None)
+            Ok(Granted::Reply { step, .. }) => (RequestVerdict::Accepted, *step),
+            Ok(_) => (RequestVerdict::Accepted, None),
+            Err(ValidationError { status, message, .. }) => {
+                (RequestVerdict::Refused { status: *status, message: message.clone() }, None)
             }
         };
         let recorded = self.lock().record(
@@ -129,27 +130,27 @@ impl Shared {
         let number = recorded.number;
         let id = request_id(number);
         let decision = match granted {
-            Err(Refusal { status, kind, message }) => {
-                Decision::Ready(Response::error(status, kind, &message, &id))
+            Err(ValidationError { status, kind, message }) => {
+                ReplyDecision::Ready(Response::error(status, kind, &message, &id))
             }
             Ok(Granted::Alive) => {
-                Decision::Ready(Response::plain(200, "", Default::default(), &id).bodiless())
+                ReplyDecision::Ready(Response::plain(200, "", Default::default(), &id).bodiless())
             }
             Ok(Granted::Tokens(tokens)) => {
                 let body = json!({"input_tokens": tokens}).to_string().into();
-                Decision::Ready(Response::plain(200, "application/json", body, &id))
+                ReplyDecision::Ready(Response::plain(200, "application/json", body, &id))
             }
-            Ok(Granted::Reply { source: Source::Fixed(reply), asked, .. }) => {
-                Decision::Ready(self.render(&reply, &asked, number))
+            Ok(Granted::Reply { source: ScriptSource::Fixed(reply), asked, .. }) => {
+                ReplyDecision::Ready(self.render(&reply, &asked, number))
             }
-            Ok(Granted::Reply { source: Source::Computed(compute), asked, .. }) => {
-                Decision::Ask { compute, recorded, asked }
+            Ok(Granted::Reply { source: ScriptSource::Computed(compute), asked, .. }) => {
+                ReplyDecision::Ask { compute, recorded, asked }
             }
         };
         (number, decision)
     }
 
-    fn judge(&self, incoming: &Incoming) -> Result<Granted, Refusal> {
+    fn judge(&self, incoming: &Incoming) -> Result<Granted, ValidationError> {
         let route = route(&incoming.target);
         match (incoming.method.as_str(), route) {
             ("HEAD", Route::Root) => return Ok(Granted::Alive),
@@ -157,18 +158,18 @@ impl Shared {
             (method, _) => {
                 let path = incoming.target.split('?').next().unwrap_or_default();
                 let message = format!("Not Found: {method} {path}");
-                return Err(Refusal { status: 404, kind: "not_found_error", message });
+                return Err(ValidationError { status: 404, kind: "not_found_error", message });
             }
         }
         self.judge_body(incoming, route)
             .inspect_err(|refusal| self.lock().reject(refusal.message.clone()))
     }
 
-    fn judge_body(&self, incoming: &Incoming, route: Route) -> Result<Granted, Refusal> {
+    fn judge_body(&self, incoming: &Incoming, route: Route) -> Result<Granted, ValidationError> {
         let Script { rules, usage, .. } = &self.script;
         validate::check_headers(&incoming.headers, rules)?;
         let json = validate::parse(&incoming.body)?;
-        let row = Row::of(&json);
+        let row = CacheRow::of(&json);
         let tokens = row.tokens(usage);
         let mut state = self.lock();
         let learned = validate::check_body(&json, &incoming.headers, route, rules, &state.sent)?;
@@ -195,13 +196,13 @@ impl Shared {
     pub fn render(&self, reply: &Reply, asked: &Asked, number: usize) -> Response {
         let id = request_id(number);
         let sendable = check::reply_of(reply).and_then(|()| {
-            let Body::Answer(answer) = &reply.body else {
+            let ReplyBody::Answer(answer) = &reply.body else {
                 return reply::respond(reply, None, asked.stream, &id);
             };
             let unheard = reply.cut.as_ref().is_some_and(|cut| cut.after == Point::Request);
             let (resolved, ideal) = self.resolve(answer, asked, unheard);
             let response = reply::respond(reply, Some(&resolved), asked.stream, &id)?;
-            if !unheard && let Some(told) = Told::by(&response, &resolved, asked.stream) {
+            if !unheard && let Some(told) = BillLine::by(&response, &resolved, asked.stream) {
                 let mut state = self.lock();
                 let at = state.clock();
                 state.bill.add(number, &asked.model, at, told, ideal, &self.script.prices);
@@ -216,7 +217,7 @@ impl Shared {
     }
 
     /// The answer with its usage, and what an ideal client would have read from the cache.
-    fn resolve(&self, answer: &Answer, asked: &Asked, unheard: bool) -> (Resolved, u64) {
+    fn resolve(&self, answer: &ScriptedAnswer, asked: &Asked, unheard: bool) -> (Resolved, u64) {
         let Script { usage: rule, model, .. } = &self.script;
         let mut state = self.lock();
         let now = state.clock();
@@ -246,12 +247,12 @@ impl Shared {
     }
 
     /// `status`: of the response.
-    pub fn finish(&self, number: usize, outcome: Outcome, status: Option<u16>) {
+    pub fn finish(&self, number: usize, outcome: ServedOutcome, status: Option<u16>) {
         let mut state = self.lock();
         if let Some(kept) = state.kept_mut(number) {
             kept.outcome = Some(outcome);
             let recorded = Arc::clone(&kept.recorded);
-            let State { log, bill, .. } = &mut *state;
+            let ServerState { log, bill, .. } = &mut *state;
             if let Some(log) = log {
                 let row = bill.row(number).cloned();
                 log.ended(&recorded, status, outcome, row);
@@ -262,7 +263,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl ServerState {
     /// The time as the cache sees it.
     fn clock(&self) -> Instant {
         Instant::now() + self.ahead
@@ -281,10 +282,10 @@ impl State {
         script: &Script,
         json: &Value,
         incoming: &Incoming,
-    ) -> Result<(Option<usize>, Source), Refusal> {
+    ) -> Result<(Option<usize>, ScriptSource), ValidationError> {
         let Incoming { headers, body, .. } = incoming;
-        let fits = |step: &Step| step.when.mismatch(json, headers, body).is_none();
-        let left = |at: usize, step: &Step| match step.times {
+        let fits = |step: &ScriptStep| step.when.mismatch(json, headers, body).is_none();
+        let left = |at: usize, step: &ScriptStep| match step.times {
             Times::Forever => true,
             Times::Count(times) => self.used.get(at).is_some_and(|used| *used < times),
         };
@@ -294,7 +295,7 @@ impl State {
         let (at, step) = match (found, &script.on_end) {
             (Some(found), _) => found,
             (None, OnEnd::Text(text)) => {
-                return Ok((None, Source::Fixed(Box::new(crate::builders::text(text)))));
+                return Ok((None, ScriptSource::Fixed(Box::new(crate::builders::text(text)))));
             }
             (None, OnEnd::RepeatLast) => repeated().ok_or_else(no_step)?,
             (None, OnEnd::Error) => return Err(no_step()),
@@ -314,7 +315,7 @@ impl State {
         self.messages += usize::from(recorded.is_message());
         self.kept_bytes += recorded.body.len();
         let recorded = Arc::new(recorded);
-        self.records.push_back(Kept { recorded: recorded.clone(), outcome: None });
+        self.records.push_back(KeptRecords { recorded: recorded.clone(), outcome: None });
         if self.records.len() > MOST_RECORDS
             && let Some(oldest) = self.records.pop_front()
         {
@@ -329,22 +330,22 @@ impl State {
         recorded
     }
 
-    pub fn kept(&self, number: usize) -> Option<&Kept> {
+    pub fn kept(&self, number: usize) -> Option<&KeptRecords> {
         let first = self.arrived - self.records.len();
         self.records.get(number.checked_sub(first)?)
     }
 
-    fn kept_mut(&mut self, number: usize) -> Option<&mut Kept> {
+    fn kept_mut(&mut self, number: usize) -> Option<&mut KeptRecords> {
         let first = self.arrived - self.records.len();
         self.records.get_mut(number.checked_sub(first)?)
     }
 }
 
-fn no_step() -> Refusal {
+fn no_step() -> ValidationError {
     invalid("the script has no step left for this request")
 }
 
-fn fits(tokens: u64, json: &Value, window: u64) -> Result<(), Refusal> {
+fn fits(tokens: u64, json: &Value, window: u64) -> Result<(), ValidationError> {
     if tokens > window {
         return Err(invalid(format!("prompt is too long: {tokens} tokens > {window} maximum")));
     }

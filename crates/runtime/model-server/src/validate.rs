@@ -15,23 +15,23 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::record::{Headers, Route};
-use crate::script::Rules;
-use crate::sent_thinking::Sent;
+use crate::script::ServerRules;
+use crate::sent_thinking::SentThinking;
 
 pub(crate) use headers::check as check_headers;
 
 /// A refusal as it goes to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ValidationError {
     pub status: u16,
     pub kind: &'static str,
     pub message: String,
 }
 
-type Check = Result<(), Refusal>;
+type ValidationRule = Result<(), ValidationError>;
 
-pub(crate) fn invalid(message: impl Into<String>) -> Refusal {
-    Refusal { status: 400, kind: "invalid_request_error", message: message.into() }
+pub(crate) fn invalid(message: impl Into<String>) -> ValidationError {
+    ValidationError { status: 400, kind: "invalid_request_error", message: message.into() }
 }
 
 /// What the checks learned on the way.
@@ -44,7 +44,7 @@ pub(crate) struct Learned {
     pub idle_thinking: u64,
 }
 
-pub(crate) fn parse(body: &[u8]) -> Result<Value, Refusal> {
+pub(crate) fn parse(body: &[u8]) -> Result<Value, ValidationError> {
     serde_json::from_slice(body)
         .map_err(|error| invalid(format!("The request body is not valid JSON: {error}")))
 }
@@ -54,9 +54,9 @@ pub(crate) fn check_body(
     body: &Value,
     headers: &Headers,
     route: Route,
-    rules: &Rules,
-    sent: &Sent,
-) -> Result<Learned, Refusal> {
+    rules: &ServerRules,
+    sent: &SentThinking,
+) -> Result<Learned, ValidationError> {
     let Some(fields) = body.as_object() else {
         return Err(invalid("Input should be a valid dictionary"));
     };
@@ -76,18 +76,22 @@ fn required<'a>(
     fields: &'a Map<String, Value>,
     path: &str,
     key: &str,
-) -> Result<&'a Value, Refusal> {
+) -> Result<&'a Value, ValidationError> {
     fields.get(key).ok_or_else(|| invalid(format!("{path}{key}: Field required")))
 }
 
-fn string<'a>(fields: &'a Map<String, Value>, path: &str, key: &str) -> Result<&'a str, Refusal> {
+fn string<'a>(
+    fields: &'a Map<String, Value>,
+    path: &str,
+    key: &str,
+) -> Result<&'a str, ValidationError> {
     required(fields, path, key)?
         .as_str()
         .ok_or_else(|| invalid(format!("{path}{key}: Input should be a valid string")))
 }
 
 /// Refuses keys that are not in the list.
-fn only(fields: &Map<String, Value>, path: &str, known: &[&str]) -> Check {
+fn only(fields: &Map<String, Value>, path: &str, known: &[&str]) -> ValidationRule {
     match fields.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(invalid(format!("{path}{key}: Extra inputs are not permitted"))),
         None => Ok(()),

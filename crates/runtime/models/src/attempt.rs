@@ -1,86 +1,87 @@
 //! One request through all its tries. Until the answer begins, failures are healed or repeated here and told by
 //! `Note` and `Retrying`; from then on a failure is the last thing said.
 
-use crate::deadline::Watch;
-use crate::failure::{Failure, human};
-use crate::http_model::Shared;
-use crate::protocol::{AnswerReader, Refused, Remedy, Sent};
-use crate::retry::{Decision, GiveUp, Tried};
-use crate::transport::Reply;
+use crate::deadline::DeadlineWatch;
+use crate::failure::{AttemptFailure, human};
+use crate::http_model::ModelShared;
+use crate::protocol::{AnswerReader, RefusedFeatures, Remedy, SentFeatures};
+use crate::retry::{FailedTries, GiveUp, RetryDecision};
+use crate::transport::HttpReply;
 use ostler_core::model::{ModelError, ModelEvent, Request, Retry};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-type Item = Result<ModelEvent, ModelError>;
+type AttemptItem = Result<ModelEvent, ModelError>;
 
 pub(crate) struct Run {
-    shared: Arc<Shared>,
+    shared: Arc<ModelShared>,
     request: Request,
-    phase: Phase,
-    ready: VecDeque<Item>,
+    phase: AttemptPhase,
+    ready: VecDeque<AttemptItem>,
     repeats: u32,
     /// What this request alone must do without.
-    refused: Refused,
+    refused: RefusedFeatures,
     /// What of the last try the provider might have refused.
-    sent: Sent,
+    sent: SentFeatures,
 }
 
-enum Phase {
+enum AttemptPhase {
     Send,
     Wait(Duration),
-    Read(Box<Reading>),
+    Read(Box<StreamReading>),
     Done,
 }
 
 impl Run {
-    pub fn new(shared: Arc<Shared>, request: Request) -> Self {
+    pub fn new(shared: Arc<ModelShared>, request: Request) -> Self {
         Run {
             shared,
             request,
-            phase: Phase::Send,
+            phase: AttemptPhase::Send,
             ready: VecDeque::new(),
             repeats: 0,
-            refused: Refused::default(),
-            sent: Sent::default(),
+            refused: RefusedFeatures::default(),
+            sent: SentFeatures::default(),
         }
     }
 
-    pub async fn next(&mut self) -> Option<Item> {
+    pub async fn next(&mut self) -> Option<AttemptItem> {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return Some(item);
             }
-            match std::mem::replace(&mut self.phase, Phase::Done) {
-                Phase::Send => match self.send().await {
-                    Ok(reading) => self.phase = Phase::Read(Box::new(reading)),
+            match std::mem::replace(&mut self.phase, AttemptPhase::Done) {
+                AttemptPhase::Send => match self.send().await {
+                    Ok(reading) => self.phase = AttemptPhase::Read(Box::new(reading)),
                     Err(failure) => self.failed(failure),
                 },
-                Phase::Wait(wait) => {
+                AttemptPhase::Wait(wait) => {
                     tokio::time::sleep(wait).await;
-                    self.phase = Phase::Send;
+                    self.phase = AttemptPhase::Send;
                 }
-                Phase::Read(reading) => self.read(reading).await,
-                Phase::Done => return None,
+                AttemptPhase::Read(reading) => self.read(reading).await,
+                AttemptPhase::Done => return None,
             }
         }
     }
 
-    async fn send(&mut self) -> Result<Reading, Failure> {
+    async fn send(&mut self) -> Result<StreamReading, AttemptFailure> {
         let (shared, request) = (&self.shared, &self.request);
         let protocol = shared.protocol.as_ref();
         let refused = shared.refused(&request.model).and(&self.refused);
         let capabilities = shared.capabilities(&request.model);
         let mut call = protocol.call(request, &capabilities, &refused);
         self.sent = std::mem::take(&mut call.sent);
-        let mut watch = Watch::new(shared.deadlines.first_event, shared.deadlines.first_event);
+        let mut watch =
+            DeadlineWatch::new(shared.deadlines.first_event, shared.deadlines.first_event);
         let model = &capabilities.model;
         let reply = shared.transport.send(call, protocol, model, &mut watch).await?;
         let reader = protocol.reader(request, reply.headers());
-        Ok(Reading { reply, watch, reader })
+        Ok(StreamReading { reply, watch, reader })
     }
 
-    async fn read(&mut self, mut reading: Box<Reading>) {
+    async fn read(&mut self, mut reading: Box<StreamReading>) {
         let was_started = reading.reader.is_started();
         let mut events = Vec::new();
         let outcome = reading.step(&self.shared, &mut events).await;
@@ -90,9 +91,9 @@ impl Run {
             Ok(()) => {
                 if !was_started && reading.reader.is_started() {
                     let limits = &self.shared.deadlines;
-                    reading.watch = Watch::new(limits.silence, limits.answer);
+                    reading.watch = DeadlineWatch::new(limits.silence, limits.answer);
                 }
-                self.phase = Phase::Read(reading);
+                self.phase = AttemptPhase::Read(reading);
             }
             Err(failure) if reading.reader.is_started() => self.ready.push_back(Err(failure.error)),
             Err(failure) => self.failed(failure),
@@ -100,17 +101,17 @@ impl Run {
     }
 
     /// A try failed before the answer began: heal the request, wait and try again, or give up.
-    fn failed(&mut self, failure: Failure) {
+    fn failed(&mut self, failure: AttemptFailure) {
         if let Some(refusal) = &failure.refusal
             && let Some(remedy) = self.shared.protocol.remedy(refusal, &self.sent)
             && let Some(note) = self.heal(remedy)
         {
             self.ready.push_back(Ok(ModelEvent::Note(note)));
-            self.phase = Phase::Send;
+            self.phase = AttemptPhase::Send;
             return;
         }
         let allowed = self.request.retries_for(failure.error.kind);
-        let tried = Tried {
+        let tried = FailedTries {
             repeats: self.repeats,
             allowed: allowed.min(failure.repeats.unwrap_or(u32::MAX)),
             kind: failure.error.kind,
@@ -118,7 +119,7 @@ impl Run {
             should_retry: failure.should_retry,
         };
         match self.shared.retry.decide(&tried, (self.shared.jitter)()) {
-            Decision::Wait(wait) => {
+            RetryDecision::Wait(wait) => {
                 self.repeats += 1;
                 self.ready.push_back(Ok(ModelEvent::Retrying(Retry {
                     attempt: self.repeats,
@@ -128,9 +129,9 @@ impl Run {
                     kind: failure.error.kind,
                     message: failure.error.message,
                 })));
-                self.phase = Phase::Wait(wait);
+                self.phase = AttemptPhase::Wait(wait);
             }
-            Decision::GiveUp(why) => {
+            RetryDecision::GiveUp(why) => {
                 let mut error = failure.error;
                 let said = error.message.trim_end_matches('.');
                 error.message = match why {
@@ -179,14 +180,18 @@ impl Run {
 }
 
 /// An answer being read.
-struct Reading {
-    reply: Reply,
-    watch: Watch,
+struct StreamReading {
+    reply: HttpReply,
+    watch: DeadlineWatch,
     reader: Box<dyn AnswerReader>,
 }
 
-impl Reading {
-    async fn step(&mut self, shared: &Shared, out: &mut Vec<ModelEvent>) -> Result<(), Failure> {
+impl StreamReading {
+    async fn step(
+        &mut self,
+        shared: &ModelShared,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), AttemptFailure> {
         let misread = |error: ModelError| shared.transport.peer.misread(&error);
         let Some(bytes) = self.reply.piece(&mut self.watch, self.reader.is_started()).await? else {
             return self.reader.end().map_err(misread);

@@ -12,7 +12,7 @@ const UNKNOWN_WINDOW: u64 = 200_000;
 const UNKNOWN_OUTPUT: u32 = 32_000;
 const BYTES_PER_TOKEN: f64 = 3.5;
 
-static CATALOG: LazyLock<Catalog> =
+static CATALOG: LazyLock<ModelCatalog> =
     LazyLock::new(|| toml::from_str(include_str!("models.toml")).unwrap_or_default());
 
 /// The wire name for what a person types: an alias, or the name itself.
@@ -22,7 +22,7 @@ pub fn resolve_model(name: &str) -> ModelId {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Catalog {
+struct ModelCatalog {
     alias: BTreeMap<String, String>,
     family: Vec<Family>,
 }
@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn the_table_is_read_whole() {
-        let catalog: Catalog = toml::from_str(include_str!("models.toml")).expect("models.toml");
+        let catalog: ModelCatalog =
+            toml::from_str(include_str!("models.toml")).expect("models.toml");
         assert_eq!(catalog.family.len(), CATALOG.family.len());
         for (alias, name) in &catalog.alias {
             assert_ne!(

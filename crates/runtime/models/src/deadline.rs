@@ -41,7 +41,7 @@ pub(crate) enum Expired {
 }
 
 /// Watches one stage: a bound on the waits between two signs of life, and one on all of them together.
-pub(crate) struct Watch {
+pub(crate) struct DeadlineWatch {
     silence: Duration,
     total: Duration,
     waited: Duration,
@@ -52,10 +52,10 @@ pub(crate) struct Watch {
     timer: Pin<Box<Sleep>>,
 }
 
-impl Watch {
+impl DeadlineWatch {
     pub fn new(silence: Duration, total: Duration) -> Self {
         let timer = Box::pin(sleep_until(Instant::now()));
-        Watch {
+        DeadlineWatch {
             silence,
             total,
             waited: Duration::ZERO,
@@ -110,7 +110,10 @@ impl Watch {
 }
 
 /// Waits for a future under the watch.
-pub(crate) async fn within<F: Future>(watch: &mut Watch, future: F) -> Result<F::Output, Expired> {
+pub(crate) async fn within<F: Future>(
+    watch: &mut DeadlineWatch,
+    future: F,
+) -> Result<F::Output, Expired> {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|cx| {
         let data = future.as_mut().poll(cx);
@@ -132,7 +135,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_ends_the_wait_and_data_starts_it_anew() {
-        let mut watch = Watch::new(secs(90), secs(1_800));
+        let mut watch = DeadlineWatch::new(secs(90), secs(1_800));
         for _ in 0..5 {
             assert_eq!(within(&mut watch, sleep(secs(80))).await, Ok(()));
             watch.alive();
@@ -147,7 +150,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn noise_is_no_sign_of_life() {
-        let mut watch = Watch::new(secs(90), secs(1_800));
+        let mut watch = DeadlineWatch::new(secs(90), secs(1_800));
         assert_eq!(within(&mut watch, sleep(secs(80))).await, Ok(()));
         watch.alive();
         let before = Instant::now();
@@ -161,7 +164,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn signs_of_life_do_not_last_for_ever() {
-        let mut watch = Watch::new(secs(90), secs(1_800));
+        let mut watch = DeadlineWatch::new(secs(90), secs(1_800));
         let mut pings = 0;
         let end = loop {
             match within(&mut watch, sleep(secs(20))).await {
@@ -179,12 +182,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_has_arrived_wins_over_a_timer_that_ran_out() {
         let (tx, mut rx) = mpsc::channel::<u8>(4);
-        let mut watch = Watch::new(secs(90), secs(1_800));
+        let mut watch = DeadlineWatch::new(secs(90), secs(1_800));
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        let poll = |watch: &mut Watch, cx: &mut Context<'_>, rx: &mut mpsc::Receiver<u8>| {
-            let data = rx.poll_recv(cx);
-            watch.check(cx, data)
-        };
+        let poll =
+            |watch: &mut DeadlineWatch, cx: &mut Context<'_>, rx: &mut mpsc::Receiver<u8>| {
+                let data = rx.poll_recv(cx);
+                watch.check(cx, data)
+            };
         assert!(poll(&mut watch, &mut cx, &mut rx).is_pending());
         tx.send(1).await.expect("room");
         advance(secs(91)).await;
@@ -193,7 +197,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_was_away_does_not_make_the_sender_late() {
-        let mut watch = Watch::new(secs(90), secs(1_800));
+        let mut watch = DeadlineWatch::new(secs(90), secs(1_800));
         let waker = noop_waker();
         let mut cx = Context::from_waker(&waker);
         assert!(watch.check(&mut cx, Poll::<()>::Pending).is_pending());
@@ -208,7 +212,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_between_pieces_is_the_readers_own() {
-        let mut watch = Watch::new(secs(90), secs(100));
+        let mut watch = DeadlineWatch::new(secs(90), secs(100));
         for _ in 0..10 {
             assert_eq!(within(&mut watch, sleep(secs(1))).await, Ok(()));
             advance(secs(3_600)).await;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct AttemptFailure {
     pub error: ModelError,
     pub should_retry: Option<bool>,
     /// More repeats than these would not help.
@@ -23,9 +23,9 @@ pub(crate) struct Failure {
     pub refusal: Option<Refusal>,
 }
 
-impl From<ModelError> for Failure {
+impl From<ModelError> for AttemptFailure {
     fn from(error: ModelError) -> Self {
-        Failure { error, should_retry: None, repeats: None, refusal: None }
+        AttemptFailure { error, should_retry: None, repeats: None, refusal: None }
     }
 }
 
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Now {
 
 impl Peer {
     /// A reply that is no answer: it is no success, or of another type.
-    pub fn refused(&self, refusal: Refusal, headers: &HeaderMap, model: &str) -> Failure {
+    pub fn refused(&self, refusal: Refusal, headers: &HeaderMap, model: &str) -> AttemptFailure {
         let Refusal { kind, words, .. } = &refusal;
         let told = if words.is_empty() { String::new() } else { format!(": {words}") };
         let (host, code) = (&self.host, refusal.status);
@@ -91,7 +91,7 @@ impl Peer {
     }
 
     /// The request could not be delivered, or no answer came.
-    pub fn unreachable(&self, why: &reqwest::Error) -> Failure {
+    pub fn unreachable(&self, why: &reqwest::Error) -> AttemptFailure {
         let cause = match why.is_timeout() {
             true => "it did not answer in time".to_owned(),
             false => one_line(&cause(why)),
@@ -101,7 +101,7 @@ impl Peer {
         if chain(why).any(|text| text.contains("certificate")) {
             let message = format!("the certificate of {to} was not accepted: {cause}");
             let failure = self.failure(ModelErrorKind::Unavailable, None, message);
-            return Failure { should_retry: Some(false), ..failure };
+            return AttemptFailure { should_retry: Some(false), ..failure };
         }
         if let Some(failure) = self.unknown_host(why, &cause) {
             return failure;
@@ -119,7 +119,7 @@ impl Peer {
 
     /// A name that does not exist will not exist in three minutes either. A resolver that cannot say so now may be
     /// able to in a moment, but a machine without a network is not waited for.
-    fn unknown_host(&self, why: &reqwest::Error, cause: &str) -> Option<Failure> {
+    fn unknown_host(&self, why: &reqwest::Error, cause: &str) -> Option<AttemptFailure> {
         let lookup = lookup(chain(why))?;
         let to = &self.host_and_port;
         let (doing, hint) = match &self.proxy {
@@ -134,18 +134,18 @@ impl Peer {
         };
         let failure = self.failure(ModelErrorKind::Unavailable, None, message);
         Some(match lookup {
-            Lookup::NoSuchHost => Failure { should_retry: Some(false), ..failure },
-            Lookup::NoAnswer => Failure { repeats: Some(MOST_LOOKUPS - 1), ..failure },
+            Lookup::NoSuchHost => AttemptFailure { should_retry: Some(false), ..failure },
+            Lookup::NoAnswer => AttemptFailure { repeats: Some(MOST_LOOKUPS - 1), ..failure },
         })
     }
 
-    pub fn broken(&self, why: &reqwest::Error) -> Failure {
+    pub fn broken(&self, why: &reqwest::Error) -> AttemptFailure {
         let message =
             format!("the connection to {} broke: {}", self.host_and_port, one_line(&cause(why)));
         self.failure(ModelErrorKind::Unavailable, None, message)
     }
 
-    pub fn late(&self, expired: Expired, started: bool) -> Failure {
+    pub fn late(&self, expired: Expired, started: bool) -> AttemptFailure {
         let host = &self.host_and_port;
         let message = match (expired, started) {
             (Expired::Silence(limit) | Expired::Total(limit), false) => {
@@ -160,16 +160,21 @@ impl Peer {
     }
 
     /// What was wrong with an answer.
-    pub fn misread(&self, error: &ModelError) -> Failure {
+    pub fn misread(&self, error: &ModelError) -> AttemptFailure {
         let message = format!("{}: {}", self.host, error.message);
         let mut failure = self.failure(error.kind, None, message);
         failure.error.limits = error.limits;
         failure
     }
 
-    fn failure(&self, kind: ModelErrorKind, status: Option<u16>, message: String) -> Failure {
+    fn failure(
+        &self,
+        kind: ModelErrorKind,
+        status: Option<u16>,
+        message: String,
+    ) -> AttemptFailure {
         let message = self.secret.hide_in(&message);
-        Failure::from(ModelError { status, ..ModelError::new(kind, message) })
+        AttemptFailure::from(ModelError { status, ..ModelError::new(kind, message) })
     }
 }
 
@@ -272,7 +277,7 @@ mod tests {
         }
     }
 
-    fn refused(status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
+    fn refused(status: u16, headers: &HeaderMap, body: &[u8]) -> AttemptFailure {
         let refusal = AnthropicMessages.classify(status, headers, body);
         peer().refused(refusal, headers, "m")
     }

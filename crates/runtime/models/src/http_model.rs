@@ -4,10 +4,10 @@ use crate::attempt::Run;
 use crate::capabilities::{CacheSetting, Capabilities, Effort};
 use crate::deadline::Deadlines;
 use crate::prices::PriceBook;
-use crate::protocol::{self, Feature, Protocol, Refused};
+use crate::protocol::{self, Feature, Protocol, RefusedFeatures};
 use crate::provider::Provider;
 use crate::retry::RetryPolicy;
-use crate::settings::{Jitter, Settings, SetupError};
+use crate::settings::{Jitter, ModelSettings, ModelSetupError};
 use crate::transport::Transport;
 use futures_util::stream::unfold;
 use ostler_core::ids::ModelId;
@@ -18,15 +18,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone)]
 pub struct HttpModel {
-    shared: Arc<Shared>,
+    shared: Arc<ModelShared>,
 }
 
 impl HttpModel {
     /// Checks the settings. Nothing is connected or read before the first request.
-    pub fn new(settings: Settings) -> Result<Self, SetupError> {
+    pub fn new(settings: ModelSettings) -> Result<Self, ModelSetupError> {
         let protocol = protocol_of(&settings)?;
         let transport = Transport::new(&settings, protocol.as_ref())?;
-        let shared = Shared {
+        let shared = ModelShared {
             protocol,
             transport,
             provider: settings.provider,
@@ -42,14 +42,15 @@ impl HttpModel {
     }
 }
 
-fn protocol_of(settings: &Settings) -> Result<Arc<dyn Protocol>, SetupError> {
+fn protocol_of(settings: &ModelSettings) -> Result<Arc<dyn Protocol>, ModelSetupError> {
     let provider = &settings.provider;
     let added = settings.protocols.iter().find(|added| added.name() == provider.protocol);
     let found = added.cloned().or_else(|| protocol::named(&provider.protocol));
-    let protocol = found.ok_or_else(|| SetupError::Protocol { name: provider.protocol.clone() })?;
+    let protocol =
+        found.ok_or_else(|| ModelSetupError::Protocol { name: provider.protocol.clone() })?;
     let known: Vec<&str> = protocol.features().iter().map(|feature| feature.name).collect();
     match provider.lacks.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(SetupError::Feature { name: name.clone(), known: known.join(", ") }),
+        Some(name) => Err(ModelSetupError::Feature { name: name.clone(), known: known.join(", ") }),
         None => Ok(protocol),
     }
 }
@@ -61,7 +62,7 @@ impl Model for HttpModel {
     }
 
     fn info(&self, model: &ModelId) -> ModelInfo {
-        let Shared { provider, prices, .. } = &*self.shared;
+        let ModelShared { provider, prices, .. } = &*self.shared;
         let name = provider.wire_name(model);
         let info = provider.family(name).info();
         let own = prices.price(model.as_str()).or_else(|| prices.price(name));
@@ -74,7 +75,7 @@ impl Model for HttpModel {
 }
 
 /// What all requests to one provider have in common.
-pub(crate) struct Shared {
+pub(crate) struct ModelShared {
     pub protocol: Arc<dyn Protocol>,
     pub transport: Transport,
     provider: Provider,
@@ -85,17 +86,17 @@ pub(crate) struct Shared {
     pub jitter: Jitter,
     prices: PriceBook,
     /// What the provider did not know, by model; it is not sent again.
-    refused: Mutex<HashMap<ModelId, Refused>>,
+    refused: Mutex<HashMap<ModelId, RefusedFeatures>>,
 }
 
-impl Shared {
+impl ModelShared {
     pub fn capabilities(&self, model: &ModelId) -> Capabilities {
         let name = self.provider.wire_name(model);
         let family = self.provider.family(name);
         Capabilities { cache: self.cache, effort: self.effort, ..family.capabilities(name) }
     }
 
-    pub fn refused(&self, model: &ModelId) -> Refused {
+    pub fn refused(&self, model: &ModelId) -> RefusedFeatures {
         let known = lock(&self.refused).get(model).cloned();
         known.unwrap_or_else(|| self.provider.lacks.iter().cloned().collect())
     }

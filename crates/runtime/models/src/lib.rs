@@ -42,6 +42,6 @@ pub use prices::PriceBook;
 pub use provider::{CredentialKind, Credentials, Provider};
 pub use providers::Providers;
 pub use proxy::ProxySettings;
-pub use retry::{Decision, GiveUp, RetryPolicy, Tried};
+pub use retry::{FailedTries, GiveUp, RetryDecision, RetryPolicy};
 pub use secret::Secret;
-pub use settings::{CaFile, Jitter, Settings, SetupError};
+pub use settings::{CaFile, Jitter, ModelSettings, ModelSetupError};

@@ -2,7 +2,7 @@
 
 use crate::catalog::{self, Family};
 use crate::secret::Secret;
-use crate::settings::SetupError;
+use crate::settings::ModelSetupError;
 use ostler_core::ids::ModelId;
 use reqwest::Url;
 use serde::{Deserialize, Deserializer};
@@ -148,8 +148,8 @@ impl Provider {
     }
 
     /// The base URL, which may have a path of its own.
-    pub(crate) fn base(&self) -> Result<Url, SetupError> {
-        let bad = |why: &'static str| SetupError::BaseUrl { why };
+    pub(crate) fn base(&self) -> Result<Url, ModelSetupError> {
+        let bad = |why: &'static str| ModelSetupError::BaseUrl { why };
         let mut url =
             Url::parse(self.base_url.trim()).map_err(|_| bad("it cannot be read as a URL"))?;
         if !matches!(url.scheme(), "http" | "https") {

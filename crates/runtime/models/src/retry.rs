@@ -27,7 +27,7 @@ impl Default for RetryPolicy {
 
 /// What is known of a failed try.
 #[derive(Clone, Copy, Debug)]
-pub struct Tried {
+pub struct FailedTries {
     /// Repeats so far.
     pub repeats: u32,
     pub allowed: u32,
@@ -38,7 +38,7 @@ pub struct Tried {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum RetryDecision {
     Wait(Duration),
     GiveUp(GiveUp),
 }
@@ -54,15 +54,17 @@ pub enum GiveUp {
 
 impl RetryPolicy {
     /// `chance` is between 0 and 1.
-    pub fn decide(&self, tried: &Tried, chance: f64) -> Decision {
+    pub fn decide(&self, tried: &FailedTries, chance: f64) -> RetryDecision {
         let worth_it = tried.should_retry.unwrap_or_else(|| may_pass(tried.kind));
         match tried.retry_after {
-            _ if !worth_it => Decision::GiveUp(GiveUp::Pointless),
-            Some(asked) if asked > self.longest_asked => Decision::GiveUp(GiveUp::TooLong(asked)),
-            _ if tried.repeats >= tried.allowed => Decision::GiveUp(GiveUp::Exhausted),
-            Some(asked) if !asked.is_zero() => Decision::Wait(asked),
+            _ if !worth_it => RetryDecision::GiveUp(GiveUp::Pointless),
+            Some(asked) if asked > self.longest_asked => {
+                RetryDecision::GiveUp(GiveUp::TooLong(asked))
+            }
+            _ if tried.repeats >= tried.allowed => RetryDecision::GiveUp(GiveUp::Exhausted),
+            Some(asked) if !asked.is_zero() => RetryDecision::Wait(asked),
             // "At once" is no advice to a crowd.
-            _ => Decision::Wait(self.wait(tried.repeats, chance)),
+            _ => RetryDecision::Wait(self.wait(tried.repeats, chance)),
         }
     }
 
@@ -90,27 +92,32 @@ mod tests {
     use super::*;
     use ModelErrorKind::*;
 
-    const TRIED: Tried =
-        Tried { repeats: 0, allowed: 10, kind: Unavailable, retry_after: None, should_retry: None };
+    const TRIED: FailedTries = FailedTries {
+        repeats: 0,
+        allowed: 10,
+        kind: Unavailable,
+        retry_after: None,
+        should_retry: None,
+    };
 
-    fn decide(tried: Tried, chance: f64) -> Decision {
+    fn decide(tried: FailedTries, chance: f64) -> RetryDecision {
         RetryPolicy::default().decide(&tried, chance)
     }
 
-    fn wait(ms: u64) -> Decision {
-        Decision::Wait(Duration::from_millis(ms))
+    fn wait(ms: u64) -> RetryDecision {
+        RetryDecision::Wait(Duration::from_millis(ms))
     }
 
     #[test]
     fn waits_double_up_to_the_cap_and_then_end() {
         let plain: Vec<_> =
-            (0..11).map(|repeats| decide(Tried { repeats, ..TRIED }, 0.0)).collect();
+            (0..11).map(|repeats| decide(FailedTries { repeats, ..TRIED }, 0.0)).collect();
         let mut expected: Vec<_> =
             [500, 1000, 2000, 4000, 8000, 16000, 32000, 32000, 32000, 32000].map(wait).into();
-        expected.push(Decision::GiveUp(GiveUp::Exhausted));
+        expected.push(RetryDecision::GiveUp(GiveUp::Exhausted));
         assert_eq!(plain, expected);
         assert_eq!(
-            decide(Tried { repeats: u32::MAX - 1, allowed: u32::MAX, ..TRIED }, 1.0),
+            decide(FailedTries { repeats: u32::MAX - 1, allowed: u32::MAX, ..TRIED }, 1.0),
             wait(40_000)
         );
     }
@@ -118,7 +125,7 @@ mod tests {
     #[test]
     fn chance_adds_at_most_a_quarter() {
         assert_eq!(decide(TRIED, 1.0), wait(625));
-        assert_eq!(decide(TRIED, 0.5), Decision::Wait(Duration::from_micros(562_500)));
+        assert_eq!(decide(TRIED, 0.5), RetryDecision::Wait(Duration::from_micros(562_500)));
         for odd in [f64::NAN, f64::INFINITY, -3.0] {
             assert_eq!(decide(TRIED, odd), wait(500));
         }
@@ -127,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_obeyed_exactly_up_to_a_bound() {
-        let asked = |secs| Tried {
+        let asked = |secs| FailedTries {
             kind: RateLimited,
             retry_after: Some(Duration::from_secs(secs)),
             ..TRIED
@@ -137,25 +144,34 @@ mod tests {
         assert_eq!(decide(asked(120), 1.0), wait(120_000), "above our own cap, and still obeyed");
         assert_eq!(
             decide(asked(121), 1.0),
-            Decision::GiveUp(GiveUp::TooLong(Duration::from_secs(121)))
+            RetryDecision::GiveUp(GiveUp::TooLong(Duration::from_secs(121)))
         );
         assert_eq!(
-            decide(Tried { repeats: 10, ..asked(2) }, 0.0),
-            Decision::GiveUp(GiveUp::Exhausted)
+            decide(FailedTries { repeats: 10, ..asked(2) }, 0.0),
+            RetryDecision::GiveUp(GiveUp::Exhausted)
         );
     }
 
     #[test]
     fn kinds_and_the_providers_opinion() {
-        let pointless = Decision::GiveUp(GiveUp::Pointless);
+        let pointless = RetryDecision::GiveUp(GiveUp::Pointless);
         for kind in [RateLimited, Overloaded, Unavailable, Protocol] {
-            assert_eq!(decide(Tried { kind, ..TRIED }, 0.0), wait(500));
-            assert_eq!(decide(Tried { kind, should_retry: Some(false), ..TRIED }, 0.0), pointless);
+            assert_eq!(decide(FailedTries { kind, ..TRIED }, 0.0), wait(500));
+            assert_eq!(
+                decide(FailedTries { kind, should_retry: Some(false), ..TRIED }, 0.0),
+                pointless
+            );
         }
         for kind in [Auth, BadRequest, ModelNotFound, ContextOverflow, BadImage, BadThinking] {
-            assert_eq!(decide(Tried { kind, ..TRIED }, 0.0), pointless, "{kind:?}");
-            assert_eq!(decide(Tried { kind, should_retry: Some(true), ..TRIED }, 0.0), wait(500));
+            assert_eq!(decide(FailedTries { kind, ..TRIED }, 0.0), pointless, "{kind:?}");
+            assert_eq!(
+                decide(FailedTries { kind, should_retry: Some(true), ..TRIED }, 0.0),
+                wait(500)
+            );
         }
-        assert_eq!(decide(Tried { allowed: 0, ..TRIED }, 0.0), Decision::GiveUp(GiveUp::Exhausted));
+        assert_eq!(
+            decide(FailedTries { allowed: 0, ..TRIED }, 0.0),
+            RetryDecision::GiveUp(GiveUp::Exhausted)
+        );
     }
 }

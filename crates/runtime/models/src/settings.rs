@@ -16,7 +16,7 @@ use thiserror::Error;
 pub type Jitter = Arc<dyn Fn() -> f64 + Send + Sync>;
 
 #[derive(Clone)]
-pub struct Settings {
+pub struct ModelSettings {
     pub provider: Provider,
     pub credentials: Credentials,
     pub deadlines: Deadlines,
@@ -44,9 +44,9 @@ pub struct CaFile {
     pub pem: Vec<u8>,
 }
 
-impl Settings {
+impl ModelSettings {
     pub fn new(provider: Provider, credentials: Credentials) -> Self {
-        Settings {
+        ModelSettings {
             provider,
             credentials,
             deadlines: Deadlines::default(),
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for ModelSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("provider", &self.provider)
@@ -79,7 +79,7 @@ impl fmt::Debug for Settings {
 
 /// The settings cannot work. Values are not shown: a URL may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SetupError {
+pub enum ModelSetupError {
     #[error("the provider's base URL cannot be used: {why}")]
     BaseUrl { why: &'static str },
     #[error("the protocol `{name}` of the provider is not known")]

@@ -12,7 +12,7 @@ const DATA: &[u8] = b"data";
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct SseFrame {
     /// Empty when the sender named none.
     pub event: String,
     pub data: String,
@@ -79,7 +79,7 @@ impl Decoder {
     }
 
     /// Adds the frames that these bytes complete. Frames before a failure are added too.
-    pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Frame>) -> Result<(), Flood> {
+    pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<SseFrame>) -> Result<(), Flood> {
         self.alive = false;
         while !bytes.is_empty() && self.failed.is_none() {
             if std::mem::take(&mut self.after_cr)
@@ -123,7 +123,7 @@ impl Decoder {
         self.line.len() + self.event.len() + self.data.len()
     }
 
-    fn end_line(&mut self, head: &[u8], out: &mut Vec<Frame>) {
+    fn end_line(&mut self, head: &[u8], out: &mut Vec<SseFrame>) {
         if self.line.is_empty() {
             return self.take_line(head, out);
         }
@@ -134,7 +134,7 @@ impl Decoder {
         self.line = line;
     }
 
-    fn take_line(&mut self, line: &[u8], out: &mut Vec<Frame>) {
+    fn take_line(&mut self, line: &[u8], out: &mut Vec<SseFrame>) {
         let line = match std::mem::replace(&mut self.first_line, false) {
             true => without_bom(line),
             false => line,
@@ -170,11 +170,11 @@ impl Decoder {
         }
     }
 
-    fn dispatch(&mut self, out: &mut Vec<Frame>) {
+    fn dispatch(&mut self, out: &mut Vec<SseFrame>) {
         let (event, _) = text(std::mem::take(&mut self.event));
         let (data, lossy) = text(std::mem::take(&mut self.data));
         if std::mem::take(&mut self.has_data) {
-            out.push(Frame { event, data, lossy });
+            out.push(SseFrame { event, data, lossy });
         }
     }
 }

@@ -1,11 +1,11 @@
 //! One POST to one host, and its answer piece by piece. No redirects, no cookies, no compression; a connection is
 //! kept for the next request.
 
-use crate::deadline::{Watch, within};
-use crate::failure::{Failure, Now, Peer};
-use crate::protocol::{Body, Call, Protocol};
+use crate::deadline::{DeadlineWatch, within};
+use crate::failure::{AttemptFailure, Now, Peer};
+use crate::protocol::{Body, Protocol, ProtocolCall};
 use crate::provider::{CredentialKind, url_of};
-use crate::settings::{Settings, SetupError};
+use crate::settings::{ModelSettings, ModelSetupError};
 use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -40,7 +40,7 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    pub fn new(settings: &Settings, protocol: &dyn Protocol) -> Result<Self, SetupError> {
+    pub fn new(settings: &ModelSettings, protocol: &dyn Protocol) -> Result<Self, ModelSetupError> {
         let base = settings.provider.base()?;
         let proxy = settings.proxies.proxy_for(&base).map(proxy).transpose()?;
         let tls = base.scheme() == "https"
@@ -49,7 +49,7 @@ impl Transport {
             Some(ca) if tls => Certificate::from_pem_bundle(&ca.pem)
                 .ok()
                 .filter(|certificates| !certificates.is_empty())
-                .ok_or_else(|| SetupError::Certificates { label: ca.label.clone() })?,
+                .ok_or_else(|| ModelSetupError::Certificates { label: ca.label.clone() })?,
             _ => Vec::new(),
         };
         Ok(Transport {
@@ -68,11 +68,11 @@ impl Transport {
     /// Sends the request and waits for an answer to begin. Everything else is a failure.
     pub async fn send(
         &self,
-        call: Call,
+        call: ProtocolCall,
         protocol: &dyn Protocol,
         model: &str,
-        watch: &mut Watch,
-    ) -> Result<Reply, Failure> {
+        watch: &mut DeadlineWatch,
+    ) -> Result<HttpReply, AttemptFailure> {
         let url = url_of(&self.base, &call.path);
         // What a provider's entry says counts before what its protocol says.
         let request = self.client()?.post(url).headers(call.headers).headers(self.headers.clone());
@@ -82,7 +82,7 @@ impl Transport {
             Ok(Err(why)) => return Err(self.peer.unreachable(&why)),
             Err(expired) => return Err(self.peer.late(expired, false)),
         };
-        let mut reply = Reply { peer: self.peer.clone(), response };
+        let mut reply = HttpReply { peer: self.peer.clone(), response };
         if reply.is_answer(self.media_type) {
             return Ok(reply);
         }
@@ -122,19 +122,21 @@ impl Transport {
     }
 }
 
-pub(crate) fn proxy(text: &str) -> Result<(Url, Proxy), SetupError> {
+pub(crate) fn proxy(text: &str) -> Result<(Url, Proxy), ModelSetupError> {
     let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let url =
-        Url::parse(&text).map_err(|_| SetupError::Proxy { why: "it cannot be read as a URL" })?;
+    let url = Url::parse(&text)
+        .map_err(|_| ModelSetupError::Proxy { why: "it cannot be read as a URL" })?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(SetupError::Proxy { why: "only http:// and https:// proxies are supported" });
+        return Err(ModelSetupError::Proxy {
+            why: "only http:// and https:// proxies are supported",
+        });
     }
     let proxy =
-        Proxy::all(url.clone()).map_err(|_| SetupError::Proxy { why: "it cannot be used" })?;
+        Proxy::all(url.clone()).map_err(|_| ModelSetupError::Proxy { why: "it cannot be used" })?;
     Ok((url, proxy))
 }
 
-fn peer(base: &Url, proxy: Option<&Url>, settings: &Settings) -> Peer {
+fn peer(base: &Url, proxy: Option<&Url>, settings: &ModelSettings) -> Peer {
     let host = base.host_str().unwrap_or_default();
     Peer {
         host: base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
@@ -154,14 +156,17 @@ fn host_and_port(url: &Url) -> String {
     )
 }
 
-fn headers(settings: &Settings, protocol: &dyn Protocol) -> Result<HeaderMap, SetupError> {
+fn headers(
+    settings: &ModelSettings,
+    protocol: &dyn Protocol,
+) -> Result<HeaderMap, ModelSetupError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static(protocol.media_type()));
     let named =
         settings.provider.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in named.chain([(USER_AGENT.as_str(), settings.user_agent.as_str())]) {
-        let bad = || SetupError::Header { name: name.to_owned() };
+        let bad = || ModelSetupError::Header { name: name.to_owned() };
         let key: HeaderName = name.parse().map_err(|_| bad())?;
         headers.insert(key, value.parse().map_err(|_| bad())?);
     }
@@ -174,21 +179,21 @@ fn headers(settings: &Settings, protocol: &dyn Protocol) -> Result<HeaderMap, Se
             (AUTHORIZATION.as_str().to_owned(), format!("Bearer {secret}"))
         }
     };
-    let bad = || SetupError::Credential { label: credentials.label.clone() };
+    let bad = || ModelSetupError::Credential { label: credentials.label.clone() };
     let mut value: HeaderValue = value.parse().map_err(|_| bad())?;
     value.set_sensitive(true);
-    let name: HeaderName = name.parse().map_err(|_| SetupError::Header { name })?;
+    let name: HeaderName = name.parse().map_err(|_| ModelSetupError::Header { name })?;
     headers.insert(name, value);
     Ok(headers)
 }
 
 /// An answer that has begun.
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     peer: Peer,
     response: reqwest::Response,
 }
 
-impl Reply {
+impl HttpReply {
     fn is_answer(&self, media_type: &str) -> bool {
         let kind = self.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let fits =
@@ -203,9 +208,9 @@ impl Reply {
     /// The next piece; none at the end.
     pub async fn piece(
         &mut self,
-        watch: &mut Watch,
+        watch: &mut DeadlineWatch,
         started: bool,
-    ) -> Result<Option<Bytes>, Failure> {
+    ) -> Result<Option<Bytes>, AttemptFailure> {
         match within(watch, self.response.chunk()).await {
             Ok(Ok(piece)) => Ok(piece),
             Ok(Err(why)) => Err(self.peer.broken(&why)),
@@ -219,7 +224,7 @@ impl Reply {
         let _ = tokio::time::timeout(DRAIN, rest).await;
     }
 
-    async fn beginning(&mut self, watch: &mut Watch) -> Vec<u8> {
+    async fn beginning(&mut self, watch: &mut DeadlineWatch) -> Vec<u8> {
         let mut body = Vec::new();
         while body.len() < LONGEST_ERROR
             && let Ok(Ok(Some(piece))) = within(watch, self.response.chunk()).await

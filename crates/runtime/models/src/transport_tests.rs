@@ -4,20 +4,20 @@ use crate::provider::{Credentials, Provider};
 use crate::secret::Secret;
 use http_body::Body as _;
 
-fn settings(base_url: &str) -> Settings {
+fn settings(base_url: &str) -> ModelSettings {
     let credentials = Credentials {
         kind: CredentialKind::ApiKey,
         label: "THE_KEY".into(),
         secret: Secret::new("sk-very-secret"),
     };
-    Settings::new(Provider::default().at(base_url), credentials)
+    ModelSettings::new(Provider::default().at(base_url), credentials)
 }
 
-fn transport(settings: &Settings) -> Result<Transport, SetupError> {
+fn transport(settings: &ModelSettings) -> Result<Transport, ModelSetupError> {
     Transport::new(settings, &AnthropicMessages)
 }
 
-fn refused(settings: &Settings) -> SetupError {
+fn refused(settings: &ModelSettings) -> ModelSetupError {
     transport(settings).err().expect("an error")
 }
 
@@ -25,7 +25,7 @@ fn refused(settings: &Settings) -> SetupError {
 fn settings_that_cannot_work_are_refused_at_once() {
     for base in ["", "api.test", "ftp://api.test", "http://", "http://user:pw@api.test"] {
         let error = refused(&settings(base));
-        assert!(matches!(error, SetupError::BaseUrl { .. }), "{base}: {error}");
+        assert!(matches!(error, ModelSetupError::BaseUrl { .. }), "{base}: {error}");
         assert!(!error.to_string().contains("pw"));
     }
     let mut bad_key = settings("https://api.test");
@@ -37,11 +37,11 @@ fn settings_that_cannot_work_are_refused_at_once() {
     for proxy in ["socks5://proxy:1", "http://", "::::"] {
         let mut bad_proxy = settings("https://api.test");
         bad_proxy.proxies.https = Some(proxy.into());
-        assert!(matches!(refused(&bad_proxy), SetupError::Proxy { .. }), "{proxy}");
+        assert!(matches!(refused(&bad_proxy), ModelSetupError::Proxy { .. }), "{proxy}");
     }
     let mut bad_roots = settings("https://api.test");
     bad_roots.ca_file = Some(crate::CaFile { label: "roots.pem".into(), pem: b"nothing".to_vec() });
-    assert_eq!(refused(&bad_roots), SetupError::Certificates { label: "roots.pem".into() });
+    assert_eq!(refused(&bad_roots), ModelSetupError::Certificates { label: "roots.pem".into() });
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! All skills there are. Looked at again when somebody asks; only files that changed are read again.
 
-use crate::search::{Candidate, Search};
-use crate::skill::{Origin, Problem, Skill};
-use crate::skill_file::{self, Source, Stamp, hash};
+use crate::search::{Candidate, SkillSearch};
+use crate::skill::{Problem, Skill, SkillOrigin};
+use crate::skill_file::{self, SkillSource, SkillStamp, hash};
 use ostler_core::tool_facts::KnownTools;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ const MOST_PROBLEMS: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     pub path: PathBuf,
-    pub layout: Layout,
-    pub origin: Origin,
+    pub layout: SkillLayout,
+    pub origin: SkillOrigin,
     /// The project's directory, free of links: what leads out of it is skipped.
     pub within: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum SkillLayout {
     /// `<name>/SKILL.md`
     Skills,
     /// `<name>.md`, and `<sub>/<name>.md` as `sub:name`
@@ -30,15 +30,15 @@ pub enum Layout {
 }
 
 /// What one file came to.
-struct Entry {
-    stamp: Stamp,
+struct CatalogEntry {
+    stamp: SkillStamp,
     skill: Option<Arc<Skill>>,
     problems: Vec<Problem>,
 }
 
 #[derive(Default)]
-struct State {
-    read: BTreeMap<PathBuf, Entry>,
+struct CatalogState {
+    read: BTreeMap<PathBuf, CatalogEntry>,
     skills: Arc<[Arc<Skill>]>,
     problems: Vec<Problem>,
     told: HashSet<String>,
@@ -50,14 +50,14 @@ pub struct Catalog {
     shipped: Vec<Arc<Skill>>,
     /// Contents of project files whose effects the user accepted, by hash.
     accepted: HashSet<String>,
-    judge: Option<Judge>,
+    judge: Option<SkillJudge>,
     /// What rules of skills can name.
     tools: KnownTools,
-    state: Mutex<State>,
+    state: Mutex<CatalogState>,
 }
 
 /// Whether a file may be read, by the name it was found under and by its real path; gives the reason if not.
-pub type Judge = Arc<dyn Fn(&Path, &Path) -> Result<(), String> + Send + Sync>;
+pub type SkillJudge = Arc<dyn Fn(&Path, &Path) -> Result<(), String> + Send + Sync>;
 
 impl Catalog {
     /// `folders` by precedence; `shipped` come last.
@@ -81,7 +81,7 @@ impl Catalog {
 
     /// Asks this judge about every file, also about those that were read already.
     #[must_use]
-    pub fn judged_by(self, judge: Judge) -> Self {
+    pub fn judged_by(self, judge: SkillJudge) -> Self {
         let catalog = Catalog { judge: Some(judge), state: Mutex::default(), ..self };
         catalog.refresh();
         catalog
@@ -104,7 +104,7 @@ impl Catalog {
     /// Problems that were not given by this function before.
     pub fn new_problems(&self) -> Vec<Problem> {
         let mut state = self.state();
-        let State { problems, told, .. } = &mut *state;
+        let CatalogState { problems, told, .. } = &mut *state;
         problems.iter().filter(|problem| told.insert(problem.to_string())).cloned().collect()
     }
 
@@ -114,11 +114,11 @@ impl Catalog {
         let mut before = std::mem::take(&mut state.read);
         let (mut files, mut problems) = (Vec::new(), Vec::new());
         for folder in &self.folders {
-            let search = Search::of(folder);
+            let search = SkillSearch::of(folder);
             problems.extend(search.problems);
             for candidate in search.candidates {
                 let file = &candidate.file;
-                let Some(stamp) = Stamp::of(file) else { continue };
+                let Some(stamp) = SkillStamp::of(file) else { continue };
                 let known = before.remove(file).filter(|entry| entry.stamp == stamp);
                 let entry = known.unwrap_or_else(|| self.read(&candidate, folder, stamp));
                 files.push(file.clone());
@@ -128,7 +128,7 @@ impl Catalog {
         self.gather(&mut state, &files, problems);
     }
 
-    fn read(&self, candidate: &Candidate, folder: &Folder, stamp: Stamp) -> Entry {
+    fn read(&self, candidate: &Candidate, folder: &Folder, stamp: SkillStamp) -> CatalogEntry {
         let Candidate { file, name } = candidate;
         let judge = |real: &Path| match &self.judge {
             Some(judge) => judge(file, real).map_err(|why| format!("{why}; skipped")),
@@ -138,20 +138,21 @@ impl Catalog {
             Ok(loaded) => loaded,
             Err(what) => {
                 let problems = vec![Problem { file: file.to_owned(), line: 1, what }];
-                return Entry { stamp, skill: None, problems };
+                return CatalogEntry { stamp, skill: None, problems };
             }
         };
-        let trusted = folder.origin != Origin::Project || self.accepted.contains(&hash(&bytes));
+        let trusted =
+            folder.origin != SkillOrigin::Project || self.accepted.contains(&hash(&bytes));
         let (layout, origin) = (folder.layout, folder.origin);
         let (skill, problems) = skill_file::skill(
             &bytes,
-            &Source { file: &real, name, layout, origin, trusted, tools: &self.tools },
+            &SkillSource { file: &real, name, layout, origin, trusted, tools: &self.tools },
         );
-        Entry { stamp, skill: skill.map(Arc::new), problems }
+        CatalogEntry { stamp, skill: skill.map(Arc::new), problems }
     }
 
     /// The first skill of a name wins; the others are reported, unless they are only shipped.
-    fn gather(&self, state: &mut State, files: &[PathBuf], mut problems: Vec<Problem>) {
+    fn gather(&self, state: &mut CatalogState, files: &[PathBuf], mut problems: Vec<Problem>) {
         let mut skills: Vec<Arc<Skill>> = Vec::new();
         for entry in files.iter().filter_map(|file| state.read.get(file)) {
             problems.extend(entry.problems.iter().cloned());
@@ -182,7 +183,7 @@ impl Catalog {
         state.problems = problems;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CatalogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

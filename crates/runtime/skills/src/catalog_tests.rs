@@ -32,8 +32,8 @@ impl World {
     fn folders(&self) -> Vec<Folder> {
         let own = Folder {
             path: self.at("home/skills"),
-            layout: Layout::Skills,
-            origin: Origin::User,
+            layout: SkillLayout::Skills,
+            origin: SkillOrigin::User,
             within: None,
         };
         let mut all = vec![own];
@@ -49,7 +49,7 @@ impl World {
 
 fn names(catalog: &Catalog) -> Vec<String> {
     let all = catalog.all();
-    let own = all.iter().filter(|skill| skill.origin != Origin::Shipped);
+    let own = all.iter().filter(|skill| skill.origin != SkillOrigin::Shipped);
     own.map(|skill| format!("{}:{}", skill.origin.name(), skill.name)).collect()
 }
 
@@ -74,7 +74,11 @@ fn the_users_go_before_the_projects_and_those_before_the_shipped() {
         ["user:both", "user:mine", "project:deploy", "project:near", "project:pdf"]
     );
     assert_eq!(catalog.find("both").unwrap().description, "of home/skills");
-    assert_eq!(catalog.find("pdf").unwrap().origin, Origin::Project, "the shipped one gives way");
+    assert_eq!(
+        catalog.find("pdf").unwrap().origin,
+        SkillOrigin::Project,
+        "the shipped one gives way"
+    );
     assert!(catalog.find("code-review").is_some() && catalog.find("none").is_none());
     let problems = said(&catalog);
     assert!(

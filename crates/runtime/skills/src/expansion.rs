@@ -20,7 +20,7 @@ pub struct Situation<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum SkillPiece {
     Text(String),
     /// A command; its output takes its place.
     Command(String),
@@ -29,29 +29,29 @@ pub enum Piece {
 }
 
 /// The text in pieces, in order.
-pub fn expand(skill: &Skill, situation: Situation<'_>) -> Vec<Piece> {
+pub fn expand(skill: &Skill, situation: Situation<'_>) -> Vec<SkillPiece> {
     let filling = Filling { skill, situation, words: words(situation.arguments) };
     let mut pieces = Vec::new();
     let mut used = false;
     for part in parts(&skill.body) {
         match part {
-            Part::Text(text) => {
+            ExpansionPart::Text(text) => {
                 let (text, put) = filling.fill(text);
                 used |= put;
-                pieces.push(Piece::Text(text));
+                pieces.push(SkillPiece::Text(text));
             }
-            Part::Command(command) => {
+            ExpansionPart::Command(command) => {
                 let (text, put) = filling.fill(command);
                 used |= put;
                 pieces.push(match put && !is_plain(situation.arguments) {
-                    true => Piece::Unfit(command.to_owned()),
-                    false => Piece::Command(text),
+                    true => SkillPiece::Unfit(command.to_owned()),
+                    false => SkillPiece::Command(text),
                 });
             }
         }
     }
     if !used && !situation.arguments.trim().is_empty() {
-        pieces.push(Piece::Text(format!("\n\nArguments: {}", situation.arguments.trim())));
+        pieces.push(SkillPiece::Text(format!("\n\nArguments: {}", situation.arguments.trim())));
     }
     pieces
 }
@@ -59,20 +59,20 @@ pub fn expand(skill: &Skill, situation: Situation<'_>) -> Vec<Piece> {
 /// The commands of a text, as written.
 pub(crate) fn commands(body: &str) -> Vec<&str> {
     let command = |part| match part {
-        Part::Command(command) => Some(command),
-        Part::Text(_) => None,
+        ExpansionPart::Command(command) => Some(command),
+        ExpansionPart::Text(_) => None,
     };
     parts(body).into_iter().filter_map(command).collect()
 }
 
 #[derive(Debug, PartialEq)]
-enum Part<'a> {
+enum ExpansionPart<'a> {
     Text(&'a str),
     Command(&'a str),
 }
 
 /// A command is `` !`…` `` on one line, at its beginning or after a blank.
-fn parts(body: &str) -> Vec<Part<'_>> {
+fn parts(body: &str) -> Vec<ExpansionPart<'_>> {
     let mut parts = Vec::new();
     let (mut done, mut from, mut count) = (0, 0, 0);
     while let Some(at) = body.get(from..).and_then(|rest| rest.find("!`")).map(|at| from + at) {
@@ -86,13 +86,13 @@ fn parts(body: &str) -> Vec<Part<'_>> {
         if command.trim().is_empty() || command.len() > MOST_COMMAND {
             continue;
         }
-        parts.push(Part::Text(body.get(done..at).unwrap_or_default()));
-        parts.push(Part::Command(command));
+        parts.push(ExpansionPart::Text(body.get(done..at).unwrap_or_default()));
+        parts.push(ExpansionPart::Command(command));
         count += 1;
         done = from + end + 1;
         from = done;
     }
-    parts.push(Part::Text(body.get(done..).unwrap_or_default()));
+    parts.push(ExpansionPart::Text(body.get(done..).unwrap_or_default()));
     parts
 }
 

@@ -1,7 +1,7 @@
 //! Arguments in their places, and commands in theirs.
 
 use super::*;
-use crate::skill::Origin;
+use crate::skill::SkillOrigin;
 use proptest::prelude::*;
 
 pub(crate) fn skill(body: &str) -> Skill {
@@ -17,23 +17,23 @@ pub(crate) fn skill(body: &str) -> Skill {
         model: None,
         paths: Vec::new(),
         body: body.into(),
-        origin: Origin::User,
+        origin: SkillOrigin::User,
         file: "/s/it/SKILL.md".into(),
         folder: "/s/it".into(),
         trusted: true,
     }
 }
 
-fn pieces(body: &str, arguments: &str) -> Vec<Piece> {
+fn pieces(body: &str, arguments: &str) -> Vec<SkillPiece> {
     let situation = Situation { arguments, session: "id-1", project: Path::new("/proj") };
     let mut pieces = expand(&skill(body), situation);
-    pieces.retain(|piece| *piece != Piece::Text(String::new()));
+    pieces.retain(|piece| *piece != SkillPiece::Text(String::new()));
     pieces
 }
 
 fn text(body: &str, arguments: &str) -> String {
     let piece = |piece| match piece {
-        Piece::Text(text) => text,
+        SkillPiece::Text(text) => text,
         other => panic!("{other:?}"),
     };
     pieces(body, arguments).into_iter().map(piece).collect()
@@ -72,8 +72,8 @@ fn placeholders() {
 
 #[test]
 fn commands_are_found_where_they_stand_alone() {
-    let text = |text: &str| Piece::Text(text.into());
-    let command = |text: &str| Piece::Command(text.into());
+    let text = |text: &str| SkillPiece::Text(text.into());
+    let command = |text: &str| SkillPiece::Command(text.into());
     assert_eq!(
         pieces("a !`git diff` b\n!`x`", ""),
         [text("a "), command("git diff"), text(" b\n"), command("x")]
@@ -91,16 +91,16 @@ fn commands_are_found_where_they_stand_alone() {
 #[test]
 fn arguments_reach_commands_as_plain_words_only() {
     let body = "!`git log $ARGUMENTS`";
-    assert_eq!(pieces(body, "main --stat"), [Piece::Command("git log main --stat".into())]);
+    assert_eq!(pieces(body, "main --stat"), [SkillPiece::Command("git log main --stat".into())]);
     for arguments in ["a; rm -rf x", "$(x)", "`x`", "a|b", "a\nb", "a>b", "a&b", "'a'", "~", "*"] {
-        assert_eq!(pieces(body, arguments), [Piece::Unfit("git log $ARGUMENTS".into())]);
+        assert_eq!(pieces(body, arguments), [SkillPiece::Unfit("git log $ARGUMENTS".into())]);
     }
     // A command without a place for them runs as it is, and they go to the end.
     assert_eq!(
         pieces("!`x`", "a; b"),
-        [Piece::Command("x".into()), Piece::Text("\n\nArguments: a; b".into())]
+        [SkillPiece::Command("x".into()), SkillPiece::Text("\n\nArguments: a; b".into())]
     );
-    assert_eq!(pieces("!`ls ${CLAUDE_SKILL_DIR}`", ""), [Piece::Command("ls /s/it".into())]);
+    assert_eq!(pieces("!`ls ${CLAUDE_SKILL_DIR}`", ""), [SkillPiece::Command("ls /s/it".into())]);
 }
 
 proptest! {

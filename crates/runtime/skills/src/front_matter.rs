@@ -10,7 +10,7 @@ const MOST: usize = 16 * 1024;
 
 /// A text in its two parts. Lines are counted from 1.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct SkillParts<'a> {
     /// None: there is no front matter.
     pub(crate) front: Option<&'a str>,
     pub(crate) body: &'a str,
@@ -18,29 +18,29 @@ pub(crate) struct Parts<'a> {
 
 /// The content of a front matter, by key. Keys have `-` where a file has `_`.
 #[derive(Debug, Default)]
-pub(crate) struct Front {
+pub(crate) struct SkillFrontMatter {
     values: BTreeMap<String, (usize, Value)>,
     /// It is no YAML, so only plain lines of it were read.
     pub(crate) broken: bool,
 }
 
 /// Line, and what is wrong there.
-pub(crate) type Wrong = (usize, String);
+pub(crate) type FrontMatterError = (usize, String);
 
 /// # Errors
 /// If a front matter begins and does not end.
-pub(crate) fn split(text: &str) -> Result<Parts<'_>, Wrong> {
+pub(crate) fn split(text: &str) -> Result<SkillParts<'_>, FrontMatterError> {
     let is_mark = |line: &str| line.trim_end() == "---";
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| is_mark(line)) else {
-        return Ok(Parts { front: None, body: text });
+        return Ok(SkillParts { front: None, body: text });
     };
     let mut at = first.len();
     for line in lines {
         if is_mark(line) {
             let front = text.get(first.len()..at);
             let body = text.get(at + line.len()..).unwrap_or_default();
-            return Ok(Parts { front, body });
+            return Ok(SkillParts { front, body });
         }
         at += line.len();
     }
@@ -49,23 +49,26 @@ pub(crate) fn split(text: &str) -> Result<Parts<'_>, Wrong> {
 
 /// # Errors
 /// If it is too long to be looked at.
-pub(crate) fn read(text: &str, problems: &mut Vec<Wrong>) -> Result<Front, Wrong> {
+pub(crate) fn read(
+    text: &str,
+    problems: &mut Vec<FrontMatterError>,
+) -> Result<SkillFrontMatter, FrontMatterError> {
     if text.len() > MOST {
         return Err((1, format!("the front matter is longer than {MOST} bytes; shorten it")));
     }
     let text = &with_quoted_stars(text);
     let wrong = match yaml(text) {
-        Ok(values) => return Ok(Front { values, broken: false }),
+        Ok(values) => return Ok(SkillFrontMatter { values, broken: false }),
         Err(wrong) => wrong,
     };
     if let Ok(values) = yaml(&quoted(text)) {
         // Hints are written `[a] [b]` everywhere, and their meaning is clear.
         let hint = values.get("argument-hint").is_some_and(|(line, _)| *line == wrong.0);
         problems.extend((!hint).then_some(wrong));
-        return Ok(Front { values, broken: false });
+        return Ok(SkillFrontMatter { values, broken: false });
     }
     problems.push(wrong);
-    Ok(Front { values: plain_lines(text), broken: true })
+    Ok(SkillFrontMatter { values: plain_lines(text), broken: true })
 }
 
 /// `allowed-tools: *` is written as Claude Code understands it; to YAML a bare star is no value.
@@ -116,7 +119,7 @@ fn quoted(text: &str) -> String {
 
 type Values = BTreeMap<String, (usize, Value)>;
 
-fn yaml(text: &str) -> Result<Values, Wrong> {
+fn yaml(text: &str) -> Result<Values, FrontMatterError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         merge_keys: MergeKeyPolicy::Error,
@@ -186,7 +189,7 @@ fn unquoted(text: &str) -> &str {
     inner('"').or(inner('\'')).unwrap_or(text)
 }
 
-impl Front {
+impl SkillFrontMatter {
     pub(crate) fn line(&self, key: &str) -> usize {
         self.values.get(key).map_or(1, |(line, _)| *line)
     }
@@ -196,7 +199,7 @@ impl Front {
     }
 
     /// A text, or what reads as one.
-    pub(crate) fn text(&self, key: &str, problems: &mut Vec<Wrong>) -> Option<String> {
+    pub(crate) fn text(&self, key: &str, problems: &mut Vec<FrontMatterError>) -> Option<String> {
         let (line, value) = self.values.get(key)?;
         match value {
             Value::Null => None,
@@ -215,7 +218,12 @@ impl Front {
     }
 
     /// A boolean; `otherwise` also for any other value.
-    pub(crate) fn yes(&self, key: &str, otherwise: bool, problems: &mut Vec<Wrong>) -> bool {
+    pub(crate) fn yes(
+        &self,
+        key: &str,
+        otherwise: bool,
+        problems: &mut Vec<FrontMatterError>,
+    ) -> bool {
         match self.values.get(key) {
             None | Some((_, Value::Null)) => otherwise,
             Some((_, Value::Bool(yes))) => *yes,
@@ -231,7 +239,7 @@ impl Front {
         &self,
         key: &str,
         split: impl Fn(&str) -> Vec<String>,
-        problems: &mut Vec<Wrong>,
+        problems: &mut Vec<FrontMatterError>,
     ) -> Vec<String> {
         let Some((line, value)) = self.values.get(key) else { return Vec::new() };
         let texts = |items: &[Value]| {

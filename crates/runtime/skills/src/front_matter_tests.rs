@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn parsed(text: &str) -> (Front, Vec<Wrong>) {
+fn parsed(text: &str) -> (SkillFrontMatter, Vec<FrontMatterError>) {
     let mut problems = Vec::new();
     let front = read(text, &mut problems).unwrap();
     (front, problems)
@@ -11,7 +11,7 @@ fn parsed(text: &str) -> (Front, Vec<Wrong>) {
 
 #[test]
 fn texts_are_split_at_the_marks() {
-    let both = |front, body| Ok(Parts { front, body });
+    let both = |front, body| Ok(SkillParts { front, body });
     for (text, expected) in [
         ("---\na: 1\n---\nbody\n", both(Some("a: 1\n"), "body\n")),
         ("---  \na: 1\n---\t\nbody", both(Some("a: 1\n"), "body")),
@@ -36,7 +36,7 @@ fn values_are_what_they_seem() {
     );
     assert_eq!(problems, []);
     let mut wrong = Vec::new();
-    let text = |key: &str, wrong: &mut Vec<Wrong>| front.text(key, wrong);
+    let text = |key: &str, wrong: &mut Vec<FrontMatterError>| front.text(key, wrong);
     assert_eq!(text("name", &mut wrong).as_deref(), Some("x"));
     assert_eq!(text("when-to-use", &mut wrong).as_deref(), Some("a: b"));
     assert_eq!(text("n", &mut wrong).as_deref(), Some("12"));

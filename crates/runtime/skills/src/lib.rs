@@ -25,12 +25,12 @@ mod skill_effects;
 mod skill_file;
 mod skills;
 
-pub use catalog::{Catalog, Folder, Judge, Layout};
-pub use expansion::{Piece, Situation, expand};
+pub use catalog::{Catalog, Folder, SkillJudge, SkillLayout};
+pub use expansion::{Situation, SkillPiece, expand};
 pub use listing::{listing, one_line};
 pub use names::{is_name, split_rules};
 pub use shipped_skills::shipped;
-pub use skill::{Origin, Problem, Skill};
+pub use skill::{Problem, Skill, SkillOrigin};
 pub use skill_effects::{project_files, project_folders, wants};
 pub use skill_file::hash;
 pub use skills::{Host, Skills, slash};

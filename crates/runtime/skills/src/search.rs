@@ -1,6 +1,6 @@
 //! Which files of a directory may contain skills, and the name that follows from the place of each.
 
-use crate::catalog::{Folder, Layout};
+use crate::catalog::{Folder, SkillLayout};
 use crate::skill::Problem;
 use std::collections::HashSet;
 use std::fs;
@@ -24,19 +24,19 @@ pub(crate) struct Candidate {
 
 /// What was found, by path, and what lies there and is not loaded.
 #[derive(Default)]
-pub(crate) struct Search {
+pub(crate) struct SkillSearch {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) problems: Vec<Problem>,
     looked: usize,
     seen: HashSet<PathBuf>,
 }
 
-impl Search {
-    pub(crate) fn of(folder: &Folder) -> Search {
-        let mut search = Search::default();
+impl SkillSearch {
+    pub(crate) fn of(folder: &Folder) -> SkillSearch {
+        let mut search = SkillSearch::default();
         match folder.layout {
-            Layout::Skills => search.skills(folder),
-            Layout::Commands => search.commands(folder, &folder.path, &[]),
+            SkillLayout::Skills => search.skills(folder),
+            SkillLayout::Commands => search.commands(folder, &folder.path, &[]),
         }
         search.candidates.sort();
         if search.candidates.len() > MOST_FILES {

@@ -1,8 +1,8 @@
 //! The skills that ship with the program. Their files are put on the disk when one is used that has any.
 
-use crate::catalog::Layout;
-use crate::skill::{Origin, Skill};
-use crate::skill_file::{self, Source};
+use crate::catalog::SkillLayout;
+use crate::skill::{Skill, SkillOrigin};
+use crate::skill_file::{self, SkillSource};
 use ostler_core::tool_facts::KnownTools;
 use std::fs;
 use std::path::Path;
@@ -25,8 +25,8 @@ const NOWHERE: &str = "/nonexistent";
 pub fn shipped(at: Option<&Path>, tools: &KnownTools) -> Vec<Skill> {
     let skill = |(name, text): &(&str, &str)| {
         let file = at.unwrap_or(Path::new(NOWHERE)).join(name).join("SKILL.md");
-        let (layout, origin) = (Layout::Skills, Origin::Shipped);
-        let source = Source { file: &file, name, layout, origin, trusted: true, tools };
+        let (layout, origin) = (SkillLayout::Skills, SkillOrigin::Shipped);
+        let source = SkillSource { file: &file, name, layout, origin, trusted: true, tools };
         skill_file::skill(text.as_bytes(), &source).0
     };
     SKILLS.iter().filter_map(skill).collect()
@@ -36,9 +36,9 @@ pub fn shipped(at: Option<&Path>, tools: &KnownTools) -> Vec<Skill> {
 ///
 /// # Errors
 /// In words.
-pub(crate) fn unpack(name: &str, origin: Origin, at: Option<&Path>) -> Result<(), String> {
+pub(crate) fn unpack(name: &str, origin: SkillOrigin, at: Option<&Path>) -> Result<(), String> {
     for (_, below, content) in
-        FILES.iter().filter(|(skill, ..)| origin == Origin::Shipped && *skill == name)
+        FILES.iter().filter(|(skill, ..)| origin == SkillOrigin::Shipped && *skill == name)
     {
         let at = at.ok_or("there is no directory for them")?;
         let file = at.join(name).join(below);

@@ -10,8 +10,9 @@ fn shipped_skills_are_faultless_and_short() {
     assert_eq!(names, ["agent-building", "code-review", "debugging", "pdf"]);
     for (skill, (name, text)) in all.iter().zip(SKILLS) {
         let file = Path::new("/x").join(name).join("SKILL.md");
-        let (layout, origin, tools) = (Layout::Skills, Origin::Shipped, &KnownTools::default());
-        let source = Source { file: &file, name, layout, origin, trusted: true, tools };
+        let (layout, origin, tools) =
+            (SkillLayout::Skills, SkillOrigin::Shipped, &KnownTools::default());
+        let source = SkillSource { file: &file, name, layout, origin, trusted: true, tools };
         assert_eq!(skill_file::skill(text.as_bytes(), &source).1, [], "{name}");
         assert!(skill.for_model && skill.for_user && skill.when_to_use.is_some(), "{name}");
         assert!(one_line(skill).chars().count() < 300, "{name}");
@@ -26,13 +27,13 @@ fn files_are_put_where_the_text_says_and_mended() {
     let world = tempfile::tempdir().unwrap();
     let at = world.path().join("shipped");
     for _ in 0..2 {
-        unpack("pdf", Origin::Shipped, Some(&at)).unwrap();
+        unpack("pdf", SkillOrigin::Shipped, Some(&at)).unwrap();
         let file = at.join("pdf/scripts/pdf.py");
         assert_eq!(fs::read_to_string(&file).unwrap(), FILES[0].2);
         fs::write(&file, "something else").unwrap();
     }
     assert_eq!(fs::read_dir(at.join("pdf/scripts")).unwrap().count(), 1, "nothing is left lying");
-    assert!(unpack("pdf", Origin::Shipped, None).is_err());
-    assert!(unpack("debugging", Origin::Shipped, None).is_ok(), "it has no files");
-    assert!(unpack("pdf", Origin::User, None).is_ok(), "somebody else's");
+    assert!(unpack("pdf", SkillOrigin::Shipped, None).is_err());
+    assert!(unpack("debugging", SkillOrigin::Shipped, None).is_ok(), "it has no files");
+    assert!(unpack("pdf", SkillOrigin::User, None).is_ok(), "somebody else's");
 }

@@ -21,7 +21,7 @@ pub struct Skill {
     /// Files it is meant for, as patterns.
     pub paths: Vec<String>,
     pub body: String,
-    pub origin: Origin,
+    pub origin: SkillOrigin,
     /// Its file, and the folder with what belongs to it; free of links.
     pub file: PathBuf,
     pub folder: PathBuf,
@@ -31,18 +31,18 @@ pub struct Skill {
 
 /// Whose it is. The first goes before the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum SkillOrigin {
     User,
     Project,
     Shipped,
 }
 
-impl Origin {
+impl SkillOrigin {
     pub fn name(self) -> &'static str {
         match self {
-            Origin::User => "user",
-            Origin::Project => "project",
-            Origin::Shipped => "shipped",
+            SkillOrigin::User => "user",
+            SkillOrigin::Project => "project",
+            SkillOrigin::Shipped => "shipped",
         }
     }
 }

@@ -1,18 +1,18 @@
 //! What a project's skills would do besides saying something: it holds once the user has accepted their content.
 
-use crate::catalog::{Folder, Layout};
+use crate::catalog::{Folder, SkillLayout};
 use crate::expansion::commands;
-use crate::search::{Candidate, Search};
-use crate::skill::{Origin, Skill};
-use crate::skill_file::{self, Source};
+use crate::search::{Candidate, SkillSearch};
+use crate::skill::{Skill, SkillOrigin};
+use crate::skill_file::{self, SkillSource};
 use ostler_core::tool_facts::KnownTools;
 use std::path::{Path, PathBuf};
 
 /// Folders of a project, and how they are laid out.
-const FOLDERS: [(&str, Layout); 3] = [
-    (".ostler/skills", Layout::Skills),
-    (".claude/skills", Layout::Skills),
-    (".claude/commands", Layout::Commands),
+const FOLDERS: [(&str, SkillLayout); 3] = [
+    (".ostler/skills", SkillLayout::Skills),
+    (".claude/skills", SkillLayout::Skills),
+    (".claude/commands", SkillLayout::Commands),
 ];
 
 /// Files of a project that want something.
@@ -24,10 +24,10 @@ pub fn project_folders(project: &Path, cwd: &Path) -> Vec<Folder> {
     if cwd != project {
         places.push(project);
     }
-    let folder = |place: &Path, (name, layout): (&str, Layout)| Folder {
+    let folder = |place: &Path, (name, layout): (&str, SkillLayout)| Folder {
         path: place.join(name),
         layout,
-        origin: Origin::Project,
+        origin: SkillOrigin::Project,
         within: Some(project.to_owned()),
     };
     places.iter().flat_map(|place| FOLDERS.map(|each| folder(place, each))).collect()
@@ -41,15 +41,15 @@ pub fn project_files(
 ) -> Vec<(PathBuf, Vec<u8>, Vec<String>)> {
     let mut wanting = Vec::new();
     for folder in project_folders(project, cwd) {
-        for Candidate { file, name } in Search::of(&folder).candidates {
+        for Candidate { file, name } in SkillSearch::of(&folder).candidates {
             let Ok((real, bytes)) = skill_file::load(&file, Some(project), &|_| Ok(())) else {
                 continue;
             };
-            let source = Source {
+            let source = SkillSource {
                 file: &real,
                 name: &name,
                 layout: folder.layout,
-                origin: Origin::Project,
+                origin: SkillOrigin::Project,
                 trusted: false,
                 tools,
             };

@@ -1,9 +1,9 @@
 //! One file that contains a skill, read within limits.
 
-use crate::catalog::Layout;
-use crate::front_matter::{self, Front, Wrong};
+use crate::catalog::SkillLayout;
+use crate::front_matter::{self, FrontMatterError, SkillFrontMatter};
 use crate::names::{is_name, split_rules};
-use crate::skill::{Origin, Problem, Skill};
+use crate::skill::{Problem, Skill, SkillOrigin};
 use ostler_core::permission::{Rule, Workspace};
 use ostler_core::tool_facts::KnownTools;
 use sha2::{Digest, Sha256};
@@ -20,28 +20,28 @@ const DESCRIBED: usize = 4_000;
 
 /// What is known of a file without reading it: when it changes, the file is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct SkillStamp {
     place: (u64, u64),
     size: u64,
     changed: [i64; 4],
 }
 
-impl Stamp {
-    pub(crate) fn of(file: &Path) -> Option<Stamp> {
+impl SkillStamp {
+    pub(crate) fn of(file: &Path) -> Option<SkillStamp> {
         let data = fs::metadata(file).ok()?;
         let changed = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
-        Some(Stamp { place: (data.dev(), data.ino()), size: data.size(), changed })
+        Some(SkillStamp { place: (data.dev(), data.ino()), size: data.size(), changed })
     }
 }
 
 /// How a text is to be read.
-pub(crate) struct Source<'a> {
+pub(crate) struct SkillSource<'a> {
     /// Free of links.
     pub(crate) file: &'a Path,
     /// What its place calls it.
     pub(crate) name: &'a str,
-    pub(crate) layout: Layout,
-    pub(crate) origin: Origin,
+    pub(crate) layout: SkillLayout,
+    pub(crate) origin: SkillOrigin,
     pub(crate) trusted: bool,
     /// What its rules can name.
     pub(crate) tools: &'a KnownTools,
@@ -82,7 +82,7 @@ pub(crate) fn load(
 }
 
 /// The skill that a content makes, if it does, and everything wrong with it.
-pub(crate) fn skill(bytes: &[u8], source: &Source<'_>) -> (Option<Skill>, Vec<Problem>) {
+pub(crate) fn skill(bytes: &[u8], source: &SkillSource<'_>) -> (Option<Skill>, Vec<Problem>) {
     let mut wrongs = Vec::new();
     let skill = match read(bytes, source, &mut wrongs) {
         Ok(skill) => Some(skill),
@@ -92,11 +92,15 @@ pub(crate) fn skill(bytes: &[u8], source: &Source<'_>) -> (Option<Skill>, Vec<Pr
         }
     };
     let file = source.file.to_owned();
-    let problem = |(line, what): Wrong| Problem { file: file.clone(), line, what };
+    let problem = |(line, what): FrontMatterError| Problem { file: file.clone(), line, what };
     (skill, wrongs.into_iter().map(problem).collect())
 }
 
-fn read(bytes: &[u8], source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<Skill, Wrong> {
+fn read(
+    bytes: &[u8],
+    source: &SkillSource<'_>,
+    wrongs: &mut Vec<FrontMatterError>,
+) -> Result<Skill, FrontMatterError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let front = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let line = front.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -106,7 +110,7 @@ fn read(bytes: &[u8], source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<Sk
     let parts = front_matter::split(&text)?;
     let front = match parts.front {
         Some(front) => front_matter::read(front, wrongs)?,
-        None => Front::default(),
+        None => SkillFrontMatter::default(),
     };
     let body = parts.body.trim();
     if body.is_empty() {
@@ -135,8 +139,12 @@ fn read(bytes: &[u8], source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<Sk
 }
 
 /// The name in the file, or else the one that follows from its place.
-fn name(front: &Front, source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<String, Wrong> {
-    let given = front.text("name", wrongs).filter(|_| source.layout == Layout::Skills);
+fn name(
+    front: &SkillFrontMatter,
+    source: &SkillSource<'_>,
+    wrongs: &mut Vec<FrontMatterError>,
+) -> Result<String, FrontMatterError> {
+    let given = front.text("name", wrongs).filter(|_| source.layout == SkillLayout::Skills);
     if let Some(name) = given {
         if is_name(&name) {
             return Ok(name);
@@ -151,7 +159,11 @@ fn name(front: &Front, source: &Source<'_>, wrongs: &mut Vec<Wrong>) -> Result<S
 }
 
 /// If this cannot be read, the model does not use the skill on its own.
-fn hides_from_model(front: &Front, text: &str, wrongs: &mut Vec<Wrong>) -> bool {
+fn hides_from_model(
+    front: &SkillFrontMatter,
+    text: &str,
+    wrongs: &mut Vec<FrontMatterError>,
+) -> bool {
     const KEY: &str = "disable-model-invocation";
     let said = front.broken && text.replace('_', "-").contains(KEY);
     let unclear = front.has(KEY) || said;
@@ -159,7 +171,11 @@ fn hides_from_model(front: &Front, text: &str, wrongs: &mut Vec<Wrong>) -> bool 
 }
 
 /// Rules are used only from valid front matter.
-fn allowed(front: &Front, tools: &KnownTools, wrongs: &mut Vec<Wrong>) -> Vec<String> {
+fn allowed(
+    front: &SkillFrontMatter,
+    tools: &KnownTools,
+    wrongs: &mut Vec<FrontMatterError>,
+) -> Vec<String> {
     const KEY: &str = "allowed-tools";
     if front.broken {
         if front.has(KEY) {

@@ -3,22 +3,23 @@
 use super::*;
 use ostler_core::tool_facts::{ToolFacts, ToolKind};
 
-fn read_as(text: &[u8], file: &str, layout: Layout) -> (Option<Skill>, Vec<String>) {
+fn read_as(text: &[u8], file: &str, layout: SkillLayout) -> (Option<Skill>, Vec<String>) {
     let file = Path::new(file);
     let place = match layout {
-        Layout::Skills => file.parent().unwrap().file_name(),
-        Layout::Commands => file.file_stem(),
+        SkillLayout::Skills => file.parent().unwrap().file_name(),
+        SkillLayout::Commands => file.file_stem(),
     };
     let name = place.unwrap().to_str().unwrap();
     let skills = ToolFacts { kind: ToolKind::Instructs, ..ToolFacts::default() };
     let tools = &KnownTools::new([("Skill".to_owned(), skills)]);
-    let source = Source { file, name, layout, origin: Origin::Project, trusted: false, tools };
+    let source =
+        SkillSource { file, name, layout, origin: SkillOrigin::Project, trusted: false, tools };
     let (skill, problems) = skill(text, &source);
     (skill, problems.iter().map(ToString::to_string).collect())
 }
 
 fn read_skill(text: &str) -> (Option<Skill>, Vec<String>) {
-    read_as(text.as_bytes(), "/p/folder/SKILL.md", Layout::Skills)
+    read_as(text.as_bytes(), "/p/folder/SKILL.md", SkillLayout::Skills)
 }
 
 #[test]
@@ -57,7 +58,7 @@ Do it.
         model: Some("opus".into()),
         paths: vec!["src/**".into(), "*.rs".into()],
         body: "# Review\n\nDo it.".into(),
-        origin: Origin::Project,
+        origin: SkillOrigin::Project,
         file: "/p/folder/SKILL.md".into(),
         folder: "/p/folder".into(),
         trusted: false,
@@ -71,14 +72,14 @@ Do it.
 #[test]
 fn without_front_matter_the_text_says_what_it_is() {
     let (skill, problems) =
-        read_as(b"\n# Deploy it\n\nmore", "/p/commands/deploy.md", Layout::Commands);
+        read_as(b"\n# Deploy it\n\nmore", "/p/commands/deploy.md", SkillLayout::Commands);
     let skill = skill.unwrap();
     assert_eq!(problems, [] as [&str; 0]);
     assert_eq!((skill.name.as_str(), skill.description.as_str()), ("deploy", "Deploy it"));
     assert!(skill.for_model && skill.for_user);
     // A command is called as its file is.
     let (skill, _) =
-        read_as(b"---\nname: other\n---\nx", "/p/commands/deploy.md", Layout::Commands);
+        read_as(b"---\nname: other\n---\nx", "/p/commands/deploy.md", SkillLayout::Commands);
     assert_eq!(skill.unwrap().name, "deploy");
 }
 
@@ -90,12 +91,12 @@ fn what_makes_no_skill_is_left_out_with_its_line() {
         (b"", "no instructions"),
         (b"---\nname: x\n---\nok\nb\xffd", "/p/folder/SKILL.md:5: this is not UTF-8"),
     ] {
-        let (skill, problems) = read_as(text, "/p/folder/SKILL.md", Layout::Skills);
+        let (skill, problems) = read_as(text, "/p/folder/SKILL.md", SkillLayout::Skills);
         assert_eq!(skill, None);
         assert!(problems.len() == 1 && problems[0].contains(says), "{problems:?} / {says}");
         assert!(problems[0].ends_with("skipped"), "{problems:?}");
     }
-    let (skill, problems) = read_as(b"x", "/p/a b\n/SKILL.md", Layout::Skills);
+    let (skill, problems) = read_as(b"x", "/p/a b\n/SKILL.md", SkillLayout::Skills);
     assert!(skill.is_none() && !problems[0].contains('\n'), "{problems:?}");
     let huge = format!("---\na: {}\n---\nx", "y".repeat(20_000));
     assert!(read_skill(&huge).0.is_none());

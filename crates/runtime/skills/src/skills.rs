@@ -1,7 +1,7 @@
 //! The skills of one session: what the model is told of them, and what becomes of one that is used.
 
 use crate::catalog::Catalog;
-use crate::expansion::{Piece, Situation, expand, fill_places};
+use crate::expansion::{Situation, SkillPiece, expand, fill_places};
 use crate::listing::listing;
 use crate::names::is_name;
 use crate::shipped_skills;
@@ -146,15 +146,15 @@ impl Skills {
         let mut text = String::new();
         for piece in expand(skill, situation) {
             text += &match piece {
-                Piece::Text(text) => text,
-                Piece::Unfit(command) => not_run(
+                SkillPiece::Text(text) => text,
+                SkillPiece::Unfit(command) => not_run(
                     &command,
                     "the arguments contain characters that a shell would interpret",
                 ),
-                Piece::Command(command) if !skill.trusted => {
+                SkillPiece::Command(command) if !skill.trusted => {
                     not_run(&command, "the content of this skill is not trusted")
                 }
-                Piece::Command(command) => match host {
+                SkillPiece::Command(command) => match host {
                     Some(host) => match host.command(command.clone()).await {
                         Ok(output) => output.chars().take(MOST_OUTPUT).collect(),
                         Err(why) => not_run(&command, &why),

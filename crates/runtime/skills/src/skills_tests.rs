@@ -1,8 +1,8 @@
 //! Skills in use, with a host that writes down what it is asked for.
 
 use super::*;
-use crate::catalog::{Folder, Layout};
-use crate::skill::Origin;
+use crate::catalog::{Folder, SkillLayout};
+use crate::skill::SkillOrigin;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Mutex;
@@ -41,15 +41,15 @@ struct World {
     asked: Arc<Asked>,
 }
 
-fn world(origin: Origin, skills: &[(&str, &str)]) -> World {
+fn world(origin: SkillOrigin, skills: &[(&str, &str)]) -> World {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     for (name, text) in skills {
         std::fs::create_dir_all(root.join(name)).unwrap();
         std::fs::write(root.join(name).join("SKILL.md"), text).unwrap();
     }
-    let within = (origin == Origin::Project).then(|| root.clone());
-    let folders = vec![Folder { path: root, layout: Layout::Skills, origin, within }];
+    let within = (origin == SkillOrigin::Project).then(|| root.clone());
+    let folders = vec![Folder { path: root, layout: SkillLayout::Skills, origin, within }];
     let skills = Skills::new(
         Catalog::new(folders, vec![], [], Default::default()),
         "s1",
@@ -72,7 +72,7 @@ const IT: &str = "---\nallowed-tools: Read, Bash(${CLAUDE_SKILL_DIR}/run:*)\n---
 
 #[test]
 fn rules_come_first_then_commands_in_order() {
-    let world = world(Origin::User, &[("it", IT)]);
+    let world = world(SkillOrigin::User, &[("it", IT)]);
     let (text, asked) = world.used("it", "arg");
     let folder = world.skills.for_user("it").unwrap().folder.display().to_string();
     assert_eq!(
@@ -88,7 +88,7 @@ fn rules_come_first_then_commands_in_order() {
 
 #[test]
 fn without_trust_nothing_runs_and_nothing_is_allowed() {
-    let world = world(Origin::Project, &[("it", IT)]);
+    let world = world(SkillOrigin::Project, &[("it", IT)]);
     let (text, asked) = world.used("it", "arg");
     assert_eq!(asked, [] as [&str; 0]);
     assert!(text.contains("[not run: `one`: the content of this skill is not trusted]"), "{text}");
@@ -98,7 +98,7 @@ fn without_trust_nothing_runs_and_nothing_is_allowed() {
 
 #[test]
 fn a_command_does_not_get_what_a_shell_would_read() {
-    let world = world(Origin::User, &[("it", "!`show $0`")]);
+    let world = world(SkillOrigin::User, &[("it", "!`show $0`")]);
     assert_eq!(world.used("it", "a.txt").1, ["run show a.txt"]);
     let (text, asked) = world.used("it", "$(rm)");
     assert_eq!(asked, [] as [&str; 0]);
@@ -108,7 +108,7 @@ fn a_command_does_not_get_what_a_shell_would_read() {
 #[test]
 fn who_may_use_what() {
     let both = world(
-        Origin::User,
+        SkillOrigin::User,
         &[
             ("all", "x"),
             ("typed", "---\ndisable-model-invocation: true\n---\nx"),
@@ -124,7 +124,8 @@ fn who_may_use_what() {
     let told = skills.told(None).unwrap();
     assert!(Skills::is_listing(&told), "{told}");
     assert!(told.contains("\n- all: x\n- own: x\n") && !told.contains("typed"), "{told}");
-    let none = world(Origin::User, &[("typed", "---\ndisable-model-invocation: true\n---\nx")]);
+    let none =
+        world(SkillOrigin::User, &[("typed", "---\ndisable-model-invocation: true\n---\nx")]);
     assert_eq!(none.skills.told(None), None);
     assert!(none.skills.for_model("x").unwrap_err().contains("none"));
 }
@@ -135,7 +136,7 @@ fn the_list_takes_one_per_cent_of_the_window() {
     let names: Vec<String> = (0..20).map(|n| format!("skill-{n:02}")).collect();
     let skills: Vec<(&str, &str)> =
         names.iter().map(|name| (name.as_str(), long.as_str())).collect();
-    let world = world(Origin::User, &skills);
+    let world = world(SkillOrigin::User, &skills);
     let frame = LISTING.chars().count() - "{skills}".len();
     for (window, budget) in [(None, 8_000), (Some(200_000), 8_000), (Some(1_000_000), 40_000)] {
         let told = world.skills.told(window).unwrap().chars().count() - frame;

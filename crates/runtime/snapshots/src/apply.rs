@@ -1,9 +1,9 @@
 //! What a walk found → the index, and the list of changes.
 
-use crate::index::{Dir, Index};
-use crate::item::{Item, What, Why};
-use crate::record::Change;
-use crate::walk::Found;
+use crate::index::{Dir, FileIndex};
+use crate::item::{SnapshotItem, What, Why};
+use crate::record::RecordedChange;
+use crate::walk::WalkResult;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// What taking over a walk did.
 #[derive(Default)]
 pub(crate) struct Applied {
-    pub changes: Vec<Change>,
+    pub changes: Vec<RecordedChange>,
     /// Entries whose stamps are new although their state is not.
     pub stamps: usize,
     /// Something is known now that no record tells.
@@ -25,12 +25,16 @@ pub(crate) struct Applied {
 }
 
 /// `roots` are the folders that were walked, as they stand now.
-pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>) -> Applied {
+pub(crate) fn apply(
+    index: &mut FileIndex,
+    found: WalkResult,
+    roots: Vec<(PathBuf, SnapshotItem)>,
+) -> Applied {
     let closed = found.closed.into_iter().collect();
     let mut applied = Applied { closed, ..Applied::default() };
     // What is seen for the first time was not made by whoever ran last.
     let mut revealed = Vec::new();
-    let is_folder = |item: &Item| item.what == What::Folder;
+    let is_folder = |item: &SnapshotItem| item.what == What::Folder;
     let unseen: HashSet<PathBuf> = found
         .dirs
         .iter()
@@ -47,7 +51,7 @@ pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>
             Some((_, known)) => {
                 if !known.is_same(&item) {
                     let before = Some(std::mem::replace(known, item.clone()));
-                    applied.changes.push(Change { path, before, after: Some(item) });
+                    applied.changes.push(RecordedChange { path, before, after: Some(item) });
                 }
             }
             None => {
@@ -56,13 +60,14 @@ pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>
             }
         }
     }
-    let is_new = |change: &Change| {
+    let is_new = |change: &RecordedChange| {
         revealed.iter().any(|root| change.path != *root && change.path.starts_with(root))
     };
     applied.changes.retain(|change| !is_new(change));
     // In a folder that could not be looked into nobody knows what was there before.
-    let within =
-        |change: &&mut Change| change.path.ancestors().skip(1).any(|path| unseen.contains(path));
+    let within = |change: &&mut RecordedChange| {
+        change.path.ancestors().skip(1).any(|path| unseen.contains(path))
+    };
     for change in applied.changes.iter_mut().filter(within) {
         change.before = change.before.take().or_else(|| change.after.clone().map(unreadable));
     }
@@ -73,7 +78,7 @@ pub(crate) fn apply(index: &mut Index, found: Found, roots: Vec<(PathBuf, Item)>
 }
 
 fn compare(
-    index: &mut Index,
+    index: &mut FileIndex,
     path: &Path,
     old: &Dir,
     new: &Dir,
@@ -98,10 +103,10 @@ fn compare(
 }
 
 fn changed(
-    index: &mut Index,
+    index: &mut FileIndex,
     path: PathBuf,
-    before: Option<&Item>,
-    after: Option<&Item>,
+    before: Option<&SnapshotItem>,
+    after: Option<&SnapshotItem>,
     applied: &mut Applied,
     revealed: &mut Vec<PathBuf>,
 ) {
@@ -114,7 +119,7 @@ fn changed(
         }
         return;
     }
-    let is = |item: Option<&Item>, what: &What| item.is_some_and(|item| item.what == *what);
+    let is = |item: Option<&SnapshotItem>, what: &What| item.is_some_and(|item| item.what == *what);
     let mut before = before.cloned();
     if is(before.as_ref(), &What::Folder) && !is(after, &What::Folder) {
         if index.is_unseen(&path) {
@@ -130,28 +135,29 @@ fn changed(
     if matches!(before.as_ref().map(|item| &item.what), Some(What::LeftOut(_))) && after.is_some() {
         revealed.push(path.clone());
     }
-    applied.changes.push(Change { path, before, after: after.cloned() });
+    applied.changes.push(RecordedChange { path, before, after: after.cloned() });
 }
 
 /// It was there, and nobody could read it.
-fn unreadable(item: Item) -> Item {
-    Item { what: What::LeftOut(Why::Unreadable), ..item }
+fn unreadable(item: SnapshotItem) -> SnapshotItem {
+    SnapshotItem { what: What::LeftOut(Why::Unreadable), ..item }
 }
 
 /// Parts the changes into those made before a moment, and the others. `since` is that moment by the clock of the path, in
 /// nanoseconds. When it cannot be told, a change belongs to the others.
 pub(crate) fn part(
-    index: &Index,
+    index: &FileIndex,
     applied: Applied,
     since: &dyn Fn(&Path) -> Option<i64>,
-) -> (Vec<Change>, Vec<Change>) {
+) -> (Vec<RecordedChange>, Vec<RecordedChange>) {
     let Applied { changes, replaced, closed, .. } = applied;
     let folder = |path: &Path| {
         let dir = index.dirs.get(path).filter(|_| !closed.contains(path));
         dir.map(|dir| dir.stamp)
     };
-    let is_folder = |item: &Item| matches!(item.what, What::Folder | What::LeftOut(Why::Build));
-    let is_older = |change: &Change| {
+    let is_folder =
+        |item: &SnapshotItem| matches!(item.what, What::Folder | What::LeftOut(Why::Build));
+    let is_older = |change: &RecordedChange| {
         let at = match &change.after {
             Some(item) if is_folder(item) => folder(&change.path).map(|stamp| stamp.ctime),
             Some(item) => Some(item.changed_at()),
@@ -166,11 +172,11 @@ pub(crate) fn part(
         at.is_none_or(|(stamp, since)| stamp.ctime >= since)
     };
     moved.retain(is_later);
-    let made = |change: &&Change| {
+    let made = |change: &&RecordedChange| {
         change.before.is_none() && change.after.as_ref().is_some_and(is_folder) && !is_older(change)
     };
     moved.extend(changes.iter().filter(made).map(|change| change.path.clone()));
-    let along = |change: &Change| {
+    let along = |change: &RecordedChange| {
         !moved.is_empty() && change.path.ancestors().skip(1).any(|above| moved.contains(above))
     };
     changes.into_iter().partition(|change| is_older(change) && !along(change))

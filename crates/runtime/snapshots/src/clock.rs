@@ -1,7 +1,7 @@
 //! The clock by which a file system stamps its files. It is not ours: it may run behind or ahead, know only whole
 //! seconds, or belong to another machine. So it is read from a file that is made there.
 
-use crate::disk::Disk;
+use crate::disk::StoreDisk;
 use crate::door::FOLDER;
 use crate::item::Stamp;
 use rustix::fd::{AsFd, OwnedFd};
@@ -27,7 +27,7 @@ const MOST_MOUNTS: usize = 32;
 
 /// Read at one moment. Times are in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Clock {
+pub(crate) struct StampClock {
     pub now: i64,
     pub grain: i64,
     /// The time of change cannot be set back. Where it is only another name for that of modification, it proves
@@ -35,9 +35,9 @@ pub(crate) struct Clock {
     pub tells_changes: bool,
 }
 
-impl Clock {
+impl StampClock {
     /// None if no file can be made in the folder.
-    pub(crate) fn read(folder: impl AsFd, disk: &Disk) -> Option<Self> {
+    pub(crate) fn read(folder: impl AsFd, disk: &StoreDisk) -> Option<Self> {
         let file = unnamed(folder.as_fd()).or_else(|| named(folder.as_fd(), disk))?;
         let Stamp { mtime, ctime, .. } = disk.stamp(&fstat(&file).ok()?);
         let now = mtime.max(ctime);
@@ -46,7 +46,7 @@ impl Clock {
         let set = futimens(&file, &Timestamps { last_access: same, last_modification: old });
         let tells_changes = set.is_ok() && disk.stamp(&fstat(&file).ok()?).ctime >= now;
         let grain = if now % 1_000_000_000 == 0 { COARSE } else { GRAIN };
-        Some(Clock { now, grain, tells_changes })
+        Some(StampClock { now, grain, tells_changes })
     }
 
     pub(crate) fn is_fine(&self) -> bool {
@@ -69,7 +69,7 @@ fn unnamed(folder: impl AsFd) -> Option<OwnedFd> {
     openat(folder, ".", flags, Mode::from_raw_mode(0o600)).ok()
 }
 
-fn named(folder: impl AsFd, disk: &Disk) -> Option<OwnedFd> {
+fn named(folder: impl AsFd, disk: &StoreDisk) -> Option<OwnedFd> {
     let (file, name) = disk.beside(folder.as_fd()).ok()?;
     let _ = unlinkat(folder, &name, AtFlags::empty());
     Some(file.into())
@@ -77,28 +77,28 @@ fn named(folder: impl AsFd, disk: &Disk) -> Option<OwnedFd> {
 
 /// The clocks of the file systems that a walk meets, each read before anything else is looked at there.
 pub(crate) struct Clocks<'a> {
-    disk: &'a Disk,
+    disk: &'a StoreDisk,
     ours: fn() -> u64,
-    known: Mutex<HashMap<u64, Clock>>,
+    known: Mutex<HashMap<u64, StampClock>>,
 }
 
 impl<'a> Clocks<'a> {
-    pub(crate) fn new(disk: &'a Disk, ours: fn() -> u64) -> Self {
+    pub(crate) fn new(disk: &'a StoreDisk, ours: fn() -> u64) -> Self {
         Clocks { disk, ours, known: Mutex::default() }
     }
 
     /// True with the clock if it was read just now: what was looked at before must be looked at again.
-    pub(crate) fn of(&self, device: u64, folder: impl AsFd) -> (Clock, bool) {
+    pub(crate) fn of(&self, device: u64, folder: impl AsFd) -> (StampClock, bool) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(clock) = known.get(&device) {
             return (*clock, false);
         }
-        let unknown = || Clock {
+        let unknown = || StampClock {
             now: i64::try_from((self.ours)()).unwrap_or(i64::MAX),
             grain: UNKNOWN,
             tells_changes: false,
         };
-        let clock = Clock::read(folder, self.disk).unwrap_or_else(unknown);
+        let clock = StampClock::read(folder, self.disk).unwrap_or_else(unknown);
         known.insert(device, clock);
         (clock, true)
     }
@@ -111,15 +111,15 @@ pub struct Moment {
     from: Instant,
     to: Instant,
     /// Where each of them begins, innermost first; none: it could not be read.
-    clocks: Vec<(PathBuf, Option<Clock>)>,
+    clocks: Vec<(PathBuf, Option<StampClock>)>,
 }
 
 impl Moment {
-    pub(crate) fn read(disk: &Disk, mounts: &[PathBuf]) -> Self {
+    pub(crate) fn read(disk: &StoreDisk, mounts: &[PathBuf]) -> Self {
         let from = Instant::now();
         let clock = |path: &PathBuf| {
             let folder = open(path, FOLDER, Mode::empty()).ok();
-            (path.clone(), folder.and_then(|folder| Clock::read(folder, disk)))
+            (path.clone(), folder.and_then(|folder| StampClock::read(folder, disk)))
         };
         let mut clocks: Vec<_> = mounts.iter().take(MOST_MOUNTS + 1).map(clock).collect();
         if clocks.len() > MOST_MOUNTS {
@@ -130,7 +130,7 @@ impl Moment {
     }
 
     /// By the clock that stamps the files at this path.
-    pub(crate) fn clock(&self, path: &Path) -> Option<&Clock> {
+    pub(crate) fn clock(&self, path: &Path) -> Option<&StampClock> {
         self.clocks.iter().find(|(mount, _)| path.starts_with(mount))?.1.as_ref()
     }
 
@@ -139,7 +139,7 @@ impl Moment {
         i64::try_from(self.from.elapsed().as_nanos()).unwrap_or(i64::MAX / 2)
     }
 
-    pub(crate) fn clocks(&self) -> impl Iterator<Item = (&Path, &Clock)> {
+    pub(crate) fn clocks(&self) -> impl Iterator<Item = (&Path, &StampClock)> {
         self.clocks.iter().filter_map(|(path, clock)| Some((path.as_path(), clock.as_ref()?)))
     }
 

@@ -6,13 +6,13 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Reads from the front. Whatever is short or odd is none.
-pub(crate) struct Reader<'a> {
+pub(crate) struct ByteReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn new(rest: &'a [u8]) -> Self {
-        Reader { rest }
+        ByteReader { rest }
     }
 
     pub(crate) fn take(&mut self, length: usize) -> Option<&'a [u8]> {

@@ -1,60 +1,63 @@
 //! What differs between two snapshots: told by the records between them.
 
 use crate::error::Error;
-use crate::item::Item;
+use crate::item::SnapshotItem;
 use crate::label::Label;
-use crate::record::{Body, Change, Record};
+use crate::record::{RecordBody, RecordedChange, SnapshotRecord};
 use crate::store::Snapshots;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 impl Snapshots {
     /// What differs between two snapshots, by path.
-    pub fn diff(&self, a: u64, b: u64) -> Result<Vec<Change>, Error> {
+    pub fn diff(&self, a: u64, b: u64) -> Result<Vec<RecordedChange>, Error> {
         let mut all = self.diffs(&[(a, b)])?;
         all.pop().unwrap_or(Err(Error::Unknown(a)))
     }
 
     /// The same for several pairs, read once.
-    pub fn diffs(&self, pairs: &[(u64, u64)]) -> Result<Vec<Result<Vec<Change>, Error>>, Error> {
+    pub fn diffs(
+        &self,
+        pairs: &[(u64, u64)],
+    ) -> Result<Vec<Result<Vec<RecordedChange>, Error>>, Error> {
         let mut records = self.read_journal()?.records;
-        records.retain(|record| !matches!(record.body, Body::Note(_)));
+        records.retain(|record| !matches!(record.body, RecordBody::Note(_)));
         Ok(pairs.iter().map(|(a, b)| between(&records, *a, *b)).collect())
     }
 }
 
 /// What one snapshot found to be different from the one before.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct DiffPart {
     pub label: Label,
     /// When the snapshot before was taken, and this one: milliseconds since 1970.
     pub since: u64,
     pub at: u64,
-    pub changes: Vec<Change>,
+    pub changes: Vec<RecordedChange>,
 }
 
 impl Snapshots {
     /// What differs between two snapshots, by the snapshots in between, oldest first.
-    pub fn parts(&self, a: u64, b: u64) -> Result<Vec<Part>, Error> {
+    pub fn parts(&self, a: u64, b: u64) -> Result<Vec<DiffPart>, Error> {
         let mut records = self.read_journal()?.records;
-        records.retain(|record| !matches!(record.body, Body::Note(_)));
+        records.retain(|record| !matches!(record.body, RecordBody::Note(_)));
         between(&records, a, b)?;
         let before = records.iter().rfind(|record| record.seq <= a);
         let mut since = before.map_or(0, |record| record.at);
         let mut parts = Vec::new();
         for record in records.into_iter().filter(|record| record.seq > a && record.seq <= b) {
-            let Body::Delta(changes) = record.body else { return Err(Error::Broken(a, b)) };
+            let RecordBody::Delta(changes) = record.body else { return Err(Error::Broken(a, b)) };
             let label = Label::decode(&record.reason);
-            parts.push(Part { label, since, at: record.at, changes });
+            parts.push(DiffPart { label, since, at: record.at, changes });
             since = record.at;
         }
         Ok(parts)
     }
 }
 
-fn between(records: &[Record], a: u64, b: u64) -> Result<Vec<Change>, Error> {
+fn between(records: &[SnapshotRecord], a: u64, b: u64) -> Result<Vec<RecordedChange>, Error> {
     if a > b {
-        let turned = |change: Change| Change {
+        let turned = |change: RecordedChange| RecordedChange {
             path: change.path,
             before: change.after,
             after: change.before,
@@ -74,21 +77,22 @@ fn between(records: &[Record], a: u64, b: u64) -> Result<Vec<Change>, Error> {
     if inside().count() as u64 != b - a {
         return Err(Error::Broken(a, b));
     }
-    let mut all: BTreeMap<PathBuf, (Option<Item>, Option<Item>)> = BTreeMap::new();
+    let mut all: BTreeMap<PathBuf, (Option<SnapshotItem>, Option<SnapshotItem>)> = BTreeMap::new();
     for record in inside() {
-        let Body::Delta(changes) = &record.body else { return Err(Error::Broken(a, b)) };
+        let RecordBody::Delta(changes) = &record.body else { return Err(Error::Broken(a, b)) };
         for change in changes {
             let entry =
                 all.entry(change.path.clone()).or_insert_with(|| (change.before.clone(), None));
             entry.1.clone_from(&change.after);
         }
     }
-    let same = |(before, after): &(Option<Item>, Option<Item>)| match (before, after) {
-        (Some(before), Some(after)) => before.is_same(after),
-        (None, None) => true,
-        _ => false,
-    };
+    let same =
+        |(before, after): &(Option<SnapshotItem>, Option<SnapshotItem>)| match (before, after) {
+            (Some(before), Some(after)) => before.is_same(after),
+            (None, None) => true,
+            _ => false,
+        };
     all.retain(|_, sides| !same(sides));
-    let change = |(path, (before, after))| Change { path, before, after };
+    let change = |(path, (before, after))| RecordedChange { path, before, after };
     Ok(all.into_iter().map(change).collect())
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(2);
 
-pub(crate) struct Disk {
+pub(crate) struct StoreDisk {
     pub dir: PathBuf,
     /// Writes left until all of them fail, as if the process were gone. Only for tests.
     left: AtomicU64,
@@ -31,7 +31,7 @@ pub(crate) struct Disk {
 /// How often a name that is taken is tried with another.
 const NAMES: usize = 16;
 
-impl Disk {
+impl StoreDisk {
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join("objects"));
         made.map_err(|error| Error::io("create", dir, error))?;
@@ -39,7 +39,7 @@ impl Disk {
         let name = Hash::of(dir.as_os_str().as_bytes()).hex();
         let tag = format!(".ostler-{}", name.get(..8).unwrap_or_default());
         let (left, names) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        Ok(Disk { dir, left, names, tag, whole_seconds: AtomicBool::new(false) })
+        Ok(StoreDisk { dir, left, names, tag, whole_seconds: AtomicBool::new(false) })
     }
 
     pub(crate) fn use_whole_seconds(&self) {

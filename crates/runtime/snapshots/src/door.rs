@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 pub(crate) const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-pub(crate) struct Root {
+pub(crate) struct SnapshotRoot {
     pub path: PathBuf,
     fd: OwnedFd,
 }
 
-impl Root {
+impl SnapshotRoot {
     /// None if there is no such folder.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::open(path, flags, Mode::empty()).ok()?;
-        Some(Root { path: path.to_path_buf(), fd })
+        Some(SnapshotRoot { path: path.to_path_buf(), fd })
     }
 
     /// The folder at an absolute path at or below the root.
@@ -58,6 +58,6 @@ impl Root {
 }
 
 /// The root that holds the path.
-pub(crate) fn root_of<'a>(roots: &'a [Root], path: &Path) -> Option<&'a Root> {
+pub(crate) fn root_of<'a>(roots: &'a [SnapshotRoot], path: &Path) -> Option<&'a SnapshotRoot> {
     roots.iter().find(|root| path.starts_with(&root.path))
 }

@@ -1,6 +1,6 @@
 //! Whether two index files of git say the same: asking git for the status rewrites the times in it.
 
-use crate::codec::Reader;
+use crate::codec::ByteReader;
 use sha2::{Digest, Sha256};
 
 /// Bytes of an entry that hold times, device, inode, owner: a memory of git, not a state.
@@ -8,7 +8,7 @@ const MEMORY: usize = 24;
 
 /// A digest of paths, modes, objects, stages and flags. None if the file is not understood.
 pub(crate) fn meaning(bytes: &[u8]) -> Option<[u8; 32]> {
-    let mut from = Reader::new(bytes);
+    let mut from = ByteReader::new(bytes);
     if from.take(4)? != b"DIRC" {
         return None;
     }

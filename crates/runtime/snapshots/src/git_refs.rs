@@ -2,14 +2,14 @@
 //! one to the other when it tidies up.
 
 use crate::error::Error;
-use crate::plan::{Fate, Planner, State, Unit, Wanted};
+use crate::plan::{Fate, PathState, Planner, UndoUnit, WantedState};
 use crate::special_names::Area;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 impl Planner<'_> {
     /// Where a person went on with the branch that is checked out, it stays checked out, with the index.
-    pub(crate) fn keep_head(&mut self, unit: &Unit) -> Result<(), Error> {
+    pub(crate) fn keep_head(&mut self, unit: &UndoUnit) -> Result<(), Error> {
         let is_checkout = |path: &&PathBuf| {
             path.file_name().is_some_and(|name| name == "HEAD" || name == "index")
                 && path.parent().is_some_and(|folder| !folder.ends_with("logs"))
@@ -37,9 +37,13 @@ impl Planner<'_> {
     }
 
     /// Git has packed a ref since, with another value than going back by its file would mean.
-    pub(crate) fn is_packed_since(&self, wanted: &Wanted, now: &State) -> Result<bool, Error> {
-        let Wanted { path, before, after } = wanted;
-        if !matches!(now, State::Absent) || Area::of(path) != Area::Git {
+    pub(crate) fn is_packed_since(
+        &self,
+        wanted: &WantedState,
+        now: &PathState,
+    ) -> Result<bool, Error> {
+        let WantedState { path, before, after } = wanted;
+        if !matches!(now, PathState::Absent) || Area::of(path) != Area::Git {
             return Ok(false);
         }
         let mut above = path.ancestors().skip(1);
@@ -52,19 +56,20 @@ impl Planner<'_> {
         let Some((value, _)) = lines.into_iter().find(|(_, of)| Some(*of) == name) else {
             return Ok(false);
         };
-        let has =
-            |state: &State| Ok::<_, Error>(self.text(state)?.is_some_and(|t| t.trim() == value));
+        let has = |state: &PathState| {
+            Ok::<_, Error>(self.text(state)?.is_some_and(|t| t.trim() == value))
+        };
         match (before, after) {
-            (State::File { .. }, State::Absent) => {
+            (PathState::File { .. }, PathState::Absent) => {
                 Ok(matches!(self.fate(&packed), Some(Fate::Kept(_))) && !has(before)?)
             }
-            (State::Absent, State::File { .. }) => has(after),
+            (PathState::Absent, PathState::File { .. }) => has(after),
             _ => Ok(false),
         }
     }
 
     /// None if it is no file, or its content is not held any more.
-    fn text(&self, state: &State) -> Result<Option<String>, Error> {
+    fn text(&self, state: &PathState) -> Result<Option<String>, Error> {
         match self.snapshots.bytes(state) {
             Err(Error::Lost(_)) => Ok(None),
             other => Ok(other?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())),

@@ -1,8 +1,8 @@
 //! The last known state: for each folder its entries, sorted by name. Kept in memory, written in one piece.
 
-use crate::codec::{Reader, put_bytes};
-use crate::item::{Item, OWNER_LOOKS, Stamp, What, Why, put_stamp, stamp};
-use crate::record::Change;
+use crate::codec::{ByteReader, put_bytes};
+use crate::item::{OWNER_LOOKS, SnapshotItem, Stamp, What, Why, put_stamp, stamp};
+use crate::record::RecordedChange;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -11,38 +11,38 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"ostidx01";
 
-pub(crate) type Name = Box<[u8]>;
+pub(crate) type EntryName = Box<[u8]>;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Dir {
     pub stamp: Stamp,
     /// Its names must be listed again, whatever the stamp says.
     pub racy: bool,
-    pub entries: Vec<(Name, Item)>,
+    pub entries: Vec<(EntryName, SnapshotItem)>,
 }
 
 impl Dir {
-    pub(crate) fn names(&self) -> Vec<Name> {
+    pub(crate) fn names(&self) -> Vec<EntryName> {
         self.entries.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    pub(crate) fn get(&self, name: &[u8]) -> Option<&Item> {
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&SnapshotItem> {
         let at = self.entries.binary_search_by(|(other, _)| (**other).cmp(name)).ok()?;
         self.entries.get(at).map(|(_, item)| item)
     }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Index {
+pub(crate) struct FileIndex {
     /// The number of the last record this state includes.
     pub seq: u64,
-    pub roots: Vec<(PathBuf, Item)>,
+    pub roots: Vec<(PathBuf, SnapshotItem)>,
     pub dirs: HashMap<PathBuf, Dir>,
     pub files: u64,
 }
 
-impl Index {
-    pub(crate) fn get(&self, path: &Path) -> Option<&Item> {
+impl FileIndex {
+    pub(crate) fn get(&self, path: &Path) -> Option<&SnapshotItem> {
         if let Some((_, item)) = self.roots.iter().find(|(root, _)| root == path) {
             return Some(item);
         }
@@ -50,7 +50,7 @@ impl Index {
     }
 
     /// Everything below a folder is gone; what it was is added to `gone` if wanted.
-    pub(crate) fn remove_tree(&mut self, path: &Path, gone: &mut Vec<Change>) {
+    pub(crate) fn remove_tree(&mut self, path: &Path, gone: &mut Vec<RecordedChange>) {
         let Some(dir) = self.dirs.remove(path) else { return };
         for (name, mut item) in dir.entries {
             let path = path.join(OsStr::from_bytes(&name));
@@ -60,7 +60,7 @@ impl Index {
                 }
                 self.remove_tree(&path, gone);
             }
-            gone.push(Change { path, before: Some(item), after: None });
+            gone.push(RecordedChange { path, before: Some(item), after: None });
         }
     }
 
@@ -70,7 +70,7 @@ impl Index {
     }
 
     /// Takes over what a record says. Folders are listed again, since the record does not know their stamps.
-    pub(crate) fn apply(&mut self, change: &Change) {
+    pub(crate) fn apply(&mut self, change: &RecordedChange) {
         if let Some(root) = self.roots.iter_mut().find(|(root, _)| *root == change.path) {
             if let Some(item) = &change.after {
                 root.1 = item.clone();
@@ -126,7 +126,7 @@ impl Index {
         paths.collect()
     }
 
-    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = &SnapshotItem> {
         self.dirs.values().flat_map(|dir| dir.entries.iter().map(|(_, item)| item))
     }
 
@@ -162,14 +162,14 @@ impl Index {
         if sum != expected {
             return None;
         }
-        let mut from = Reader::new(body);
+        let mut from = ByteReader::new(body);
         if from.take(8)? != MAGIC {
             return None;
         }
-        let mut index = Index { seq: from.u64()?, files: from.u64()?, ..Index::default() };
+        let mut index = FileIndex { seq: from.u64()?, files: from.u64()?, ..FileIndex::default() };
         for _ in 0..from.u32()? {
             let path = PathBuf::from(OsStr::from_bytes(from.bytes()?));
-            index.roots.push((path, Item::decode(&mut from)?));
+            index.roots.push((path, SnapshotItem::decode(&mut from)?));
         }
         while !from.is_empty() {
             let path = PathBuf::from(OsStr::from_bytes(from.bytes()?));
@@ -177,7 +177,7 @@ impl Index {
                 Dir { stamp: stamp(&mut from)?, racy: from.u8()? != 0, entries: Vec::new() };
             for _ in 0..from.u32()? {
                 let name = from.bytes()?.into();
-                dir.entries.push((name, Item::decode(&mut from)?));
+                dir.entries.push((name, SnapshotItem::decode(&mut from)?));
             }
             index.dirs.insert(path, dir);
         }

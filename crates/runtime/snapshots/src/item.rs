@@ -1,6 +1,6 @@
 //! What stands at a path: its kind, its content by hash, its mode, and the stamp by which a change is noticed.
 
-use crate::codec::{Reader, put_bytes};
+use crate::codec::{ByteReader, put_bytes};
 use rustix::fs::{FileType, Stat};
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
@@ -67,7 +67,7 @@ pub enum What {
     LeftOut(Why),
 }
 
-/// Changes whenever the file does, except within the grain of the file system's clock: see [`Item::racy`].
+/// Changes whenever the file does, except within the grain of the file system's clock: see [`SnapshotItem::racy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub size: u64,
@@ -94,7 +94,7 @@ impl Stamp {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct SnapshotItem {
     pub what: What,
     /// Permission bits; those of links mean nothing.
     pub mode: u32,
@@ -103,9 +103,9 @@ pub struct Item {
     pub(crate) racy: bool,
 }
 
-impl Item {
+impl SnapshotItem {
     /// The same state, whatever the stamps say; where no content is kept, they are all there is.
-    pub fn is_same(&self, other: &Item) -> bool {
+    pub fn is_same(&self, other: &SnapshotItem) -> bool {
         let looks_same = match &self.what {
             What::LeftOut(Why::Large | Why::Unreadable) => self.stamp.is_same_content(&other.stamp),
             What::LeftOut(Why::Special) => self.stamp.ino == other.stamp.ino,
@@ -145,7 +145,7 @@ impl Item {
         }
     }
 
-    pub(crate) fn decode(from: &mut Reader<'_>) -> Option<Self> {
+    pub(crate) fn decode(from: &mut ByteReader<'_>) -> Option<Self> {
         let (kind, why, racy) = (from.u8()?, from.u8()?, from.u8()? != 0);
         let mode = from.u32()?;
         let stamp = stamp(from)?;
@@ -164,7 +164,7 @@ impl Item {
             }),
             _ => return None,
         };
-        Some(Item { what, mode, stamp, racy })
+        Some(SnapshotItem { what, mode, stamp, racy })
     }
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     out.extend_from_slice(&stamp.ino.to_le_bytes());
 }
 
-pub(crate) fn stamp(from: &mut Reader<'_>) -> Option<Stamp> {
+pub(crate) fn stamp(from: &mut ByteReader<'_>) -> Option<Stamp> {
     Some(Stamp { size: from.u64()?, mtime: from.i64()?, ctime: from.i64()?, ino: from.u64()? })
 }
 

@@ -2,20 +2,20 @@
 
 use crate::error::Error;
 use crate::label::Label;
-use crate::record::{Body, Record, SHORTEST, is_torn, scan};
+use crate::record::{RecordBody, SHORTEST, SnapshotRecord, is_torn, scan};
 use crate::store::Snapshots;
 
 pub(crate) const JOURNAL: &str = "journal";
 
 /// What the file holds.
-pub(crate) struct Journal {
-    pub records: Vec<Record>,
+pub(crate) struct RecordFile {
+    pub records: Vec<SnapshotRecord>,
     /// How many bytes at the front they take; the rest is damaged.
     good: usize,
     bytes: Vec<u8>,
 }
 
-impl Journal {
+impl RecordFile {
     /// The records that are lost had numbers, at most so many.
     fn lost_numbers(&self) -> u64 {
         let rest = self.bytes.get(self.good..).unwrap_or_default();
@@ -24,7 +24,7 @@ impl Journal {
 }
 
 impl Snapshots {
-    pub(crate) fn read_journal(&self) -> Result<Journal, Error> {
+    pub(crate) fn read_journal(&self) -> Result<RecordFile, Error> {
         let path = self.disk.path(JOURNAL);
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
@@ -32,21 +32,21 @@ impl Snapshots {
             Err(error) => return Err(Error::io("read", &path, error)),
         };
         let (records, good) = scan(&bytes);
-        Ok(Journal { records, good, bytes })
+        Ok(RecordFile { records, good, bytes })
     }
 
-    pub(crate) fn append(&self, seq: u64, label: &Label, body: Body) -> Result<(), Error> {
+    pub(crate) fn append(&self, seq: u64, label: &Label, body: RecordBody) -> Result<(), Error> {
         self.disk.append(JOURNAL, &self.record(seq, label, body).encode())
     }
 
-    fn record(&self, seq: u64, label: &Label, body: Body) -> Record {
+    fn record(&self, seq: u64, label: &Label, body: RecordBody) -> SnapshotRecord {
         let at = (self.config.now)() / 1_000_000;
-        Record { seq, at, reason: label.encode(), body }
+        SnapshotRecord { seq, at, reason: label.encode(), body }
     }
 
     /// Cuts off what is damaged. A record that was being written when its process died was given to nobody. Where more
     /// is lost, its numbers are skipped: the logs of sessions name snapshots by them. Only while the lock is held.
-    pub(crate) fn repair(&self, journal: &mut Journal) -> Result<(), Error> {
+    pub(crate) fn repair(&self, journal: &mut RecordFile) -> Result<(), Error> {
         if journal.good == journal.bytes.len() {
             return Ok(());
         }
@@ -55,7 +55,7 @@ impl Snapshots {
         if lost > 0 {
             let last = journal.records.iter().map(|record| record.seq).max().unwrap_or(0);
             let label = Label::new("records were damaged", None, None);
-            let gap = self.record(last + lost, &label, Body::Delta(Vec::new()));
+            let gap = self.record(last + lost, &label, RecordBody::Delta(Vec::new()));
             bytes.extend(gap.encode());
             journal.records.push(gap);
         }

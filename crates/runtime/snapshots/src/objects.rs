@@ -1,8 +1,8 @@
 //! Contents by their hash, one file each. Not synced: a process that dies loses nothing, a power cut may; so
 //! every content is checked by its hash before it is used.
 
-use crate::clock::Clock;
-use crate::disk::Disk;
+use crate::clock::StampClock;
+use crate::disk::StoreDisk;
 use crate::error::Error;
 use crate::item::{Hash, Stamp, Why};
 use rustix::fd::{AsFd, AsRawFd};
@@ -30,13 +30,13 @@ const OWNER_READS: u32 = 0o400;
 const TRIES: usize = 3;
 
 pub(crate) struct Objects<'a> {
-    pub disk: &'a Disk,
+    pub disk: &'a StoreDisk,
     pub kept: AtomicU64,
     pub read: AtomicU64,
 }
 
 /// What became of a file.
-pub(crate) enum Kept {
+pub(crate) enum KeptObject {
     Is {
         hash: Hash,
         stamp: Stamp,
@@ -70,20 +70,20 @@ impl Objects<'_> {
         &self,
         folder: impl AsFd,
         name: &[u8],
-        clock: &Clock,
-    ) -> Result<Kept, Error> {
-        let mut last = Kept::Gone;
+        clock: &StampClock,
+    ) -> Result<KeptObject, Error> {
+        let mut last = KeptObject::Gone;
         for _ in 0..TRIES {
             let file = match open_to_read(folder.as_fd(), name) {
                 Ok(file) => file,
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
-                    return Ok(Kept::Gone);
+                    return Ok(KeptObject::Gone);
                 }
-                Err(_) => return Ok(Kept::LeftOut(Why::Unreadable)),
+                Err(_) => return Ok(KeptObject::LeftOut(Why::Unreadable)),
             };
-            let Ok(before) = fstat(&file) else { return Ok(Kept::Gone) };
+            let Ok(before) = fstat(&file) else { return Ok(KeptObject::Gone) };
             if !crate::item::kind(&before).is_file() {
-                return Ok(Kept::Gone);
+                return Ok(KeptObject::Gone);
             }
             let before = self.disk.stamp(&before);
             let hash = match before.size <= SMALL {
@@ -92,11 +92,11 @@ impl Objects<'_> {
             };
             let hash = match hash? {
                 Some(hash) => hash,
-                None => return Ok(Kept::LeftOut(Why::Large)),
+                None => return Ok(KeptObject::LeftOut(Why::Large)),
             };
-            let Ok(after) = fstat(&file) else { return Ok(Kept::Gone) };
+            let Ok(after) = fstat(&file) else { return Ok(KeptObject::Gone) };
             let stamp = self.disk.stamp(&after);
-            last = Kept::Is { hash, stamp, racy: stamp != before || clock.is_racy(&stamp) };
+            last = KeptObject::Is { hash, stamp, racy: stamp != before || clock.is_racy(&stamp) };
             if stamp == before {
                 break;
             }
@@ -198,14 +198,14 @@ impl Objects<'_> {
         name: &[u8],
         inner: &[u8],
         stamp: Stamp,
-    ) -> Result<Kept, Error> {
+    ) -> Result<KeptObject, Error> {
         let mut digest = Sha256::new();
         digest.update(b"git object ");
         digest.update(inner);
         digest.update(stamp.size.to_le_bytes());
         let hash = Hash(digest.finalize().into());
         let place = self.place(&hash);
-        let is = Ok(Kept::Is { hash, stamp, racy: false });
+        let is = Ok(KeptObject::Is { hash, stamp, racy: false });
         if fs::symlink_metadata(&place).is_ok_and(|meta| meta.len() == stamp.size) {
             return is;
         }
@@ -217,8 +217,8 @@ impl Objects<'_> {
         };
         match linked {
             Ok(()) | Err(Errno::EXIST) => is,
-            Err(Errno::NOENT) => Ok(Kept::Gone),
-            Err(_) if stamp.size > LARGE_PINNED => Ok(Kept::LeftOut(Why::Large)),
+            Err(Errno::NOENT) => Ok(KeptObject::Gone),
+            Err(_) if stamp.size > LARGE_PINNED => Ok(KeptObject::LeftOut(Why::Large)),
             Err(_) => self.pin_by_copy(folder, name, &place, hash, stamp),
         }
     }
@@ -230,17 +230,17 @@ impl Objects<'_> {
         place: &Path,
         hash: Hash,
         stamp: Stamp,
-    ) -> Result<Kept, Error> {
+    ) -> Result<KeptObject, Error> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(file) = openat(folder.as_fd(), name, flags, Mode::empty()).map(File::from) else {
-            return Ok(Kept::LeftOut(Why::Unreadable));
+            return Ok(KeptObject::LeftOut(Why::Unreadable));
         };
         self.may_read(stamp.size)?;
         self.kept.fetch_add(stamp.size, Ordering::Relaxed);
         let (mut copy, path) = self.disk.temporary().map_err(|e| self.fail(e))?;
         let copied = self.hash_into(&file, Some(&mut copy));
         copied.and_then(|_| self.settle(&path, place)).map_err(|e| self.fail(e))?;
-        Ok(Kept::Is { hash, stamp, racy: false })
+        Ok(KeptObject::Is { hash, stamp, racy: false })
     }
 
     /// The file of this name still holds this content.

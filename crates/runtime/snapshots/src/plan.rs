@@ -4,8 +4,8 @@
 //! stays, and the old one is put beside it.
 
 use crate::error::Error;
-use crate::item::{Hash, Item, OWNER_LOOKS, What, Why};
-use crate::record::Change;
+use crate::item::{Hash, OWNER_LOOKS, SnapshotItem, What, Why};
+use crate::record::RecordedChange;
 use crate::special_names::{Area, is_object};
 use crate::store::Snapshots;
 use crate::{git_index, merge};
@@ -19,7 +19,7 @@ const NOT_FOLLOWED: &str = "it is not followed: above the size that is kept, or 
 
 /// What stands at a path.
 #[derive(Clone, Debug)]
-pub enum State {
+pub enum PathState {
     Absent,
     Folder {
         mode: u32,
@@ -43,45 +43,47 @@ pub enum State {
     Unknown(Why),
 }
 
-impl State {
-    pub fn of(item: Option<&Item>) -> Self {
-        let Some(item) = item else { return State::Absent };
+impl PathState {
+    pub fn of(item: Option<&SnapshotItem>) -> Self {
+        let Some(item) = item else { return PathState::Absent };
         let mode = item.mode;
         match &item.what {
-            What::Folder => State::Folder { mode },
-            What::File(hash) => State::File { hash: *hash, mode, bytes: None },
-            What::Pinned(hash) => State::Pinned { hash: *hash, mode },
-            What::Link(target) => State::Link(target.clone()),
-            What::LeftOut(Why::Special) => State::Special { ino: item.stamp.ino },
-            What::LeftOut(why) => State::Unknown(*why),
+            What::Folder => PathState::Folder { mode },
+            What::File(hash) => PathState::File { hash: *hash, mode, bytes: None },
+            What::Pinned(hash) => PathState::Pinned { hash: *hash, mode },
+            What::Link(target) => PathState::Link(target.clone()),
+            What::LeftOut(Why::Special) => PathState::Special { ino: item.stamp.ino },
+            What::LeftOut(why) => PathState::Unknown(*why),
         }
     }
 
     pub fn file(bytes: Vec<u8>, mode: u32) -> Self {
-        State::File { hash: Hash::of(&bytes), mode, bytes: Some(bytes.into()) }
+        PathState::File { hash: Hash::of(&bytes), mode, bytes: Some(bytes.into()) }
     }
 
-    pub(crate) fn is_same(&self, other: &State) -> bool {
+    pub(crate) fn is_same(&self, other: &PathState) -> bool {
         match (self, other) {
-            (State::Absent, State::Absent) => true,
-            (State::Folder { mode: a }, State::Folder { mode: b }) => a == b,
-            (State::File { hash: a, mode: in_a, .. }, State::File { hash: b, mode: in_b, .. }) => {
-                (a, in_a) == (b, in_b)
-            }
-            (State::Pinned { hash: a, mode: in_a }, State::Pinned { hash: b, mode: in_b }) => {
-                (a, in_a) == (b, in_b)
-            }
-            (State::Link(a), State::Link(b)) => a == b,
-            (State::Special { ino: a }, State::Special { ino: b }) => a == b,
+            (PathState::Absent, PathState::Absent) => true,
+            (PathState::Folder { mode: a }, PathState::Folder { mode: b }) => a == b,
+            (
+                PathState::File { hash: a, mode: in_a, .. },
+                PathState::File { hash: b, mode: in_b, .. },
+            ) => (a, in_a) == (b, in_b),
+            (
+                PathState::Pinned { hash: a, mode: in_a },
+                PathState::Pinned { hash: b, mode: in_b },
+            ) => (a, in_a) == (b, in_b),
+            (PathState::Link(a), PathState::Link(b)) => a == b,
+            (PathState::Special { ino: a }, PathState::Special { ino: b }) => a == b,
             _ => false,
         }
     }
 
     /// The mode to set, where nothing else differs.
-    pub(crate) fn only_mode(&self, to: &State) -> Option<u32> {
+    pub(crate) fn only_mode(&self, to: &PathState) -> Option<u32> {
         match (self, to) {
-            (State::File { hash: a, .. }, State::File { hash: b, mode, .. })
-            | (State::Pinned { hash: a, .. }, State::Pinned { hash: b, mode }) => {
+            (PathState::File { hash: a, .. }, PathState::File { hash: b, mode, .. })
+            | (PathState::Pinned { hash: a, .. }, PathState::Pinned { hash: b, mode }) => {
                 (a == b).then_some(*mode)
             }
             _ => None,
@@ -90,41 +92,42 @@ impl State {
 
     pub(crate) fn kind(&self) -> u8 {
         match self {
-            State::Absent => 0,
-            State::Folder { .. } => 1,
-            State::File { .. } | State::Pinned { .. } => 2,
-            State::Link(_) => 3,
-            State::Unknown(_) => 4,
-            State::Special { .. } => 5,
+            PathState::Absent => 0,
+            PathState::Folder { .. } => 1,
+            PathState::File { .. } | PathState::Pinned { .. } => 2,
+            PathState::Link(_) => 3,
+            PathState::Unknown(_) => 4,
+            PathState::Special { .. } => 5,
         }
     }
 }
 
 /// A path that a call changed.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedState {
     pub path: PathBuf,
-    pub before: State,
-    pub after: State,
+    pub before: PathState,
+    pub after: PathState,
 }
 
-impl From<Change> for Wanted {
-    fn from(change: Change) -> Self {
-        let (before, after) = (State::of(change.before.as_ref()), State::of(change.after.as_ref()));
-        Wanted { path: change.path, before, after }
+impl From<RecordedChange> for WantedState {
+    fn from(change: RecordedChange) -> Self {
+        let (before, after) =
+            (PathState::of(change.before.as_ref()), PathState::of(change.after.as_ref()));
+        WantedState { path: change.path, before, after }
     }
 }
 
 /// What one call changed.
 #[derive(Clone, Debug, Default)]
-pub struct Unit {
-    pub wanted: Vec<Wanted>,
+pub struct UndoUnit {
+    pub wanted: Vec<WantedState>,
     /// What is not proved to be its work: it stays, and is said.
-    pub doubtful: Vec<Wanted>,
+    pub doubtful: Vec<WantedState>,
     /// What belongs to another worktree of the repository: it stays, and is said.
-    pub elsewhere: Vec<Wanted>,
+    pub elsewhere: Vec<WantedState>,
     /// What was changed at the same time and is not taken back on purpose, and why.
-    pub stays: Vec<(Wanted, &'static str)>,
+    pub stays: Vec<(WantedState, &'static str)>,
 }
 
 /// What becomes of a path.
@@ -147,23 +150,23 @@ pub enum Fate {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct PlanOutcome {
     pub path: PathBuf,
     pub fate: Fate,
 }
 
 #[derive(Clone, Debug)]
-pub struct Action {
+pub struct RestoreAction {
     pub path: PathBuf,
-    pub from: State,
-    pub to: State,
+    pub from: PathState,
+    pub to: PathState,
 }
 
 /// What will be done, and what is said of it.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
-    pub actions: Vec<Action>,
-    pub outcomes: Vec<Outcome>,
+pub struct RestorePlan {
+    pub actions: Vec<RestoreAction>,
+    pub outcomes: Vec<PlanOutcome>,
     /// Folders that nobody can look into until their modes are restored. What was changed in them is seen only then.
     pub reopened: Vec<PathBuf>,
     /// Modes that an undo changed for its work and could not set back.
@@ -171,23 +174,23 @@ pub struct Plan {
 }
 
 /// What was known of paths at an earlier snapshot, where it differs from what is known now.
-pub(crate) type Past = BTreeMap<PathBuf, Option<Item>>;
+pub(crate) type Past = BTreeMap<PathBuf, Option<SnapshotItem>>;
 
 pub(crate) struct Planner<'a> {
     pub snapshots: &'a Snapshots,
     pub past: &'a Past,
     /// Where paths will stand, where they are touched.
-    pub then: BTreeMap<PathBuf, State>,
+    pub then: BTreeMap<PathBuf, PathState>,
     outcomes: BTreeMap<PathBuf, Fate>,
 }
 
 impl Snapshots {
     /// The way back through these calls, newest first. A snapshot must have been taken just before.
-    pub fn plan(&self, units: &[Unit]) -> Result<Plan, Error> {
+    pub fn plan(&self, units: &[UndoUnit]) -> Result<RestorePlan, Error> {
         self.plan_at(units, &Past::new())
     }
 
-    pub(crate) fn plan_at(&self, units: &[Unit], past: &Past) -> Result<Plan, Error> {
+    pub(crate) fn plan_at(&self, units: &[UndoUnit], past: &Past) -> Result<RestorePlan, Error> {
         let (then, outcomes) = (BTreeMap::new(), BTreeMap::new());
         let mut planner = Planner { snapshots: self, past, then, outcomes };
         for unit in units {
@@ -200,13 +203,13 @@ impl Snapshots {
                 (&unit.elsewhere, "belongs to another worktree of the repository"),
             ];
             for (stays, why) in reasons {
-                for Wanted { path, before, .. } in stays {
+                for WantedState { path, before, .. } in stays {
                     if !planner.current(path).is_same(before) {
                         planner.say(path, Fate::Kept(why));
                     }
                 }
             }
-            for (Wanted { path, before, .. }, why) in &unit.stays {
+            for (WantedState { path, before, .. }, why) in &unit.stays {
                 // What became of it by a later call is what counts.
                 if !planner.current(path).is_same(before) {
                     planner.outcomes.entry(path.clone()).or_insert(Fate::Stays(why));
@@ -215,52 +218,52 @@ impl Snapshots {
         }
         planner.empty_repositories(units);
         let then = std::mem::take(&mut planner.then);
-        let action = |(path, to): (PathBuf, State)| {
+        let action = |(path, to): (PathBuf, PathState)| {
             let from = planner.now(&path);
-            (!from.is_same(&to)).then_some(Action { path, from, to })
+            (!from.is_same(&to)).then_some(RestoreAction { path, from, to })
         };
-        let actions: Vec<Action> = then.into_iter().filter_map(action).collect();
-        let reopens = |action: &&Action| match (&action.from, &action.to) {
-            (State::Folder { mode: from }, State::Folder { mode: to }) => {
+        let actions: Vec<RestoreAction> = then.into_iter().filter_map(action).collect();
+        let reopens = |action: &&RestoreAction| match (&action.from, &action.to) {
+            (PathState::Folder { mode: from }, PathState::Folder { mode: to }) => {
                 from & OWNER_LOOKS != OWNER_LOOKS && to & OWNER_LOOKS == OWNER_LOOKS
             }
             _ => false,
         };
         let reopened = actions.iter().filter(reopens).map(|action| action.path.clone()).collect();
         let outcomes = planner.outcomes.into_iter();
-        let outcomes = outcomes.map(|(path, fate)| Outcome { path, fate }).collect();
-        Ok(Plan { actions, outcomes, reopened, modes: Vec::new() })
+        let outcomes = outcomes.map(|(path, fate)| PlanOutcome { path, fate }).collect();
+        Ok(RestorePlan { actions, outcomes, reopened, modes: Vec::new() })
     }
 
-    pub(crate) fn now(&self, path: &Path) -> State {
+    pub(crate) fn now(&self, path: &Path) -> PathState {
         match self.config.roots.iter().any(|root| path.starts_with(root)) {
-            true => State::of(self.known(path).as_ref()),
-            false => State::Unknown(Why::Unreadable),
+            true => PathState::of(self.known(path).as_ref()),
+            false => PathState::Unknown(Why::Unreadable),
         }
     }
 
-    pub(crate) fn bytes(&self, state: &State) -> Result<Option<Arc<[u8]>>, Error> {
+    pub(crate) fn bytes(&self, state: &PathState) -> Result<Option<Arc<[u8]>>, Error> {
         match state {
-            State::File { bytes: Some(bytes), .. } => Ok(Some(Arc::clone(bytes))),
-            State::File { hash, .. } => Ok(Some(self.content(hash)?.into())),
+            PathState::File { bytes: Some(bytes), .. } => Ok(Some(Arc::clone(bytes))),
+            PathState::File { hash, .. } => Ok(Some(self.content(hash)?.into())),
             _ => Ok(None),
         }
     }
 }
 
 impl Planner<'_> {
-    pub(crate) fn now(&self, path: &Path) -> State {
+    pub(crate) fn now(&self, path: &Path) -> PathState {
         match self.past.get(path) {
-            Some(item) => State::of(item.as_ref()),
+            Some(item) => PathState::of(item.as_ref()),
             None => self.snapshots.now(path),
         }
     }
 
-    pub(crate) fn current(&self, path: &Path) -> State {
+    pub(crate) fn current(&self, path: &Path) -> PathState {
         self.then.get(path).cloned().unwrap_or_else(|| self.now(path))
     }
 
-    pub(crate) fn put(&mut self, path: &Path, to: State, fate: Fate) {
+    pub(crate) fn put(&mut self, path: &Path, to: PathState, fate: Fate) {
         self.then.insert(path.to_path_buf(), to);
         self.outcomes.insert(path.to_path_buf(), fate);
     }
@@ -273,8 +276,8 @@ impl Planner<'_> {
         self.outcomes.insert(path.to_path_buf(), fate);
     }
 
-    fn decide(&mut self, wanted: &Wanted) -> Result<(), Error> {
-        let Wanted { path, before, after } = wanted;
+    fn decide(&mut self, wanted: &WantedState) -> Result<(), Error> {
+        let WantedState { path, before, after } = wanted;
         let now = self.current(path);
         if !self.snapshots.config.roots.iter().any(|root| path.starts_with(root)) {
             self.say(path, Fate::Lost("outside the folders that are kept"));
@@ -290,57 +293,62 @@ impl Planner<'_> {
         if let Some(fate) = unknown(before, after, &now) {
             match (before, &fate) {
                 // What took its place may be somebody's only copy, and could not be brought back by a redo.
-                (State::File { .. }, Fate::Kept(NOT_FOLLOWED)) => self.beside(path, before),
+                (PathState::File { .. }, Fate::Kept(NOT_FOLLOWED)) => self.beside(path, before),
                 _ => self.say(path, fate),
             }
             return Ok(());
         }
         let area = Area::of(path);
         if now.is_same(after) || self.is_same_index(path, &now, after)? {
-            if matches!(before, State::Absent) && is_object(path) {
+            if matches!(before, PathState::Absent) && is_object(path) {
                 return Ok(());
             }
             return self.go_back(path, before);
         }
         match (&now, after, before) {
-            _ if matches!(before, State::Absent) && is_object(path) => {}
+            _ if matches!(before, PathState::Absent) && is_object(path) => {}
             _ if area != Area::Plain => {
                 self.say(path, Fate::Kept(GIT_CHANGED));
             }
-            (State::File { .. }, State::File { .. }, State::File { .. }) => {
+            (PathState::File { .. }, PathState::File { .. }, PathState::File { .. }) => {
                 self.merge(path, &now, after, before)?;
             }
-            (State::Absent, ..) => self.say(path, Fate::Kept("was removed since")),
-            (State::Folder { .. }, _, State::Folder { .. }) => {
+            (PathState::Absent, ..) => self.say(path, Fate::Kept("was removed since")),
+            (PathState::Folder { .. }, _, PathState::Folder { .. }) => {
                 self.say(path, Fate::Kept("its mode was changed since"));
             }
-            (_, _, State::Absent) => self.say(path, Fate::Kept("was changed since")),
+            (_, _, PathState::Absent) => self.say(path, Fate::Kept("was changed since")),
             _ => self.beside(path, before),
         }
         Ok(())
     }
 
     /// To what was before, if it is still held.
-    fn go_back(&mut self, path: &Path, before: &State) -> Result<(), Error> {
+    fn go_back(&mut self, path: &Path, before: &PathState) -> Result<(), Error> {
         let held = match before {
-            State::File { hash, bytes: None, .. } | State::Pinned { hash, .. } => {
+            PathState::File { hash, bytes: None, .. } | PathState::Pinned { hash, .. } => {
                 self.snapshots.objects().has(hash)
             }
             _ => true,
         };
         match (before, held) {
             (_, false) => self.say(path, Fate::Lost("its content is no longer kept")),
-            (State::Absent, _) => self.put(path, State::Absent, Fate::Removed),
+            (PathState::Absent, _) => self.put(path, PathState::Absent, Fate::Removed),
             _ => self.put(path, before.clone(), Fate::Restored),
         }
         Ok(())
     }
 
-    fn is_same_index(&self, path: &Path, now: &State, after: &State) -> Result<bool, Error> {
+    fn is_same_index(
+        &self,
+        path: &Path,
+        now: &PathState,
+        after: &PathState,
+    ) -> Result<bool, Error> {
         if path.file_name().is_none_or(|name| name != "index") || Area::of(path) != Area::Git {
             return Ok(false);
         }
-        let meaning = |state: &State| {
+        let meaning = |state: &PathState| {
             let bytes = match self.snapshots.bytes(state) {
                 Err(Error::Lost(_)) => None,
                 other => other?,
@@ -354,11 +362,11 @@ impl Planner<'_> {
     fn merge(
         &mut self,
         path: &Path,
-        now: &State,
-        after: &State,
-        before: &State,
+        now: &PathState,
+        after: &PathState,
+        before: &PathState,
     ) -> Result<(), Error> {
-        let bytes = |state: &State| match self.snapshots.bytes(state) {
+        let bytes = |state: &PathState| match self.snapshots.bytes(state) {
             Ok(bytes) => Ok(bytes),
             Err(Error::Lost(_)) => Ok(None),
             Err(error) => Err(error),
@@ -367,8 +375,8 @@ impl Planner<'_> {
             self.say(path, Fate::Lost("its content is no longer kept"));
             return Ok(());
         };
-        let mode = |state: &State| match state {
-            State::File { mode, .. } => *mode,
+        let mode = |state: &PathState| match state {
+            PathState::File { mode, .. } => *mode,
             _ => 0,
         };
         let versions = bytes(after)?.zip(bytes(now)?);
@@ -378,14 +386,14 @@ impl Planner<'_> {
             return Ok(());
         };
         let of = if mode(now) == mode(after) { before } else { now };
-        let to = State::file(merged, mode(of));
+        let to = PathState::file(merged, mode(of));
         self.put(path, to, Fate::Merged);
         Ok(())
     }
 
     /// The old version under a name that is free.
-    fn beside(&mut self, path: &Path, before: &State) {
-        if !matches!(before, State::File { .. }) {
+    fn beside(&mut self, path: &Path, before: &PathState) {
+        if !matches!(before, PathState::File { .. }) {
             self.say(path, Fate::Kept("was changed since"));
             return;
         }
@@ -397,7 +405,7 @@ impl Planner<'_> {
             }
             PathBuf::from(name)
         };
-        let free = |path: &PathBuf| matches!(self.current(path), State::Absent);
+        let free = |path: &PathBuf| matches!(self.current(path), PathState::Absent);
         match (0..100).map(name).find(free) {
             Some(beside) => {
                 self.then.insert(beside.clone(), before.clone());
@@ -409,25 +417,29 @@ impl Planner<'_> {
 }
 
 /// What can be said where one of the three is not known.
-fn unknown(before: &State, after: &State, now: &State) -> Option<Fate> {
+fn unknown(before: &PathState, after: &PathState, now: &PathState) -> Option<Fate> {
     match (before, after, now) {
-        (State::Unknown(Why::Build), State::Unknown(_), _) => None,
-        (State::Unknown(Why::Build), ..) => {
+        (PathState::Unknown(Why::Build), PathState::Unknown(_), _) => None,
+        (PathState::Unknown(Why::Build), ..) => {
             Some(Fate::Lost("a build folder above the size that is kept"))
         }
-        (State::Unknown(Why::Large), ..) => Some(Fate::Lost("above the size that is kept")),
-        (State::Unknown(Why::Unreadable), ..) => Some(Fate::Lost("it could not be read before")),
-        (State::Special { .. } | State::Unknown(Why::Special), ..) => {
+        (PathState::Unknown(Why::Large), ..) => Some(Fate::Lost("above the size that is kept")),
+        (PathState::Unknown(Why::Unreadable), ..) => {
+            Some(Fate::Lost("it could not be read before"))
+        }
+        (PathState::Special { .. } | PathState::Unknown(Why::Special), ..) => {
             Some(Fate::Lost("a pipe, socket or device"))
         }
-        (State::Unknown(Why::Denied), State::Unknown(Why::Denied), _) => None,
-        (State::Unknown(Why::Denied), ..) => {
+        (PathState::Unknown(Why::Denied), PathState::Unknown(Why::Denied), _) => None,
+        (PathState::Unknown(Why::Denied), ..) => {
             Some(Fate::Lost("a deny rule covers it, so it is not kept"))
         }
-        (_, State::Unknown(Why::Denied), _) | (.., State::Unknown(Why::Denied)) => {
+        (_, PathState::Unknown(Why::Denied), _) | (.., PathState::Unknown(Why::Denied)) => {
             Some(Fate::Kept("a deny rule covers it, so it is not followed"))
         }
-        (_, State::Unknown(_), _) | (.., State::Unknown(_)) => Some(Fate::Kept(NOT_FOLLOWED)),
+        (_, PathState::Unknown(_), _) | (.., PathState::Unknown(_)) => {
+            Some(Fate::Kept(NOT_FOLLOWED))
+        }
         _ => None,
     }
 }

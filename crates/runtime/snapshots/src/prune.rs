@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::item::Hash;
-use crate::record::{Body, Record};
+use crate::record::{RecordBody, SnapshotRecord};
 use crate::signs_of_life::PREFIX;
 use crate::store::Snapshots;
 use std::collections::HashSet;
@@ -12,15 +12,15 @@ use std::path::PathBuf;
 
 /// How much is kept: the newest, none older, and no more bytes than that beyond what the folders hold now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct PruneRule {
     pub newest: usize,
     pub days: u64,
     pub bytes: u64,
 }
 
-impl Default for Rule {
+impl Default for PruneRule {
     fn default() -> Self {
-        Rule { newest: 200, days: 14, bytes: 2 << 30 }
+        PruneRule { newest: 200, days: 14, bytes: 2 << 30 }
     }
 }
 
@@ -39,7 +39,7 @@ pub struct Pruned {
 
 impl Snapshots {
     /// Drops what the rule does not keep; with `dry` only says what would go.
-    pub fn prune(&self, rule: Rule, dry: bool) -> Result<Pruned, Error> {
+    pub fn prune(&self, rule: PruneRule, dry: bool) -> Result<Pruned, Error> {
         let (mut state, _lock) = self.enter()?;
         let records = self.read_journal()?.records;
         let now = (self.config.now)() / 1_000_000;
@@ -73,7 +73,7 @@ impl Snapshots {
         let (dropped, kept) = records.split_at(fits.max(first).min(records.len()));
         let mut needed = current;
         needed.extend(kept.iter().flat_map(hashes));
-        let count = |records: &[Record]| records.iter().filter(|r| is_snapshot(r)).count();
+        let count = |records: &[SnapshotRecord]| records.iter().filter(|r| is_snapshot(r)).count();
         let mut pruned =
             Pruned { snapshots: count(dropped), kept: count(kept), ..Pruned::default() };
         if !dry && !dropped.is_empty() {
@@ -97,7 +97,7 @@ impl Snapshots {
     }
 
     /// Prunes if that was not done for a day.
-    pub fn prune_if_due(&self, rule: Rule) -> Result<Option<Pruned>, Error> {
+    pub fn prune_if_due(&self, rule: PruneRule) -> Result<Option<Pruned>, Error> {
         let now = (self.config.now)() / 1_000_000;
         let last = std::fs::read_to_string(self.disk.path("pruned")).ok();
         let last = last.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
@@ -135,21 +135,21 @@ impl Snapshots {
 }
 
 /// What was undone stays known: otherwise it would be undone once more.
-fn notes(dropped: &[Record]) -> Vec<Record> {
+fn notes(dropped: &[SnapshotRecord]) -> Vec<SnapshotRecord> {
     let notes = dropped.iter().filter(|record| !is_snapshot(record));
-    let mut notes: Vec<Record> = notes.cloned().collect();
+    let mut notes: Vec<SnapshotRecord> = notes.cloned().collect();
     notes.drain(..notes.len().saturating_sub(MOST_NOTES));
     notes
 }
 
-fn is_snapshot(record: &Record) -> bool {
-    !matches!(record.body, Body::Note(_))
+fn is_snapshot(record: &SnapshotRecord) -> bool {
+    !matches!(record.body, RecordBody::Note(_))
 }
 
-fn hashes(record: &Record) -> impl Iterator<Item = Hash> {
+fn hashes(record: &SnapshotRecord) -> impl Iterator<Item = Hash> {
     let changes = match &record.body {
-        Body::Delta(changes) => changes.as_slice(),
-        Body::Base { .. } | Body::Note(_) => &[],
+        RecordBody::Delta(changes) => changes.as_slice(),
+        RecordBody::Base { .. } | RecordBody::Note(_) => &[],
     };
     changes.iter().flat_map(|change| {
         [&change.before, &change.after].into_iter().flatten().filter_map(|item| item.hash())

@@ -3,8 +3,8 @@
 //! So two snapshots are compared by the records between them alone, and the oldest can be dropped without touching
 //! the others.
 
-use crate::codec::{Reader, put_bytes};
-use crate::item::Item;
+use crate::codec::{ByteReader, put_bytes};
+use crate::item::SnapshotItem;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,30 +12,30 @@ use std::path::PathBuf;
 
 /// One path that differs between two snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct RecordedChange {
     pub path: PathBuf,
-    pub before: Option<Item>,
-    pub after: Option<Item>,
+    pub before: Option<SnapshotItem>,
+    pub after: Option<SnapshotItem>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub(crate) enum RecordBody {
     /// Nothing is known of what was before.
     Base {
         files: u64,
     },
-    Delta(Vec<Change>),
+    Delta(Vec<RecordedChange>),
     /// An undo, in the words of whoever did it.
     Note(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct SnapshotRecord {
     pub seq: u64,
     /// Milliseconds since 1970.
     pub at: u64,
     pub reason: String,
-    pub body: Body,
+    pub body: RecordBody,
 }
 
 /// Longer than any record that is written.
@@ -45,18 +45,18 @@ const HEAD: usize = 12;
 /// No record takes fewer bytes: the head, number, time, an empty reason, and the kind of its body.
 pub(crate) const SHORTEST: usize = HEAD + 8 + 8 + 4 + 1;
 
-impl Record {
+impl SnapshotRecord {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
         body.extend_from_slice(&self.seq.to_le_bytes());
         body.extend_from_slice(&self.at.to_le_bytes());
         put_bytes(&mut body, self.reason.as_bytes());
         match &self.body {
-            Body::Base { files } => {
+            RecordBody::Base { files } => {
                 body.push(0);
                 body.extend_from_slice(&files.to_le_bytes());
             }
-            Body::Delta(changes) => {
+            RecordBody::Delta(changes) => {
                 body.push(1);
                 body.extend_from_slice(&(changes.len() as u32).to_le_bytes());
                 for change in changes {
@@ -69,7 +69,7 @@ impl Record {
                     }
                 }
             }
-            Body::Note(text) => {
+            RecordBody::Note(text) => {
                 body.push(2);
                 put_bytes(&mut body, text.as_bytes());
             }
@@ -82,27 +82,27 @@ impl Record {
     }
 
     fn decode(body: &[u8]) -> Option<Self> {
-        let mut from = Reader::new(body);
+        let mut from = ByteReader::new(body);
         let (seq, at) = (from.u64()?, from.u64()?);
         let reason = String::from_utf8_lossy(from.bytes()?).into_owned();
         let body = match from.u8()? {
-            0 => Body::Base { files: from.u64()? },
+            0 => RecordBody::Base { files: from.u64()? },
             1 => {
                 let mut changes = Vec::new();
                 for _ in 0..from.u32()? {
                     let path = PathBuf::from(OsStr::from_bytes(from.bytes()?));
                     let mut side = || match from.u8()? {
                         0 => Some(None),
-                        _ => Some(Some(Item::decode(&mut from)?)),
+                        _ => Some(Some(SnapshotItem::decode(&mut from)?)),
                     };
-                    changes.push(Change { path, before: side()?, after: side()? });
+                    changes.push(RecordedChange { path, before: side()?, after: side()? });
                 }
-                Body::Delta(changes)
+                RecordBody::Delta(changes)
             }
-            2 => Body::Note(String::from_utf8_lossy(from.bytes()?).into_owned()),
+            2 => RecordBody::Note(String::from_utf8_lossy(from.bytes()?).into_owned()),
             _ => return None,
         };
-        Some(Record { seq, at, reason, body })
+        Some(SnapshotRecord { seq, at, reason, body })
     }
 }
 
@@ -113,7 +113,7 @@ fn sum(body: &[u8]) -> [u8; 8] {
 }
 
 /// The whole records at the front, and how many bytes they take.
-pub(crate) fn scan(bytes: &[u8]) -> (Vec<Record>, usize) {
+pub(crate) fn scan(bytes: &[u8]) -> (Vec<SnapshotRecord>, usize) {
     let (mut records, mut good) = (Vec::new(), 0);
     while let Some((record, length)) = bytes.get(good..).and_then(first) {
         records.push(record);
@@ -124,18 +124,20 @@ pub(crate) fn scan(bytes: &[u8]) -> (Vec<Record>, usize) {
 
 /// What stands after the whole records is the beginning of one, and nothing else.
 pub(crate) fn is_torn(rest: &[u8]) -> bool {
-    let length = Reader::new(rest).u32().map(|length| length as usize);
+    let length = ByteReader::new(rest).u32().map(|length| length as usize);
     rest.len() < HEAD
         || length.is_some_and(|length| length <= LONGEST && rest.len() < HEAD + length)
 }
 
-fn first(bytes: &[u8]) -> Option<(Record, usize)> {
-    let mut from = Reader::new(bytes);
+fn first(bytes: &[u8]) -> Option<(SnapshotRecord, usize)> {
+    let mut from = ByteReader::new(bytes);
     let length = from.u32()? as usize;
     let expected = from.take(8)?;
     if length > LONGEST {
         return None;
     }
     let body = from.take(length)?;
-    (sum(body) == expected).then(|| Record::decode(body))?.map(|record| (record, length + HEAD))
+    (sum(body) == expected)
+        .then(|| SnapshotRecord::decode(body))?
+        .map(|record| (record, length + HEAD))
 }

@@ -1,9 +1,11 @@
 //! Does what a plan says: every write from the root's descriptor, beside its place and renamed, never through a link.
 
-use crate::door::{Root, root_of};
+use crate::door::{SnapshotRoot, root_of};
 use crate::error::Error;
 use crate::item::{Hash, What, Why, kind, mode};
-use crate::plan::{Action, Fate, Outcome, Plan, State, Unit, Wanted};
+use crate::plan::{
+    Fate, PathState, PlanOutcome, RestoreAction, RestorePlan, UndoUnit, WantedState,
+};
 use crate::store::Snapshots;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 struct Restorer<'a> {
     snapshots: &'a Snapshots,
-    roots: Vec<Root>,
+    roots: Vec<SnapshotRoot>,
     /// Folders that were opened up for the work, with the mode they had.
     opened: BTreeMap<PathBuf, u32>,
     outcomes: BTreeMap<PathBuf, Fate>,
@@ -28,10 +30,10 @@ impl Snapshots {
     /// the number of the new state.
     pub fn follow(
         &self,
-        plan: &Plan,
+        plan: &RestorePlan,
         before: u64,
         reason: &str,
-    ) -> Result<(Vec<Outcome>, u64), Error> {
+    ) -> Result<(Vec<PlanOutcome>, u64), Error> {
         let mut outcomes = self.restore(plan)?;
         let after = self.take(reason)?.id;
         if plan.reopened.is_empty() {
@@ -44,15 +46,15 @@ impl Snapshots {
         };
         let mut changes = self.diff(before, after)?;
         changes.retain(|change| is_found(&change.path));
-        let wanted = changes.into_iter().map(Wanted::from).collect();
-        let inside = self.plan(&[Unit { wanted, ..Unit::default() }])?;
+        let wanted = changes.into_iter().map(WantedState::from).collect();
+        let inside = self.plan(&[UndoUnit { wanted, ..UndoUnit::default() }])?;
         outcomes.extend(self.restore(&inside)?);
         Ok((outcomes, self.take(reason)?.id))
     }
 
     /// What became of each path: as the plan says, or why not.
-    pub fn restore(&self, plan: &Plan) -> Result<Vec<Outcome>, Error> {
-        let roots = self.config.roots.iter().filter_map(|path| Root::open(path)).collect();
+    pub fn restore(&self, plan: &RestorePlan) -> Result<Vec<PlanOutcome>, Error> {
+        let roots = self.config.roots.iter().filter_map(|path| SnapshotRoot::open(path)).collect();
         let outcomes =
             plan.outcomes.iter().map(|said| (said.path.clone(), said.fate.clone())).collect();
         let opened = plan.modes.iter().cloned().collect();
@@ -61,43 +63,43 @@ impl Snapshots {
         // Also when the disk is full: what was opened up is closed again.
         work.close(&plan.actions)?;
         worked?;
-        Ok(work.outcomes.into_iter().map(|(path, fate)| Outcome { path, fate }).collect())
+        Ok(work.outcomes.into_iter().map(|(path, fate)| PlanOutcome { path, fate }).collect())
     }
 }
 
 /// Why one path was not done. Only a full disk ends everything.
-enum Failed {
+enum FailedChange {
     Errno(Errno),
     Store(Error),
     Changed,
 }
 
-impl From<Errno> for Failed {
+impl From<Errno> for FailedChange {
     fn from(errno: Errno) -> Self {
-        Failed::Errno(errno)
+        FailedChange::Errno(errno)
     }
 }
 
-impl From<std::io::Error> for Failed {
+impl From<std::io::Error> for FailedChange {
     fn from(error: std::io::Error) -> Self {
-        Failed::Errno(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        FailedChange::Errno(Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 }
 
 impl Restorer<'_> {
-    fn run(&mut self, actions: &[Action]) -> Result<(), Error> {
+    fn run(&mut self, actions: &[RestoreAction]) -> Result<(), Error> {
         self.open_up(actions)?;
         let mut left = HashSet::new();
         for action in actions.iter().rev() {
             let goes =
-                !matches!(action.from, State::Absent) && action.from.kind() != action.to.kind();
+                !matches!(action.from, PathState::Absent) && action.from.kind() != action.to.kind();
             if goes && let Err(error) = self.remove(action) {
                 self.failed(&action.path, error)?;
                 left.insert(&action.path);
             }
         }
         for action in actions.iter().filter(|action| !left.contains(&action.path)) {
-            if !matches!(action.to, State::Absent)
+            if !matches!(action.to, PathState::Absent)
                 && let Err(error) = self.make(action)
             {
                 self.failed(&action.path, error)?;
@@ -107,36 +109,36 @@ impl Restorer<'_> {
     }
 
     /// Before each change of the folders, so that a test can stop there.
-    fn point(&self) -> Result<(), Failed> {
+    fn point(&self) -> Result<(), FailedChange> {
         self.snapshots.disk.point().map_err(|error| self.io(error))
     }
 
     /// What did not come from the kernel came from a test, and ends everything.
-    fn io(&self, error: std::io::Error) -> Failed {
+    fn io(&self, error: std::io::Error) -> FailedChange {
         match Errno::from_io_error(&error) {
-            Some(errno) => Failed::Errno(errno),
-            None => Failed::Store(Error::io("restore from", &self.snapshots.disk.dir, error)),
+            Some(errno) => FailedChange::Errno(errno),
+            None => FailedChange::Store(Error::io("restore from", &self.snapshots.disk.dir, error)),
         }
     }
 
-    fn failed(&mut self, path: &Path, failed: Failed) -> Result<(), Error> {
+    fn failed(&mut self, path: &Path, failed: FailedChange) -> Result<(), Error> {
         let fate = match failed {
-            Failed::Errno(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => {
+            FailedChange::Errno(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => {
                 return Err(Error::io("restore", path, errno));
             }
-            Failed::Errno(Errno::NOTEMPTY | Errno::EXIST) => {
+            FailedChange::Errno(Errno::NOTEMPTY | Errno::EXIST) => {
                 Fate::Kept("holds what was not made by what is undone")
             }
-            Failed::Store(error @ Error::Io { .. }) => return Err(error),
-            Failed::Changed => Fate::Kept("was changed just now"),
-            Failed::Errno(_) => Fate::Lost("it could not be written"),
-            Failed::Store(_) => Fate::Lost("its content is no longer kept"),
+            FailedChange::Store(error @ Error::Io { .. }) => return Err(error),
+            FailedChange::Changed => Fate::Kept("was changed just now"),
+            FailedChange::Errno(_) => Fate::Lost("it could not be written"),
+            FailedChange::Store(_) => Fate::Lost("its content is no longer kept"),
         };
         self.outcomes.insert(path.to_path_buf(), fate);
         Ok(())
     }
 
-    fn root(&self, path: &Path) -> Result<&Root, Errno> {
+    fn root(&self, path: &Path) -> Result<&SnapshotRoot, Errno> {
         root_of(&self.roots, path).ok_or(Errno::XDEV)
     }
 
@@ -146,11 +148,11 @@ impl Restorer<'_> {
     }
 
     /// Folders on the way that their owner may not enter.
-    fn open_up(&mut self, actions: &[Action]) -> Result<(), Error> {
+    fn open_up(&mut self, actions: &[RestoreAction]) -> Result<(), Error> {
         let mut folders: Vec<&Path> = actions
             .iter()
             .flat_map(|action| {
-                let own = matches!(action.from, State::Folder { .. }).then_some(&*action.path);
+                let own = matches!(action.from, PathState::Folder { .. }).then_some(&*action.path);
                 own.into_iter().chain(action.path.ancestors().skip(1))
             })
             .filter(|path| root_of(&self.roots, path).is_some())
@@ -162,7 +164,7 @@ impl Restorer<'_> {
                 Ok(Some(old)) => {
                     self.opened.entry(path.to_path_buf()).or_insert(old);
                 }
-                Err(Failed::Store(error)) => return Err(error),
+                Err(FailedChange::Store(error)) => return Err(error),
                 // What cannot be entered, or is not there, is said where something is to be done in it.
                 Ok(None) | Err(_) => {}
             }
@@ -171,7 +173,7 @@ impl Restorer<'_> {
     }
 
     /// Changes the mode of a folder; gives the old one if it was another.
-    fn chmod(&self, path: &Path, to: impl Fn(u32) -> u32) -> Result<Option<u32>, Failed> {
+    fn chmod(&self, path: &Path, to: impl Fn(u32) -> u32) -> Result<Option<u32>, FailedChange> {
         let root = self.root(path)?;
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -190,17 +192,17 @@ impl Restorer<'_> {
     }
 
     /// The last thing: modes as they were, from the inside out.
-    fn close(&mut self, actions: &[Action]) -> Result<(), Error> {
+    fn close(&mut self, actions: &[RestoreAction]) -> Result<(), Error> {
         let mut modes = std::mem::take(&mut self.opened);
         for action in actions {
-            if let State::Folder { mode } = action.to {
+            if let PathState::Folder { mode } = action.to {
                 modes.insert(action.path.clone(), mode);
             }
         }
         for (path, mode) in modes.iter().rev() {
             match self.chmod(path, |_| *mode) {
                 // It was removed, or was never made, and that is said.
-                Ok(_) | Err(Failed::Errno(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
+                Ok(_) | Err(FailedChange::Errno(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
                 Err(error) => self.failed(path, error)?,
             }
         }
@@ -208,13 +210,18 @@ impl Restorer<'_> {
     }
 
     /// What stands there is still what the plan was made for.
-    fn check(&self, folder: &OwnedFd, name: &OsStr, action: &Action) -> Result<(), Failed> {
+    fn check(
+        &self,
+        folder: &OwnedFd,
+        name: &OsStr,
+        action: &RestoreAction,
+    ) -> Result<(), FailedChange> {
         let known = self.snapshots.known(&action.path);
         match (fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW), known) {
-            (Err(Errno::NOENT), _) if matches!(action.from, State::Absent) => Ok(()),
+            (Err(Errno::NOENT), _) if matches!(action.from, PathState::Absent) => Ok(()),
             (Ok(stat), Some(item)) if kind(&stat) == FileType::Directory => {
                 let same = item.what == What::Folder;
-                if same { Ok(()) } else { Err(Failed::Changed) }
+                if same { Ok(()) } else { Err(FailedChange::Changed) }
             }
             (Ok(stat), Some(item)) => {
                 let now = self.snapshots.disk.stamp(&stat);
@@ -225,25 +232,25 @@ impl Restorer<'_> {
                 let objects = self.snapshots.objects();
                 let holds = || hash.is_none_or(|hash| objects.is_content(folder, name, &hash));
                 let same = same && now.ino == item.stamp.ino && holds();
-                if same { Ok(()) } else { Err(Failed::Changed) }
+                if same { Ok(()) } else { Err(FailedChange::Changed) }
             }
             (Err(errno), _) if errno != Errno::NOENT => Err(errno.into()),
-            _ => Err(Failed::Changed),
+            _ => Err(FailedChange::Changed),
         }
     }
 
-    fn remove(&mut self, action: &Action) -> Result<(), Failed> {
+    fn remove(&mut self, action: &RestoreAction) -> Result<(), FailedChange> {
         let (folder, name) = self.place(&action.path)?;
         self.check(&folder, name, action)?;
         let flags = match action.from {
-            State::Folder { .. } => AtFlags::REMOVEDIR,
+            PathState::Folder { .. } => AtFlags::REMOVEDIR,
             _ => AtFlags::empty(),
         };
         self.point()?;
         Ok(fs::unlinkat(&folder, name, flags)?)
     }
 
-    fn make(&mut self, action: &Action) -> Result<(), Failed> {
+    fn make(&mut self, action: &RestoreAction) -> Result<(), FailedChange> {
         let root = self.root(&action.path)?;
         if action.path == root.path {
             // Only its mode, which comes last.
@@ -256,7 +263,7 @@ impl Restorer<'_> {
             self.check(&folder, name, action)?;
         }
         self.point()?;
-        if let State::Folder { .. } = action.to {
+        if let PathState::Folder { .. } = action.to {
             return match fs::mkdirat(&folder, name, Mode::from_raw_mode(0o700)) {
                 Ok(()) | Err(Errno::EXIST) => Ok(()),
                 Err(errno) => Err(errno.into()),
@@ -266,7 +273,7 @@ impl Restorer<'_> {
             let bits = Mode::from_raw_mode(mode);
             return Ok(fs::chmodat(&folder, name, bits, AtFlags::empty())?);
         }
-        if let State::Pinned { hash, mode } = &action.to
+        if let PathState::Pinned { hash, mode } = &action.to
             && !replaced
             && self.link(&folder, name, hash, *mode)?
         {
@@ -295,7 +302,7 @@ impl Restorer<'_> {
         }
     }
 
-    fn make_parents(&self, path: &Path) -> Result<(), Failed> {
+    fn make_parents(&self, path: &Path) -> Result<(), FailedChange> {
         let (root, Some(parent)) = (self.root(path)?, path.parent()) else { return Ok(()) };
         if parent == root.path || root.folder(parent).is_ok() {
             return Ok(());
@@ -310,8 +317,14 @@ impl Restorer<'_> {
     }
 
     /// An object of git by a further name of the kept one. False where that is not possible.
-    fn link(&self, folder: &OwnedFd, name: &OsStr, hash: &Hash, mode: u32) -> Result<bool, Failed> {
-        let place = self.snapshots.objects().pinned(hash).map_err(Failed::Store)?;
+    fn link(
+        &self,
+        folder: &OwnedFd,
+        name: &OsStr,
+        hash: &Hash,
+        mode: u32,
+    ) -> Result<bool, FailedChange> {
+        let place = self.snapshots.objects().pinned(hash).map_err(FailedChange::Store)?;
         match fs::linkat(CWD, &place, folder, name, AtFlags::empty()) {
             Ok(()) => {
                 self.point()?;
@@ -324,11 +337,11 @@ impl Restorer<'_> {
     }
 
     /// Beside its place.
-    fn write(&self, folder: &OwnedFd, to: &State) -> Result<Temporary, Failed> {
+    fn write(&self, folder: &OwnedFd, to: &PathState) -> Result<RestoreTemporary, FailedChange> {
         let disk = &self.snapshots.disk;
-        let State::Link(target) = to else {
+        let PathState::Link(target) = to else {
             let (file, name) = disk.beside(folder)?;
-            let mut temporary = Temporary { name, file: Some(file) };
+            let mut temporary = RestoreTemporary { name, file: Some(file) };
             let filled = self.point().and_then(|()| self.fill(&mut temporary, to));
             return match filled {
                 Ok(()) => Ok(temporary),
@@ -342,36 +355,36 @@ impl Restorer<'_> {
             let name = disk.beside_name();
             match fs::symlinkat(target.as_slice(), folder.as_fd(), &name) {
                 Err(Errno::EXIST) => {}
-                other => return Ok(other.map(|()| Temporary { name, file: None })?),
+                other => return Ok(other.map(|()| RestoreTemporary { name, file: None })?),
             }
         }
     }
 
-    fn fill(&self, temporary: &mut Temporary, to: &State) -> Result<(), Failed> {
+    fn fill(&self, temporary: &mut RestoreTemporary, to: &PathState) -> Result<(), FailedChange> {
         let objects = self.snapshots.objects();
         let Some(file) = &mut temporary.file else { return Ok(()) };
         let mode = match to {
-            State::Pinned { hash, mode } => {
-                let place = objects.pinned(hash).map_err(Failed::Store)?;
+            PathState::Pinned { hash, mode } => {
+                let place = objects.pinned(hash).map_err(FailedChange::Store)?;
                 std::io::copy(&mut File::open(&place)?, file)?;
                 *mode
             }
-            State::File { mode, bytes: Some(bytes), .. } => {
+            PathState::File { mode, bytes: Some(bytes), .. } => {
                 file.write_all(bytes)?;
                 *mode
             }
-            State::File { hash, mode, bytes: None } => {
+            PathState::File { hash, mode, bytes: None } => {
                 if !objects.copy_to(hash, file).map_err(|error| self.io(error))? {
-                    return Err(Failed::Store(Error::Lost(hash.hex())));
+                    return Err(FailedChange::Store(Error::Lost(hash.hex())));
                 }
                 *mode
             }
-            State::Absent
-            | State::Folder { .. }
-            | State::Link(_)
-            | State::Special { .. }
-            | State::Unknown(_) => {
-                return Err(Failed::Errno(Errno::INVAL));
+            PathState::Absent
+            | PathState::Folder { .. }
+            | PathState::Link(_)
+            | PathState::Special { .. }
+            | PathState::Unknown(_) => {
+                return Err(FailedChange::Errno(Errno::INVAL));
             }
         };
         Ok(fs::fchmod(&*file, Mode::from_raw_mode(mode))?)
@@ -379,7 +392,7 @@ impl Restorer<'_> {
 }
 
 /// A name that nobody else uses, and the lock that shows it.
-struct Temporary {
+struct RestoreTemporary {
     name: String,
     file: Option<File>,
 }

@@ -2,8 +2,8 @@
 //! that what is still to be done.
 
 use crate::error::Error;
-use crate::item::{Item, What};
-use crate::plan::{Action, Fate, Outcome, Past, Plan, State, Unit};
+use crate::item::{SnapshotItem, What};
+use crate::plan::{Fate, Past, PathState, PlanOutcome, RestoreAction, RestorePlan, UndoUnit};
 use crate::store::Snapshots;
 
 impl Snapshots {
@@ -12,7 +12,7 @@ impl Snapshots {
     ///
     /// # Errors
     /// If the snapshot is not kept any more.
-    pub fn plan_again(&self, units: &[Unit], at: u64, now: u64) -> Result<Plan, Error> {
+    pub fn plan_again(&self, units: &[UndoUnit], at: u64, now: u64) -> Result<RestorePlan, Error> {
         let past: Past =
             self.diff(at, now)?.into_iter().map(|change| (change.path, change.before)).collect();
         let mut plan = self.plan_at(units, &past)?;
@@ -23,22 +23,24 @@ impl Snapshots {
                 continue;
             }
             if now.is_same(&action.from) || is_midway(&action, &now) {
-                plan.actions.push(Action { from: now, ..action });
+                plan.actions.push(RestoreAction { from: now, ..action });
                 continue;
             }
             let fate = Fate::Kept("was changed after this was interrupted");
             plan.outcomes.retain(|outcome| outcome.path != action.path);
-            plan.outcomes.push(Outcome { path: action.path, fate });
+            plan.outcomes.push(PlanOutcome { path: action.path, fate });
         }
         Ok(plan)
     }
 
     /// Folders that were opened up for the work, with the modes they had.
-    fn opened(&self, past: &Past, actions: &[Action]) -> Vec<(std::path::PathBuf, u32)> {
+    fn opened(&self, past: &Past, actions: &[RestoreAction]) -> Vec<(std::path::PathBuf, u32)> {
         let mut opened = Vec::new();
         for (path, item) in past {
-            if let (Some(Item { what: What::Folder, mode, .. }), State::Folder { mode: now }) =
-                (item, self.now(path))
+            if let (
+                Some(SnapshotItem { what: What::Folder, mode, .. }),
+                PathState::Folder { mode: now },
+            ) = (item, self.now(path))
                 && now != *mode
                 && now == mode | 0o700
                 && actions.iter().any(|action| action.path.starts_with(path))
@@ -51,15 +53,15 @@ impl Snapshots {
 }
 
 /// A state that only an undo at work leaves.
-fn is_midway(action: &Action, now: &State) -> bool {
-    let Action { from, to, .. } = action;
-    let is_folder = |state: &State| matches!(state, State::Folder { .. });
+fn is_midway(action: &RestoreAction, now: &PathState) -> bool {
+    let RestoreAction { from, to, .. } = action;
+    let is_folder = |state: &PathState| matches!(state, PathState::Folder { .. });
     match now {
         // Removed, and what takes its place is not there yet.
-        State::Absent => from.kind() != to.kind(),
+        PathState::Absent => from.kind() != to.kind(),
         // Without its mode, or opened up.
-        State::Folder { .. } => is_folder(to) || is_folder(from),
-        State::Pinned { .. } => now.only_mode(to).is_some(),
+        PathState::Folder { .. } => is_folder(to) || is_folder(from),
+        PathState::Pinned { .. } => now.only_mode(to).is_some(),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! What sessions leave for whoever undoes later: from which directory they worked in which roots, which files they were
 //! kept from, and which sessions of other projects were resumed here. Also if they never took a snapshot.
 
-use crate::codec::{Reader, put_bytes};
+use crate::codec::{ByteReader, put_bytes};
 use crate::error::Error;
 use crate::store::Snapshots;
 use std::ffi::OsStr;
@@ -56,7 +56,7 @@ impl Snapshots {
     /// Working directories, each with one of the roots that were worked in from there.
     pub fn known_roots(&self) -> Vec<(PathBuf, PathBuf)> {
         let bytes = std::fs::read(self.disk.path(ROOTS)).unwrap_or_default();
-        let mut from = Reader::new(&bytes);
+        let mut from = ByteReader::new(&bytes);
         let mut path = || Some(PathBuf::from(OsStr::from_bytes(from.bytes()?)));
         std::iter::from_fn(|| Some((path()?, path()?))).collect()
     }
@@ -82,7 +82,7 @@ impl Snapshots {
 
     fn texts(&self, name: &str) -> Vec<String> {
         let bytes = std::fs::read(self.disk.path(name)).unwrap_or_default();
-        let mut from = Reader::new(&bytes);
+        let mut from = ByteReader::new(&bytes);
         std::iter::from_fn(|| from.bytes().map(|text| String::from_utf8_lossy(text).into_owned()))
             .collect()
     }

@@ -5,11 +5,11 @@
 //! the beginning is written into it.
 
 use crate::clock::Moment;
-use crate::codec::{Reader, put_bytes};
+use crate::codec::{ByteReader, put_bytes};
 use crate::error::Error;
-use crate::item::{Hash, Item, What, Why};
+use crate::item::{Hash, SnapshotItem, What, Why};
 use crate::label::Label;
-use crate::record::Change;
+use crate::record::RecordedChange;
 use crate::special_names::is_object;
 use crate::store::Snapshots;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, futimens, statat};
@@ -75,7 +75,7 @@ impl Sign {
         if let Some(from) = first {
             return Some(Sign { from, label: Label::default(), others: Vec::new() });
         }
-        let mut rest = Reader::new(rest);
+        let mut rest = ByteReader::new(rest);
         let from = rest.i64()?;
         let label = Label::decode(std::str::from_utf8(rest.bytes()?).ok()?);
         let mut sign = Sign { from, label, others: Vec::new() };
@@ -162,9 +162,9 @@ impl Snapshots {
     /// it back costs nobody anything.
     pub fn part_by_life(
         &self,
-        changes: Vec<Change>,
+        changes: Vec<RecordedChange>,
         lived: Option<Lived>,
-    ) -> (Vec<Change>, Vec<Change>) {
+    ) -> (Vec<RecordedChange>, Vec<RecordedChange>) {
         let lived = lived.as_ref();
         let in_life = |path: &Path, at: i64| lived.is_some_and(|lived| lived.has(path, at));
         let is_early =
@@ -180,7 +180,7 @@ impl Snapshots {
             .filter(|change| changed_in_life(&change.path))
             .map(|change| change.path.clone())
             .collect();
-        let is_own = |change: &Change| match &change.after {
+        let is_own = |change: &RecordedChange| match &change.after {
             None => true,
             Some(item) if is_folder(item) => {
                 let made = change.before.is_none().then(|| folder_made(&change.path)).flatten();
@@ -192,7 +192,7 @@ impl Snapshots {
                 in_life(&change.path, at) || (is_early(&change.path, at) && along())
             }
         };
-        let harmless = |change: &Change| change.before.is_none() && is_object(&change.path);
+        let harmless = |change: &RecordedChange| change.before.is_none() && is_object(&change.path);
         changes.into_iter().filter(|change| !harmless(change)).partition(is_own)
     }
 
@@ -202,7 +202,7 @@ impl Snapshots {
     }
 }
 
-fn is_folder(item: &Item) -> bool {
+fn is_folder(item: &SnapshotItem) -> bool {
     matches!(item.what, What::Folder | What::LeftOut(Why::Build))
 }
 

@@ -54,12 +54,12 @@ pub(crate) fn is_build(folder: &Path, name: &[u8]) -> bool {
 
 /// How much a folder holds, counted only until it is too much.
 #[derive(Default)]
-struct Count {
+struct RepetitionCount {
     files: u64,
     bytes: u64,
 }
 
-impl Count {
+impl RepetitionCount {
     fn is_over(&self) -> bool {
         self.files > BUILD_FILES || self.bytes > BUILD_BYTES
     }
@@ -87,7 +87,7 @@ impl Count {
 }
 
 pub(crate) fn is_over(folder: impl AsFd, name: &[u8]) -> bool {
-    let mut count = Count::default();
+    let mut count = RepetitionCount::default();
     count.add(folder, OsStr::from_bytes(name), 0);
     count.is_over()
 }

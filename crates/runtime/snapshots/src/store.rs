@@ -2,16 +2,16 @@
 
 use crate::apply::{apply, part};
 use crate::clock::{Clocks, Moment};
-use crate::disk::Disk;
-use crate::door::Root;
+use crate::disk::StoreDisk;
+use crate::door::SnapshotRoot;
 use crate::error::Error;
-use crate::index::Index;
-use crate::item::{Hash, Item, Stamp, What, Why, mode};
+use crate::index::FileIndex;
+use crate::item::{Hash, SnapshotItem, Stamp, What, Why, mode};
 use crate::journal::JOURNAL;
 use crate::label::Label;
 use crate::objects::Objects;
-use crate::record::{Body, Record};
-use crate::walk::{Denies, Found, Walk};
+use crate::record::{RecordBody, SnapshotRecord};
+use crate::walk::{Denies, FolderWalk, WalkResult};
 use rustix::fs::{AtFlags, CWD, statat};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -44,11 +44,11 @@ pub struct Config {
 }
 
 pub struct Snapshots {
-    pub(crate) disk: Disk,
+    pub(crate) disk: StoreDisk,
     pub(crate) config: Config,
     /// For whom snapshots are taken.
     pub(crate) session: Option<String>,
-    state: Mutex<State>,
+    state: Mutex<StoreState>,
     /// We restore files, and nobody else does.
     pub(crate) alone: Mutex<Option<File>>,
     denies: Option<Arc<Denies>>,
@@ -57,8 +57,8 @@ pub struct Snapshots {
 }
 
 #[derive(Default)]
-pub(crate) struct State {
-    pub index: Option<Index>,
+pub(crate) struct StoreState {
+    pub index: Option<FileIndex>,
     seq: u64,
     unsaved: usize,
     /// The index was compared with our deny rules.
@@ -69,7 +69,7 @@ pub(crate) struct State {
     seen: [Option<(u64, u64, i64)>; 2],
 }
 
-impl State {
+impl StoreState {
     /// The number of the newest snapshot.
     pub(crate) fn seq(&self) -> u64 {
         self.seq
@@ -92,7 +92,7 @@ pub struct Taken {
 
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedSnapshot {
     pub id: u64,
     /// Milliseconds since 1970.
     pub at: u64,
@@ -115,7 +115,7 @@ impl Snapshots {
                 config.roots.push(root);
             }
         }
-        let disk = Disk::open(&config.dir)?;
+        let disk = StoreDisk::open(&config.dir)?;
         let (state, alone, denies, numbers_after) = Default::default();
         Ok(Snapshots { disk, config, session: None, state, alone, denies, numbers_after })
     }
@@ -240,7 +240,7 @@ impl Snapshots {
         let (roots, items) = self.open_roots();
         let clocks = Clocks::new(&self.disk, self.config.now);
         let sweeps = !self.is_somebody_undoing();
-        let mut walk = Walk::new(index, &objects, &roots, &self.config.hidden, clocks);
+        let mut walk = FolderWalk::new(index, &objects, &roots, &self.config.hidden, clocks);
         (walk.denies, walk.compares) = (self.denies.as_deref(), compares);
         walk.sweeps = sweeps;
         let mut found = walk.run()?;
@@ -255,7 +255,7 @@ impl Snapshots {
             self.go_on(&mut state, found, items, label, &bound)?
         };
         self.remember(&mut state);
-        let mut left_out = state.index.as_ref().map(Index::left_out).unwrap_or_default();
+        let mut left_out = state.index.as_ref().map(FileIndex::left_out).unwrap_or_default();
         left_out.extend(closed.into_iter().map(|path| (path, Why::Unreadable)));
         let bytes_kept = objects.kept.into_inner();
         let (id, took) = (state.seq, begin.elapsed());
@@ -264,16 +264,16 @@ impl Snapshots {
 
     fn begin(
         &self,
-        state: &mut State,
-        found: Found,
-        roots: Vec<(PathBuf, Item)>,
+        state: &mut StoreState,
+        found: WalkResult,
+        roots: Vec<(PathBuf, SnapshotItem)>,
         label: &Label,
     ) -> Result<(Option<u64>, usize, u64), Error> {
-        let mut index = Index::default();
+        let mut index = FileIndex::default();
         let files = found.files;
         apply(&mut index, found, roots);
         index.seq = state.seq.max(self.numbers_after) + 1;
-        self.append(index.seq, label, Body::Base { files })?;
+        self.append(index.seq, label, RecordBody::Base { files })?;
         state.seq = index.seq;
         self.disk.replace(INDEX, &index.encode())?;
         (state.unsaved, state.index) = (0, Some(index));
@@ -282,9 +282,9 @@ impl Snapshots {
 
     fn go_on(
         &self,
-        state: &mut State,
-        found: Found,
-        roots: Vec<(PathBuf, Item)>,
+        state: &mut StoreState,
+        found: WalkResult,
+        roots: Vec<(PathBuf, SnapshotItem)>,
         label: &Label,
         since: &dyn Fn(&Path) -> Option<i64>,
     ) -> Result<(Option<u64>, usize, u64), Error> {
@@ -298,13 +298,17 @@ impl Snapshots {
         let mut before = None;
         if !older.is_empty() {
             let reason = "changed before a command".to_owned();
-            self.append(state.seq + 1, &Label { reason, ..label.clone() }, Body::Delta(older))?;
+            self.append(
+                state.seq + 1,
+                &Label { reason, ..label.clone() },
+                RecordBody::Delta(older),
+            )?;
             state.seq += 1;
             before = Some(state.seq);
         }
         let changed = newer.len();
         if changed > 0 {
-            self.append(state.seq + 1, label, Body::Delta(newer))?;
+            self.append(state.seq + 1, label, RecordBody::Delta(newer))?;
             state.seq += 1;
         }
         index.seq = state.seq;
@@ -317,7 +321,7 @@ impl Snapshots {
     }
 
     /// Alone in the store, with the newest state.
-    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, State>, File), Error> {
+    pub(crate) fn enter(&self) -> Result<(MutexGuard<'_, StoreState>, File), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = self.disk.lock()?;
         let seen = self.files_now();
@@ -334,12 +338,12 @@ impl Snapshots {
         })
     }
 
-    pub(crate) fn remember(&self, state: &mut State) {
+    pub(crate) fn remember(&self, state: &mut StoreState) {
         state.seen = self.files_now();
     }
 
     /// Only while the lock is held: what others left half written is removed.
-    fn load(&self, state: &mut State) -> Result<(), Error> {
+    fn load(&self, state: &mut StoreState) -> Result<(), Error> {
         self.disk.sweep();
         let mut journal = self.read_journal()?;
         self.repair(&mut journal)?;
@@ -352,29 +356,29 @@ impl Snapshots {
     }
 
     /// The index with what was recorded since it was written, and how much that is.
-    fn replay(&self, records: &[Record]) -> (Index, usize) {
+    fn replay(&self, records: &[SnapshotRecord]) -> (FileIndex, usize) {
         let bytes = std::fs::read(self.disk.path(INDEX)).unwrap_or_default();
-        let (mut index, mut unsaved) = (Index::decode(&bytes).unwrap_or_default(), 0);
+        let (mut index, mut unsaved) = (FileIndex::decode(&bytes).unwrap_or_default(), 0);
         for record in records {
             if record.seq <= index.seq {
                 continue;
             }
             match &record.body {
-                Body::Delta(changes) if index.seq > 0 => {
+                RecordBody::Delta(changes) if index.seq > 0 => {
                     changes.iter().for_each(|change| index.apply(change));
                     index.seq = record.seq;
                     unsaved += changes.len();
                 }
-                Body::Note(_) => {}
+                RecordBody::Note(_) => {}
                 // The state that this base described is lost.
-                Body::Base { .. } | Body::Delta(_) => index = Index::default(),
+                RecordBody::Base { .. } | RecordBody::Delta(_) => index = FileIndex::default(),
             }
         }
         (index, unsaved)
     }
 
     /// Looks at the last known state. Without the lock, so nothing is repaired, removed or remembered.
-    fn peek<T>(&self, look: impl Fn(&Index) -> T) -> T {
+    fn peek<T>(&self, look: impl Fn(&FileIndex) -> T) -> T {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &state.index {
             Some(index) => look(index),
@@ -386,26 +390,30 @@ impl Snapshots {
     }
 
     /// Replaces the journal, with the index up to date first.
-    pub(crate) fn rewrite(&self, state: &mut State, records: &[Record]) -> Result<(), Error> {
+    pub(crate) fn rewrite(
+        &self,
+        state: &mut StoreState,
+        records: &[SnapshotRecord],
+    ) -> Result<(), Error> {
         if let Some(index) = &state.index {
             self.disk.replace(INDEX, &index.encode())?;
             state.unsaved = 0;
         }
-        let bytes: Vec<u8> = records.iter().flat_map(Record::encode).collect();
+        let bytes: Vec<u8> = records.iter().flat_map(SnapshotRecord::encode).collect();
         self.disk.replace(JOURNAL, &bytes)?;
         self.remember(state);
         Ok(())
     }
 
-    fn open_roots(&self) -> (Vec<Root>, Vec<(PathBuf, Item)>) {
-        let roots: Vec<Root> =
-            self.config.roots.iter().filter_map(|path| Root::open(path)).collect();
-        let item = |root: &Root| {
+    fn open_roots(&self) -> (Vec<SnapshotRoot>, Vec<(PathBuf, SnapshotItem)>) {
+        let roots: Vec<SnapshotRoot> =
+            self.config.roots.iter().filter_map(|path| SnapshotRoot::open(path)).collect();
+        let item = |root: &SnapshotRoot| {
             let stat = statat(CWD, &root.path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
             let stamp = Stamp::default();
             Some((
                 root.path.clone(),
-                Item { what: What::Folder, mode: mode(&stat), stamp, racy: false },
+                SnapshotItem { what: What::Folder, mode: mode(&stat), stamp, racy: false },
             ))
         };
         let items = roots.iter().filter_map(item).collect();
@@ -413,16 +421,16 @@ impl Snapshots {
     }
 
     /// All that can be gone back to, oldest first.
-    pub fn list(&self) -> Result<Vec<Listed>, Error> {
+    pub fn list(&self) -> Result<Vec<ListedSnapshot>, Error> {
         let records = self.read_journal()?.records;
-        let line = |record: Record| {
+        let line = |record: SnapshotRecord| {
             let (changed, base) = match record.body {
-                Body::Base { files } => (usize::try_from(files).unwrap_or(usize::MAX), true),
-                Body::Delta(changes) => (changes.len(), false),
-                Body::Note(_) => return None,
+                RecordBody::Base { files } => (usize::try_from(files).unwrap_or(usize::MAX), true),
+                RecordBody::Delta(changes) => (changes.len(), false),
+                RecordBody::Note(_) => return None,
             };
-            let Record { seq: id, at, reason, .. } = record;
-            Some(Listed { id, at, label: Label::decode(&reason), changed, base })
+            let SnapshotRecord { seq: id, at, reason, .. } = record;
+            Some(ListedSnapshot { id, at, label: Label::decode(&reason), changed, base })
         };
         Ok(records.into_iter().filter_map(line).collect())
     }
@@ -444,7 +452,7 @@ impl Snapshots {
     }
 
     fn left_out_for(&self, counts: impl Fn(Why) -> bool) -> Vec<PathBuf> {
-        let left_out = self.peek(Index::left_out).into_iter();
+        let left_out = self.peek(FileIndex::left_out).into_iter();
         left_out.filter(|(_, why)| counts(*why)).map(|(path, _)| path).collect()
     }
 
@@ -459,7 +467,7 @@ impl Snapshots {
     }
 
     /// What the last snapshot holds at a path.
-    pub fn known(&self, path: &Path) -> Option<Item> {
+    pub fn known(&self, path: &Path) -> Option<SnapshotItem> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.index.as_ref()?.get(path).cloned()
     }

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::journal::JOURNAL;
 use crate::label::Label;
-use crate::record::{Body, Record, scan};
+use crate::record::{RecordBody, SnapshotRecord, scan};
 use crate::store::Snapshots;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -19,7 +19,7 @@ pub struct NotesRead {
 impl Snapshots {
     pub fn note(&self, text: &str) -> Result<(), Error> {
         let (mut state, _lock) = self.enter()?;
-        self.append(state.seq(), &Label::default(), Body::Note(text.to_owned()))?;
+        self.append(state.seq(), &Label::default(), RecordBody::Note(text.to_owned()))?;
         self.remember(&mut state);
         Ok(())
     }
@@ -55,9 +55,9 @@ impl Snapshots {
     }
 }
 
-fn texts(records: Vec<Record>) -> Vec<String> {
+fn texts(records: Vec<SnapshotRecord>) -> Vec<String> {
     let text = |record| match record {
-        Record { body: Body::Note(text), .. } => Some(text),
+        SnapshotRecord { body: RecordBody::Note(text), .. } => Some(text),
         _ => None,
     };
     records.into_iter().filter_map(text).collect()

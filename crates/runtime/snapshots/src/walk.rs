@@ -3,12 +3,12 @@
 //! A folder whose stamp is unchanged is not listed again, only its known entries are looked at; where git keeps
 //! files that never change, not even those.
 
-use crate::clock::{Clock, Clocks};
-use crate::door::{Root, root_of};
+use crate::clock::{Clocks, StampClock};
+use crate::door::{SnapshotRoot, root_of};
 use crate::error::Error;
-use crate::index::{Dir, Index, Name};
-use crate::item::{Item, Stamp, What, Why, kind, mode};
-use crate::objects::{Kept, Objects};
+use crate::index::{Dir, EntryName, FileIndex};
+use crate::item::{SnapshotItem, Stamp, What, Why, kind, mode};
+use crate::objects::{KeptObject, Objects};
 use crate::special_names::{self, Area};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, RawDir, Stat, fstat, readlinkat, statat, unlinkat};
@@ -26,10 +26,10 @@ const THREADS: usize = 2;
 /// Says whether a deny rule covers a path.
 pub(crate) type Denies = dyn Fn(&Path) -> bool + Send + Sync;
 
-pub(crate) struct Walk<'a> {
-    pub index: &'a Index,
+pub(crate) struct FolderWalk<'a> {
+    pub index: &'a FileIndex,
     pub objects: &'a Objects<'a>,
-    pub roots: &'a [Root],
+    pub roots: &'a [SnapshotRoot],
     /// Folders of our own.
     pub hidden: &'a [PathBuf],
     /// Deny rules cover it; none: there are no such rules.
@@ -40,12 +40,12 @@ pub(crate) struct Walk<'a> {
     /// Nobody else restores anything: temporary files of an undo were left behind by one that was killed.
     pub sweeps: bool,
     files: AtomicU64,
-    queue: Mutex<Queue>,
+    queue: Mutex<WalkQueue>,
     more: Condvar,
 }
 
 /// A folder to look at.
-struct Job {
+struct WalkJob {
     path: PathBuf,
     area: Area,
     /// The file system of the folder it was found in; none for a root.
@@ -53,15 +53,15 @@ struct Job {
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: Vec<Job>,
+struct WalkQueue {
+    waiting: Vec<WalkJob>,
     busy: usize,
     failed: Option<Error>,
 }
 
 /// What one thread found.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct WalkResult {
     /// Folders that are not as the index has them.
     pub dirs: Vec<(PathBuf, Dir)>,
     /// Folders that cannot be read; what is known of them stays.
@@ -71,7 +71,7 @@ pub(crate) struct Found {
     pub files: u64,
 }
 
-impl Found {
+impl WalkResult {
     /// A folder that could not be looked into. One that is gone is told by the next look; of any other what is known
     /// stays: a snapshot that lacks files which are there would take them for a command's work later.
     fn unseen(&mut self, path: &Path, errno: Errno) {
@@ -81,30 +81,42 @@ impl Found {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FolderWalk<'a> {
     pub(crate) fn new(
-        index: &'a Index,
+        index: &'a FileIndex,
         objects: &'a Objects<'a>,
-        roots: &'a [Root],
+        roots: &'a [SnapshotRoot],
         hidden: &'a [PathBuf],
         clocks: Clocks<'a>,
     ) -> Self {
-        let job = |root: &Root| {
+        let job = |root: &SnapshotRoot| {
             let path = root.path.clone();
-            Job { area: Area::of(&path), path, above: None }
+            WalkJob { area: Area::of(&path), path, above: None }
         };
-        let queue = Queue { waiting: roots.iter().map(job).collect(), ..Queue::default() };
+        let queue = WalkQueue { waiting: roots.iter().map(job).collect(), ..WalkQueue::default() };
         let (files, queue, more) = (AtomicU64::new(0), Mutex::new(queue), Condvar::new());
         let (denies, compares, sweeps) = (None, true, false);
-        Walk { index, objects, roots, hidden, denies, compares, clocks, sweeps, files, queue, more }
+        FolderWalk {
+            index,
+            objects,
+            roots,
+            hidden,
+            denies,
+            compares,
+            clocks,
+            sweeps,
+            files,
+            queue,
+            more,
+        }
     }
 
-    pub(crate) fn run(self) -> Result<Found, Error> {
-        let mut all = Found::default();
+    pub(crate) fn run(self) -> Result<WalkResult, Error> {
+        let mut all = WalkResult::default();
         std::thread::scope(|scope| {
             let others: Vec<_> =
-                (1..THREADS).map(|_| scope.spawn(|| self.work(Found::default()))).collect();
-            all = self.work(Found::default());
+                (1..THREADS).map(|_| scope.spawn(|| self.work(WalkResult::default()))).collect();
+            all = self.work(WalkResult::default());
             for other in others {
                 // A thread that panicked has not said what it found: that is a failure below.
                 match other.join() {
@@ -124,7 +136,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, WalkQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +147,7 @@ impl<'a> Walk<'a> {
         self.more.notify_all();
     }
 
-    fn work(&self, mut found: Found) -> Found {
+    fn work(&self, mut found: WalkResult) -> WalkResult {
         let mut buffer = Vec::with_capacity(32 << 10);
         let mut below = Vec::new();
         loop {
@@ -171,9 +183,9 @@ impl<'a> Walk<'a> {
 
     fn visit(
         &self,
-        job: &Job,
-        found: &mut Found,
-        below: &mut Vec<Job>,
+        job: &WalkJob,
+        found: &mut WalkResult,
+        below: &mut Vec<WalkJob>,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let (path, area) = (job.path.as_path(), job.area);
@@ -216,7 +228,8 @@ impl<'a> Walk<'a> {
                 }
             };
             let before = old.and_then(|old| old.get(&name));
-            let place = Place { folder: folder.as_fd(), path, area, name: &name, clock: &clock };
+            let place =
+                WalkPlace { folder: folder.as_fd(), path, area, name: &name, clock: &clock };
             if let Some(item) = self.item(&place, &stat, before)? {
                 if item.what == What::Folder {
                     below.push(job.inside(&name, stat.st_dev));
@@ -231,7 +244,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What is known of a folder, and the clock that was read before it was looked at.
-    fn timed(&self, folder: impl AsFd) -> Option<(Stat, Clock)> {
+    fn timed(&self, folder: impl AsFd) -> Option<(Stat, StampClock)> {
         let stat = fstat(folder.as_fd()).ok()?;
         let (clock, is_new) = self.clocks.of(stat.st_dev, folder.as_fd());
         let stat = if is_new { fstat(folder).ok()? } else { stat };
@@ -259,10 +272,10 @@ impl<'a> Walk<'a> {
     fn is_as_known(
         &self,
         folder: impl AsFd,
-        job: &Job,
+        job: &WalkJob,
         device: u64,
         old: &Dir,
-        below: &mut Vec<Job>,
+        below: &mut Vec<WalkJob>,
     ) -> bool {
         let disk = self.objects.disk;
         for (name, item) in &old.entries {
@@ -291,14 +304,14 @@ impl<'a> Walk<'a> {
     /// What stands at a name now. None if nothing does any more, or nothing that counts.
     fn item(
         &self,
-        place: &Place<'_>,
+        place: &WalkPlace<'_>,
         stat: &Stat,
-        before: Option<&Item>,
-    ) -> Result<Option<Item>, Error> {
+        before: Option<&SnapshotItem>,
+    ) -> Result<Option<SnapshotItem>, Error> {
         let (stamp, mode) = (self.objects.disk.stamp(stat), mode(stat));
         if self.is_denied(place.path, place.name) {
             let (what, stamp) = (What::LeftOut(Why::Denied), Stamp::default());
-            return Ok(Some(Item { what, mode, stamp, racy: false }));
+            return Ok(Some(SnapshotItem { what, mode, stamp, racy: false }));
         }
         let before = before.filter(|before| before.what != What::LeftOut(Why::Denied));
         if kind(stat) == FileType::Directory {
@@ -307,7 +320,7 @@ impl<'a> Walk<'a> {
         if let Some(before) = before.filter(|before| is_unchanged(before, &stamp, stat)) {
             return Ok(Some(before.clone()));
         }
-        let plain = |what, racy| Ok(Some(Item { what, mode, stamp, racy }));
+        let plain = |what, racy| Ok(Some(SnapshotItem { what, mode, stamp, racy }));
         let kept = match kind(stat) {
             FileType::Symlink => {
                 return match readlinkat(place.folder, place.name, Vec::new()) {
@@ -324,62 +337,62 @@ impl<'a> Walk<'a> {
             _ => return plain(What::LeftOut(Why::Special), false),
         };
         Ok(match kept {
-            Kept::Is { hash, stamp, racy } => {
+            KeptObject::Is { hash, stamp, racy } => {
                 let fixed = place.area.is_fixed(place.name);
                 let what = if fixed { What::Pinned(hash) } else { What::File(hash) };
-                Some(Item { what, mode, stamp, racy })
+                Some(SnapshotItem { what, mode, stamp, racy })
             }
             // Closed, but not changed: only its mode is new.
-            Kept::LeftOut(why) => Some(match before {
+            KeptObject::LeftOut(why) => Some(match before {
                 Some(old) if old.hash().is_some() && old.stamp.is_same_content(&stamp) => {
-                    Item { mode, stamp, racy: true, ..old.clone() }
+                    SnapshotItem { mode, stamp, racy: true, ..old.clone() }
                 }
-                _ => Item { what: What::LeftOut(why), mode, stamp, racy: false },
+                _ => SnapshotItem { what: What::LeftOut(why), mode, stamp, racy: false },
             }),
-            Kept::Gone => None,
+            KeptObject::Gone => None,
         })
     }
 
     fn folder(
         &self,
-        place: &Place<'_>,
-        before: Option<&Item>,
+        place: &WalkPlace<'_>,
+        before: Option<&SnapshotItem>,
         stamp: Stamp,
         mode: u32,
-    ) -> Option<Item> {
+    ) -> Option<SnapshotItem> {
         let path = place.path.join(OsStr::from_bytes(place.name));
         if self.hidden.contains(&path) {
             return None;
         }
         // The stamp of a folder is kept with its entries; here only which folder it is.
         let stamp = Stamp { ino: stamp.ino, ..Stamp::default() };
-        let is_left_out = |item: &Item| item.what == What::LeftOut(Why::Build);
+        let is_left_out = |item: &SnapshotItem| item.what == What::LeftOut(Why::Build);
         let build = place.area == Area::Plain && special_names::is_build(place.path, place.name);
         let known = before.is_some_and(|item| is_left_out(item) && item.stamp.ino == stamp.ino);
         let what = match build && (known || special_names::is_over(place.folder, place.name)) {
             true => What::LeftOut(Why::Build),
             false => What::Folder,
         };
-        Some(Item { what, mode, stamp, racy: false })
+        Some(SnapshotItem { what, mode, stamp, racy: false })
     }
 }
 
-struct Place<'a> {
+struct WalkPlace<'a> {
     folder: BorrowedFd<'a>,
     path: &'a Path,
     area: Area,
     name: &'a [u8],
-    clock: &'a Clock,
+    clock: &'a StampClock,
 }
 
-impl Job {
-    fn inside(&self, name: &[u8], device: u64) -> Job {
+impl WalkJob {
+    fn inside(&self, name: &[u8], device: u64) -> WalkJob {
         let path = self.path.join(OsStr::from_bytes(name));
-        Job { path, area: self.area.below(name), above: Some(device) }
+        WalkJob { path, area: self.area.below(name), above: Some(device) }
     }
 }
 
-impl Place<'_> {
+impl WalkPlace<'_> {
     /// The name within git's objects, by which an object is known.
     fn inner(&self) -> Vec<u8> {
         let folder = self.path.file_name().map(OsStr::as_bytes).unwrap_or_default();
@@ -387,7 +400,7 @@ impl Place<'_> {
     }
 }
 
-fn is_unchanged(item: &Item, stamp: &Stamp, stat: &Stat) -> bool {
+fn is_unchanged(item: &SnapshotItem, stamp: &Stamp, stat: &Stat) -> bool {
     if item.mode != mode(stat) || item.racy {
         return false;
     }
@@ -409,8 +422,8 @@ fn is_unchanged(item: &Item, stamp: &Stamp, stat: &Stat) -> bool {
 }
 
 /// The names in a folder, sorted.
-fn list(folder: impl AsFd, buffer: &mut Vec<u8>) -> Result<Vec<Name>, Errno> {
-    let mut names: Vec<Name> = Vec::new();
+fn list(folder: impl AsFd, buffer: &mut Vec<u8>) -> Result<Vec<EntryName>, Errno> {
+    let mut names: Vec<EntryName> = Vec::new();
     let mut dir = RawDir::new(folder, buffer.spare_capacity_mut());
     while let Some(entry) = dir.next() {
         let entry = entry?;

@@ -1,6 +1,6 @@
 //! Content by its hash: a file is whole under its name, or it is not there.
 
-use crate::files::{self, Refused, io_error};
+use crate::files::{self, RefusedFile, io_error};
 use crate::layout::{hex, is_file_name, project_name};
 use ostler_core::ids::{BlobRef, SessionId};
 use ostler_core::ports::{Blobs, StoreError};
@@ -110,8 +110,8 @@ impl Blobs for FileBlobs {
         let lost = || StoreError::BlobLost(blob.to_string());
         let path = self.place(blob).ok_or_else(lost)?;
         let file = files::open_file(&path, OFlags::RDONLY).map_err(|refused| match refused {
-            Refused::Io(error) => io_error("read the blob", &path, error),
-            Refused::Missing | Refused::NotAFile(_) => lost(),
+            RefusedFile::Io(error) => io_error("read the blob", &path, error),
+            RefusedFile::Missing | RefusedFile::NotAFile(_) => lost(),
         })?;
         let bytes = read(file).map_err(|error| io_error("read the blob", &path, error))?;
         if name_of(&bytes) == *blob { Ok(bytes) } else { Err(lost()) }

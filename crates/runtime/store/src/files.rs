@@ -121,7 +121,7 @@ pub(crate) fn make_private(file: &File) -> io::Result<()> {
 }
 
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum RefusedFile {
     Missing,
     /// What is there instead of a file.
     NotAFile(&'static str),
@@ -129,18 +129,18 @@ pub(crate) enum Refused {
 }
 
 /// Opens a regular file and nothing else: no link is followed, no pipe waited for.
-pub(crate) fn open_file(path: &Path, flags: OFlags) -> Result<File, Refused> {
+pub(crate) fn open_file(path: &Path, flags: OFlags) -> Result<File, RefusedFile> {
     let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags | careful, Mode::from_raw_mode(FILE)) {
         Ok(fd) => File::from(fd),
-        Err(Errno::NOENT) => return Err(Refused::Missing),
-        Err(Errno::LOOP) => return Err(Refused::NotAFile("a link")),
-        Err(Errno::ISDIR) => return Err(Refused::NotAFile("a folder")),
-        Err(Errno::NXIO) => return Err(Refused::NotAFile("a socket or device")),
-        Err(error) => return Err(Refused::Io(error.into())),
+        Err(Errno::NOENT) => return Err(RefusedFile::Missing),
+        Err(Errno::LOOP) => return Err(RefusedFile::NotAFile("a link")),
+        Err(Errno::ISDIR) => return Err(RefusedFile::NotAFile("a folder")),
+        Err(Errno::NXIO) => return Err(RefusedFile::NotAFile("a socket or device")),
+        Err(error) => return Err(RefusedFile::Io(error.into())),
     };
-    let kind = file.metadata().map_err(Refused::Io)?.file_type();
-    if kind.is_file() { Ok(file) } else { Err(Refused::NotAFile(describe(kind))) }
+    let kind = file.metadata().map_err(RefusedFile::Io)?.file_type();
+    if kind.is_file() { Ok(file) } else { Err(RefusedFile::NotAFile(describe(kind))) }
 }
 
 fn describe(kind: FileType) -> &'static str {

@@ -14,7 +14,7 @@ const SLUG_CHARS: usize = 40;
 const HASH_DIGITS: usize = 16;
 const ID_CHARS: usize = 128;
 
-pub(crate) struct Layout {
+pub(crate) struct StoreLayout {
     home: PathBuf,
     sessions: PathBuf,
 }
@@ -27,12 +27,12 @@ pub(crate) struct LogFile {
     pub path: PathBuf,
 }
 
-impl Layout {
+impl StoreLayout {
     pub fn new(home: PathBuf) -> Result<Self, StoreError> {
         files::home(&home)?;
         let sessions = home.join("sessions");
         files::private_folder(&sessions)?;
-        Ok(Layout { home, sessions })
+        Ok(StoreLayout { home, sessions })
     }
 
     pub fn sessions(&self) -> &Path {

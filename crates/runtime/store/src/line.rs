@@ -60,19 +60,19 @@ fn encode_at_end(seq: u64, entry: &Entry, out: &mut Vec<u8>) -> Result<(), Unwri
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Record<'a> {
+pub(crate) struct LogRecord<'a> {
     pub seq: u64,
     pub json: &'a [u8],
 }
 
 /// Reads a line without its newline. Only the one spelling that `encode` writes is accepted,
 /// so that no changed byte goes unnoticed.
-pub(crate) fn decode(line: &[u8]) -> Option<Record<'_>> {
+pub(crate) fn decode(line: &[u8]) -> Option<LogRecord<'_>> {
     let (digits, crc, json) = split(line)?;
     let seq = number(digits)?;
     let mut wanted = [0; CRC_DIGITS];
     write!(wanted.as_mut_slice(), "{:08x}", checksum(digits, json)).ok()?;
-    (crc == wanted).then_some(Record { seq, json })
+    (crc == wanted).then_some(LogRecord { seq, json })
 }
 
 /// The kind of fact in a line, from its beginning alone and unchecked.

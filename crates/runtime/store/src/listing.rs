@@ -17,7 +17,7 @@ const TITLE_WITHIN: u64 = 1 << 20;
 const TITLE_CHARS: usize = 1000;
 
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Summary {
+pub(crate) struct LogSummary {
     pub created: Option<Timestamp>,
     pub workspace: Option<PathBuf>,
     pub title: String,
@@ -25,16 +25,16 @@ pub(crate) struct Summary {
     pub messages: u64,
 }
 
-impl Summary {
+impl LogSummary {
     /// A file that a process died over before anything stood in it is no session to show.
     pub fn is_empty(&self) -> bool {
         self.created.is_none() && self.messages == 0
     }
 }
 
-pub(crate) fn summarise(source: impl Read) -> io::Result<Summary> {
+pub(crate) fn summarise(source: impl Read) -> io::Result<LogSummary> {
     let mut source = BufReader::with_capacity(BUFFER, source);
-    let mut summary = Summary::default();
+    let mut summary = LogSummary::default();
     let mut at = 0;
     let mut start = Vec::new();
     loop {
@@ -52,7 +52,7 @@ pub(crate) fn summarise(source: impl Read) -> io::Result<Summary> {
     }
 }
 
-impl Summary {
+impl LogSummary {
     fn look_at(&mut self, start: &[u8], untitled: bool) {
         let fact = line::fact(start);
         self.messages += u64::from(matches!(fact, Some(b"prompt" | b"answer" | b"note")));

@@ -48,7 +48,7 @@ fn a_summary_counts_messages_and_nothing_else() {
         Entry::CallStarted { id: "c".into() },
     ];
     let summary = summarise(log(&entries).as_slice()).unwrap();
-    let wanted = Summary {
+    let wanted = LogSummary {
         created: Some(Timestamp(5)),
         workspace: Some("/w".into()),
         title: "Fix it".into(),

@@ -3,7 +3,7 @@
 //! The kernel drops the lock with the process, so a lock file left by a dead one means nothing, whatever process
 //! has its number now. The content of the file is used only in messages.
 
-use crate::files::{self, Refused, io_error};
+use crate::files::{self, RefusedFile, io_error};
 use ostler_core::ports::StoreError;
 use rustix::fs::OFlags;
 use std::fs::{self, File, TryLockError};
@@ -33,9 +33,9 @@ impl Lock {
                     Some(lock) => return Ok(lock),
                     None => continue,
                 },
-                Err(Refused::NotAFile(what)) => format!("it is {what}. Remove it"),
-                Err(Refused::Missing) => "its directory no longer exists".into(),
-                Err(Refused::Io(error)) => error.to_string(),
+                Err(RefusedFile::NotAFile(what)) => format!("it is {what}. Remove it"),
+                Err(RefusedFile::Missing) => "its directory no longer exists".into(),
+                Err(RefusedFile::Io(error)) => error.to_string(),
             };
             return Err(failed(path, why));
         }

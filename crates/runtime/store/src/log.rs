@@ -26,13 +26,13 @@ const CUT: &[u8] = b" #cut\n";
 const KEEP: usize = 1 << 20;
 
 /// What appending needs of a file opened for appending.
-pub(crate) trait Disk {
+pub(crate) trait LogDisk {
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
     fn set_len(&self, length: u64) -> io::Result<()>;
     fn length(&self) -> io::Result<u64>;
 }
 
-impl Disk for Arc<File> {
+impl LogDisk for Arc<File> {
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         (&**self).write(bytes)
     }
@@ -77,7 +77,7 @@ pub(crate) struct Appender<D> {
     fault: Option<Arc<FaultPlan>>,
 }
 
-impl<D: Disk> Appender<D> {
+impl<D: LogDisk> Appender<D> {
     pub fn new(disk: D, next: u64, good: u64, end: u64, unended: bool) -> Self {
         let (good, reach, dirty) = (Some(good), end, end > good);
         Appender { disk, next, good, reach, dirty, unended, buf: Vec::new(), fault: None }
@@ -194,7 +194,7 @@ pub(crate) struct FileLog {
 }
 
 /// Where in its file a log goes on.
-pub(crate) struct Place {
+pub(crate) struct LogPlace {
     pub file: Arc<File>,
     pub path: PathBuf,
     pub next: u64,
@@ -208,12 +208,12 @@ pub(crate) struct Place {
 impl FileLog {
     pub fn new(
         id: SessionId,
-        place: Place,
+        place: LogPlace,
         lock: Lock,
         blobs: Arc<FileBlobs>,
         fault: Option<Arc<FaultPlan>>,
     ) -> Self {
-        let Place { file, path, next, good, end, unended, folders } = place;
+        let LogPlace { file, path, next, good, end, unended, folders } = place;
         let mut appender = Appender::new(Arc::clone(&file), next, good, end, unended);
         appender.fault = fault;
         let folders_synced = AtomicBool::new(folders.is_empty());

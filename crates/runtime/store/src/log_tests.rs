@@ -27,7 +27,7 @@ struct Flaky {
 
 type Shared = Arc<Mutex<Flaky>>;
 
-impl Disk for Shared {
+impl LogDisk for Shared {
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut disk = self.lock().unwrap();
         disk.writes += 1;

@@ -10,7 +10,7 @@ const MAX_GAPS: usize = 100_000;
 
 /// What stands where a record should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum LossPlace {
     /// These bytes are no record.
     Damaged { from: u64, to: u64 },
     /// Nothing: the next record follows at this byte.
@@ -21,7 +21,7 @@ pub(crate) enum Place {
 struct Gap {
     first: u64,
     last: u64,
-    place: Place,
+    place: LossPlace,
     /// How many complaints were made before it, to tell them in the order of the file.
     after: usize,
 }
@@ -49,7 +49,7 @@ impl Losses {
     }
 
     /// These numbers, higher than all before, have not come.
-    pub(crate) fn gap(&mut self, first: u64, last: u64, place: Place) {
+    pub(crate) fn gap(&mut self, first: u64, last: u64, place: LossPlace) {
         self.gaps.push(Gap { first, last, place, after: self.said.len() });
     }
 
@@ -94,8 +94,10 @@ impl Gap {
     fn words(&self) -> String {
         let lost = range(self.first, self.last);
         match self.place {
-            Place::Damaged { from, to } => format!("{lost} damaged (bytes {from}–{to}): skipped"),
-            Place::Missing { at } => format!("{lost} missing before byte {at}"),
+            LossPlace::Damaged { from, to } => {
+                format!("{lost} damaged (bytes {from}–{to}): skipped")
+            }
+            LossPlace::Missing { at } => format!("{lost} missing before byte {at}"),
         }
     }
 }
@@ -133,8 +135,8 @@ mod tests {
     #[test]
     fn a_gap_is_filled_from_either_end_and_in_the_middle() {
         let mut losses = Losses::default();
-        losses.gap(3, 7, Place::Missing { at: 10 });
-        losses.gap(9, 9, Place::Missing { at: 20 });
+        losses.gap(3, 7, LossPlace::Missing { at: 10 });
+        losses.gap(9, 9, LossPlace::Missing { at: 20 });
         assert!(losses.fill(3) && losses.fill(7) && losses.fill(5));
         assert!(!losses.fill(5) && !losses.fill(8) && !losses.fill(100) && !losses.fill(1));
         let expected = [
@@ -149,7 +151,7 @@ mod tests {
     fn what_is_not_written_out_is_still_named() {
         let mut losses = Losses::default();
         for n in 0..60 {
-            losses.gap(n * 10, n * 10 + 1, Place::Missing { at: 0 });
+            losses.gap(n * 10, n * 10 + 1, LossPlace::Missing { at: 0 });
         }
         let notices = losses.into_notices();
         assert_eq!(notices.len(), MAX_NOTICES + 1);

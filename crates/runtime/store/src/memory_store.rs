@@ -32,20 +32,20 @@ impl Blobs for MemoryBlobs {
 }
 
 #[derive(Default)]
-pub struct MemoryStore {
-    shelf: Arc<Mutex<Shelf>>,
+pub struct SessionsInMemory {
+    shelf: Arc<Mutex<MemoryShelf>>,
     blobs: Arc<MemoryBlobs>,
 }
 
 #[derive(Default)]
-struct Shelf {
-    sessions: BTreeMap<SessionId, Kept>,
+struct MemoryShelf {
+    sessions: BTreeMap<SessionId, MemorySession>,
     /// Counts changes: what was changed last has the highest number.
     changes: u64,
 }
 
 #[derive(Default)]
-struct Kept {
+struct MemorySession {
     entries: Vec<Entry>,
     open: bool,
     changed: u64,
@@ -53,13 +53,13 @@ struct Kept {
 
 struct MemoryLog {
     id: SessionId,
-    shelf: Arc<Mutex<Shelf>>,
+    shelf: Arc<Mutex<MemoryShelf>>,
     blobs: Arc<MemoryBlobs>,
 }
 
-impl MemoryStore {
+impl SessionsInMemory {
     pub fn new() -> Self {
-        MemoryStore::default()
+        SessionsInMemory::default()
     }
 
     pub fn blobs(&self) -> Arc<MemoryBlobs> {
@@ -77,7 +77,7 @@ impl MemoryStore {
         }
         shelf.changes += 1;
         let changed = shelf.changes;
-        shelf.sessions.insert(id.clone(), Kept { entries, open: true, changed });
+        shelf.sessions.insert(id.clone(), MemorySession { entries, open: true, changed });
         drop(shelf);
         Ok(self.log(id))
     }
@@ -95,7 +95,7 @@ impl MemoryStore {
     }
 }
 
-impl SessionStore for MemoryStore {
+impl SessionStore for SessionsInMemory {
     fn create(&self, first: Entry) -> Result<Arc<dyn SessionLog>, StoreError> {
         let id = name(&first)?;
         self.place(id, vec![first])

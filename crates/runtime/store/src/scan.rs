@@ -7,8 +7,8 @@
 //! Records are ordered by their numbers. A line in the wrong place, because somebody edited the file or a disk lost
 //! blocks, is moved to its place and costs no other line.
 
-use crate::line::{self, Record};
-use crate::losses::{Losses, Place};
+use crate::line::{self, LogRecord};
+use crate::losses::{LossPlace, Losses};
 use ostler_core::session::{Entry, FORMAT};
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Read};
@@ -84,8 +84,8 @@ pub(crate) struct Scan {
 
 pub(crate) fn scan(source: impl Read, max_line: usize, want: Want) -> Result<Scan, Unreadable> {
     let source = BufReader::with_capacity(BUFFER, source);
-    let mut lines = Lines { source, buf: Vec::new(), head: Vec::new(), at: 0, max_line };
-    let mut state = State { want: Some(want), ..State::default() };
+    let mut lines = LogLines { source, buf: Vec::new(), head: Vec::new(), at: 0, max_line };
+    let mut state = ScanState { want: Some(want), ..ScanState::default() };
     while let Some(span) = lines.next()? {
         state.line(&span, &lines.buf)?;
     }
@@ -104,7 +104,7 @@ pub(crate) fn visit(
     see: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
 ) -> io::Result<()> {
     let source = BufReader::with_capacity(BUFFER, source);
-    let mut lines = Lines { source, buf: Vec::new(), head: Vec::new(), at: 0, max_line };
+    let mut lines = LogLines { source, buf: Vec::new(), head: Vec::new(), at: 0, max_line };
     while lines.next()?.is_some() {
         if let Some(record) = line::decode(&lines.buf)
             && let Ok(entry) = line::parse(record.json)
@@ -116,14 +116,14 @@ pub(crate) fn visit(
     Ok(())
 }
 
-struct Span {
+struct LineSpan {
     start: u64,
     end: u64,
     ended: bool,
 }
 
 /// Lines of at most `max_line` bytes; a longer one is passed over and shows as empty.
-struct Lines<R> {
+struct LogLines<R> {
     source: BufReader<R>,
     buf: Vec<u8>,
     /// How the first line begins.
@@ -132,8 +132,8 @@ struct Lines<R> {
     max_line: usize,
 }
 
-impl<R: Read> Lines<R> {
-    fn next(&mut self) -> io::Result<Option<Span>> {
+impl<R: Read> LogLines<R> {
+    fn next(&mut self) -> io::Result<Option<LineSpan>> {
         self.buf.clear();
         self.buf.shrink_to(KEEP);
         let start = self.at;
@@ -154,21 +154,21 @@ impl<R: Read> Lines<R> {
             self.buf.clear();
             self.at += self.source.skip_until(b'\n')? as u64;
         }
-        Ok(Some(Span { start, end: self.at, ended }))
+        Ok(Some(LineSpan { start, end: self.at, ended }))
     }
 }
 
 #[derive(Default)]
-struct State {
+struct ScanState {
     want: Option<Want>,
     /// Facts that stay in effect across boundaries, by number.
     facts: Vec<(u64, Entry)>,
     /// The conversation since the newest boundary, which is the first of them.
-    said: Vec<Said>,
+    said: Vec<SummedFacts>,
     /// The number of that boundary.
     boundary: u64,
     /// Plans since the newest boundary, and the last one before it: each is whole.
-    plans: Vec<Said>,
+    plans: Vec<SummedFacts>,
     losses: Losses,
     highest: u64,
     good: u64,
@@ -178,15 +178,15 @@ struct State {
 }
 
 /// A record that is made into an entry when it is known that nothing replaced it.
-struct Said {
+struct SummedFacts {
     json: Box<[u8]>,
     seq: u64,
     start: u64,
     end: u64,
 }
 
-impl State {
-    fn line(&mut self, span: &Span, bytes: &[u8]) -> Result<(), Unreadable> {
+impl ScanState {
+    fn line(&mut self, span: &LineSpan, bytes: &[u8]) -> Result<(), Unreadable> {
         // A lost block reads as NULs, and what follows it on the same line may be a whole record.
         let nuls = bytes.iter().take_while(|byte| **byte == 0).count();
         let record = bytes.get(nuls..).and_then(line::decode);
@@ -202,7 +202,7 @@ impl State {
         Ok(())
     }
 
-    fn record(&mut self, record: &Record<'_>, span: &Span) -> Result<(), Unreadable> {
+    fn record(&mut self, record: &LogRecord<'_>, span: &LineSpan) -> Result<(), Unreadable> {
         let seq = record.seq;
         if seq > self.highest {
             self.report_gap(seq, span.start);
@@ -220,10 +220,10 @@ impl State {
         Ok(())
     }
 
-    fn keep(&mut self, record: &Record<'_>, span: &Span) -> Result<(), Unreadable> {
-        let Record { seq, json } = *record;
+    fn keep(&mut self, record: &LogRecord<'_>, span: &LineSpan) -> Result<(), Unreadable> {
+        let LogRecord { seq, json } = *record;
         let fact = line::fact_of(json).filter(|_| self.want == Some(Want::Live));
-        let said = || Said { json: json.into(), seq, start: span.start, end: span.end };
+        let said = || SummedFacts { json: json.into(), seq, start: span.start, end: span.end };
         match fact {
             Some(b"planned") => self.plans.push(said()),
             // Summed up since.
@@ -244,7 +244,11 @@ impl State {
         Ok(())
     }
 
-    fn entry(&mut self, record: &Record<'_>, span: &Span) -> Result<Option<Entry>, Unreadable> {
+    fn entry(
+        &mut self,
+        record: &LogRecord<'_>,
+        span: &LineSpan,
+    ) -> Result<Option<Entry>, Unreadable> {
         match line::parse(record.json) {
             Ok(Entry::Opened { format, .. }) if format > FORMAT => Err(Unreadable::TooNew(format)),
             Ok(entry) => Ok(Some(entry)),
@@ -257,8 +261,9 @@ impl State {
         let mut entries = std::mem::take(&mut self.facts);
         let (said, plans) = (std::mem::take(&mut self.said), std::mem::take(&mut self.plans));
         entries.reserve(said.len() + plans.len());
-        for Said { json, seq, start, end } in said.into_iter().chain(plans) {
-            let (record, span) = (Record { seq, json: &json }, Span { start, end, ended: true });
+        for SummedFacts { json, seq, start, end } in said.into_iter().chain(plans) {
+            let (record, span) =
+                (LogRecord { seq, json: &json }, LineSpan { start, end, ended: true });
             match self.entry(&record, &span)? {
                 Some(entry) => entries.push((seq, entry)),
                 None if seq == self.boundary => return Err(Unreadable::Boundary),
@@ -272,18 +277,18 @@ impl State {
     /// An intact record that this version cannot make an entry of.
     fn unknown(
         &mut self,
-        record: &Record<'_>,
-        span: &Span,
+        record: &LogRecord<'_>,
+        span: &LineSpan,
         error: &serde_json::Error,
     ) -> Result<(), Unreadable> {
         #[derive(Deserialize)]
-        struct Kind {
+        struct EntryKind {
             fact: String,
             #[serde(default)]
             format: Option<u64>,
         }
-        let kind = serde_json::from_slice::<Kind>(record.json).ok();
-        if let Some(Kind { fact, format: Some(format) }) = &kind
+        let kind = serde_json::from_slice::<EntryKind>(record.json).ok();
+        if let Some(EntryKind { fact, format: Some(format) }) = &kind
             && fact == "opened"
             && *format > u64::from(FORMAT)
         {
@@ -305,8 +310,8 @@ impl State {
             return self.report_damage();
         }
         let place = match self.damage.take() {
-            Some((from, to)) => Place::Damaged { from, to },
-            None => Place::Missing { at },
+            Some((from, to)) => LossPlace::Damaged { from, to },
+            None => LossPlace::Missing { at },
         };
         self.losses.gap(self.highest + 1, seq - 1, place);
     }
@@ -338,7 +343,7 @@ impl State {
     }
 }
 
-fn bytes(span: &Span) -> String {
+fn bytes(span: &LineSpan) -> String {
     format!("{}–{}", span.start, span.end)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::layout::{self, LogFile};
-use crate::listing::{Summary, summarise};
+use crate::listing::{LogSummary, summarise};
 use crate::sessions::FileStore;
 use ostler_core::ids::SessionId;
 use ostler_core::ports::StoreError;
@@ -22,7 +22,7 @@ const HEAD: u64 = 64 << 10;
 
 /// A session that was asked for by (the beginning of) its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundSession {
     pub id: SessionId,
     /// The name of its project's directory.
     pub project: String,
@@ -49,7 +49,7 @@ fn shown(ids: &[SessionId]) -> String {
 
 impl FileStore {
     /// Finds a session of any project by its name, or by a beginning that fits no other.
-    pub fn find(&self, name: &str) -> Result<Option<Found>, FindError> {
+    pub fn find(&self, name: &str) -> Result<Option<FoundSession>, FindError> {
         let logs = self.layout.starting_with(name)?;
         let exact = logs.iter().find(|log| log.id.as_str() == name);
         if let Some(log) = exact {
@@ -94,15 +94,15 @@ impl FileStore {
     }
 }
 
-pub(crate) fn summary(path: &Path, within: u64) -> Option<Summary> {
+pub(crate) fn summary(path: &Path, within: u64) -> Option<LogSummary> {
     let file = files::open_file(path, OFlags::RDONLY).ok()?;
     let length = file.metadata().ok()?.len().min(within);
     summarise(file.take(length)).ok().filter(|summary| !summary.is_empty())
 }
 
-fn found(log: &LogFile) -> Found {
+fn found(log: &LogFile) -> FoundSession {
     let workspace = summary(&log.path, HEAD).and_then(|summary| summary.workspace);
-    Found { id: log.id.clone(), project: log.project.clone(), workspace }
+    FoundSession { id: log.id.clone(), project: log.project.clone(), workspace }
 }
 
 fn timestamp(time: Option<SystemTime>) -> Timestamp {

@@ -2,12 +2,12 @@
 
 use crate::blobs::FileBlobs;
 use crate::fault::{Fault, FaultPlan};
-use crate::files::{self, Refused, io_error};
-use crate::layout::{self, Layout, beside};
+use crate::files::{self, RefusedFile, io_error};
+use crate::layout::{self, StoreLayout, beside};
 use crate::line::{self, MAX_LINE};
-use crate::listing::Summary;
+use crate::listing::LogSummary;
 use crate::lock::{Lock, NotTaken};
-use crate::log::{FileLog, Place};
+use crate::log::{FileLog, LogPlace};
 use crate::scan::{Scan, Tail, Unreadable, Want, scan};
 use crate::session_search::summary;
 use crate::{first_entry, images, repair};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub struct FileStore {
-    pub(crate) layout: Layout,
+    pub(crate) layout: StoreLayout,
     blobs: Arc<FileBlobs>,
     fault: Option<Arc<FaultPlan>>,
 }
@@ -30,7 +30,7 @@ impl FileStore {
     /// Sessions below this home directory, which is created if it is missing.
     pub fn new(home: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let home = home.into();
-        let layout = Layout::new(home.clone())?;
+        let layout = StoreLayout::new(home.clone())?;
         Ok(FileStore { layout, blobs: Arc::new(FileBlobs::new(home)?), fault: None })
     }
 
@@ -69,7 +69,7 @@ impl FileStore {
         Ok(read_log(&file, id, &path, want)?.entries)
     }
 
-    fn log(&self, id: &SessionId, place: Place, lock: Lock) -> FileLog {
+    fn log(&self, id: &SessionId, place: LogPlace, lock: Lock) -> FileLog {
         FileLog::new(id.clone(), place, lock, Arc::clone(&self.blobs), self.fault.clone())
     }
 
@@ -128,7 +128,7 @@ impl SessionStore for FileStore {
             io::ErrorKind::AlreadyExists => StoreError::Exists(id.clone()),
             _ => io_error("create", &path, error),
         })?;
-        let place = Place {
+        let place = LogPlace {
             file: Arc::new(file),
             path: path.clone(),
             next: 1,
@@ -159,7 +159,7 @@ impl SessionStore for FileStore {
         let end = repair::settle(&file, &path, &read, &mut notices);
         let Scan { entries, next, good, tail, .. } = read;
         let unended = tail == Tail::Unended;
-        let place = Place {
+        let place = LogPlace {
             file: Arc::new(file),
             path: path.clone(),
             next,
@@ -189,7 +189,7 @@ impl SessionStore for FileStore {
 
     fn list(&self, workspace: &Path) -> Result<Vec<SessionInfo>, StoreError> {
         let infos = self.by_age(workspace)?.into_iter().filter_map(|(modified, id, path)| {
-            let Summary { created, title, messages, .. } = summary(&path, u64::MAX)?;
+            let LogSummary { created, title, messages, .. } = summary(&path, u64::MAX)?;
             Some(SessionInfo {
                 id,
                 title,
@@ -203,7 +203,11 @@ impl SessionStore for FileStore {
 }
 
 /// Writes a log in one go and shows it only when it is complete.
-fn write_whole(path: &Path, entries: &[Entry], folders: Vec<PathBuf>) -> Result<Place, StoreError> {
+fn write_whole(
+    path: &Path,
+    entries: &[Entry],
+    folders: Vec<PathBuf>,
+) -> Result<LogPlace, StoreError> {
     let part = beside(path, "part");
     let written = write_part(&part, entries).and_then(|written| {
         fs::rename(&part, path)?;
@@ -214,7 +218,7 @@ fn write_whole(path: &Path, entries: &[Entry], folders: Vec<PathBuf>) -> Result<
         io_error("copy the session to", path, error)
     })?;
     let next = entries.len() as u64 + 1;
-    Ok(Place {
+    Ok(LogPlace {
         file: Arc::new(file),
         path: path.to_owned(),
         next,
@@ -287,12 +291,12 @@ fn take_lock(id: &SessionId, log: &Path) -> Result<Lock, StoreError> {
     })
 }
 
-pub(crate) fn refusal(refused: Refused, id: &SessionId, path: &Path) -> StoreError {
+pub(crate) fn refusal(refused: RefusedFile, id: &SessionId, path: &Path) -> StoreError {
     match refused {
-        Refused::Missing => StoreError::NotFound(id.clone()),
-        Refused::NotAFile(what) => {
+        RefusedFile::Missing => StoreError::NotFound(id.clone()),
+        RefusedFile::NotAFile(what) => {
             StoreError::NotALog(path.to_owned(), format!("it is {what}, not a file. Remove it"))
         }
-        Refused::Io(error) => io_error("open", path, error),
+        RefusedFile::Io(error) => io_error("open", path, error),
     }
 }

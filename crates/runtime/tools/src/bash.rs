@@ -9,13 +9,13 @@ mod report;
 mod subtree;
 mod undo;
 
-use crate::Setup;
+use crate::ToolSetup;
 use crate::confine::{Confinement, Terms};
 use crate::hypothetical_calls::Paper;
 use crate::text::tail;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use crate::workspace::Files;
-use environment::Environment;
+use environment::CommandEnvironment;
 use ostler_core::event::Notice;
 use ostler_core::message::ResultPart;
 use ostler_core::output_bound::bound;
@@ -24,11 +24,11 @@ use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::{Subject, ToolFacts, ToolKind};
 use ostler_exec::{
-    Command, ExecError, Executor, ExitStatus, Finished, OutputLimits, Progress, bash,
+    Command, CommandReport, ExecError, Executor, ExitStatus, OutputLimits, OutputProgress, bash,
 };
-pub use places::Disk;
+pub use places::DiskPlaces;
 use readings::Readings;
-use report::Report;
+use report::CommandSummary;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 pub struct Bash {
     files: Arc<Files>,
     executor: Executor,
-    environment: Environment,
+    environment: CommandEnvironment,
     policy: Arc<Policy>,
     readings: Readings,
     confinement: Arc<Confinement>,
@@ -67,7 +67,7 @@ pub struct Bash {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct BashInput {
     /// The shell command
     command: String,
     /// Time limit in milliseconds: 120000 if not given, at most 600000
@@ -94,7 +94,7 @@ impl Bash {
         confinement: Arc<Confinement>,
         keeping: Keeping,
     ) -> Self {
-        let environment = Environment::new(environment, files.workspace());
+        let environment = CommandEnvironment::new(environment, files.workspace());
         let (readings, announced) = (Readings::default(), AtomicBool::new(false));
         let undo = Undo::new(keeping, Arc::clone(&files));
         Bash { files, executor, environment, policy, readings, confinement, announced, undo }
@@ -126,7 +126,7 @@ impl Bash {
     }
 
     /// Git is kept from running what a repository names, as far as what was allowed still works.
-    fn command(&self, input: &Input, commands: &Commands) -> Command {
+    fn command(&self, input: &BashInput, commands: &Commands) -> Command {
         let script = if commands.runs_git() {
             format!("{}{}", ostler_shell::GIT_PRELUDE, input.command)
         } else {
@@ -154,9 +154,9 @@ impl BuiltIn for Bash {
         subject: Subject::Inputs(&["command"]),
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = BashInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &BashInput) -> Result<Access, ToolOutput> {
         check(input)?;
         if lifts(input) && !self.confinement.options().may_lift {
             return Err(ToolOutput::misuse(
@@ -164,7 +164,7 @@ impl BuiltIn for Bash {
             ));
         }
         let mut commands = Commands::clone(&self.readings.of(&input.command));
-        let places = Disk::new(&self.files, self.environment.programs(&commands));
+        let places = DiskPlaces::new(&self.files, self.environment.programs(&commands));
         commands.look_up(&places);
         let hold = self.confinement.hold(&commands, lifts(input));
         let denials = self.confinement.denials(&commands, lifts(input));
@@ -184,7 +184,7 @@ impl BuiltIn for Bash {
         Ok(commands.access(paper.places, |tree| paper.policy.spoken_of(tree)))
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutput {
         if let Err(misuse) = check(&input) {
             return misuse;
         }
@@ -227,10 +227,10 @@ impl BuiltIn for Bash {
         let limit = limit(&input);
         let short = finished.output.total() <= MAX_CHARS as u64;
         let show = move || {
-            let report = Report::of(&finished, limit, one_is_an_answer);
+            let report = CommandSummary::of(&finished, limit, one_is_an_answer);
             drop(finished);
             let ending = stopped.or(report.ending);
-            shown(Report { notes, ending, ..report }, &cx)
+            shown(CommandSummary { notes, ending, ..report }, &cx)
         };
         if short {
             return ToolOutput { notices, ..kept.told(show()) };
@@ -248,8 +248,8 @@ fn about_command(text: String) -> Notice {
 }
 
 impl Shipped for Bash {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
-        let Setup { files, executor, environment, policy, confinement, keeping, .. } =
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
+        let ToolSetup { files, executor, environment, policy, confinement, keeping, .. } =
             setup.clone();
         Some(erase(Bash::new(files, executor, environment, policy, confinement, keeping)))
     }
@@ -260,11 +260,11 @@ pub fn command_input(command: &str, timeout: Duration) -> Value {
     json!({ "command": command, "timeout": timeout.as_millis() as u64 })
 }
 
-fn lifts(input: &Input) -> bool {
+fn lifts(input: &BashInput) -> bool {
     input.disable_sandbox == Some(true)
 }
 
-fn check(input: &Input) -> Result<(), ToolOutput> {
+fn check(input: &BashInput) -> Result<(), ToolOutput> {
     let misuse = |why: &str| Err(ToolOutput::misuse(why));
     if input.command.trim().is_empty() {
         return misuse("`command` is empty. Give a shell command.");
@@ -284,7 +284,7 @@ fn check(input: &Input) -> Result<(), ToolOutput> {
     Ok(())
 }
 
-fn limit(input: &Input) -> Duration {
+fn limit(input: &BashInput) -> Duration {
     Duration::from_millis(input.timeout.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT))
 }
 
@@ -292,7 +292,7 @@ async fn execute(
     executor: &Executor,
     command: Command,
     cx: &ToolContext,
-) -> Result<Finished, ExecError> {
+) -> Result<CommandReport, ExecError> {
     let mut running = executor.spawn(command).await?;
     let newest = running.progress();
     tokio::select! {
@@ -303,7 +303,7 @@ async fn execute(
 
 /// Hands on the newest output from time to time, however fast it comes.
 async fn follow(
-    mut newest: watch::Receiver<Progress>,
+    mut newest: watch::Receiver<OutputProgress>,
     cx: &ToolContext,
 ) -> std::convert::Infallible {
     while newest.changed().await.is_ok() {
@@ -315,7 +315,7 @@ async fn follow(
 }
 
 /// How it ended stands first and what the harness has to say last, also when the rest is too long to show.
-fn shown(report: Report, cx: &ToolContext) -> ToolOutput {
+fn shown(report: CommandSummary, cx: &ToolContext) -> ToolOutput {
     let body = bound(ToolOutput::text(report.body), MAX_CHARS, cx.blobs.as_ref());
     let body = body.content.iter().filter_map(|part| match part {
         ResultPart::Text { text } => Some(text.as_str()),

@@ -10,24 +10,24 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Asked from time to time by work that may take long.
 #[derive(Clone)]
-pub struct Stop {
+pub struct TaskStop {
     dropped: Arc<AtomicBool>,
     deadline: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum TaskStopped {
     /// The call was given up: nobody reads the output.
     Dropped,
     OutOfTime,
 }
 
-impl Stop {
-    pub fn reached(&self) -> Option<Stopped> {
+impl TaskStop {
+    pub fn reached(&self) -> Option<TaskStopped> {
         if self.dropped.load(Ordering::Relaxed) {
-            Some(Stopped::Dropped)
+            Some(TaskStopped::Dropped)
         } else {
-            (Instant::now() >= self.deadline).then_some(Stopped::OutOfTime)
+            (Instant::now() >= self.deadline).then_some(TaskStopped::OutOfTime)
         }
     }
 
@@ -35,10 +35,10 @@ impl Stop {
     pub fn check(&self) -> Result<(), ToolOutput> {
         match self.reached() {
             None => Ok(()),
-            Some(Stopped::Dropped) => {
+            Some(TaskStopped::Dropped) => {
                 Err(ToolOutput::error("Stopped before anything was changed."))
             }
-            Some(Stopped::OutOfTime) => Err(ToolOutput::error(
+            Some(TaskStopped::OutOfTime) => Err(ToolOutput::error(
                 "The file system was too slow; nothing was changed. Try again.",
             )),
         }
@@ -46,12 +46,12 @@ impl Stop {
 
     #[cfg(test)]
     pub fn never() -> Self {
-        Stop { dropped: Arc::default(), deadline: Instant::now() + Duration::from_secs(3600) }
+        TaskStop { dropped: Arc::default(), deadline: Instant::now() + Duration::from_secs(3600) }
     }
 
     #[cfg(test)]
     pub fn now() -> Self {
-        Stop { dropped: Arc::default(), deadline: Instant::now() }
+        TaskStop { dropped: Arc::default(), deadline: Instant::now() }
     }
 }
 
@@ -65,11 +65,11 @@ impl Drop for SetOnDrop {
 
 pub async fn blocking(
     limit: Duration,
-    work: impl FnOnce(&Stop) -> ToolOutput + Send + 'static,
+    work: impl FnOnce(&TaskStop) -> ToolOutput + Send + 'static,
 ) -> ToolOutput {
     let dropped = Arc::new(AtomicBool::new(false));
     let _told = SetOnDrop(Arc::clone(&dropped));
-    let stop = Stop { dropped, deadline: Instant::now() + limit };
+    let stop = TaskStop { dropped, deadline: Instant::now() + limit };
     let work = tokio::task::spawn_blocking(move || work(&stop));
     match tokio::time::timeout(limit + GRACE, work).await {
         Ok(Ok(output)) => output,
@@ -103,7 +103,7 @@ mod tests {
             _ = work => panic!("it ends only when dropped"),
             _ = is_started.recv() => {}
         }
-        assert_eq!(has_ended.recv().await, Some(Some(Stopped::Dropped)));
+        assert_eq!(has_ended.recv().await, Some(Some(TaskStopped::Dropped)));
     }
 
     #[tokio::test]
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn time_runs_out() {
-        assert_eq!(Stop::now().reached(), Some(Stopped::OutOfTime));
-        assert!(Stop::now().check().is_err());
-        assert_eq!(Stop::never().reached(), None);
+        assert_eq!(TaskStop::now().reached(), Some(TaskStopped::OutOfTime));
+        assert!(TaskStop::now().check().is_err());
+        assert_eq!(TaskStop::never().reached(), None);
     }
 }

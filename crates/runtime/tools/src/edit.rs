@@ -3,17 +3,17 @@
 pub(crate) mod diff;
 mod replace;
 
-use crate::Setup;
-use crate::blocking_task::{Stop, blocking};
+use crate::ToolSetup;
+use crate::blocking_task::{TaskStop, blocking};
 use crate::denied_names::judged_by_first_name;
 use crate::text::counted;
 use crate::typed_tool::{BuiltIn, Shipped};
-use crate::workspace::{Content, FileError, Files, Needs, New, Old};
+use crate::workspace::{FileContent, FileError, Files, Needs, New, Old};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::{FileInput, ResultView, Subject, ToolFacts, ToolKind};
-use replace::{Edited, NoEdit, Wanted};
+use replace::{Edited, NoEdit, Replacement};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -31,7 +31,7 @@ pub struct Edit {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct EditInput {
     /// The file, absolute or relative to the workspace folder
     file_path: String,
     /// The text to replace, exactly as in the file; empty to create a file
@@ -55,9 +55,9 @@ impl BuiltIn for Edit {
         sample: &[("old_string", "a"), ("new_string", "b")],
         result: ResultView::Changes,
     };
-    type Input = Input;
+    type Input = EditInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &EditInput) -> Result<Access, ToolOutput> {
         if input.old_string == input.new_string {
             return Err(ToolOutput::misuse(
                 "old_string and new_string are the same; there is nothing to change.",
@@ -66,7 +66,7 @@ impl BuiltIn for Edit {
         Ok(Access::writing(PathScope::File(self.files.resolve_for_writing(&input.file_path)?)))
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: EditInput, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| edit(&files, &input, &cx, stop).unwrap_or_else(|output| output))
             .await
@@ -74,7 +74,7 @@ impl BuiltIn for Edit {
 }
 
 impl Shipped for Edit {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
         let files = Arc::clone(&setup.files);
         Some(judged_by_first_name(Edit { files }, &setup.confinement))
     }
@@ -82,9 +82,9 @@ impl Shipped for Edit {
 
 fn edit(
     files: &Files,
-    input: &Input,
+    input: &EditInput,
     cx: &ToolContext,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> Result<ToolOutput, ToolOutput> {
     let path = files.judged_for_writing(&input.file_path, cx)?;
     let name = files.name(&path);
@@ -137,8 +137,8 @@ fn edit(
 fn still_fits(
     name: &str,
     seen: &[u8],
-    old: &Content,
-    input: &Input,
+    old: &FileContent,
+    input: &EditInput,
     diff: &str,
 ) -> Result<Edited, ToolOutput> {
     let wanted = wanted(input);
@@ -151,11 +151,11 @@ fn still_fits(
     }
 }
 
-fn wanted(input: &Input) -> Wanted<'_> {
-    Wanted { old: &input.old_string, new: &input.new_string, all: input.replace_all }
+fn wanted(input: &EditInput) -> Replacement<'_> {
+    Replacement { old: &input.old_string, new: &input.new_string, all: input.replace_all }
 }
 
-fn replaced(name: &str, old: &Content, input: &Input) -> Result<Edited, ToolOutput> {
+fn replaced(name: &str, old: &FileContent, input: &EditInput) -> Result<Edited, ToolOutput> {
     replace::replace(&old.bytes, &wanted(input)).map_err(|why| match why {
         NoEdit::Ambiguous(lines) => {
             let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
@@ -177,9 +177,9 @@ fn replaced(name: &str, old: &Content, input: &Input) -> Result<Edited, ToolOutp
 fn create(
     files: &Files,
     path: &Path,
-    input: &Input,
+    input: &EditInput,
     cx: &ToolContext,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> Result<ToolOutput, ToolOutput> {
     let name = files.name(path);
     let size = crate::text::lines(input.new_string.as_bytes());

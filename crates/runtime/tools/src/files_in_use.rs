@@ -34,11 +34,11 @@ pub struct InUse {
 
 #[derive(Default)]
 struct Watched {
-    by_path: HashMap<PathBuf, Sight>,
+    by_path: HashMap<PathBuf, FileSight>,
     count: u64,
 }
 
-struct Sight {
+struct FileSight {
     hash: String,
     /// When and how long the file was when it was last compared.
     stamp: Option<(i64, i64, u64)>,
@@ -61,7 +61,7 @@ impl InUse {
             let age = watched.count;
             match hash {
                 Some(hash) => {
-                    let sight = Sight { hash: hash.clone(), stamp: None, age };
+                    let sight = FileSight { hash: hash.clone(), stamp: None, age };
                     watched.by_path.insert(path.clone(), sight);
                 }
                 None => drop(watched.by_path.remove(path)),
@@ -83,12 +83,12 @@ impl InUse {
         for path in paths {
             let Some(sight) = watched.by_path.get_mut(&path) else { continue };
             match self.change(&path, sight) {
-                Change::None => {}
-                Change::Gone => {
+                OutsideChange::None => {}
+                OutsideChange::Gone => {
                     watched.by_path.remove(&path);
                     told.push(said(&self.files.name(&path), "(it is gone)"));
                 }
-                Change::Diff(diff) => told.push(said(&self.files.name(&path), &diff)),
+                OutsideChange::Diff(diff) => told.push(said(&self.files.name(&path), &diff)),
             }
             if told.len() >= TOLD {
                 break;
@@ -97,31 +97,31 @@ impl InUse {
         told
     }
 
-    fn change(&self, path: &Path, sight: &mut Sight) -> Change {
+    fn change(&self, path: &Path, sight: &mut FileSight) -> OutsideChange {
         let meta = match self.files.open(path) {
             Ok((_, meta)) => meta,
-            Err(crate::workspace::FileError::Missing { .. }) => return Change::Gone,
-            Err(_) => return Change::None,
+            Err(crate::workspace::FileError::Missing { .. }) => return OutsideChange::Gone,
+            Err(_) => return OutsideChange::None,
         };
         let stamp = Some((meta.mtime(), meta.mtime_nsec(), meta.size()));
         if sight.stamp == stamp {
-            return Change::None;
+            return OutsideChange::None;
         }
-        let Ok(Some(now)) = self.files.load(path, LARGEST) else { return Change::None };
+        let Ok(Some(now)) = self.files.load(path, LARGEST) else { return OutsideChange::None };
         sight.stamp = stamp;
         if now.hash == sight.hash {
-            return Change::None;
+            return OutsideChange::None;
         }
         let before = self.files.seen_content(&sight.hash);
         sight.hash = now.hash;
-        Change::Diff(match before {
+        OutsideChange::Diff(match before {
             Some(before) => diff::between(&before, &now.bytes).text,
             None => "(read it again before you rely on it)".to_owned(),
         })
     }
 }
 
-enum Change {
+enum OutsideChange {
     None,
     Gone,
     Diff(String),

@@ -1,9 +1,9 @@
 //! Glob: files by their names.
 
-use crate::Setup;
-use crate::blocking_task::{Stop, Stopped, blocking};
+use crate::ToolSetup;
+use crate::blocking_task::{TaskStop, TaskStopped, blocking};
 use crate::hypothetical_calls::Paper;
-use crate::search::{Pattern, Walk};
+use crate::search::{FileWalk, NamePattern};
 use crate::text::counted;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use crate::workspace::{FileError, Files};
@@ -30,7 +30,7 @@ pub struct Glob {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct GlobInput {
     /// For example **/*.rs, src/*.{js,ts} or Cargo.toml; without a slash it matches names at any depth
     pattern: String,
     /// The folder to look in; the workspace folder if not given
@@ -46,10 +46,10 @@ impl BuiltIn for Glob {
         files: &[FileInput::pattern("pattern"), FileInput::read_tree("path")],
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = GlobInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
-        let places = Place::of(&self.files, input)?;
+    fn access(&self, input: &GlobInput) -> Result<Access, ToolOutput> {
+        let places = GlobPlace::of(&self.files, input)?;
         let reads = places.into_iter().map(|place| PathScope::Tree(place.folder)).collect();
         Ok(Access { reads, filtered: true, ..Access::nothing() })
     }
@@ -61,7 +61,7 @@ impl BuiltIn for Glob {
         Ok(Access { filtered: true, ..Access::reading(tree) })
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: GlobInput, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| glob(&files, &input, &cx, stop).unwrap_or_else(|output| output))
             .await
@@ -69,7 +69,7 @@ impl BuiltIn for Glob {
 }
 
 impl Shipped for Glob {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
         Some(erase(Glob { files: Arc::clone(&setup.files) }))
     }
 }
@@ -98,24 +98,24 @@ fn folder_of(folder: &str, pattern: &str) -> Result<String, String> {
 }
 
 /// Where to look and for what.
-struct Place {
+struct GlobPlace {
     folder: PathBuf,
-    pattern: Pattern,
+    pattern: NamePattern,
 }
 
-impl Place {
+impl GlobPlace {
     /// One, unless the pattern has alternatives that lead upwards.
-    fn of(files: &Files, input: &Input) -> Result<Vec<Place>, ToolOutput> {
+    fn of(files: &Files, input: &GlobInput) -> Result<Vec<GlobPlace>, ToolOutput> {
         if !climbs(split(&input.pattern).1) {
-            return Ok(vec![Place::one(files, &input.pattern, input)?]);
+            return Ok(vec![GlobPlace::one(files, &input.pattern, input)?]);
         }
         let spelled = spelled(&input.pattern).ok_or_else(|| {
             misuse(format!("with `..`, it can have at most {MAX_SPELLED} alternatives"))
         })?;
-        spelled.iter().map(|pattern| Place::one(files, pattern, input)).collect()
+        spelled.iter().map(|pattern| GlobPlace::one(files, pattern, input)).collect()
     }
 
-    fn one(files: &Files, pattern: &str, input: &Input) -> Result<Place, ToolOutput> {
+    fn one(files: &Files, pattern: &str, input: &GlobInput) -> Result<GlobPlace, ToolOutput> {
         let (base, rest) = split(pattern);
         if climbs(rest) {
             return Err(misuse(
@@ -133,8 +133,8 @@ impl Place {
             }
             (_, Some(base)) => files.resolve(base)?,
         };
-        let pattern = Pattern::new(rest).map_err(misuse)?;
-        Ok(Place { folder, pattern: if base.is_some() { pattern.anchored() } else { pattern } })
+        let pattern = NamePattern::new(rest).map_err(misuse)?;
+        Ok(GlobPlace { folder, pattern: if base.is_some() { pattern.anchored() } else { pattern } })
     }
 }
 
@@ -183,20 +183,20 @@ fn split(pattern: &str) -> (Option<&str>, &str) {
 
 fn glob(
     files: &Files,
-    input: &Input,
+    input: &GlobInput,
     cx: &ToolContext,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> Result<ToolOutput, ToolOutput> {
-    let places = Place::of(files, input)?;
+    let places = GlobPlace::of(files, input)?;
     let mut found = Vec::new();
     let mut unreadable = 0;
-    for Place { folder, pattern } in &places {
+    for GlobPlace { folder, pattern } in &places {
         files.still_judged(folder, cx)?;
         if !files.look("look into", folder)?.is_folder() {
             return Err(FileError::NotAFolder(folder.clone()).into());
         }
         files.may_walk(folder)?;
-        let mut walk = Walk::new(folder, stop);
+        let mut walk = FileWalk::new(folder, stop);
         let matches =
             |path: &PathBuf| path.strip_prefix(folder).is_ok_and(|below| pattern.matches(below));
         // The walk goes by paths; what it found through a folder that was swapped meanwhile is not there.
@@ -213,11 +213,11 @@ fn glob(
 
 fn report(
     files: &Files,
-    input: &Input,
-    places: &[Place],
+    input: &GlobInput,
+    places: &[GlobPlace],
     mut found: Vec<PathBuf>,
     unreadable: usize,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> ToolOutput {
     let more = found.len() > MAX_ENTRIES;
     found.truncate(MAX_ENTRIES);
@@ -234,7 +234,7 @@ fn report(
             "[The first {MAX_ENTRIES} are shown; there are more. Narrow the pattern or the path.]"
         ));
     }
-    if stop.reached() == Some(Stopped::OutOfTime) {
+    if stop.reached() == Some(TaskStopped::OutOfTime) {
         lines.push(format!(
             "[Stopped after {} s; the list is not complete. Narrow the path.]",
             LIMIT.as_secs()

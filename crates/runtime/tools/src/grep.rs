@@ -3,15 +3,15 @@
 mod hits;
 mod page;
 
-use crate::blocking_task::{Stop, Stopped, blocking};
+use crate::blocking_task::{TaskStop, TaskStopped, blocking};
 use crate::denied_names::judged_by_first_name;
-use crate::search::{Pattern, Walk};
+use crate::search::{FileWalk, NamePattern};
 use crate::text::counted;
 use crate::typed_tool::{BuiltIn, Shipped};
 use crate::workspace::{FileError, Files};
-use crate::{Readable, Setup};
+use crate::{Readable, ToolSetup};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use hits::{Found, Search};
+use hits::{FileHits, GrepSearch};
 use ignore::types::{Types, TypesBuilder};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{Tool, ToolContext};
@@ -40,7 +40,7 @@ pub struct Grep {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct GrepInput {
     /// A regular expression (Rust syntax: no look-around, no back-references)
     pattern: String,
     /// The file or folder to search; the workspace folder if not given
@@ -51,7 +51,7 @@ pub struct Input {
     #[serde(rename = "type")]
     kind: Option<String>,
     /// Names of files with a match (the default), the matching lines, or their number per file
-    output_mode: Option<Mode>,
+    output_mode: Option<GrepMode>,
     /// Lines of context after each match, with content
     #[serde(rename = "-A")]
     after: Option<u64>,
@@ -79,7 +79,7 @@ pub struct Input {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum GrepMode {
     #[default]
     FilesWithMatches,
     Content,
@@ -96,9 +96,9 @@ impl BuiltIn for Grep {
         sample: &[("pattern", "")],
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = GrepInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &GrepInput) -> Result<Access, ToolOutput> {
         Query::new(input)?;
         let path = self.files.resolve(input.path.as_deref().unwrap_or("."))?;
         let is_file = self.files.is_file(&path);
@@ -107,7 +107,7 @@ impl BuiltIn for Grep {
         Ok(Access { filtered: !is_file, ..Access::reading(scope) })
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutput {
         let (files, readable) = (Arc::clone(&self.files), Arc::clone(&self.readable));
         blocking(LIMIT, move |stop| {
             grep(&files, &readable, &input, &cx, stop).unwrap_or_else(|output| output)
@@ -117,7 +117,7 @@ impl BuiltIn for Grep {
 }
 
 impl Shipped for Grep {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
         let (files, readable) = (Arc::clone(&setup.files), setup.readable());
         Some(judged_by_first_name(Grep { files, readable }, &setup.confinement))
     }
@@ -125,19 +125,19 @@ impl Shipped for Grep {
 
 /// The input, understood.
 struct Query {
-    search: Search,
-    name: Option<Pattern>,
+    search: GrepSearch,
+    name: Option<NamePattern>,
     types: Option<Types>,
 }
 
 impl Query {
-    fn new(input: &Input) -> Result<Query, ToolOutput> {
+    fn new(input: &GrepInput) -> Result<Query, ToolOutput> {
         let multiline = input.multiline.unwrap_or(false);
         let both = input.context.or(input.both);
         let lines = |own: Option<u64>| own.or(both).unwrap_or(0).min(MAX_CONTEXT) as usize;
         let mode = input.output_mode.unwrap_or_default();
-        let content = mode == Mode::Content;
-        let search = Search {
+        let content = mode == GrepMode::Content;
+        let search = GrepSearch {
             matcher: matcher(&input.pattern, input.ignore_case.unwrap_or(false), multiline)?,
             mode,
             multiline,
@@ -148,7 +148,7 @@ impl Query {
         let name = input
             .glob
             .as_deref()
-            .map(Pattern::new)
+            .map(NamePattern::new)
             .transpose()
             .map_err(|why| wrong("glob", why))?;
         let types =
@@ -157,7 +157,8 @@ impl Query {
     }
 
     fn wants(&self, root: &Path, path: &Path) -> bool {
-        let named = |pattern: &Pattern| pattern.matches(path.strip_prefix(root).unwrap_or(path));
+        let named =
+            |pattern: &NamePattern| pattern.matches(path.strip_prefix(root).unwrap_or(path));
         self.name.as_ref().is_none_or(named)
             && self.types.as_ref().is_none_or(|types| !types.matched(path, false).is_ignore())
     }
@@ -191,9 +192,9 @@ fn types(name: &str) -> Result<Types, String> {
 fn grep(
     files: &Files,
     readable: &Readable,
-    input: &Input,
+    input: &GrepInput,
     cx: &ToolContext,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> Result<ToolOutput, ToolOutput> {
     let query = Query::new(input)?;
     let root = files.judged(input.path.as_deref().unwrap_or("."), cx)?;
@@ -206,7 +207,7 @@ fn grep(
     let mut totals = Totals::default();
     if files.look("search", &root)?.is_folder() {
         files.may_walk(&root)?;
-        let mut walk = Walk::new(&root, stop);
+        let mut walk = FileWalk::new(&root, stop);
         while !page.is_full() {
             let wanted = walk.by_ref().filter(|path| query.wants(&root, path));
             let may_read = |path: &PathBuf| {
@@ -231,7 +232,7 @@ fn grep(
         }
         let found = query.search.file(files, &root, page.wanted(), stop);
         // A tree may hold anything, but a file that was named must be told about.
-        if let Found::Failed(Some(error)) = found {
+        if let FileHits::Failed(Some(error)) = found {
             return Err(error.into());
         }
         totals.add(&found, page.add(files, input, &root, &found));
@@ -242,20 +243,21 @@ fn grep(
 /// Searches the files side by side; the results are in the order of the files.
 fn search(
     files: &Files,
-    search: &Search,
+    search: &GrepSearch,
     batch: Vec<PathBuf>,
     wanted: usize,
-    stop: &Stop,
-) -> Vec<(PathBuf, Found)> {
+    stop: &TaskStop,
+) -> Vec<(PathBuf, FileHits)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let share = batch.len().div_ceil(threads).max(1);
     let one = |path: &PathBuf| search.file(files, path, wanted, stop);
-    let found: Vec<Found> = std::thread::scope(|scope| {
+    let found: Vec<FileHits> = std::thread::scope(|scope| {
         let workers: Vec<_> = batch
             .chunks(share)
             .map(|part| (part.len(), scope.spawn(move || part.iter().map(one).collect::<Vec<_>>())))
             .collect();
-        let failed = |count| std::iter::repeat_with(|| Found::Failed(None)).take(count).collect();
+        let failed =
+            |count| std::iter::repeat_with(|| FileHits::Failed(None)).take(count).collect();
         workers
             .into_iter()
             .flat_map(|(count, worker)| worker.join().unwrap_or_else(|_| failed(count)))
@@ -275,14 +277,14 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, found: &Found, cut: bool) {
+    fn add(&mut self, found: &FileHits, cut: bool) {
         match found {
-            Found::Hits(hits) if hits.count > 0 => {
+            FileHits::Hits(hits) if hits.count > 0 => {
                 self.files += 1;
                 self.matches += hits.count;
             }
-            Found::Hits(_) => {}
-            Found::Failed(_) => self.unreadable += 1,
+            FileHits::Hits(_) => {}
+            FileHits::Failed(_) => self.unreadable += 1,
         }
         self.cut |= cut;
     }
@@ -290,11 +292,11 @@ impl Totals {
 
 fn report(
     files: &Files,
-    input: &Input,
+    input: &GrepInput,
     root: &Path,
     page: Page,
     totals: &Totals,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> ToolOutput {
     let mut lines = Vec::new();
     let skipped = input.offset.unwrap_or(0);
@@ -309,11 +311,11 @@ fn report(
     if page.is_full() {
         let next = skipped + page.shown();
         lines.push(format!("[There is more. Go on with offset {next}, or narrow the search.]"));
-    } else if input.output_mode == Some(Mode::Count) && totals.files > 1 {
+    } else if input.output_mode == Some(GrepMode::Count) && totals.files > 1 {
         let files = counted(totals.files, "file");
         lines.push(format!("[{} in {files}]", counted(totals.matches, "matching line")));
     }
-    if stop.reached() == Some(Stopped::OutOfTime) {
+    if stop.reached() == Some(TaskStopped::OutOfTime) {
         lines.push(format!(
             "[Stopped after {} s; not everything was searched. Narrow the path.]",
             LIMIT.as_secs()

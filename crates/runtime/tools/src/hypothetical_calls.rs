@@ -1,7 +1,7 @@
 //! Calls on paper: what a call would touch in a folder that may not be on this machine, for calls that nobody is going
 //! to run. Examples of rules and `permissions check` are judged by this.
 
-use crate::typed_tool::Listed;
+use crate::typed_tool::ListedTool;
 use crate::{TOOLS, input, web_fetch};
 use ostler_core::permission::{Access, PathScope, Places, Policy, TouchKind};
 use ostler_core::tool::ToolSpec;
@@ -17,7 +17,7 @@ pub struct Paper<'a> {
 }
 
 /// Schemas are made once: many calls are judged in a row.
-static SPECS: LazyLock<Vec<(&Listed, ToolSpec)>> =
+static SPECS: LazyLock<Vec<(&ListedTool, ToolSpec)>> =
     LazyLock::new(|| TOOLS.iter().map(|listed| (listed, (listed.spec)())).collect());
 
 /// What a call would touch.

@@ -49,7 +49,7 @@ mod web_fetch;
 pub mod workspace;
 mod write;
 
-pub use bash::{Disk, Keeping, command_input};
+pub use bash::{DiskPlaces, Keeping, command_input};
 pub use files_in_use::InUse;
 pub use hypothetical_calls::{Paper, access_on_paper, facts, tool_name};
 use ostler_core::permission::Policy;
@@ -63,7 +63,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 pub use typed_tool::{BuiltIn, erase};
-use typed_tool::{Listed, listed};
+use typed_tool::{ListedTool, listed};
 use workspace::Files;
 
 /// Whether the content of a file may be shown unasked. The path is absolute and free of links.
@@ -71,7 +71,7 @@ type Readable = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// What the tools of one agent share.
 #[derive(Clone)]
-pub struct Setup {
+pub struct ToolSetup {
     pub files: Arc<Files>,
     pub executor: Executor,
     /// The complete environment of commands, already freed of what they must not see.
@@ -93,7 +93,7 @@ pub struct SessionParts {
     pub log: Option<Arc<dyn SessionLog>>,
 }
 
-impl Setup {
+impl ToolSetup {
     fn readable(&self) -> Readable {
         let (rules, workspace) = (Arc::clone(&self.policy), self.files.workspace().clone());
         let names = Arc::clone(&self.confinement);
@@ -102,16 +102,16 @@ impl Setup {
 }
 
 /// The one list of tools, by name.
-const TOOLS: &[Listed] = &[
+const TOOLS: &[ListedTool] = &[
     listed::<bash::Bash>(),
     listed::<edit::Edit>(),
     listed::<glob::Glob>(),
     listed::<grep::Grep>(),
-    listed::<memory::Memory>(),
+    listed::<memory::MemoryTool>(),
     listed::<read::Read>(),
     listed::<recall::Recall>(),
     listed::<revert::Revert>(),
-    listed::<skill::Skill>(),
+    listed::<skill::SkillTool>(),
     listed::<tasks::TaskCreate>(),
     listed::<tasks::TaskGet>(),
     listed::<tasks::TaskList>(),
@@ -136,6 +136,6 @@ pub fn in_use(files: Arc<Files>, policy: Arc<Policy>, seen: &[Seen]) -> Arc<InUs
 }
 
 /// The tools for this setup, sorted by name.
-pub fn built_in(setup: &Setup) -> Vec<Arc<dyn Tool>> {
+pub fn built_in(setup: &ToolSetup) -> Vec<Arc<dyn Tool>> {
     TOOLS.iter().filter_map(|listed| (listed.make)(setup)).collect()
 }

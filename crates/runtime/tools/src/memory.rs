@@ -3,9 +3,9 @@
 use crate::blocking_task::blocking;
 use crate::hypothetical_calls::Paper;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
-use crate::{SessionParts, Setup};
+use crate::{SessionParts, ToolSetup};
 use ostler_core::ids::SessionId;
-use ostler_core::memory::{Fact, FactKind, Memory as Note, MemoryError, Origin, Scope};
+use ostler_core::memory::{FactKind, Memory as Note, MemoryError, MemoryFact, Origin, Scope};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{MemoryStore, Tool, ToolContext};
 use ostler_core::tool::ToolOutput;
@@ -19,13 +19,13 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(20);
 const SHOWN: usize = 10;
 
-pub struct Memory {
+pub struct MemoryTool {
     pub store: Arc<dyn MemoryStore>,
     pub session: SessionId,
 }
 
 #[derive(Clone, Deserialize, JsonSchema)]
-pub struct Input {
+pub struct MemoryInput {
     /// What to do
     #[schemars(extend("enum" = ["add", "search", "forget"]))]
     action: String,
@@ -43,14 +43,14 @@ pub struct Input {
     id: Option<String>,
 }
 
-enum Action {
+enum MemoryAction {
     Add { text: String, kind: FactKind, scope: Scope },
     Search { query: String },
     Forget { id: String },
 }
 
-impl Input {
-    fn action(&self) -> Result<Action, ToolOutput> {
+impl MemoryInput {
+    fn action(&self) -> Result<MemoryAction, ToolOutput> {
         let needed = |value: &Option<String>, name: &str| {
             let given = value.as_deref().map(str::trim).filter(|text| !text.is_empty());
             given.map(str::to_owned).ok_or_else(|| {
@@ -61,7 +61,7 @@ impl Input {
             })
         };
         match self.action.as_str() {
-            "add" => Ok(Action::Add {
+            "add" => Ok(MemoryAction::Add {
                 text: needed(&self.text, "text")?,
                 kind: self.kind.as_deref().and_then(FactKind::named).unwrap_or(FactKind::Fact),
                 scope: if self.scope.as_deref() == Some("user") {
@@ -70,8 +70,8 @@ impl Input {
                     Scope::Project
                 },
             }),
-            "search" => Ok(Action::Search { query: needed(&self.query, "query")? }),
-            "forget" => Ok(Action::Forget { id: needed(&self.id, "id")? }),
+            "search" => Ok(MemoryAction::Search { query: needed(&self.query, "query")? }),
+            "forget" => Ok(MemoryAction::Forget { id: needed(&self.id, "id")? }),
             other => Err(ToolOutput::misuse(format!(
                 "There is no action {other}: add, search or forget."
             ))),
@@ -79,13 +79,13 @@ impl Input {
     }
 }
 
-impl Memory {
+impl MemoryTool {
     fn writing(&self, scope: Scope) -> Access {
         Access::writing(PathScope::File(self.store.path(scope).to_owned()))
     }
 }
 
-impl BuiltIn for Memory {
+impl BuiltIn for MemoryTool {
     const NAME: &'static str = "Memory";
     const DESCRIPTION: &'static str = include_str!("../../../../prompts/tools/memory.md");
     const FACTS: ToolFacts = ToolFacts {
@@ -94,32 +94,33 @@ impl BuiltIn for Memory {
         sample: &[("action", "add")],
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = MemoryInput;
 
     /// Searching is harmless; a note of this project waits for the answer to be sealed. One for all projects would speak
     /// where nobody knows of this session, and forgetting changes what is the user's: both ask, as files of ours do.
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &MemoryInput) -> Result<Access, ToolOutput> {
         Ok(match input.action()? {
-            Action::Search { .. } => Access::nothing(),
-            Action::Add { scope: Scope::Project, .. } => Access::noting(),
-            Action::Add { scope: Scope::User, .. } => self.writing(Scope::User),
-            Action::Forget { id } if id.starts_with('u') => self.writing(Scope::User),
-            Action::Forget { .. } => self.writing(Scope::Project),
+            MemoryAction::Search { .. } => Access::nothing(),
+            MemoryAction::Add { scope: Scope::Project, .. } => Access::noting(),
+            MemoryAction::Add { scope: Scope::User, .. } => self.writing(Scope::User),
+            MemoryAction::Forget { id } if id.starts_with('u') => self.writing(Scope::User),
+            MemoryAction::Forget { .. } => self.writing(Scope::Project),
         })
     }
 
     /// Where the notes are is not known on paper, and only what stays in the project is harmless.
     fn access_on_paper(input: &Value, _: &Paper<'_>) -> Result<Access, String> {
-        let input: Input = serde_json::from_value(input.clone()).map_err(|why| why.to_string())?;
+        let input: MemoryInput =
+            serde_json::from_value(input.clone()).map_err(|why| why.to_string())?;
         match input.action() {
-            Ok(Action::Search { .. }) => Ok(Access::nothing()),
-            Ok(Action::Add { scope: Scope::Project, .. }) => Ok(Access::noting()),
+            Ok(MemoryAction::Search { .. }) => Ok(Access::nothing()),
+            Ok(MemoryAction::Add { scope: Scope::Project, .. }) => Ok(Access::noting()),
             Ok(_) => Ok(Access::unknown()),
             Err(_) => Err("an input that the action needs is missing".into()),
         }
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: MemoryInput, cx: ToolContext) -> ToolOutput {
         let (store, session) = (Arc::clone(&self.store), self.session.clone());
         blocking(LIMIT, move |stop| {
             if let Err(output) = stop.check() {
@@ -134,31 +135,33 @@ impl BuiltIn for Memory {
     }
 }
 
-impl Shipped for Memory {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+impl Shipped for MemoryTool {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
         let SessionParts { memory, log, .. } = &setup.session;
         let (store, session) = (memory.clone()?, log.as_ref()?.id().clone());
-        Some(erase(Memory { store, session }))
+        Some(erase(MemoryTool { store, session }))
     }
 }
 
 fn done(
     store: &dyn MemoryStore,
-    action: Action,
+    action: MemoryAction,
     session: SessionId,
     cx: &ToolContext,
 ) -> ToolOutput {
     let outcome = match action {
-        Action::Add { text, kind, scope } => {
+        MemoryAction::Add { text, kind, scope } => {
             let source = Some(cx.call.as_str().to_owned());
             let origin = Origin { session: Some(session), turn: None, source };
-            let fact = Fact { text, kind, scope, origin, key: None };
+            let fact = MemoryFact { text, kind, scope, origin, key: None };
             store.add(&fact).map(|kept| said(kept.to_string(), kept.id()))
         }
-        Action::Search { query } => {
+        MemoryAction::Search { query } => {
             store.search(&query, SHOWN).map(|found| listed(&found.memories, found.note))
         }
-        Action::Forget { id } => store.forget(&id).map(|()| said(format!("Forgotten: {id}."), &id)),
+        MemoryAction::Forget { id } => {
+            store.forget(&id).map(|()| said(format!("Forgotten: {id}."), &id))
+        }
     };
     outcome.unwrap_or_else(|error| match error {
         MemoryError::Refused(why) => ToolOutput::misuse(why),
@@ -183,7 +186,7 @@ fn listed(notes: &[Note], remark: Option<String>) -> ToolOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler_core::memory::{Found, Kept};
+    use ostler_core::memory::{KeptMemory, RecalledMemory};
     use ostler_core::permission::{Mode, Policy, Verdict, Workspace, decide};
     use serde_json::Value;
     use std::path::Path;
@@ -191,11 +194,11 @@ mod tests {
     struct Nothing;
 
     impl MemoryStore for Nothing {
-        fn add(&self, _: &Fact) -> Result<Kept, MemoryError> {
-            Ok(Kept::New("p1".into()))
+        fn add(&self, _: &MemoryFact) -> Result<KeptMemory, MemoryError> {
+            Ok(KeptMemory::New("p1".into()))
         }
-        fn search(&self, _: &str, _: usize) -> Result<Found, MemoryError> {
-            Ok(Found::default())
+        fn search(&self, _: &str, _: usize) -> Result<RecalledMemory, MemoryError> {
+            Ok(RecalledMemory::default())
         }
         fn forget(&self, id: &str) -> Result<(), MemoryError> {
             Err(MemoryError::NotFound(id.into()))
@@ -209,7 +212,7 @@ mod tests {
     }
 
     fn access(input: Value) -> Result<Access, ToolOutput> {
-        erase(Memory { store: Arc::new(Nothing), session: "s".into() }).access(&input)
+        erase(MemoryTool { store: Arc::new(Nothing), session: "s".into() }).access(&input)
     }
 
     /// Looking is free, a note waits for the seal, forgetting asks whatever is allowed; plan mode changes nothing.
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_list_of_tools_stays_small() {
-        let tool = erase(Memory { store: Arc::new(Nothing), session: "s".into() });
+        let tool = erase(MemoryTool { store: Arc::new(Nothing), session: "s".into() });
         let size = serde_json::to_string(tool.spec()).unwrap().len();
         assert!(size <= 1_800, "{size} bytes");
         assert!(tool.spec().description.contains("Use it"));

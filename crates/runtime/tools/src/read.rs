@@ -3,18 +3,18 @@
 mod image;
 mod lines;
 
-use crate::Setup;
-use crate::blocking_task::{Stop, blocking};
+use crate::ToolSetup;
+use crate::blocking_task::{TaskStop, blocking};
 use crate::denied_names::judged_by_first_name;
 use crate::text::{counted, hex, size};
 use crate::typed_tool::{BuiltIn, Shipped};
 use crate::workspace::{FileError, Files, MAX_CHANGE, MAX_ONE};
 use base64::Engine;
-use lines::{Lines, Request};
+use lines::{LineRange, NumberedLines};
 use ostler_core::message::{Image, ResultPart};
 use ostler_core::permission::{Access, PathScope};
 use ostler_core::ports::{Tool, ToolContext};
-use ostler_core::tool::{Part, Seen, ToolOutput};
+use ostler_core::tool::{OutputPart, Seen, ToolOutput};
 use ostler_core::tool_facts::{FileInput, Subject, ToolFacts, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub struct Read {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct ReadInput {
     /// The file, absolute or relative to the workspace folder
     file_path: String,
     /// First line to read, counted from 1
@@ -62,9 +62,9 @@ impl BuiltIn for Read {
         aliases: &[("path", "file_path")],
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = ReadInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &ReadInput) -> Result<Access, ToolOutput> {
         if input.pages.is_some() {
             return Err(ToolOutput::misuse(
                 "Reading pages of a PDF is not supported yet. Convert the file to text with Bash, for example pdftotext.",
@@ -76,7 +76,7 @@ impl BuiltIn for Read {
         Ok(Access::reading(PathScope::File(self.files.resolve(&input.file_path)?)))
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: ReadInput, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| read(&files, &input, &cx, stop).unwrap_or_else(|output| output))
             .await
@@ -88,7 +88,7 @@ impl BuiltIn for Read {
 }
 
 impl Shipped for Read {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
         let files = Arc::clone(&setup.files);
         Some(judged_by_first_name(Read { files }, &setup.confinement))
     }
@@ -96,9 +96,9 @@ impl Shipped for Read {
 
 fn read(
     files: &Files,
-    input: &Input,
+    input: &ReadInput,
     cx: &ToolContext,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> Result<ToolOutput, ToolOutput> {
     let path = files.judged(&input.file_path, cx)?;
     let (mut file, meta) = files.open(&path).map_err(|error| with_hint(files, error, &path))?;
@@ -123,7 +123,7 @@ fn read(
             size(meta.len())
         )));
     }
-    let request = Request {
+    let request = LineRange {
         first: input.offset.unwrap_or(1).max(1),
         count: input.limit.unwrap_or(DEFAULT_LINES),
     };
@@ -164,14 +164,14 @@ fn with_hint(files: &Files, error: FileError, path: &Path) -> FileError {
         FileError::Missing { path: missing, .. } => {
             FileError::Missing { hint: files.hint(path), path: missing }
         }
-        FileError::NotAFile { kind: crate::workspace::Kind::Folder, path } => {
+        FileError::NotAFile { kind: crate::workspace::FileErrorKind::Folder, path } => {
             FileError::Folder(path)
         }
         other => other,
     }
 }
 
-fn show_lines(files: &Files, path: &Path, request: &Request, lines: Lines) -> ToolOutput {
+fn show_lines(files: &Files, path: &Path, request: &LineRange, lines: NumberedLines) -> ToolOutput {
     let name = files.name(path);
     let part = part(request, &lines);
     let seen = |hash: &Vec<u8>| Seen { path: path.to_path_buf(), hash: Some(hex(hash)), part };
@@ -213,10 +213,10 @@ fn show_lines(files: &Files, path: &Path, request: &Request, lines: Lines) -> To
 }
 
 /// Which lines were shown; none if it was all of them.
-fn part(request: &Request, lines: &Lines) -> Option<Part> {
+fn part(request: &LineRange, lines: &NumberedLines) -> Option<OutputPart> {
     let whole = lines.bytes == 0 || (request.first == 1 && !lines.more);
     let last = request.first.saturating_add(lines.shown).saturating_sub(1);
-    (!whole).then(|| Part { first: request.first, last, of: lines.total.unwrap_or(u64::MAX) })
+    (!whole).then(|| OutputPart { first: request.first, last, of: lines.total.unwrap_or(u64::MAX) })
 }
 
 fn show_image(

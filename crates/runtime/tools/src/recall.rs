@@ -1,7 +1,7 @@
 //! Recall: the session's whole log, also what no longer stands before the model.
 
-use crate::Setup;
-use crate::blocking_task::{Stop, blocking};
+use crate::ToolSetup;
+use crate::blocking_task::{TaskStop, blocking};
 use crate::hypothetical_calls::Paper;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::ids::CallId;
@@ -34,7 +34,7 @@ pub struct Recall {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct RecallInput {
     /// Words to look for; places with more of them come first
     query: Option<String>,
     /// The name of a call whose whole input and result is wanted, e.g. as a note about something left out gives it
@@ -51,9 +51,9 @@ impl BuiltIn for Recall {
         subject: Subject::Inputs(&["query", "call"]),
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = RecallInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &RecallInput) -> Result<Access, ToolOutput> {
         let given =
             |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
         match given(&input.query) || given(&input.call) {
@@ -66,7 +66,7 @@ impl BuiltIn for Recall {
         Ok(Access::nothing())
     }
 
-    async fn run(&self, input: Input, _: ToolContext) -> ToolOutput {
+    async fn run(&self, input: RecallInput, _: ToolContext) -> ToolOutput {
         let log = Arc::clone(&self.log);
         blocking(LIMIT, move |stop| match &input.call {
             Some(call) if !call.trim().is_empty() => {
@@ -80,20 +80,24 @@ impl BuiltIn for Recall {
 }
 
 impl Shipped for Recall {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
         Some(erase(Recall { log: setup.session.log.clone()? }))
     }
 }
 
 /// A piece of the log that can be found.
-struct Piece {
+struct LogPiece {
     seq: u64,
     who: String,
     text: String,
 }
 
 /// Shows all pieces, oldest first, until time is up.
-fn pieces(log: &dyn SessionLog, stop: &Stop, mut see: impl FnMut(Piece)) -> Option<ToolOutput> {
+fn pieces(
+    log: &dyn SessionLog,
+    stop: &TaskStop,
+    mut see: impl FnMut(LogPiece),
+) -> Option<ToolOutput> {
     let (mut cut, mut ours) = (false, HashSet::new());
     let read = log.visit(&mut |seq, entry| {
         if stop.reached().is_some() {
@@ -111,19 +115,23 @@ fn pieces(log: &dyn SessionLog, stop: &Stop, mut see: impl FnMut(Piece)) -> Opti
 }
 
 /// What an earlier Recall found is no find: `ours` are its calls.
-fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl FnMut(Piece)) {
+fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl FnMut(LogPiece)) {
     let mut blocks = |message: &Message, who: &str| {
         for block in message.blocks() {
             match block {
                 // What the harness wrote is said again where it counts.
                 Block::Text { text, meta: false } => {
-                    see(Piece { seq, who: who.to_owned(), text: text.clone() });
+                    see(LogPiece { seq, who: who.to_owned(), text: text.clone() });
                 }
                 Block::ToolUse { id, name, .. } if name == Recall::NAME => {
                     ours.insert(id.clone());
                 }
                 Block::ToolUse { id, name, input } => {
-                    see(Piece { seq, who: format!("call {id} {name}"), text: input.to_string() });
+                    see(LogPiece {
+                        seq,
+                        who: format!("call {id} {name}"),
+                        text: input.to_string(),
+                    });
                 }
                 _ => {}
             }
@@ -136,7 +144,7 @@ fn pieces_of(seq: u64, entry: Entry, ours: &mut HashSet<CallId>, see: &mut impl 
             if !ours.contains(&id) =>
         {
             let kind = if is_error { "failed" } else { "result of" };
-            see(Piece { seq, who: format!("{kind} call {id}"), text: joined(&content) });
+            see(LogPiece { seq, who: format!("{kind} call {id}"), text: joined(&content) });
         }
         _ => {}
     }
@@ -150,9 +158,9 @@ fn joined(content: &[ResultPart]) -> String {
     content.iter().map(words).collect::<Vec<_>>().join("\n")
 }
 
-fn search(log: &dyn SessionLog, query: &str, stop: &Stop) -> ToolOutput {
+fn search(log: &dyn SessionLog, query: &str, stop: &TaskStop) -> ToolOutput {
     let words: Vec<String> = query.split_whitespace().take(WORDS).map(str::to_lowercase).collect();
-    let mut found: Vec<(usize, Piece)> = Vec::new();
+    let mut found: Vec<(usize, LogPiece)> = Vec::new();
     let mut count = 0u64;
     let failed = pieces(log, stop, |piece| {
         let low = piece.text.to_lowercase();
@@ -161,7 +169,7 @@ fn search(log: &dyn SessionLog, query: &str, stop: &Stop) -> ToolOutput {
             return;
         }
         count += 1;
-        found.push((score, Piece { text: excerpt(&piece.text, &words), ..piece }));
+        found.push((score, LogPiece { text: excerpt(&piece.text, &words), ..piece }));
         // Only the best are kept, the newest first among equals.
         if found.len() > 4 * PLACES {
             best(&mut found);
@@ -188,7 +196,7 @@ fn search(log: &dyn SessionLog, query: &str, stop: &Stop) -> ToolOutput {
     ToolOutput::text(out.join("\n\n"))
 }
 
-fn best(found: &mut Vec<(usize, Piece)>) {
+fn best(found: &mut Vec<(usize, LogPiece)>) {
     found.sort_by_key(|(score, piece)| std::cmp::Reverse((*score, piece.seq)));
     found.truncate(PLACES);
 }
@@ -205,7 +213,7 @@ fn excerpt(whole: &str, words: &[String]) -> String {
     format!("{before}{rest}{after}")
 }
 
-fn one_call(log: &dyn SessionLog, call: &str, offset: usize, stop: &Stop) -> ToolOutput {
+fn one_call(log: &dyn SessionLog, call: &str, offset: usize, stop: &TaskStop) -> ToolOutput {
     let (mut input, mut result) = (None, None);
     let failed = pieces(log, stop, |piece| {
         let named = piece.who.split(' ').any(|word| word == call);

@@ -64,7 +64,7 @@ fn text_of(output: &ToolOutput) -> String {
 
 #[test]
 fn words_are_found_wherever_they_stand_best_first() {
-    let (log, stop) = (log(), Stop::never());
+    let (log, stop) = (log(), TaskStop::never());
     let found = text_of(&search(&log, "colour 4711", &stop));
     let first = found.lines().next().unwrap();
     assert_eq!(first, "[1 · user]", "{found}");
@@ -77,7 +77,7 @@ fn words_are_found_wherever_they_stand_best_first() {
 
 #[test]
 fn a_result_is_shown_whole_page_by_page() {
-    let (log, stop) = (log(), Stop::never());
+    let (log, stop) = (log(), TaskStop::never());
     let (mut whole, mut offset) = (String::new(), 0);
     loop {
         let page = text_of(&one_call(&log, "c1", offset, &stop));

@@ -1,7 +1,7 @@
 //! Revert: a file as it was before the last changes of the file tools.
 
-use crate::Setup;
-use crate::blocking_task::{Stop, blocking};
+use crate::ToolSetup;
+use crate::blocking_task::{TaskStop, blocking};
 use crate::denied_names::judged_by_first_name;
 use crate::text::{counted, lines};
 use crate::typed_tool::{BuiltIn, Shipped};
@@ -24,7 +24,7 @@ pub struct Revert {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct RevertInput {
     /// The file, absolute or relative to the workspace folder
     file_path: String,
     /// How many changes to undo, newest first; 1 if not given
@@ -41,16 +41,16 @@ impl BuiltIn for Revert {
         aliases: &[("path", "file_path")],
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = RevertInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &RevertInput) -> Result<Access, ToolOutput> {
         if input.steps.is_some_and(|steps| !(1..=MAX_STEPS).contains(&steps)) {
             return Err(ToolOutput::misuse(format!("`steps` must be between 1 and {MAX_STEPS}.")));
         }
         Ok(Access::writing(PathScope::File(self.files.resolve_for_writing(&input.file_path)?)))
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: RevertInput, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| {
             revert(&files, &input, &cx, stop).unwrap_or_else(|output| output)
@@ -60,7 +60,7 @@ impl BuiltIn for Revert {
 }
 
 impl Shipped for Revert {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
         let files = Arc::clone(&setup.files);
         Some(judged_by_first_name(Revert { files }, &setup.confinement))
     }
@@ -68,9 +68,9 @@ impl Shipped for Revert {
 
 fn revert(
     files: &Files,
-    input: &Input,
+    input: &RevertInput,
     cx: &ToolContext,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> Result<ToolOutput, ToolOutput> {
     let path = files.judged_for_writing(&input.file_path, cx)?;
     let name = files.name(&path);

@@ -1,6 +1,6 @@
 //! Skill: the text of a skill, when the model wants to use one.
 
-use crate::Setup;
+use crate::ToolSetup;
 use crate::hypothetical_calls::Paper;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::permission::{Access, Inward};
@@ -13,21 +13,21 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-pub struct Skill {
+pub struct SkillTool {
     skills: Arc<Skills>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct SkillInput {
     /// The skill's name
     skill: String,
     /// Its arguments, as a person would type them behind the name
     args: Option<String>,
 }
 
-impl Skill {
+impl SkillTool {
     /// What using it would change of the session.
-    fn inward(&self, input: &Input) -> Result<(Arc<Found>, Inward), ToolOutput> {
+    fn inward(&self, input: &SkillInput) -> Result<(Arc<Found>, Inward), ToolOutput> {
         let name = input.skill.trim();
         let name = name.strip_prefix('/').unwrap_or(name);
         let skill = self.skills.for_model(name).map_err(ToolOutput::misuse)?;
@@ -37,7 +37,7 @@ impl Skill {
     }
 }
 
-impl BuiltIn for Skill {
+impl BuiltIn for SkillTool {
     const NAME: &'static str = "Skill";
     const DESCRIPTION: &'static str = include_str!("../../../../prompts/tools/skill.md");
     const FACTS: ToolFacts = ToolFacts {
@@ -45,9 +45,9 @@ impl BuiltIn for Skill {
         subject: Subject::Inputs(&["skill"]),
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = SkillInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &SkillInput) -> Result<Access, ToolOutput> {
         Ok(Access::inward(self.inward(input)?.1))
     }
 
@@ -57,7 +57,7 @@ impl BuiltIn for Skill {
         Ok(Access::inward(Inward { skill, loosens: vec!["what its file names".into()] }))
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: SkillInput, cx: ToolContext) -> ToolOutput {
         let (skill, inward) = match self.inward(&input) {
             Ok(found) => found,
             Err(misuse) => return misuse,
@@ -72,8 +72,8 @@ impl BuiltIn for Skill {
     }
 }
 
-impl Shipped for Skill {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
-        Some(erase(Skill { skills: setup.session.skills.clone()? }))
+impl Shipped for SkillTool {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
+        Some(erase(SkillTool { skills: setup.session.skills.clone()? }))
     }
 }

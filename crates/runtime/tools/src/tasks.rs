@@ -1,7 +1,7 @@
 //! TaskCreate, TaskGet, TaskList, TaskUpdate: the plan of the session, one task at a time.
 
-use crate::Setup;
-use crate::todo::{Status, keep};
+use crate::ToolSetup;
+use crate::todo::{TodoStatus, keep};
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::permission::{Access, Inward};
 use ostler_core::ports::{Tool, ToolContext};
@@ -39,11 +39,11 @@ pub struct Get {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct List {}
+pub struct TaskListInput {}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
+pub struct TaskChange {
     /// The task's id
     task_id: String,
     /// New words for it
@@ -75,11 +75,11 @@ enum NewStatus {
 
 impl NewStatus {
     /// None: it goes.
-    fn stays(self) -> Option<Status> {
+    fn stays(self) -> Option<TodoStatus> {
         match self {
-            NewStatus::Pending => Some(Status::Pending),
-            NewStatus::InProgress => Some(Status::InProgress),
-            NewStatus::Completed => Some(Status::Completed),
+            NewStatus::Pending => Some(TodoStatus::Pending),
+            NewStatus::InProgress => Some(TodoStatus::InProgress),
+            NewStatus::Completed => Some(TodoStatus::Completed),
             NewStatus::Deleted => None,
         }
     }
@@ -120,7 +120,7 @@ impl BuiltIn for TaskCreate {
 }
 
 impl Shipped for TaskCreate {
-    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(_: &ToolSetup) -> Option<Arc<dyn Tool>> {
         Some(erase(TaskCreate))
     }
 }
@@ -152,7 +152,7 @@ impl BuiltIn for TaskGet {
 }
 
 impl Shipped for TaskGet {
-    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(_: &ToolSetup) -> Option<Arc<dyn Tool>> {
         Some(erase(TaskGet))
     }
 }
@@ -162,13 +162,13 @@ impl BuiltIn for TaskList {
     const DESCRIPTION: &'static str = include_str!("../../../../prompts/tools/task-list.md");
     const FACTS: ToolFacts =
         ToolFacts { kind: ToolKind::Plans, subject: Subject::Inputs(&[]), ..ToolFacts::UNDECLARED };
-    type Input = List;
+    type Input = TaskListInput;
 
-    fn access(&self, _input: &List) -> Result<Access, ToolOutput> {
+    fn access(&self, _input: &TaskListInput) -> Result<Access, ToolOutput> {
         Ok(Access::inward(Inward::default()))
     }
 
-    async fn run(&self, _input: List, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, _input: TaskListInput, cx: ToolContext) -> ToolOutput {
         let plan = cx.recorder.plan();
         let text = if plan.is_empty() { "The plan is empty.".to_owned() } else { plan.lines() };
         let tasks: Vec<Value> = plan.tasks.iter().map(|task| as_json(&plan, task)).collect();
@@ -177,7 +177,7 @@ impl BuiltIn for TaskList {
 }
 
 impl Shipped for TaskList {
-    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(_: &ToolSetup) -> Option<Arc<dyn Tool>> {
         Some(erase(TaskList))
     }
 }
@@ -192,13 +192,13 @@ impl BuiltIn for TaskUpdate {
         result: ResultView::Plan,
         ..ToolFacts::UNDECLARED
     };
-    type Input = Change;
+    type Input = TaskChange;
 
-    fn access(&self, _input: &Change) -> Result<Access, ToolOutput> {
+    fn access(&self, _input: &TaskChange) -> Result<Access, ToolOutput> {
         Ok(Access::inward(Inward::default()))
     }
 
-    async fn run(&self, input: Change, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: TaskChange, cx: ToolContext) -> ToolOutput {
         let old = cx.recorder.plan();
         let id = input.task_id.clone();
         let goes = input.status.is_some_and(|status| status.stays().is_none());
@@ -219,12 +219,12 @@ impl BuiltIn for TaskUpdate {
 }
 
 impl Shipped for TaskUpdate {
-    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(_: &ToolSetup) -> Option<Arc<dyn Tool>> {
         Some(erase(TaskUpdate))
     }
 }
 
-fn update(input: Change) -> Update {
+fn update(input: TaskChange) -> Update {
     Update {
         subject: input.subject,
         description: input.description,

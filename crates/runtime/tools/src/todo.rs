@@ -1,6 +1,6 @@
 //! TodoWrite: the whole plan of the session in one call.
 
-use crate::Setup;
+use crate::ToolSetup;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::permission::{Access, Inward};
 use ostler_core::ports::{Tool, ToolContext};
@@ -16,36 +16,36 @@ use std::sync::Arc;
 pub struct TodoWrite;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct TodoInput {
     /// The whole list; it replaces the one before
-    todos: Vec<Todo>,
+    todos: Vec<TodoItem>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Todo {
+struct TodoItem {
     /// What is to be done, as an order: "Run the tests"
     content: String,
     /// How far it is
-    status: Status,
+    status: TodoStatus,
     /// The same while it is being done: "Running the tests"
     active_form: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TodoStatus {
     Pending,
     InProgress,
     Completed,
 }
 
-impl From<Status> for todo::Status {
-    fn from(status: Status) -> Self {
+impl From<TodoStatus> for todo::Status {
+    fn from(status: TodoStatus) -> Self {
         match status {
-            Status::Pending => todo::Status::Pending,
-            Status::InProgress => todo::Status::InProgress,
-            Status::Completed => todo::Status::Completed,
+            TodoStatus::Pending => todo::Status::Pending,
+            TodoStatus::InProgress => todo::Status::InProgress,
+            TodoStatus::Completed => todo::Status::Completed,
         }
     }
 }
@@ -59,13 +59,13 @@ impl BuiltIn for TodoWrite {
         result: ResultView::Plan,
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = TodoInput;
 
-    fn access(&self, _input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, _input: &TodoInput) -> Result<Access, ToolOutput> {
         Ok(Access::inward(Inward::default()))
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: TodoInput, cx: ToolContext) -> ToolOutput {
         let old = cx.recorder.plan();
         let todos = input.todos.into_iter().map(|todo| todo::Todo {
             content: todo.content,
@@ -86,7 +86,7 @@ impl BuiltIn for TodoWrite {
 }
 
 impl Shipped for TodoWrite {
-    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(_: &ToolSetup) -> Option<Arc<dyn Tool>> {
         Some(erase(TodoWrite))
     }
 }

@@ -1,7 +1,7 @@
 //! A tool with a typed input, and its erased form for the registry.
 
 use crate::hypothetical_calls::Paper;
-use crate::{Setup, input, schema};
+use crate::{ToolSetup, input, schema};
 use ostler_core::permission::Access;
 use ostler_core::ports::{BoxFuture, Tool, ToolContext};
 use ostler_core::tool::{Seen, ToolOutput, ToolSpec};
@@ -40,20 +40,20 @@ pub trait BuiltIn: Send + Sync + 'static {
 /// One that ships: it takes what it needs from what all of them share.
 pub(crate) trait Shipped: BuiltIn {
     /// None where it has no place, as the memory's tool without a memory.
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>>;
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>>;
 }
 
 /// One line of the list of tools.
-pub(crate) struct Listed {
+pub(crate) struct ListedTool {
     pub(crate) name: &'static str,
     pub(crate) facts: ToolFacts,
     pub(crate) spec: fn() -> ToolSpec,
-    pub(crate) make: fn(&Setup) -> Option<Arc<dyn Tool>>,
+    pub(crate) make: fn(&ToolSetup) -> Option<Arc<dyn Tool>>,
     pub(crate) on_paper: fn(&Value, &Paper<'_>) -> Result<Access, String>,
 }
 
-pub(crate) const fn listed<T: Shipped>() -> Listed {
-    Listed {
+pub(crate) const fn listed<T: Shipped>() -> ListedTool {
+    ListedTool {
         name: T::NAME,
         facts: T::FACTS,
         spec: spec::<T>,

@@ -1,7 +1,7 @@
 //! Write: a whole file, new or replaced.
 
-use crate::Setup;
-use crate::blocking_task::{Stop, blocking};
+use crate::ToolSetup;
+use crate::blocking_task::{TaskStop, blocking};
 use crate::denied_names::judged_by_first_name;
 use crate::text::{line_ends, lines};
 use crate::typed_tool::{BuiltIn, Shipped};
@@ -23,7 +23,7 @@ pub struct Write {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Input {
+pub struct WriteInput {
     /// The file, absolute or relative to the workspace folder
     file_path: String,
     /// The whole new content
@@ -41,13 +41,13 @@ impl BuiltIn for Write {
         sample: &[("content", "")],
         ..ToolFacts::UNDECLARED
     };
-    type Input = Input;
+    type Input = WriteInput;
 
-    fn access(&self, input: &Input) -> Result<Access, ToolOutput> {
+    fn access(&self, input: &WriteInput) -> Result<Access, ToolOutput> {
         Ok(Access::writing(PathScope::File(self.files.resolve_for_writing(&input.file_path)?)))
     }
 
-    async fn run(&self, input: Input, cx: ToolContext) -> ToolOutput {
+    async fn run(&self, input: WriteInput, cx: ToolContext) -> ToolOutput {
         let files = Arc::clone(&self.files);
         blocking(LIMIT, move |stop| write(&files, input, &cx, stop).unwrap_or_else(|output| output))
             .await
@@ -55,7 +55,7 @@ impl BuiltIn for Write {
 }
 
 impl Shipped for Write {
-    fn make(setup: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(setup: &ToolSetup) -> Option<Arc<dyn Tool>> {
         let files = Arc::clone(&setup.files);
         Some(judged_by_first_name(Write { files }, &setup.confinement))
     }
@@ -63,9 +63,9 @@ impl Shipped for Write {
 
 fn write(
     files: &Files,
-    input: Input,
+    input: WriteInput,
     cx: &ToolContext,
-    stop: &Stop,
+    stop: &TaskStop,
 ) -> Result<ToolOutput, ToolOutput> {
     let path = files.judged_for_writing(&input.file_path, cx)?;
     let name = files.name(&path);

@@ -55,18 +55,18 @@ pub struct Allowed {
 
 /// Which rules are in force: the shipped ones, or those with denials of a file and a program added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
+pub enum GateRules {
     Shipped,
     WithDenials,
 }
 
-pub struct Gate {
+pub struct FuzzGate {
     workspace: Workspace,
     shipped: Policy,
     with_denials: Policy,
 }
 
-impl Gate {
+impl FuzzGate {
     pub fn new() -> Result<Self, String> {
         let workspace = Workspace {
             cwd: WORKSPACE.into(),
@@ -81,19 +81,19 @@ impl Gate {
             let rule = Rule::parse(rule, &workspace).map_err(|error| error.to_string())?;
             with_denials.deny.push(rule);
         }
-        Ok(Gate { workspace, shipped, with_denials })
+        Ok(FuzzGate { workspace, shipped, with_denials })
     }
 
     /// None unless the line runs without a question. With a planted fault another text is judged than the one that
     /// runs.
-    pub fn judge(&self, line: &str, rules: Rules, planted: Option<Planted>) -> Option<Allowed> {
+    pub fn judge(&self, line: &str, rules: GateRules, planted: Option<Planted>) -> Option<Allowed> {
         let judged = match planted {
             Some(planted) => planted.rewrite(line),
             None => line.to_owned(),
         };
         let policy = match rules {
-            Rules::Shipped => &self.shipped,
-            Rules::WithDenials => &self.with_denials,
+            GateRules::Shipped => &self.shipped,
+            GateRules::WithDenials => &self.with_denials,
         };
         let input = json!({ "command": judged });
         let path = OsStr::new(PATH);

@@ -78,7 +78,7 @@ const SCRIPT: &str = "#!/bin/sh\n: > /ws/P\n";
 
 /// What a walk sees of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Sight {
+struct GroundSight {
     path: PathBuf,
     mode: u32,
     inode: u64,
@@ -88,15 +88,15 @@ struct Sight {
 
 /// An entry as it is put back.
 #[derive(Clone)]
-enum Kept {
+enum KeptFile {
     Directory(u32),
     File(u32, Vec<u8>, SystemTime),
     Link(PathBuf),
 }
 
 pub struct Ground {
-    kept: BTreeMap<PathBuf, Kept>,
-    seen: Vec<Sight>,
+    kept: BTreeMap<PathBuf, KeptFile>,
+    seen: Vec<GroundSight>,
 }
 
 impl Ground {
@@ -137,9 +137,9 @@ impl Ground {
         if now == self.seen {
             return Vec::new();
         }
-        let before: BTreeMap<&Path, &Sight> =
+        let before: BTreeMap<&Path, &GroundSight> =
             self.seen.iter().map(|sight| (sight.path.as_path(), sight)).collect();
-        let after: BTreeMap<&Path, &Sight> =
+        let after: BTreeMap<&Path, &GroundSight> =
             now.iter().map(|sight| (sight.path.as_path(), sight)).collect();
         let mut found = Vec::new();
         for (path, sight) in &after {
@@ -161,11 +161,11 @@ impl Ground {
     pub fn restore(&mut self) -> io::Result<()> {
         // What lies in a directory that cannot be entered is seen only after this.
         for (path, kept) in &self.kept {
-            if matches!(kept, Kept::Directory(_)) && self.is_kept_directory(path) {
+            if matches!(kept, KeptFile::Directory(_)) && self.is_kept_directory(path) {
                 put_back(path, kept)?;
             }
         }
-        let before: BTreeMap<PathBuf, Sight> =
+        let before: BTreeMap<PathBuf, GroundSight> =
             self.seen.drain(..).map(|sight| (sight.path.clone(), sight)).collect();
         for sight in walk().iter().rev() {
             if before.get(&sight.path) != Some(sight) && !self.is_kept_directory(&sight.path) {
@@ -181,11 +181,11 @@ impl Ground {
 
     fn is_kept_directory(&self, path: &Path) -> bool {
         let is_directory = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-        is_directory && matches!(self.kept.get(path), Some(Kept::Directory(_)))
+        is_directory && matches!(self.kept.get(path), Some(KeptFile::Directory(_)))
     }
 }
 
-fn walk() -> Vec<Sight> {
+fn walk() -> Vec<GroundSight> {
     let mut seen = Vec::with_capacity(200);
     let root: Vec<PathBuf> = fs::read_dir("/")
         .into_iter()
@@ -209,7 +209,7 @@ fn walk() -> Vec<Sight> {
     seen
 }
 
-fn walk_below(path: &Path, meta: &Metadata, seen: &mut Vec<Sight>) {
+fn walk_below(path: &Path, meta: &Metadata, seen: &mut Vec<GroundSight>) {
     seen.push(sight(path.to_path_buf(), meta));
     // What the sandbox has bound read-only cannot change.
     if !meta.is_dir() || path == Path::new("/etc/alternatives") {
@@ -223,28 +223,28 @@ fn walk_below(path: &Path, meta: &Metadata, seen: &mut Vec<Sight>) {
     }
 }
 
-fn sight(path: PathBuf, meta: &Metadata) -> Sight {
+fn sight(path: PathBuf, meta: &Metadata) -> GroundSight {
     let scratch = SCRATCH.iter().any(|place| path == Path::new(place));
     let changed = if scratch { (0, 0) } else { (meta.ctime(), meta.ctime_nsec()) };
     let size = if meta.is_dir() { 0 } else { meta.size() };
-    Sight { mode: meta.mode(), inode: meta.ino(), size, changed, path }
+    GroundSight { mode: meta.mode(), inode: meta.ino(), size, changed, path }
 }
 
-fn keep(path: &Path) -> io::Result<Kept> {
+fn keep(path: &Path) -> io::Result<KeptFile> {
     let meta = fs::symlink_metadata(path)?;
     Ok(if meta.is_symlink() {
-        Kept::Link(fs::read_link(path)?)
+        KeptFile::Link(fs::read_link(path)?)
     } else if meta.is_dir() {
-        Kept::Directory(meta.mode())
+        KeptFile::Directory(meta.mode())
     } else {
-        Kept::File(meta.mode(), fs::read(path)?, meta.modified()?)
+        KeptFile::File(meta.mode(), fs::read(path)?, meta.modified()?)
     })
 }
 
-fn put_back(path: &Path, kept: &Kept) -> io::Result<()> {
+fn put_back(path: &Path, kept: &KeptFile) -> io::Result<()> {
     let found = fs::symlink_metadata(path).ok();
     match kept {
-        Kept::Directory(mode) => match found {
+        KeptFile::Directory(mode) => match found {
             Some(meta) if meta.mode() == *mode => Ok(()),
             Some(_) => fs::set_permissions(path, Permissions::from_mode(*mode)),
             None => {
@@ -252,14 +252,14 @@ fn put_back(path: &Path, kept: &Kept) -> io::Result<()> {
                 fs::set_permissions(path, Permissions::from_mode(*mode))
             }
         },
-        Kept::Link(target) if found.is_none() => symlink(target, path),
-        Kept::File(mode, bytes, modified) if found.is_none() => {
+        KeptFile::Link(target) if found.is_none() => symlink(target, path),
+        KeptFile::File(mode, bytes, modified) if found.is_none() => {
             fs::write(path, bytes)?;
             let file = fs::File::options().append(true).open(path)?;
             file.set_times(FileTimes::new().set_modified(*modified))?;
             fs::set_permissions(path, Permissions::from_mode(*mode))
         }
-        Kept::Link(_) | Kept::File(..) => Ok(()),
+        KeptFile::Link(_) | KeptFile::File(..) => Ok(()),
     }
 }
 

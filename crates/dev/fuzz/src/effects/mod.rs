@@ -17,18 +17,18 @@ mod watch;
 pub mod worker;
 
 use planted_faults::Planted;
-use sandbox::Stage;
+use sandbox::FuzzSandbox;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ExitCode};
 use std::sync::mpsc;
 use std::time::Instant;
-use worker::{Counts, Message, Task};
+use worker::{WorkerCounts, WorkerMessage, WorkerTask};
 
 pub const USAGE: &str = "ostler-fuzz effects [--seconds N] [--lines N] [--at-least N] [--seed N] \
                          [--planted KIND] [--workers N] [--ignore TEXT]… [--replay FILE]";
 
-struct Plan {
+struct EffectsPlan {
     seconds: u64,
     lines: u64,
     /// Fewer lines that were run are a failure.
@@ -43,7 +43,7 @@ struct Plan {
 /// What all workers reported.
 #[derive(Default)]
 struct Total {
-    counts: BTreeMap<usize, Counts>,
+    counts: BTreeMap<usize, WorkerCounts>,
     /// By their minimised line: the effect, and how often.
     findings: BTreeMap<String, (String, u64)>,
     planted: bool,
@@ -67,7 +67,7 @@ pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
         }
     };
     let with_locale = plan.planted.is_none_or(|planted| planted == Planted::Locale);
-    let stage = match Stage::new(&seeds, with_locale) {
+    let stage = match FuzzSandbox::new(&seeds, with_locale) {
         Ok(stage) => stage,
         Err(why) => {
             println!("SKIPPED: fuzzing by effect ({why})");
@@ -87,9 +87,9 @@ pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-fn plan(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
+fn plan(mut args: impl Iterator<Item = String>) -> Result<EffectsPlan, String> {
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u64);
-    let mut plan = Plan {
+    let mut plan = EffectsPlan {
         seconds: 60,
         lines: u64::MAX,
         at_least: 0,
@@ -121,7 +121,7 @@ fn plan(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
     Ok(plan)
 }
 
-fn run(plan: &Plan, stage: &Stage) -> Result<ExitCode, String> {
+fn run(plan: &EffectsPlan, stage: &FuzzSandbox) -> Result<ExitCode, String> {
     let begin = Instant::now();
     let replay = match &plan.replay {
         Some(path) => {
@@ -136,7 +136,7 @@ fn run(plan: &Plan, stage: &Stage) -> Result<ExitCode, String> {
     let mut children = Vec::new();
     let (sender, receiver) = mpsc::channel();
     for number in 0..workers {
-        let task = Task {
+        let task = WorkerTask {
             seed: plan.seed.wrapping_mul(1_000_003).wrapping_add(number),
             seconds: plan.seconds,
             lines: plan.lines.div_ceil(workers),
@@ -152,7 +152,7 @@ fn run(plan: &Plan, stage: &Stage) -> Result<ExitCode, String> {
         let (sender, number) = (sender.clone(), children.len());
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let message = serde_json::from_str(&line).unwrap_or(Message::Failed(line));
+                let message = serde_json::from_str(&line).unwrap_or(WorkerMessage::Failed(line));
                 if sender.send((number, message)).is_err() {
                     return;
                 }
@@ -186,16 +186,16 @@ fn finish(children: Vec<Child>, total: &mut Total) {
 }
 
 impl Total {
-    fn add(&mut self, number: usize, message: Message) {
+    fn add(&mut self, number: usize, message: WorkerMessage) {
         match message {
-            Message::Counts(counts) => drop(self.counts.insert(number, counts)),
-            Message::Endless(line) => self.endless.push(line),
-            Message::Failed(why) => self.failures.push(why),
-            Message::Replayed { line, allowed, effects } => {
+            WorkerMessage::Counts(counts) => drop(self.counts.insert(number, counts)),
+            WorkerMessage::Endless(line) => self.endless.push(line),
+            WorkerMessage::Failed(why) => self.failures.push(why),
+            WorkerMessage::Replayed { line, allowed, effects } => {
                 let verdict = if allowed { "allowed" } else { "not allowed" };
                 println!("{verdict}\t{}\t{line:?}", effects.join(", "));
             }
-            Message::Finding { effect, line, before, planted, counts } => {
+            WorkerMessage::Finding { effect, line, before, planted, counts } => {
                 self.counts.insert(number, counts);
                 self.planted |= planted;
                 let known = self.findings.entry(line.clone()).or_insert((effect.clone(), 0));
@@ -207,8 +207,8 @@ impl Total {
         }
     }
 
-    fn result(&self, plan: &Plan, seconds: u64) -> ExitCode {
-        let mut sum = Counts::default();
+    fn result(&self, plan: &EffectsPlan, seconds: u64) -> ExitCode {
+        let mut sum = WorkerCounts::default();
         for counts in self.counts.values() {
             sum.generated += counts.generated;
             sum.allowed += counts.allowed;

@@ -3,7 +3,7 @@
 //! Everything a line can reach is a tmpfs that dies with the worker, or read-only. The worker is process 1 of its own
 //! process namespace: nothing inside can kill it, and every process that a line leaves behind becomes its child.
 
-use super::worker::Task;
+use super::worker::WorkerTask;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -21,14 +21,14 @@ pub const OWN: &str = "/fuzz";
 pub const DOUBLE_BYTE_LOCALE: &str = "zh_CN.gbk";
 
 /// What all workers share: a copy of this program and the seeds, readable by an ordinary user.
-pub struct Stage {
+pub struct FuzzSandbox {
     directory: tempfile::TempDir,
     bwrap: PathBuf,
     /// Whether the double-byte locale could be made.
     pub has_locale: bool,
 }
 
-impl Stage {
+impl FuzzSandbox {
     /// # Errors
     /// In words, why there is no sandbox on this machine.
     pub fn new(seeds: &[String], with_locale: bool) -> Result<Self, String> {
@@ -43,7 +43,7 @@ impl Stage {
         let seeds = serde_json::to_vec(seeds).map_err(|error| error.to_string())?;
         fs::write(directory.path().join("seeds.json"), seeds).map_err(wrong)?;
         let has_locale = with_locale && make_locale(&directory.path().join("locale"));
-        let stage = Stage { directory, bwrap, has_locale };
+        let stage = FuzzSandbox { directory, bwrap, has_locale };
         stage.probe()?;
         Ok(stage)
     }
@@ -71,7 +71,7 @@ impl Stage {
         command
     }
 
-    pub fn start(&self, task: &Task) -> io::Result<Child> {
+    pub fn start(&self, task: &WorkerTask) -> io::Result<Child> {
         let mut command = self.bwrap();
         command.arg("--as-pid-1").args(["--proc", "/proc", "--dev", "/dev"]);
         command.args(["--ro-bind", "/usr", "/usr"]);

@@ -22,7 +22,7 @@ const FILE: u64 = 8 << 20;
 const PROCESSES: u64 = 96;
 
 #[derive(Debug, Default)]
-pub struct Ran {
+pub struct LineRun {
     pub output: Vec<u8>,
     pub endless: bool,
     /// A process outlived the line and did not end by itself.
@@ -42,7 +42,7 @@ pub fn limit() -> io::Result<()> {
     Ok(())
 }
 
-pub fn run(script: &str, cwd: &str, environment: &[(String, String)]) -> io::Result<Ran> {
+pub fn run(script: &str, cwd: &str, environment: &[(String, String)]) -> io::Result<LineRun> {
     let (mut reader, writer) = io::pipe()?;
     let mut command = Command::new("/bin/bash");
     command.args(["--norc", "--noprofile", "-c", "--", script]).current_dir(cwd).env_clear();
@@ -51,7 +51,7 @@ pub fn run(script: &str, cwd: &str, environment: &[(String, String)]) -> io::Res
     let mut child = command.spawn()?;
     drop(command);
     let deadline = Instant::now() + TIME;
-    let mut ran = Ran { endless: true, ..Ran::default() };
+    let mut ran = LineRun { endless: true, ..LineRun::default() };
     if follow(&mut child, &mut reader, deadline, &mut ran)? {
         ran.endless = false;
         child.wait()?;
@@ -68,7 +68,7 @@ fn follow(
     child: &mut Child,
     reader: &mut io::PipeReader,
     deadline: Instant,
-    ran: &mut Ran,
+    ran: &mut LineRun,
 ) -> io::Result<bool> {
     let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let Some(number) = number else { return Ok(false) };

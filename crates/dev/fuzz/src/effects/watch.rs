@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 /// Directories with more programs; `/bin` holds the shell that runs the lines.
 const SHELLS: &str = "/bin";
 
-pub struct Watch {
+pub struct AccessWatch {
     descriptor: OwnedFd,
     directories: HashMap<i32, PathBuf>,
     buffer: Vec<MaybeUninit<u8>>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenAccess {
     /// Programs by name.
     pub programs: Vec<String>,
     /// Files below the watched trees.
@@ -31,11 +31,11 @@ pub struct Seen {
     pub changes: Vec<String>,
 }
 
-impl Watch {
+impl AccessWatch {
     pub fn new(trees: &[&str]) -> io::Result<Self> {
         let descriptor = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let buffer = vec![MaybeUninit::uninit(); 64 << 10];
-        let mut watch = Watch { descriptor, directories: HashMap::new(), buffer };
+        let mut watch = AccessWatch { descriptor, directories: HashMap::new(), buffer };
         let changes = WatchFlags::CREATE
             | WatchFlags::DELETE
             | WatchFlags::MODIFY
@@ -71,8 +71,8 @@ impl Watch {
     }
 
     /// What happened since the last time.
-    pub fn take(&mut self) -> Seen {
-        let mut seen = Seen::default();
+    pub fn take(&mut self) -> SeenAccess {
+        let mut seen = SeenAccess::default();
         let mut reader = inotify::Reader::new(&self.descriptor, &mut self.buffer);
         while let Ok(event) = reader.next() {
             let (Some(directory), Some(name)) =

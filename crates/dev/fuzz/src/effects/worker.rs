@@ -1,14 +1,14 @@
 //! Inside the sandbox: make a line, have it judged, run it if it is allowed, look for effects.
 
-use super::gate::{Allowed, Gate, Rules};
-use super::grammar::Maker;
+use super::gate::{Allowed, FuzzGate, GateRules};
+use super::grammar::LineMaker;
 use super::ground::{Ground, WORKSPACE};
 use super::minimise::minimise;
 use super::planted_faults::Planted;
 use super::programs::copy_programs;
 use super::sandbox::OWN;
-use super::shell::{self, Ran};
-use super::watch::Watch;
+use super::shell::{self, LineRun};
+use super::watch::AccessWatch;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// What a worker is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Task {
+pub struct WorkerTask {
     pub seed: u64,
     pub seconds: u64,
     /// Allowed lines to run.
@@ -36,7 +36,7 @@ pub struct Task {
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Counts {
+pub struct WorkerCounts {
     pub generated: u64,
     pub allowed: u64,
     pub run: u64,
@@ -46,14 +46,14 @@ pub struct Counts {
 
 /// One line of what a worker writes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Message {
-    Counts(Counts),
+pub enum WorkerMessage {
+    Counts(WorkerCounts),
     Finding {
         effect: String,
         line: String,
         before: String,
         planted: bool,
-        counts: Counts,
+        counts: WorkerCounts,
     },
     Endless(String),
     /// Of a replayed line.
@@ -85,50 +85,57 @@ const WATCHED: [&str; 4] = ["/ws", "/home", "/etc", "/srv"];
 pub const PORT: u16 = 7777;
 
 pub fn main(task: &str) -> Result<(), String> {
-    let task: Task = serde_json::from_str(task).map_err(|error| error.to_string())?;
+    let task: WorkerTask = serde_json::from_str(task).map_err(|error| error.to_string())?;
     let mut worker = Worker::new(task).map_err(|error| format!("cannot set up: {error}"))?;
     let done = match worker.task.replay.clone() {
         Some(lines) => lines.iter().try_for_each(|line| worker.replay(line)),
         None => worker.generate(),
     };
     done.map_err(|error| error.to_string())?;
-    send(&Message::Counts(worker.counts)).map_err(|error| error.to_string())
+    send(&WorkerMessage::Counts(worker.counts)).map_err(|error| error.to_string())
 }
 
 struct Worker {
-    task: Task,
-    gate: Gate,
+    task: WorkerTask,
+    gate: FuzzGate,
     ground: Ground,
-    watch: Watch,
+    watch: AccessWatch,
     listener: TcpListener,
-    counts: Counts,
+    counts: WorkerCounts,
 }
 
 impl Worker {
-    fn new(task: Task) -> Result<Self, Box<dyn std::error::Error>> {
+    fn new(task: WorkerTask) -> Result<Self, Box<dyn std::error::Error>> {
         copy_programs()?;
         let ground = Ground::build()?;
-        let watch = Watch::new(&WATCHED)?;
+        let watch = AccessWatch::new(&WATCHED)?;
         let listener = TcpListener::bind(("127.0.0.1", PORT))?;
         listener.set_nonblocking(true)?;
         shell::limit()?;
-        Ok(Worker { task, gate: Gate::new()?, ground, watch, listener, counts: Counts::default() })
+        Ok(Worker {
+            task,
+            gate: FuzzGate::new()?,
+            ground,
+            watch,
+            listener,
+            counts: WorkerCounts::default(),
+        })
     }
 
     fn generate(&mut self) -> io::Result<()> {
         let begin = Instant::now();
         let seeds: Vec<String> = serde_json::from_slice(&fs::read(format!("{OWN}/seeds.json"))?)?;
         let mut first = if self.task.seeds_first { seeds.clone() } else { Vec::new() };
-        let mut maker = Maker::new(self.task.seed, seeds, self.task.has_locale);
+        let mut maker = LineMaker::new(self.task.seed, seeds, self.task.has_locale);
         let mut known = HashSet::new();
         let most = Duration::from_secs(self.task.seconds);
         while self.counts.run < self.task.lines && begin.elapsed() < most {
             let line = first.pop().unwrap_or_else(|| maker.line());
             self.counts.generated += 1;
             if self.counts.generated.is_multiple_of(256) {
-                send(&Message::Counts(self.counts))?;
+                send(&WorkerMessage::Counts(self.counts))?;
             }
-            let rules = if maker.percent(25) { Rules::WithDenials } else { Rules::Shipped };
+            let rules = if maker.percent(25) { GateRules::WithDenials } else { GateRules::Shipped };
             let ignored = self.task.ignored.iter().any(|text| line.contains(text));
             if ignored
                 || line.trim().is_empty()
@@ -159,7 +166,7 @@ impl Worker {
     fn attempt(
         &mut self,
         line: &str,
-        rules: Rules,
+        rules: GateRules,
         allowed: &Allowed,
     ) -> io::Result<Option<String>> {
         // What the gate opened to judge is not the line's doing.
@@ -168,13 +175,18 @@ impl Worker {
         self.counts.run += 1;
         if ran.endless {
             self.counts.endless += 1;
-            send(&Message::Endless(line.to_owned()))?;
+            send(&WorkerMessage::Endless(line.to_owned()))?;
         }
         let effects = self.effects(&ran, rules, allowed)?;
         Ok(effects.into_iter().next())
     }
 
-    fn effects(&mut self, ran: &Ran, rules: Rules, allowed: &Allowed) -> io::Result<Vec<String>> {
+    fn effects(
+        &mut self,
+        ran: &LineRun,
+        rules: GateRules,
+        allowed: &Allowed,
+    ) -> io::Result<Vec<String>> {
         let mut effects = self.ground.changes();
         let seen = self.watch.take();
         if !seen.changes.is_empty() {
@@ -184,12 +196,12 @@ impl Worker {
         if !effects.is_empty() {
             self.ground.restore()?;
             // A directory that was replaced is watched no longer.
-            self.watch = Watch::new(&WATCHED)?;
+            self.watch = AccessWatch::new(&WATCHED)?;
         }
         effects.retain(|change| !allowed.may_change(change));
         for program in &seen.programs {
             let denied = program == DENIED
-                || (rules == Rules::WithDenials && DENIED_BY_RULE.contains(&program.as_str()));
+                || (rules == GateRules::WithDenials && DENIED_BY_RULE.contains(&program.as_str()));
             if denied {
                 effects.push(format!("denied program {program}"));
             } else if !allowed.may_start(program) {
@@ -214,7 +226,7 @@ impl Worker {
         Ok(effects)
     }
 
-    fn report(&mut self, line: &str, rules: Rules, effect: &str) -> io::Result<()> {
+    fn report(&mut self, line: &str, rules: GateRules, effect: &str) -> io::Result<()> {
         self.counts.effects += 1;
         let counts = self.counts;
         let mut shortest = line.to_owned();
@@ -235,7 +247,7 @@ impl Worker {
             self.counts = counts;
         }
         let planted = self.task.planted.is_some_and(|planted| planted.rewrite(line) != line);
-        send(&Message::Finding {
+        send(&WorkerMessage::Finding {
             effect: effect.to_owned(),
             line: shortest,
             before: line.to_owned(),
@@ -245,16 +257,16 @@ impl Worker {
     }
 
     fn replay(&mut self, line: &str) -> io::Result<()> {
-        let judged = self.gate.judge(line, Rules::Shipped, self.task.planted);
+        let judged = self.gate.judge(line, GateRules::Shipped, self.task.planted);
         let is_allowed = judged.is_some();
         let allowed = judged.unwrap_or_else(|| Allowed::everything(line));
         self.watch.take();
         let ran = shell::run(&allowed.script, WORKSPACE, &allowed.environment)?;
-        let mut effects = self.effects(&ran, Rules::Shipped, &allowed)?;
+        let mut effects = self.effects(&ran, GateRules::Shipped, &allowed)?;
         if ran.endless {
             effects.push("endless".to_owned());
         }
-        send(&Message::Replayed { line: line.to_owned(), allowed: is_allowed, effects })
+        send(&WorkerMessage::Replayed { line: line.to_owned(), allowed: is_allowed, effects })
     }
 }
 
@@ -275,7 +287,7 @@ fn hash(line: &str) -> u64 {
     hasher.finish()
 }
 
-fn send(message: &Message) -> io::Result<()> {
+fn send(message: &WorkerMessage) -> io::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, message)?;
     out.write_all(b"\n")?;

@@ -4,7 +4,9 @@
 
 use ostler_core::ids::BlobRef;
 use ostler_core::ports::{Blobs, StoreError};
-use ostler_snapshots::{AFTER_COMMAND, Change, Hash, Item, Part, State, ToolEdit, Wanted};
+use ostler_snapshots::{
+    AFTER_COMMAND, DiffPart, Hash, PathState, RecordedChange, SnapshotItem, ToolEdit, WantedState,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -20,13 +22,13 @@ pub(super) struct Attribution {
     /// By path, oldest first.
     own: BTreeMap<PathBuf, Vec<Stretch>>,
     /// Nobody but commands of other sessions changed these.
-    theirs: Vec<Change>,
+    theirs: Vec<RecordedChange>,
 }
 
 /// What became of a path between two moments, in milliseconds since 1970.
 struct Stretch {
-    before: Option<Item>,
-    after: Option<Item>,
+    before: Option<SnapshotItem>,
+    after: Option<SnapshotItem>,
     since: u64,
     until: u64,
     is_theirs: bool,
@@ -43,12 +45,12 @@ impl Stretch {
 
 impl Attribution {
     /// What was found when a command of another session ended is the work of that one.
-    pub(super) fn of(parts: Vec<Part>, session: &str) -> Self {
+    pub(super) fn of(parts: Vec<DiffPart>, session: &str) -> Self {
         let mut all: BTreeMap<PathBuf, Vec<Stretch>> = BTreeMap::new();
-        for Part { label, since, at, changes } in parts {
+        for DiffPart { label, since, at, changes } in parts {
             let other = label.session.as_deref().is_some_and(|other| other != session);
             let is_theirs = other && label.reason == AFTER_COMMAND;
-            for Change { path, before, after } in changes {
+            for RecordedChange { path, before, after } in changes {
                 let stretches = all.entry(path).or_default();
                 match stretches.last_mut() {
                     Some(last) if last.is_theirs == is_theirs => {
@@ -74,7 +76,7 @@ impl Attribution {
     }
 
     /// What is not known to be somebody else's.
-    pub(super) fn changes(&self) -> Vec<Change> {
+    pub(super) fn changes(&self) -> Vec<RecordedChange> {
         self.own.iter().filter_map(|(path, stretches)| change(path, stretches)).collect()
     }
 
@@ -89,13 +91,13 @@ impl Attribution {
         edits: &[ToolEdit],
         known: &HashSet<PathBuf>,
         blobs: &dyn Blobs,
-    ) -> (Vec<Wanted>, Vec<(Wanted, &'static str)>) {
+    ) -> (Vec<WantedState>, Vec<(WantedState, &'static str)>) {
         let mut by_path: HashMap<&Path, Vec<&ToolEdit>> = HashMap::new();
         for edit in edits {
             by_path.entry(&edit.path).or_default().push(edit);
         }
         let mut wanted = Vec::new();
-        let theirs = self.theirs.into_iter().map(|change| (Wanted::from(change), BY_SESSION));
+        let theirs = self.theirs.into_iter().map(|change| (WantedState::from(change), BY_SESSION));
         let mut stays: Vec<_> = theirs.collect();
         for (path, stretches) in self.own {
             let of_path = by_path.get(path.as_path()).map(Vec::as_slice).unwrap_or_default();
@@ -108,10 +110,10 @@ impl Attribution {
             let pieces = pieces.collect::<Result<Vec<_>, _>>().unwrap_or_default().concat();
             if pieces.is_empty() || (known.contains(&path) && !is_noted) {
                 let whole = change(&path, &stretches);
-                stays.extend(whole.map(|change| (Wanted::from(change), BY_TOOL)));
+                stays.extend(whole.map(|change| (WantedState::from(change), BY_TOOL)));
                 continue;
             }
-            let piece = |(before, after)| Wanted { path: path.clone(), before, after };
+            let piece = |(before, after)| WantedState { path: path.clone(), before, after };
             wanted.extend(pieces.into_iter().rev().map(piece));
         }
         (wanted, stays)
@@ -119,10 +121,10 @@ impl Attribution {
 }
 
 /// From the first state to the last.
-fn change(path: &Path, stretches: &[Stretch]) -> Option<Change> {
+fn change(path: &Path, stretches: &[Stretch]) -> Option<RecordedChange> {
     let (first, last) = (stretches.first()?, stretches.last()?);
     let (before, after) = (first.before.clone(), last.after.clone());
-    Some(Change { path: path.to_path_buf(), before, after })
+    Some(RecordedChange { path: path.to_path_buf(), before, after })
 }
 
 fn is_during(edit: &ToolEdit, stretch: &Stretch) -> bool {
@@ -136,17 +138,18 @@ fn pieces(
     stretch: &Stretch,
     edits: &[&ToolEdit],
     blobs: &dyn Blobs,
-) -> Result<Vec<(State, State)>, StoreError> {
-    let (start, end) = (State::of(stretch.before.as_ref()), State::of(stretch.after.as_ref()));
+) -> Result<Vec<(PathState, PathState)>, StoreError> {
+    let (start, end) =
+        (PathState::of(stretch.before.as_ref()), PathState::of(stretch.after.as_ref()));
     let mode = match (&start, &end) {
-        (State::File { mode, .. }, _) | (_, State::File { mode, .. }) => *mode,
+        (PathState::File { mode, .. }, _) | (_, PathState::File { mode, .. }) => *mode,
         _ => 0o644,
     };
     let (mut pieces, mut at) = (Vec::new(), start);
     for edit in edits {
         let found = match &edit.before {
-            Some(blob) => State::file(blobs.get(&BlobRef::new(blob.as_str()))?, mode),
-            None => State::Absent,
+            Some(blob) => PathState::file(blobs.get(&BlobRef::new(blob.as_str()))?, mode),
+            None => PathState::Absent,
         };
         // It was done before the state before was looked at.
         if edit.at / 1_000_000 < stretch.since && !is_same_file(&at, &found) {
@@ -154,8 +157,8 @@ fn pieces(
         }
         pieces.push((at, found));
         at = match edit.after.as_deref().and_then(Hash::from_hex) {
-            Some(hash) => State::File { hash, mode, bytes: None },
-            None => State::Absent,
+            Some(hash) => PathState::File { hash, mode, bytes: None },
+            None => PathState::Absent,
         };
     }
     pieces.push((at, end));
@@ -163,12 +166,13 @@ fn pieces(
     Ok(pieces)
 }
 
-fn is_same_file(a: &State, b: &State) -> bool {
+fn is_same_file(a: &PathState, b: &PathState) -> bool {
     match (a, b) {
-        (State::Absent, State::Absent) => true,
-        (State::File { hash: a, mode: in_a, .. }, State::File { hash: b, mode: in_b, .. }) => {
-            (a, in_a) == (b, in_b)
-        }
+        (PathState::Absent, PathState::Absent) => true,
+        (
+            PathState::File { hash: a, mode: in_a, .. },
+            PathState::File { hash: b, mode: in_b, .. },
+        ) => (a, in_a) == (b, in_b),
         _ => false,
     }
 }

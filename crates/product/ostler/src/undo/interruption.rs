@@ -6,7 +6,7 @@ use super::note::Note;
 use super::{ChangingCall, Desk, UndoChoice, Undone, calls};
 use crate::error::Error;
 use ostler_core::ids::CallId;
-use ostler_snapshots::{Unit, Wanted};
+use ostler_snapshots::{UndoUnit, WantedState};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -136,9 +136,12 @@ impl Desk {
     }
 
     /// What an undo did, between the snapshots around it.
-    pub(super) fn unit_of_undo(&self, (from, to): (u64, u64)) -> Result<Unit, Error> {
+    pub(super) fn unit_of_undo(&self, (from, to): (u64, u64)) -> Result<UndoUnit, Error> {
         let changes = if from == to { Vec::new() } else { self.snapshots.diff(from, to)? };
-        Ok(Unit { wanted: changes.into_iter().map(Wanted::from).collect(), ..Unit::default() })
+        Ok(UndoUnit {
+            wanted: changes.into_iter().map(WantedState::from).collect(),
+            ..UndoUnit::default()
+        })
     }
 
     /// None if the session went on from where it stopped.
@@ -154,7 +157,7 @@ impl Desk {
         let note = intent.note.clone();
         let mut undone = self.nothing_yet(self.named(&note.calls), note.before);
         let now = self.snapshots.take("before the rest of an undo")?.id;
-        let mut units: Vec<Unit> = match intent.redoes {
+        let mut units: Vec<UndoUnit> = match intent.redoes {
             Some(redoes) => vec![self.unit_of_undo(redoes)?],
             None => undone
                 .calls

@@ -2,9 +2,9 @@
 
 use crate::error::Error;
 use ostler_core::permission::Anchors;
-use ostler_core::permission::file_pattern::Pattern;
+use ostler_core::permission::file_pattern::FilePattern;
 use ostler_core::tool_facts::KnownTools;
-use ostler_snapshots::{State, Unit, Wanted};
+use ostler_snapshots::{PathState, UndoUnit, WantedState};
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) struct KeepPaths {
 struct Kept {
     text: String,
     path: PathBuf,
-    pattern: Pattern,
+    pattern: FilePattern,
 }
 
 impl KeepPaths {
@@ -31,7 +31,7 @@ impl KeepPaths {
             };
             let tools = &KnownTools::default();
             let anchors = Anchors { cwd, home: cwd, settings: cwd, tools };
-            let pattern = Pattern::new(&anchored, anchors);
+            let pattern = FilePattern::new(&anchored, anchors);
             Kept { text: text.clone(), path: place(cwd, text), pattern }
         };
         KeepPaths { all: texts.iter().map(kept).collect() }
@@ -42,7 +42,7 @@ impl KeepPaths {
     }
 
     /// Takes out of the way back what is to stay. A path that names nothing is an error.
-    pub(super) fn spare(&self, units: &mut [Unit]) -> Result<(), Error> {
+    pub(super) fn spare(&self, units: &mut [UndoUnit]) -> Result<(), Error> {
         let paths = || units.iter().flat_map(|unit| unit.wanted.iter().chain(&unit.doubtful));
         let unused = self.all.iter().find(|kept| !paths().any(|wanted| kept.covers(&wanted.path)));
         if let Some(kept) = unused {
@@ -54,17 +54,18 @@ impl KeepPaths {
     }
 
     /// The same, whether or not each path names something. A directory stays with what stays in it.
-    pub(super) fn spare_any(&self, units: &mut [Unit]) {
+    pub(super) fn spare_any(&self, units: &mut [UndoUnit]) {
         for unit in units {
-            let covered = |wanted: &Wanted| self.covers(&wanted.path);
+            let covered = |wanted: &WantedState| self.covers(&wanted.path);
             let (kept, rest) = std::mem::take(&mut unit.wanted).into_iter().partition(covered);
-            let kept: Vec<Wanted> = kept;
+            let kept: Vec<WantedState> = kept;
             let above: HashSet<&Path> =
                 kept.iter().flat_map(|wanted| wanted.path.ancestors().skip(1)).collect();
-            let holds = |wanted: &Wanted| {
-                matches!(wanted.before, State::Absent) && above.contains(wanted.path.as_path())
+            let holds = |wanted: &WantedState| {
+                matches!(wanted.before, PathState::Absent) && above.contains(wanted.path.as_path())
             };
-            let (holding, rest): (Vec<Wanted>, Vec<Wanted>) = rest.into_iter().partition(holds);
+            let (holding, rest): (Vec<WantedState>, Vec<WantedState>) =
+                rest.into_iter().partition(holds);
             unit.wanted = rest;
             unit.doubtful.retain(|wanted| !covered(wanted));
             unit.stays.retain(|(wanted, _)| !covered(wanted));
@@ -98,8 +99,8 @@ fn place(cwd: &Path, text: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn wanted(path: &str, before: State) -> Wanted {
-        Wanted { path: path.into(), before, after: State::Folder { mode: 0o755 } }
+    fn wanted(path: &str, before: PathState) -> WantedState {
+        WantedState { path: path.into(), before, after: PathState::Folder { mode: 0o755 } }
     }
 
     #[test]
@@ -130,16 +131,17 @@ mod tests {
     #[test]
     fn a_directory_stays_with_what_stays_in_it() {
         let keep = KeepPaths::new(Path::new("/w"), &["new/mine".to_owned()]);
-        let made = || vec![wanted("/w/new", State::Absent), wanted("/w/new/mine", State::Absent)];
-        let mut unit = Unit { wanted: made(), ..Unit::default() };
-        unit.wanted.push(wanted("/w/new/other", State::Absent));
+        let made =
+            || vec![wanted("/w/new", PathState::Absent), wanted("/w/new/mine", PathState::Absent)];
+        let mut unit = UndoUnit { wanted: made(), ..UndoUnit::default() };
+        unit.wanted.push(wanted("/w/new/other", PathState::Absent));
         let mut units = [unit];
         assert!(keep.spare(&mut units).is_ok());
         let left: Vec<_> = units[0].wanted.iter().map(|wanted| wanted.path.clone()).collect();
         assert_eq!(left, [PathBuf::from("/w/new/other")]);
         assert_eq!(units[0].stays.len(), 2);
         let typo = KeepPaths::new(Path::new("/w"), &["new/mien".to_owned()]);
-        let mut units = [Unit { wanted: made(), ..Unit::default() }];
+        let mut units = [UndoUnit { wanted: made(), ..UndoUnit::default() }];
         assert!(
             matches!(typo.spare(&mut units), Err(Error::KeepsNothing(text)) if text == "new/mien")
         );

@@ -4,10 +4,10 @@ use crate::error::Error;
 use crate::session_options::SessionOptions;
 use crate::system::now_ns;
 use ostler_core::ids::SessionId;
-use ostler_core::permission::file_pattern::Pattern;
+use ostler_core::permission::file_pattern::FilePattern;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::session::{Session, Snapshot};
-use ostler_snapshots::{Config, Rule, Snapshots};
+use ostler_snapshots::{Config, PruneRule, Snapshots};
 use ostler_store::snapshot_folder;
 use ostler_tools::Keeping;
 use ostler_tools::confine::Confinement;
@@ -27,7 +27,7 @@ pub(super) fn open(home: &Path, workspace: &Path, roots: Vec<PathBuf>) -> Result
 pub(crate) fn open_snapshots(home: &Path, workspace: &Path) -> Result<Snapshots, Error> {
     let snapshots = open(home, workspace, vec![workspace.to_path_buf()])?;
     let rules = snapshots.denied_rules();
-    let denied = DeniedNames::new(rules.iter().map(|rule| Pattern::from_absolute(rule)));
+    let denied = DeniedNames::new(rules.iter().map(|rule| FilePattern::from_absolute(rule)));
     // Other names of denied files were found by the session.
     let found: HashSet<PathBuf> = snapshots.denied().into_iter().collect();
     let denies = move |path: &Path| found.contains(path) || denied.have(path);
@@ -69,7 +69,8 @@ pub(crate) fn keeping(
             };
             let old = Arc::clone(&snapshots);
             // In the background, at most once a day; if it fails, the next start tries again.
-            let _ = std::thread::Builder::new().spawn(move || old.prune_if_due(Rule::default()));
+            let _ =
+                std::thread::Builder::new().spawn(move || old.prune_if_due(PruneRule::default()));
             Keeping::By { snapshots }
         }
         Err(error) => Keeping::Impossible(error.to_string()),
@@ -97,7 +98,7 @@ pub(crate) fn remember(
 }
 
 /// What may not be read.
-fn denied(policy: &Policy) -> impl Iterator<Item = &Pattern> {
+fn denied(policy: &Policy) -> impl Iterator<Item = &FilePattern> {
     policy.denied_files().filter(|denied| !denied.writing).map(|denied| denied.pattern)
 }
 
@@ -114,11 +115,11 @@ fn denying(snapshots: Snapshots, policy: &Policy, confinement: &Arc<Confinement>
 /// Patterns that are asked about every path: what can be told by a look at the name is.
 struct DeniedNames {
     places: Vec<PathBuf>,
-    patterns: Vec<Pattern>,
+    patterns: Vec<FilePattern>,
 }
 
 impl DeniedNames {
-    fn new(patterns: impl Iterator<Item = Pattern>) -> Self {
+    fn new(patterns: impl Iterator<Item = FilePattern>) -> Self {
         let mut names = DeniedNames { places: Vec::new(), patterns: Vec::new() };
         for pattern in patterns {
             match pattern.place() {

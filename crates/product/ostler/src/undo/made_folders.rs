@@ -2,13 +2,13 @@
 
 use super::Desk;
 use super::calls::FileChange;
-use ostler_snapshots::{State, ToolEdit, Wanted};
+use ostler_snapshots::{PathState, ToolEdit, WantedState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 impl Desk {
     /// Those that were made for files of a call and are still there. Only an empty one will go.
-    pub(super) fn folders_made(&self, files: &BTreeMap<PathBuf, FileChange>) -> Vec<Wanted> {
+    pub(super) fn folders_made(&self, files: &BTreeMap<PathBuf, FileChange>) -> Vec<WantedState> {
         let made: Vec<_> = files.iter().filter(|(_, change)| change.before.is_none()).collect();
         if made.is_empty() {
             return Vec::new();
@@ -25,9 +25,10 @@ impl Desk {
             folders.extend(path.ancestors().skip(1).take(count));
         }
         let wanted = |folder: &Path| {
-            let after = State::of(self.snapshots.known(folder).as_ref());
-            let is_there = matches!(after, State::Folder { .. });
-            let wanted = Wanted { path: folder.to_path_buf(), before: State::Absent, after };
+            let after = PathState::of(self.snapshots.known(folder).as_ref());
+            let is_there = matches!(after, PathState::Folder { .. });
+            let wanted =
+                WantedState { path: folder.to_path_buf(), before: PathState::Absent, after };
             is_there.then_some(wanted)
         };
         folders.into_iter().filter_map(wanted).collect()

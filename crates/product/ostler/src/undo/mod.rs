@@ -38,7 +38,9 @@ use note::Note;
 use ostler_core::ids::{CallId, SessionId};
 use ostler_core::ports::{Blobs, SessionLog, StoreError};
 use ostler_core::session::Entry;
-use ostler_snapshots::{Alone, Fate, Hash, Outcome, Plan, Snapshots, State, Unit, Wanted};
+use ostler_snapshots::{
+    Alone, Fate, Hash, PathState, PlanOutcome, RestorePlan, Snapshots, UndoUnit, WantedState,
+};
 use ostler_store::FileStore;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -70,7 +72,7 @@ pub struct Undone {
     pub calls: Vec<ChangingCall>,
     /// Calls that cannot be undone, and why. They count as not undone.
     pub not_undone: Vec<(ChangingCall, String)>,
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<PlanOutcome>,
     /// The snapshot of the state before the undo; going back to it is `redo`.
     pub before: u64,
     pub after: u64,
@@ -307,7 +309,7 @@ impl Desk {
     fn carry_out(
         &self,
         choice: &UndoChoice,
-        mut units: Vec<Unit>,
+        mut units: Vec<UndoUnit>,
         mut undone: Undone,
         intent: Intent,
         log: Option<&dyn SessionLog>,
@@ -329,7 +331,7 @@ impl Desk {
     fn follow(
         &self,
         choice: &UndoChoice,
-        plan: &Plan,
+        plan: &RestorePlan,
         mut undone: Undone,
         mut note: Note,
         log: Option<&dyn SessionLog>,
@@ -374,7 +376,7 @@ impl Desk {
         call: &ChangingCall,
         now: u64,
         notices: &mut Vec<String>,
-    ) -> Result<Unit, Error> {
+    ) -> Result<UndoUnit, Error> {
         let blobs = self.store.blobs();
         match &call.did {
             Did::Command { before, after, others } => {
@@ -403,8 +405,8 @@ impl Desk {
                 let (wanted, stays) = found.settled(&edits, others, blobs.as_ref());
                 let (elsewhere, wanted) =
                     wanted.into_iter().partition(|wanted| self.others.have(&wanted.path));
-                let doubtful = doubtful.into_iter().map(Wanted::from).collect();
-                Ok(Unit { wanted, doubtful, elsewhere, stays })
+                let doubtful = doubtful.into_iter().map(WantedState::from).collect();
+                Ok(UndoUnit { wanted, doubtful, elsewhere, stays })
             }
             Did::Files(files) => {
                 let wanted = files
@@ -412,7 +414,7 @@ impl Desk {
                     .map(|(path, change)| Ok(self.wanted(path, change, blobs.as_ref())?));
                 let mut wanted = wanted.collect::<Result<Vec<_>, Error>>()?;
                 wanted.extend(self.folders_made(files));
-                Ok(Unit { wanted, ..Unit::default() })
+                Ok(UndoUnit { wanted, ..UndoUnit::default() })
             }
         }
     }
@@ -432,18 +434,18 @@ impl Desk {
         path: &Path,
         change: &FileChange,
         blobs: &dyn Blobs,
-    ) -> Result<Wanted, StoreError> {
+    ) -> Result<WantedState, StoreError> {
         let now = self.snapshots.known(path).map(|item| item.mode);
         let mode = change.mode.map(|mode| mode & 0o777).or(now).unwrap_or(0o644);
         let before = match &change.before {
-            Some(blob) => State::file(blobs.get(blob)?, change.mode.unwrap_or(mode) & 0o7777),
-            None => State::Absent,
+            Some(blob) => PathState::file(blobs.get(blob)?, change.mode.unwrap_or(mode) & 0o7777),
+            None => PathState::Absent,
         };
         let after = match change.after.as_deref().and_then(Hash::from_hex) {
-            Some(hash) => State::File { hash, mode, bytes: None },
-            None => State::Absent,
+            Some(hash) => PathState::File { hash, mode, bytes: None },
+            None => PathState::Absent,
         };
-        Ok(Wanted { path: path.to_path_buf(), before, after })
+        Ok(WantedState { path: path.to_path_buf(), before, after })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::open_snapshots;
 use crate::error::Error;
-use ostler_snapshots::{Change, Item, Pruned, Rule, Snapshots, What};
+use ostler_snapshots::{PruneRule, Pruned, RecordedChange, SnapshotItem, Snapshots, What};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ fn open(home: &Path, cwd: &Path) -> Result<Snapshots, Error> {
 /// # Errors
 /// If they cannot be read.
 pub fn list_snapshots(home: &Path, cwd: &Path) -> Result<Vec<SnapshotLine>, Error> {
-    let line = |line: ostler_snapshots::Listed| SnapshotLine {
+    let line = |line: ostler_snapshots::ListedSnapshot| SnapshotLine {
         id: line.id,
         at: line.at,
         reason: line.label.reason,
@@ -68,8 +68,8 @@ pub fn diff_snapshots(
     Ok((from, to, changes.into_iter().map(shown).collect()))
 }
 
-fn shown(change: Change) -> SnapshotChange {
-    let content = |item: &Item| match &item.what {
+fn shown(change: RecordedChange) -> SnapshotChange {
+    let content = |item: &SnapshotItem| match &item.what {
         What::Folder => "folder".to_owned(),
         other => format!("{other:?}"),
     };
@@ -87,5 +87,5 @@ fn shown(change: Change) -> SnapshotChange {
 /// # Errors
 /// If they cannot be written.
 pub fn prune_snapshots(home: &Path, cwd: &Path, dry_run: bool) -> Result<Pruned, Error> {
-    Ok(open(home, cwd)?.prune(Rule::default(), dry_run)?)
+    Ok(open(home, cwd)?.prune(PruneRule::default(), dry_run)?)
 }

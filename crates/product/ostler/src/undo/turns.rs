@@ -5,7 +5,7 @@ use super::{Desk, UndoChoice};
 use crate::error::Error;
 use ostler_core::ids::SessionId;
 use ostler_core::session::{Entry, Session};
-use ostler_snapshots::{Change, What};
+use ostler_snapshots::{RecordedChange, What};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -71,7 +71,7 @@ fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
     Some(paths.len())
 }
 
-fn is_file(change: &Change) -> bool {
+fn is_file(change: &RecordedChange) -> bool {
     let sides = [&change.before, &change.after];
     !sides.into_iter().flatten().any(|item| item.what == What::Folder)
 }

@@ -167,16 +167,16 @@ impl Hook for Guard {
         }
     }
 
-    fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, Outcome> {
+    fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, HookOutcome> {
         self.0.lock().unwrap().push(event.clone());
         let HookEvent::PreToolUse { tool_input, .. } = event else {
-            return Box::pin(std::future::ready(Outcome::default()));
+            return Box::pin(std::future::ready(HookOutcome::default()));
         };
         let refuses = tool_input["command"].as_str().unwrap().contains("two");
         let outcome = if refuses {
-            Outcome::of(Stand::Block, "guard", "not two")
+            HookOutcome::of(Stand::Block, "guard", "not two")
         } else {
-            Outcome::default()
+            HookOutcome::default()
         };
         Box::pin(std::future::ready(outcome))
     }

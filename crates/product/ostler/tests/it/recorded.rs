@@ -46,8 +46,8 @@ impl Hook for Guard {
         event == EventName::PreToolUse
     }
 
-    fn call<'a>(&'a self, _: &'a HookEvent) -> BoxFuture<'a, Outcome> {
-        let mut outcome = Outcome::of(Stand::Block, "guard", "not on a Friday");
+    fn call<'a>(&'a self, _: &'a HookEvent) -> BoxFuture<'a, HookOutcome> {
+        let mut outcome = HookOutcome::of(Stand::Block, "guard", "not on a Friday");
         outcome.notices.push("guard: it is Friday".into());
         Box::pin(std::future::ready(outcome))
     }

@@ -13,7 +13,7 @@ use ostler_core::ports::Model;
 use ostler_core::tool::ToolSpec;
 use ostler_core::view::View;
 use ostler_model_server::{Script, text};
-use ostler_models::{Capabilities, HttpModel, Providers, Settings};
+use ostler_models::{Capabilities, HttpModel, ModelSettings, Providers};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ fn provider(name: &str, url: &str) -> Provider {
 }
 
 fn model(name: &str, url: &str) -> HttpModel {
-    let mut settings = Settings::new(provider(name, url), Credentials::none());
+    let mut settings = ModelSettings::new(provider(name, url), Credentials::none());
     settings.protocols = vec![Arc::new(ToyProtocol::new(NAME))];
     HttpModel::new(settings).unwrap()
 }
@@ -155,7 +155,7 @@ pub async fn refusals_are_remembered_by_provider_and_model() {
     assert_eq!(moods(&two), [true, false], "and another provider");
     let entry = json!({"protocol": NAME, "baseUrl": one.url(), "lacks": ["mood"]});
     let entry = Provider::from_settings("one", &entry).unwrap();
-    let mut settings = Settings::new(entry, Credentials::none());
+    let mut settings = ModelSettings::new(entry, Credentials::none());
     settings.protocols = vec![Arc::new(ToyProtocol::new(NAME))];
     let known = HttpModel::new(settings.clone());
     assert!(known.is_ok());
@@ -231,7 +231,7 @@ pub async fn nothing_is_rendered_twice() {
     };
     let mut sessions: Vec<Request> = (0..SESSIONS).map(|_| go("m")).collect();
     let ask = |protocol: &dyn Protocol, request: &Request| {
-        let call = protocol.call(request, &capabilities, &Refused::default());
+        let call = protocol.call(request, &capabilities, &RefusedFeatures::default());
         assert!(protocol.weigh(request, &capabilities) > 0);
         call.body.slices
     };

@@ -3,7 +3,7 @@
 use crate::support::{PATIENCE, World, finished, is_text, open, until};
 use futures_util::StreamExt;
 use ostler::{CallOutcome, Envelope, Event, Terminal};
-use ostler_model_server::{Outcome, Script, calls, text};
+use ostler_model_server::{Script, ServedOutcome, calls, text};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub async fn a_reader_that_stops_holds_the_model_back() {
     // Meanwhile a reader that reads gets the same answer to its end, from the same server.
     let reads = finished(world.engine().ask("read on").unwrap()).await;
     assert_eq!((reads.terminal, reads.text.len()), (Terminal::Completed, LONG));
-    assert_eq!(world.server.outcome(1, PATIENCE).await.unwrap(), Outcome::Delivered);
+    assert_eq!(world.server.outcome(1, PATIENCE).await.unwrap(), ServedOutcome::Delivered);
     let sent = world.server.outcome(0, Duration::from_millis(1)).await;
     assert!(sent.is_err(), "it was sent to nobody: {sent:?}");
     // Reading on is all it takes.
@@ -47,7 +47,7 @@ pub async fn a_reader_that_stops_holds_the_model_back() {
         }
     }
     assert_eq!(length, LONG);
-    assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), Outcome::Delivered);
+    assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), ServedOutcome::Delivered);
     world.assert_never_rejected();
 }
 

@@ -10,8 +10,8 @@ use ostler_core::rendering::RenderKey;
 use ostler_core::tool::ToolSpec;
 use ostler_models::Capabilities;
 use ostler_models::protocol::{
-    AnswerReader, Body, Bytes, Call, Feature, HeaderMap, Protocol, Refusal, Refused, Remedy,
-    RetryAdvice, Sent,
+    AnswerReader, Body, Bytes, Feature, HeaderMap, Protocol, ProtocolCall, Refusal,
+    RefusedFeatures, Remedy, RetryAdvice, SentFeatures,
 };
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -111,7 +111,12 @@ impl Protocol for ToyProtocol {
         vec![MOOD]
     }
 
-    fn call(&self, request: &Request, capabilities: &Capabilities, refused: &Refused) -> Call {
+    fn call(
+        &self,
+        request: &Request,
+        capabilities: &Capabilities,
+        refused: &RefusedFeatures,
+    ) -> ProtocolCall {
         let mut body = Body::default();
         self.history(request).into_iter().for_each(|lines| body.push(lines));
         let most = request.max_output.min(refused.max_output.unwrap_or(u32::MAX));
@@ -125,7 +130,7 @@ impl Protocol for ToyProtocol {
         headers.insert("x-toy", "1".parse().unwrap());
         let features = if is_calm { vec![MOOD] } else { Vec::new() };
         let path = format!("/say/{}", capabilities.model);
-        Call { path, headers, body, sent: Sent { features, max_output: most } }
+        ProtocolCall { path, headers, body, sent: SentFeatures { features, max_output: most } }
     }
 
     fn reader(&self, _: &Request, _: &HeaderMap) -> Box<dyn AnswerReader> {
@@ -152,7 +157,7 @@ impl Protocol for ToyProtocol {
         }
     }
 
-    fn remedy(&self, refusal: &Refusal, sent: &Sent) -> Option<Remedy> {
+    fn remedy(&self, refusal: &Refusal, sent: &SentFeatures) -> Option<Remedy> {
         match refusal.limits.max_output {
             Some(most) => Some(Remedy::MaxOutput(most.try_into().ok()?)),
             None => (refusal.words.contains("mood") && sent.features.contains(&MOOD))

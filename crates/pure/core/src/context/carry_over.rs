@@ -41,7 +41,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// A call as it was made: how it is told, all of it, and the files that it changes.
-struct Call<'a> {
+struct CarriedCall<'a> {
     name: &'a str,
     subject: String,
     whole: String,
@@ -60,7 +60,7 @@ impl CarryOver {
     /// What the messages themselves say.
     pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>, tools: &KnownTools) -> Self {
         let mut carry = CarryOver::default();
-        let mut calls: HashMap<&CallId, Call<'_>> = HashMap::new();
+        let mut calls: HashMap<&CallId, CarriedCall<'_>> = HashMap::new();
         let mut failed: Vec<(String, String)> = Vec::new();
         for message in messages {
             if is_prompt(message) {
@@ -79,10 +79,11 @@ impl CarryOver {
                         let files = tools.facts(name).changed(input).collect();
                         let subject = subject(name, input, tools);
                         let whole = format!("{name} {input}");
-                        calls.insert(id, Call { name, subject, whole, files });
+                        calls.insert(id, CarriedCall { name, subject, whole, files });
                     }
                     Block::ToolResult { id, content, is_error } => {
-                        let Some(Call { name, subject, whole, files }) = calls.get(id) else {
+                        let Some(CarriedCall { name, subject, whole, files }) = calls.get(id)
+                        else {
                             continue;
                         };
                         if *is_error {

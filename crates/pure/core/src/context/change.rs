@@ -17,7 +17,7 @@ pub enum StageName {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum ViewChange {
     Elide(Elision),
     Collapse(Story),
 }
@@ -45,12 +45,12 @@ pub struct Saved {
 }
 
 /// Applies the changes of one stage. Stories are counted in the view as it was before all of them.
-pub fn apply_all(view: &mut View, changes: &[Change]) {
+pub fn apply_all(view: &mut View, changes: &[ViewChange]) {
     let elisions: HashMap<&CallId, &str> = changes
         .iter()
         .filter_map(|change| match change {
-            Change::Elide(elision) => Some((&elision.call, elision.words.as_str())),
-            Change::Collapse(_) => None,
+            ViewChange::Elide(elision) => Some((&elision.call, elision.words.as_str())),
+            ViewChange::Collapse(_) => None,
         })
         .collect();
     if !elisions.is_empty() {
@@ -59,8 +59,8 @@ pub fn apply_all(view: &mut View, changes: &[Change]) {
     let mut stories: Vec<&Story> = changes
         .iter()
         .filter_map(|change| match change {
-            Change::Collapse(story) => Some(story),
-            Change::Elide(_) => None,
+            ViewChange::Collapse(story) => Some(story),
+            ViewChange::Elide(_) => None,
         })
         .collect();
     stories.sort_by_key(|story| std::cmp::Reverse(story.first));
@@ -69,6 +69,6 @@ pub fn apply_all(view: &mut View, changes: &[Change]) {
     }
 }
 
-pub fn apply(view: &mut View, change: &Change) {
+pub fn apply(view: &mut View, change: &ViewChange) {
     apply_all(view, std::slice::from_ref(change));
 }

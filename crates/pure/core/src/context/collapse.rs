@@ -1,7 +1,7 @@
 //! Stage: the tool calls of a turn that has ended become a few lines; its prompt and its answer stay as they are, and so
 //! does a skill it used.
 
-use super::change::{Change, StageName, Story};
+use super::change::{StageName, Story, ViewChange};
 use super::microcompact::spared;
 use super::story::{holds_results, is_prompt, standing};
 use super::{Pressure, Stage, extract, weight};
@@ -20,7 +20,7 @@ impl Stage for Collapse {
         StageName::Collapse
     }
 
-    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<Change> {
+    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<ViewChange> {
         let spared = spared(view, pressure);
         let prompts: Vec<usize> = (0..view.items().len())
             .filter(|at| view.items().get(*at).is_some_and(|item| is_prompt(item.message())))
@@ -29,7 +29,7 @@ impl Stage for Collapse {
             [from, to] if *to <= spared => finished(view, from + 1, *to, tools),
             _ => Vec::new(),
         });
-        turns.map(Change::Collapse).collect()
+        turns.map(ViewChange::Collapse).collect()
     }
 }
 

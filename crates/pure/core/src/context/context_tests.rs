@@ -165,8 +165,8 @@ proptest! {
             let (mut results, mut stories) = (Vec::new(), Vec::new());
             for change in changes {
                 match change {
-                    Change::Elide(elision) => results.push(elision),
-                    Change::Collapse(story) => stories.push(story),
+                    ViewChange::Elide(elision) => results.push(elision),
+                    ViewChange::Collapse(story) => stories.push(story),
                 }
             }
             let saved = Saved::default();

@@ -110,7 +110,7 @@ pub struct Pressure {
 
 /// What a person may choose about the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct WindowBounds {
     /// Percent of the window that may be used.
     pub percent: u64,
     /// Percent of what the answer leaves of it. It only lowers the threshold; 100 changes nothing.
@@ -123,9 +123,9 @@ pub struct Bounds {
     pub keep: usize,
 }
 
-impl Default for Bounds {
+impl Default for WindowBounds {
     fn default() -> Self {
-        Bounds {
+        WindowBounds {
             percent: 92,
             share: 100,
             reserved: 20_000,
@@ -136,7 +136,7 @@ impl Default for Bounds {
     }
 }
 
-impl Bounds {
+impl WindowBounds {
     /// The smaller of a share of the window and the window less what the answer takes. In a window so small that the
     /// second would leave next to nothing, a part of what the fixed overhead leaves.
     pub fn pressure(&self, window: u64, overhead: u64, tokens: u64) -> Pressure {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn thresholds() {
-        let threshold = |window| Bounds::default().pressure(window, 4_000, 0).threshold;
+        let threshold = |window| WindowBounds::default().pressure(window, 4_000, 0).threshold;
         for (window, expected) in [
             (200_000, 167_000),
             (100_000, 67_000),
@@ -200,7 +200,7 @@ mod tests {
             assert_eq!(threshold(window), expected, "{window}");
         }
         for window in [0, 1_000, 8_000, 50_000, 200_000] {
-            let pressure = Bounds::default().pressure(window, 4_000, 0);
+            let pressure = WindowBounds::default().pressure(window, 4_000, 0);
             assert!(pressure.target <= pressure.threshold && pressure.threshold <= window);
         }
     }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn relief_is_half_of_the_way_to_the_target() {
         // Overhead 4 000, threshold 167 000, so the target is 101 800.
-        let pressure = Bounds::default().pressure(200_000, 4_000, 180_000);
+        let pressure = WindowBounds::default().pressure(200_000, 4_000, 180_000);
         for (tokens, enough) in
             [(101_800, true), (134_400, true), (134_401, false), (167_000, false)]
         {
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_share_lowers_the_threshold_and_never_raises_it() {
         let threshold = |window, share| {
-            Bounds { share, ..Bounds::default() }.pressure(window, 4_000, 0).threshold
+            WindowBounds { share, ..WindowBounds::default() }.pressure(window, 4_000, 0).threshold
         };
         for (window, share, expected) in [
             (200_000, 50, 90_000),

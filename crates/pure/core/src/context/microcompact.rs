@@ -4,7 +4,7 @@
 //! word for word, and what a command gave back long ago is no truer for not being repeatable. What must outlive its words
 //! is kept as it is: a failure keeps how it began, so that it is not tried again, and a skill is not old.
 
-use super::change::{Change, Elision, StageName};
+use super::change::{Elision, StageName, ViewChange};
 use super::{Pressure, Stage, extract, story, weight};
 use crate::message::Block;
 use crate::prompt_texts;
@@ -24,7 +24,7 @@ impl Stage for Micro {
         StageName::Micro
     }
 
-    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<Change> {
+    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<ViewChange> {
         let spared = spared(view, pressure);
         let old = view.messages().take(spared).flat_map(|message| message.blocks());
         let standing = story::standing(view.messages(), tools);
@@ -45,12 +45,12 @@ pub(super) fn is_worth_it(block: &Block) -> bool {
     matches!(block, Block::ToolResult { .. }) && weight::of_block(block) >= LEAST
 }
 
-fn stub(block: &Block) -> Option<Change> {
+fn stub(block: &Block) -> Option<ViewChange> {
     let Block::ToolResult { id, content, is_error } = block else { return None };
     let size = text::size(content.iter().map(weight::of_part).sum());
     let mut words = prompt_texts::ELIDED.replace("{size}", &size).replace("{call}", id.as_str());
     if *is_error {
         words = format!("{}\n{words}", extract::cut(extract::first_text(content), FAILURE));
     }
-    Some(Change::Elide(Elision { call: id.clone(), words }))
+    Some(ViewChange::Elide(Elision { call: id.clone(), words }))
 }

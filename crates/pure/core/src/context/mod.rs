@@ -22,8 +22,8 @@ pub mod weight;
 
 pub use boundary::{Boundary, Made, Receipt, Trigger};
 pub use carry_over::CarryOver;
-pub use change::{Change, Elision, Saved, StageName, Story, apply, apply_all};
-pub use gauge::{Bounds, Gauge, Pressure};
+pub use change::{Elision, Saved, StageName, Story, ViewChange, apply, apply_all};
+pub use gauge::{Gauge, Pressure, WindowBounds};
 pub use story::{is_prompt, last_prompt};
 
 use crate::tool_facts::KnownTools;
@@ -34,7 +34,7 @@ pub trait Stage {
     fn name(&self) -> StageName;
 
     /// What should change. Empty when there is nothing to gain.
-    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<Change>;
+    fn plan(&self, view: &View, pressure: &Pressure, tools: &KnownTools) -> Vec<ViewChange>;
 }
 
 /// The stages that need no model, in their order.

@@ -1,7 +1,7 @@
 //! Stage: results that a later one made irrelevant. The same call with the same input was made again: only what it
 //! gave last is still true.
 
-use super::change::{Change, Elision, StageName};
+use super::change::{Elision, StageName, ViewChange};
 use super::microcompact::{is_worth_it, spared};
 use super::{Pressure, Stage};
 use crate::ids::CallId;
@@ -18,7 +18,7 @@ impl Stage for Snip {
         StageName::Snip
     }
 
-    fn plan(&self, view: &View, pressure: &Pressure, _tools: &KnownTools) -> Vec<Change> {
+    fn plan(&self, view: &View, pressure: &Pressure, _tools: &KnownTools) -> Vec<ViewChange> {
         let spared = spared(view, pressure);
         let mut last: HashMap<(String, String), CallId> = HashMap::new();
         let mut later: HashMap<CallId, CallId> = HashMap::new();
@@ -45,7 +45,7 @@ impl Stage for Snip {
                 && answered.contains(again)
             {
                 let words = prompt_texts::SNIPPED.replace("{call}", id.as_str());
-                changes.push(Change::Elide(Elision { call: id.clone(), words }));
+                changes.push(ViewChange::Elide(Elision { call: id.clone(), words }));
             }
         }
         changes

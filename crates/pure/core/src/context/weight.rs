@@ -50,15 +50,15 @@ pub fn of_tool(tool: &ToolSpec) -> u64 {
 }
 
 fn of_json(value: &serde_json::Value) -> u64 {
-    let mut counter = Counter(0);
+    let mut counter = ByteCounter(0);
     // Counting cannot fail; a value that cannot be written weighs what was counted of it.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }
 
-struct Counter(u64);
+struct ByteCounter(u64);
 
-impl std::io::Write for Counter {
+impl std::io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())

@@ -1,13 +1,13 @@
 //! What a hook said, read strictly: by its exit code, its JSON, or its text.
 
 use super::event::{EventName, HookEvent};
-use super::outcome::{Outcome, Stand};
+use super::outcome::{HookOutcome, Stand};
 use super::output::{self, Json};
 use serde_json::{Map, Value};
 
 /// What came back from a hook that ran to its end.
 #[derive(Clone, Debug)]
-pub struct Said<'a> {
+pub struct HookAnswer<'a> {
     /// Exit 2: no, for the reason on standard error.
     pub refused: bool,
     /// Silence is no answer: a webhook that blocks says what it decided.
@@ -32,7 +32,11 @@ pub fn cut(text: &str) -> String {
 ///
 /// # Errors
 /// In words, if what it wrote cannot be understood.
-pub fn answered(event: &HookEvent, hook: &str, said: &Said<'_>) -> Result<Outcome, String> {
+pub fn answered(
+    event: &HookEvent,
+    hook: &str,
+    said: &HookAnswer<'_>,
+) -> Result<HookOutcome, String> {
     let output = output::trimmed(said.output);
     if said.refused {
         let why = if said.errors.trim().is_empty() { output } else { said.errors };
@@ -50,13 +54,13 @@ pub fn answered(event: &HookEvent, hook: &str, said: &Said<'_>) -> Result<Outcom
 fn of_object(
     event: &HookEvent,
     hook: &str,
-    said: &Said<'_>,
+    said: &HookAnswer<'_>,
     found: Json,
-) -> Result<Outcome, String> {
+) -> Result<HookOutcome, String> {
     let denied = found.deny();
     let read = found.into_value().and_then(|value| {
         let fields = value.as_object().cloned().unwrap_or_default();
-        let read = Reading { event, hook, out: Outcome::default() }.all(&fields)?;
+        let read = AnswerReading { event, hook, out: HookOutcome::default() }.all(&fields)?;
         let exact = said.must_decide
             || output::must_be_exact(event.name())
             || output::has_mark(said.output);
@@ -80,7 +84,12 @@ fn of_object(
 }
 
 /// It printed something else: text, or JSON among other things.
-fn of_text(event: &HookEvent, hook: &str, said: &Said<'_>, error: &str) -> Result<Outcome, String> {
+fn of_text(
+    event: &HookEvent,
+    hook: &str,
+    said: &HookAnswer<'_>,
+    error: &str,
+) -> Result<HookOutcome, String> {
     let text = output::trimmed(said.output);
     let exact = said.must_decide || output::must_be_exact(event.name());
     if output::has_brackets(text) {
@@ -96,7 +105,7 @@ fn of_text(event: &HookEvent, hook: &str, said: &Said<'_>, error: &str) -> Resul
     if said.must_decide {
         return Err("it answered without a verdict".into());
     }
-    let mut out = Outcome::default();
+    let mut out = HookOutcome::default();
     if event.name().plain_text_counts() && !text.is_empty() {
         out.context.push(cut(text));
     }
@@ -104,21 +113,21 @@ fn of_text(event: &HookEvent, hook: &str, said: &Said<'_>, error: &str) -> Resul
 }
 
 /// What a no comes to: a block where something can be stopped, else a word to the model or to the person.
-fn objection(event: EventName, hook: &str, why: String) -> Outcome {
+fn objection(event: EventName, hook: &str, why: String) -> HookOutcome {
     if event.can_block() || event.tells_model() {
-        return Outcome::of(Stand::Block, hook, why);
+        return HookOutcome::of(Stand::Block, hook, why);
     }
-    Outcome::notice(format!("the hook {hook}: {why}"))
+    HookOutcome::notice(format!("the hook {hook}: {why}"))
 }
 
-struct Reading<'a> {
+struct AnswerReading<'a> {
     event: &'a HookEvent,
     hook: &'a str,
-    out: Outcome,
+    out: HookOutcome,
 }
 
-impl Reading<'_> {
-    fn all(mut self, fields: &Map<String, Value>) -> Result<Outcome, String> {
+impl AnswerReading<'_> {
+    fn all(mut self, fields: &Map<String, Value>) -> Result<HookOutcome, String> {
         let name = self.event.name();
         let reason = text(fields, "reason")?;
         if let Some(message) = text(fields, "systemMessage")? {
@@ -143,14 +152,14 @@ impl Reading<'_> {
         if !goes_on {
             let why = text(fields, "stopReason")?.unwrap_or_else(|| "it ended the turn".into());
             self.add(match name.can_prevent() {
-                true => Outcome::of(Stand::Prevent, self.hook, why),
-                false => Outcome::notice(format!("the hook {}: {why}", self.hook)),
+                true => HookOutcome::of(Stand::Prevent, self.hook, why),
+                false => HookOutcome::notice(format!("the hook {}: {why}", self.hook)),
             });
         }
         Ok(self.out)
     }
 
-    fn add(&mut self, part: Outcome) {
+    fn add(&mut self, part: HookOutcome) {
         self.out = super::merge([std::mem::take(&mut self.out), part]);
     }
 
@@ -183,8 +192,8 @@ impl Reading<'_> {
         match text(fields, "permissionDecision")?.as_deref() {
             // A yes lifts nothing: the rules decide.
             None | Some("allow") => {}
-            Some("ask") => self.add(Outcome::of(Stand::Ask, self.hook, why)),
-            Some("deny") => self.add(Outcome::of(Stand::Block, self.hook, why)),
+            Some("ask") => self.add(HookOutcome::of(Stand::Ask, self.hook, why)),
+            Some("deny") => self.add(HookOutcome::of(Stand::Block, self.hook, why)),
             Some(other) => {
                 return Err(format!("its permissionDecision \"{other}\" is not available"));
             }
@@ -193,7 +202,7 @@ impl Reading<'_> {
             None | Some(Value::Null) => {}
             Some(after @ Value::Object(_)) => {
                 let before = self.event.tool_input().unwrap_or(&Value::Null);
-                self.out.changes = Outcome::changes_of(before, after);
+                self.out.changes = HookOutcome::changes_of(before, after);
                 if !self.out.changes.is_empty() {
                     self.out.changed_by = vec![self.hook.to_owned()];
                 }
@@ -219,7 +228,7 @@ impl Reading<'_> {
             Some("allow") => self.out.allowed_by = Some(self.hook.to_owned()),
             Some("deny") => {
                 let why = message.unwrap_or_else(|| "it gave no reason".into());
-                self.add(Outcome::of(Stand::Block, self.hook, why));
+                self.add(HookOutcome::of(Stand::Block, self.hook, why));
             }
             _ => return Err("its decision.behavior is neither allow nor deny".into()),
         }

@@ -8,15 +8,19 @@ fn event(name: EventName) -> HookEvent {
     canary(name, None)
 }
 
-fn read(name: EventName, output: &str) -> Result<Outcome, String> {
-    answered(&event(name), "h", &Said { refused: false, must_decide: false, output, errors: "" })
+fn read(name: EventName, output: &str) -> Result<HookOutcome, String> {
+    answered(
+        &event(name),
+        "h",
+        &HookAnswer { refused: false, must_decide: false, output, errors: "" },
+    )
 }
 
-fn json(name: EventName, output: serde_json::Value) -> Outcome {
+fn json(name: EventName, output: serde_json::Value) -> HookOutcome {
     read(name, &output.to_string()).unwrap()
 }
 
-fn special(name: EventName, mut fields: serde_json::Value) -> Outcome {
+fn special(name: EventName, mut fields: serde_json::Value) -> HookOutcome {
     fields["hookEventName"] = name.name().into();
     json(name, json!({ "hookSpecificOutput": fields }))
 }
@@ -24,8 +28,12 @@ fn special(name: EventName, mut fields: serde_json::Value) -> Outcome {
 #[test]
 fn exit_two_blocks_what_can_be_blocked() {
     for name in EventName::ALL {
-        let said =
-            Said { refused: true, must_decide: false, output: "", errors: " no such branch \n" };
+        let said = HookAnswer {
+            refused: true,
+            must_decide: false,
+            output: "",
+            errors: " no such branch \n",
+        };
         let out = answered(&event(name), "h", &said).unwrap();
         if name.can_block() || name.tells_model() {
             assert_eq!(
@@ -33,10 +41,10 @@ fn exit_two_blocks_what_can_be_blocked() {
                 (Stand::Block, "the hook h: no such branch")
             );
         } else {
-            assert_eq!(out, Outcome::notice("the hook h: no such branch"), "{name:?}");
+            assert_eq!(out, HookOutcome::notice("the hook h: no such branch"), "{name:?}");
         }
     }
-    let quiet = Said { refused: true, must_decide: false, output: "", errors: "" };
+    let quiet = HookAnswer { refused: true, must_decide: false, output: "", errors: "" };
     let out = answered(&event(EventName::Stop), "h", &quiet).unwrap();
     assert_eq!(out.why(), "the hook h: it gave no reason");
 }
@@ -60,7 +68,7 @@ fn before_a_call() {
     let out = special(Pre, json!({"permissionDecision": "deny", "permissionDecisionReason": "no"}));
     assert_eq!(out.why(), "the hook h: no");
     assert_eq!(json(Pre, json!({"decision": "block", "reason": "old"})).why(), "the hook h: old");
-    assert_eq!(json(Pre, json!({"decision": "approve"})), Outcome::default());
+    assert_eq!(json(Pre, json!({"decision": "approve"})), HookOutcome::default());
 
     let out = special(Pre, json!({"updatedInput": {"command": "ls"}, "additionalContext": "c"}));
     assert_eq!(
@@ -84,7 +92,7 @@ fn continue_false_ends_the_turn_where_there_is_one() {
     // It goes further than a block beside it, and both are said.
     let out = json(EventName::Stop, json!({"continue": false, "decision": "block", "reason": "r"}));
     assert_eq!((out.stand, out.reasons.len()), (Stand::Prevent, 2));
-    assert_eq!(json(EventName::Stop, json!({"continue": true})), Outcome::default());
+    assert_eq!(json(EventName::Stop, json!({"continue": true})), HookOutcome::default());
 }
 
 #[test]
@@ -98,7 +106,7 @@ fn a_question_is_answered() {
     assert_eq!((other.says_yes(), other.notices.len()), (None, 1));
     // Elsewhere the same words mean nothing.
     let out = special(EventName::Stop, json!({"decision": {"behavior": "allow"}}));
-    assert_eq!(out, Outcome::default());
+    assert_eq!(out, HookOutcome::default());
 }
 
 #[test]
@@ -125,7 +133,7 @@ fn what_is_not_understood_is_no_answer() {
     // Words that other versions know are passed over.
     assert_eq!(
         read(PreToolUse, "{\"suppressOutput\": true, \"new\": 1}").unwrap(),
-        Outcome::default()
+        HookOutcome::default()
     );
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 /// Compared by the text it was written as.
 #[derive(Clone, Debug)]
-pub struct Matcher {
+pub struct HookMatcher {
     text: String,
-    form: Form,
+    form: MatcherForm,
 }
 
 #[derive(Clone, Debug)]
-enum Form {
+enum MatcherForm {
     All,
     Names(Vec<String>),
     /// Found anywhere in it.
@@ -29,9 +29,9 @@ pub struct MatcherError {
 const MOST: usize = 10_000;
 const MOST_COMPILED: usize = 1 << 20;
 
-impl Matcher {
+impl HookMatcher {
     pub fn all() -> Self {
-        Matcher { text: String::new(), form: Form::All }
+        HookMatcher { text: String::new(), form: MatcherForm::All }
     }
 
     /// Empty and `*` match everything; only letters, digits, `_`, `-`, blanks, `,` and `|` are a list of names; anything
@@ -42,22 +42,22 @@ impl Matcher {
     pub fn parse(text: &str) -> Result<Self, MatcherError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | ',' | '|');
         let form = if text.trim().is_empty() || text == "*" {
-            Form::All
+            MatcherForm::All
         } else if text.chars().all(plain) {
             let names = text.split([',', '|']).map(str::trim).filter(|name| !name.is_empty());
-            Form::Names(names.map(str::to_owned).collect())
+            MatcherForm::Names(names.map(str::to_owned).collect())
         } else {
-            Form::Pattern(Arc::new(pattern(text)?))
+            MatcherForm::Pattern(Arc::new(pattern(text)?))
         };
-        Ok(Matcher { text: text.to_owned(), form })
+        Ok(HookMatcher { text: text.to_owned(), form })
     }
 
     /// `None`: the event has nothing that could be compared, so every hook on it is meant.
     pub fn matches(&self, value: Option<&str>) -> bool {
         match (&self.form, value) {
-            (Form::All, _) | (_, None) => true,
-            (Form::Names(names), Some(value)) => names.iter().any(|name| name == value),
-            (Form::Pattern(pattern), Some(value)) => pattern.is_match(value),
+            (MatcherForm::All, _) | (_, None) => true,
+            (MatcherForm::Names(names), Some(value)) => names.iter().any(|name| name == value),
+            (MatcherForm::Pattern(pattern), Some(value)) => pattern.is_match(value),
         }
     }
 
@@ -69,19 +69,19 @@ impl Matcher {
     /// Something it matches, if that is plain to see.
     pub fn example(&self) -> Option<&str> {
         match &self.form {
-            Form::Names(names) => names.first().map(String::as_str),
-            Form::All | Form::Pattern(_) => None,
+            MatcherForm::Names(names) => names.first().map(String::as_str),
+            MatcherForm::All | MatcherForm::Pattern(_) => None,
         }
     }
 }
 
-impl PartialEq for Matcher {
+impl PartialEq for HookMatcher {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-impl Eq for Matcher {}
+impl Eq for HookMatcher {}
 
 fn pattern(text: &str) -> Result<Regex, MatcherError> {
     let wrong = |why: String| MatcherError { text: text.chars().take(100).collect(), why };
@@ -122,21 +122,21 @@ mod tests {
             (".*", "Bash", true),
         ] {
             assert_eq!(
-                Matcher::parse(text).unwrap().matches(Some(value)),
+                HookMatcher::parse(text).unwrap().matches(Some(value)),
                 expected,
                 "{text:?} {value}"
             );
         }
-        assert!(Matcher::parse("Nothing").unwrap().matches(None));
-        assert_eq!(Matcher::parse("A|B").unwrap().example(), Some("A"));
+        assert!(HookMatcher::parse("Nothing").unwrap().matches(None));
+        assert_eq!(HookMatcher::parse("A|B").unwrap().example(), Some("A"));
     }
 
     #[test]
     fn what_cannot_be_matched_in_linear_time_is_refused() {
         for text in ["(", "a(?=b)", "(a)\\1", "[", "x{99999999}"] {
-            let error = Matcher::parse(text).unwrap_err().to_string();
+            let error = HookMatcher::parse(text).unwrap_err().to_string();
             assert!(error.contains(text) && !error.contains('\n'), "{error}");
         }
-        assert!(Matcher::parse(&"(a)".repeat(MOST)).is_err());
+        assert!(HookMatcher::parse(&"(a)".repeat(MOST)).is_err());
     }
 }

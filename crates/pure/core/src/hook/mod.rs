@@ -13,9 +13,9 @@ mod output;
 mod sample;
 mod spec;
 
-pub use answer::{Said, answered, cut};
+pub use answer::{HookAnswer, answered, cut};
 pub use event::{EventName, HookEvent, OTHER_EVENTS};
-pub use matcher::{Matcher, MatcherError};
-pub use outcome::{Outcome, Reason, Stand, merge};
+pub use matcher::{HookMatcher, MatcherError};
+pub use outcome::{HookOutcome, HookReason, Stand, merge};
 pub use sample::canary;
-pub use spec::{Action, HookSpec, Secret, check_url};
+pub use spec::{HookAction, HookSecret, HookSpec, check_url};

@@ -1,13 +1,13 @@
 //! Verdicts wrapped in everything that programs, shells and proxies put around them: a deny is never lost, and nothing
 //! but an answer that is understood to its last character lets anything through.
 
-use crate::hook::{EventName, Outcome, Said, Stand, answered, canary};
+use crate::hook::{EventName, HookAnswer, HookOutcome, Stand, answered, canary};
 use proptest::prelude::*;
 
 const GATES: [EventName; 2] = [EventName::PreToolUse, EventName::PermissionRequest];
 
-fn read(event: EventName, output: &str, must_decide: bool) -> Result<Outcome, String> {
-    let said = Said { refused: false, must_decide, output, errors: "" };
+fn read(event: EventName, output: &str, must_decide: bool) -> Result<HookOutcome, String> {
+    let said = HookAnswer { refused: false, must_decide, output, errors: "" };
     answered(&canary(event, None), "h", &said)
 }
 
@@ -115,7 +115,7 @@ fn an_allow_counts_only_by_itself() {
         }
     }
     for plain in [r#"{"decision":"approve"}"#, "\u{feff}{\"continue\":true}\r\n", " {} \n", ""] {
-        assert_eq!(read(EventName::PreToolUse, plain, false).unwrap(), Outcome::default());
+        assert_eq!(read(EventName::PreToolUse, plain, false).unwrap(), HookOutcome::default());
     }
     assert!(read(EventName::PreToolUse, "{\"systemMessage\":\"caf\u{fffd}\"}", false).is_err());
 }
@@ -126,7 +126,7 @@ fn text_for_the_model_may_hold_brackets() {
     let prompt = EventName::UserPromptSubmit;
     for text in ["- [x] done\n- [ ] open", "fn main() { run() }", "\u{1b}[1mbold\u{1b}[0m", "a}"] {
         assert_eq!(read(prompt, text, false).unwrap().context, [text]);
-        assert_eq!(read(EventName::Stop, text, false).unwrap(), Outcome::default());
+        assert_eq!(read(EventName::Stop, text, false).unwrap(), HookOutcome::default());
     }
     for deny in &denies()[..5] {
         for event in [prompt, EventName::Stop] {
@@ -150,7 +150,11 @@ fn text_for_the_model_may_hold_brackets() {
 #[test]
 fn plain_text_is_a_note_and_brackets_are_not() {
     for text in ["checked", "\u{1b}[32mok\u{1b}[0m", "a <b> c", "50% (half)"] {
-        assert_eq!(read(EventName::PreToolUse, text, false).unwrap(), Outcome::default(), "{text}");
+        assert_eq!(
+            read(EventName::PreToolUse, text, false).unwrap(),
+            HookOutcome::default(),
+            "{text}"
+        );
         assert!(read(EventName::PreToolUse, text, true).is_err(), "{text}");
     }
     for text in ["[info] checked", "{", "}", "]", "[]", "{\"ok\":true}", "ok {}", "[1]"] {
@@ -158,7 +162,7 @@ fn plain_text_is_a_note_and_brackets_are_not() {
     }
     // A hook that keeps a log may hand its input back.
     let event = serde_json::to_string(&canary(EventName::PreToolUse, None)).unwrap();
-    assert_eq!(read(EventName::PreToolUse, &event, false).unwrap(), Outcome::default());
+    assert_eq!(read(EventName::PreToolUse, &event, false).unwrap(), HookOutcome::default());
     assert!(read(EventName::PreToolUse, "", true).is_err());
     assert!(read(EventName::PreToolUse, "{}", true).is_err());
 }

@@ -18,7 +18,7 @@ pub enum Stand {
 
 /// Who said so, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reason {
+pub struct HookReason {
     pub stand: Stand,
     pub hook: String,
     pub why: String,
@@ -26,10 +26,10 @@ pub struct Reason {
 
 /// The answer of one hook or of many.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct HookOutcome {
     pub stand: Stand,
     /// In the order the hooks are registered in.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<HookReason>,
     /// Fields of the call's input and their new values; nothing where a field is to go.
     pub changes: BTreeMap<String, Option<Value>>,
     /// Who changed it.
@@ -44,14 +44,14 @@ pub struct Outcome {
     pub heard: Vec<String>,
 }
 
-impl Outcome {
+impl HookOutcome {
     pub fn of(stand: Stand, hook: &str, why: impl Into<String>) -> Self {
-        let reason = Reason { stand, hook: hook.to_owned(), why: why.into() };
-        Outcome { stand, reasons: vec![reason], ..Outcome::default() }
+        let reason = HookReason { stand, hook: hook.to_owned(), why: why.into() };
+        HookOutcome { stand, reasons: vec![reason], ..HookOutcome::default() }
     }
 
     pub fn notice(text: impl Into<String>) -> Self {
-        Outcome { notices: vec![text.into()], ..Outcome::default() }
+        HookOutcome { notices: vec![text.into()], ..HookOutcome::default() }
     }
 
     /// The rank in the lattice, a change counted between passing and asking.
@@ -72,7 +72,7 @@ impl Outcome {
 
     /// Why, of those who went furthest: `the hook X: …; the hook Y: …`.
     pub fn why(&self) -> String {
-        let said = |reason: &Reason| format!("the hook {}: {}", reason.hook, reason.why);
+        let said = |reason: &HookReason| format!("the hook {}: {}", reason.hook, reason.why);
         let furthest = self.reasons.iter().filter(|reason| reason.stand == self.stand);
         furthest.map(said).collect::<Vec<_>>().join("; ")
     }
@@ -110,11 +110,11 @@ impl Outcome {
 ///
 /// The strictest stand wins. Changes of different fields are united; two hooks that want different values for one
 /// field block, because neither of the two has seen what would run.
-pub fn merge(parts: impl IntoIterator<Item = Outcome>) -> Outcome {
-    parts.into_iter().fold(Outcome::default(), join)
+pub fn merge(parts: impl IntoIterator<Item = HookOutcome>) -> HookOutcome {
+    parts.into_iter().fold(HookOutcome::default(), join)
 }
 
-fn join(mut all: Outcome, part: Outcome) -> Outcome {
+fn join(mut all: HookOutcome, part: HookOutcome) -> HookOutcome {
     let mut disputed = Vec::new();
     for (name, value) in part.changes {
         match all.changes.get(&name) {
@@ -127,7 +127,7 @@ fn join(mut all: Outcome, part: Outcome) -> Outcome {
     if !disputed.is_empty() {
         let hooks = all.changed_by.iter().chain(&part.changed_by).cloned().collect::<Vec<_>>();
         let why = format!("hooks change the input differently ({})", disputed.join(", "));
-        let reason = Reason { stand: Stand::Block, hook: hooks.join(" and "), why };
+        let reason = HookReason { stand: Stand::Block, hook: hooks.join(" and "), why };
         add_new(&mut all.reasons, vec![reason]);
         all.stand = all.stand.max(Stand::Block);
     }

@@ -8,14 +8,14 @@ fn stand() -> impl Strategy<Value = Stand> {
     prop_oneof![Just(Stand::Pass), Just(Stand::Ask), Just(Stand::Block), Just(Stand::Prevent)]
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+fn outcome() -> impl Strategy<Value = HookOutcome> {
     let changes = prop::collection::btree_map("[ab]", prop::option::of(0..3u8), 0..3);
     (stand(), 0..3usize, changes, any::<bool>(), any::<bool>(), "[xy]").prop_map(
         |(stand, hook, changes, context, allows, why)| {
             let hook = ["p", "q", "r"][hook];
             let mut out = match stand {
-                Stand::Pass => Outcome::default(),
-                stand => Outcome::of(stand, hook, why.clone()),
+                Stand::Pass => HookOutcome::default(),
+                stand => HookOutcome::of(stand, hook, why.clone()),
             };
             out.changes = changes.into_iter().map(|(k, v)| (k, v.map(|v| json!(v)))).collect();
             if !out.changes.is_empty() {
@@ -34,7 +34,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 /// What decides, without the order in which things are said.
 type Substance = (Stand, Vec<(Stand, String)>, Option<bool>, Vec<String>);
 
-fn substance(mut out: Outcome) -> Substance {
+fn substance(mut out: HookOutcome) -> Substance {
     let mut reasons: Vec<_> = out
         .reasons
         .into_iter()
@@ -88,15 +88,15 @@ proptest! {
 
     #[test]
     fn nothing_is_neutral(part in outcome()) {
-        let merged = merge([Outcome::default(), part.clone(), Outcome::default()]);
+        let merged = merge([HookOutcome::default(), part.clone(), HookOutcome::default()]);
         prop_assert_eq!(merged, merge([part]));
     }
 }
 
-fn changing(hook: &str, after: serde_json::Value) -> Outcome {
+fn changing(hook: &str, after: serde_json::Value) -> HookOutcome {
     let before = json!({"command": "ls", "timeout": 5});
-    let changes = Outcome::changes_of(&before, &after);
-    Outcome { changes, changed_by: vec![hook.into()], ..Outcome::default() }
+    let changes = HookOutcome::changes_of(&before, &after);
+    HookOutcome { changes, changed_by: vec![hook.into()], ..HookOutcome::default() }
 }
 
 #[test]
@@ -121,15 +121,15 @@ fn different_fields_are_united_and_a_dispute_blocks() {
         merge([one.clone(), changing("four", json!({"command": "ls -l", "timeout": 5}))]).stand,
         Stand::Pass
     );
-    assert_eq!(Outcome::default().rewritten(&before), None);
+    assert_eq!(HookOutcome::default().rewritten(&before), None);
 }
 
 #[test]
 fn a_yes_counts_only_where_nobody_objects() {
-    let yes = Outcome { allowed_by: Some("yes".into()), ..Outcome::default() };
-    assert_eq!(merge([Outcome::default(), yes.clone()]).says_yes(), Some("yes"));
+    let yes = HookOutcome { allowed_by: Some("yes".into()), ..HookOutcome::default() };
+    assert_eq!(merge([HookOutcome::default(), yes.clone()]).says_yes(), Some("yes"));
     for stand in [Stand::Ask, Stand::Block, Stand::Prevent] {
-        let no = Outcome::of(stand, "no", "no");
+        let no = HookOutcome::of(stand, "no", "no");
         assert_eq!(merge([yes.clone(), no]).says_yes(), None);
     }
 }
@@ -137,9 +137,9 @@ fn a_yes_counts_only_where_nobody_objects() {
 #[test]
 fn those_who_went_furthest_say_why() {
     let all = merge([
-        Outcome::of(Stand::Ask, "a", "look"),
-        Outcome::of(Stand::Block, "b", "no"),
-        Outcome::of(Stand::Block, "c", "never"),
+        HookOutcome::of(Stand::Ask, "a", "look"),
+        HookOutcome::of(Stand::Block, "b", "no"),
+        HookOutcome::of(Stand::Block, "c", "never"),
     ]);
     assert_eq!(all.why(), "the hook b: no; the hook c: never");
 }

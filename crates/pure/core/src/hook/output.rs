@@ -180,13 +180,13 @@ fn text_of<'a>(fields: &'a [(String, Json)], wanted: &str) -> Option<&'a str> {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(VerdictReader)
     }
 }
 
-struct Reader;
+struct VerdictReader;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for VerdictReader {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,7 @@
 //! A hook as someone configured it.
 
 use super::event::EventName;
-use super::matcher::Matcher;
+use super::matcher::HookMatcher;
 use crate::permission::Source;
 use std::fmt;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookSpec {
     pub event: EventName,
-    pub matcher: Matcher,
-    pub action: Action,
+    pub matcher: HookMatcher,
+    pub action: HookAction,
     pub time_limit: Option<Duration>,
     /// Heard once in a session.
     pub once: bool,
@@ -22,12 +22,12 @@ pub struct HookSpec {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum HookAction {
     /// A line for bash, or a program with its arguments.
     Command { command: String, args: Option<Vec<String>> },
     Http {
         url: String,
-        secret: Option<Secret>,
+        secret: Option<HookSecret>,
         /// The name of the variable that contains the secret, until it has been looked up.
         secret_env: Option<String>,
         blocking: bool,
@@ -38,11 +38,11 @@ pub enum Action {
 
 /// What signs a webhook. Never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct HookSecret(String);
 
-impl Secret {
+impl HookSecret {
     pub fn new(text: impl Into<String>) -> Self {
-        Secret(text.into())
+        HookSecret(text.into())
     }
 
     pub fn expose(&self) -> &str {
@@ -50,7 +50,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for HookSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
@@ -60,12 +60,12 @@ impl HookSpec {
     /// What it runs or calls, in one line: its name in messages.
     pub fn what(&self) -> String {
         let text = match &self.action {
-            Action::Command { command, args } => {
+            HookAction::Command { command, args } => {
                 let words = args.iter().flatten().map(String::as_str);
                 std::iter::once(command.as_str()).chain(words).collect::<Vec<_>>().join(" ")
             }
-            Action::Http { url, .. } => url.clone(),
-            Action::Unavailable { what, .. } => what.clone(),
+            HookAction::Http { url, .. } => url.clone(),
+            HookAction::Unavailable { what, .. } => what.clone(),
         };
         shown(&text)
     }
@@ -73,12 +73,12 @@ impl HookSpec {
     /// It can decide something, so that its failing decides, too.
     pub fn decides(&self) -> bool {
         let waits = match &self.action {
-            Action::Http { blocking, .. } => *blocking,
+            HookAction::Http { blocking, .. } => *blocking,
             // Keeping the model at work does not make the check happen.
-            Action::Unavailable { .. } => {
+            HookAction::Unavailable { .. } => {
                 !matches!(self.event, EventName::Stop | EventName::SubagentStop)
             }
-            Action::Command { .. } => true,
+            HookAction::Command { .. } => true,
         };
         waits && !self.in_background && self.event.can_block()
     }
@@ -167,6 +167,6 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_shown() {
-        assert_eq!(format!("{:?}", Secret::new("hush")), "Secret(…)");
+        assert_eq!(format!("{:?}", HookSecret::new("hush")), "Secret(…)");
     }
 }

@@ -19,7 +19,7 @@ pub struct Charge {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     pub purpose: Purpose,
-    pub status: Status,
+    pub status: ChargeStatus,
     pub latency_ms: u64,
     /// Until the answer began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ impl Purpose {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ChargeStatus {
     /// The answer came to its end.
     Ok,
     /// It never began; nothing is billed.
@@ -108,25 +108,25 @@ pub enum Status {
     Lost,
 }
 
-impl Status {
+impl ChargeStatus {
     pub fn name(self) -> &'static str {
         match self {
-            Status::Ok => "ok",
-            Status::Failed => "failed",
-            Status::Dropped => "dropped",
-            Status::Estimated => "estimated",
-            Status::Lost => "lost",
+            ChargeStatus::Ok => "ok",
+            ChargeStatus::Failed => "failed",
+            ChargeStatus::Dropped => "dropped",
+            ChargeStatus::Estimated => "estimated",
+            ChargeStatus::Lost => "lost",
         }
     }
 
     /// What is not known is not called a success.
-    pub fn named(name: &str) -> Status {
+    pub fn named(name: &str) -> ChargeStatus {
         match name {
-            "ok" => Status::Ok,
-            "failed" => Status::Failed,
-            "estimated" => Status::Estimated,
-            "lost" => Status::Lost,
-            _ => Status::Dropped,
+            "ok" => ChargeStatus::Ok,
+            "failed" => ChargeStatus::Failed,
+            "estimated" => ChargeStatus::Estimated,
+            "lost" => ChargeStatus::Lost,
+            _ => ChargeStatus::Dropped,
         }
     }
 }
@@ -143,12 +143,18 @@ mod tests {
             assert_eq!(logged, format!("\"{}\"", purpose.name()));
         }
         assert_eq!(serde_json::from_str::<Purpose>("\"dreaming\"").unwrap(), Purpose::Other);
-        let all = [Status::Ok, Status::Failed, Status::Dropped, Status::Estimated, Status::Lost];
+        let all = [
+            ChargeStatus::Ok,
+            ChargeStatus::Failed,
+            ChargeStatus::Dropped,
+            ChargeStatus::Estimated,
+            ChargeStatus::Lost,
+        ];
         for status in all {
-            assert_eq!(Status::named(status.name()), status);
+            assert_eq!(ChargeStatus::named(status.name()), status);
             let logged = serde_json::to_string(&status).unwrap();
             assert_eq!(logged, format!("\"{}\"", status.name()));
         }
-        assert_eq!(Status::named("?"), Status::Dropped);
+        assert_eq!(ChargeStatus::named("?"), ChargeStatus::Dropped);
     }
 }

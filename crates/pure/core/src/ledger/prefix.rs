@@ -24,7 +24,7 @@ const ONE_HOUR_MS: u64 = 3_600_000;
 
 /// A request that was answered: its parts in the order the provider reads them, and what was counted.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SentRequest {
     pub(super) model: ModelId,
     tools: SharedList<ToolSpec>,
     system: SharedList<String>,
@@ -34,9 +34,9 @@ pub struct Sent {
     pub usage: Usage,
 }
 
-impl Sent {
+impl SentRequest {
     pub fn new(request: &Request, at: Timestamp) -> Self {
-        Sent {
+        SentRequest {
             model: request.model.clone(),
             tools: request.tools.clone(),
             system: request.system.clone(),
@@ -66,7 +66,7 @@ impl Sent {
     }
 
     /// Nothing in front of the messages differs.
-    pub fn has_front_of(&self, other: &Sent) -> bool {
+    pub fn has_front_of(&self, other: &SentRequest) -> bool {
         first_difference(&self.tools, &other.tools).is_none()
             && first_difference(&self.system, &other.system).is_none()
             && self.thinking == other.thinking
@@ -155,7 +155,7 @@ impl fmt::Display for Broken {
 }
 
 /// Compares an answered request with the one before it. `made_room`: the conversation was shortened on purpose between them.
-pub fn watch(before: &Sent, now: &Sent, made_room: bool) -> Option<Broken> {
+pub fn watch(before: &SentRequest, now: &SentRequest, made_room: bool) -> Option<Broken> {
     let (expected, read) = (before.left(), now.usage.cache_read);
     if !is_loss(expected, read) {
         return None;
@@ -179,7 +179,7 @@ pub(super) fn life(usage: &Usage) -> u64 {
     if usage.cache_write_1h > 0 { ONE_HOUR_MS } else { FIVE_MINUTES_MS }
 }
 
-fn changed(before: &Sent, now: &Sent) -> Option<Change> {
+fn changed(before: &SentRequest, now: &SentRequest) -> Option<Change> {
     if before.model != now.model {
         let (from, to) = (before.model.to_string(), now.model.to_string());
         return Some(Change::Model { from, to });
@@ -222,7 +222,7 @@ fn messages(before: &View, now: &View) -> Option<Change> {
     }
 }
 
-fn paused(before: &Sent, now: &Sent) -> Option<Change> {
+fn paused(before: &SentRequest, now: &SentRequest) -> Option<Change> {
     let pause = now.at.0.saturating_sub(before.at.0);
     (pause >= life(&before.usage)).then_some(Change::Pause { seconds: pause / 1000 })
 }

@@ -29,8 +29,8 @@ fn spec(name: &str, description: &str) -> ToolSpec {
     }
 }
 
-fn sent(request: &Request, minute: u64, write: u64, read: u64) -> Sent {
-    let mut sent = Sent::new(request, Timestamp(minute * 60_000));
+fn sent(request: &Request, minute: u64, write: u64, read: u64) -> SentRequest {
+    let mut sent = SentRequest::new(request, Timestamp(minute * 60_000));
     sent.usage = Usage { cache_write: write, cache_read: read, ..Usage::default() };
     sent
 }

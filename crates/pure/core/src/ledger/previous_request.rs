@@ -3,8 +3,8 @@
 //! Kept are numbers of what stands in front of the messages, with the first request of a process and with each that
 //! differs. The messages themselves are the log's.
 
-use super::prefix::{Broken, Change, Sent, is_loss, life};
-use super::{Charge, Status, Usage};
+use super::prefix::{Broken, Change, SentRequest, is_loss, life};
+use super::{Charge, ChargeStatus, Usage};
 use crate::ids::ModelId;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ impl Trail {
         }
         if let Some(charge) = charge
             && charge.purpose.is_conversation()
-            && charge.status != Status::Estimated
+            && charge.status != ChargeStatus::Estimated
             && usage.prompt() > 0
         {
             self.last = Some((model.clone(), charge.at, *usage));
@@ -66,7 +66,7 @@ impl Trail {
 
 impl Earlier {
     /// Compares the first answered request of this process with it. That a pause was too long for the cache is no news.
-    pub fn watch(&self, now: &Sent) -> Option<Broken> {
+    pub fn watch(&self, now: &SentRequest) -> Option<Broken> {
         let (expected, read) =
             (self.usage.cache_read + self.usage.cache_write, now.usage.cache_read);
         if !is_loss(expected, read) || now.at.0.saturating_sub(self.at.0) >= life(&self.usage) {
@@ -75,7 +75,7 @@ impl Earlier {
         Some(Broken { expected, read, change: self.changed(now) })
     }
 
-    fn changed(&self, now: &Sent) -> Change {
+    fn changed(&self, now: &SentRequest) -> Change {
         let (before, front) = (&self.front, now.front());
         if self.model != now.model {
             let (from, to) = (self.model.to_string(), now.model.to_string());

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ledger::{Purpose, Status};
+use crate::ledger::{ChargeStatus, Purpose};
 use crate::model::{Request, Thinking};
 use crate::rendering::SharedList;
 use crate::tool::ToolSpec;
@@ -29,8 +29,8 @@ fn spec(name: &str, description: &str) -> ToolSpec {
     }
 }
 
-fn sent(request: &Request, minute: u64, write: u64, read: u64) -> Sent {
-    let mut sent = Sent::new(request, Timestamp(minute * 60_000));
+fn sent(request: &Request, minute: u64, write: u64, read: u64) -> SentRequest {
+    let mut sent = SentRequest::new(request, Timestamp(minute * 60_000));
     sent.usage = Usage { cache_write: write, cache_read: read, ..Usage::default() };
     sent
 }
@@ -43,7 +43,7 @@ fn charge(purpose: Purpose) -> Charge {
         task: None,
         tool: None,
         purpose,
-        status: Status::Ok,
+        status: ChargeStatus::Ok,
         latency_ms: 1,
         first_byte_ms: None,
         price: None,

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// One node of the tree. Clones are the same purse.
 #[derive(Clone, Debug)]
 pub struct Purse {
-    tree: Arc<Mutex<Vec<Node>>>,
+    tree: Arc<Mutex<Vec<PurseNode>>>,
     at: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Node {
+struct PurseNode {
     parent: Option<usize>,
     limit: Option<f64>,
     spent: f64,
@@ -26,14 +26,17 @@ impl Default for Purse {
 
 impl Purse {
     pub fn new(limit: Option<f64>) -> Self {
-        Purse { tree: Arc::new(Mutex::new(vec![Node { limit, ..Node::default() }])), at: 0 }
+        Purse {
+            tree: Arc::new(Mutex::new(vec![PurseNode { limit, ..PurseNode::default() }])),
+            at: 0,
+        }
     }
 
     /// A purse that draws on this one and may have a limit of its own.
     #[must_use]
     pub fn child(&self, limit: Option<f64>) -> Purse {
         let mut nodes = self.nodes();
-        nodes.push(Node { parent: Some(self.at), limit, ..Node::default() });
+        nodes.push(PurseNode { parent: Some(self.at), limit, ..PurseNode::default() });
         Purse { tree: self.tree.clone(), at: nodes.len() - 1 }
     }
 
@@ -60,7 +63,7 @@ impl Purse {
     }
 
     /// Reserves what the request may cost, here and in every purse above.
-    pub fn reserve(&self, ask: &Ask) -> (Grant, Hold) {
+    pub fn reserve(&self, ask: &Ask) -> (Grant, PurseHold) {
         let mut nodes = self.nodes();
         let answer = grant(&sums(&nodes, self.at), ask);
         let amount = match answer {
@@ -69,31 +72,31 @@ impl Purse {
         };
         up(&mut nodes, self.at, |node| node.reserved += amount);
         drop(nodes);
-        (answer, Hold { purse: self.clone(), amount })
+        (answer, PurseHold { purse: self.clone(), amount })
     }
 
     /// For a request that needs no reservation: what it costs is counted all the same.
-    pub fn unreserved(&self) -> Hold {
-        Hold { purse: self.clone(), amount: 0.0 }
+    pub fn unreserved(&self) -> PurseHold {
+        PurseHold { purse: self.clone(), amount: 0.0 }
     }
 
     fn spend(&self, cost: f64) {
         up(&mut self.nodes(), self.at, |node| node.spent += cost.max(0.0));
     }
 
-    fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
+    fn nodes(&self) -> MutexGuard<'_, Vec<PurseNode>> {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A reservation. Dropped, it gives back what it holds.
 #[derive(Debug)]
-pub struct Hold {
+pub struct PurseHold {
     purse: Purse,
     amount: f64,
 }
 
-impl Hold {
+impl PurseHold {
     pub fn amount(&self) -> f64 {
         self.amount
     }
@@ -113,29 +116,29 @@ impl Hold {
     }
 
     fn give_back(&self, amount: f64) {
-        let back = |node: &mut Node| node.reserved = (node.reserved - amount).max(0.0);
+        let back = |node: &mut PurseNode| node.reserved = (node.reserved - amount).max(0.0);
         up(&mut self.purse.nodes(), self.purse.at, back);
     }
 }
 
-impl Drop for Hold {
+impl Drop for PurseHold {
     fn drop(&mut self) {
         self.give_back(self.amount);
     }
 }
 
-fn sums(nodes: &[Node], at: usize) -> Vec<Sum> {
+fn sums(nodes: &[PurseNode], at: usize) -> Vec<Sum> {
     let mut found = Vec::new();
     let mut next = Some(at);
     while let Some(node) = next.and_then(|at| nodes.get(at)) {
-        let Node { spent, reserved, .. } = *node;
+        let PurseNode { spent, reserved, .. } = *node;
         found.extend(node.limit.map(|limit| Sum { limit, spent, reserved }));
         next = node.parent;
     }
     found
 }
 
-fn up(nodes: &mut [Node], at: usize, change: impl Fn(&mut Node)) {
+fn up(nodes: &mut [PurseNode], at: usize, change: impl Fn(&mut PurseNode)) {
     let mut next = Some(at);
     while let Some(node) = next.and_then(|at| nodes.get_mut(at)) {
         change(node);

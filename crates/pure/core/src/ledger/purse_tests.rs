@@ -60,7 +60,7 @@ proptest! {
     fn no_purse_is_overdrawn(limit in 0..200u8, acts in prop::collection::vec(act(), 0..120)) {
         let limit = f64::from(limit) / 100.0;
         let mut purses = vec![(Purse::new(Some(limit)), None)];
-        let mut holds: Vec<Hold> = Vec::new();
+        let mut holds: Vec<PurseHold> = Vec::new();
         for act in acts {
             match act {
                 Act::Child { of, limit } => {

@@ -1,7 +1,7 @@
 //! Who is told before and after things happen, and may object.
 
 use super::BoxFuture;
-use crate::hook::{EventName, HookEvent, Outcome};
+use crate::hook::{EventName, HookEvent, HookOutcome};
 
 pub trait Hooks: Send + Sync {
     /// Somebody wants to hear of it. Cheap: where nobody listens, nothing is made that could be told. `matched` is what
@@ -9,7 +9,7 @@ pub trait Hooks: Send + Sync {
     fn listens(&self, event: EventName, matched: Option<&str>) -> bool;
 
     /// Tells everybody who listens and waits for those who may object. Dropping the future ends what it started.
-    fn fire(&self, event: HookEvent) -> BoxFuture<'_, Outcome>;
+    fn fire(&self, event: HookEvent) -> BoxFuture<'_, HookOutcome>;
 }
 
 /// Nobody listens.
@@ -21,8 +21,8 @@ impl Hooks for NoHooks {
         false
     }
 
-    fn fire(&self, _event: HookEvent) -> BoxFuture<'_, Outcome> {
-        Box::pin(async { Outcome::default() })
+    fn fire(&self, _event: HookEvent) -> BoxFuture<'_, HookOutcome> {
+        Box::pin(async { HookOutcome::default() })
     }
 }
 
@@ -34,5 +34,5 @@ pub trait Hook: Send + Sync {
     fn listens(&self, event: EventName, matched: Option<&str>) -> bool;
 
     /// A panic counts as a hook that did not run.
-    fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, Outcome>;
+    fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, HookOutcome>;
 }

@@ -1,12 +1,12 @@
 //! The memory as the tool of that name uses it. May wait for the disk: not for a runtime's threads.
 
-use crate::memory::{Fact, Found, Kept, MemoryError, Scope};
+use crate::memory::{KeptMemory, MemoryError, MemoryFact, RecalledMemory, Scope};
 use std::path::Path;
 
 pub trait MemoryStore: Send + Sync {
-    fn add(&self, fact: &Fact) -> Result<Kept, MemoryError>;
+    fn add(&self, fact: &MemoryFact) -> Result<KeptMemory, MemoryError>;
 
-    fn search(&self, query: &str, limit: usize) -> Result<Found, MemoryError>;
+    fn search(&self, query: &str, limit: usize) -> Result<RecalledMemory, MemoryError>;
 
     /// Gone from the disk, too.
     fn forget(&self, id: &str) -> Result<(), MemoryError>;

@@ -1,9 +1,9 @@
 //! Entries → session. A fold, so that a resumed session is the same as one that never stopped.
 
 use super::entry::Entry;
-use crate::context::{Boundary, CarryOver, Change, Saved, Story, apply_all};
+use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
 use crate::ids::{BlobRef, CallId, SessionId};
-use crate::ledger::{Status, Trail, Usage};
+use crate::ledger::{ChargeStatus, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::pairing;
 use crate::prompt_texts;
@@ -176,19 +176,22 @@ impl Session {
             Entry::Spent { model, usage, charge, front, .. } => {
                 self.trail.spent(&model, &usage, charge.as_deref(), front.map(|front| *front));
                 // An estimate teaches nothing about sizes.
-                let known = charge.is_none_or(|charge| charge.status != Status::Estimated);
+                let known = charge.is_none_or(|charge| charge.status != ChargeStatus::Estimated);
                 self.last_usage = if known { usage } else { Usage::default() };
             }
             Entry::Elided { results, saved, .. } => {
                 self.settle();
-                self.change(&results.into_iter().map(Change::Elide).collect::<Vec<_>>(), saved);
+                self.change(&results.into_iter().map(ViewChange::Elide).collect::<Vec<_>>(), saved);
             }
             Entry::Collapsed { stories, saved } => {
                 self.settle();
                 let before = self.view.items().len();
                 let replaced = stories.clone();
                 self.carry_on(&stories);
-                self.change(&stories.into_iter().map(Change::Collapse).collect::<Vec<_>>(), saved);
+                self.change(
+                    &stories.into_iter().map(ViewChange::Collapse).collect::<Vec<_>>(),
+                    saved,
+                );
                 self.move_begun(before, &replaced);
             }
             Entry::Boundary(boundary) => self.begin_at(*boundary),
@@ -315,7 +318,7 @@ impl Session {
         }
     }
 
-    fn change(&mut self, changes: &[Change], saved: Saved) {
+    fn change(&mut self, changes: &[ViewChange], saved: Saved) {
         apply_all(&mut self.view, changes);
         self.measure(saved.after);
     }

@@ -9,7 +9,7 @@ use super::state::{Phase, Recovery, State};
 use crate::message::{Block, Message};
 use crate::model::ModelErrorKind;
 use crate::prompt_texts;
-use crate::view::{Item, View};
+use crate::view::{View, ViewItem};
 use std::sync::Arc;
 
 /// What the driver must do now.
@@ -100,11 +100,11 @@ pub struct Advance {
 #[derive(Clone, Debug)]
 pub enum Fact {
     /// The answer belongs to the conversation now.
-    Answered(Arc<Item>),
+    Answered(Arc<ViewItem>),
     /// The answer was thrown away; readers forget what they drew.
     Dropped,
     /// The harness itself added a message.
-    Noted(Arc<Item>),
+    Noted(Arc<ViewItem>),
     Went(Continue),
     Ended(Terminal),
 }

@@ -2,8 +2,8 @@
 
 use super::dollar::scripts_of;
 use super::quote::unclosed;
-use super::word::{Piece, Quote};
-use super::{Read, Reader, ambiguous};
+use super::word::{Quote, WordPiece};
+use super::{ReadText, ScriptReader, ambiguous};
 use ostler_policy::script::{Expression, Opaque};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub(super) enum Close {
     Slice,
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Reads to behind what closes it.
-    pub(super) fn arithmetic(&mut self, close: Close) -> Read<Expression> {
+    pub(super) fn arithmetic(&mut self, close: Close) -> ReadText<Expression> {
         self.enter()?;
         let start = self.at;
         let mut expression = Expression { plain: true, ..Expression::default() };
@@ -66,7 +66,7 @@ impl Reader<'_> {
         Ok(expression)
     }
 
-    fn close(&mut self, close: Close) -> Read<usize> {
+    fn close(&mut self, close: Close) -> ReadText<usize> {
         let end = self.at;
         match close {
             Close::Bracket | Close::Subscript => self.at += 1,
@@ -82,7 +82,7 @@ impl Reader<'_> {
         Ok(end)
     }
 
-    fn inside(&mut self, close: Close, expression: &mut Expression) -> Read<()> {
+    fn inside(&mut self, close: Close, expression: &mut Expression) -> ReadText<()> {
         let mut list = Vec::new();
         match self.byte(0) {
             Some(b'$') if matches!(self.byte(1), Some(b'\'' | b'"')) => {
@@ -95,7 +95,7 @@ impl Reader<'_> {
             None => return Err(unclosed()),
         }
         for piece in list {
-            if let Piece::Part(part, _) = piece {
+            if let WordPiece::Part(part, _) = piece {
                 expression.scripts.extend(scripts_of(part));
             }
         }

@@ -1,9 +1,9 @@
 //! Assignments: `name=value`, `name[index]=value`, `name=(…)`.
 
 use super::arithmetic::Close;
-use super::word::Kind;
-use super::word_assembly::Place;
-use super::{Read, Reader, ambiguous, brace};
+use super::word::PieceKind;
+use super::word_assembly::WordPlace;
+use super::{ReadText, ScriptReader, ambiguous, brace};
 use ostler_policy::script::*;
 
 /// How many bytes the name takes, if one starts here.
@@ -20,9 +20,9 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && name_length(text) == text.len()
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// An assignment, where one may stand in front of a command.
-    pub(super) fn assignment(&mut self) -> Read<Option<Assignment>> {
+    pub(super) fn assignment(&mut self) -> ReadText<Option<Assignment>> {
         let start = self.at;
         let length = name_length(self.rest());
         let name = self.slice(start, start + length).to_owned();
@@ -63,14 +63,14 @@ impl Reader<'_> {
             }
             Assigned::Array(self.array(start)?)
         } else {
-            let value = self.maybe_word(Kind::Plain)?;
+            let value = self.maybe_word(PieceKind::Plain)?;
             self.note_word(start);
-            Assigned::Scalar(self.single(value, Place::Value))
+            Assigned::Scalar(self.single(value, WordPlace::Value))
         };
         Ok(Some(Assignment { name, index, append, value }))
     }
 
-    fn continued_name<T>(&self, length: usize) -> Read<Option<T>> {
+    fn continued_name<T>(&self, length: usize) -> ReadText<Option<T>> {
         let mut rest = self.slice(self.at + length, self.text.len());
         while let Some(next) = rest.strip_prefix("\\\n") {
             let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -83,7 +83,7 @@ impl Reader<'_> {
     }
 
     /// `name[…]` that is no assignment is a word, and the shell has read it in its own way.
-    fn no_assignment<T>(&mut self, start: usize, index: &Expression) -> Read<Option<T>> {
+    fn no_assignment<T>(&mut self, start: usize, index: &Expression) -> ReadText<Option<T>> {
         let simple =
             index.source.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-*?.,!^".contains(&b));
         if !simple {
@@ -94,7 +94,7 @@ impl Reader<'_> {
     }
 
     /// The elements of `name=(…)`; the assignment started at `start`.
-    pub(super) fn array(&mut self, start: usize) -> Read<Vec<(Option<Word>, Word)>> {
+    pub(super) fn array(&mut self, start: usize) -> ReadText<Vec<(Option<Word>, Word)>> {
         self.enter()?;
         self.at += 1;
         let head = self.raw(start, self.at);
@@ -109,7 +109,7 @@ impl Reader<'_> {
                 Some(b')') => break,
                 Some(b'[') => elements.push(self.keyed()?),
                 _ => {
-                    let word = self.word(Kind::Plain)?;
+                    let word = self.word(PieceKind::Plain)?;
                     let mut words = Vec::new();
                     self.fields(word, &mut words)?;
                     elements.extend(words.into_iter().map(|word| (None, word)));
@@ -122,7 +122,7 @@ impl Reader<'_> {
         Ok(elements)
     }
 
-    fn keyed(&mut self) -> Read<(Option<Word>, Word)> {
+    fn keyed(&mut self) -> ReadText<(Option<Word>, Word)> {
         let start = self.at;
         self.at += 1;
         let index = self.arithmetic(Close::Subscript)?;
@@ -135,21 +135,21 @@ impl Reader<'_> {
         } else {
             let (expression, quoted) =
                 (Expression { source: source.clone(), scripts: index.scripts, plain: false }, true);
-            let parts = vec![Part::Arithmetic { expression, quoted }];
+            let parts = vec![WordPart::Arithmetic { expression, quoted }];
             Word::Dynamic { why: Dynamic::Arithmetic, source, parts }
         };
         self.at += 1;
-        let value = self.maybe_word(Kind::Plain)?;
+        let value = self.maybe_word(PieceKind::Plain)?;
         self.note_word(start);
         if brace::may_expand(&value.list) {
             // Expanded first, it is no element with a key any more.
             return Err(ambiguous("braces behind the key of an element"));
         }
-        Ok((Some(key), self.single(value, Place::Value)))
+        Ok((Some(key), self.single(value, WordPlace::Value)))
     }
 
     /// `name=(…)` among the words of `declare` and its like.
-    pub(super) fn array_word(&mut self) -> Read<Option<Word>> {
+    pub(super) fn array_word(&mut self) -> ReadText<Option<Word>> {
         let start = self.at;
         let length = name_length(self.rest());
         let skip = match (self.byte(length), self.byte(length + 1), self.byte(length + 2)) {
@@ -164,7 +164,7 @@ impl Reader<'_> {
         Ok(Some(Word::Dynamic {
             why: Dynamic::Array,
             source: self.slice(start, self.at).to_owned(),
-            parts: vec![Part::Literal(head), Part::Other(words.collect())],
+            parts: vec![WordPart::Literal(head), WordPart::Other(words.collect())],
         }))
     }
 }

@@ -1,7 +1,7 @@
 //! Brace expansion: `{a,b}` and `{1..3}`, worked out as bash does, within bounds.
 
-use super::word::Piece;
-use ostler_policy::script::Part;
+use super::word::WordPiece;
+use ostler_policy::script::WordPart;
 
 const MAX_WORDS: usize = 256;
 const MAX_UNITS: usize = 4096;
@@ -13,7 +13,7 @@ const MAX_BYTES: u128 = 1 << 20;
 pub(super) enum Expanded {
     /// Nothing in it expands.
     Same,
-    Words(Vec<Vec<Piece>>),
+    Words(Vec<Vec<WordPiece>>),
     /// It expands to what is not worked out here, so many words at most.
     Unknown(usize),
     /// The braces change the name of a variable.
@@ -23,29 +23,29 @@ pub(super) enum Expanded {
 }
 
 /// A quick look: most words have no braces.
-pub(super) fn may_expand(list: &[Piece]) -> bool {
-    list.iter().any(|piece| matches!(piece, Piece::Bare(text) if text.contains('{')))
-        && list.iter().any(|piece| matches!(piece, Piece::Bare(text) if text.contains('}')))
+pub(super) fn may_expand(list: &[WordPiece]) -> bool {
+    list.iter().any(|piece| matches!(piece, WordPiece::Bare(text) if text.contains('{')))
+        && list.iter().any(|piece| matches!(piece, WordPiece::Bare(text) if text.contains('}')))
 }
 
 #[derive(Clone, Copy)]
-enum Unit<'a> {
+enum BraceUnit<'a> {
     Char(char),
-    Piece(&'a Piece),
+    Piece(&'a WordPiece),
 }
 
-impl Unit<'_> {
+impl BraceUnit<'_> {
     fn is(self, c: char) -> bool {
-        matches!(self, Unit::Char(own) if own == c)
+        matches!(self, BraceUnit::Char(own) if own == c)
     }
 }
 
-pub(super) fn expand(list: &[Piece]) -> Expanded {
+pub(super) fn expand(list: &[WordPiece]) -> Expanded {
     let mut units = Vec::new();
     for piece in list {
         match piece {
-            Piece::Bare(text) => units.extend(text.chars().map(Unit::Char)),
-            other => units.push(Unit::Piece(other)),
+            WordPiece::Bare(text) => units.extend(text.chars().map(BraceUnit::Char)),
+            other => units.push(BraceUnit::Piece(other)),
         }
         if units.len() > MAX_UNITS {
             return Expanded::TooMany;
@@ -63,18 +63,20 @@ pub(super) fn expand(list: &[Piece]) -> Expanded {
     }
     for pair in units.windows(2) {
         if let [
-            Unit::Piece(Piece::Part(Part::Parameter { quoted: false, .. }, _)),
-            Unit::Char('{'),
+            BraceUnit::Piece(WordPiece::Part(WordPart::Parameter { quoted: false, .. }, _)),
+            BraceUnit::Char('{'),
         ] = pair
         {
             return Expanded::Unclear;
         }
     }
-    let known = |unit: &Unit<'_>| match unit {
-        Unit::Char(c) => *c != '$',
-        Unit::Piece(Piece::Part(Part::Parameter { scripts, .. }, _)) => scripts.is_empty(),
-        Unit::Piece(Piece::Part(..)) => false,
-        Unit::Piece(_) => true,
+    let known = |unit: &BraceUnit<'_>| match unit {
+        BraceUnit::Char(c) => *c != '$',
+        BraceUnit::Piece(WordPiece::Part(WordPart::Parameter { scripts, .. }, _)) => {
+            scripts.is_empty()
+        }
+        BraceUnit::Piece(WordPiece::Part(..)) => false,
+        BraceUnit::Piece(_) => true,
     };
     let unknown = Expanded::Unknown(usize::try_from(made).unwrap_or(MAX_MADE));
     if !units.iter().all(known) {
@@ -92,14 +94,14 @@ pub(super) fn expand(list: &[Piece]) -> Expanded {
 }
 
 /// An upper bound of the words the shell makes of it: as if all braces stood side by side.
-fn most_words(units: &[Unit<'_>]) -> u128 {
+fn most_words(units: &[BraceUnit<'_>]) -> u128 {
     let mut open: Vec<(usize, u128)> = Vec::new();
     let mut most = 1_u128;
     for (at, unit) in units.iter().enumerate() {
         match unit {
-            Unit::Char('{') => open.push((at + 1, 1)),
-            Unit::Char(',') => open.iter_mut().last().into_iter().for_each(|(_, n)| *n += 1),
-            Unit::Char('}') => {
+            BraceUnit::Char('{') => open.push((at + 1, 1)),
+            BraceUnit::Char(',') => open.iter_mut().last().into_iter().for_each(|(_, n)| *n += 1),
+            BraceUnit::Char('}') => {
                 let Some((start, choices)) = open.pop() else { continue };
                 let inner = units.get(start..at).unwrap_or_default();
                 most = most.saturating_mul(choices.max(sequence_length(inner)));
@@ -111,12 +113,12 @@ fn most_words(units: &[Unit<'_>]) -> u128 {
 }
 
 /// Of `1..9` and `1..9..2`; 1 for what is no sequence of numbers.
-fn sequence_length(inner: &[Unit<'_>]) -> u128 {
+fn sequence_length(inner: &[BraceUnit<'_>]) -> u128 {
     let text: String = inner
         .iter()
         .map(|unit| match unit {
-            Unit::Char(c) => *c,
-            Unit::Piece(_) => '"',
+            BraceUnit::Char(c) => *c,
+            BraceUnit::Piece(_) => '"',
         })
         .collect();
     let mut parts = text.split("..");
@@ -139,26 +141,26 @@ fn sequence_length(inner: &[Unit<'_>]) -> u128 {
     }
 }
 
-fn joined(units: &[Unit<'_>]) -> Vec<Piece> {
-    let mut list: Vec<Piece> = Vec::new();
+fn joined(units: &[BraceUnit<'_>]) -> Vec<WordPiece> {
+    let mut list: Vec<WordPiece> = Vec::new();
     for unit in units {
         match (unit, list.last_mut()) {
-            (Unit::Char(c), Some(Piece::Bare(text))) => text.push(*c),
-            (Unit::Char(c), _) => list.push(Piece::Bare((*c).into())),
-            (Unit::Piece(piece), _) => list.push((*piece).clone()),
+            (BraceUnit::Char(c), Some(WordPiece::Bare(text))) => text.push(*c),
+            (BraceUnit::Char(c), _) => list.push(WordPiece::Bare((*c).into())),
+            (BraceUnit::Piece(piece), _) => list.push((*piece).clone()),
         }
     }
     list
 }
 
 /// The first braces that hold a comma or `..`: where they open and close.
-fn first_braces(units: &[Unit<'_>]) -> Option<(usize, usize)> {
+fn first_braces(units: &[BraceUnit<'_>]) -> Option<(usize, usize)> {
     units.iter().enumerate().filter(|(_, unit)| unit.is('{')).find_map(|(open, _)| {
         closing(units.get(open + 1..)?).map(|length| (open, open + 1 + length))
     })
 }
 
-fn closing(units: &[Unit<'_>]) -> Option<usize> {
+fn closing(units: &[BraceUnit<'_>]) -> Option<usize> {
     let at = |index: usize, c: char| units.get(index).is_some_and(|unit| unit.is(c));
     let (mut level, mut separated) = (0_usize, false);
     for index in 0..units.len() {
@@ -178,7 +180,7 @@ fn closing(units: &[Unit<'_>]) -> Option<usize> {
 }
 
 /// `None`: too many, or of a kind that is not worked out.
-fn words<'a>(units: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
+fn words<'a>(units: &[BraceUnit<'a>]) -> Option<Vec<Vec<BraceUnit<'a>>>> {
     let Some((open, close)) = first_braces(units) else { return Some(vec![units.to_vec()]) };
     let inner = units.get(open + 1..close)?;
     let choices = choices(inner)?;
@@ -196,15 +198,15 @@ fn words<'a>(units: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
     Some(made)
 }
 
-fn choices<'a>(inner: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
+fn choices<'a>(inner: &[BraceUnit<'a>]) -> Option<Vec<Vec<BraceUnit<'a>>>> {
     let mut level = 0_usize;
     let mut split = vec![];
     let mut start = 0;
     for (index, unit) in inner.iter().enumerate() {
         match unit {
-            Unit::Char('{') => level += 1,
-            Unit::Char('}') => level = level.saturating_sub(1),
-            Unit::Char(',') if level == 0 => {
+            BraceUnit::Char('{') => level += 1,
+            BraceUnit::Char('}') => level = level.saturating_sub(1),
+            BraceUnit::Char(',') if level == 0 => {
                 split.push(inner.get(start..index)?);
                 start = index + 1;
             }
@@ -231,12 +233,12 @@ fn choices<'a>(inner: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
     Some(made)
 }
 
-fn sequence<'a>(inner: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
+fn sequence<'a>(inner: &[BraceUnit<'a>]) -> Option<Vec<Vec<BraceUnit<'a>>>> {
     let text: Option<String> = inner
         .iter()
         .map(|unit| match unit {
-            Unit::Char(c) => Some(*c),
-            Unit::Piece(_) => None,
+            BraceUnit::Char(c) => Some(*c),
+            BraceUnit::Piece(_) => None,
         })
         .collect();
     let text = text?;
@@ -247,7 +249,7 @@ fn sequence<'a>(inner: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
             || (a.is_ascii_uppercase() && b.is_ascii_uppercase()))
     {
         let letters: Vec<char> = if a <= b { (a..=b).collect() } else { (b..=a).rev().collect() };
-        return Some(letters.into_iter().map(|c| vec![Unit::Char(c)]).collect());
+        return Some(letters.into_iter().map(|c| vec![BraceUnit::Char(c)]).collect());
     }
     let number = |text: &str| {
         let digits = text.strip_prefix('-').unwrap_or(text);
@@ -266,6 +268,6 @@ fn sequence<'a>(inner: &[Unit<'a>]) -> Option<Vec<Vec<Unit<'a>>>> {
         return None;
     }
     let numbers: Vec<i64> = if a <= b { (a..=b).collect() } else { (b..=a).rev().collect() };
-    let shown = |n: i64| format!("{n:0width$}").chars().map(Unit::Char).collect();
+    let shown = |n: i64| format!("{n:0width$}").chars().map(BraceUnit::Char).collect();
     Some(numbers.into_iter().map(shown).collect())
 }

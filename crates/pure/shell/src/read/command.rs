@@ -2,16 +2,16 @@
 
 use super::assign::is_name;
 use super::cursor::is_meta;
-use super::word::Kind;
-use super::word_assembly::Place;
-use super::{Read, Reader, ambiguous, mark};
+use super::word::PieceKind;
+use super::word_assembly::WordPlace;
+use super::{ReadText, ScriptReader, ambiguous, mark};
 use ostler_policy::script::*;
 
 /// Their words may be assignments of lists.
 const DECLARING: [&str; 6] = ["alias", "declare", "typeset", "export", "readonly", "local"];
 
-impl Reader<'_> {
-    pub(super) fn stage(&mut self) -> Read<Stage> {
+impl ScriptReader<'_> {
+    pub(super) fn stage(&mut self) -> ReadText<PipelineStage> {
         self.blanks();
         if self.byte(0) == Some(b'(') {
             return if self.byte(1) == Some(b'(') {
@@ -28,7 +28,7 @@ impl Reader<'_> {
         }
     }
 
-    fn simple(&mut self) -> Read<Stage> {
+    fn simple(&mut self) -> ReadText<PipelineStage> {
         let mut command = Command::default();
         let mut declares = false;
         let begin = self.at;
@@ -55,7 +55,7 @@ impl Reader<'_> {
                 continue;
             }
             let first = command.words.is_empty();
-            let word = self.word(Kind::Plain)?;
+            let word = self.word(PieceKind::Plain)?;
             self.not_a_descriptor(&word)?;
             if first {
                 self.not_reserved_again(&word, &command)?;
@@ -66,12 +66,12 @@ impl Reader<'_> {
         if command == Command::default() {
             Err(self.unexpected())
         } else {
-            Ok(Stage::Simple(command))
+            Ok(PipelineStage::Simple(command))
         }
     }
 
     /// Bash writes a substitution out and reads it again, redirections last; then the word is reserved.
-    fn not_reserved_again(&self, word: &super::word::Pieces, command: &Command) -> Read<()> {
+    fn not_reserved_again(&self, word: &super::word::Pieces, command: &Command) -> ReadText<()> {
         if self.frame.nested
             && !command.redirects.is_empty()
             && command.assignments.is_empty()
@@ -83,7 +83,7 @@ impl Reader<'_> {
     }
 
     /// `{name}>file` opens a descriptor of the shell's choice.
-    fn not_a_descriptor(&self, word: &super::word::Pieces) -> Read<()> {
+    fn not_a_descriptor(&self, word: &super::word::Pieces) -> ReadText<()> {
         let redirected = matches!(self.byte(0), Some(b'<' | b'>'));
         match word.bare() {
             Some(text) if redirected && text.starts_with('{') && text.ends_with('}') => {
@@ -94,7 +94,7 @@ impl Reader<'_> {
     }
 
     /// `name ()`
-    fn function_or_error(&mut self, command: &Command, begin: usize) -> Read<Stage> {
+    fn function_or_error(&mut self, command: &Command, begin: usize) -> ReadText<PipelineStage> {
         let before = self.slice(begin, self.at).trim_end_matches([' ', '\t']);
         let alone = command.assignments.is_empty() && command.redirects.is_empty();
         let name = match command.words.as_slice() {
@@ -111,7 +111,7 @@ impl Reader<'_> {
         self.function_body(name)
     }
 
-    pub(super) fn redirects(&mut self) -> Read<Vec<Redirect>> {
+    pub(super) fn redirects(&mut self) -> ReadText<Vec<Redirect>> {
         let mut redirects = Vec::new();
         loop {
             self.blanks();
@@ -122,7 +122,7 @@ impl Reader<'_> {
         }
     }
 
-    fn redirect(&mut self) -> Read<Option<Redirect>> {
+    fn redirect(&mut self) -> ReadText<Option<Redirect>> {
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         let (sign, next) = (self.byte(digits), self.byte(digits + 1));
         match (sign, next) {
@@ -152,7 +152,7 @@ impl Reader<'_> {
         Ok(Some(Redirect { fd, kind, target }))
     }
 
-    fn redirect_operator(&self) -> Read<(RedirectKind, &'static str)> {
+    fn redirect_operator(&self) -> ReadText<(RedirectKind, &'static str)> {
         use RedirectKind as K;
         const OPERATORS: [(&str, RedirectKind); 13] = [
             ("&>>", K::BothAppend),
@@ -176,7 +176,7 @@ impl Reader<'_> {
             .ok_or_else(|| self.unexpected())
     }
 
-    fn target(&mut self, kind: RedirectKind, operator: &str) -> Read<Word> {
+    fn target(&mut self, kind: RedirectKind, operator: &str) -> ReadText<Word> {
         let duplicates =
             matches!(kind, RedirectKind::DuplicateInput | RedirectKind::DuplicateOutput);
         if duplicates && self.byte(0) == Some(b'-') {
@@ -187,14 +187,14 @@ impl Reader<'_> {
         if kind == RedirectKind::HereDocument {
             return self.here_document(operator == "<<-");
         }
-        let word = self.word(Kind::Plain)?;
+        let word = self.word(PieceKind::Plain)?;
         let number = word.bare().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit()));
         if number && !duplicates && matches!(self.byte(0), Some(b'<' | b'>')) {
             return Err(self.unexpected());
         }
         self.not_a_descriptor(&word)?;
         if kind == RedirectKind::HereString {
-            return Ok(self.single(word, Place::Value));
+            return Ok(self.single(word, WordPlace::Value));
         }
         self.one_field(word)
     }
@@ -206,9 +206,9 @@ impl Reader<'_> {
     }
 
     /// The name behind `for`, `select` or `function`.
-    pub(super) fn name(&mut self, strict: bool) -> Read<String> {
+    pub(super) fn name(&mut self, strict: bool) -> ReadText<String> {
         self.blanks();
-        let word = self.word(Kind::Plain)?;
+        let word = self.word(PieceKind::Plain)?;
         match word.bare() {
             Some(name) if is_name(name) => Ok(name.to_owned()),
             Some(name) if !strict && !name.contains(['$', '*', '?', '[', '{', '~', '=']) => {

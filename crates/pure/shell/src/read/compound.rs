@@ -1,14 +1,14 @@
 //! Commands made of commands.
 
 use super::arithmetic::Close;
-use super::word::Kind;
-use super::word_assembly::Place;
-use super::{Read, Reader, ambiguous};
+use super::word::PieceKind;
+use super::word_assembly::WordPlace;
+use super::{ReadText, ScriptReader, ambiguous};
 use ostler_policy::script::*;
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// The command that starts with this reserved word.
-    pub(super) fn compound(&mut self, word: &str) -> Read<Stage> {
+    pub(super) fn compound(&mut self, word: &str) -> ReadText<PipelineStage> {
         if word == "coproc" {
             return self.coprocess();
         }
@@ -20,10 +20,10 @@ impl Reader<'_> {
         let body = self.compound_body(word)?;
         self.leave();
         let redirects = self.redirects()?;
-        Ok(Stage::Compound { body, redirects })
+        Ok(PipelineStage::Compound { body, redirects })
     }
 
-    fn compound_body(&mut self, word: &str) -> Read<Compound> {
+    fn compound_body(&mut self, word: &str) -> ReadText<Compound> {
         match word {
             "{" => {
                 self.expect("{")?;
@@ -45,13 +45,13 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn subshell(&mut self) -> Read<Stage> {
+    pub(super) fn subshell(&mut self) -> ReadText<PipelineStage> {
         let body = self.subshell_body()?;
         let redirects = self.redirects()?;
-        Ok(Stage::Compound { body, redirects })
+        Ok(PipelineStage::Compound { body, redirects })
     }
 
-    fn subshell_body(&mut self) -> Read<Compound> {
+    fn subshell_body(&mut self) -> ReadText<Compound> {
         self.enter()?;
         self.take_operator(1)?;
         self.operator("(");
@@ -65,13 +65,13 @@ impl Reader<'_> {
         Ok(Compound::Subshell(script))
     }
 
-    pub(super) fn arithmetic_command(&mut self) -> Read<Stage> {
+    pub(super) fn arithmetic_command(&mut self) -> ReadText<PipelineStage> {
         let body = self.arithmetic_body()?;
         let redirects = self.redirects()?;
-        Ok(Stage::Compound { body, redirects })
+        Ok(PipelineStage::Compound { body, redirects })
     }
 
-    fn arithmetic_body(&mut self) -> Read<Compound> {
+    fn arithmetic_body(&mut self) -> ReadText<Compound> {
         self.at += 2;
         let start = self.at;
         let expression = self.arithmetic(Close::Parentheses)?;
@@ -86,7 +86,7 @@ impl Reader<'_> {
         self.frame.shape.push_str(&raw);
     }
 
-    fn if_command(&mut self) -> Read<Compound> {
+    fn if_command(&mut self) -> ReadText<Compound> {
         self.expect("if")?;
         let mut branches = Vec::new();
         loop {
@@ -107,7 +107,7 @@ impl Reader<'_> {
         Ok(Compound::If { branches, otherwise })
     }
 
-    fn do_group(&mut self) -> Read<Script> {
+    fn do_group(&mut self) -> ReadText<Script> {
         self.expect("do")?;
         let script = self.some_list()?;
         self.expect("done")?;
@@ -115,7 +115,7 @@ impl Reader<'_> {
     }
 
     /// `do … done`, or `{ … }`, which is the same behind `for`.
-    fn loop_body(&mut self) -> Read<Script> {
+    fn loop_body(&mut self) -> ReadText<Script> {
         self.lines()?;
         if !self.at_reserved("{")? {
             return self.do_group();
@@ -126,7 +126,7 @@ impl Reader<'_> {
         Ok(script)
     }
 
-    fn for_command(&mut self, word: &'static str) -> Read<Compound> {
+    fn for_command(&mut self, word: &'static str) -> ReadText<Compound> {
         self.expect(word)?;
         self.blanks();
         if self.rest().starts_with("((") && word == "for" {
@@ -147,7 +147,7 @@ impl Reader<'_> {
         Ok(Compound::For { variable, values, body: self.loop_body()? })
     }
 
-    fn values(&mut self) -> Read<Vec<Word>> {
+    fn values(&mut self) -> ReadText<Vec<Word>> {
         let mut values = Vec::new();
         loop {
             self.blanks();
@@ -162,16 +162,16 @@ impl Reader<'_> {
                     return Ok(values);
                 }
                 _ => {
-                    let word = self.word(Kind::Plain)?;
+                    let word = self.word(PieceKind::Plain)?;
                     self.fields(word, &mut values)?;
                 }
             }
         }
     }
 
-    fn arithmetic_for(&mut self) -> Read<Compound> {
+    fn arithmetic_for(&mut self) -> ReadText<Compound> {
         self.at += 2;
-        let mut part = |opener: &str, last: bool| -> Read<Expression> {
+        let mut part = |opener: &str, last: bool| -> ReadText<Expression> {
             let start = self.at;
             let expression = self.arithmetic(Close::Header)?;
             self.note_expression(opener, start, self.at);
@@ -189,11 +189,11 @@ impl Reader<'_> {
         Ok(Compound::ArithmeticFor { header, body: self.loop_body()? })
     }
 
-    fn case_command(&mut self) -> Read<Compound> {
+    fn case_command(&mut self) -> ReadText<Compound> {
         self.expect("case")?;
         self.blanks();
-        let value = self.word(Kind::Plain)?;
-        let value = self.single(value, Place::Value);
+        let value = self.word(PieceKind::Plain)?;
+        let value = self.single(value, WordPlace::Value);
         self.lines()?;
         self.expect("in")?;
         let mut arms = Vec::new();
@@ -212,7 +212,7 @@ impl Reader<'_> {
         Ok(Compound::Case { value, arms })
     }
 
-    fn arm(&mut self) -> Read<(Arm, bool)> {
+    fn arm(&mut self) -> ReadText<(Arm, bool)> {
         if self.byte(0) == Some(b'(') {
             self.take_operator(1)?;
             self.blanks();
@@ -221,8 +221,8 @@ impl Reader<'_> {
         let mut patterns = Vec::new();
         loop {
             self.blanks();
-            let word = self.word(Kind::Plain)?;
-            patterns.push(self.single(word, Place::Pattern));
+            let word = self.word(PieceKind::Plain)?;
+            patterns.push(self.single(word, WordPlace::Pattern));
             self.blanks();
             match (self.byte(0), self.byte(1)) {
                 (Some(b'|'), Some(b'|' | b'&')) => return Err(self.unexpected()),
@@ -244,7 +244,7 @@ impl Reader<'_> {
         Ok((Arm { patterns, body }, end.is_none()))
     }
 
-    fn function(&mut self) -> Read<Stage> {
+    fn function(&mut self) -> ReadText<PipelineStage> {
         let name = self.name(false)?;
         // The name was noted as a word; the shape of both spellings is the same from here.
         self.blanks();
@@ -260,7 +260,7 @@ impl Reader<'_> {
         self.function_body(name)
     }
 
-    pub(super) fn function_body(&mut self, name: String) -> Read<Stage> {
+    pub(super) fn function_body(&mut self, name: String) -> ReadText<PipelineStage> {
         self.lines()?;
         self.enter()?;
         let body = match (self.byte(0), self.byte(1)) {
@@ -276,10 +276,10 @@ impl Reader<'_> {
         self.leave();
         let redirects = self.redirects()?;
         let body = Compound::Function { name, body: Box::new(body), redirects };
-        Ok(Stage::Compound { body, redirects: Vec::new() })
+        Ok(PipelineStage::Compound { body, redirects: Vec::new() })
     }
 
-    fn coprocess(&mut self) -> Read<Stage> {
+    fn coprocess(&mut self) -> ReadText<PipelineStage> {
         self.expect("coproc")?;
         if self.frame.nested {
             // Bash writes the command out and reads it again, with a name that was not there.
@@ -309,11 +309,11 @@ impl Reader<'_> {
             Some("!" | "time" | "coproc" | "function") => return Err(self.unexpected()),
             _ => self.stage()?,
         };
-        if matches!(&body, Stage::Compound { body: Compound::Function { .. }, .. }) {
+        if matches!(&body, PipelineStage::Compound { body: Compound::Function { .. }, .. }) {
             return Err(self.unexpected());
         }
         self.leave();
         let body = Compound::Coprocess { name, body: Box::new(body) };
-        Ok(Stage::Compound { body, redirects: Vec::new() })
+        Ok(PipelineStage::Compound { body, redirects: Vec::new() })
     }
 }

@@ -1,8 +1,8 @@
 //! `[[ … ]]`: every token of it.
 
-use super::word::{Kind, Pieces};
-use super::word_assembly::Place;
-use super::{Read, Reader, ambiguous, mark};
+use super::word::{PieceKind, Pieces};
+use super::word_assembly::WordPlace;
+use super::{ReadText, ScriptReader, ambiguous, mark};
 use ostler_policy::script::*;
 
 const BINARY: [&str; 13] =
@@ -13,8 +13,8 @@ const UNARY: &[char] = &[
     'z', 'G', 'L', 'N', 'O', 'R', 'S',
 ];
 
-impl Reader<'_> {
-    pub(super) fn test_command(&mut self) -> Read<Compound> {
+impl ScriptReader<'_> {
+    pub(super) fn test_command(&mut self) -> ReadText<Compound> {
         self.expect("[[")?;
         let mut words = Vec::new();
         self.lines()?;
@@ -24,7 +24,7 @@ impl Reader<'_> {
         Ok(Compound::Test(words))
     }
 
-    fn conditions(&mut self, words: &mut Vec<Word>) -> Read<()> {
+    fn conditions(&mut self, words: &mut Vec<Word>) -> ReadText<()> {
         loop {
             self.lines()?;
             self.condition(words)?;
@@ -50,7 +50,7 @@ impl Reader<'_> {
         words.push(Word::Literal(text.into()));
     }
 
-    fn condition(&mut self, words: &mut Vec<Word>) -> Read<()> {
+    fn condition(&mut self, words: &mut Vec<Word>) -> ReadText<()> {
         while self.at_reserved("!")? {
             self.at += 1;
             self.test_operator("!", words);
@@ -77,12 +77,12 @@ impl Reader<'_> {
             self.at += 2;
             self.test_operator(first, words);
             self.blanks();
-            return self.operand_word(Kind::Plain, words);
+            return self.operand_word(PieceKind::Plain, words);
         }
         self.comparison(words)
     }
 
-    fn operand_word(&mut self, kind: Kind, words: &mut Vec<Word>) -> Read<()> {
+    fn operand_word(&mut self, kind: PieceKind, words: &mut Vec<Word>) -> ReadText<()> {
         if self.at_reserved("]]")? {
             return Err(self.unexpected());
         }
@@ -92,12 +92,12 @@ impl Reader<'_> {
     }
 
     fn test_word(&self, word: Pieces) -> Word {
-        self.single(word, Place::Pattern)
+        self.single(word, WordPlace::Pattern)
     }
 
-    fn comparison(&mut self, words: &mut Vec<Word>) -> Read<()> {
+    fn comparison(&mut self, words: &mut Vec<Word>) -> ReadText<()> {
         let start = self.frame.shape.len();
-        self.operand_word(Kind::Plain, words)?;
+        self.operand_word(PieceKind::Plain, words)?;
         self.blanks();
         let operator = match self.byte(0) {
             Some(b'<') => "<",
@@ -125,9 +125,9 @@ impl Reader<'_> {
         self.test_operator(operator, words);
         self.blanks();
         let kind = match operator {
-            "=~" => Kind::Regex,
-            "=" | "==" | "!=" => Kind::Pattern,
-            _ => Kind::Plain,
+            "=~" => PieceKind::Regex,
+            "=" | "==" | "!=" => PieceKind::Pattern,
+            _ => PieceKind::Plain,
         };
         self.operand_word(kind, words)
     }

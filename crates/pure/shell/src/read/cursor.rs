@@ -1,6 +1,6 @@
 //! Looking at the text: bytes, blanks, comments, line ends, operators, reserved words.
 
-use super::{Read, Reader, ambiguous, mark};
+use super::{ReadText, ScriptReader, ambiguous, mark};
 use ostler_policy::script::Opaque;
 
 pub(super) fn is_meta(byte: u8) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn is_reserved(word: &str) -> bool {
     ENDS.contains(&word) || RESERVED.contains(&word)
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ScriptReader<'a> {
     pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.at + ahead).copied()
     }
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
     }
 
     /// As [`Self::blanks`], and line ends with the here-documents that start behind them.
-    pub(super) fn lines(&mut self) -> Read<()> {
+    pub(super) fn lines(&mut self) -> ReadText<()> {
         loop {
             self.blanks();
             if self.byte(0) != Some(b'\n') {
@@ -67,13 +67,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn line_end(&mut self) -> Read<()> {
+    pub(super) fn line_end(&mut self) -> ReadText<()> {
         self.at += 1;
         if self.pending.is_empty() { Ok(()) } else { self.bodies() }
     }
 
     /// Behind an operator: the shell would join its halves across a continued line.
-    pub(super) fn take_operator(&mut self, length: usize) -> Read<()> {
+    pub(super) fn take_operator(&mut self, length: usize) -> ReadText<()> {
         self.at += length;
         if !self.at_continuation() {
             return Ok(());
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The reserved word that stands here, in a place where one counts.
-    pub(super) fn reserved(&self) -> Read<Option<&'a str>> {
+    pub(super) fn reserved(&self) -> ReadText<Option<&'a str>> {
         let word = self.bare_word();
         if word.ends_with('\\') && self.byte(word.len()) == Some(b'\n') {
             return self.reserved_over_lines(word);
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         Ok(is_reserved(word).then_some(word))
     }
 
-    fn reserved_over_lines(&self, word: &str) -> Read<Option<&'a str>> {
+    fn reserved_over_lines(&self, word: &str) -> ReadText<Option<&'a str>> {
         let mut joined = word.trim_end_matches('\\').to_owned();
         let mut rest = self.rest().get(joined.len()..).unwrap_or_default();
         while let Some(next) = rest.strip_prefix("\\\n") {
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Nothing more of this list starts here.
-    pub(super) fn at_list_end(&self) -> Read<bool> {
+    pub(super) fn at_list_end(&self) -> ReadText<bool> {
         Ok(match self.byte(0) {
             None | Some(b')') => true,
             Some(b';') => matches!(self.byte(1), Some(b';' | b'&')),
@@ -128,12 +128,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    pub(super) fn at_reserved(&self, word: &str) -> Read<bool> {
+    pub(super) fn at_reserved(&self, word: &str) -> ReadText<bool> {
         Ok(self.reserved()? == Some(word))
     }
 
     /// Takes the reserved word, or refuses.
-    pub(super) fn expect(&mut self, word: &'static str) -> Read<()> {
+    pub(super) fn expect(&mut self, word: &'static str) -> ReadText<()> {
         self.blanks();
         if !self.at_reserved(word)? {
             return Err(self.unexpected());

@@ -1,35 +1,38 @@
 //! What a `$` starts.
 
 use super::arithmetic::Close;
-use super::word::{Piece, Quote};
-use super::{MASK, Read, Reader, ambiguous};
-use ostler_policy::script::{Dynamic, Form, Part, Script};
+use super::word::{Quote, WordPiece};
+use super::{MASK, ReadText, ScriptReader, ambiguous};
+use ostler_policy::script::{Dynamic, Form, Script, WordPart};
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// At a `$`: an expansion, a quote, or the character itself.
-    pub(super) fn dollar(&mut self, quote: Quote, list: &mut Vec<Piece>) -> Read<()> {
+    pub(super) fn dollar(&mut self, quote: Quote, list: &mut Vec<WordPiece>) -> ReadText<()> {
         let quoted = quote.is_quoted();
         let opened = self.at;
         let (part, why) = match (self.byte(1), self.byte(2)) {
             (Some(b'('), Some(b'(')) => {
                 self.at += 3;
                 let expression = self.arithmetic(Close::Parentheses)?;
-                (Part::Arithmetic { expression, quoted }, Dynamic::Arithmetic)
+                (WordPart::Arithmetic { expression, quoted }, Dynamic::Arithmetic)
             }
             (Some(b'('), _) => {
                 self.at += 2;
                 let script = self.nested_script(MASK, opened)?;
-                (Part::Command { script, quoted }, Dynamic::CommandSubstitution)
+                (WordPart::Command { script, quoted }, Dynamic::CommandSubstitution)
             }
             (Some(b'['), _) => {
                 self.at += 2;
                 let expression = self.arithmetic(Close::Bracket)?;
-                (Part::Arithmetic { expression, quoted }, Dynamic::Arithmetic)
+                (WordPart::Arithmetic { expression, quoted }, Dynamic::Arithmetic)
             }
             (Some(b'{'), _) => {
                 let part = self.braced_parameter(quote)?;
                 // What follows cannot become part of the name.
-                list.extend([Piece::Part(part, Dynamic::Parameter), Piece::Quoted(String::new())]);
+                list.extend([
+                    WordPiece::Part(part, Dynamic::Parameter),
+                    WordPiece::Quoted(String::new()),
+                ]);
                 return Ok(());
             }
             (Some(b'\\'), Some(b'\n')) => return Err(ambiguous("a line that ends in a dollar")),
@@ -41,19 +44,19 @@ impl Reader<'_> {
             (Some(byte), _) => match self.simple_name(byte)? {
                 Some(name) => {
                     let (form, scripts) = (Form::Value, Vec::new());
-                    (Part::Parameter { name, form, quoted, scripts }, Dynamic::Parameter)
+                    (WordPart::Parameter { name, form, quoted, scripts }, Dynamic::Parameter)
                 }
                 None => return self.lone_dollar(quote, list),
             },
             (None, _) => return self.lone_dollar(quote, list),
         };
-        list.push(Piece::Part(part, why));
+        list.push(WordPiece::Part(part, why));
         Ok(())
     }
 
-    fn lone_dollar(&mut self, quote: Quote, list: &mut Vec<Piece>) -> Read<()> {
+    fn lone_dollar(&mut self, quote: Quote, list: &mut Vec<WordPiece>) -> ReadText<()> {
         if quote.is_quoted() {
-            list.push(Piece::Quoted("$".into()));
+            list.push(WordPiece::Quoted("$".into()));
             self.at += 1;
         } else {
             self.bare(list, 1);
@@ -62,7 +65,7 @@ impl Reader<'_> {
     }
 
     /// `$name`, `$1`, `$?`
-    fn simple_name(&mut self, first: u8) -> Read<Option<String>> {
+    fn simple_name(&mut self, first: u8) -> ReadText<Option<String>> {
         let length = match first {
             b'*' | b'@' | b'#' | b'?' | b'-' | b'$' | b'!' | b'0'..=b'9' => 1,
             b'_' | b'a'..=b'z' | b'A'..=b'Z' => {
@@ -81,7 +84,7 @@ impl Reader<'_> {
     }
 
     /// The shell joins a name that is cut by a line end.
-    pub(super) fn no_continued_name(&self) -> Read<()> {
+    pub(super) fn no_continued_name(&self) -> ReadText<()> {
         let joined = self.rest().trim_start_matches("\\\n");
         let goes_on = joined.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
         if self.at_continuation() && goes_on {
@@ -92,11 +95,13 @@ impl Reader<'_> {
 }
 
 /// What the part runs.
-pub(super) fn scripts_of(part: Part) -> Vec<Script> {
+pub(super) fn scripts_of(part: WordPart) -> Vec<Script> {
     match part {
-        Part::Command { script, .. } | Part::Process(script) => vec![script],
-        Part::Parameter { scripts, .. } => scripts,
-        Part::Arithmetic { expression, .. } => expression.scripts,
-        Part::Literal(_) | Part::Glob(_) | Part::Tilde(_) | Part::Other(_) => Vec::new(),
+        WordPart::Command { script, .. } | WordPart::Process(script) => vec![script],
+        WordPart::Parameter { scripts, .. } => scripts,
+        WordPart::Arithmetic { expression, .. } => expression.scripts,
+        WordPart::Literal(_) | WordPart::Glob(_) | WordPart::Tilde(_) | WordPart::Other(_) => {
+            Vec::new()
+        }
     }
 }

@@ -1,24 +1,24 @@
 //! Here-documents: their ends, their bodies, and how these find their places.
 
 use super::quote::push_quoted;
-use super::word::{Kind, Piece, Quote};
-use super::word_assembly::{Place, finish};
-use super::{Read, Reader, ambiguous, mark};
+use super::word::{PieceKind, Quote, WordPiece};
+use super::word_assembly::{WordPlace, finish};
+use super::{ReadText, ScriptReader, ambiguous, mark};
 use ostler_policy::script::*;
 
-pub(super) struct Pending {
+pub(super) struct PendingHereDocument {
     index: usize,
     tag: String,
     expands: bool,
     strip_tabs: bool,
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Behind `<<`: the tag. What is returned is put right when the level ends.
-    pub(super) fn here_document(&mut self, strip_tabs: bool) -> Read<Word> {
+    pub(super) fn here_document(&mut self, strip_tabs: bool) -> ReadText<Word> {
         self.blanks();
         let start = self.at;
-        let word = self.word(Kind::Plain)?;
+        let word = self.word(PieceKind::Plain)?;
         let raw = self.slice(start, self.at);
         if raw.contains(['$', '`', '\n', '<', '>']) {
             return Err(ambiguous("a here-document with an unusual end"));
@@ -26,8 +26,10 @@ impl Reader<'_> {
         let mut tag = String::new();
         for piece in &word.list {
             match piece {
-                Piece::Bare(text) | Piece::Quoted(text) => tag.push_str(text),
-                Piece::Part(..) => return Err(ambiguous("a here-document with an unusual end")),
+                WordPiece::Bare(text) | WordPiece::Quoted(text) => tag.push_str(text),
+                WordPiece::Part(..) => {
+                    return Err(ambiguous("a here-document with an unusual end"));
+                }
             }
         }
         if tag.is_empty() {
@@ -36,12 +38,12 @@ impl Reader<'_> {
         let expands = !raw.contains(['\'', '"', '\\']);
         let index = self.frame.documents.len();
         self.frame.documents.push(Word::Literal(String::new()));
-        self.pending.push(Pending { index, tag, expands, strip_tabs });
+        self.pending.push(PendingHereDocument { index, tag, expands, strip_tabs });
         Ok(Word::Literal(index.to_string()))
     }
 
     /// At the start of a line: the bodies that were waited for.
-    pub(super) fn bodies(&mut self) -> Read<()> {
+    pub(super) fn bodies(&mut self) -> ReadText<()> {
         for pending in std::mem::take(&mut self.pending) {
             let start = self.at;
             let body = self.body(&pending)?;
@@ -61,7 +63,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn body(&mut self, pending: &Pending) -> Read<String> {
+    fn body(&mut self, pending: &PendingHereDocument) -> ReadText<String> {
         let mut body = String::new();
         loop {
             if self.at >= self.text.len() {
@@ -101,7 +103,7 @@ impl Reader<'_> {
     }
 
     /// A body in which the shell expands.
-    fn document(&mut self) -> Read<Word> {
+    fn document(&mut self) -> ReadText<Word> {
         let mut list = Vec::new();
         let mut literal = String::new();
         while let Some(byte) = self.byte(0) {
@@ -115,7 +117,7 @@ impl Reader<'_> {
             }
         }
         push_quoted(&mut list, &mut literal);
-        Ok(finish(&list, self.text, Place::Value))
+        Ok(finish(&list, self.text, WordPlace::Value))
     }
 }
 
@@ -140,8 +142,9 @@ pub(super) fn starts_with_tag(text: &str) -> bool {
 /// One pipeline of simple commands. Bash writes a substitution out and reads it again, and with a here-document in it
 /// the line ends and semicolons between commands may get lost.
 pub(super) fn stands_alone(script: &Script) -> bool {
-    let simple =
-        |pipeline: &Pipeline| pipeline.stages.iter().all(|stage| matches!(stage, Stage::Simple(_)));
+    let simple = |pipeline: &Pipeline| {
+        pipeline.stages.iter().all(|stage| matches!(stage, PipelineStage::Simple(_)))
+    };
     match script.items.as_slice() {
         [item] => item.rest.is_empty() && !item.background && simple(&item.first),
         _ => false,
@@ -160,10 +163,10 @@ pub(super) fn fill(script: &mut Script, documents: &mut [Word]) {
     }
 }
 
-fn fill_stage(stage: &mut Stage, documents: &mut [Word]) {
+fn fill_stage(stage: &mut PipelineStage, documents: &mut [Word]) {
     match stage {
-        Stage::Simple(command) => fill_redirects(&mut command.redirects, documents),
-        Stage::Compound { body, redirects } => {
+        PipelineStage::Simple(command) => fill_redirects(&mut command.redirects, documents),
+        PipelineStage::Compound { body, redirects } => {
             fill_redirects(redirects, documents);
             fill_compound(body, documents);
         }

@@ -1,11 +1,11 @@
 //! Lists, and-or chains, pipelines.
 
-use super::{Read, Reader};
+use super::{ReadText, ScriptReader};
 use ostler_policy::script::*;
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Commands up to what cannot start one. The caller says whether that is where it should end.
-    pub(super) fn list(&mut self) -> Read<Script> {
+    pub(super) fn list(&mut self) -> ReadText<Script> {
         let mut items = Vec::new();
         loop {
             self.lines()?;
@@ -36,12 +36,12 @@ impl Reader<'_> {
     }
 
     /// A list that must hold a command.
-    pub(super) fn some_list(&mut self) -> Read<Script> {
+    pub(super) fn some_list(&mut self) -> ReadText<Script> {
         let script = self.list()?;
         if script.items.is_empty() { Err(self.unexpected()) } else { Ok(script) }
     }
 
-    fn chain(&mut self) -> Read<(Pipeline, Vec<(Join, Pipeline)>)> {
+    fn chain(&mut self) -> ReadText<(Pipeline, Vec<(Join, Pipeline)>)> {
         let first = self.pipeline()?;
         let mut rest = Vec::new();
         loop {
@@ -58,7 +58,7 @@ impl Reader<'_> {
         }
     }
 
-    fn pipeline(&mut self) -> Read<Pipeline> {
+    fn pipeline(&mut self) -> ReadText<Pipeline> {
         let mut pipeline = Pipeline { negated: false, timed: false, stages: Vec::new() };
         loop {
             self.blanks();
@@ -109,8 +109,8 @@ impl Reader<'_> {
                 target: Word::Literal("1".into()),
             };
             match &mut stage {
-                Stage::Simple(command) => command.redirects.push(joined),
-                Stage::Compound { redirects, .. } => redirects.push(joined),
+                PipelineStage::Simple(command) => command.redirects.push(joined),
+                PipelineStage::Compound { redirects, .. } => redirects.push(joined),
             }
             pipeline.stages.push(stage);
             self.lines()?;

@@ -21,7 +21,7 @@ mod word_assembly;
 
 use ostler_policy::script::{Opaque, Script, Word};
 
-pub(crate) type Read<T> = Result<T, Opaque>;
+pub(crate) type ReadText<T> = Result<T, Opaque>;
 
 /// How deep a text may nest, counting every kind of nesting.
 const MAX_DEPTH: usize = 100;
@@ -30,14 +30,14 @@ const INLINE_DEPTH: usize = 12;
 const BIG_STACK: usize = 32 * 1024 * 1024;
 
 /// A script, and what the second opinion needs.
-pub(crate) struct Reading {
+pub(crate) struct ShellReading {
     pub(crate) script: Script,
     /// The text first, then every substitution in it.
-    pub(crate) levels: Vec<Level>,
+    pub(crate) levels: Vec<ReadLevel>,
 }
 
 /// One text of commands without what its substitutions run.
-pub(crate) struct Level {
+pub(crate) struct ReadLevel {
     /// Substitutions are replaced by [`MASK`] and the like.
     pub(crate) text: String,
     pub(crate) shape: String,
@@ -57,10 +57,10 @@ pub(crate) mod mark {
 }
 
 /// Reads a text that was screened.
-pub(crate) fn read(text: &str) -> Read<Reading> {
-    match Reader::new(text, 0, INLINE_DEPTH).whole() {
+pub(crate) fn read(text: &str) -> ReadText<ShellReading> {
+    match ScriptReader::new(text, 0, INLINE_DEPTH).whole() {
         Err(Opaque::TooDeep) => std::thread::scope(|scope| {
-            let work = || Reader::new(text, 0, MAX_DEPTH).whole();
+            let work = || ScriptReader::new(text, 0, MAX_DEPTH).whole();
             let thread = std::thread::Builder::new().stack_size(BIG_STACK);
             let thread = thread.spawn_scoped(scope, work).map_err(|_| Opaque::ParserFailed)?;
             thread.join().unwrap_or(Err(Opaque::ParserFailed))
@@ -69,22 +69,22 @@ pub(crate) fn read(text: &str) -> Read<Reading> {
     }
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct ScriptReader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
     limit: usize,
     /// Here-documents whose bodies start after the line.
-    pending: Vec<here_document::Pending>,
-    frame: Frame,
-    levels: Vec<Level>,
+    pending: Vec<here_document::PendingHereDocument>,
+    frame: ReadFrame,
+    levels: Vec<ReadLevel>,
     /// Words that braces have made so far.
     made: usize,
 }
 
 /// What is known of the level being read.
 #[derive(Default)]
-pub(super) struct Frame {
+pub(super) struct ReadFrame {
     start: usize,
     /// Inside `$(…)` or `<(…)`.
     nested: bool,
@@ -100,28 +100,28 @@ pub(super) struct Frame {
     bodies: String,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ScriptReader<'a> {
     fn new(text: &'a str, depth: usize, limit: usize) -> Self {
-        Reader {
+        ScriptReader {
             text,
             at: 0,
             depth,
             limit,
             pending: Vec::new(),
-            frame: Frame::default(),
+            frame: ReadFrame::default(),
             levels: Vec::new(),
             made: 0,
         }
     }
 
-    fn whole(mut self) -> Read<Reading> {
+    fn whole(mut self) -> ReadText<ShellReading> {
         let script = self.all()?;
         self.levels.reverse();
-        Ok(Reading { script, levels: self.levels })
+        Ok(ShellReading { script, levels: self.levels })
     }
 
     /// Everything to the end of the text.
-    fn all(&mut self) -> Read<Script> {
+    fn all(&mut self) -> ReadText<Script> {
         let script = self.list()?;
         if self.at < self.text.len() {
             return Err(self.unexpected());
@@ -143,19 +143,21 @@ impl<'a> Reader<'a> {
         frame.shape.push_str(&frame.bodies);
         let text =
             spliced(self.text, frame.start, self.at, frame.cuts.iter().filter(|c| !c.2.is_empty()));
-        self.levels.push(Level { text, shape: frame.shape, trap });
+        self.levels.push(ReadLevel { text, shape: frame.shape, trap });
         script
     }
 
     /// Reads a substitution in place, from behind its opening parenthesis to behind the closing one.
-    fn nested_script(&mut self, mask: &'static str, opened: usize) -> Read<Script> {
+    fn nested_script(&mut self, mask: &'static str, opened: usize) -> ReadText<Script> {
         self.enter()?;
         if self.rest().starts_with("\\\n") {
             return Err(ambiguous("a line continuation after an opening parenthesis"));
         }
         let start = self.at;
-        let outer =
-            std::mem::replace(&mut self.frame, Frame { start, nested: true, ..Frame::default() });
+        let outer = std::mem::replace(
+            &mut self.frame,
+            ReadFrame { start, nested: true, ..ReadFrame::default() },
+        );
         let waiting = std::mem::take(&mut self.pending);
         let script = self.list()?;
         if self.byte(0) != Some(b')') {
@@ -180,9 +182,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Another text that is read on its own, such as what stands between backquotes.
-    fn apart<T>(&mut self, text: &str, work: impl FnOnce(&mut Reader<'_>) -> Read<T>) -> Read<T> {
+    fn apart<T>(
+        &mut self,
+        text: &str,
+        work: impl FnOnce(&mut ScriptReader<'_>) -> ReadText<T>,
+    ) -> ReadText<T> {
         self.enter()?;
-        let mut reader = Reader::new(text, self.depth, self.limit);
+        let mut reader = ScriptReader::new(text, self.depth, self.limit);
         reader.made = self.made;
         let made = work(&mut reader)?;
         self.made = reader.made;
@@ -191,7 +197,7 @@ impl<'a> Reader<'a> {
         Ok(made)
     }
 
-    fn enter(&mut self) -> Read<()> {
+    fn enter(&mut self) -> ReadText<()> {
         self.depth += 1;
         if self.depth > self.limit { Err(Opaque::TooDeep) } else { Ok(()) }
     }
@@ -201,7 +207,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A `<<` stands where a hasty reader might see a here-document without an end.
-    fn odd_shift(&self, frame: &Frame) -> bool {
+    fn odd_shift(&self, frame: &ReadFrame) -> bool {
         let mut skips: Vec<(usize, usize)> =
             frame.cuts.iter().filter(|cut| !cut.2.is_empty()).map(|cut| (cut.0, cut.1)).collect();
         skips.extend(&frame.quiet);

@@ -2,16 +2,16 @@
 
 use super::arithmetic::Close;
 use super::dollar::scripts_of;
-use super::word::{Piece, Quote};
-use super::{Read, Reader, ambiguous};
-use ostler_policy::script::{Form, Opaque, Part, Script};
+use super::word::{Quote, WordPiece};
+use super::{ReadText, ScriptReader, ambiguous};
+use ostler_policy::script::{Form, Opaque, Script, WordPart};
 
-struct Found {
+struct ParameterFound {
     form: Form,
     scripts: Vec<Script>,
 }
 
-impl Found {
+impl ParameterFound {
     /// The form that says most about what may happen.
     fn raise(&mut self, form: Form) {
         let rank = |form: Form| match form {
@@ -26,11 +26,11 @@ impl Found {
     }
 }
 
-impl Reader<'_> {
-    pub(super) fn braced_parameter(&mut self, quote: Quote) -> Read<Part> {
+impl ScriptReader<'_> {
+    pub(super) fn braced_parameter(&mut self, quote: Quote) -> ReadText<WordPart> {
         self.enter()?;
         self.at += 2;
-        let mut found = Found { form: Form::Value, scripts: Vec::new() };
+        let mut found = ParameterFound { form: Form::Value, scripts: Vec::new() };
         let second_is_end = self.byte(1) == Some(b'}');
         match self.byte(0) {
             Some(b'#') if !second_is_end => {
@@ -59,11 +59,11 @@ impl Reader<'_> {
         }
         self.at += 1;
         self.leave();
-        let Found { form, scripts } = found;
-        Ok(Part::Parameter { name, form, quoted: quote.is_quoted(), scripts })
+        let ParameterFound { form, scripts } = found;
+        Ok(WordPart::Parameter { name, form, quoted: quote.is_quoted(), scripts })
     }
 
-    fn parameter_name(&mut self) -> Read<String> {
+    fn parameter_name(&mut self) -> ReadText<String> {
         let rest = self.rest();
         let length = match rest.bytes().next() {
             Some(b'*' | b'@' | b'#' | b'?' | b'-' | b'$' | b'!') => 1,
@@ -80,7 +80,7 @@ impl Reader<'_> {
         Ok(rest.get(..length).unwrap_or_default().to_owned())
     }
 
-    fn subscript(&mut self, quote: Quote, found: &mut Found) -> Read<()> {
+    fn subscript(&mut self, quote: Quote, found: &mut ParameterFound) -> ReadText<()> {
         self.at += 1;
         let start = self.at;
         let expression = self.arithmetic(Close::Subscript)?;
@@ -96,7 +96,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn operation(&mut self, quote: Quote, found: &mut Found) -> Read<()> {
+    fn operation(&mut self, quote: Quote, found: &mut ParameterFound) -> ReadText<()> {
         match (self.byte(0), self.byte(1)) {
             (Some(b':'), Some(b'=')) | (Some(b'='), _) => {
                 self.at += if self.byte(0) == Some(b':') { 2 } else { 1 };
@@ -145,7 +145,7 @@ impl Reader<'_> {
     }
 
     /// Up to the closing brace.
-    fn operand(&mut self, quote: Quote, found: &mut Found) -> Read<()> {
+    fn operand(&mut self, quote: Quote, found: &mut ParameterFound) -> ReadText<()> {
         let mut list = Vec::new();
         loop {
             let before = self.at;
@@ -185,12 +185,12 @@ impl Reader<'_> {
             }
         }
         for piece in list {
-            if let Piece::Part(part, _) = piece {
+            if let WordPiece::Part(part, _) = piece {
                 match &part {
                     // A variable that an operand sets would be known under the outer name only.
-                    Part::Parameter { form: Form::Set, .. } => found.raise(Form::Evaluated),
-                    Part::Parameter { form, .. } => found.raise(*form),
-                    Part::Arithmetic { expression, .. } if !expression.plain => {
+                    WordPart::Parameter { form: Form::Set, .. } => found.raise(Form::Evaluated),
+                    WordPart::Parameter { form, .. } => found.raise(*form),
+                    WordPart::Arithmetic { expression, .. } if !expression.plain => {
                         found.raise(Form::Evaluated);
                     }
                     _ => {}
@@ -204,7 +204,7 @@ impl Reader<'_> {
 
 /// Bash puts what `$'…'` makes into the text without quotes where the expansion stands in a quoted substitution:
 /// `"$(echo ${s=$'\x24(date)'})"` runs `date`.
-fn is_plain(piece: &Piece) -> bool {
+fn is_plain(piece: &WordPiece) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " \t\n,.:_/-".contains(c);
-    matches!(piece, Piece::Quoted(text) if text.chars().all(plain))
+    matches!(piece, WordPiece::Quoted(text) if text.chars().all(plain))
 }

@@ -1,11 +1,11 @@
 //! Quotes: single, double, `$'…'`, and backquotes.
 
-use super::word::{Piece, Quote};
-use super::{Read, Reader, ambiguous};
-use ostler_policy::script::{Dynamic, Opaque, Part, Word};
+use super::word::{Quote, WordPiece};
+use super::{ReadText, ScriptReader, ambiguous};
+use ostler_policy::script::{Dynamic, Opaque, Word, WordPart};
 
-impl Reader<'_> {
-    pub(super) fn single_quoted(&mut self) -> Read<String> {
+impl ScriptReader<'_> {
+    pub(super) fn single_quoted(&mut self) -> ReadText<String> {
         let start = self.at;
         self.frame.slip |= self.slice(0, start).ends_with('$');
         self.at += 1;
@@ -16,7 +16,7 @@ impl Reader<'_> {
         Ok(text)
     }
 
-    pub(super) fn double_quoted(&mut self, list: &mut Vec<Piece>) -> Read<()> {
+    pub(super) fn double_quoted(&mut self, list: &mut Vec<WordPiece>) -> ReadText<()> {
         self.at += 1;
         let mut from = self.at - 1;
         let mut literal = String::new();
@@ -36,7 +36,7 @@ impl Reader<'_> {
             }
         }
         if !literal.is_empty() || list.len() == before {
-            list.push(Piece::Quoted(literal));
+            list.push(WordPiece::Quoted(literal));
         }
         self.at += 1;
         self.frame.quiet.push((from, self.at));
@@ -44,7 +44,7 @@ impl Reader<'_> {
     }
 
     /// A backslash where only some characters can be escaped.
-    pub(super) fn escaped(&mut self, literal: &mut String, quotes: bool) -> Read<()> {
+    pub(super) fn escaped(&mut self, literal: &mut String, quotes: bool) -> ReadText<()> {
         match self.byte(1) {
             Some(b'\n') => self.cut_continuation(),
             Some(next @ (b'$' | b'`' | b'\\')) => {
@@ -63,10 +63,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    pub(super) fn expansion(&mut self, quote: Quote, list: &mut Vec<Piece>) -> Read<()> {
+    pub(super) fn expansion(&mut self, quote: Quote, list: &mut Vec<WordPiece>) -> ReadText<()> {
         if self.byte(0) == Some(b'`') {
             let part = self.backquoted(quote)?;
-            list.push(Piece::Part(part, Dynamic::CommandSubstitution));
+            list.push(WordPiece::Part(part, Dynamic::CommandSubstitution));
             return Ok(());
         }
         self.dollar(quote, list)
@@ -81,7 +81,7 @@ impl Reader<'_> {
     }
 
     /// What stands between backquotes is a text of its own, once its backslashes are taken off.
-    pub(super) fn backquoted(&mut self, quote: Quote) -> Read<Part> {
+    pub(super) fn backquoted(&mut self, quote: Quote) -> ReadText<WordPart> {
         let opened = self.at;
         self.at += 1;
         let mut inner = String::new();
@@ -109,11 +109,11 @@ impl Reader<'_> {
         self.at += 1;
         let script = self.apart(&inner, |reader| reader.all())?;
         self.frame.cuts.push((opened, self.at, super::MASK));
-        Ok(Part::Command { script, quoted: quote.is_quoted() })
+        Ok(WordPart::Command { script, quoted: quote.is_quoted() })
     }
 
     /// `$'…'` from its dollar on.
-    pub(super) fn ansi_quoted(&mut self, list: &mut Vec<Piece>) -> Read<()> {
+    pub(super) fn ansi_quoted(&mut self, list: &mut Vec<WordPiece>) -> ReadText<()> {
         let start = self.at;
         self.at += 2;
         let mut made = Some(String::new());
@@ -135,11 +135,11 @@ impl Reader<'_> {
         self.at += 1;
         self.frame.quiet.push((start, self.at));
         list.push(match made {
-            Some(text) => Piece::Quoted(text),
+            Some(text) => WordPiece::Quoted(text),
             None => {
                 let source = self.slice(start, self.at).to_owned();
-                Piece::Part(
-                    Part::Other(vec![Word::Dynamic {
+                WordPiece::Part(
+                    WordPart::Other(vec![Word::Dynamic {
                         why: Dynamic::Bytes,
                         source,
                         parts: Vec::new(),
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 
     /// What the escape makes; `None` for bytes that are no text or depend on the locale.
-    fn ansi_escape(&mut self) -> Read<Option<String>> {
+    fn ansi_escape(&mut self) -> ReadText<Option<String>> {
         self.at += 1;
         let Some(next) = self.rest().chars().next() else { return Err(unclosed()) };
         self.at += next.len_utf8();
@@ -195,9 +195,9 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn push_quoted(list: &mut Vec<Piece>, literal: &mut String) {
+pub(super) fn push_quoted(list: &mut Vec<WordPiece>, literal: &mut String) {
     if !literal.is_empty() {
-        list.push(Piece::Quoted(std::mem::take(literal)));
+        list.push(WordPiece::Quoted(std::mem::take(literal)));
     }
 }
 

@@ -319,8 +319,8 @@ fn each_byte_belongs_to_one_level() {
 fn many_braces_are_not_worked_out() {
     let count = |text: &str| match parse(text) {
         Ok(script) => match &script.items[0].first.stages[0] {
-            Stage::Simple(command) => command.words.len(),
-            Stage::Compound { .. } => 0,
+            PipelineStage::Simple(command) => command.words.len(),
+            PipelineStage::Compound { .. } => 0,
         },
         Err(_) => 0,
     };
@@ -347,7 +347,7 @@ proptest! {
     #[test]
     fn a_quoted_word_is_itself(word in "[ -&(-~\n\té]{0,30}", more in "[ -&(-~]{0,10}") {
         let expected = Script { items: vec![Item {
-            first: Pipeline { negated: false, timed: false, stages: vec![Stage::Simple(Command {
+            first: Pipeline { negated: false, timed: false, stages: vec![PipelineStage::Simple(Command {
                 words: vec![Word::Literal("a".into()), Word::Literal(word.clone() + &more)], ..Command::default()
             })] },
             rest: vec![],

@@ -20,14 +20,14 @@ fn pipeline(pipeline: &Pipeline) -> String {
     prefix + &pipeline.stages.iter().map(stage).collect::<Vec<_>>().join(" | ")
 }
 
-fn stage(stage: &Stage) -> String {
+fn stage(stage: &PipelineStage) -> String {
     match stage {
-        Stage::Simple(command) => {
+        PipelineStage::Simple(command) => {
             let mut parts: Vec<String> = command.assignments.iter().map(assignment).collect();
             parts.extend(command.words.iter().map(word));
             parts.join(" ") + &redirects(&command.redirects)
         }
-        Stage::Compound { body, redirects: list } => compound(body) + &redirects(list),
+        PipelineStage::Compound { body, redirects: list } => compound(body) + &redirects(list),
     }
 }
 
@@ -135,22 +135,22 @@ fn word(word: &Word) -> String {
     }
 }
 
-fn part(part: &Part) -> String {
+fn part(part: &WordPart) -> String {
     let quote = |quoted: bool| if quoted { "q" } else { "" };
     match part {
-        Part::Literal(text) => format!("{text:?}"),
-        Part::Glob(text) => format!("glob:{text}"),
-        Part::Parameter { name, form, quoted, scripts } => {
+        WordPart::Literal(text) => format!("{text:?}"),
+        WordPart::Glob(text) => format!("glob:{text}"),
+        WordPart::Parameter { name, form, quoted, scripts } => {
             let scripts: String =
                 scripts.iter().map(|script| format!(" <{}>", show(script))).collect();
             format!("{}${name}:{form:?}{scripts}", quote(*quoted))
         }
-        Part::Command { script, quoted } => format!("{}$({})", quote(*quoted), show(script)),
-        Part::Process(script) => format!("<({})", show(script)),
-        Part::Arithmetic { expression: body, quoted } => {
+        WordPart::Command { script, quoted } => format!("{}$({})", quote(*quoted), show(script)),
+        WordPart::Process(script) => format!("<({})", show(script)),
+        WordPart::Arithmetic { expression: body, quoted } => {
             format!("{}$(({}))", quote(*quoted), expression(body))
         }
-        Part::Tilde(name) => format!("~{name}"),
-        Part::Other(list) => format!("other[{}]", words(list)),
+        WordPart::Tilde(name) => format!("~{name}"),
+        WordPart::Other(list) => format!("other[{}]", words(list)),
     }
 }

@@ -1,27 +1,27 @@
 //! One word of the text, in pieces.
 
 use super::cursor::is_meta;
-use super::{Read, Reader, ambiguous};
-use ostler_policy::script::{Dynamic, Opaque, Part};
+use super::{ReadText, ScriptReader, ambiguous};
+use ostler_policy::script::{Dynamic, Opaque, WordPart};
 
 #[derive(Clone)]
-pub(super) enum Piece {
+pub(super) enum WordPiece {
     /// Unquoted text.
     Bare(String),
     Quoted(String),
-    Part(Part, Dynamic),
+    Part(WordPart, Dynamic),
 }
 
 /// A word as pieces, and where it stands.
 pub(super) struct Pieces {
-    pub(super) list: Vec<Piece>,
+    pub(super) list: Vec<WordPiece>,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
 /// What else a word may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PieceKind {
     Plain,
     /// The right side of `==` in `[[ ]]`: extended patterns.
     Pattern,
@@ -44,9 +44,9 @@ impl Quote {
     }
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// A word that must be there.
-    pub(super) fn word(&mut self, kind: Kind) -> Read<Pieces> {
+    pub(super) fn word(&mut self, kind: PieceKind) -> ReadText<Pieces> {
         let start = self.at;
         let word = self.maybe_word(kind)?;
         if self.at == start || self.slice(start, self.at).trim_start_matches("\\\n").is_empty() {
@@ -57,7 +57,7 @@ impl Reader<'_> {
     }
 
     /// A word; it may be empty.
-    pub(super) fn maybe_word(&mut self, kind: Kind) -> Read<Pieces> {
+    pub(super) fn maybe_word(&mut self, kind: PieceKind) -> ReadText<Pieces> {
         let start = self.at;
         let mut list = Vec::new();
         let mut open = 0_usize;
@@ -74,16 +74,19 @@ impl Reader<'_> {
                     open -= 1;
                     self.bare(&mut list, 1);
                 }
-                b'|' if kind == Kind::Regex => self.bare(&mut list, 1),
+                b'|' if kind == PieceKind::Regex => self.bare(&mut list, 1),
                 b'<' | b'>' if self.byte(1) == Some(b'(') => {
-                    if open > 0 || kind != Kind::Plain {
+                    if open > 0 || kind != PieceKind::Plain {
                         return Err(ambiguous("a process substitution in a pattern"));
                     }
                     let opened = self.at;
                     self.at += 2;
                     let mask = if byte == b'<' { "<(x)" } else { ">(x)" };
                     let script = self.nested_script(mask, opened)?;
-                    list.push(Piece::Part(Part::Process(script), Dynamic::ProcessSubstitution));
+                    list.push(WordPiece::Part(
+                        WordPart::Process(script),
+                        Dynamic::ProcessSubstitution,
+                    ));
                 }
                 _ if is_meta(byte) && open == 0 => break,
                 b'\n' | b'#' if open > 0 => return Err(ambiguous("a pattern over lines")),
@@ -97,28 +100,28 @@ impl Reader<'_> {
         Ok(Pieces { list, start, end: self.at })
     }
 
-    fn opens_pattern(&self, kind: Kind, start: usize, list: &[Piece]) -> bool {
+    fn opens_pattern(&self, kind: PieceKind, start: usize, list: &[WordPiece]) -> bool {
         match kind {
-            Kind::Plain => false,
-            Kind::Regex => true,
-            Kind::Pattern => {
+            PieceKind::Plain => false,
+            PieceKind::Regex => true,
+            PieceKind::Pattern => {
                 self.at > start
-                    && matches!(list.last(), Some(Piece::Bare(text)) if text.ends_with(['?', '*', '+', '@', '!']))
+                    && matches!(list.last(), Some(WordPiece::Bare(text)) if text.ends_with(['?', '*', '+', '@', '!']))
             }
         }
     }
 
     /// Takes so many bytes as unquoted text.
-    pub(super) fn bare(&mut self, list: &mut Vec<Piece>, bytes: usize) {
+    pub(super) fn bare(&mut self, list: &mut Vec<WordPiece>, bytes: usize) {
         let text = self.text.get(self.at..self.at + bytes).unwrap_or_default();
         match list.last_mut() {
-            Some(Piece::Bare(before)) => before.push_str(text),
-            _ => list.push(Piece::Bare(text.to_owned())),
+            Some(WordPiece::Bare(before)) => before.push_str(text),
+            _ => list.push(WordPiece::Bare(text.to_owned())),
         }
         self.at += bytes;
     }
 
-    fn piece(&mut self, list: &mut Vec<Piece>) -> Read<()> {
+    fn piece(&mut self, list: &mut Vec<WordPiece>) -> ReadText<()> {
         match self.byte(0) {
             Some(b'\\') if self.at_continuation() => self.cut_continuation(),
             Some(b'\\') => {
@@ -126,15 +129,15 @@ impl Reader<'_> {
                 let Some(next) = self.rest().chars().next() else {
                     return Err(ambiguous("a backslash at the end"));
                 };
-                list.push(Piece::Quoted(next.into()));
+                list.push(WordPiece::Quoted(next.into()));
                 self.at += next.len_utf8();
             }
-            Some(b'\'') => list.push(Piece::Quoted(self.single_quoted()?)),
+            Some(b'\'') => list.push(WordPiece::Quoted(self.single_quoted()?)),
             Some(b'"') => self.double_quoted(list)?,
             Some(b'$') => self.dollar(Quote::None, list)?,
             Some(b'`') => {
                 let part = self.backquoted(Quote::None)?;
-                list.push(Piece::Part(part, Dynamic::CommandSubstitution));
+                list.push(WordPiece::Part(part, Dynamic::CommandSubstitution));
             }
             _ => {
                 let rest = self.rest();
@@ -152,7 +155,7 @@ impl Pieces {
     /// The text if nothing in it was quoted or expanded.
     pub(super) fn bare(&self) -> Option<&str> {
         match self.list.as_slice() {
-            [Piece::Bare(text)] => Some(text),
+            [WordPiece::Bare(text)] => Some(text),
             _ => None,
         }
     }

@@ -1,30 +1,30 @@
 //! Pieces to a [`Word`]: quotes are gone, tildes found, patterns told from text.
 
-use super::word::{Piece, Pieces};
-use super::{Read, Reader, ambiguous, brace};
-use ostler_policy::script::{Dynamic, Part, Word};
+use super::word::{Pieces, WordPiece};
+use super::{ReadText, ScriptReader, ambiguous, brace};
+use ostler_policy::script::{Dynamic, Word, WordPart};
 
 /// Words that the braces of a text may make, all together.
 const MAX_MADE: usize = 100_000;
 
 /// What the shell does with a word of this place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WordPlace {
     /// Matched against file names, or a pattern for something else.
     Pattern,
     /// Taken as it is; `~` counts behind `=` and `:`.
     Value,
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// The words a command gets: braces are expanded.
-    pub(super) fn fields(&mut self, word: Pieces, into: &mut Vec<Word>) -> Read<()> {
+    pub(super) fn fields(&mut self, word: Pieces, into: &mut Vec<Word>) -> ReadText<()> {
         if !brace::may_expand(&word.list) {
-            into.push(self.single(word, Place::Pattern));
+            into.push(self.single(word, WordPlace::Pattern));
             return Ok(());
         }
         match brace::expand(&word.list) {
-            brace::Expanded::Same => into.push(self.single(word, Place::Pattern)),
+            brace::Expanded::Same => into.push(self.single(word, WordPlace::Pattern)),
             brace::Expanded::Unclear => return Err(ambiguous("braces behind a variable")),
             brace::Expanded::Unknown(words) => {
                 self.made_words(words)?;
@@ -37,14 +37,14 @@ impl Reader<'_> {
             brace::Expanded::Words(words) => {
                 self.made_words(words.len())?;
                 let source = self.slice(word.start, word.end);
-                into.extend(words.iter().map(|list| finish(list, source, Place::Pattern)));
+                into.extend(words.iter().map(|list| finish(list, source, WordPlace::Pattern)));
             }
         }
         Ok(())
     }
 
     /// A word where the shell wants exactly one.
-    pub(super) fn one_field(&mut self, word: Pieces) -> Read<Word> {
+    pub(super) fn one_field(&mut self, word: Pieces) -> ReadText<Word> {
         let (list, start, end) = (word.list.clone(), word.start, word.end);
         let mut words = Vec::new();
         self.fields(word, &mut words)?;
@@ -54,8 +54,8 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn single(&self, mut word: Pieces, place: Place) -> Word {
-        if let [Piece::Bare(text) | Piece::Quoted(text)] = word.list.as_mut_slice()
+    pub(super) fn single(&self, mut word: Pieces, place: WordPlace) -> Word {
+        if let [WordPiece::Bare(text) | WordPiece::Quoted(text)] = word.list.as_mut_slice()
             && !text.contains(['~', '*', '?', '['])
         {
             return Word::Literal(std::mem::take(text));
@@ -64,7 +64,7 @@ impl Reader<'_> {
     }
 
     /// Counts what braces make, over the whole text.
-    fn made_words(&mut self, words: usize) -> Read<()> {
+    fn made_words(&mut self, words: usize) -> ReadText<()> {
         self.made += words;
         match self.made > MAX_MADE {
             true => Err(ambiguous("braces that make very many words")),
@@ -78,34 +78,34 @@ impl Reader<'_> {
             return Word::Dynamic { why: Dynamic::Brace, source: String::new(), parts: Vec::new() };
         };
         let unseen = Word::Dynamic { why, source: source.clone(), parts: Vec::new() };
-        parts.push(Part::Other(vec![unseen]));
+        parts.push(WordPart::Other(vec![unseen]));
         Word::Dynamic { why, source, parts }
     }
 
     fn unknown_braces(&self, word: Pieces) -> Word {
         let source = self.slice(word.start, word.end);
-        let parts = match finish(&word.list, source, Place::Pattern) {
+        let parts = match finish(&word.list, source, WordPlace::Pattern) {
             Word::Dynamic { parts, .. } => parts,
-            Word::Literal(text) => vec![Part::Literal(text)],
-            Word::Glob(text) => vec![Part::Glob(text)],
+            Word::Literal(text) => vec![WordPart::Literal(text)],
+            Word::Glob(text) => vec![WordPart::Glob(text)],
         };
         Word::Dynamic { why: Dynamic::Brace, source: source.into(), parts }
     }
 }
 
-struct Maker {
+struct WordMaker {
     literal: String,
     /// The same, with quoted characters that mean something in a pattern escaped.
     pattern: String,
     glob: bool,
     bracket: bool,
-    parts: Vec<Part>,
+    parts: Vec<WordPart>,
     why: Option<Dynamic>,
-    place: Place,
+    place: WordPlace,
 }
 
-pub(super) fn finish(list: &[Piece], source: &str, place: Place) -> Word {
-    let mut maker = Maker {
+pub(super) fn finish(list: &[WordPiece], source: &str, place: WordPlace) -> Word {
+    let mut maker = WordMaker {
         literal: String::new(),
         pattern: String::new(),
         glob: false,
@@ -117,9 +117,9 @@ pub(super) fn finish(list: &[Piece], source: &str, place: Place) -> Word {
     let assigns = looks_assigned(list);
     for (index, piece) in list.iter().enumerate() {
         match piece {
-            Piece::Bare(text) => maker.bare(text, index == 0, assigns),
-            Piece::Quoted(text) => maker.quoted(text),
-            Piece::Part(part, why) => maker.part(part.clone(), *why),
+            WordPiece::Bare(text) => maker.bare(text, index == 0, assigns),
+            WordPiece::Quoted(text) => maker.quoted(text),
+            WordPiece::Part(part, why) => maker.part(part.clone(), *why),
         }
     }
     match maker.why {
@@ -132,7 +132,7 @@ pub(super) fn finish(list: &[Piece], source: &str, place: Place) -> Word {
     }
 }
 
-impl Maker {
+impl WordMaker {
     fn bare(&mut self, text: &str, first: bool, assigns: bool) {
         let mut before = None;
         let mut rest = text;
@@ -142,7 +142,7 @@ impl Maker {
                 && match before {
                     None => first,
                     Some('=') => true,
-                    Some(':') => assigns || self.place == Place::Value,
+                    Some(':') => assigns || self.place == WordPlace::Value,
                     Some(_) => false,
                 };
             before = Some(c);
@@ -150,10 +150,10 @@ impl Maker {
                 let end = rest.find(['/', ':']).unwrap_or(rest.len());
                 let name = rest.get(..end).unwrap_or_default().to_owned();
                 rest = rest.get(end..).unwrap_or_default();
-                self.part(Part::Tilde(name), Dynamic::Tilde);
+                self.part(WordPart::Tilde(name), Dynamic::Tilde);
                 continue;
             }
-            if self.place == Place::Pattern {
+            if self.place == WordPlace::Pattern {
                 self.glob |= matches!(c, '*' | '?') || (c == ']' && self.bracket);
                 self.bracket |= c == '[';
             }
@@ -172,7 +172,7 @@ impl Maker {
         }
     }
 
-    fn part(&mut self, part: Part, why: Dynamic) {
+    fn part(&mut self, part: WordPart, why: Dynamic) {
         self.why.get_or_insert(why);
         self.flush();
         self.parts.push(part);
@@ -184,17 +184,20 @@ impl Maker {
         if literal.is_empty() {
             return;
         }
-        let part =
-            if self.glob || self.bracket { Part::Glob(pattern) } else { Part::Literal(literal) };
+        let part = if self.glob || self.bracket {
+            WordPart::Glob(pattern)
+        } else {
+            WordPart::Literal(literal)
+        };
         self.parts.push(part);
         self.glob = false;
     }
 }
 
 /// `name=…`: the shell looks for `~` behind colons, too.
-fn looks_assigned(list: &[Piece]) -> bool {
+fn looks_assigned(list: &[WordPiece]) -> bool {
     match list.first() {
-        Some(Piece::Bare(text)) => text.split_once('=').is_some_and(|(name, _)| {
+        Some(WordPiece::Bare(text)) => text.split_once('=').is_some_and(|(name, _)| {
             name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         }),
         _ => false,

@@ -6,7 +6,7 @@
 
 mod shape;
 
-use crate::read::{self, Level, Reading};
+use crate::read::{self, ReadLevel, ShellReading};
 use crate::screen;
 use brush_parser::{ParserOptions, Token};
 use ostler_policy::script::Opaque;
@@ -23,7 +23,7 @@ const BIG_STACK: usize = 32 * 1024 * 1024;
 const MAX_WORK: usize = 300_000;
 
 /// Our reading, if the other parser reads the same.
-pub(crate) fn agreed(text: &str) -> Result<Reading, Opaque> {
+pub(crate) fn agreed(text: &str) -> Result<ShellReading, Opaque> {
     screen::check(text)?;
     let reading = read::read(text)?;
     confirm(&reading)?;
@@ -31,7 +31,7 @@ pub(crate) fn agreed(text: &str) -> Result<Reading, Opaque> {
 }
 
 /// Whether the other parser reads the same.
-pub(crate) fn confirm(reading: &Reading) -> Result<(), Opaque> {
+pub(crate) fn confirm(reading: &ShellReading) -> Result<(), Opaque> {
     let mut confirmed = HashSet::new();
     for level in &reading.levels {
         // A substitution that repeats another is read once.
@@ -46,7 +46,7 @@ pub(crate) fn confirm(reading: &Reading) -> Result<(), Opaque> {
     Ok(())
 }
 
-fn check(level: &Level) -> Result<(), Opaque> {
+fn check(level: &ReadLevel) -> Result<(), Opaque> {
     if level.trap {
         return Err(Opaque::Ambiguous("quotes or here-documents in an unusual place".into()));
     }

@@ -4,7 +4,7 @@ use crate::read::mark;
 use brush_parser::ast::{self, CommandPrefixOrSuffixItem as Part, IoFileRedirectTarget as Target};
 use ostler_policy::script::Opaque;
 
-type Walk = Result<(), Opaque>;
+type ShapeWalk = Result<(), Opaque>;
 
 /// How deep the tree may be.
 const MAX_DEPTH: usize = 120;
@@ -36,7 +36,7 @@ impl Walker<'_> {
         self.shape.push_str(text);
     }
 
-    fn list(&mut self, list: &ast::CompoundList) -> Walk {
+    fn list(&mut self, list: &ast::CompoundList) -> ShapeWalk {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Opaque::TooDeep);
@@ -62,7 +62,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn pipeline(&mut self, pipeline: &ast::Pipeline) -> Walk {
+    fn pipeline(&mut self, pipeline: &ast::Pipeline) -> ShapeWalk {
         if pipeline.timed.is_some() {
             self.operator("time");
         }
@@ -78,7 +78,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn command(&mut self, command: &ast::Command) -> Walk {
+    fn command(&mut self, command: &ast::Command) -> ShapeWalk {
         match command {
             ast::Command::Simple(simple) => self.simple(simple),
             ast::Command::Compound(compound, redirects) => {
@@ -102,7 +102,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn compound(&mut self, compound: &ast::CompoundCommand) -> Walk {
+    fn compound(&mut self, compound: &ast::CompoundCommand) -> ShapeWalk {
         use ast::CompoundCommand as C;
         match compound {
             C::Arithmetic(arithmetic) => {
@@ -154,7 +154,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn wrapped(&mut self, open: &str, list: &ast::CompoundList, close: &str) -> Walk {
+    fn wrapped(&mut self, open: &str, list: &ast::CompoundList, close: &str) -> ShapeWalk {
         self.operator(open);
         self.list(list)?;
         self.operator(close);
@@ -168,7 +168,7 @@ impl Walker<'_> {
         self.shape.push_str(&text);
     }
 
-    fn case(&mut self, clause: &ast::CaseClauseCommand) -> Walk {
+    fn case(&mut self, clause: &ast::CaseClauseCommand) -> ShapeWalk {
         self.operator("case");
         self.word(&clause.value.value);
         self.operator("in");
@@ -189,7 +189,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn if_clause(&mut self, clause: &ast::IfClauseCommand) -> Walk {
+    fn if_clause(&mut self, clause: &ast::IfClauseCommand) -> ShapeWalk {
         self.wrapped("if", &clause.condition, "then")?;
         self.list(&clause.then)?;
         for part in clause.elses.iter().flatten() {

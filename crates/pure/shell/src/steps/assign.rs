@@ -1,7 +1,7 @@
 //! Assignments, alone or before a command.
 
-use super::names::{self, Name};
-use super::walk::{At, Walk};
+use super::names::{self, VariableKind};
+use super::walk::{StepWalk, WalkPosition};
 use ostler_policy::script::{Assigned, Assignment, Word};
 use ostler_policy::{Effect, Position};
 
@@ -15,7 +15,7 @@ fn written(assignment: &Assignment) -> Word {
     }
 }
 
-impl Walk {
+impl StepWalk {
     /// `before` is the command they stand before.
     pub(super) fn assignments(
         &mut self,
@@ -23,7 +23,7 @@ impl Walk {
         assignments: &[Assignment],
         before: Option<&Word>,
     ) {
-        let at = At { inside: Some(index), position: Position::Substitution };
+        let at = WalkPosition { inside: Some(index), position: Position::Substitution };
         for assignment in assignments {
             if let Some(expression) = &assignment.index {
                 self.expression(expression, at);
@@ -59,12 +59,12 @@ impl Walk {
     /// change what runs.
     fn assigned(&mut self, name: &str, shows: bool) -> bool {
         match names::class(name) {
-            Name::Environment => {
+            VariableKind::Environment => {
                 self.note_set(name);
                 self.shadows.reaches_programs(name);
                 false
             }
-            Name::Display if shows => {
+            VariableKind::Display if shows => {
                 self.note_set(name);
                 false
             }
@@ -77,10 +77,10 @@ impl Walk {
     pub(super) fn sets(&mut self, name: &str) -> bool {
         self.note_set(name);
         let class = names::class(name);
-        if class == Name::Own {
+        if class == VariableKind::Own {
             return false;
         }
-        if class == Name::Shell {
+        if class == VariableKind::Shell {
             self.shadows.everything(&format!("{name} is set"));
         }
         self.shadows.reaches_programs(name);

@@ -1,23 +1,23 @@
 //! Commands of the shell itself. Many of them evaluate their words, or change what others mean.
 
 use super::folders::Move;
-use super::judge::Verdict;
+use super::judge::StepVerdict;
 use super::test_command;
 use crate::options;
 use ostler_policy::script::Word;
 
-pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
+pub(super) fn judge(name: &str, words: &[Word]) -> Option<StepVerdict> {
     let first = words.first().and_then(Word::literal);
     Some(match name {
         "cd" => change_folder(words),
         "pushd" | "popd" => stacked(name, words),
-        "dirs" if words.is_empty() => Verdict::reads(Vec::new()),
+        "dirs" if words.is_empty() => StepVerdict::reads(Vec::new()),
         "test" => tested(name, test_command::single(words)),
         "[" => match words.split_last() {
             Some((Word::Literal(end), inner)) if end == "]" => {
                 tested(name, test_command::single(inner))
             }
-            _ => Verdict::careful("[ without its ]", None),
+            _ => StepVerdict::careful("[ without its ]", None),
         },
         ":" | "break" | "continue" | "exit" | "return" | "shift" | "times" => plain(name, words),
         "set" => set(words),
@@ -27,43 +27,43 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
         "printf" if first.is_some_and(|first| first.starts_with("-v")) => {
             let glued = first.and_then(|first| first.get(2..)).filter(|name| !name.is_empty());
             let name = glued.or_else(|| words.get(1).and_then(Word::literal)).unwrap_or("BASH");
-            Verdict {
+            StepVerdict {
                 sets: vec![name.to_owned()],
-                ..Verdict::careful("printf -v sets a variable", None)
+                ..StepVerdict::careful("printf -v sets a variable", None)
             }
         }
         "wait" => match words.iter().all(|word| word.literal().is_some_and(is_job)) {
-            true => Verdict::reads(Vec::new()),
-            false => Verdict::careful("wait: its words are not known", None),
+            true => StepVerdict::reads(Vec::new()),
+            false => StepVerdict::careful("wait: its words are not known", None),
         },
         "help" | "type" => match words.iter().all(|word| word.literal().is_some_and(is_name)) {
-            true => Verdict::reads(Vec::new()),
-            false => Verdict::careful(format!("{name}: its words are not known"), None),
+            true => StepVerdict::reads(Vec::new()),
+            false => StepVerdict::careful(format!("{name}: its words are not known"), None),
         },
         // Without a value they print it.
         "umask" if matches!(words, []) || first == Some("-S") && words.len() == 1 => {
-            Verdict::reads(Vec::new())
+            StepVerdict::reads(Vec::new())
         }
-        "ulimit" if words.len() == 1 && first == Some("-a") => Verdict::reads(Vec::new()),
-        "alias" | "unalias" | "hash" | "enable" | "shopt" | "bind" => Verdict {
+        "ulimit" if words.len() == 1 && first == Some("-a") => StepVerdict::reads(Vec::new()),
+        "alias" | "unalias" | "hash" | "enable" | "shopt" | "bind" => StepVerdict {
             shadows: Some(format!("{name} is used")),
-            ..Verdict::careful(format!("{name} changes what other names mean"), None)
+            ..StepVerdict::careful(format!("{name} changes what other names mean"), None)
         },
         "let" | "getopts" | "complete" | "compgen" | "compopt" | "fc" | "history" | "coproc" => {
-            Verdict::careful(format!("{name} evaluates its words"), None)
+            StepVerdict::careful(format!("{name} evaluates its words"), None)
         }
         _ => return None,
     })
 }
 
-fn tested(name: &str, found: Result<Vec<ostler_policy::Touch>, options::Miss>) -> Verdict {
+fn tested(name: &str, found: Result<Vec<ostler_policy::Touch>, options::Miss>) -> StepVerdict {
     match found {
-        Ok(touches) => Verdict::reads(touches),
-        Err(miss) => Verdict::miss(name, miss, 1),
+        Ok(touches) => StepVerdict::reads(touches),
+        Err(miss) => StepVerdict::miss(name, miss, 1),
     }
 }
 
-fn change_folder(words: &[Word]) -> Verdict {
+fn change_folder(words: &[Word]) -> StepVerdict {
     let to = match words {
         [] => Some("~".to_owned()),
         [Word::Literal(dashes), to] if dashes == "--" => target(to),
@@ -74,7 +74,7 @@ fn change_folder(words: &[Word]) -> Verdict {
 }
 
 /// `pushd DIR` and `popd`; all their options turn the stack or leave the folder alone.
-fn stacked(name: &str, words: &[Word]) -> Verdict {
+fn stacked(name: &str, words: &[Word]) -> StepVerdict {
     moving(match (name, words) {
         ("popd", []) => Some(Move::Pop),
         ("pushd", [to]) => target(to).filter(|to| !to.starts_with('+')).map(Move::Push),
@@ -88,32 +88,32 @@ fn target(word: &Word) -> Option<String> {
     (!to.is_empty() && !to.starts_with('-')).then(|| options::written(to))
 }
 
-fn moving(to: Option<Move>) -> Verdict {
+fn moving(to: Option<Move>) -> StepVerdict {
     match to {
-        Some(to) => Verdict { moves: Some(to), ..Verdict::reads(Vec::new()) },
-        None => Verdict {
+        Some(to) => StepVerdict { moves: Some(to), ..StepVerdict::reads(Vec::new()) },
+        None => StepVerdict {
             moves: Some(Move::Unknown),
-            ..Verdict::careful("it is not known which folder it changes to", None)
+            ..StepVerdict::careful("it is not known which folder it changes to", None)
         },
     }
 }
 
 /// Numbers at most. They are not evaluated, so what only the shell knows can do no harm either.
-fn plain(name: &str, words: &[Word]) -> Verdict {
+fn plain(name: &str, words: &[Word]) -> StepVerdict {
     let fine = |word: &Word| match word {
         Word::Literal(_) => true,
         Word::Glob(_) => false,
         Word::Dynamic { .. } => true,
     };
     match words.iter().all(fine) && (name == ":" || words.len() <= 1) {
-        true => Verdict::reads(Vec::new()),
-        false => Verdict::careful(format!("{name}: its words are not known"), None),
+        true => StepVerdict::reads(Vec::new()),
+        false => StepVerdict::careful(format!("{name}: its words are not known"), None),
     }
 }
 
-fn set(words: &[Word]) -> Verdict {
+fn set(words: &[Word]) -> StepVerdict {
     if words.is_empty() {
-        return Verdict::careful("set shows the environment", None);
+        return StepVerdict::careful("set shows the environment", None);
     }
     let mut words = words.iter();
     let mut fine = true;
@@ -131,16 +131,16 @@ fn set(words: &[Word]) -> Verdict {
         }
     }
     if fine {
-        return Verdict::reads(Vec::new());
+        return StepVerdict::reads(Vec::new());
     }
-    Verdict {
+    StepVerdict {
         shadows: Some("options or words of the shell are set".into()),
-        ..Verdict::careful("set changes how the shell reads what follows", None)
+        ..StepVerdict::careful("set changes how the shell reads what follows", None)
     }
 }
 
 /// Sets variables; with some flags, evaluates them.
-fn declare(name: &str, words: &[Word]) -> Verdict {
+fn declare(name: &str, words: &[Word]) -> StepVerdict {
     let mut sets = Vec::new();
     let (mut clear, mut flags) = (true, String::new());
     for word in words {
@@ -151,7 +151,7 @@ fn declare(name: &str, words: &[Word]) -> Verdict {
                 _ => None,
             };
             match known {
-                Some(ostler_policy::script::Part::Literal(first)) => {
+                Some(ostler_policy::script::WordPart::Literal(first)) => {
                     sets.push(first.split('=').next().unwrap_or_default().to_owned());
                 }
                 _ => sets.push("BASH".to_owned()),
@@ -174,18 +174,18 @@ fn declare(name: &str, words: &[Word]) -> Verdict {
         given.is_some_and(|(name, value)| super::names::only_shows(name, value))
     };
     if name == "export" && clear && words.iter().all(shows) && !sets.is_empty() {
-        return Verdict::reads(Vec::new());
+        return StepVerdict::reads(Vec::new());
     }
     let why = format!("{name} changes variables");
     match clear && !evaluates {
-        true => Verdict { sets, ..Verdict::unknown(why) },
-        false => Verdict { sets, ..Verdict::careful(why, None) },
+        true => StepVerdict { sets, ..StepVerdict::unknown(why) },
+        false => StepVerdict { sets, ..StepVerdict::careful(why, None) },
     }
 }
 
 /// Plain names and known options only: an array's subscript would be evaluated.
-fn read(words: &[Word], flags: &str, values: &str) -> Verdict {
-    let refused = || Verdict::careful("it evaluates the names it is given", None);
+fn read(words: &[Word], flags: &str, values: &str) -> StepVerdict {
+    let refused = || StepVerdict::careful("it evaluates the names it is given", None);
     let mut sets = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -201,7 +201,7 @@ fn read(words: &[Word], flags: &str, values: &str) -> Verdict {
             _ => return refused(),
         }
     }
-    Verdict { sets, ..Verdict::reads(Vec::new()) }
+    StepVerdict { sets, ..StepVerdict::reads(Vec::new()) }
 }
 
 fn is_variable(text: &str) -> bool {

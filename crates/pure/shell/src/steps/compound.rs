@@ -2,11 +2,11 @@
 
 use super::folders::Folders;
 use super::test_command;
-use super::walk::{At, Walk};
+use super::walk::{StepWalk, WalkPosition};
 use ostler_policy::script::*;
 use ostler_policy::{Effect, Position};
 
-pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
+pub(super) fn walk(walk: &mut StepWalk, body: &Compound, at: WalkPosition) {
     let inner = match at.position {
         Position::Plain | Position::Background => at.position(Position::Conditional),
         _ => at,
@@ -48,12 +48,17 @@ pub(super) fn walk(walk: &mut Walk, body: &Compound, at: At) {
         Compound::Test(words) => walk.in_each_folder(|walk| test(walk, words, at)),
         Compound::Arithmetic(expression) => walk.in_each_folder(|walk| {
             let index = walk.push(Vec::new(), at);
-            evaluated(walk, expression, At { inside: Some(index), ..at });
+            evaluated(walk, expression, WalkPosition { inside: Some(index), ..at });
         }),
     }
 }
 
-fn branched(walk: &mut Walk, branches: &[(Script, Script)], otherwise: Option<&Script>, at: At) {
+fn branched(
+    walk: &mut StepWalk,
+    branches: &[(Script, Script)],
+    otherwise: Option<&Script>,
+    at: WalkPosition,
+) {
     let mut all = walk.folder.clone();
     for (condition, body) in branches {
         let before = walk.folder.clone();
@@ -70,7 +75,7 @@ fn branched(walk: &mut Walk, branches: &[(Script, Script)], otherwise: Option<&S
     walk.folder = all.or(&walk.folder);
 }
 
-fn cases(walk: &mut Walk, arms: &[Arm], at: At, inner: At) {
+fn cases(walk: &mut StepWalk, arms: &[Arm], at: WalkPosition, inner: WalkPosition) {
     for arm in arms {
         loose(walk, &arm.patterns, at);
         if let Some(body) = &arm.body {
@@ -86,7 +91,7 @@ fn cases(walk: &mut Walk, arms: &[Arm], at: At, inner: At) {
 fn is_constant(condition: &Script, until: bool) -> bool {
     let [Item { first, rest, .. }] = condition.items.as_slice() else { return false };
     let name = match first.stages.as_slice() {
-        [Stage::Simple(command)] => command.words.first().and_then(Word::literal),
+        [PipelineStage::Simple(command)] => command.words.first().and_then(Word::literal),
         _ => None,
     };
     rest.is_empty()
@@ -97,7 +102,7 @@ fn is_constant(condition: &Script, until: bool) -> bool {
         }
 }
 
-fn looped(walk: &mut Walk, work: impl FnOnce(&mut Walk)) {
+fn looped(walk: &mut StepWalk, work: impl FnOnce(&mut StepWalk)) {
     let (before, start) = (walk.folder.clone(), walk.steps.len());
     work(walk);
     if walk.folder != before {
@@ -110,15 +115,15 @@ fn looped(walk: &mut Walk, work: impl FnOnce(&mut Walk)) {
 }
 
 /// Words that belong to no command. What they run stands where the compound stands.
-fn loose(walk: &mut Walk, words: &[Word], at: At) {
+fn loose(walk: &mut StepWalk, words: &[Word], at: WalkPosition) {
     words.iter().for_each(|word| walk.word(word, at.position(Position::Substitution)));
 }
 
-fn evaluated(walk: &mut Walk, expression: &Expression, at: At) {
+fn evaluated(walk: &mut StepWalk, expression: &Expression, at: WalkPosition) {
     walk.expression(expression, at.position(Position::Substitution));
 }
 
-fn test(walk: &mut Walk, words: &[Word], at: At) {
+fn test(walk: &mut StepWalk, words: &[Word], at: WalkPosition) {
     let mut shown = vec![Word::Literal("[[".into())];
     shown.extend_from_slice(words);
     shown.push(Word::Literal("]]".into()));
@@ -134,11 +139,11 @@ fn test(walk: &mut Walk, words: &[Word], at: At) {
 }
 
 fn over_values(
-    walk: &mut Walk,
+    walk: &mut StepWalk,
     variable: &str,
     values: Option<&[Word]>,
     body: &Script,
-    (at, inner): (At, At),
+    (at, inner): (WalkPosition, WalkPosition),
 ) {
     if let Some(values) = values {
         loose(walk, values, at);
@@ -155,7 +160,12 @@ fn over_values(
 }
 
 /// `for ((…; …; …))`
-fn counted(walk: &mut Walk, header: &[Expression; 3], body: &Script, (at, inner): (At, At)) {
+fn counted(
+    walk: &mut StepWalk,
+    header: &[Expression; 3],
+    body: &Script,
+    (at, inner): (WalkPosition, WalkPosition),
+) {
     let numbers = walk.numbers.count();
     for (place, part) in header.iter().enumerate() {
         evaluated(walk, part, at);

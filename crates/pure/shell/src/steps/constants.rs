@@ -1,7 +1,7 @@
 //! Words that are constants although they do not look it: a here-document through `cat`, a variable that one assignment
 //! sets, a loop over words.
 
-use super::walk::Walk;
+use super::walk::StepWalk;
 use crate::options::HOME;
 use ostler_policy::script::*;
 use std::borrow::Cow;
@@ -31,8 +31,8 @@ fn fold(word: &Word) -> Option<Word> {
     let mut found = false;
     for part in parts {
         match part {
-            Part::Literal(literal) => text.push_str(literal),
-            Part::Command { script, quoted: true } => {
+            WordPart::Literal(literal) => text.push_str(literal),
+            WordPart::Command { script, quoted: true } => {
                 // The shell takes every newline at the end away.
                 text.push_str(shown_document(script)?.trim_end_matches('\n'));
                 found = true;
@@ -47,7 +47,8 @@ fn fold(word: &Word) -> Option<Word> {
 fn shown_document(script: &Script) -> Option<&str> {
     let [Item { first, rest, background: false }] = script.items.as_slice() else { return None };
     let Pipeline { negated: false, timed: false, stages } = first else { return None };
-    let [Stage::Simple(Command { assignments, words, redirects })] = stages.as_slice() else {
+    let [PipelineStage::Simple(Command { assignments, words, redirects })] = stages.as_slice()
+    else {
         return None;
     };
     match (words.as_slice(), redirects.as_slice()) {
@@ -65,7 +66,8 @@ fn shown_document(script: &Script) -> Option<&str> {
 /// The variable that a pipeline sets, where that is all it does, and the value.
 fn set_by(pipeline: &Pipeline) -> Option<(&str, &Word)> {
     let Pipeline { negated: false, timed: false, stages } = pipeline else { return None };
-    let [Stage::Simple(Command { assignments, words, redirects })] = stages.as_slice() else {
+    let [PipelineStage::Simple(Command { assignments, words, redirects })] = stages.as_slice()
+    else {
         return None;
     };
     let [Assignment { name, index: None, append: false, value }] = assignments.as_slice() else {
@@ -79,11 +81,12 @@ fn set_by(pipeline: &Pipeline) -> Option<(&str, &Word)> {
     }
 }
 
-impl Walk {
+impl StepWalk {
     /// What follows in the same list of commands sees the value.
     pub(super) fn keep_constant(&mut self, pipeline: &Pipeline) {
         if let Pipeline { negated: false, timed: false, stages } = pipeline
-            && let [Stage::Simple(Command { assignments, words, redirects })] = stages.as_slice()
+            && let [PipelineStage::Simple(Command { assignments, words, redirects })] =
+                stages.as_slice()
             && words.is_empty()
             && redirects.is_empty()
         {

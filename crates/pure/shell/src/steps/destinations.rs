@@ -1,7 +1,7 @@
 //! Where copied, moved and linked files land: in a folder they keep the last part of their name.
 
 use super::inner_commands::caution;
-use super::judge::Verdict;
+use super::judge::StepVerdict;
 use crate::options;
 use ostler_policy::script::Word;
 use ostler_policy::{Act, Caution, Concern, Touch, TouchKind};
@@ -16,7 +16,7 @@ pub(super) struct Landing {
 }
 
 /// For a call that its table does not know, or that has none: all it is seen to write.
-pub(super) fn guess(name: &str, words: &[Word], verdict: &mut Verdict) {
+pub(super) fn guess(name: &str, words: &[Word], verdict: &mut StepVerdict) {
     let mut landing = of(name, words);
     if let Some(folder) = landing.folder.take() {
         landing.writes(folder);
@@ -31,7 +31,8 @@ pub(super) fn of(name: &str, words: &[Word]) -> Landing {
     if !matches!(name, "cp" | "mv" | "ln" | "install") {
         return landing;
     }
-    let Split { folder, mut operands, recursive, makes } = Split::of(name, words);
+    let DestinationSplit { folder, mut operands, recursive, makes } =
+        DestinationSplit::of(name, words);
     if makes {
         operands.iter().filter_map(|(_, word)| pattern(word)).for_each(|path| landing.writes(path));
         return landing;
@@ -82,7 +83,7 @@ impl Landing {
 }
 
 /// The words of such a program, read without a table: an option that is not known has no value.
-struct Split<'a> {
+struct DestinationSplit<'a> {
     /// Of `-t`.
     folder: Option<String>,
     operands: Vec<(usize, &'a Word)>,
@@ -92,9 +93,10 @@ struct Split<'a> {
     makes: bool,
 }
 
-impl<'a> Split<'a> {
+impl<'a> DestinationSplit<'a> {
     fn of(name: &str, words: &'a [Word]) -> Self {
-        let mut split = Split { folder: None, operands: Vec::new(), recursive: None, makes: false };
+        let mut split =
+            DestinationSplit { folder: None, operands: Vec::new(), recursive: None, makes: false };
         let mut words = words.iter().enumerate();
         while let Some((at, word)) = words.next() {
             match word.literal() {

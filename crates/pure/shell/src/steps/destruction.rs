@@ -1,7 +1,7 @@
 //! Commands that destroy a system or a home. They are refused whatever the rules say.
 
 use crate::options::{HOME, is_root};
-use ostler_policy::script::{Form, Part, Word};
+use ostler_policy::script::{Form, Word, WordPart};
 
 /// `words` are those behind the program.
 pub(super) fn check(name: &str, words: &[Word], folder: Option<&[String]>) -> Option<String> {
@@ -153,19 +153,21 @@ fn is_everything(word: &Word, folder: Option<&[String]>) -> bool {
             matches!(last, "*" | ".*" | "?*" | "**" | ".[!.]*" | ".??*") && is_top(before, folder)
         }
         Word::Dynamic { parts, .. } => match parts.as_slice() {
-            [Part::Parameter { name, form: Form::Value, .. }, rest @ ..] if name == "HOME" => {
+            [WordPart::Parameter { name, form: Form::Value, .. }, rest @ ..] if name == "HOME" => {
                 is_nothing_more(rest)
             }
-            [Part::Tilde(name), rest @ ..] if name.is_empty() => is_nothing_more(rest),
+            [WordPart::Tilde(name), rest @ ..] if name.is_empty() => is_nothing_more(rest),
             _ => false,
         },
     }
 }
 
-fn is_nothing_more(rest: &[Part]) -> bool {
+fn is_nothing_more(rest: &[WordPart]) -> bool {
     rest.iter().all(|part| match part {
-        Part::Literal(text) => text.chars().all(|c| matches!(c, '/' | '.')) && !text.contains(".."),
-        Part::Glob(text) => text.chars().all(|c| matches!(c, '/' | '.' | '*')),
+        WordPart::Literal(text) => {
+            text.chars().all(|c| matches!(c, '/' | '.')) && !text.contains("..")
+        }
+        WordPart::Glob(text) => text.chars().all(|c| matches!(c, '/' | '.' | '*')),
         _ => false,
     })
 }

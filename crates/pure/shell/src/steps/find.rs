@@ -1,9 +1,9 @@
 //! find: where it looks, and what it starts for each file.
 
 use super::destruction;
-use super::judge::Verdict;
+use super::judge::StepVerdict;
 use super::listing::Listing;
-use super::walk::Walk;
+use super::walk::StepWalk;
 use super::wrap::replace;
 use crate::options::{self, Miss};
 use ostler_policy::script::{Redirect, Word};
@@ -91,7 +91,7 @@ fn is_newer(text: &str, time: bool) -> bool {
 }
 
 #[derive(Default)]
-struct Found<'a> {
+struct FindExpression<'a> {
     touches: Vec<Touch>,
     /// The place of `-exec`, and the command behind it.
     starts: Vec<(usize, &'a [Word])>,
@@ -104,11 +104,11 @@ struct Found<'a> {
 const READERS: &[&str] =
     &["cat", "head", "tail", "wc", "grep", "ls", "stat", "file", "md5sum", "sha256sum", "du", "nl"];
 
-impl Walk {
+impl StepWalk {
     pub(super) fn find(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
         // Loop variables stand for their values here as in every command.
         let variants = self.bindings.variants(words);
-        let mut verdict = Verdict::default();
+        let mut verdict = StepVerdict::default();
         for variant in &variants {
             verdict.join(judge(variant, &read(variant), self.folder.only().map(Vec::as_slice)));
         }
@@ -151,8 +151,8 @@ impl Walk {
     }
 }
 
-fn judge(words: &[Word], found: &Found, folder: Option<&[String]>) -> Verdict {
-    let mut verdict = Verdict::reads(found.touches.clone());
+fn judge(words: &[Word], found: &FindExpression, folder: Option<&[String]>) -> StepVerdict {
+    let mut verdict = StepVerdict::reads(found.touches.clone());
     let starts =
         found.starts.iter().filter(|(at, command)| found.shown_by(words, *at, command).is_none());
     let started = starts.map(|(at, _)| Miss::at(*at, "find starts a command"));
@@ -166,8 +166,8 @@ fn judge(words: &[Word], found: &Found, folder: Option<&[String]>) -> Verdict {
     verdict
 }
 
-fn read(words: &[Word]) -> Found<'_> {
-    let mut found = Found { plain: plain_below(words), ..Found::default() };
+fn read(words: &[Word]) -> FindExpression<'_> {
+    let mut found = FindExpression { plain: plain_below(words), ..FindExpression::default() };
     let mut at = 1;
     while matches!(words.get(at).and_then(Word::literal), Some("-H" | "-P")) {
         at += 1;
@@ -221,7 +221,7 @@ fn plain_below(words: &[Word]) -> Option<String> {
     (fine && !folder.contains(crate::options::HOME)).then(|| folder.to_owned())
 }
 
-impl Found<'_> {
+impl FindExpression<'_> {
     /// The folder, where the command only reads what is found below it. Of all but plain files links are followed.
     fn shown_by(&self, words: &[Word], at: usize, command: &[Word]) -> Option<(String, TouchKind)> {
         let option = words.get(at).and_then(Word::literal);

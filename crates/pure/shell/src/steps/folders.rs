@@ -7,7 +7,7 @@ const MAX_PLACES: usize = 4;
 
 /// One folder, and the stack of `pushd`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct FolderPlace {
     /// As in `Step::folder`.
     changes: Vec<String>,
     stack: Vec<Vec<String>>,
@@ -26,11 +26,11 @@ pub(super) enum Move {
 
 /// Every folder the shell may be in. None: that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Folders(Option<Vec<Place>>);
+pub(super) struct Folders(Option<Vec<FolderPlace>>);
 
 impl Default for Folders {
     fn default() -> Self {
-        Folders(Some(vec![Place::default()]))
+        Folders(Some(vec![FolderPlace::default()]))
     }
 }
 
@@ -62,7 +62,7 @@ impl Folders {
     }
 
     pub(super) fn moved(&self, to: &Move) -> Folders {
-        let moved = |place: &Place| place.moved(to);
+        let moved = |place: &FolderPlace| place.moved(to);
         match self.0.as_ref().and_then(|places| places.iter().map(moved).collect()) {
             Some(places) => Folders(Some(places)).distinct(),
             None => Folders::UNKNOWN,
@@ -74,9 +74,9 @@ impl Folders {
     }
 }
 
-impl Place {
+impl FolderPlace {
     /// Where it succeeds.
-    fn moved(&self, to: &Move) -> Option<Place> {
+    fn moved(&self, to: &Move) -> Option<FolderPlace> {
         let mut place = self.clone();
         match to {
             Move::To(to) => place.changes.push(to.clone()),

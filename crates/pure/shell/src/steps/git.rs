@@ -2,15 +2,15 @@
 
 pub mod config;
 
-use super::judge::{Verdict, touch};
+use super::judge::{StepVerdict, touch};
+use super::option_lists;
 use super::risky_options;
-use super::{option_lists, table_git_refs, table_git_reports};
 use crate::options::{self, Miss, Named, Parsed};
 use crate::table::{self, Operands};
 use ostler_policy::script::Word;
 use ostler_policy::{Act, Caution, Concern, Effect, TouchKind};
 
-pub(super) fn judge(words: &[Word]) -> Verdict {
+pub(super) fn judge(words: &[Word]) -> StepVerdict {
     let mut globals = Globals::default();
     let at = globals.read(words);
     let normal = without(words, at);
@@ -91,10 +91,10 @@ impl Globals {
     }
 }
 
-fn subcommand(words: &[Word]) -> Verdict {
-    let Some(sub) = words.get(1) else { return Verdict::unknown("git without a subcommand") };
+fn subcommand(words: &[Word]) -> StepVerdict {
+    let Some(sub) = words.get(1) else { return StepVerdict::unknown("git without a subcommand") };
     let Some(sub) = sub.literal() else {
-        return Verdict::careful("it is not known what git is told to do", None);
+        return StepVerdict::careful("it is not known what git is told to do", None);
     };
     let rest = words.get(2..).unwrap_or_default();
     let literal: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
@@ -103,9 +103,9 @@ fn subcommand(words: &[Word]) -> Verdict {
         ("--version" | "version", Some([])) | ("remote", Some(["get-url", _]))
     );
     if fixed || is_reading_form(words.get(1..).unwrap_or_default()) {
-        return Verdict { git: true, ..Verdict::reads(Vec::new()) };
+        return StepVerdict { git: true, ..StepVerdict::reads(Vec::new()) };
     }
-    let Some(program) = table::git(sub).or_else(|| table_git_reports::git(sub)) else {
+    let Some(program) = table::git_subcommand(sub) else {
         let mut verdict = risky_options::git(words);
         if sub == "config" {
             verdict.touches.extend(config::change(rest));
@@ -114,12 +114,12 @@ fn subcommand(words: &[Word]) -> Verdict {
     };
     let found = Parsed::read(program, rest).and_then(|parsed| named(sub, &parsed));
     match found {
-        Ok(named) => Verdict {
+        Ok(named) => StepVerdict {
             git: true,
-            ..Verdict::reads(named.into_iter().map(touch(Act::Read)).collect())
+            ..StepVerdict::reads(named.into_iter().map(touch(Act::Read)).collect())
         },
         Err(miss) => {
-            let mut verdict = Verdict::miss(&format!("git {sub}"), miss, 2);
+            let mut verdict = StepVerdict::miss(&format!("git {sub}"), miss, 2);
             if changes_refs(sub, words) {
                 let writes = |caution: &mut Caution| caution.concern = Concern::Writes;
                 verdict.cautions.iter_mut().for_each(writes);
@@ -142,7 +142,7 @@ fn is_reading_form(words: &[Word]) -> bool {
         let mut both = form.iter().enumerate();
         both.all(|(at, word)| words.get(at).and_then(Word::literal) == Some(*word))
     };
-    table_git_refs::FORMS.iter().filter(|(form, _)| begins(form)).any(|(form, program)| {
+    table::git_refs::FORMS.iter().filter(|(form, _)| begins(form)).any(|(form, program)| {
         let rest = words.get(form.len()..).unwrap_or_default();
         Parsed::read(program, rest).is_ok_and(|parsed| {
             let operands = parsed.operands.as_slice();

@@ -2,12 +2,12 @@
 
 use super::folders::{Folders, Move};
 use super::integer_variables::Numbers;
-use super::judge::Verdict;
+use super::judge::StepVerdict;
 use super::printed_scripts;
-use super::walk::{At, MAX_WRAPS, Walk};
+use super::walk::{MAX_WRAPS, StepWalk, WalkPosition};
 use super::words::{Bindings, resolve, shown};
 use crate::options;
-use ostler_policy::script::{Part, Redirect, RedirectKind, Word};
+use ostler_policy::script::{Redirect, RedirectKind, Word, WordPart};
 use ostler_policy::{Act, Caution, Concern, Effect, Position, Touch, TouchKind};
 
 /// Bytes of nested texts that are read, all together.
@@ -15,7 +15,7 @@ const MAX_NESTED: usize = 1024 * 1024;
 /// Folders whose programs are the system's.
 const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin"];
 
-impl Walk {
+impl StepWalk {
     /// Judges the command of a step, and adds what it starts.
     pub(super) fn run(&mut self, index: usize, words: &[Word], redirects: &[Redirect]) {
         let Some(first) = words.first() else { return };
@@ -111,7 +111,10 @@ impl Walk {
                 self.wraps += 1;
                 let outer = std::mem::replace(&mut self.bindings, Bindings::of(text));
                 let numbers = std::mem::replace(&mut self.numbers, Numbers::of_nested(&script));
-                self.script(&script, At { inside: Some(index), position: Position::Wrapped });
+                self.script(
+                    &script,
+                    WalkPosition { inside: Some(index), position: Position::Wrapped },
+                );
                 self.numbers = numbers;
                 self.bindings = outer;
                 self.wraps -= 1;
@@ -273,7 +276,7 @@ impl Walk {
     fn reads_each(&mut self, index: usize, name: &str, words: &[Word]) -> bool {
         let Some((quoted, folders)) = self.bindings.quoted(words) else { return false };
         let folder = self.steps.get(index).and_then(|step| step.folder.as_deref());
-        let mut verdict = Verdict::default();
+        let mut verdict = StepVerdict::default();
         for variant in &self.bindings.variants(&quoted) {
             verdict.join(super::judge::judge(name, variant, folder));
         }
@@ -297,14 +300,16 @@ impl Walk {
         let variants: Vec<&[Word]> =
             if open { made.iter().map(Vec::as_slice).collect() } else { vec![words] };
         let folder = self.steps.get(index).and_then(|step| step.folder.as_deref());
-        let mut verdict = Verdict::default();
+        let mut verdict = StepVerdict::default();
         let mut moves: Vec<Move> = Vec::new();
         for variant in &variants {
             let mut one = super::judge::judge(name, variant, folder);
             if one.names_number() {
                 let moves = one.moves.take().map(|_| Move::Unknown);
-                one =
-                    Verdict { moves, ..Verdict::careful("a number names one of its files", None) };
+                one = StepVerdict {
+                    moves,
+                    ..StepVerdict::careful("a number names one of its files", None)
+                };
             }
             moves.extend(one.moves.take());
             verdict.join(one);
@@ -398,7 +403,7 @@ impl ShellOptions {
         while let Some(word) = words.get(found.operand) {
             let Some(text) = word.literal() else {
                 // A word of nobody knows how many is no place to look for the text.
-                let pipe = matches!(word, Word::Dynamic { parts, .. } if matches!(parts.as_slice(), [Part::Process(_)]));
+                let pipe = matches!(word, Word::Dynamic { parts, .. } if matches!(parts.as_slice(), [WordPart::Process(_)]));
                 return (pipe || crate::options::is_one_word(word)).then_some(found);
             };
             if matches!(text, "--" | "-") {

@@ -1,7 +1,7 @@
 //! Variables that hold integers wherever the text sets them. Bash evaluates what the names of an expression hold, so an
 //! expression is understood only if all its names are such variables.
 
-use super::names::{self, Name};
+use super::names::{self, VariableKind};
 use ostler_policy::script::*;
 use std::collections::HashSet;
 
@@ -33,11 +33,11 @@ enum Token {
 
 impl Numbers {
     pub(super) fn of(script: &Script) -> Self {
-        let mut found = Found::default();
+        let mut found = VariableSearch::default();
         found.script(script);
-        let Found { good, bad, maybe_empty, lost } = found;
+        let VariableSearch { good, bad, maybe_empty, lost } = found;
         let set: HashSet<String> = good.union(&bad).cloned().collect();
-        let fine = |name: &&String| !lost && names::class(name) == Name::Own;
+        let fine = |name: &&String| !lost && names::class(name) == VariableKind::Own;
         let names = good.difference(&bad).filter(fine).cloned().collect();
         Numbers { names, maybe_empty, set, lost, held: Vec::new(), inside: false }
     }
@@ -98,8 +98,8 @@ impl Numbers {
         let mut text = String::new();
         for part in parts {
             match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Parameter { name, form: Form::Value, quoted, .. } => {
+                WordPart::Literal(literal) => text.push_str(literal),
+                WordPart::Parameter { name, form: Form::Value, quoted, .. } => {
                     let whole = glued || *quoted || in_test || !self.maybe_empty.contains(name);
                     let unset = in_test && self.is_never_set(name);
                     if !(self.holds(name) && whole || unset) {
@@ -107,12 +107,12 @@ impl Numbers {
                     }
                     text.push_str(number);
                 }
-                Part::Command { script, quoted }
+                WordPart::Command { script, quoted }
                     if glued || in_test || *quoted || is_nproc(script) =>
                 {
                     prints_number(script).then(|| text.push_str(number))?;
                 }
-                Part::Arithmetic { expression, .. } => {
+                WordPart::Arithmetic { expression, .. } => {
                     let plain = expression.plain && !expression.source.trim().is_empty();
                     (plain || self.understood(expression).is_some())
                         .then(|| text.push_str(number))?;
@@ -129,7 +129,7 @@ impl Numbers {
         !self.lost
             && !self.inside
             && lower
-            && names::class(name) == Name::Own
+            && names::class(name) == VariableKind::Own
             && !self.set.contains(name)
     }
 }
@@ -137,9 +137,9 @@ impl Numbers {
 /// The number that the word holds may be below zero.
 pub(super) fn may_be_negative(word: &Word) -> bool {
     match word {
-        Word::Dynamic { parts, .. } => {
-            parts.iter().any(|p| matches!(p, Part::Parameter { .. } | Part::Arithmetic { .. }))
-        }
+        Word::Dynamic { parts, .. } => parts
+            .iter()
+            .any(|p| matches!(p, WordPart::Parameter { .. } | WordPart::Arithmetic { .. })),
         _ => false,
     }
 }
@@ -215,7 +215,7 @@ fn set_by(tokens: &[Token]) -> Vec<String> {
 fn is_nproc(script: &Script) -> bool {
     let words = match script.items.as_slice() {
         [Item { first, .. }] => match first.stages.as_slice() {
-            [Stage::Simple(command)] => command.words.as_slice(),
+            [PipelineStage::Simple(command)] => command.words.as_slice(),
             _ => return false,
         },
         _ => return false,
@@ -226,7 +226,9 @@ fn is_nproc(script: &Script) -> bool {
 /// What it prints is a number, or nothing if it fails.
 pub(super) fn prints_number(script: &Script) -> bool {
     let [Item { first, rest, background: false }] = script.items.as_slice() else { return false };
-    let Some(Stage::Simple(Command { assignments, words, redirects })) = first.stages.last() else {
+    let Some(PipelineStage::Simple(Command { assignments, words, redirects })) =
+        first.stages.last()
+    else {
         return false;
     };
     // With `2>&1` a message could be among what it prints.
@@ -268,7 +270,7 @@ fn is_integer(text: &str) -> bool {
 
 /// Every way in which the text sets variables.
 #[derive(Default)]
-struct Found {
+struct VariableSearch {
     good: HashSet<String>,
     bad: HashSet<String>,
     maybe_empty: HashSet<String>,

@@ -4,17 +4,16 @@ use super::folders::Move;
 use super::inner_commands::caution;
 use super::words::shown;
 use super::{
-    builtins, destinations, destruction, git, languages, risky_options, sed, table_more, tar,
-    writers,
+    builtins, destinations, destruction, git, languages, risky_options, sed, tar, writers,
 };
 use crate::options::{self, Miss, Named};
 use crate::table;
-use ostler_policy::script::{Part, Word};
+use ostler_policy::script::{Word, WordPart};
 use ostler_policy::{Act, Caution, Effect, Step, Touch, TouchKind};
 
 /// What is known of one command.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct StepVerdict {
     pub(super) effect: Effect,
     pub(super) touches: Vec<Touch>,
     pub(super) hosts: Vec<String>,
@@ -31,25 +30,25 @@ pub(super) struct Verdict {
     pub(super) moves: Option<Move>,
 }
 
-impl Verdict {
+impl StepVerdict {
     pub(super) fn reads(touches: Vec<Touch>) -> Self {
-        Verdict { effect: Effect::Reads, touches, ..Verdict::default() }
+        StepVerdict { effect: Effect::Reads, touches, ..StepVerdict::default() }
     }
 
     pub(super) fn unknown(why: impl Into<String>) -> Self {
-        Verdict { effect: Effect::Unknown(why.into()), ..Verdict::default() }
+        StepVerdict { effect: Effect::Unknown(why.into()), ..StepVerdict::default() }
     }
 
     /// Unknown, and a rule on its name does not vouch for it.
     pub(super) fn careful(why: impl Into<String>, word: Option<usize>) -> Self {
         let why = why.into().replace(options::HOME, "");
         let cautions = vec![Caution::new(why.clone(), word)];
-        Verdict { effect: Effect::Unknown(why), cautions, ..Verdict::default() }
+        StepVerdict { effect: Effect::Unknown(why), cautions, ..StepVerdict::default() }
     }
 
     /// `miss` counts the words behind the first `before`.
     pub(super) fn miss(name: &str, miss: Miss, before: usize) -> Self {
-        Verdict::careful(format!("{name}: {}", miss.why), miss.word.map(|word| word + before))
+        StepVerdict::careful(format!("{name}: {}", miss.why), miss.word.map(|word| word + before))
     }
 
     fn rank(&self) -> u8 {
@@ -63,7 +62,7 @@ impl Verdict {
     }
 
     /// Both of them happen.
-    pub(super) fn join(&mut self, other: Verdict) {
+    pub(super) fn join(&mut self, other: StepVerdict) {
         if other.rank() > self.rank() {
             self.effect = other.effect;
         }
@@ -108,7 +107,7 @@ pub(super) fn touch(act: Act) -> impl Fn(Named) -> Touch {
     move |named| Touch::new(act, named.path, named.kind)
 }
 
-pub(super) fn judge(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
+pub(super) fn judge(name: &str, words: &[Word], folder: Option<&[String]>) -> StepVerdict {
     let mut verdict = known(name, words, folder);
     if matches!(verdict.effect, Effect::Unknown(_)) {
         let counted = if verdict.normal.is_empty() { words } else { &verdict.normal };
@@ -117,10 +116,10 @@ pub(super) fn judge(name: &str, words: &[Word], folder: Option<&[String]>) -> Ve
     verdict
 }
 
-fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
+fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> StepVerdict {
     let rest = words.get(1..).unwrap_or_default();
     if let Some(why) = destruction::check(name, rest, folder) {
-        return Verdict { effect: Effect::Ruin(why), ..Verdict::default() };
+        return StepVerdict { effect: Effect::Ruin(why), ..StepVerdict::default() };
     }
     if let Some(verdict) = builtins::judge(name, rest).or_else(|| languages::version(name, rest)) {
         return verdict;
@@ -133,15 +132,15 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
         "tar" if tar::lists(rest) => return tar::judge(rest),
         _ => {}
     }
-    if let Some(program) = table::program(name).or_else(|| table_more::program(name)) {
+    if let Some(program) = table::program(name) {
         if let Some(verdict) = printed(name, program, rest) {
             return verdict;
         }
         let held = operands(name, rest);
         return match options::check(program, held.as_deref().unwrap_or(rest)) {
-            Ok(named) if name == "diff" => Verdict::reads(compared(named)),
-            Ok(named) => Verdict::reads(named.into_iter().map(touch(Act::Read)).collect()),
-            Err(miss) => Verdict::miss(name, miss, 1),
+            Ok(named) if name == "diff" => StepVerdict::reads(compared(named)),
+            Ok(named) => StepVerdict::reads(named.into_iter().map(touch(Act::Read)).collect()),
+            Err(miss) => StepVerdict::miss(name, miss, 1),
         };
     }
     let mut verdict =
@@ -156,7 +155,7 @@ fn known(name: &str, words: &[Word], folder: Option<&[String]>) -> Verdict {
 const PRINTERS: &[&str] = &["basename", "dirname", "printf"];
 
 /// Of what they print only the options must be known; a pattern tells names. None: it is judged like all the others.
-fn printed(name: &str, program: &table::Program, words: &[Word]) -> Option<Verdict> {
+fn printed(name: &str, program: &table::Program, words: &[Word]) -> Option<StepVerdict> {
     let is_open = |word: &&Word| match word {
         Word::Literal(_) => false,
         // A name that it matches could be an option.
@@ -165,7 +164,7 @@ fn printed(name: &str, program: &table::Program, words: &[Word]) -> Option<Verdi
         Word::Dynamic { parts, .. } => {
             name != "printf"
                 && !parts.is_empty()
-                && !parts.iter().any(|p| matches!(p, Part::Glob(_) | Part::Other(_)))
+                && !parts.iter().any(|p| matches!(p, WordPart::Glob(_) | WordPart::Other(_)))
         }
     };
     let from = usize::from(name == "printf");
@@ -181,7 +180,7 @@ fn printed(name: &str, program: &table::Program, words: &[Word]) -> Option<Verdi
             named.push(options::glob(pattern).ok()?);
         }
     }
-    Some(Verdict::reads(named.into_iter().map(touch(Act::Read)).collect()))
+    Some(StepVerdict::reads(named.into_iter().map(touch(Act::Read)).collect()))
 }
 
 /// Of two folders diff reads the files, and follows links.
@@ -209,7 +208,7 @@ fn operands(name: &str, words: &[Word]) -> Option<Vec<Word>> {
             Some(Word::Glob(format!("./{pattern}")))
         }
         Word::Dynamic { parts, .. } if PIPED.contains(&name) => match parts.as_slice() {
-            [Part::Process(_)] => Some(Word::Literal("-".into())),
+            [WordPart::Process(_)] => Some(Word::Literal("-".into())),
             _ => None,
         },
         _ => None,

@@ -1,6 +1,6 @@
 //! Programs whose first operand is a program: awk and jq where they only read, and versions of interpreters.
 
-use super::judge::{Verdict, touch};
+use super::judge::{StepVerdict, touch};
 use crate::options::{self, Miss, Named};
 use ostler_policy::script::Word;
 use ostler_policy::{Act, TouchKind};
@@ -50,7 +50,7 @@ const VERSIONED: &[&str] = &[
 ];
 
 /// A form that only reads, or `python3 --version` and its like, with nothing else on the line.
-pub(super) fn version(name: &str, words: &[Word]) -> Option<Verdict> {
+pub(super) fn version(name: &str, words: &[Word]) -> Option<StepVerdict> {
     if let Some(verdict) = super::read_only_forms::judge(name, words) {
         return Some(verdict);
     }
@@ -65,12 +65,12 @@ pub(super) fn version(name: &str, words: &[Word]) -> Option<Verdict> {
         _ if is_in_a_table(name) => matches!(only.as_str(), "--version" | "--help"),
         _ => VERSIONED.contains(&name) && only == "--version",
     };
-    known.then(|| Verdict::reads(Vec::new()))
+    known.then(|| StepVerdict::reads(Vec::new()))
 }
 
 /// Programs without an option that writes or runs; what they do not know they refuse.
 fn is_in_a_table(name: &str) -> bool {
-    crate::table::program(name).is_some() || super::table_more::program(name).is_some()
+    crate::table::program(name).is_some()
 }
 
 /// `python`, `python3`, `python3.12`.
@@ -81,18 +81,18 @@ pub(super) fn is_python(name: &str, stem: &str) -> bool {
         && !version.ends_with('.')
 }
 
-pub(super) fn awk(words: &[Word]) -> Verdict {
+pub(super) fn awk(words: &[Word]) -> StepVerdict {
     judged("awk", awk_files(words))
 }
 
-pub(super) fn jq(words: &[Word]) -> Verdict {
+pub(super) fn jq(words: &[Word]) -> StepVerdict {
     judged("jq", jq_files(words))
 }
 
-fn judged(name: &str, found: Result<Vec<Named>, Miss>) -> Verdict {
+fn judged(name: &str, found: Result<Vec<Named>, Miss>) -> StepVerdict {
     match found {
-        Ok(files) => Verdict::reads(files.into_iter().map(touch(Act::Read)).collect()),
-        Err(miss) => Verdict::miss(name, miss, 1),
+        Ok(files) => StepVerdict::reads(files.into_iter().map(touch(Act::Read)).collect()),
+        Err(miss) => StepVerdict::miss(name, miss, 1),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Which files they are only the disk knows. But they lie below folders that the text names, and whoever looks up a
 //! [`TouchKind::Listed`] makes sure that the names are plain words and where links among them lead.
 
-use super::walk::Walk;
+use super::walk::StepWalk;
 use crate::options;
 use ostler_policy::script::*;
 use ostler_policy::{Act, Effect, Touch, TouchKind};
@@ -37,8 +37,10 @@ const READERS: &[&str] = &[
 ];
 
 /// What the stage prints, where it is nothing but names; `given` is what it reads.
-pub(super) fn of(stage: &Stage, given: Option<Listing>) -> Option<Listing> {
-    let Stage::Simple(Command { assignments, words, redirects }) = stage else { return None };
+pub(super) fn of(stage: &PipelineStage, given: Option<Listing>) -> Option<Listing> {
+    let PipelineStage::Simple(Command { assignments, words, redirects }) = stage else {
+        return None;
+    };
     let quiet = |r: &Redirect| r.fd == Some(2) && r.target.literal() == Some("/dev/null");
     if !assignments.is_empty() || !redirects.iter().all(quiet) {
         return None;
@@ -148,7 +150,7 @@ fn plain_options(words: &[Word]) -> Option<(bool, Option<String>)> {
     Some((zero, mark))
 }
 
-impl Walk {
+impl StepWalk {
     /// The command that xargs starts with listed names, if it only reads them. True if it was one.
     pub(super) fn reads_listed(
         &mut self,

@@ -30,10 +30,6 @@ mod redirect;
 mod risky_options;
 mod sed;
 mod suspects;
-mod table_again;
-mod table_git_refs;
-mod table_git_reports;
-mod table_more;
 mod tar;
 mod test_command;
 mod walk;
@@ -42,7 +38,7 @@ mod wrap;
 mod wrap_table;
 mod writers;
 
-use crate::read::{self, Reading};
+use crate::read::{self, ShellReading};
 use crate::{screen, second_parser};
 pub use git::config::is_harmless_setting as is_harmless_git_setting;
 use ostler_policy::Commands;
@@ -70,7 +66,7 @@ pub fn steps(text: &str) -> Commands {
 }
 
 /// The steps, and the second opinion, which nobody waits for where nothing can be allowed.
-fn both(text: &str, reading: &Reading) -> (Commands, Result<(), Opaque>) {
+fn both(text: &str, reading: &ShellReading) -> (Commands, Result<(), Opaque>) {
     if is_too_long(text) {
         return (steps_of(text, &reading.script), Ok(()));
     }
@@ -94,9 +90,9 @@ fn read(text: &str) -> Result<Script, Opaque> {
 
 /// The same for a text that has been read.
 pub fn steps_of(text: &str, script: &Script) -> Commands {
-    let mut walk = walk::Walk::new(text);
+    let mut walk = walk::StepWalk::new(text);
     walk.numbers = integer_variables::Numbers::of(script);
-    walk.script(script, walk::At::default());
+    walk.script(script, walk::WalkPosition::default());
     if walk.steps.is_empty() {
         walk.doubt("there is no command in it");
     }

@@ -4,7 +4,7 @@ use ostler_policy::script::{Assigned, Word};
 
 /// What setting a variable can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum VariableKind {
     /// Nobody but the text looks at it.
     Own,
     /// It changes how programs show things, as long as its value is a plain one.
@@ -45,14 +45,18 @@ fn holds(list: &str, name: &str) -> bool {
     list.split(' ').any(|word| word == name)
 }
 
-pub(super) fn class(name: &str) -> Name {
+pub(super) fn class(name: &str) -> VariableKind {
     if holds(OF_THE_SHELL, name) || OF_THE_SHELL_BY_START.split(' ').any(|s| name.starts_with(s)) {
-        return if is_display(name) { Name::Display } else { Name::Shell };
+        return if is_display(name) { VariableKind::Display } else { VariableKind::Shell };
     }
     if is_display(name) {
-        return Name::Display;
+        return VariableKind::Display;
     }
-    if is_plain(name) || holds(GENERIC, name) { Name::Own } else { Name::Environment }
+    if is_plain(name) || holds(GENERIC, name) {
+        VariableKind::Own
+    } else {
+        VariableKind::Environment
+    }
 }
 
 /// `file_name` and `fileName`, but nothing that a program knows.
@@ -128,7 +132,7 @@ mod tests {
     #[test]
     fn only_names_that_nobody_else_reads_are_own() {
         for name in ["i", "file", "my_file", "fileName", "x2", "FOO", "DIR", "_x", "REPLY"] {
-            assert_eq!(class(name), Name::Own, "{name}");
+            assert_eq!(class(name), VariableKind::Own, "{name}");
         }
         let shell = "\
             RANDOM SECONDS SRANDOM HISTCMD OPTIND LINENO BASHPID BASH_ENV ENV PATH IFS \
@@ -136,10 +140,10 @@ mod tests {
             FUNCNAME FUNCNEST BASH_ARGV0 BASH_COMPAT COMP_WORDBREAKS HISTFILE TIMEFORMAT \
             TMOUT LD_PRELOAD histchars _ HOME PWD OLDPWD SHELLOPTS BASHOPTS UID EUID PPID";
         for name in shell.split(' ') {
-            assert_eq!(class(name), Name::Shell, "{name}");
+            assert_eq!(class(name), VariableKind::Shell, "{name}");
         }
         for name in ["LC_ALL", "LANG", "LANGUAGE", "LC_CTYPE", "TERM", "TZ", "COLUMNS"] {
-            assert_eq!(class(name), Name::Display, "{name}");
+            assert_eq!(class(name), VariableKind::Display, "{name}");
         }
         for name in [
             "http_proxy",
@@ -151,7 +155,7 @@ mod tests {
             "CC",
             "__X",
         ] {
-            assert_eq!(class(name), Name::Environment, "{name}");
+            assert_eq!(class(name), VariableKind::Environment, "{name}");
         }
     }
 

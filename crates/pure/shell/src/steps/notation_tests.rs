@@ -75,7 +75,7 @@ pub(super) fn literal(text: &str) -> Word {
     Word::Literal(text.into())
 }
 
-pub(super) fn dynamic(source: &str, parts: Vec<Part>) -> Word {
+pub(super) fn dynamic(source: &str, parts: Vec<WordPart>) -> Word {
     Word::Dynamic { why: Dynamic::Parameter, source: source.into(), parts }
 }
 
@@ -89,25 +89,28 @@ pub(super) fn bare(name: &str) -> Word {
     dynamic(&format!("${name}"), vec![parameter(name, Form::Value, false)])
 }
 
-pub(super) fn parameter(name: &str, form: Form, quoted: bool) -> Part {
-    Part::Parameter { name: name.into(), form, quoted, scripts: Vec::new() }
+pub(super) fn parameter(name: &str, form: Form, quoted: bool) -> WordPart {
+    WordPart::Parameter { name: name.into(), form, quoted, scripts: Vec::new() }
 }
 
 /// `~` and what follows.
 pub(super) fn home(rest: &str) -> Word {
-    dynamic(&format!("~{rest}"), vec![Part::Tilde(String::new()), Part::Literal(rest.into())])
+    dynamic(
+        &format!("~{rest}"),
+        vec![WordPart::Tilde(String::new()), WordPart::Literal(rest.into())],
+    )
 }
 
 /// `"$(…)"`
 pub(super) fn substitution(script: Script, quoted: bool) -> Word {
-    dynamic("$(…)", vec![Part::Command { script, quoted }])
+    dynamic("$(…)", vec![WordPart::Command { script, quoted }])
 }
 
 pub(super) fn command(words: Vec<Word>) -> Command {
     Command { words, ..Command::default() }
 }
 
-pub(super) fn script(stages: Vec<Stage>) -> Script {
+pub(super) fn script(stages: Vec<PipelineStage>) -> Script {
     let item = |stage| Item {
         first: Pipeline { negated: false, timed: false, stages: vec![stage] },
         rest: Vec::new(),
@@ -118,7 +121,7 @@ pub(super) fn script(stages: Vec<Stage>) -> Script {
 
 /// A script of one simple command.
 pub(super) fn simple(words: Vec<Word>) -> Script {
-    script(vec![Stage::Simple(command(words))])
+    script(vec![PipelineStage::Simple(command(words))])
 }
 
 /// Literal words, apart from the last.

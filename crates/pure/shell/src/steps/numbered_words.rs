@@ -2,11 +2,11 @@
 
 use super::folders::Move;
 use super::integer_variables::{ANY, may_be_negative};
-use super::judge::Verdict;
-use super::walk::Walk;
+use super::judge::StepVerdict;
+use super::walk::StepWalk;
 use ostler_policy::script::{Dynamic, Word};
 
-impl Walk {
+impl StepWalk {
     /// The words with the values of loops, and with numbers where nothing else is known.
     pub(super) fn with_numbers(
         &mut self,
@@ -43,7 +43,7 @@ impl Walk {
     }
 }
 
-impl Verdict {
+impl StepVerdict {
     /// A number is a file, a folder or a host to it; which one is not known.
     pub(super) fn names_number(&self) -> bool {
         let paths = self.touches.iter().map(|touch| &touch.path);

@@ -2,12 +2,12 @@
 //! Such a shell stays a doubt. What the text shows of its commands is looked at all the same, so that rules against them
 //! hold.
 
-use super::walk::Walk;
+use super::walk::StepWalk;
 use ostler_policy::script::*;
 
 /// What the stage prints, as far as that is known, in every way it could be meant.
-pub(super) fn by_stage(stage: &Stage) -> Vec<String> {
-    let Stage::Simple(Command { words, redirects, .. }) = stage else { return Vec::new() };
+pub(super) fn by_stage(stage: &PipelineStage) -> Vec<String> {
+    let PipelineStage::Simple(Command { words, redirects, .. }) = stage else { return Vec::new() };
     let Some(name) = words.first().and_then(Word::literal) else { return Vec::new() };
     let literal: Vec<&str> = words.iter().skip(1).map_while(Word::literal).collect();
     match name.rsplit('/').next().unwrap_or(name) {
@@ -30,11 +30,11 @@ pub(super) fn by_stage(stage: &Stage) -> Vec<String> {
 }
 
 /// What a stage hands on of what it is given.
-pub(super) fn handed_on(stage: &Stage, given: Vec<String>) -> Vec<String> {
+pub(super) fn handed_on(stage: &PipelineStage, given: Vec<String>) -> Vec<String> {
     let printed = by_stage(stage);
     let name = match stage {
-        Stage::Simple(command) => command.words.first().and_then(Word::literal),
-        Stage::Compound { .. } => None,
+        PipelineStage::Simple(command) => command.words.first().and_then(Word::literal),
+        PipelineStage::Compound { .. } => None,
     };
     match name {
         Some("cat" | "tee" | "head" | "tail" | "sort") if printed.is_empty() => given,
@@ -50,8 +50,8 @@ fn by_script(script: &Script) -> Vec<String> {
 /// What the substitutions in a word print.
 pub(super) fn by_word(word: &Word) -> Vec<String> {
     let Word::Dynamic { parts, .. } = word else { return Vec::new() };
-    let script = |part: &Part| match part {
-        Part::Command { script, .. } | Part::Process(script) => by_script(script),
+    let script = |part: &WordPart| match part {
+        WordPart::Command { script, .. } | WordPart::Process(script) => by_script(script),
         _ => Vec::new(),
     };
     parts.iter().flat_map(script).collect()
@@ -66,7 +66,7 @@ fn unescaped(text: &str) -> String {
     text.replace("\\n", "\n").replace("\\t", "\t")
 }
 
-impl Walk {
+impl StepWalk {
     /// The step may run these texts.
     pub(super) fn may_run(&mut self, index: usize, texts: &[String]) {
         for text in texts.iter().filter(|text| !text.trim().is_empty()) {

@@ -1,6 +1,6 @@
 //! Programs of which only some forms read: with an option that makes them list, or with a name they are asked about.
 
-use super::judge::{Verdict, touch};
+use super::judge::{StepVerdict, touch};
 use crate::options::{self, Parsed};
 use crate::table::{BARE, Operands, Program, Takes, Value};
 use Takes::{Always, Glued};
@@ -10,7 +10,7 @@ use ostler_policy::{Act, TouchKind};
 const FILES: Operands = Operands::Files(TouchKind::File);
 const NONE: Operands = Operands::Fit(Value::OneOf(&[]));
 
-pub(super) struct Form {
+pub(super) struct ReadOnlyForm {
     /// One of these options must be given, if there are any.
     pub(super) needs: &'static [&'static str],
     /// Operands it must have at least.
@@ -22,7 +22,7 @@ const LISTS: &[&str] = &["-l", "-t", "-c", "--list", "--test", "--stdout", "--to
 
 macro_rules! compressors {
     ($($name:literal),*) => {
-        [$(Form {
+        [$(ReadOnlyForm {
             needs: LISTS,
             least: 0,
             program: Program {
@@ -47,11 +47,11 @@ macro_rules! compressors {
     };
 }
 
-static COMPRESSORS: [Form; 4] = compressors!["gzip", "bzip2", "xz", "zstd"];
+static COMPRESSORS: [ReadOnlyForm; 4] = compressors!["gzip", "bzip2", "xz", "zstd"];
 
 macro_rules! plain {
     ($($name:literal $short:literal),*) => {
-        [$(Form {
+        [$(ReadOnlyForm {
             needs: &[],
             least: 0,
             program: Program {
@@ -67,13 +67,13 @@ macro_rules! plain {
 }
 
 /// What they show is no file.
-static PLAIN: [Form; 9] = plain![
+static PLAIN: [ReadOnlyForm; 9] = plain![
     "umask" "Sp", "ulimit" "aSHcdefilmnpqrstuvx", "locale" "a", "tty" "s", "logname" "", "uuidgen" "rt", "dirs" "lpv",
     "jobs" "lp", "lsmod" ""
 ];
 
-static FORMS: &[Form] = &[
-    Form {
+static FORMS: &[ReadOnlyForm] = &[
+    ReadOnlyForm {
         needs: &[],
         least: 1,
         program: Program {
@@ -93,7 +93,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 1,
         program: Program {
@@ -105,7 +105,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 0,
         program: Program {
@@ -125,7 +125,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 0,
         program: Program {
@@ -138,7 +138,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 0,
         program: Program {
@@ -151,7 +151,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 0,
         program: Program {
@@ -166,7 +166,7 @@ static FORMS: &[Form] = &[
         },
     },
     // Without a terminal they only copy. A word with a plus in front is a command.
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 0,
         program: Program {
@@ -192,7 +192,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 0,
         program: Program {
@@ -205,7 +205,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &["-l", "-v", "-t", "-p", "-Z", "-z"],
         least: 1,
         program: Program {
@@ -234,7 +234,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 1,
         program: Program {
@@ -247,7 +247,7 @@ static FORMS: &[Form] = &[
         },
     },
     // Isolated: neither the working directory nor a variable says where modules come from. A second file would be written.
-    Form {
+    ReadOnlyForm {
         needs: &["-I"],
         least: 0,
         program: Program {
@@ -274,7 +274,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &["-c", "--check"],
         least: 1,
         program: Program {
@@ -295,7 +295,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 1,
         program: Program {
@@ -327,7 +327,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &["-W", "-l", "-s", "-L", "-S", "-p"],
         least: 0,
         program: Program {
@@ -340,7 +340,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 1,
         program: Program {
@@ -352,7 +352,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 1,
         program: Program {
@@ -364,7 +364,7 @@ static FORMS: &[Form] = &[
             ..BARE
         },
     },
-    Form {
+    ReadOnlyForm {
         needs: &[],
         least: 1,
         program: Program {
@@ -377,12 +377,12 @@ static FORMS: &[Form] = &[
     },
 ];
 
-fn forms() -> impl Iterator<Item = &'static Form> {
+fn forms() -> impl Iterator<Item = &'static ReadOnlyForm> {
     FORMS.iter().chain(&COMPRESSORS).chain(&PLAIN)
 }
 
 /// The reading form that the words are, if they are one. `words` are those behind the program.
-pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
+pub(super) fn judge(name: &str, words: &[Word]) -> Option<StepVerdict> {
     let held = module(name, words);
     let (name, words) = match &held {
         Some(rest) => ("python3 -m json.tool", rest.as_slice()),
@@ -401,7 +401,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
         return None;
     }
     let named = options::check(&form.program, words).ok()?;
-    Some(Verdict::reads(named.into_iter().map(touch(Act::Read)).collect()))
+    Some(StepVerdict::reads(named.into_iter().map(touch(Act::Read)).collect()))
 }
 
 /// `python3 -I -m json.tool …` without the words that name the module.

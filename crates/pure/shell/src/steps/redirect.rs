@@ -1,12 +1,12 @@
 //! Redirections: which files and hosts the shell itself opens for a step.
 
 use super::destruction;
-use super::walk::Walk;
+use super::walk::StepWalk;
 use crate::options::{self, HOME};
-use ostler_policy::script::{Part, Redirect, RedirectKind, Word};
+use ostler_policy::script::{Redirect, RedirectKind, Word, WordPart};
 use ostler_policy::{Act, Effect, Touch, TouchKind};
 
-impl Walk {
+impl StepWalk {
     pub(super) fn redirects(&mut self, index: usize, redirects: &[Redirect]) {
         for redirect in redirects {
             self.descend(std::slice::from_ref(&redirect.target), index);
@@ -109,8 +109,8 @@ impl Walk {
 }
 
 /// `< <(…)`
-fn is_pipe(redirect: &Redirect, parts: &[Part]) -> bool {
+fn is_pipe(redirect: &Redirect, parts: &[WordPart]) -> bool {
     redirect.kind == RedirectKind::Read
         && matches!(redirect.fd, None | Some(0))
-        && matches!(parts, [Part::Process(_)])
+        && matches!(parts, [WordPart::Process(_)])
 }

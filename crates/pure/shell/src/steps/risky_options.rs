@@ -2,7 +2,7 @@
 //! vouch for those.
 
 use super::inner_commands::caution;
-use super::judge::Verdict;
+use super::judge::StepVerdict;
 use super::words::shown;
 use super::{forwarded_arguments, general_options, hosts, option_lists, writers};
 use ostler_policy::script::Word;
@@ -126,10 +126,10 @@ const STARTERS: &[&str] = &[
     "uftrace",
 ];
 
-pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
-    let mut verdict = Verdict {
+pub(super) fn judge(name: &str, words: &[Word]) -> StepVerdict {
+    let mut verdict = StepVerdict {
         hosts: hosts::of(name, words),
-        ..Verdict::unknown(format!("{name} is not known to only read"))
+        ..StepVerdict::unknown(format!("{name} is not known to only read"))
     };
     let interpreter = is_interpreter(name) || STARTERS.contains(&name);
     if interpreter {
@@ -157,9 +157,9 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Verdict {
 }
 
 /// A subcommand of git without an entry in the tables; `words` begin with git.
-pub(super) fn git(words: &[Word]) -> Verdict {
+pub(super) fn git(words: &[Word]) -> StepVerdict {
     let sub = words.get(1).and_then(Word::literal).unwrap_or_default();
-    let mut verdict = Verdict::unknown(format!("git {sub} is not known to only read"));
+    let mut verdict = StepVerdict::unknown(format!("git {sub} is not known to only read"));
     if matches!(sub, "clone" | "fetch" | "pull" | "push" | "ls-remote") {
         verdict.hosts = hosts::of("git", words);
     }

@@ -1,26 +1,26 @@
 //! sed: its options, and its little language as far as it only edits a stream.
 
 use super::inner_commands::caution;
-use super::judge::{Verdict, touch};
+use super::judge::{StepVerdict, touch};
 use super::writers;
 use crate::options::{self, Miss, Named};
 use ostler_policy::script::Word;
 use ostler_policy::{Act, Concern, Effect, TouchKind};
 
-pub(super) fn judge(words: &[Word]) -> Verdict {
-    match Call::read(words).and_then(|call| call.files().map(|files| (call, files))) {
+pub(super) fn judge(words: &[Word]) -> StepVerdict {
+    match SedCall::read(words).and_then(|call| call.files().map(|files| (call, files))) {
         // A protected name is seen even where the rest of the line is not understood.
         Err(miss) if words.iter().any(may_edit) => {
-            Verdict { touches: writers::guessed(words), ..Verdict::miss("sed", miss, 1) }
+            StepVerdict { touches: writers::guessed(words), ..StepVerdict::miss("sed", miss, 1) }
         }
-        Err(miss) => Verdict::miss("sed", miss, 1),
+        Err(miss) => StepVerdict::miss("sed", miss, 1),
         Ok((call, files)) => match call.in_place {
-            None => Verdict::reads(files.into_iter().map(touch(Act::Read)).collect()),
-            Some(at) => Verdict {
+            None => StepVerdict::reads(files.into_iter().map(touch(Act::Read)).collect()),
+            Some(at) => StepVerdict {
                 effect: Effect::Writes,
                 touches: files.into_iter().map(touch(Act::Write)).collect(),
                 cautions: vec![caution(at + 1, "sed -i changes files").about(Concern::Writes)],
-                ..Verdict::default()
+                ..StepVerdict::default()
             },
         },
     }
@@ -36,15 +36,15 @@ fn may_edit(word: &Word) -> bool {
 }
 
 #[derive(Default)]
-struct Call<'a> {
+struct SedCall<'a> {
     scripts: Vec<&'a str>,
     in_place: Option<usize>,
     operands: Vec<(usize, &'a Word)>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> SedCall<'a> {
     fn read(words: &'a [Word]) -> Result<Self, Miss> {
-        let mut call = Call::default();
+        let mut call = SedCall::default();
         let mut at = 0;
         let mut ended = false;
         while let Some(word) = words.get(at) {

@@ -1,8 +1,8 @@
 //! Texts and the steps they become, and the examples of the tables.
 
 use super::notation_tests::shown;
-use super::{steps, table_git_refs, table_git_reports, table_more, writers};
-use crate::{table, table_git};
+use super::{steps, writers};
+use crate::table;
 use ostler_policy::{Effect, Position};
 
 fn check(table: &[(&str, &[&str])]) {
@@ -18,19 +18,13 @@ fn check(table: &[(&str, &[&str])]) {
 }
 
 fn forms() -> impl Iterator<Item = &'static table::Program> {
-    table_git_refs::FORMS.iter().map(|(_, program)| program)
+    table::git_refs::FORMS.iter().map(|(_, program)| program)
 }
 
 #[test]
 fn examples_hold() {
     let mut wrong = Vec::new();
-    let old = table::programs().chain(table_git::SUBCOMMANDS);
-    for program in old {
-        for text in program.matches.iter().filter(|text| !steps(text).only_reads()) {
-            wrong.push(format!("{text:?} should only read: {:?}", shown(&steps(text))));
-        }
-    }
-    for program in table_more::programs().chain(table_git_reports::subcommands()).chain(forms()) {
+    for program in table::programs().chain(table::git_subcommands()).chain(forms()) {
         assert!(!program.matches.is_empty() && !program.misses.is_empty(), "{}", program.name);
         for text in program.matches.iter().filter(|text| !steps(text).only_reads()) {
             wrong.push(format!("{text:?} should only read: {:?}", shown(&steps(text))));
@@ -57,7 +51,7 @@ fn examples_hold() {
 
 #[test]
 fn names_are_unique() {
-    let all = table::programs().chain(table_more::programs()).chain(writers::PROGRAMS);
+    let all = table::programs().chain(writers::PROGRAMS);
     let mut names: Vec<_> = all.map(|program| program.name).collect();
     let count = names.len();
     names.sort_unstable();

@@ -8,7 +8,7 @@ const MAX_SUSPECTS: usize = 20_000;
 
 /// The literal words of the steps, and the pieces of the text itself, read without quotes and with them as gaps.
 pub(super) fn of(text: &str, steps: &[Step]) -> Vec<String> {
-    let mut found = Found { seen: HashSet::new(), list: Vec::new() };
+    let mut found = SuspectWords { seen: HashSet::new(), list: Vec::new() };
     for word in steps.iter().flat_map(|step| &step.words) {
         if let Word::Literal(word) = word {
             found.add(word);
@@ -27,12 +27,12 @@ pub(super) fn of(text: &str, steps: &[Step]) -> Vec<String> {
     found.list
 }
 
-struct Found {
+struct SuspectWords {
     seen: HashSet<String>,
     list: Vec<String>,
 }
 
-impl Found {
+impl SuspectWords {
     fn add(&mut self, word: &str) {
         let new = !word.is_empty() && self.list.len() < MAX_SUSPECTS;
         if new && !self.seen.contains(word) {

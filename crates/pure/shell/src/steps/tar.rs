@@ -1,6 +1,6 @@
 //! tar, where it only lists what an archive holds.
 
-use super::judge::{Verdict, touch};
+use super::judge::{StepVerdict, touch};
 use crate::options::{self, Miss, Named};
 use ostler_policy::script::Word;
 use ostler_policy::{Act, TouchKind};
@@ -10,10 +10,10 @@ pub(super) fn lists(words: &[Word]) -> bool {
     first == "--list" || !first.starts_with("--") && first.trim_start_matches('-').contains('t')
 }
 
-pub(super) fn judge(words: &[Word]) -> Verdict {
+pub(super) fn judge(words: &[Word]) -> StepVerdict {
     match read(words) {
-        Ok(files) => Verdict::reads(files.into_iter().map(touch(Act::Read)).collect()),
-        Err(miss) => Verdict::miss("tar", miss, 1),
+        Ok(files) => StepVerdict::reads(files.into_iter().map(touch(Act::Read)).collect()),
+        Err(miss) => StepVerdict::miss("tar", miss, 1),
     }
 }
 

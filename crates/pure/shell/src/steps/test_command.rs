@@ -8,10 +8,10 @@ use ostler_policy::{Act, Touch, TouchKind};
 
 const MAX_PARENTHESES: usize = 16;
 
-type Found = Result<Vec<Touch>, Miss>;
+type Touches = Result<Vec<Touch>, Miss>;
 
 /// The words of `test`. More than four are read by rules that depend on what variables hold.
-pub(super) fn single(words: &[Word]) -> Found {
+pub(super) fn single(words: &[Word]) -> Touches {
     let (before, words) = match words {
         [Word::Literal(not), rest @ ..] if not == "!" && !rest.is_empty() => (1, rest),
         _ => (0, words),
@@ -44,7 +44,7 @@ pub(super) fn single(words: &[Word]) -> Found {
     found.map_err(|miss| Miss { word: miss.word.map(|word| word + before), ..miss })
 }
 
-fn unary(operator: &str, operand: &Word) -> Found {
+fn unary(operator: &str, operand: &Word) -> Touches {
     match operator {
         "-n" | "-z" => Ok(Vec::new()),
         "-t" => match operand.literal() {
@@ -56,7 +56,7 @@ fn unary(operator: &str, operand: &Word) -> Found {
     }
 }
 
-fn binary(left: &Word, operator: &str, right: &Word) -> Found {
+fn binary(left: &Word, operator: &str, right: &Word) -> Touches {
     match operator {
         "=" | "==" | "!=" | "<" | ">" | "=~" => Ok(Vec::new()),
         "-nt" | "-ot" | "-ef" => Ok(vec![file(left)?, file(right)?]),
@@ -94,8 +94,8 @@ fn file(word: &Word) -> Result<Touch, Miss> {
 }
 
 /// The tokens between `[[` and `]]`. None of them is split or matched, so every one is one operand.
-pub(super) fn double(words: &[Word]) -> Found {
-    let mut reader = Reader { words, at: 0, touches: Vec::new() };
+pub(super) fn double(words: &[Word]) -> Touches {
+    let mut reader = TestReader { words, at: 0, touches: Vec::new() };
     reader.any(0)?;
     match reader.at == words.len() {
         true => Ok(reader.touches),
@@ -103,13 +103,13 @@ pub(super) fn double(words: &[Word]) -> Found {
     }
 }
 
-struct Reader<'a> {
+struct TestReader<'a> {
     words: &'a [Word],
     at: usize,
     touches: Vec<Touch>,
 }
 
-impl Reader<'_> {
+impl TestReader<'_> {
     fn next(&self, ahead: usize) -> Option<&str> {
         self.words.get(self.at + ahead).and_then(Word::literal)
     }

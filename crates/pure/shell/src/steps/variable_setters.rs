@@ -24,7 +24,7 @@ const SETTING: &[&str] = &[
     "coproc", "fc",
 ];
 
-impl Found {
+impl VariableSearch {
     pub(super) fn script(&mut self, script: &Script) {
         for item in &script.items {
             let rest = item.rest.iter().map(|(_, pipeline)| pipeline);
@@ -34,15 +34,15 @@ impl Found {
         }
     }
 
-    fn stage(&mut self, stage: &Stage) {
+    fn stage(&mut self, stage: &PipelineStage) {
         match stage {
-            Stage::Simple(Command { assignments, words, redirects }) => {
+            PipelineStage::Simple(Command { assignments, words, redirects }) => {
                 assignments.iter().for_each(|assignment| self.assignment(assignment));
                 words.iter().for_each(|word| self.word(word));
                 self.redirects(redirects);
                 self.command(words);
             }
-            Stage::Compound { body, redirects } => {
+            PipelineStage::Compound { body, redirects } => {
                 self.compound(body);
                 self.redirects(redirects);
             }
@@ -123,8 +123,8 @@ impl Found {
             Word::Literal(text) => is_integer(text),
             Word::Glob(_) => false,
             Word::Dynamic { parts, .. } => match parts.as_slice() {
-                [Part::Arithmetic { expression, .. }] => tokens(expression).is_some(),
-                [Part::Command { script, .. }] if prints_number(script) => {
+                [WordPart::Arithmetic { expression, .. }] => tokens(expression).is_some(),
+                [WordPart::Command { script, .. }] if prints_number(script) => {
                     self.maybe_empty.insert(name.to_owned());
                     true
                 }
@@ -145,8 +145,8 @@ impl Found {
         let Word::Dynamic { parts, .. } = word else { return };
         for part in parts {
             match part {
-                Part::Literal(_) | Part::Glob(_) | Part::Tilde(_) => {}
-                Part::Parameter { name, form, scripts, .. } => {
+                WordPart::Literal(_) | WordPart::Glob(_) | WordPart::Tilde(_) => {}
+                WordPart::Parameter { name, form, scripts, .. } => {
                     match form {
                         Form::Value | Form::Made => {}
                         Form::Set => self.sets(name, false),
@@ -154,9 +154,9 @@ impl Found {
                     }
                     scripts.iter().for_each(|script| self.script(script));
                 }
-                Part::Command { script, .. } | Part::Process(script) => self.script(script),
-                Part::Arithmetic { expression, .. } => self.expression(expression),
-                Part::Other(words) => words.iter().for_each(|word| self.word(word)),
+                WordPart::Command { script, .. } | WordPart::Process(script) => self.script(script),
+                WordPart::Arithmetic { expression, .. } => self.expression(expression),
+                WordPart::Other(words) => words.iter().for_each(|word| self.word(word)),
             }
         }
     }

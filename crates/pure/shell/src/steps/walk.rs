@@ -16,18 +16,18 @@ const MAX_STEPS: usize = 20_000;
 
 /// Where in the text a command stands.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct At {
+pub(super) struct WalkPosition {
     pub(super) inside: Option<usize>,
     pub(super) position: Position,
 }
 
-impl At {
+impl WalkPosition {
     pub(super) fn position(self, position: Position) -> Self {
-        At { position, ..self }
+        WalkPosition { position, ..self }
     }
 }
 
-pub(super) struct Walk {
+pub(super) struct StepWalk {
     pub(super) steps: Vec<Step>,
     pub(super) pipes: Vec<Vec<Vec<usize>>>,
     doubts: Vec<String>,
@@ -52,9 +52,9 @@ pub(super) struct Walk {
     pub(super) nested: usize,
 }
 
-impl Walk {
+impl StepWalk {
     pub(super) fn new(text: &str) -> Self {
-        Walk {
+        StepWalk {
             steps: Vec::new(),
             pipes: Vec::new(),
             doubts: Vec::new(),
@@ -96,7 +96,7 @@ impl Walk {
         }
     }
 
-    pub(super) fn script(&mut self, script: &Script, at: At) {
+    pub(super) fn script(&mut self, script: &Script, at: WalkPosition) {
         let (held, numbers) = (self.bindings.count(), self.numbers.count());
         for item in &script.items {
             if item.background {
@@ -123,7 +123,7 @@ impl Walk {
         self.folder = folder;
     }
 
-    fn item(&mut self, item: &Item, at: At) {
+    fn item(&mut self, item: &Item, at: WalkPosition) {
         let before = self.folder.clone();
         self.pipeline(&item.first, at);
         self.keep_constant(&item.first);
@@ -150,7 +150,7 @@ impl Walk {
         };
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, at: At) {
+    fn pipeline(&mut self, pipeline: &Pipeline, at: WalkPosition) {
         if pipeline.stages.is_empty() {
             self.doubt("a pipeline has no command");
         }
@@ -175,8 +175,8 @@ impl Walk {
         self.pipes.push(stages);
     }
 
-    pub(super) fn stage(&mut self, stage: &Stage, at: At) {
-        if matches!(stage, Stage::Compound { .. }) {
+    pub(super) fn stage(&mut self, stage: &PipelineStage, at: WalkPosition) {
+        if matches!(stage, PipelineStage::Compound { .. }) {
             // Which of its commands reads what it is given is not known.
             self.listing = None;
         }
@@ -188,8 +188,8 @@ impl Walk {
         }
         self.level += 1;
         match stage {
-            Stage::Simple(command) => self.simple(command, at),
-            Stage::Compound { body, redirects } => {
+            PipelineStage::Simple(command) => self.simple(command, at),
+            PipelineStage::Compound { body, redirects } => {
                 compound::walk(self, body, at);
                 self.compound_redirects(redirects, at);
             }
@@ -198,7 +198,7 @@ impl Walk {
     }
 
     /// The redirections of a compound command: a step without words.
-    pub(super) fn compound_redirects(&mut self, redirects: &[Redirect], at: At) {
+    pub(super) fn compound_redirects(&mut self, redirects: &[Redirect], at: WalkPosition) {
         if !redirects.is_empty() {
             self.in_each_folder(|walk| {
                 let index = walk.push(Vec::new(), at);
@@ -207,7 +207,7 @@ impl Walk {
         }
     }
 
-    pub(super) fn push(&mut self, words: Vec<Word>, at: At) -> usize {
+    pub(super) fn push(&mut self, words: Vec<Word>, at: WalkPosition) -> usize {
         self.steps.push(Step {
             words,
             inside: at.inside,
@@ -239,11 +239,11 @@ impl Walk {
         }
     }
 
-    fn simple(&mut self, command: &Command, at: At) {
+    fn simple(&mut self, command: &Command, at: WalkPosition) {
         self.in_each_folder(|walk| walk.simple_here(command, at));
     }
 
-    fn simple_here(&mut self, command: &Command, at: At) {
+    fn simple_here(&mut self, command: &Command, at: WalkPosition) {
         let folded = super::constants::folded(&command.words);
         match self.spelled(&folded).filter(|_| command.assignments.is_empty()) {
             None => self.spelling(command, &folded, true, at),
@@ -256,7 +256,7 @@ impl Walk {
     }
 
     /// The command with the words in one of their spellings.
-    fn spelling(&mut self, command: &Command, words: &[Word], first: bool, at: At) {
+    fn spelling(&mut self, command: &Command, words: &[Word], first: bool, at: WalkPosition) {
         let index = self.push(words.to_vec(), at);
         if first {
             self.descend(&command.words, index);
@@ -294,13 +294,13 @@ impl Walk {
 
 /// One simple command.
 fn is_single(pipeline: &Pipeline) -> bool {
-    !pipeline.negated && matches!(pipeline.stages.as_slice(), [Stage::Simple(_)])
+    !pipeline.negated && matches!(pipeline.stages.as_slice(), [PipelineStage::Simple(_)])
 }
 
 /// `exit` or `return`.
 fn leaves(pipeline: &Pipeline) -> bool {
     match pipeline.stages.as_slice() {
-        [Stage::Simple(command)] => {
+        [PipelineStage::Simple(command)] => {
             let name = command.words.first().and_then(Word::literal);
             matches!(name, Some("exit" | "return")) && command.words.len() <= 2
         }

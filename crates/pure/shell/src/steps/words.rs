@@ -1,7 +1,7 @@
 //! Words that are not known to the letter: what they run, and what can be said of them all the same.
 
-use super::names::{self, Name};
-use super::walk::{At, Walk};
+use super::names::{self, VariableKind};
+use super::walk::{StepWalk, WalkPosition};
 use crate::options::HOME;
 use ostler_policy::Position;
 use ostler_policy::script::*;
@@ -86,7 +86,7 @@ impl Bindings {
             Word::Dynamic { .. } => false,
         };
         // `_`, `RANDOM` and their like do not keep what they are given.
-        let keeps = names::class(variable) == Name::Own;
+        let keeps = names::class(variable) == VariableKind::Own;
         let values = values.filter(|values| {
             keeps && values.iter().all(known) && self.names.iter().any(|name| name == variable)
         });
@@ -109,9 +109,9 @@ impl Bindings {
 
     /// Nothing but variables with known values keeps the word from being known.
     pub(super) fn holds(&self, word: &Word) -> bool {
-        let known = |part: &Part| match part {
-            Part::Literal(_) => true,
-            Part::Parameter { name, form: Form::Value, .. } => self.values(name).is_some(),
+        let known = |part: &WordPart| match part {
+            WordPart::Literal(_) => true,
+            WordPart::Parameter { name, form: Form::Value, .. } => self.values(name).is_some(),
             _ => false,
         };
         match word {
@@ -133,7 +133,7 @@ impl Bindings {
             _ => None,
         });
         for part in parts.flatten() {
-            if let Part::Parameter { name, form: Form::Value, .. } = part
+            if let WordPart::Parameter { name, form: Form::Value, .. } = part
                 && let Some(values) = self.values(name)
                 && !used.iter().any(|(known, _)| known == name)
             {
@@ -164,7 +164,8 @@ impl Bindings {
         let mut quoted = words.to_vec();
         for word in &mut quoted {
             let Word::Dynamic { parts, .. } = word else { continue };
-            let [Part::Parameter { name, form: Form::Value, quoted, .. }] = parts.as_mut_slice()
+            let [WordPart::Parameter { name, form: Form::Value, quoted, .. }] =
+                parts.as_mut_slice()
             else {
                 continue;
             };
@@ -211,7 +212,7 @@ pub(super) fn resolve(word: &Word, chosen: &[(&str, &Word)]) -> Word {
         return word.clone();
     }
     let whole = |name: &str| chosen.iter().find(|(known, _)| *known == name).map(|(_, word)| *word);
-    if let [Part::Parameter { name, form: Form::Value, quoted: true, .. }] = parts.as_slice()
+    if let [WordPart::Parameter { name, form: Form::Value, quoted: true, .. }] = parts.as_slice()
         && let Some(value) = whole(name)
     {
         return value.clone();
@@ -219,13 +220,13 @@ pub(super) fn resolve(word: &Word, chosen: &[(&str, &Word)]) -> Word {
     let mut text = String::new();
     for (index, part) in parts.iter().enumerate() {
         match part {
-            Part::Literal(literal) => text.push_str(literal),
-            Part::Tilde(name) if index == 0 && !name.starts_with(['+', '-']) => {
+            WordPart::Literal(literal) => text.push_str(literal),
+            WordPart::Tilde(name) if index == 0 && !name.starts_with(['+', '-']) => {
                 text.push(HOME);
                 text.push('~');
                 text.push_str(name);
             }
-            Part::Parameter { name, form: Form::Value, quoted, .. } => {
+            WordPart::Parameter { name, form: Form::Value, quoted, .. } => {
                 match (name.as_str(), whole(name)) {
                     (_, Some(Word::Literal(value))) if *quoted || is_solid(value) => {
                         text.push_str(value);
@@ -240,12 +241,12 @@ pub(super) fn resolve(word: &Word, chosen: &[(&str, &Word)]) -> Word {
     }
     // `~x` and `.x` would be other names.
     let joined = parts.get(1).is_some_and(|part| match part {
-        Part::Literal(literal) => !literal.is_empty() && !literal.starts_with('/'),
+        WordPart::Literal(literal) => !literal.is_empty() && !literal.starts_with('/'),
         _ => true,
     });
     let replaced = match parts.first() {
-        Some(Part::Tilde(_)) => true,
-        Some(Part::Parameter { name, .. }) => whole(name).is_none(),
+        Some(WordPart::Tilde(_)) => true,
+        Some(WordPart::Parameter { name, .. }) => whole(name).is_none(),
         _ => false,
     };
     if replaced && joined { word.clone() } else { Word::Literal(text) }
@@ -257,14 +258,14 @@ fn is_solid(value: &str) -> bool {
     !value.is_empty() && value.chars().all(plain)
 }
 
-impl Walk {
+impl StepWalk {
     /// What the words of a step run, added inside it.
     pub(super) fn descend(&mut self, words: &[Word], index: usize) {
-        let at = At { inside: Some(index), position: Position::Substitution };
+        let at = WalkPosition { inside: Some(index), position: Position::Substitution };
         words.iter().for_each(|word| self.word(word, at));
     }
 
-    pub(super) fn word(&mut self, word: &Word, at: At) {
+    pub(super) fn word(&mut self, word: &Word, at: WalkPosition) {
         match word {
             Word::Literal(text) | Word::Glob(text) if text.contains(HOME) => {
                 self.doubt("a word holds a character that cannot be in one");
@@ -279,10 +280,10 @@ impl Walk {
         }
     }
 
-    fn part(&mut self, part: &Part, source: &str, at: At) {
+    fn part(&mut self, part: &WordPart, source: &str, at: WalkPosition) {
         match part {
-            Part::Literal(_) | Part::Glob(_) | Part::Tilde(_) => {}
-            Part::Parameter { name, form, scripts, .. } => {
+            WordPart::Literal(_) | WordPart::Glob(_) | WordPart::Tilde(_) => {}
+            WordPart::Parameter { name, form, scripts, .. } => {
                 match form {
                     Form::Value | Form::Made => {}
                     Form::Evaluated => {
@@ -294,17 +295,19 @@ impl Walk {
                 }
                 scripts.iter().for_each(|script| self.substitution(script, at));
             }
-            Part::Command { script, .. } | Part::Process(script) => self.substitution(script, at),
-            Part::Arithmetic { expression, .. } => self.expression(expression, at),
-            Part::Other(words) => words.iter().for_each(|word| self.word(word, at)),
+            WordPart::Command { script, .. } | WordPart::Process(script) => {
+                self.substitution(script, at)
+            }
+            WordPart::Arithmetic { expression, .. } => self.expression(expression, at),
+            WordPart::Other(words) => words.iter().for_each(|word| self.word(word, at)),
         }
     }
 
-    fn substitution(&mut self, script: &Script, at: At) {
+    fn substitution(&mut self, script: &Script, at: WalkPosition) {
         self.apart(|walk| walk.script(script, at));
     }
 
-    pub(super) fn expression(&mut self, expression: &Expression, at: At) {
+    pub(super) fn expression(&mut self, expression: &Expression, at: WalkPosition) {
         expression.scripts.iter().for_each(|script| self.substitution(script, at));
         if expression.plain || expression.source.trim().is_empty() {
             return;

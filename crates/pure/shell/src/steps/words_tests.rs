@@ -8,7 +8,7 @@ use ostler_policy::{Commands, Effect, Position};
 /// `for variable in values; do body; done`
 fn looped(variable: &str, values: Vec<Word>, body: Script) -> Script {
     let body = Compound::For { variable: variable.into(), values: Some(values), body };
-    script(vec![Stage::Compound { body, redirects: Vec::new() }])
+    script(vec![PipelineStage::Compound { body, redirects: Vec::new() }])
 }
 
 fn glob(pattern: &str) -> Word {
@@ -61,9 +61,9 @@ fn loop_variables_stand_for_their_values() {
         assert_eq!(found(text, &looped("f", values, body)), (expected, true));
     }
     let parts = vec![
-        Part::Literal("src/".into()),
+        WordPart::Literal("src/".into()),
         parameter("f", Form::Value, true),
-        Part::Literal(".rs".into()),
+        WordPart::Literal(".rs".into()),
     ];
     let body = with("cat", dynamic("src/\"$f\".rs", parts));
     let (lines, _) = found(text, &looped("f", vec![literal("a"), literal("b")], body));
@@ -119,7 +119,7 @@ fn many_values_are_not_tried() {
 #[test]
 fn the_home_folder() {
     let in_home = |rest: &str| {
-        let parts = vec![parameter("HOME", Form::Value, true), Part::Literal(rest.into())];
+        let parts = vec![parameter("HOME", Form::Value, true), WordPart::Literal(rest.into())];
         dynamic(&format!("\"$HOME{rest}\""), parts)
     };
     let table = [
@@ -146,19 +146,19 @@ fn the_home_folder() {
 #[test]
 fn dynamic_words() {
     let sub = || substitution(simple(vec![literal("pwd")]), true);
-    let process = || dynamic("<(…)", vec![Part::Process(simple(vec![literal("pwd")]))]);
+    let process = || dynamic("<(…)", vec![WordPart::Process(simple(vec![literal("pwd")]))]);
     let option = dynamic(
         "--since=…",
         vec![
-            Part::Literal("--since=".into()),
-            Part::Command { script: simple(vec![literal("pwd")]), quoted: true },
+            WordPart::Literal("--since=".into()),
+            WordPart::Command { script: simple(vec![literal("pwd")]), quoted: true },
         ],
     );
     let bad = dynamic(
         "--format=…",
         vec![
-            Part::Literal("--format=".into()),
-            Part::Command { script: simple(vec![literal("pwd")]), quoted: true },
+            WordPart::Literal("--format=".into()),
+            WordPart::Command { script: simple(vec![literal("pwd")]), quoted: true },
         ],
     );
     let inner = "0> pwd = reads";
@@ -203,32 +203,32 @@ fn what_the_shell_evaluates_is_a_doubt() {
         scripts: vec![simple(vec![literal("sudo")])],
         plain,
     };
-    let part = |part: Part| steps_of("x", &with("echo", dynamic("?", vec![part])));
+    let part = |part: WordPart| steps_of("x", &with("echo", dynamic("?", vec![part])));
     let doubted = |commands: &Commands| !commands.doubts.is_empty();
     assert!(doubted(&part(parameter("x", Form::Evaluated, true))));
     assert!(!doubted(&part(parameter("x", Form::Made, true))));
-    assert!(doubted(&part(Part::Arithmetic { expression: expression(false), quoted: true })));
-    let plain = part(Part::Arithmetic { expression: expression(true), quoted: true });
+    assert!(doubted(&part(WordPart::Arithmetic { expression: expression(false), quoted: true })));
+    let plain = part(WordPart::Arithmetic { expression: expression(true), quoted: true });
     assert!(!doubted(&plain) && plain.steps.len() == 2 && !plain.only_reads());
     assert!(doubted(&steps_of("x", &with("echo", dynamic("?", Vec::new())))));
     assert!(doubted(&steps_of("x", &with("echo", literal("a\0b")))));
     assert!(doubted(&part(parameter("PATH", Form::Set, true))));
     assert!(!doubted(&part(parameter("x", Form::Set, true))));
-    let nested = Part::Parameter {
+    let nested = WordPart::Parameter {
         name: "x".into(),
         form: Form::Made,
         quoted: true,
         scripts: vec![simple(vec![literal("sudo"), literal("id")])],
     };
     assert_eq!(shown(&part(nested)), ["echo ? = reads", "0> sudo id = unknown", "1> id = reads"]);
-    let other = Part::Other(vec![substitution(simple(vec![literal("ls")]), false)]);
+    let other = WordPart::Other(vec![substitution(simple(vec![literal("ls")]), false)]);
     assert_eq!(shown(&part(other))[1], "0> ls = reads ./");
 }
 
 #[test]
 fn lists_of_words_are_not_one_word() {
     let list = |source: &str, text: &str| {
-        let parts = vec![Part::Literal(text.into()), parameter("a", Form::Value, true)];
+        let parts = vec![WordPart::Literal(text.into()), parameter("a", Form::Value, true)];
         dynamic(source, parts)
     };
     for script in [
@@ -260,11 +260,11 @@ fn substitutions_everywhere() {
         words: vec![literal("echo")],
         redirects: vec![redirect(RedirectKind::HereDocument), redirect(RedirectKind::Write)],
     };
-    let commands = steps_of("x", &script(vec![Stage::Simple(command)]));
+    let commands = steps_of("x", &script(vec![PipelineStage::Simple(command)]));
     assert_eq!(commands.steps.iter().filter(|step| step.inside == Some(0)).count(), 4);
     let case = Compound::Case { value: ls(), arms: vec![Arm { patterns: vec![ls()], body: None }] };
     let test = Compound::Test(vec![literal("-n"), ls()]);
-    let compound = |body| Stage::Compound { body, redirects: Vec::new() };
+    let compound = |body| PipelineStage::Compound { body, redirects: Vec::new() };
     let commands = steps_of("x", &script(vec![compound(case), compound(test)]));
     assert_eq!(
         shown(&commands),
@@ -277,7 +277,7 @@ fn double_brackets() {
     let test = |words: Vec<Word>| {
         let body = Compound::Test(words);
         let commands =
-            steps_of("x", &script(vec![Stage::Compound { body, redirects: Vec::new() }]));
+            steps_of("x", &script(vec![PipelineStage::Compound { body, redirects: Vec::new() }]));
         commands.steps[0].effect.clone()
     };
     let words = |text: &str| text.split(' ').map(literal).collect::<Vec<_>>();

@@ -2,19 +2,19 @@
 
 use super::folders::Move;
 use super::names::only_shows;
-use super::walk::{At, MAX_WRAPS, Walk};
+use super::walk::{MAX_WRAPS, StepWalk, WalkPosition};
 use super::words::resolve;
-use super::wrap_table::{TIME, WATCH, Wrapper, XARGS, wrapper};
-use ostler_policy::script::{Dynamic, Part, Redirect, Word};
+use super::wrap_table::{TIME, WATCH, WrapperProgram, XARGS, wrapper};
+use ostler_policy::script::{Dynamic, Redirect, Word, WordPart};
 use ostler_policy::{Caution, Effect, Position};
 
 /// What stands for words that are not in the text.
 pub(super) fn from_outside(source: &str) -> Word {
-    let parts = vec![Part::Other(Vec::new())];
+    let parts = vec![WordPart::Other(Vec::new())];
     Word::Dynamic { why: Dynamic::Given, source: source.into(), parts }
 }
 
-impl Walk {
+impl StepWalk {
     /// True if it was one of them.
     pub(super) fn wrapping(
         &mut self,
@@ -98,7 +98,7 @@ impl Walk {
         }
         self.wraps += 1;
         self.past += 1;
-        let at = At { inside: Some(index), position: Position::Wrapped };
+        let at = WalkPosition { inside: Some(index), position: Position::Wrapped };
         let inner = self.push(words.to_vec(), at);
         self.run(inner, words, redirects);
         self.past -= 1;
@@ -106,7 +106,7 @@ impl Walk {
     }
 
     /// Where the inner command begins. Says of the step itself what there is to say.
-    fn start(&mut self, index: usize, wrapper: &Wrapper, words: &[Word]) -> Option<usize> {
+    fn start(&mut self, index: usize, wrapper: &WrapperProgram, words: &[Word]) -> Option<usize> {
         match inner_start(wrapper, words) {
             Ok(start) => {
                 self.change(index, |step| match wrapper.own {
@@ -225,7 +225,7 @@ impl Walk {
 }
 
 /// The options of a wrapper that do more than start its command.
-fn careful_options(wrapper: &Wrapper, words: &[Word], start: usize) -> Vec<Caution> {
+fn careful_options(wrapper: &WrapperProgram, words: &[Word], start: usize) -> Vec<Caution> {
     let is_careful = |text: &str| match text.strip_prefix("--") {
         Some(long) => {
             !wrapper.careful.is_empty()
@@ -276,7 +276,7 @@ fn looks_up(words: &[Word]) -> bool {
 }
 
 /// The place of the inner command, or of the word that is not known.
-fn inner_start(wrapper: &Wrapper, words: &[Word]) -> Result<usize, usize> {
+fn inner_start(wrapper: &WrapperProgram, words: &[Word]) -> Result<usize, usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let text = word.literal().ok_or(at)?;
@@ -305,7 +305,7 @@ fn is_assignment(text: &str) -> bool {
 }
 
 /// How many words the option takes, itself included.
-fn option_length(wrapper: &Wrapper, text: &str) -> Option<usize> {
+fn option_length(wrapper: &WrapperProgram, text: &str) -> Option<usize> {
     let number = text.trim_start_matches('-');
     if wrapper.count && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) {
         return Some(1);
@@ -340,7 +340,7 @@ fn option_length(wrapper: &Wrapper, text: &str) -> Option<usize> {
 }
 
 /// A long option by its beginning, where only one begins so.
-fn completed(wrapper: &Wrapper, name: &str) -> Option<&'static str> {
+fn completed(wrapper: &WrapperProgram, name: &str) -> Option<&'static str> {
     let mut all = wrapper.long.iter().chain(wrapper.long_values).chain(wrapper.long_maybe);
     if let Some(exact) = all.clone().find(|long| **long == name) {
         return Some(exact);

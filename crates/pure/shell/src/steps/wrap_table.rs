@@ -1,7 +1,7 @@
 //! Programs that start the command behind their options, as data.
 
 #[derive(Debug)]
-pub(super) struct Wrapper {
+pub(super) struct WrapperProgram {
     pub(super) name: &'static str,
     /// Letters that take no value.
     pub(super) flags: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Wrapper {
     pub(super) own: Option<&'static str>,
 }
 
-const PLAIN: Wrapper = Wrapper {
+const PLAIN: WrapperProgram = WrapperProgram {
     name: "",
     flags: "",
     values: "",
@@ -45,8 +45,8 @@ const ELSEWHERE: Option<&str> = Some("it runs a command in other surroundings");
 const TRACED: Option<&str> = Some("it runs a command and looks into it");
 const DETACHED: Option<&str> = Some("it takes a command out of our hands");
 
-static WRAPPERS: &[Wrapper] = &[
-    Wrapper {
+static WRAPPERS: &[WrapperProgram] = &[
+    WrapperProgram {
         name: "timeout",
         flags: "vfp",
         values: "ks",
@@ -55,11 +55,22 @@ static WRAPPERS: &[Wrapper] = &[
         skip: 1,
         ..PLAIN
     },
-    Wrapper { name: "nice", values: "n", long_values: &["adjustment"], count: true, ..PLAIN },
-    Wrapper { name: "nohup", ..PLAIN },
-    Wrapper { name: "stdbuf", values: "ioe", long_values: &["input", "output", "error"], ..PLAIN },
-    Wrapper { name: "time", flags: "p", ..PLAIN },
-    Wrapper {
+    WrapperProgram {
+        name: "nice",
+        values: "n",
+        long_values: &["adjustment"],
+        count: true,
+        ..PLAIN
+    },
+    WrapperProgram { name: "nohup", ..PLAIN },
+    WrapperProgram {
+        name: "stdbuf",
+        values: "ioe",
+        long_values: &["input", "output", "error"],
+        ..PLAIN
+    },
+    WrapperProgram { name: "time", flags: "p", ..PLAIN },
+    WrapperProgram {
         name: "ionice",
         flags: "t",
         values: "cn",
@@ -67,19 +78,19 @@ static WRAPPERS: &[Wrapper] = &[
         long_values: &["class", "classdata"],
         ..PLAIN
     },
-    Wrapper { name: "command", flags: "p", ..PLAIN },
-    Wrapper { name: "builtin", ..PLAIN },
-    Wrapper { name: "exec", ..PLAIN },
-    Wrapper {
+    WrapperProgram { name: "command", flags: "p", ..PLAIN },
+    WrapperProgram { name: "builtin", ..PLAIN },
+    WrapperProgram { name: "exec", ..PLAIN },
+    WrapperProgram {
         name: "setsid",
         flags: "cfw",
         long: &["ctty", "fork", "wait"],
         own: DETACHED,
         ..PLAIN
     },
-    Wrapper { name: "chrt", flags: "abdfior", skip: 1, own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "taskset", flags: "ac", skip: 1, own: ELSEWHERE, ..PLAIN },
-    Wrapper {
+    WrapperProgram { name: "chrt", flags: "abdfior", skip: 1, own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "taskset", flags: "ac", skip: 1, own: ELSEWHERE, ..PLAIN },
+    WrapperProgram {
         name: "sudo",
         flags: "AbBEHnPSkK",
         values: "CDghpRrtTuU",
@@ -106,15 +117,15 @@ static WRAPPERS: &[Wrapper] = &[
         own: AS_ANOTHER,
         ..PLAIN
     },
-    Wrapper { name: "doas", flags: "Lns", values: "Cu", own: AS_ANOTHER, ..PLAIN },
-    Wrapper {
+    WrapperProgram { name: "doas", flags: "Lns", values: "Cu", own: AS_ANOTHER, ..PLAIN },
+    WrapperProgram {
         name: "pkexec",
         long: &["disable-internal-agent", "keep-cwd"],
         long_values: &["user"],
         own: AS_ANOTHER,
         ..PLAIN
     },
-    Wrapper {
+    WrapperProgram {
         name: "run0",
         long: &["pty", "pipe"],
         long_values: &[
@@ -131,9 +142,9 @@ static WRAPPERS: &[Wrapper] = &[
         own: AS_ANOTHER,
         ..PLAIN
     },
-    Wrapper { name: "setpriv", own: AS_ANOTHER, ..PLAIN },
-    Wrapper { name: "chroot", skip: 1, own: ELSEWHERE, ..PLAIN },
-    Wrapper {
+    WrapperProgram { name: "setpriv", own: AS_ANOTHER, ..PLAIN },
+    WrapperProgram { name: "chroot", skip: 1, own: ELSEWHERE, ..PLAIN },
+    WrapperProgram {
         name: "strace",
         flags: "cCdfFhikqrtTvVwxyYzZn",
         values: "abeEIoOpPsSuUX",
@@ -141,7 +152,7 @@ static WRAPPERS: &[Wrapper] = &[
         own: TRACED,
         ..PLAIN
     },
-    Wrapper {
+    WrapperProgram {
         name: "ltrace",
         flags: "bcCfhiLrStTV",
         values: "aAeFlnopsuwxX",
@@ -149,29 +160,36 @@ static WRAPPERS: &[Wrapper] = &[
         own: TRACED,
         ..PLAIN
     },
-    Wrapper {
+    WrapperProgram {
         name: "unshare",
         flags: "muinpUCTfrc",
         long: &["mount", "uts", "ipc", "net", "pid", "user", "cgroup", "fork", "map-root-user"],
         own: ELSEWHERE,
         ..PLAIN
     },
-    Wrapper { name: "flock", flags: "ensuxoF", values: "wE", skip: 1, own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "setarch", flags: "vR3BFILSTXZ", skip: 1, own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "prlimit", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "nsenter", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "systemd-run", own: DETACHED, ..PLAIN },
-    Wrapper { name: "firejail", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "bwrap", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "proot", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "fakeroot", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "catchsegv", own: TRACED, ..PLAIN },
-    Wrapper { name: "valgrind", own: TRACED, ..PLAIN },
-    Wrapper { name: "unbuffer", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "chronic", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "busybox", own: ELSEWHERE, ..PLAIN },
-    Wrapper { name: "toybox", own: ELSEWHERE, ..PLAIN },
-    Wrapper {
+    WrapperProgram {
+        name: "flock",
+        flags: "ensuxoF",
+        values: "wE",
+        skip: 1,
+        own: ELSEWHERE,
+        ..PLAIN
+    },
+    WrapperProgram { name: "setarch", flags: "vR3BFILSTXZ", skip: 1, own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "prlimit", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "nsenter", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "systemd-run", own: DETACHED, ..PLAIN },
+    WrapperProgram { name: "firejail", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "bwrap", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "proot", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "fakeroot", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "catchsegv", own: TRACED, ..PLAIN },
+    WrapperProgram { name: "valgrind", own: TRACED, ..PLAIN },
+    WrapperProgram { name: "unbuffer", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "chronic", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "busybox", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram { name: "toybox", own: ELSEWHERE, ..PLAIN },
+    WrapperProgram {
         name: "parallel",
         flags: "0kuvt",
         values: "jnNLP",
@@ -180,12 +198,12 @@ static WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-pub(super) fn wrapper(name: &str) -> Option<&'static Wrapper> {
+pub(super) fn wrapper(name: &str) -> Option<&'static WrapperProgram> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
 /// xargs: the same shape, but never only handing over.
-pub(super) static XARGS: Wrapper = Wrapper {
+pub(super) static XARGS: WrapperProgram = WrapperProgram {
     name: "xargs",
     flags: "0rtxpo",
     values: "InLPsdaE",
@@ -205,7 +223,7 @@ pub(super) static XARGS: Wrapper = Wrapper {
 };
 
 /// time as a program; the word of the shell knows `-p` only.
-pub(super) static TIME: Wrapper = Wrapper {
+pub(super) static TIME: WrapperProgram = WrapperProgram {
     name: "time",
     flags: "apqv",
     values: "fo",
@@ -216,7 +234,7 @@ pub(super) static TIME: Wrapper = Wrapper {
 };
 
 /// watch: its words together are the text of a shell.
-pub(super) static WATCH: Wrapper = Wrapper {
+pub(super) static WATCH: WrapperProgram = WrapperProgram {
     name: "watch",
     flags: "bcCegprtwx",
     values: "nd",

@@ -1,11 +1,11 @@
 //! Programs that change files, and only the files they name.
 
 use super::destinations;
-use super::judge::{Verdict, touch};
+use super::judge::{StepVerdict, touch};
 use crate::options::{self, Miss, Named, Parsed};
 use crate::table::{BARE, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
-use ostler_policy::script::{Part, Word};
+use ostler_policy::script::{Word, WordPart};
 use ostler_policy::{Act, Caution, Effect, Touch, TouchKind};
 
 const ANY: Operands = Operands::Fit(Value::Any);
@@ -135,13 +135,13 @@ pub(super) static PROGRAMS: &[Program] = &[
 ];
 
 /// `words` are those behind the program.
-pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
+pub(super) fn judge(name: &str, words: &[Word]) -> Option<StepVerdict> {
     let program = PROGRAMS.iter().find(|program| program.name == name)?;
     let found = Parsed::read(program, words).and_then(|parsed| touches(name, &parsed));
     Some(match found {
         // Where copies and links land is said by `destinations`.
-        Err(miss) if matches!(name, "cp" | "ln") => Verdict::miss(name, miss, 1),
-        Err(miss) => Verdict { touches: guessed(words), ..Verdict::miss(name, miss, 1) },
+        Err(miss) if matches!(name, "cp" | "ln") => StepVerdict::miss(name, miss, 1),
+        Err(miss) => StepVerdict { touches: guessed(words), ..StepVerdict::miss(name, miss, 1) },
         Ok(mut touches) => {
             let mut landing = destinations::of(name, words);
             touches.append(&mut landing.touches);
@@ -149,7 +149,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<Verdict> {
             let mut cautions = if name == "ln" { vec![link()] } else { Vec::new() };
             cautions.append(&mut landing.cautions);
             let effect = if touches.is_empty() { Effect::Reads } else { Effect::Writes };
-            Verdict { effect, touches, cautions, ..Verdict::default() }
+            StepVerdict { effect, touches, cautions, ..StepVerdict::default() }
         }
     })
 }
@@ -215,7 +215,7 @@ fn guessed_file(word: &Word) -> Option<Touch> {
             let mut path = String::new();
             for part in parts {
                 match part {
-                    Part::Literal(text) => path.push_str(text),
+                    WordPart::Literal(text) => path.push_str(text),
                     _ => path.push('_'),
                 }
             }

@@ -81,9 +81,9 @@ impl Prediction {
         }
     }
 
-    fn stage(&mut self, stage: &Stage) {
+    fn stage(&mut self, stage: &PipelineStage) {
         match stage {
-            Stage::Simple(command) => {
+            PipelineStage::Simple(command) => {
                 for assignment in &command.assignments {
                     assignment.index.iter().for_each(|index| self.expression(index));
                     match &assignment.value {
@@ -102,7 +102,7 @@ impl Prediction {
                     self.commands.push(command.words.clone());
                 }
             }
-            Stage::Compound { body, redirects } => {
+            PipelineStage::Compound { body, redirects } => {
                 self.redirects(redirects);
                 self.compound(body);
             }
@@ -184,19 +184,19 @@ impl Prediction {
         self.ordered = false;
         for part in parts {
             match part {
-                Part::Command { script, .. } => self.script(script),
-                Part::Process(script) => {
+                WordPart::Command { script, .. } => self.script(script),
+                WordPart::Process(script) => {
                     self.ordered = false;
                     self.straight = false;
                     self.script(script);
                 }
-                Part::Parameter { scripts, .. } => {
+                WordPart::Parameter { scripts, .. } => {
                     self.straight &= scripts.is_empty();
                     scripts.iter().for_each(|script| self.script(script));
                 }
-                Part::Arithmetic { expression, .. } => self.expression(expression),
-                Part::Other(words) => words.iter().for_each(|word| self.word(word)),
-                Part::Literal(_) | Part::Glob(_) | Part::Tilde(_) => {}
+                WordPart::Arithmetic { expression, .. } => self.expression(expression),
+                WordPart::Other(words) => words.iter().for_each(|word| self.word(word)),
+                WordPart::Literal(_) | WordPart::Glob(_) | WordPart::Tilde(_) => {}
             }
         }
     }

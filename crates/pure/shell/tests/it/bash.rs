@@ -4,7 +4,7 @@ use crate::feed::fed;
 use crate::properties::PIECES;
 use crate::samples::{commands, is_harmless};
 use ostler_policy::Position;
-use ostler_policy::script::{Stage, Word};
+use ostler_policy::script::{PipelineStage, Word};
 use ostler_shell::{parse, steps};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -283,7 +283,7 @@ fn near_misses() {
             .first
             .stages
             .iter()
-            .map(|s| matches!(s, Stage::Simple(_)))
+            .map(|s| matches!(s, PipelineStage::Simple(_)))
             .collect::<Vec<_>>()
     };
     assert_eq!(stages("ls | (pwd) | wc"), [true, false, true]);

@@ -1,6 +1,6 @@
 //! Commands for the properties, and the commands of a script.
 
-use ostler_policy::script::{Command, Compound, Script, Stage};
+use ostler_policy::script::{Command, Compound, PipelineStage, Script};
 use ostler_policy::{Act, Commands, Step, Touch};
 use ostler_shell::steps;
 
@@ -94,14 +94,14 @@ pub fn commands(script: &Script) -> Vec<&Command> {
         {
             for stage in &pipeline.stages {
                 match stage {
-                    Stage::Simple(command) => found.push(command),
-                    Stage::Compound {
+                    PipelineStage::Simple(command) => found.push(command),
+                    PipelineStage::Compound {
                         body: Compound::Group(inner) | Compound::Subshell(inner),
                         ..
                     } => {
                         found.extend(commands(inner));
                     }
-                    Stage::Compound { .. } => {}
+                    PipelineStage::Compound { .. } => {}
                 }
             }
         }

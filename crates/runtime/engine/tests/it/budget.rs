@@ -1,6 +1,6 @@
 //! Money is reserved before a request: a turn never costs more than it may.
 
-use ostler_core::ledger::{Status, Usage};
+use ostler_core::ledger::{ChargeStatus, Usage};
 use ostler_core::model::{StopReason, Thinking};
 use ostler_core::session::Entry;
 use ostler_core::turn::Terminal;
@@ -157,7 +157,7 @@ async fn a_provider_that_reports_nothing_is_charged_what_was_reserved() {
         Entry::Spent { charge, .. } => charge.as_ref().map(|charge| charge.status),
         _ => None,
     });
-    assert!(charges.into_iter().all(|status| status == Status::Estimated));
+    assert!(charges.into_iter().all(|status| status == ChargeStatus::Estimated));
 }
 
 /// What is known is charged as it is; only what is missing is estimated.

@@ -3,7 +3,7 @@
 use crate::lines;
 use ostler_core::context::{Made, Trigger};
 use ostler_core::event::{Event, NotCompacted, Notice};
-use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
+use ostler_core::hook::{EventName, HookEvent, HookOutcome, Stand};
 use ostler_core::ledger::Usage;
 use ostler_core::message::Block;
 use ostler_core::model::ModelErrorKind::{ContextOverflow, Unavailable};
@@ -12,7 +12,7 @@ use ostler_core::session::Entry;
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::Terminal;
 use ostler_testkit::{
-    FakeTool, Fault, Rig, Script, ScriptedHooks, TestAgent, calls, fails, finished, hangs, says,
+    FakeTool, LogFault, Rig, Script, ScriptedHooks, TestAgent, calls, fails, finished, hangs, says,
     trace,
 };
 use serde_json::json;
@@ -350,11 +350,13 @@ async fn a_hook_may_forbid_it() {
 #[tokio::test(start_paused = true)]
 async fn hooks_hear_of_a_summary() {
     let run = async |stand: Stand| {
-        let before =
-            Outcome { context: vec!["keep the names".into()], ..Outcome::of(stand, "guard", "no") };
+        let before = HookOutcome {
+            context: vec!["keep the names".into()],
+            ..HookOutcome::of(stand, "guard", "no")
+        };
         let hooks = ScriptedHooks::new()
             .on(EventName::PreCompact, "manual", move |_| before.clone())
-            .on(EventName::PostCompact, "manual", |_| Outcome::default());
+            .on(EventName::PostCompact, "manual", |_| HookOutcome::default());
         let hooks = Arc::new(hooks);
         let answers = [says("one"), says("two"), says("in short")];
         let rig = agent(10).answers(answers).hooks(hooks.clone()).build();
@@ -384,7 +386,7 @@ async fn a_compaction_that_cannot_be_written_leaves_the_old_history() {
     let whole = script().build();
     whole.turn("go").await;
     let (appends, syncs) = whole.log.operations();
-    let faults = (1..=appends).map(Fault::Append).chain((1..=syncs).map(Fault::Sync));
+    let faults = (1..=appends).map(LogFault::Append).chain((1..=syncs).map(LogFault::Sync));
     for fault in faults {
         let rig = script().fault(fault).build();
         rig.turn("go").await;

@@ -4,7 +4,8 @@ use ostler_core::model::StopReason;
 use ostler_core::session::Entry;
 use ostler_core::turn::Terminal;
 use ostler_testkit::{
-    FakeApprover, FakeTool, Fault, Moment, Rig, Script, TestAgent, calls, finished, says, until,
+    FakeApprover, FakeTool, LogFault, Rig, Script, TestAgent, TimelineMoment, calls, finished,
+    says, until,
 };
 
 /// A turn with everything that is written: an early reader, a question, writes, a refused call, a dropped answer.
@@ -141,7 +142,7 @@ async fn a_tool_writes_its_snapshot_before_it_acts() {
 
 /// For every n, once and from then on: the turn ends as it must, nothing changes the world after the failure, every
 /// beginning of the log is a valid conversation (a law of every run), and the session can go on.
-async fn fails_at(fault: Fault) {
+async fn fails_at(fault: LogFault) {
     let rig = busy().fault(fault).build();
     let events = rig.turn("go").await;
     let end = finished(&events);
@@ -158,12 +159,12 @@ async fn fails_at(fault: Fault) {
         rig.timeline.render()
     );
     let ended = rig.timeline.entries().iter().any(|entry| matches!(entry, Entry::End { .. }));
-    let at_the_end = matches!(fault, Fault::Sync(_) | Fault::SyncsFrom(_));
+    let at_the_end = matches!(fault, LogFault::Sync(_) | LogFault::SyncsFrom(_));
     assert!(!ended || at_the_end, "{fault:?}\n{}", rig.timeline.render());
     let events = rig.turn("go on").await;
     let expected = match fault {
-        Fault::Append(_) | Fault::Sync(_) => Terminal::Completed,
-        Fault::AppendsFrom(_) | Fault::SyncsFrom(_) => Terminal::StoreFailed,
+        LogFault::Append(_) | LogFault::Sync(_) => Terminal::Completed,
+        LogFault::AppendsFrom(_) | LogFault::SyncsFrom(_) => Terminal::StoreFailed,
     };
     assert_eq!(finished(&events).terminal, expected, "{fault:?}\n{}", rig.timeline.render());
 }
@@ -173,8 +174,8 @@ async fn an_append_may_fail_anywhere() {
     let (appends, _) = operations().await;
     assert!(appends > 20, "{appends}");
     for n in 1..=appends {
-        fails_at(Fault::Append(n)).await;
-        fails_at(Fault::AppendsFrom(n)).await;
+        fails_at(LogFault::Append(n)).await;
+        fails_at(LogFault::AppendsFrom(n)).await;
     }
 }
 
@@ -183,8 +184,8 @@ async fn a_sync_may_fail_anywhere() {
     let (_, syncs) = operations().await;
     assert!(syncs > 6, "{syncs}");
     for n in 1..=syncs {
-        fails_at(Fault::Sync(n)).await;
-        fails_at(Fault::SyncsFrom(n)).await;
+        fails_at(LogFault::Sync(n)).await;
+        fails_at(LogFault::SyncsFrom(n)).await;
     }
 }
 
@@ -199,9 +200,9 @@ async fn operations() -> (usize, usize) {
 
 fn changes_after_the_failure(rig: &Rig) -> Vec<String> {
     let moments = rig.timeline.moments();
-    let after = moments.iter().skip_while(|moment| !matches!(moment, Moment::Refused(_)));
-    let change = |moment: &Moment| match moment {
-        Moment::Began { id, access } if !access.is_harmless() => Some(id.to_string()),
+    let after = moments.iter().skip_while(|moment| !matches!(moment, TimelineMoment::Refused(_)));
+    let change = |moment: &TimelineMoment| match moment {
+        TimelineMoment::Began { id, access } if !access.is_harmless() => Some(id.to_string()),
         _ => None,
     };
     after.filter_map(change).collect()

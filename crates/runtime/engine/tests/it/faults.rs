@@ -5,7 +5,7 @@ use ostler_core::message::{Block, ResultPart};
 use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::turn::{Limits, Terminal};
 use ostler_testkit::{
-    FakeApprover, FakeTool, MemoryBlobs, Script, TestAgent, calls, finished, says, trace,
+    FakeApprover, FakeTool, Script, TestAgent, TestBlobs, calls, finished, says, trace,
 };
 
 /// B31: the turn goes on, the call is answered, and calls that waited for it run.
@@ -264,7 +264,7 @@ async fn a_broken_answer_that_cannot_be_repeated_is_kept() {
 async fn a_large_result_is_spilled() {
     const SIZE: usize = 3_000_000;
     for full in [false, true] {
-        let blobs = if full { MemoryBlobs::full() } else { MemoryBlobs::default() };
+        let blobs = if full { TestBlobs::full() } else { TestBlobs::default() };
         let rig = TestAgent::new()
             .tools([FakeTool::reading("Flood").floods(SIZE)])
             .blobs(blobs)

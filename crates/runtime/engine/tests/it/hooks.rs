@@ -1,7 +1,7 @@
 //! What hooks may do to a turn, and what they may not.
 
 use crate::{let_run, lines};
-use ostler_core::hook::{EventName, HookEvent, Outcome, Stand};
+use ostler_core::hook::{EventName, HookEvent, HookOutcome, Stand};
 use ostler_core::model::ModelErrorKind;
 use ostler_core::permission::Mode;
 use ostler_core::ports::Reply;
@@ -24,25 +24,25 @@ fn agent(hooks: ScriptedHooks) -> (TestAgent, Arc<ScriptedHooks>) {
     (TestAgent::new().tools(tools()).hooks(hooks.clone()), hooks)
 }
 
-fn on(event: EventName, matcher: &str, outcome: Outcome) -> ScriptedHooks {
+fn on(event: EventName, matcher: &str, outcome: HookOutcome) -> ScriptedHooks {
     ScriptedHooks::new().on(event, matcher, move |_| outcome.clone())
 }
 
-fn block(why: &str) -> Outcome {
-    Outcome::of(Stand::Block, "guard", why)
+fn block(why: &str) -> HookOutcome {
+    HookOutcome::of(Stand::Block, "guard", why)
 }
 
-fn prevent(why: &str) -> Outcome {
-    Outcome::of(Stand::Prevent, "guard", why)
+fn prevent(why: &str) -> HookOutcome {
+    HookOutcome::of(Stand::Prevent, "guard", why)
 }
 
 /// Changes the path of a call.
 fn rewriting(path: &'static str) -> ScriptedHooks {
     ScriptedHooks::new().on(EventName::PreToolUse, "", move |event| {
         let before = event.tool_input().unwrap();
-        let changes = Outcome::changes_of(before, &json!({ "path": path }));
+        let changes = HookOutcome::changes_of(before, &json!({ "path": path }));
         let (changed_by, heard) = (vec!["guard".into()], vec!["guard".into()]);
-        Outcome { changes, changed_by, heard, ..Outcome::default() }
+        HookOutcome { changes, changed_by, heard, ..HookOutcome::default() }
     })
 }
 
@@ -89,7 +89,7 @@ async fn continue_false_before_a_call_stops_it_and_the_turn() {
 /// B34: whatever a hook says, a deny stands; the hook is not even asked.
 #[tokio::test(start_paused = true)]
 async fn no_hook_lifts_a_deny() {
-    let yes = Outcome { allowed_by: Some("guard".into()), ..Outcome::default() };
+    let yes = HookOutcome { allowed_by: Some("guard".into()), ..HookOutcome::default() };
     let both = ScriptedHooks::new()
         .on(EventName::PreToolUse, "", {
             let yes = yes.clone();
@@ -139,7 +139,7 @@ async fn a_rewritten_call_is_judged_again() {
 /// A hook is a program: what the call's names lead to may be something else once it has run.
 #[tokio::test(start_paused = true)]
 async fn after_its_hooks_a_call_is_judged_by_what_is_there_then() {
-    let hooks = Arc::new(on(EventName::PreToolUse, "Write", Outcome::default()));
+    let hooks = Arc::new(on(EventName::PreToolUse, "Write", HookOutcome::default()));
     let rig = TestAgent::new()
         .tools([FakeTool::writing("Write").moves_to("/ws/secret/key")])
         .hooks(hooks)
@@ -170,7 +170,7 @@ async fn a_rewritten_call_runs_beside_nothing_it_conflicts_with() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hook_raises_to_a_question_that_no_earlier_yes_answers() {
-    let ask = Outcome::of(Stand::Ask, "guard", "look at this");
+    let ask = HookOutcome::of(Stand::Ask, "guard", "look at this");
     let hooks = || on(EventName::PreToolUse, "Write", ask.clone());
     let replies = [Reply::YesForSession, Reply::No("not again".into())];
     let (agent, _) = agent(hooks());
@@ -194,7 +194,7 @@ async fn a_hook_raises_to_a_question_that_no_earlier_yes_answers() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hook_answers_a_question() {
-    let yes = Outcome { allowed_by: Some("guard".into()), ..Outcome::default() };
+    let yes = HookOutcome { allowed_by: Some("guard".into()), ..HookOutcome::default() };
     for (outcome, runs, record) in [
         (yes.clone(), true, "allow: the hook guard said yes"),
         (block("no"), false, "deny: the hook guard: no"),
@@ -207,10 +207,10 @@ async fn a_hook_answers_a_question() {
         assert!(log(&rig, "decided").join("").contains(record), "{:?}", log(&rig, "decided"));
     }
     // Without an opinion the person is asked, and somebody may be told of it.
-    let hooks = on(EventName::PermissionRequest, "Write", Outcome::notice("hm")).on(
+    let hooks = on(EventName::PermissionRequest, "Write", HookOutcome::notice("hm")).on(
         EventName::Notification,
         "permission_prompt",
-        |_| Outcome::default(),
+        |_| HookOutcome::default(),
     );
     let (agent, hooks) = agent(hooks);
     let agent = agent.approver(FakeApprover::scripted([Reply::Yes]));
@@ -228,7 +228,7 @@ async fn after_a_call_the_model_hears_what_hooks_say() {
         "Run",
         |event| {
             let HookEvent::PostToolUseFailure { error, .. } = event else { panic!("{event:?}") };
-            Outcome { context: vec![format!("saw {error}")], ..Outcome::default() }
+            HookOutcome { context: vec![format!("saw {error}")], ..HookOutcome::default() }
         },
     );
     let hooks = Arc::new(hooks);
@@ -264,7 +264,7 @@ async fn continue_false_after_a_call_keeps_its_result_and_ends_the_turn() {
 async fn a_refused_prompt_leaves_nothing_behind() {
     let hooks = ScriptedHooks::new().on(EventName::UserPromptSubmit, "", |event| {
         let HookEvent::UserPromptSubmit { prompt } = event else { panic!("{event:?}") };
-        if prompt == "secret" { block("no secrets") } else { Outcome::default() }
+        if prompt == "secret" { block("no secrets") } else { HookOutcome::default() }
     });
     let (agent, _) = agent(hooks);
     let rig = agent.answers([says("hello")]).build();
@@ -280,7 +280,7 @@ async fn a_refused_prompt_leaves_nothing_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn hooks_add_to_the_prompt() {
-    let add = |text: &str| Outcome { context: vec![text.into()], ..Outcome::default() };
+    let add = |text: &str| HookOutcome { context: vec![text.into()], ..HookOutcome::default() };
     let hooks = on(EventName::SessionStart, "startup", add("today is Monday")).on(
         EventName::UserPromptSubmit,
         "",
@@ -353,7 +353,7 @@ async fn a_failing_turn_has_no_stop_hooks() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_hooks_hear_of_waits_for_the_seal() {
     for event in [EventName::PreToolUse, EventName::PostToolUse] {
-        let (agent, hooks) = agent(on(event, "Read", Outcome::default()));
+        let (agent, hooks) = agent(on(event, "Read", HookOutcome::default()));
         let broken = Script::new().call("r", "Read").give_way().fail(ModelErrorKind::Overloaded);
         let whole = Script::new().call("r", "Read").end_calls();
         let rig = agent.answers([broken, whole, says("done")]).build();
@@ -372,7 +372,7 @@ async fn an_interrupt_ends_a_hook_that_never_answers() {
         (EventName::Stop, 1, "end aborted_streaming"),
     ] {
         let never = Arc::new(Semaphore::new(0));
-        let (agent, hooks) = agent(on(event, "", Outcome::default()).held(&never));
+        let (agent, hooks) = agent(on(event, "", HookOutcome::default()).held(&never));
         let rig = agent.answers([write("/ws/a"), says("done")]).build();
         let interrupt = CancellationToken::new();
         let mut stream = rig.start_with("go", &interrupt);

@@ -3,7 +3,7 @@
 use crate::lines;
 use ostler_core::event::{Event, words};
 use ostler_core::ids::CountingIds;
-use ostler_core::ledger::{Ask, Charged, Grant, Purpose, Status, Usage};
+use ostler_core::ledger::{Ask, ChargeStatus, Charged, Grant, Purpose, Usage};
 use ostler_core::model::StopReason;
 use ostler_core::ports::{Ledger, LedgerError, Reserved};
 use ostler_core::session::Entry;
@@ -182,11 +182,11 @@ async fn each_request_says_what_it_was_for() {
     };
     use Purpose::{Answer, Fallback, Retry};
     let expected = [
-        row(Answer, Status::Ok, &None, &first, "model"),
-        row(Answer, Status::Ok, &both, &first, "model"),
-        row(Retry, Status::Ok, &both, &first, "model"),
-        row(Answer, Status::Failed, &None, &again, "model"),
-        row(Fallback, Status::Ok, &None, &again, "spare"),
+        row(Answer, ChargeStatus::Ok, &None, &first, "model"),
+        row(Answer, ChargeStatus::Ok, &both, &first, "model"),
+        row(Retry, ChargeStatus::Ok, &both, &first, "model"),
+        row(Answer, ChargeStatus::Failed, &None, &again, "model"),
+        row(Fallback, ChargeStatus::Ok, &None, &again, "spare"),
     ];
     assert_eq!(told, expected);
 }

@@ -5,7 +5,7 @@ use ostler_core::message::Block;
 use ostler_core::model::StopReason;
 use ostler_core::permission::Mode;
 use ostler_testkit::{
-    FakeApprover, FakeTool, Moment, Rig, Script, TestAgent, calls, live, says, until,
+    FakeApprover, FakeTool, Rig, Script, TestAgent, TimelineMoment, calls, live, says, until,
 };
 use std::sync::Arc;
 use tokio::sync::{Barrier, Semaphore};
@@ -321,8 +321,8 @@ fn most_at_once(rig: &Rig) -> usize {
     let (mut now, mut most) = (0usize, 0);
     for moment in rig.timeline.moments() {
         match moment {
-            Moment::Began { .. } => now += 1,
-            Moment::Ended(_) | Moment::Stopped(_) => now -= 1,
+            TimelineMoment::Began { .. } => now += 1,
+            TimelineMoment::Ended(_) | TimelineMoment::Stopped(_) => now -= 1,
             _ => {}
         }
         most = most.max(now);

@@ -4,7 +4,7 @@ use ostler_core::event::Event;
 use ostler_core::message::{Block, Image, Message};
 use ostler_core::model::{ModelErrorKind, StopReason};
 use ostler_core::turn::Limits;
-use ostler_testkit::{FakeTool, Fault, Script, TestAgent, calls, fails, says, trace};
+use ostler_testkit::{FakeTool, LogFault, Script, TestAgent, calls, fails, says, trace};
 use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
 
@@ -170,7 +170,7 @@ fn means() -> Vec<Case> {
         Case { name: "budget", agent: agent([says("x")]).budget(0.0), ladder: "max_budget" },
         Case {
             name: "store",
-            agent: agent([says("x")]).fault(Fault::AppendsFrom(1)),
+            agent: agent([says("x")]).fault(LogFault::AppendsFrom(1)),
             ladder: "store_failed",
         },
     ]

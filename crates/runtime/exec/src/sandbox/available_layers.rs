@@ -13,7 +13,7 @@ pub(crate) const PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
 
 /// The layers of this machine. An error says why one is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct AvailableLayers {
     /// The version of the kernel's Landlock. Writes and reads are held from 1 on, moves between
     /// folders from 2, truncation from 3, TCP from 4, device requests from 5, signals and abstract
     /// sockets from 6.
@@ -23,7 +23,7 @@ pub struct Found {
     pub bubblewrap: Result<PathBuf, String>,
 }
 
-impl Found {
+impl AvailableLayers {
     /// All layers that are there.
     pub fn layers(&self) -> Layers {
         Layers {
@@ -44,13 +44,13 @@ pub(crate) struct Bubblewrap {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Probed {
-    pub found: Found,
+    pub found: AvailableLayers,
     pub bubblewrap: Option<Bubblewrap>,
 }
 
 pub(crate) async fn probe(executor: &Executor, places: &[PathBuf]) -> Probed {
     let bubblewrap = try_bubblewrap(executor, places).await;
-    let found = Found {
+    let found = AvailableLayers {
         landlock: landlock::version().map(|version| version.unsigned_abs()),
         seccomp: seccomp::check(),
         bubblewrap: bubblewrap.as_ref().map(|found| found.program.clone()).map_err(Clone::clone),

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use super::Sandbox;
 use super::available_layers::Bubblewrap;
 use super::landlock::open_root;
-use super::stubs::{Held, Stubs};
-use super::view::{Kind, View};
+use super::stubs::{HeldStubs, Stubs};
+use super::view::{TreeView, ViewMark};
 
 /// More listening sockets than this in sight are not masked one by one.
 const MAX_SOCKETS: usize = 256;
@@ -24,12 +24,12 @@ pub(crate) struct Bubble {
     pub arguments: Vec<u8>,
     /// The roots, which the arguments name by number.
     pub roots: Vec<OwnedFd>,
-    pub held: Held,
+    pub held: HeldStubs,
 }
 
 /// What is mounted in one place. The order is the one of mounts in the same place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Mount {
+enum BubbleMount {
     Proc,
     Dev,
     /// Empty, private and not to be written.
@@ -53,12 +53,12 @@ pub(crate) fn prepare(
     bubblewrap: &Bubblewrap,
     stubs: &mut Stubs,
 ) -> Result<Bubble, String> {
-    let view = View::new(sandbox);
-    let mut plan = Plan { sandbox, view, mounts: Vec::new(), roots: Vec::new() };
+    let view = TreeView::new(sandbox);
+    let mut plan = MountPlan { sandbox, view, mounts: Vec::new(), roots: Vec::new() };
     plan.system(bubblewrap)?;
     plan.marks(bubblewrap)?;
     plan.sockets()?;
-    let mut held = Held::default();
+    let mut held = HeldStubs::default();
     let frozen = match plan.frozen(stubs, &mut held) {
         Ok(frozen) => frozen,
         Err(reason) => {
@@ -75,23 +75,23 @@ pub(crate) fn prepare(
     Ok(Bubble { arguments, roots: plan.roots, held })
 }
 
-struct Plan<'a> {
+struct MountPlan<'a> {
     sandbox: &'a Sandbox,
-    view: View,
-    mounts: Vec<(PathBuf, Mount)>,
+    view: TreeView,
+    mounts: Vec<(PathBuf, BubbleMount)>,
     roots: Vec<OwnedFd>,
 }
 
-impl Plan<'_> {
+impl MountPlan<'_> {
     fn system(&mut self, bubblewrap: &Bubblewrap) -> Result<(), String> {
-        self.mounts.push(("/proc".into(), Mount::Proc));
-        self.mounts.push(("/dev".into(), Mount::Dev));
+        self.mounts.push(("/proc".into(), BubbleMount::Proc));
+        self.mounts.push(("/dev".into(), BubbleMount::Dev));
         let temp = self.sandbox.temp.clone();
         self.writable("/tmp".into(), &temp, bubblewrap)?;
         // Programs are found through this link on some systems; where it leads to is in sight.
         let system = Path::new("/run/current-system");
         if let Ok(target) = std::fs::read_link(system) {
-            self.mounts.push((system.into(), Mount::Link(target)));
+            self.mounts.push((system.into(), BubbleMount::Link(target)));
         }
         Ok(())
     }
@@ -101,10 +101,10 @@ impl Plan<'_> {
     fn writable(&mut self, at: PathBuf, from: &Path, found: &Bubblewrap) -> Result<(), String> {
         let root = open_root(from)?;
         if found.bind_fd {
-            self.mounts.push((at, Mount::WritableFd(root.as_raw_fd())));
+            self.mounts.push((at, BubbleMount::WritableFd(root.as_raw_fd())));
             self.roots.push(root);
         } else if at == from {
-            self.mounts.push((at, Mount::Writable));
+            self.mounts.push((at, BubbleMount::Writable));
         } else {
             return Err("this bubblewrap is too old; 0.8 or newer is needed".into());
         }
@@ -115,7 +115,7 @@ impl Plan<'_> {
         let marks: Vec<_> =
             self.view.marks().map(|(path, kind)| (path.to_path_buf(), kind)).collect();
         for (path, kind) in marks {
-            if kind == Kind::Writable {
+            if kind == ViewMark::Writable {
                 if path != self.sandbox.temp {
                     self.writable(path.clone(), &path, bubblewrap)?;
                 }
@@ -132,27 +132,27 @@ impl Plan<'_> {
             let around = self.view.around(&path);
             let is_private = path == Path::new("/tmp") || path == Path::new("/dev");
             let mount = match kind {
-                Kind::Writable => continue,
-                Kind::Closed if is_private => continue,
+                ViewMark::Writable => continue,
+                ViewMark::Closed if is_private => continue,
                 // Where a link leads to has a mark of its own.
-                Kind::Closed if data.is_symlink() => continue,
-                Kind::Closed if around == Kind::Closed => {
+                ViewMark::Closed if data.is_symlink() => continue,
+                ViewMark::Closed if around == ViewMark::Closed => {
                     match self.sandbox.homes.contains(&path) {
-                        true => Mount::Folder,
+                        true => BubbleMount::Folder,
                         false => continue,
                     }
                 }
-                Kind::Closed if data.is_dir() => {
+                ViewMark::Closed if data.is_dir() => {
                     let is_sealed = self.view.is_hidden(&path) && !self.view.has_open_below(&path);
-                    if is_sealed { Mount::Sealed } else { Mount::Empty }
+                    if is_sealed { BubbleMount::Sealed } else { BubbleMount::Empty }
                 }
-                Kind::Closed => Mount::Masked,
-                Kind::Readable if around != Kind::Closed => continue,
-                Kind::Readable if data.is_symlink() => match std::fs::read_link(&path) {
-                    Ok(target) => Mount::Link(target),
+                ViewMark::Closed => BubbleMount::Masked,
+                ViewMark::Readable if around != ViewMark::Closed => continue,
+                ViewMark::Readable if data.is_symlink() => match std::fs::read_link(&path) {
+                    Ok(target) => BubbleMount::Link(target),
                     Err(_) => continue,
                 },
-                Kind::Readable => Mount::ReadOnly,
+                ViewMark::Readable => BubbleMount::ReadOnly,
             };
             self.mounts.push((path, mount));
         }
@@ -168,20 +168,20 @@ impl Plan<'_> {
             let is_socket =
                 std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
             let real = std::fs::canonicalize(path).unwrap_or_default();
-            if !is_socket || self.view.of(&real) == Kind::Closed {
+            if !is_socket || self.view.of(&real) == ViewMark::Closed {
                 continue;
             }
             count += 1;
             if count > MAX_SOCKETS {
                 return Err(format!("more than {MAX_SOCKETS} sockets would have to be masked"));
             }
-            self.mounts.push((real, Mount::Masked));
+            self.mounts.push((real, BubbleMount::Masked));
         }
         Ok(())
     }
 
     /// The real places that are read-only from here on.
-    fn frozen(&mut self, stubs: &mut Stubs, held: &mut Held) -> Result<Vec<PathBuf>, String> {
+    fn frozen(&mut self, stubs: &mut Stubs, held: &mut HeldStubs) -> Result<Vec<PathBuf>, String> {
         let mut all = Vec::new();
         for path in &self.sandbox.frozen {
             if let Some(root) = self.root_of(path) {
@@ -200,7 +200,7 @@ impl Plan<'_> {
             let is_inner = all.iter().any(|other| path != other && path.starts_with(other));
             let Some(root) = self.root_of(path).filter(|_| !is_inner) else { continue };
             self.pin_between(&root, path, &[]);
-            self.mounts.push((path.clone(), Mount::Frozen));
+            self.mounts.push((path.clone(), BubbleMount::Frozen));
         }
         Ok(all)
     }
@@ -229,7 +229,8 @@ impl Plan<'_> {
     fn pin_between(&mut self, root: &Path, path: &Path, frozen: &[PathBuf]) {
         let between = path.ancestors().skip(1).take_while(|above| *above != root);
         let is_open = |above: &&Path| !frozen.iter().any(|frozen| above.starts_with(frozen));
-        let pins = between.filter(is_open).map(|above| (above.to_path_buf(), Mount::Writable));
+        let pins =
+            between.filter(is_open).map(|above| (above.to_path_buf(), BubbleMount::Writable));
         self.mounts.extend(pins);
     }
 
@@ -241,7 +242,7 @@ impl Plan<'_> {
     /// The root around a path, whatever the path's own mark is.
     fn root_above(&self, path: &Path) -> Option<PathBuf> {
         let above = path.ancestors().skip(1).find(|above| self.view.bears_mark(above))?;
-        (self.view.of(above) == Kind::Writable).then(|| above.to_path_buf())
+        (self.view.of(above) == ViewMark::Writable).then(|| above.to_path_buf())
     }
 
     fn arguments(&self, found: &Bubblewrap) -> Vec<u8> {
@@ -276,19 +277,21 @@ impl Plan<'_> {
         for (path, mount) in &self.mounts {
             let at = path.as_os_str();
             match mount {
-                Mount::Proc => put(&["--proc".as_ref(), at]),
-                Mount::Dev => put(&["--dev".as_ref(), at]),
+                BubbleMount::Proc => put(&["--proc".as_ref(), at]),
+                BubbleMount::Dev => put(&["--dev".as_ref(), at]),
                 // By its mode, which is much cheaper for bubblewrap than another mount.
-                Mount::Empty => put(&["--perms".as_ref(), "0555".as_ref(), "--tmpfs".as_ref(), at]),
-                Mount::Folder => put(&["--dir".as_ref(), at]),
-                Mount::Link(target) => put(&["--symlink".as_ref(), target.as_os_str(), at]),
-                Mount::ReadOnly | Mount::Frozen => put(&["--ro-bind".as_ref(), at, at]),
-                Mount::Writable => put(&["--bind".as_ref(), at, at]),
-                Mount::WritableFd(fd) => {
+                BubbleMount::Empty => {
+                    put(&["--perms".as_ref(), "0555".as_ref(), "--tmpfs".as_ref(), at])
+                }
+                BubbleMount::Folder => put(&["--dir".as_ref(), at]),
+                BubbleMount::Link(target) => put(&["--symlink".as_ref(), target.as_os_str(), at]),
+                BubbleMount::ReadOnly | BubbleMount::Frozen => put(&["--ro-bind".as_ref(), at, at]),
+                BubbleMount::Writable => put(&["--bind".as_ref(), at, at]),
+                BubbleMount::WritableFd(fd) => {
                     put(&["--bind-fd".as_ref(), fd.to_string().as_ref(), at]);
                 }
-                Mount::Masked => put(&["--ro-bind".as_ref(), "/dev/null".as_ref(), at]),
-                Mount::Sealed => {
+                BubbleMount::Masked => put(&["--ro-bind".as_ref(), "/dev/null".as_ref(), at]),
+                BubbleMount::Sealed => {
                     put(&["--perms".as_ref(), "0000".as_ref(), "--tmpfs".as_ref(), at]);
                     put(&["--remount-ro".as_ref(), at]);
                 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::Sandbox;
-use super::view::{Kind, View};
+use super::view::{TreeView, ViewMark};
 use crate::status::ExitStatus;
 
 /// How many lines at the end are looked at.
@@ -16,7 +16,7 @@ const TRACE_LINES: usize = 8;
 
 /// What the sandbox has refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denied {
+pub struct SandboxDenial {
     pub act: DeniedAct,
     pub layer: Layer,
     /// The line that tells it.
@@ -43,7 +43,7 @@ pub enum Layer {
     Bubblewrap,
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for SandboxDenial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layer = match self.layer {
             Layer::Landlock => "Landlock",
@@ -62,26 +62,26 @@ impl fmt::Display for Denied {
 }
 
 /// What the sandbox has refused, if the output of the failed command tells so.
-pub fn denial_hint(output: &str, status: ExitStatus, sandbox: &Sandbox) -> Option<Denied> {
+pub fn denial_hint(output: &str, status: ExitStatus, sandbox: &Sandbox) -> Option<SandboxDenial> {
     if status.success() {
         return None;
     }
     // From the end: an output of short lines has millions of them.
     let mut lines: Vec<&str> = output.lines().rev().take(MAX_LINES).collect();
     lines.reverse();
-    let judge = Judge { sandbox, view: View::of_names(sandbox) };
+    let judge = DenialJudge { sandbox, view: TreeView::of_names(sandbox) };
     // The last one is the likeliest to have made it fail.
     (0..lines.len()).rev().find_map(|index| {
         let line = lines.get(index)?;
         let above = lines.get(index.saturating_sub(TRACE_LINES)..index).unwrap_or_default();
         let (act, layer) = judge.line(line, above)?;
-        Some(Denied { act, layer, line: line.trim().to_owned() })
+        Some(SandboxDenial { act, layer, line: line.trim().to_owned() })
     })
 }
 
-struct Judge<'a> {
+struct DenialJudge<'a> {
     sandbox: &'a Sandbox,
-    view: View,
+    view: TreeView,
 }
 
 const READ_ONLY: [&str; 3] = ["Read-only file system", "read-only file system", "EROFS"];
@@ -136,7 +136,7 @@ fn has(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-impl Judge<'_> {
+impl DenialJudge<'_> {
     fn line(&self, line: &str, above: &[&str]) -> Option<(DeniedAct, Layer)> {
         if has(line, &READ_ONLY) {
             self.read_only(line)
@@ -190,7 +190,7 @@ impl Judge<'_> {
             return None;
         }
         let writes = has(line, &WRITING) || is_redirection(line, path);
-        let closed = self.view.of(path) == Kind::Closed;
+        let closed = self.view.of(path) == ViewMark::Closed;
         let system = SYSTEM.iter().any(|above| path.starts_with(above));
         match (closed, writes) {
             (true, true) => Some((DeniedAct::Write(path.into()), layer)),
@@ -231,7 +231,7 @@ impl Judge<'_> {
 
     fn is_writable(&self, path: &Path) -> bool {
         let private = self.sandbox.layers.bubblewrap && path.starts_with("/tmp");
-        (self.view.of(path) == Kind::Writable || private) && self.frozen(path).is_none()
+        (self.view.of(path) == ViewMark::Writable || private) && self.frozen(path).is_none()
     }
 
     /// The frozen name that a path means, lies below, or lies above; relative paths are taken

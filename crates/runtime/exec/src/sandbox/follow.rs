@@ -15,13 +15,16 @@ pub fn follow(path: &Path, is_trusted: impl Fn(&Path) -> bool) -> Option<PathBuf
 
 /// Why a path leads nowhere.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum FollowStop {
     Missing,
     /// At a link that is not trusted.
     Link,
 }
 
-pub(crate) fn resolve(path: &Path, is_trusted: impl Fn(&Path) -> bool) -> Result<PathBuf, Stop> {
+pub(crate) fn resolve(
+    path: &Path,
+    is_trusted: impl Fn(&Path) -> bool,
+) -> Result<PathBuf, FollowStop> {
     let mut left: Vec<OsString> = parts(path);
     let mut here = PathBuf::from("/");
     let mut links = 0;
@@ -31,15 +34,15 @@ pub(crate) fn resolve(path: &Path, is_trusted: impl Fn(&Path) -> bool) -> Result
             continue;
         }
         let next = here.join(&part);
-        if !next.symlink_metadata().map_err(|_| Stop::Missing)?.is_symlink() {
+        if !next.symlink_metadata().map_err(|_| FollowStop::Missing)?.is_symlink() {
             here = next;
             continue;
         }
         links += 1;
         if links > MAX_LINKS || !is_trusted(&next) {
-            return Err(Stop::Link);
+            return Err(FollowStop::Link);
         }
-        let target = std::fs::read_link(&next).map_err(|_| Stop::Missing)?;
+        let target = std::fs::read_link(&next).map_err(|_| FollowStop::Missing)?;
         if target.is_absolute() {
             here = PathBuf::from("/");
         }

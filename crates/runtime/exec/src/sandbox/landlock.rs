@@ -19,8 +19,8 @@ use landlock::{
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
-use super::rule_inputs::Watch;
-use super::view::{Kind, View};
+use super::rule_inputs::RuleInputs;
+use super::view::{TreeView, ViewMark};
 use super::{Bounds, Sandbox, programs};
 
 /// More rules than this would make the start of each command slow; a sandbox that needs them hides
@@ -36,7 +36,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 
 /// What stands around the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RulePlace {
     /// Nothing: they hold alone.
     Bare,
     /// The mounts of bubblewrap, which decide what is seen.
@@ -66,37 +66,41 @@ pub(crate) fn has_scopes(version: i32) -> bool {
 
 /// Rules as the kernel knows them.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct MadeRuleset {
     pub fd: OwnedFd,
     /// What they depend on.
-    pub watch: Watch,
+    pub watch: RuleInputs,
 }
 
 /// The rules for a command that is started as this program.
-pub(crate) fn rules(sandbox: &Sandbox, place: Place, program: &Path) -> Result<Made, String> {
+pub(crate) fn rules(
+    sandbox: &Sandbox,
+    place: RulePlace,
+    program: &Path,
+) -> Result<MadeRuleset, String> {
     let version = version()?;
-    let mut rules = Rules::new(sandbox, place, version.min(NEWEST))?;
+    let mut rules = LandlockRules::new(sandbox, place, version.min(NEWEST))?;
     match place {
-        Place::Bare => rules.grant_view(sandbox, program)?,
-        Place::Inside => rules.grant_inside(sandbox, program)?,
+        RulePlace::Bare => rules.grant_view(sandbox, program)?,
+        RulePlace::Inside => rules.grant_inside(sandbox, program)?,
     }
     let fd: Option<OwnedFd> = rules.ruleset.into();
     let fd = fd.ok_or_else(|| String::from("the kernel gave no Landlock rules"))?;
-    Ok(Made { fd, watch: rules.watch })
+    Ok(MadeRuleset { fd, watch: rules.watch })
 }
 
-struct Rules {
+struct LandlockRules {
     ruleset: RulesetCreated,
     read: BitFlags<AccessFs>,
     write: BitFlags<AccessFs>,
     device: BitFlags<AccessFs>,
     file: BitFlags<AccessFs>,
     count: usize,
-    watch: Watch,
+    watch: RuleInputs,
 }
 
-impl Rules {
-    fn new(sandbox: &Sandbox, place: Place, version: i32) -> Result<Self, String> {
+impl LandlockRules {
+    fn new(sandbox: &Sandbox, place: RulePlace, version: i32) -> Result<Self, String> {
         let abi = ABI::from(version);
         let all = AccessFs::from_all(abi);
         let words = |error: landlock::RulesetError| format!("Landlock refused: {error}");
@@ -105,7 +109,7 @@ impl Rules {
             .handle_access(all)
             .map_err(words)?;
         // Inside, the network is a private one, or it is granted.
-        if version >= 4 && place == Place::Bare && !sandbox.network {
+        if version >= 4 && place == RulePlace::Bare && !sandbox.network {
             ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(words)?;
         }
         if has_scopes(version) {
@@ -124,15 +128,15 @@ impl Rules {
             device: if version >= 5 { device | AccessFs::IoctlDev } else { device },
             file: AccessFs::from_file(abi),
             count: 0,
-            watch: Watch::start(),
+            watch: RuleInputs::start(),
         })
     }
 
     fn grant_view(&mut self, sandbox: &Sandbox, program: &Path) -> Result<(), String> {
-        let mut view = View::new(sandbox);
+        let mut view = TreeView::new(sandbox);
         view.marks().for_each(|(path, _)| self.watch.identity(path));
         if let Some(bounds) = &sandbox.bounds {
-            self.grant_programs(bounds, program, |path| view.of(path) != Kind::Closed)?;
+            self.grant_programs(bounds, program, |path| view.of(path) != ViewMark::Closed)?;
             for directory in self.grant_listing(bounds, &view)? {
                 view.close(directory);
             }
@@ -140,9 +144,9 @@ impl Rules {
         self.grant_tree(&view, Path::new("/"), self.read)?;
         for (path, kind) in view.marks() {
             match kind {
-                Kind::Closed => {}
-                Kind::Readable => self.grant_tree(&view, path, self.read)?,
-                Kind::Writable => {
+                ViewMark::Closed => {}
+                ViewMark::Readable => self.grant_tree(&view, path, self.read)?,
+                ViewMark::Writable => {
                     drop(open_root(path)?);
                     self.grant_tree(&view, path, self.rights_in(sandbox, path))?;
                 }
@@ -200,11 +204,11 @@ impl Rules {
 
     /// Lets the directories of programs be listed, and what the command was judged to read there be
     /// read. Returns the directories, which must not be granted as a whole.
-    fn grant_listing(&mut self, bounds: &Bounds, view: &View) -> Result<Vec<PathBuf>, String> {
+    fn grant_listing(&mut self, bounds: &Bounds, view: &TreeView) -> Result<Vec<PathBuf>, String> {
         if !bounds.only_reads || bounds.programs.is_none() {
             return Ok(Vec::new());
         }
-        let in_sight = |path: &&PathBuf| view.of(path) != Kind::Closed;
+        let in_sight = |path: &&PathBuf| view.of(path) != ViewMark::Closed;
         let real = |paths: &[PathBuf]| -> Vec<PathBuf> {
             let real = paths.iter().filter_map(|path| path.canonicalize().ok());
             real.collect()
@@ -237,7 +241,7 @@ impl Rules {
     /// Grants a folder with all below it, apart from what bears a mark of its own.
     fn grant_tree(
         &mut self,
-        view: &View,
+        view: &TreeView,
         top: &Path,
         rights: BitFlags<AccessFs>,
     ) -> Result<(), String> {
@@ -343,7 +347,7 @@ mod tests {
             bounds: None,
         };
         if version().is_ok() {
-            let made = rules(&sandbox, Place::Bare, Path::new("/bin/sh"));
+            let made = rules(&sandbox, RulePlace::Bare, Path::new("/bin/sh"));
             assert!(made.unwrap_err().contains("more than"));
         }
     }

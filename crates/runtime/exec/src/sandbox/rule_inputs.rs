@@ -12,30 +12,30 @@ use rustix::fs::{MemfdFlags, fstat, memfd_create};
 const RACY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct RuleInputs {
     /// When it began, by the clock that files are stamped with.
     started: Option<Duration>,
-    seen: Vec<Seen>,
+    seen: Vec<SeenPath>,
     racy: bool,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct SeenPath {
     path: PathBuf,
     /// Its entries count, not only which file it is.
     entries: bool,
-    stamp: Option<Stamp>,
+    stamp: Option<InputStamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct InputStamp {
     device: u64,
     inode: u64,
     /// Seconds and nanoseconds; zero where only the identity counts.
     changed: (i64, i64),
 }
 
-impl Watch {
+impl RuleInputs {
     /// Call it before anything is looked at.
     pub(crate) fn start() -> Self {
         Self { started: file_clock(), seen: Vec::new(), racy: false }
@@ -43,7 +43,7 @@ impl Watch {
 
     /// The rules depend on which file this name stands for, or on there being none.
     pub(crate) fn identity(&mut self, path: &Path) {
-        let seen = Seen { path: path.to_path_buf(), entries: false, stamp: stamp(path, false) };
+        let seen = SeenPath { path: path.to_path_buf(), entries: false, stamp: stamp(path, false) };
         self.seen.push(seen);
     }
 
@@ -51,7 +51,7 @@ impl Watch {
     pub(crate) fn entries(&mut self, path: &Path) {
         let stamp = stamp(path, true);
         self.racy |= stamp.is_none_or(|stamp| stamp.is_recent(self.started));
-        self.seen.push(Seen { path: path.to_path_buf(), entries: true, stamp });
+        self.seen.push(SeenPath { path: path.to_path_buf(), entries: true, stamp });
     }
 
     pub(crate) fn is_unchanged(&self) -> bool {
@@ -59,7 +59,7 @@ impl Watch {
     }
 }
 
-impl Stamp {
+impl InputStamp {
     /// One from the future, or of which nothing can be said, is not old either.
     fn is_recent(self, now: Option<Duration>) -> bool {
         let (Ok(seconds), Ok(nanos)) = (self.changed.0.try_into(), self.changed.1.try_into())
@@ -79,10 +79,10 @@ fn file_clock() -> Option<Duration> {
     Some(Duration::new(seconds, nanos))
 }
 
-fn stamp(path: &Path, entries: bool) -> Option<Stamp> {
+fn stamp(path: &Path, entries: bool) -> Option<InputStamp> {
     let data = path.symlink_metadata().ok()?;
     let changed = if entries { (data.ctime(), data.ctime_nsec()) } else { (0, 0) };
-    Some(Stamp { device: data.dev(), inode: data.ino(), changed })
+    Some(InputStamp { device: data.dev(), inode: data.ino(), changed })
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     /// As if the directory had been listed long after its last change.
-    fn settled(mut watch: Watch) -> Watch {
+    fn settled(mut watch: RuleInputs) -> RuleInputs {
         watch.racy = false;
         watch
     }
@@ -103,7 +103,7 @@ mod tests {
             std::fs::create_dir(at(name)).unwrap();
         }
         let watch = || {
-            let mut watch = Watch::start();
+            let mut watch = RuleInputs::start();
             watch.entries(&at("listed"));
             watch.identity(&at("named"));
             watch.identity(&at("missing"));
@@ -125,13 +125,13 @@ mod tests {
     fn a_directory_that_changed_just_now_is_listed_again() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("new"), "").unwrap();
-        let mut watch = Watch::start();
+        let mut watch = RuleInputs::start();
         watch.entries(dir.path());
         assert!(!watch.is_unchanged());
-        let old = Stamp { device: 1, inode: 1, changed: (1_000_000, 5) };
+        let old = InputStamp { device: 1, inode: 1, changed: (1_000_000, 5) };
         let now = file_clock();
         assert!(now.is_some() && !old.is_recent(now) && old.is_recent(None));
-        assert!(Stamp { changed: (i64::MAX, 0), ..old }.is_recent(now));
-        assert!(Stamp { changed: (-1, 0), ..old }.is_recent(now));
+        assert!(InputStamp { changed: (i64::MAX, 0), ..old }.is_recent(now));
+        assert!(InputStamp { changed: (-1, 0), ..old }.is_recent(now));
     }
 }

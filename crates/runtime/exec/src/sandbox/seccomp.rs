@@ -11,7 +11,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use super::seccomp_tree::{Answer, search};
+use super::seccomp_tree::{FilterAnswer, search};
 use super::{Sandbox, landlock, seccomp_reading};
 
 /// Refused with any arguments.
@@ -137,8 +137,8 @@ pub(crate) fn program(grants: Grants) -> Result<BpfProgram, String> {
         |error: seccompiler::BackendError| format!("the seccomp filter is invalid: {error}");
     let rules = rules(grants).map_err(words)?;
     let answer = |rules: &Vec<SeccompRule>| match rules.is_empty() {
-        true => Answer::Refuse,
-        false => Answer::GoOn,
+        true => FilterAnswer::Refuse,
+        false => FilterAnswer::GoOn,
     };
     let answers = rules.iter().map(|(number, rules)| (*number, answer(rules))).collect();
     let refusal = SeccompAction::Errno(libc::EPERM as u32);
@@ -153,10 +153,10 @@ fn architecture() -> Result<TargetArch, String> {
     TargetArch::try_from(name).map_err(|_| format!("no seccomp filter is known for {name}"))
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn rules(grants: Grants) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules =
+fn rules(grants: Grants) -> Result<SeccompRules, seccompiler::BackendError> {
+    let mut rules: SeccompRules =
         REFUSED.iter().chain(REFUSED_HERE).map(|number| (*number, Vec::new())).collect();
     let clone = NAMESPACES.iter().map(|flag| {
         let flag = *flag as u32 as u64;

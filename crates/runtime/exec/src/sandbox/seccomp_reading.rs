@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use seccompiler::{BackendError, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type ReadingRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Shared memory, semaphores and message queues that every process of the user can open.
 const SHARED_IPC: &[i64] = &[
@@ -110,11 +110,11 @@ const FILE_COMMANDS: &[u64] = &[
     15, // F_SETOWN_EX
 ];
 
-pub(super) fn refuse_shared_ipc(rules: &mut Rules) {
+pub(super) fn refuse_shared_ipc(rules: &mut ReadingRules) {
     rules.extend(SHARED_IPC.iter().map(|number| (*number, Vec::new())));
 }
 
-pub(super) fn refuse_changes(rules: &mut Rules) -> Result<(), BackendError> {
+pub(super) fn refuse_changes(rules: &mut ReadingRules) -> Result<(), BackendError> {
     rules.extend(CHANGES.iter().chain(CHANGES_HERE).map(|number| (*number, Vec::new())));
     for (number, index) in OF_A_PROCESS {
         rules.insert(*number, vec![rule(&[(*index, SeccompCmpOp::Ne, 0)])?]);

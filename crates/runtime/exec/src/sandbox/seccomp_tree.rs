@@ -23,7 +23,7 @@ const X32: u32 = 0x4000_0000;
 const TO_THE_END: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum FilterAnswer {
     Refuse,
     /// It depends on the arguments, which whatever follows looks at.
     GoOn,
@@ -32,7 +32,7 @@ pub(super) enum Answer {
 /// Instructions that allow every call without an answer, and go on behind their end where the
 /// arguments count. `clone3` and numbers of x32 are unknown; another architecture is fatal.
 pub(super) fn search(
-    answers: &BTreeMap<i64, Answer>,
+    answers: &BTreeMap<i64, FilterAnswer>,
     architecture: TargetArch,
 ) -> Vec<sock_filter> {
     let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
@@ -58,15 +58,15 @@ pub(super) fn search(
 }
 
 /// Jumps go forward by a number of instructions; those of a comparison are too short for a tree.
-fn tree(answers: &[(u32, Answer)]) -> Vec<sock_filter> {
+fn tree(answers: &[(u32, FilterAnswer)]) -> Vec<sock_filter> {
     let allow = step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
     match answers {
         [] => vec![allow],
         [(number, answer)] => {
             let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
             let found = match answer {
-                Answer::Refuse => step(RETURN, refusal, 0, 0),
-                Answer::GoOn => step(JUMP, TO_THE_END, 0, 0),
+                FilterAnswer::Refuse => step(RETURN, refusal, 0, 0),
+                FilterAnswer::GoOn => step(JUMP, TO_THE_END, 0, 0),
             };
             vec![step(JUMP_IF_EQUAL, *number, 0, 1), found, allow]
         }

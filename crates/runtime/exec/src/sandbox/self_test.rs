@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a layer has to refuse.
 #[derive(Clone, Copy)]
-enum Act {
+enum ProbeAct {
     /// Writing beside the root; writing into it must work.
     Write,
     /// Making an internet socket.
@@ -34,10 +34,15 @@ pub async fn self_test(
     let none = Layers::default();
     let (landlock, only) = (found.landlock.map(drop), Layers { landlock: true, ..none });
     let layers = [
-        ("Landlock", landlock.clone(), only, Act::Write),
-        ("programs", landlock, only, Act::Execute),
-        ("seccomp", found.seccomp, Layers { seccomp: true, ..none }, Act::Socket),
-        ("bubblewrap", found.bubblewrap.map(drop), Layers { bubblewrap: true, ..none }, Act::Write),
+        ("Landlock", landlock.clone(), only, ProbeAct::Write),
+        ("programs", landlock, only, ProbeAct::Execute),
+        ("seccomp", found.seccomp, Layers { seccomp: true, ..none }, ProbeAct::Socket),
+        (
+            "bubblewrap",
+            found.bubblewrap.map(drop),
+            Layers { bubblewrap: true, ..none },
+            ProbeAct::Write,
+        ),
     ];
     let mut results = Vec::new();
     for (name, found, layers, act) in layers {
@@ -50,8 +55,13 @@ pub async fn self_test(
     results
 }
 
-async fn test(executor: &Executor, scratch: &Path, layers: Layers, act: Act) -> Result<(), String> {
-    let place = Place::new(scratch)?;
+async fn test(
+    executor: &Executor,
+    scratch: &Path,
+    layers: Layers,
+    act: ProbeAct,
+) -> Result<(), String> {
+    let place = ProbePlace::new(scratch)?;
     let free = place.attempt(executor, act, None).await?;
     if !free {
         return Err("the test proves nothing: what it tries fails without the layer too".into());
@@ -63,13 +73,13 @@ async fn test(executor: &Executor, scratch: &Path, layers: Layers, act: Act) -> 
     }
 }
 
-struct Place {
+struct ProbePlace {
     folder: PathBuf,
     root: PathBuf,
     temp: PathBuf,
 }
 
-impl Place {
+impl ProbePlace {
     fn new(scratch: &Path) -> Result<Self, String> {
         let words =
             |error: std::io::Error| format!("{} cannot be used: {error}", scratch.display());
@@ -92,14 +102,16 @@ impl Place {
     async fn attempt(
         &self,
         executor: &Executor,
-        act: Act,
+        act: ProbeAct,
         layers: Option<Layers>,
     ) -> Result<bool, String> {
         let script = match act {
-            Act::Write => "echo x > inside; echo x > ../outside",
+            ProbeAct::Write => "echo x > inside; echo x > ../outside",
             // Nobody listens there: it is refused by the other side, unless it never gets so far.
-            Act::Socket => "echo x > inside; : </dev/tcp/127.0.0.1/1",
-            Act::Execute => "echo x > inside; /bin/cat inside > /dev/null && echo x > executed",
+            ProbeAct::Socket => "echo x > inside; : </dev/tcp/127.0.0.1/1",
+            ProbeAct::Execute => {
+                "echo x > inside; /bin/cat inside > /dev/null && echo x > executed"
+            }
         };
         let mut command = bash(script, &self.root, vec![("LC_ALL".into(), "C".into())]);
         command.time_limit = Some(PATIENCE);
@@ -110,13 +122,13 @@ impl Place {
             return Err(format!("it refuses too much: {}", text.trim()));
         }
         match act {
-            Act::Write => Ok(self.folder.join("outside").exists()),
-            Act::Socket => Ok(!text.contains("Operation not permitted")),
-            Act::Execute => Ok(self.root.join("executed").exists()),
+            ProbeAct::Write => Ok(self.folder.join("outside").exists()),
+            ProbeAct::Socket => Ok(!text.contains("Operation not permitted")),
+            ProbeAct::Execute => Ok(self.root.join("executed").exists()),
         }
     }
 
-    fn sandbox(&self, layers: Layers, act: Act) -> Sandbox {
+    fn sandbox(&self, layers: Layers, act: ProbeAct) -> Sandbox {
         let named = Bounds { programs: Some(Vec::new()), ..Bounds::default() };
         Sandbox {
             writable: vec![self.root.clone()],
@@ -127,12 +139,12 @@ impl Place {
             temp: self.temp.clone(),
             network: false,
             layers,
-            bounds: matches!(act, Act::Execute).then_some(named),
+            bounds: matches!(act, ProbeAct::Execute).then_some(named),
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ProbePlace {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }

@@ -32,7 +32,7 @@ struct Stub {
 
 /// What one command needs to stay.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldStubs {
     /// The topmost first.
     paths: Vec<PathBuf>,
     /// Shared locks on empty names that may be another supervisor's stubs.
@@ -51,7 +51,7 @@ impl Stubs {
         &mut self,
         root: &Path,
         path: &Path,
-        held: &mut Held,
+        held: &mut HeldStubs,
     ) -> Result<bool, Errno> {
         let Ok(below) = path.strip_prefix(root) else { return Ok(false) };
         let mut parent = open_folder(CWD, root)?;
@@ -89,7 +89,7 @@ impl Stubs {
         Ok(false)
     }
 
-    pub(crate) fn release(&mut self, held: Held) {
+    pub(crate) fn release(&mut self, held: HeldStubs) {
         drop(held.locks);
         for path in held.paths.into_iter().rev() {
             let Some(stub) = self.made.get_mut(&path) else { continue };
@@ -172,7 +172,7 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let (hooks, config) = (root.join(".git/hooks"), root.join(".git/config"));
         let mut stubs = Stubs::default();
-        let (mut one, mut two) = (Held::default(), Held::default());
+        let (mut one, mut two) = (HeldStubs::default(), HeldStubs::default());
         assert_eq!(stubs.hold(&root, &hooks, &mut one), Ok(true));
         assert_eq!(stubs.hold(&root, &config, &mut one), Ok(true));
         assert_eq!(stubs.hold(&root, &hooks, &mut two), Ok(true));
@@ -189,7 +189,7 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         std::fs::write(root.join("mine"), "").unwrap();
         let hold = |stubs: &mut Stubs, name: &str| {
-            let mut held = Held::default();
+            let mut held = HeldStubs::default();
             assert_eq!(stubs.hold(&root, &root.join(name), &mut held), Ok(true));
             held
         };
@@ -213,7 +213,7 @@ mod tests {
         let work = root.join("work");
         std::fs::create_dir(&work).unwrap();
         std::os::unix::fs::symlink(&outside, work.join(".git")).unwrap();
-        let (mut stubs, mut held) = (Stubs::default(), Held::default());
+        let (mut stubs, mut held) = (Stubs::default(), HeldStubs::default());
         assert_eq!(stubs.hold(&work, &work.join(".git/config"), &mut held), Ok(false));
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
         stubs.release(held);

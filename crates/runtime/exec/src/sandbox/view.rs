@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use super::follow::{Stop, resolve};
+use super::follow::{FollowStop, resolve};
 use super::{SHARED, Sandbox, resolver_file};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ViewMark {
     /// Neither read nor written.
     Closed,
     Readable,
@@ -17,13 +17,13 @@ pub(crate) enum Kind {
 
 /// Marks on paths; what bears none and lies below none is readable.
 #[derive(Debug, Default)]
-pub(crate) struct View {
-    marks: BTreeMap<PathBuf, Kind>,
+pub(crate) struct TreeView {
+    marks: BTreeMap<PathBuf, ViewMark>,
     /// The closed marks that come from `hidden`, and whether each is a directory.
     hidden: BTreeMap<PathBuf, bool>,
 }
 
-impl View {
+impl TreeView {
     /// Follows links in what is closed or readable, so that the marks lie on the real places.
     /// Roots bear no links; who opens them makes sure of it.
     pub(crate) fn new(sandbox: &Sandbox) -> Self {
@@ -44,21 +44,21 @@ impl View {
         let mut view = Self::default();
         let mut mark = |path: PathBuf, kind| view.mark(path, kind, &real);
         let shared = SHARED.iter().map(PathBuf::from).chain([PathBuf::from("/dev")]);
-        shared.chain(sandbox.homes.iter().cloned()).for_each(|path| mark(path, Kind::Closed));
-        resolver.into_iter().for_each(|path| mark(path, Kind::Readable));
+        shared.chain(sandbox.homes.iter().cloned()).for_each(|path| mark(path, ViewMark::Closed));
+        resolver.into_iter().for_each(|path| mark(path, ViewMark::Readable));
         // A link in what commands may write, or could have written, must not open what it leads to.
         let named = || sandbox.writable.iter().chain([&sandbox.temp]).chain(&sandbox.readable);
         for path in &sandbox.readable {
             let is_inside = |link: &Path| named().any(|it| it != path && link.starts_with(it));
-            if resolve(path, |link| !is_inside(link)) != Err(Stop::Link) {
-                view.mark(path.clone(), Kind::Readable, &real);
+            if resolve(path, |link| !is_inside(link)) != Err(FollowStop::Link) {
+                view.mark(path.clone(), ViewMark::Readable, &real);
             }
         }
         for root in sandbox.writable.iter().chain([&sandbox.temp]) {
-            view.marks.insert(root.clone(), Kind::Writable);
+            view.marks.insert(root.clone(), ViewMark::Writable);
         }
         for path in &sandbox.hidden {
-            view.mark(path.clone(), Kind::Closed, &real);
+            view.mark(path.clone(), ViewMark::Closed, &real);
             let target = real(path).unwrap_or_else(|| path.clone());
             let is_dir = target.is_dir();
             view.hidden.insert(target, is_dir);
@@ -69,7 +69,7 @@ impl View {
 
     /// A name that is a link is marked as well as what it leads to. A missing one is marked too:
     /// it may come to be.
-    fn mark(&mut self, path: PathBuf, kind: Kind, real: impl Fn(&Path) -> Option<PathBuf>) {
+    fn mark(&mut self, path: PathBuf, kind: ViewMark, real: impl Fn(&Path) -> Option<PathBuf>) {
         if let Some(real) = real(&path)
             && real != path
         {
@@ -80,24 +80,27 @@ impl View {
 
     /// Closes a directory, so that nothing in it is granted along with its parent.
     pub(crate) fn close(&mut self, path: PathBuf) {
-        self.marks.insert(path, Kind::Closed);
+        self.marks.insert(path, ViewMark::Closed);
     }
 
     /// What holds for a path and what lies below it without a mark of its own.
-    pub(crate) fn of(&self, path: &Path) -> Kind {
-        path.ancestors().find_map(|above| self.marks.get(above)).copied().unwrap_or(Kind::Readable)
+    pub(crate) fn of(&self, path: &Path) -> ViewMark {
+        path.ancestors()
+            .find_map(|above| self.marks.get(above))
+            .copied()
+            .unwrap_or(ViewMark::Readable)
     }
 
     /// What would hold for a path if it bore no mark itself.
-    pub(crate) fn around(&self, path: &Path) -> Kind {
-        path.parent().map_or(Kind::Readable, |parent| self.of(parent))
+    pub(crate) fn around(&self, path: &Path) -> ViewMark {
+        path.parent().map_or(ViewMark::Readable, |parent| self.of(parent))
     }
 
     pub(crate) fn bears_mark(&self, path: &Path) -> bool {
         self.marks.contains_key(path)
     }
 
-    pub(crate) fn marks(&self) -> impl Iterator<Item = (&Path, Kind)> {
+    pub(crate) fn marks(&self) -> impl Iterator<Item = (&Path, ViewMark)> {
         self.marks.iter().map(|(path, kind)| (path.as_path(), *kind))
     }
 
@@ -112,22 +115,22 @@ impl View {
 
     /// Whether something below a path is closed, so that the path cannot be opened as a whole.
     pub(crate) fn has_closed_below(&self, path: &Path) -> bool {
-        self.below(path).any(|(_, kind)| kind == Kind::Closed)
+        self.below(path).any(|(_, kind)| kind == ViewMark::Closed)
     }
 
     /// Whether something below a path can be seen although the path itself is closed.
     pub(crate) fn has_open_below(&self, path: &Path) -> bool {
-        self.below(path).any(|(_, kind)| kind != Kind::Closed)
+        self.below(path).any(|(_, kind)| kind != ViewMark::Closed)
     }
 
     /// Whether a command may list the directories below a path, itself included: nothing but
     /// single files is closed there, and their names are no secret.
     pub(crate) fn is_listable(&self, path: &Path) -> bool {
         let is_file = |mark: &Path| self.hidden.get(mark) == Some(&false);
-        self.below(path).all(|(mark, kind)| kind != Kind::Closed || is_file(mark))
+        self.below(path).all(|(mark, kind)| kind != ViewMark::Closed || is_file(mark))
     }
 
-    fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = (&'a Path, Kind)> {
+    fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = (&'a Path, ViewMark)> {
         // Paths are ordered by their parts, so all that lies below follows directly.
         let after = (Bound::Excluded(path), Bound::Unbounded);
         let marks = self.marks.range::<Path, _>(after);
@@ -174,13 +177,13 @@ mod tests {
             let _ = std::fs::remove_file(at("home/ws/env"));
             std::os::unix::fs::symlink(target, at("home/ws/env")).unwrap();
             for sandbox in [&sandbox, &reading] {
-                let view = View::new(sandbox);
+                let view = TreeView::new(sandbox);
                 for closed in ["home", "home/private", "home/private/bin"] {
-                    assert_eq!(view.of(&at(closed)), Kind::Closed, "{target} {closed}");
+                    assert_eq!(view.of(&at(closed)), ViewMark::Closed, "{target} {closed}");
                 }
                 assert!(!view.bears_mark(&at("home/ws/env")), "nothing mounts what it leads to");
                 assert!(!view.bears_mark(&at("home/ws/env/bin")));
-                assert_eq!(view.of(&at("home/tools")), Kind::Readable, "another link is fine");
+                assert_eq!(view.of(&at("home/tools")), ViewMark::Readable, "another link is fine");
             }
         }
     }
@@ -198,26 +201,26 @@ mod tests {
             layers: Layers::default(),
             bounds: None,
         };
-        let view = View::new(&sandbox);
+        let view = TreeView::new(&sandbox);
         for (path, kind) in [
-            ("/", Kind::Readable),
-            ("/etc/passwd", Kind::Readable),
-            ("/nx", Kind::Closed),
-            ("/nx/other", Kind::Closed),
-            ("/nx/u/.bashrc", Kind::Closed),
-            ("/nx/u/.cargo/bin/x", Kind::Readable),
-            ("/nx/u/.cargo/cred", Kind::Closed),
-            ("/nx/u/work", Kind::Writable),
-            ("/nx/u/workshop", Kind::Closed),
-            ("/nx/u/work/src/a", Kind::Writable),
-            ("/nx/u/work/keys/a", Kind::Closed),
-            ("/nx/u/tied/a", Kind::Closed),
-            ("/srv", Kind::Readable),
-            ("/srv/x/y", Kind::Writable),
-            ("/tmp", Kind::Closed),
-            ("/tmp/private/a", Kind::Writable),
-            ("/run/user/1", Kind::Closed),
-            ("/dev/sda", Kind::Closed),
+            ("/", ViewMark::Readable),
+            ("/etc/passwd", ViewMark::Readable),
+            ("/nx", ViewMark::Closed),
+            ("/nx/other", ViewMark::Closed),
+            ("/nx/u/.bashrc", ViewMark::Closed),
+            ("/nx/u/.cargo/bin/x", ViewMark::Readable),
+            ("/nx/u/.cargo/cred", ViewMark::Closed),
+            ("/nx/u/work", ViewMark::Writable),
+            ("/nx/u/workshop", ViewMark::Closed),
+            ("/nx/u/work/src/a", ViewMark::Writable),
+            ("/nx/u/work/keys/a", ViewMark::Closed),
+            ("/nx/u/tied/a", ViewMark::Closed),
+            ("/srv", ViewMark::Readable),
+            ("/srv/x/y", ViewMark::Writable),
+            ("/tmp", ViewMark::Closed),
+            ("/tmp/private/a", ViewMark::Writable),
+            ("/run/user/1", ViewMark::Closed),
+            ("/dev/sda", ViewMark::Closed),
         ] {
             assert_eq!(view.of(Path::new(path)), kind, "{path}");
         }
@@ -232,7 +235,7 @@ mod tests {
         ] {
             assert_eq!(view.has_closed_below(Path::new(path)), closed, "{path}");
         }
-        assert_eq!(view.around(Path::new("/nx/u/work/keys")), Kind::Writable);
-        assert_eq!(view.around(Path::new("/nx/u/.ssh")), Kind::Closed);
+        assert_eq!(view.around(Path::new("/nx/u/work/keys")), ViewMark::Writable);
+        assert_eq!(view.around(Path::new("/nx/u/.ssh")), ViewMark::Closed);
     }
 }

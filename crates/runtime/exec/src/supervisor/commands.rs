@@ -10,33 +10,35 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use super::cgroup::{Group, Groups};
 use super::floor::Floors;
 use super::launch::{Launcher, Setting, Streams};
-use super::limit_watch::Watch;
-use super::refusal::Refused;
-use super::strays::{self, Tree};
-use super::wrap::{Wrapped, Wrapper};
+use super::limit_watch::LimitWatch;
+use super::refusal::LaunchRefusal;
+use super::strays::{self, ProcessTree};
+use super::wrap::{BubbleWrapper, Wrapped};
 use crate::limits::Exceeded;
-use crate::marks::{Mark, Marks};
-use crate::sandbox::landlock::Place;
+use crate::marks::{Marks, ProcessMark};
+use crate::sandbox::landlock::RulePlace;
 use crate::sandbox::pack;
 use crate::socket;
 use crate::sys::{self, Children};
-use crate::wire::{self, Ended, Exit, Failure, ORDER_KILL, ORDER_TERMINATE, Report, Stage};
+use crate::wire::{
+    self, CommandEnded, Exit, LaunchStage, ORDER_KILL, ORDER_TERMINATE, WireFailure, WireReport,
+};
 
 /// How long the report of an exit waits for the killed rest of the command to be gone.
 const SETTLE_LIMIT: Duration = Duration::from_millis(200);
 
-pub(super) struct Commands {
+pub(super) struct CommandTable {
     launcher: Launcher,
-    tree: Tree,
+    tree: ProcessTree,
     marks: Marks,
-    list: Vec<Entry>,
+    list: Vec<CommandEntry>,
     /// What outlived the report of its command's exit.
     leftovers: Vec<Leftover>,
     /// Closed when nothing of the scope is left.
     waiting_for_scopes: Vec<(u64, OwnedFd)>,
     started: u32,
     floors: Floors,
-    wrapper: Wrapper,
+    wrapper: BubbleWrapper,
     groups: Groups,
     own_pid: i32,
 }
@@ -47,23 +49,23 @@ pub(super) struct Started {
     scope: u64,
     wrapped: Option<Wrapped>,
     group: Option<Group>,
-    watch: Option<Watch>,
+    watch: Option<LimitWatch>,
 }
 
-struct Entry {
+struct CommandEntry {
     /// Also the number of its group.
     pid: i32,
     scope: u64,
-    mark: Mark,
+    mark: ProcessMark,
     /// None when the client has dropped the command.
     control: Option<OwnedFd>,
     signalled: i32,
-    ending: Option<Ending>,
+    ending: Option<EndingCommand>,
     /// It runs inside bubblewrap.
     wrapped: Option<Wrapped>,
     group: Option<Group>,
     /// None where its group limits it, or nothing does.
-    watch: Option<Watch>,
+    watch: Option<LimitWatch>,
     exceeded: Option<Exceeded>,
 }
 
@@ -71,42 +73,46 @@ struct Entry {
 struct Leftover {
     scope: u64,
     group: i32,
-    mark: Mark,
+    mark: ProcessMark,
 }
 
 /// The command itself has ended; what it left behind is being ended.
-struct Ending {
-    ended: Ended,
+struct EndingCommand {
+    ended: CommandEnded,
     deadline: Instant,
 }
 
-impl Commands {
+impl CommandTable {
     pub(super) fn new(own_pid: i32) -> Self {
         Self {
             launcher: Launcher::new(own_pid),
-            tree: Tree::new(own_pid),
+            tree: ProcessTree::new(own_pid),
             marks: Marks::new(own_pid.unsigned_abs()),
             list: Vec::new(),
             leftovers: Vec::new(),
             waiting_for_scopes: Vec::new(),
             started: 0,
             floors: Floors::default(),
-            wrapper: Wrapper::default(),
+            wrapper: BubbleWrapper::default(),
             groups: Groups::default(),
             own_pid,
         }
     }
 
-    pub(super) fn launch(&mut self, body: &[u8], streams: Streams) -> Result<Started, Refused> {
-        let broken = Failure { stage: Stage::Request, errno: libc::EPROTO };
+    pub(super) fn launch(
+        &mut self,
+        body: &[u8],
+        streams: Streams,
+    ) -> Result<Started, LaunchRefusal> {
+        let broken = WireFailure { stage: LaunchStage::Request, errno: libc::EPROTO };
         let request = wire::decode(body).ok_or(broken)?;
         self.started = self.started.wrapping_add(1);
         let group = self.groups.make(self.own_pid, self.started, &request.limits);
-        let group = group.map_err(Refused::sandbox)?;
+        let group = group.map_err(LaunchRefusal::sandbox)?;
         let started = self.launch_in(body, &request, streams, group.as_ref());
         match started {
             Ok((pid, wrapped)) => {
-                let watch = if group.is_some() { None } else { Watch::new(&request.limits) };
+                let watch = if group.is_some() { None } else { LimitWatch::new(&request.limits) };
                 let scope = request.origin.scope;
                 Ok(Started { pid, scope, wrapped, group, watch })
             }
@@ -120,11 +126,11 @@ impl Commands {
     fn launch_in(
         &mut self,
         body: &[u8],
-        request: &wire::Request<'_>,
+        request: &wire::WireRequest<'_>,
         streams: Streams,
         group: Option<&Group>,
-    ) -> Result<(i32, Option<Wrapped>), Refused> {
-        let broken = Failure { stage: Stage::Request, errno: libc::EPROTO };
+    ) -> Result<(i32, Option<Wrapped>), LaunchRefusal> {
+        let broken = WireFailure { stage: LaunchStage::Request, errno: libc::EPROTO };
         let mark = self.marks.number(self.started);
         let group = group.map(|group| group.join.as_fd());
         let (unblock, dies_with_us) = (true, true);
@@ -139,8 +145,8 @@ impl Commands {
             let started = self.wrapper.launch(launcher, body, request, &order, streams, setting)?;
             return Ok((started.0, Some(started.1)));
         }
-        let floor = self.floors.make(&order.sandbox, Place::Bare, request.program);
-        let floor = floor.map_err(Refused::sandbox)?;
+        let floor = self.floors.make(&order.sandbox, RulePlace::Bare, request.program);
+        let floor = floor.map_err(LaunchRefusal::sandbox)?;
         setting.floor = Some(&floor);
         Ok((self.launcher.launch(request, &streams, setting)?, None))
     }
@@ -150,10 +156,20 @@ impl Commands {
         let mark = self.marks.number(self.started);
         let Started { pid, scope, wrapped, group, watch } = started;
         let (control, signalled, ending, exceeded) = (Some(control), 0, None, None);
-        let entry =
-            Entry { pid, scope, mark, control, signalled, ending, wrapped, group, watch, exceeded };
+        let entry = CommandEntry {
+            pid,
+            scope,
+            mark,
+            control,
+            signalled,
+            ending,
+            wrapped,
+            group,
+            watch,
+            exceeded,
+        };
         if entry.wrapped.is_none() {
-            entry.report(Report::Started { pid });
+            entry.report(WireReport::Started { pid });
         }
         self.list.push(entry);
     }
@@ -201,8 +217,9 @@ impl Commands {
             let Some(watch) = entry.watch.as_mut().filter(|watch| watch.next <= now) else {
                 continue;
             };
-            let of_entry =
-                |(pid, mark): &&(i32, Option<Mark>)| *mark == Some(entry.mark) && *pid != entry.pid;
+            let of_entry = |(pid, mark): &&(i32, Option<ProcessMark>)| {
+                *mark == Some(entry.mark) && *pid != entry.pid
+            };
             let strays = children.iter().filter(of_entry).map(|(pid, _)| *pid);
             let roots: Vec<i32> = [entry.pid].into_iter().chain(strays).collect();
             if let Some(exceeded) = watch.look(tree, &roots) {
@@ -237,8 +254,9 @@ impl Commands {
         let now = Instant::now();
         let (wrapper, groups) = (&mut self.wrapper, &mut self.groups);
         let leftovers = &mut self.leftovers;
-        let is_gone =
-            |mark: &Mark, group: i32| !left || (!strays.contains(mark) && group_is_gone(group));
+        let is_gone = |mark: &ProcessMark, group: i32| {
+            !left || (!strays.contains(mark) && group_is_gone(group))
+        };
         leftovers.retain(|leftover| !is_gone(&leftover.mark, leftover.group));
         self.list.retain_mut(|entry| {
             let Some(ending) = &entry.ending else { return true };
@@ -256,7 +274,7 @@ impl Commands {
                 let in_group = entry.group.take().and_then(|group| groups.release(group));
                 let exceeded = entry.exceeded.or(in_group);
                 let signalled = entry.signalled;
-                entry.report(Report::Exited(Exit { ended, signalled, exceeded }));
+                entry.report(WireReport::Exited(Exit { ended, signalled, exceeded }));
                 return false;
             }
             true
@@ -297,14 +315,14 @@ impl Commands {
         }
         if let (Some(entry), Some(ended)) = (entry, sys::reap(pid)) {
             let ended = entry.last_words().unwrap_or(ended);
-            entry.ending = Some(Ending { ended, deadline: Instant::now() + SETTLE_LIMIT });
+            entry.ending = Some(EndingCommand { ended, deadline: Instant::now() + SETTLE_LIMIT });
         }
     }
 
     /// Ends children of ours that belong to no running command, and says whose they were. One
     /// that bears no mark may belong to any command that is older than itself, so it is left until
     /// none of those is running.
-    fn sweep(&self) -> Vec<Mark> {
+    fn sweep(&self) -> Vec<ProcessMark> {
         let running: Vec<_> = self.list.iter().filter(|entry| entry.ending.is_none()).collect();
         let oldest = LazyCell::new(|| {
             running.iter().map(|entry| strays::start_of(entry.pid).unwrap_or(0)).min()
@@ -358,8 +376,8 @@ impl Commands {
     }
 }
 
-pub(super) fn report_failure(control: &OwnedFd, refused: &Refused) {
-    let report = Report::Failed(refused.failure).encode();
+pub(super) fn report_failure(control: &OwnedFd, refused: &LaunchRefusal) {
+    let report = WireReport::Failed(refused.failure).encode();
     let words = refused.words.as_bytes();
     let words = words.get(..words.len().min(wire::MAX_WORDS)).unwrap_or_default();
     let _ = socket::send(control, &[&report, words], &[]);
@@ -369,30 +387,30 @@ fn group_is_gone(group: i32) -> bool {
     Pid::from_raw(group).is_none_or(|group| test_kill_process_group(group) == Err(Errno::SRCH))
 }
 
-impl Entry {
+impl CommandEntry {
     fn hear(&mut self) {
         let Some(wrapped) = &mut self.wrapped else { return };
         while let Some(report) = wrapped.next() {
             match report {
-                Report::Started { .. } => wrapped.started = true,
-                Report::Exited(exit) => {
+                WireReport::Started { .. } => wrapped.started = true,
+                WireReport::Exited(exit) => {
                     wrapped.ended = Some(exit.ended);
                     continue;
                 }
-                Report::Failed(failure) => {
-                    let words = if failure.stage == Stage::Sandbox {
+                WireReport::Failed(failure) => {
+                    let words = if failure.stage == LaunchStage::Sandbox {
                         wrapped.words()
                     } else {
                         String::new()
                     };
                     if let Some(control) = self.control.take() {
-                        report_failure(&control, &Refused { failure, words });
+                        report_failure(&control, &LaunchRefusal { failure, words });
                     }
                     continue;
                 }
             }
             if let Some(control) = &self.control {
-                let started = Report::Started { pid: self.pid };
+                let started = WireReport::Started { pid: self.pid };
                 let _ = socket::send(control, &[&started.encode()], &[]);
             }
         }
@@ -400,13 +418,13 @@ impl Entry {
 
     /// How a wrapped command ended, if it could still say so. If it has not even started,
     /// bubblewrap could not do its part.
-    fn last_words(&mut self) -> Option<Ended> {
+    fn last_words(&mut self) -> Option<CommandEnded> {
         self.hear();
         let wrapped = self.wrapped.as_ref()?;
         if !wrapped.started
             && let Some(control) = self.control.take()
         {
-            report_failure(&control, &Refused::sandbox(wrapped.words()));
+            report_failure(&control, &LaunchRefusal::sandbox(wrapped.words()));
         }
         wrapped.ended
     }
@@ -435,7 +453,7 @@ impl Entry {
         }
     }
 
-    fn report(&self, report: Report) {
+    fn report(&self, report: WireReport) {
         if let Some(control) = &self.control {
             let _ = socket::send(control, &[&report.encode()], &[]);
         }

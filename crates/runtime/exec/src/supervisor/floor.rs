@@ -10,7 +10,7 @@ use std::rc::Rc;
 use seccompiler::BpfProgram;
 
 use crate::sandbox::Sandbox;
-use crate::sandbox::landlock::{self, Made, Place};
+use crate::sandbox::landlock::{self, MadeRuleset, RulePlace};
 use crate::sandbox::seccomp::{self, Grants};
 
 /// As many different sandboxes as a session uses in turns. Each one holds a descriptor and some
@@ -19,7 +19,7 @@ const KEPT: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Floor {
-    pub ruleset: Option<Rc<Made>>,
+    pub ruleset: Option<Rc<MadeRuleset>>,
     pub filter: Option<Rc<BpfProgram>>,
 }
 
@@ -29,21 +29,21 @@ pub(super) struct Floor {
 pub(super) struct Floors {
     filters: BTreeMap<Grants, Rc<BpfProgram>>,
     /// The last used one is the last.
-    rules: VecDeque<Kept>,
+    rules: VecDeque<FloorDescriptors>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct FloorDescriptors {
     sandbox: Sandbox,
     program: PathBuf,
-    made: Rc<Made>,
+    made: Rc<MadeRuleset>,
 }
 
 impl Floors {
     pub(super) fn make(
         &mut self,
         sandbox: &Sandbox,
-        place: Place,
+        place: RulePlace,
         program: &CStr,
     ) -> Result<Floor, String> {
         let layers = sandbox.layers;
@@ -56,10 +56,10 @@ impl Floors {
     fn rules(
         &mut self,
         sandbox: &Sandbox,
-        place: Place,
+        place: RulePlace,
         program: &Path,
-    ) -> Result<Rc<Made>, String> {
-        let is_same = |kept: &Kept| kept.program == program && kept.sandbox == *sandbox;
+    ) -> Result<Rc<MadeRuleset>, String> {
+        let is_same = |kept: &FloorDescriptors| kept.program == program && kept.sandbox == *sandbox;
         if let Some(kept) = self.rules.iter().position(is_same).and_then(|at| self.rules.remove(at))
             && kept.made.watch.is_unchanged()
         {
@@ -69,12 +69,12 @@ impl Floors {
         }
         let made = Rc::new(landlock::rules(sandbox, place, program)?);
         // Which file names servers are looked up with can change without a trace in the watch.
-        if place == Place::Bare && !sandbox.network {
+        if place == RulePlace::Bare && !sandbox.network {
             if self.rules.len() == KEPT {
                 self.rules.pop_front();
             }
             let (sandbox, program) = (sandbox.clone(), program.to_path_buf());
-            self.rules.push_back(Kept { sandbox, program, made: Rc::clone(&made) });
+            self.rules.push_back(FloorDescriptors { sandbox, program, made: Rc::clone(&made) });
         }
         Ok(made)
     }

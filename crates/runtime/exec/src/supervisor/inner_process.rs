@@ -9,11 +9,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::floor::Floors;
 use super::launch::{Launcher, Setting, Streams};
-use super::refusal::Refused;
-use crate::sandbox::landlock::Place;
+use super::refusal::LaunchRefusal;
+use crate::sandbox::landlock::RulePlace;
 use crate::sandbox::pack;
 use crate::sys::{self, Children};
-use crate::wire::{self, Ended, Exit, Failure, Report, Stage};
+use crate::wire::{self, CommandEnded, Exit, LaunchStage, WireFailure, WireReport};
 
 /// The argument that makes a supervisor program the first process inside.
 pub(super) const INSIDE: &str = "--inside";
@@ -23,7 +23,7 @@ const EXIT_NOT_STARTED_BY_US: i32 = 2;
 const EXIT_COMMAND_NOT_STARTED: i32 = 125;
 const EXIT_SUPERVISOR_DEAD: i32 = 137;
 
-struct Given {
+struct InnerStart {
     plan: OwnedFd,
     status: OwnedFd,
     /// Hangs up when the supervisor dies.
@@ -41,11 +41,11 @@ pub(super) fn numbers() -> Option<String> {
 
 pub(super) fn run(numbers: &str) -> i32 {
     let Some(given) = take(numbers) else { return EXIT_NOT_STARTED_BY_US };
-    let Given { plan, status, life, errors, script } = given;
+    let InnerStart { plan, status, life, errors, script } = given;
     if is_hung_up(&life) {
         return EXIT_COMMAND_NOT_STARTED;
     }
-    let tell = |report: Report, words: &str| {
+    let tell = |report: WireReport, words: &str| {
         let _ = rustix::io::write(&status, &report.encode());
         if !words.is_empty() {
             let _ = rustix::io::write(sys::standard_error(), words.as_bytes());
@@ -53,20 +53,20 @@ pub(super) fn run(numbers: &str) -> i32 {
     };
     match start(&plan, errors, script) {
         Ok((pid, signals)) => {
-            tell(Report::Started { pid }, "");
+            tell(WireReport::Started { pid }, "");
             sys::let_go_of_streams();
             let Some(ended) = wait_for(pid, &signals, &life) else { return EXIT_SUPERVISOR_DEAD };
-            tell(Report::Exited(Exit { ended, signalled: 0, exceeded: None }), "");
+            tell(WireReport::Exited(Exit { ended, signalled: 0, exceeded: None }), "");
             0
         }
         Err(refused) => {
-            tell(Report::Failed(refused.failure), &refused.words);
+            tell(WireReport::Failed(refused.failure), &refused.words);
             EXIT_COMMAND_NOT_STARTED
         }
     }
 }
 
-fn take(numbers: &str) -> Option<Given> {
+fn take(numbers: &str) -> Option<InnerStart> {
     let numbers: Vec<i32> = numbers.split(',').map(|n| n.parse().unwrap_or(-1)).collect();
     // What bubblewrap has left open leads outside, past what is mounted here.
     sys::keep_to_ourselves(&numbers);
@@ -74,7 +74,7 @@ fn take(numbers: &str) -> Option<Given> {
     let mut next = || sys::adopt(numbers.next()?);
     let (plan, status, life, errors) = (next()?, next()?, next()?, next()?);
     let script = next();
-    Some(Given { plan, status, life, errors, script })
+    Some(InnerStart { plan, status, life, errors, script })
 }
 
 /// The command, and where signals to this process are read from now on.
@@ -82,14 +82,16 @@ fn start(
     plan: &OwnedFd,
     errors: OwnedFd,
     script: Option<OwnedFd>,
-) -> Result<(i32, OwnedFd), Refused> {
-    let broken = || Refused::from(Failure { stage: Stage::Request, errno: libc::EPROTO });
-    let signals = sys::block_signals().map_err(|error| Refused::sandbox(error.to_string()))?;
+) -> Result<(i32, OwnedFd), LaunchRefusal> {
+    let broken =
+        || LaunchRefusal::from(WireFailure { stage: LaunchStage::Request, errno: libc::EPROTO });
+    let signals =
+        sys::block_signals().map_err(|error| LaunchRefusal::sandbox(error.to_string()))?;
     let body = super::read_body(plan).map_err(|_| broken())?;
     let request = wire::decode(&body).ok_or_else(broken)?;
     let order = request.sandbox.and_then(pack::unpack).ok_or_else(broken)?;
-    let floor = Floors::default().make(&order.sandbox, Place::Inside, request.program);
-    let floor = floor.map_err(Refused::sandbox)?;
+    let floor = Floors::default().make(&order.sandbox, RulePlace::Inside, request.program);
+    let floor = floor.map_err(LaunchRefusal::sandbox)?;
     let output = sys::adopt(1).ok_or_else(broken)?;
     // Standard input is in its place already.
     let streams = Streams { output, script, input: None, errors: Some(errors) };
@@ -102,7 +104,7 @@ fn start(
 }
 
 /// Waits for the command, reaping whatever else ends here meanwhile. None if the supervisor is dead.
-fn wait_for(pid: i32, signals: &OwnedFd, life: &OwnedFd) -> Option<Ended> {
+fn wait_for(pid: i32, signals: &OwnedFd, life: &OwnedFd) -> Option<CommandEnded> {
     loop {
         let mut fds = [life, signals].map(|fd| PollFd::new(fd, PollFlags::IN));
         let _ = poll(&mut fds, None);

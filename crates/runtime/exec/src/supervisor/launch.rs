@@ -11,8 +11,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use super::floor::Floor;
 use crate::command::{ProcessLimits, SCRIPT_FD};
-use crate::marks::Mark;
-use crate::wire::{Failure, Request, Stage};
+use crate::marks::ProcessMark;
+use crate::wire::{LaunchStage, WireFailure, WireRequest};
 
 const STACK_SIZE: usize = 64 * 1024;
 
@@ -30,7 +30,7 @@ pub(super) struct Streams {
 /// How a command is started, besides what it asks for itself.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Setting<'a> {
-    pub mark: Option<Mark>,
+    pub mark: Option<ProcessMark>,
     pub floor: Option<&'a Floor>,
     /// Descriptors of ours that it gets under the same number.
     pub keep: &'a [c_int],
@@ -53,7 +53,7 @@ pub(super) struct Launcher {
 }
 
 /// All the child needs, prepared before it exists: it must not allocate.
-struct Plan<'a> {
+struct LaunchPlan<'a> {
     program: *const c_char,
     args: *const *const c_char,
     env: *const *const c_char,
@@ -71,7 +71,7 @@ struct Plan<'a> {
     filter: Option<libc::sock_fprog>,
     parent: i32,
     raise_oom_score: bool,
-    failure: Option<Failure>,
+    failure: Option<WireFailure>,
 }
 
 impl Launcher {
@@ -88,15 +88,15 @@ impl Launcher {
 
     pub(super) fn launch(
         &mut self,
-        request: &Request<'_>,
+        request: &WireRequest<'_>,
         streams: &Streams,
         setting: Setting<'_>,
-    ) -> Result<i32, Failure> {
+    ) -> Result<i32, WireFailure> {
         let pointers = |strings: &[&CStr]| -> Vec<*const c_char> {
             strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
         };
         let (args, env) = (pointers(&request.args), pointers(&request.env));
-        let mut plan = Plan {
+        let mut plan = LaunchPlan {
             program: request.program.as_ptr(),
             args: args.as_ptr(),
             env: env.as_ptr(),
@@ -125,7 +125,7 @@ impl Launcher {
             libc::clone(child, top, flags, (&raw mut plan).cast::<c_void>())
         };
         if pid < 0 {
-            return Err(Failure { stage: Stage::Fork, errno: errno() });
+            return Err(WireFailure { stage: LaunchStage::Fork, errno: errno() });
         }
         match plan.failure {
             None => Ok(pid),
@@ -184,15 +184,15 @@ fn errno() -> i32 {
 
 extern "C" fn child(plan: *mut c_void) -> c_int {
     // SAFETY: `launch` passes a pointer to its plan and sleeps while we use it.
-    let plan = unsafe { &mut *plan.cast::<Plan<'_>>() };
+    let plan = unsafe { &mut *plan.cast::<LaunchPlan<'_>>() };
     let stage = become_command(plan);
-    plan.failure = Some(Failure { stage, errno: errno() });
+    plan.failure = Some(WireFailure { stage, errno: errno() });
     // SAFETY: ends this process only, without running anything of the parent's.
     unsafe { libc::_exit(127) }
 }
 
 /// Returns only if something failed, and what; errno says why.
-fn become_command(plan: &Plan<'_>) -> Stage {
+fn become_command(plan: &LaunchPlan<'_>) -> LaunchStage {
     // SAFETY: system calls with pointers that `launch` keeps valid; none allocates or locks.
     unsafe {
         // If we are killed ourselves, the command dies with us; what it has started is then
@@ -204,21 +204,21 @@ fn become_command(plan: &Plan<'_>) -> Stage {
             libc::_exit(127);
         }
         if libc::setpgid(0, 0) != 0 {
-            return Stage::Group;
+            return LaunchStage::Group;
         }
         if libc::dup2(plan.output, 1) < 0 || libc::dup2(plan.errors, 2) < 0 {
-            return Stage::Streams;
+            return LaunchStage::Streams;
         }
         if plan.input.is_some_and(|fd| libc::dup2(fd, 0) < 0) {
-            return Stage::Streams;
+            return LaunchStage::Streams;
         }
         for fd in plan.setting.keep {
             if libc::fcntl(*fd, libc::F_SETFD, 0) != 0 {
-                return Stage::Streams;
+                return LaunchStage::Streams;
             }
         }
         if libc::chdir(plan.cwd) != 0 {
-            return Stage::Directory;
+            return LaunchStage::Directory;
         }
         if plan.raise_oom_score {
             raise_oom_score();
@@ -226,17 +226,17 @@ fn become_command(plan: &Plan<'_>) -> Stage {
         if let Some(group) = plan.setting.group
             && libc::write(group.as_raw_fd(), c"0".as_ptr().cast(), 1) != 1
         {
-            return Stage::Limits;
+            return LaunchStage::Limits;
         }
         if !set_limits(plan) {
-            return Stage::Limits;
+            return LaunchStage::Limits;
         }
         if plan.setting.floor.is_some() && !put_on_floor(plan) {
-            return Stage::Sandbox;
+            return LaunchStage::Sandbox;
         }
         // After the last use of a descriptor whose number it may take.
         if plan.script.is_some_and(|fd| libc::dup2(fd, SCRIPT_FD) < 0) {
-            return Stage::Streams;
+            return LaunchStage::Streams;
         }
         if plan.setting.unblock {
             let mut none: libc::sigset_t = std::mem::zeroed();
@@ -246,7 +246,7 @@ fn become_command(plan: &Plan<'_>) -> Stage {
         // Our own runtime ignores it, and what is ignored stays so beyond an exec.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::execve(plan.program, plan.args, plan.env);
-        Stage::Exec
+        LaunchStage::Exec
     }
 }
 
@@ -255,7 +255,7 @@ fn become_command(plan: &Plan<'_>) -> Stage {
 ///
 /// # Safety
 /// Only in the child.
-unsafe fn put_on_floor(plan: &Plan<'_>) -> bool {
+unsafe fn put_on_floor(plan: &LaunchPlan<'_>) -> bool {
     // SAFETY: the filter points to instructions that `launch` keeps alive.
     unsafe {
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
@@ -287,7 +287,7 @@ unsafe fn raise_oom_score() {
 
 /// # Safety
 /// Only in the child.
-unsafe fn set_limits(plan: &Plan<'_>) -> bool {
+unsafe fn set_limits(plan: &LaunchPlan<'_>) -> bool {
     let asked = [
         (libc::RLIMIT_AS, plan.limits.address_space),
         (libc::RLIMIT_NPROC, plan.processes),

@@ -7,7 +7,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::strays::Tree;
+use super::strays::ProcessTree;
 use crate::command::ProcessLimits;
 use crate::limits::Exceeded;
 
@@ -20,7 +20,7 @@ const PAUSE_AFTER_SHARED: Duration = Duration::from_secs(1);
 const MOST: usize = 20_000;
 
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct LimitWatch {
     memory: Option<u64>,
     tasks: Option<u64>,
     pub next: Instant,
@@ -34,7 +34,7 @@ struct Used {
     tasks: u64,
 }
 
-impl Watch {
+impl LimitWatch {
     /// None if there is nothing to watch.
     pub(super) fn new(limits: &ProcessLimits) -> Option<Self> {
         let ProcessLimits { memory, tasks, .. } = *limits;
@@ -43,7 +43,7 @@ impl Watch {
     }
 
     /// Looks at these processes and all below them.
-    pub(super) fn look(&mut self, tree: &Tree, roots: &[i32]) -> Option<Exceeded> {
+    pub(super) fn look(&mut self, tree: &ProcessTree, roots: &[i32]) -> Option<Exceeded> {
         let most_tasks = self.tasks.unwrap_or(u64::MAX);
         let mut used = Used::default();
         let mut seen = Vec::new();

@@ -25,13 +25,13 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
 
 use crate::wire::{
-    self, BODY_IN_FILE, Failure, INLINE_BODY, MAX_BODY, Stage, UNTIL_EMPTY, WITH_ERRORS,
-    WITH_INPUT, WITH_SCRIPT,
+    self, BODY_IN_FILE, INLINE_BODY, LaunchStage, MAX_BODY, UNTIL_EMPTY, WITH_ERRORS, WITH_INPUT,
+    WITH_SCRIPT, WireFailure,
 };
 use crate::{socket, sys};
-use commands::{Commands, Started};
+use commands::{CommandTable, Started};
 use launch::Streams;
-use refusal::Refused;
+use refusal::LaunchRefusal;
 
 /// How long the end of everything may take; what is left then cannot be killed by us.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ struct Supervisor {
     /// None after it was closed.
     channel: Option<OwnedFd>,
     signals: OwnedFd,
-    commands: Commands,
+    commands: CommandTable,
     buffer: Vec<u8>,
 }
 
@@ -92,7 +92,7 @@ impl Supervisor {
         rustix::process::set_child_subreaper(Some(pid))?;
         rustix::process::chdir("/")?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-        let commands = Commands::new(pid.as_raw_nonzero().get());
+        let commands = CommandTable::new(pid.as_raw_nonzero().get());
         socket::send(&channel, &[wire::GREETING], &[])?;
         Ok(Self { channel: Some(channel), signals, commands, buffer: vec![0; INLINE_BODY + 1] })
     }
@@ -213,12 +213,12 @@ impl Supervisor {
 }
 
 fn start(
-    commands: &mut Commands,
+    commands: &mut CommandTable,
     flags: u8,
     inline: &[u8],
     mut fds: impl Iterator<Item = OwnedFd>,
-) -> Result<Started, Refused> {
-    let missing = Failure { stage: Stage::Descriptors, errno: libc::EMFILE };
+) -> Result<Started, LaunchRefusal> {
+    let missing = WireFailure { stage: LaunchStage::Descriptors, errno: libc::EMFILE };
     let output = fds.next().ok_or(missing)?;
     let mut given = |flag: u8| match flags & flag {
         0 => Ok(None),
@@ -231,7 +231,7 @@ fn start(
     };
     let body = read_body(&file).map_err(|error| {
         let errno = error.raw_os_error().unwrap_or(libc::E2BIG);
-        Failure { stage: Stage::Request, errno }
+        WireFailure { stage: LaunchStage::Request, errno }
     })?;
     commands.launch(&body, streams)
 }

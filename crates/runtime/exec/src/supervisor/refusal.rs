@@ -1,21 +1,21 @@
 //! Why a command was not started: a code for the client, and words where a code is not enough.
 
-use crate::wire::{Failure, Stage};
+use crate::wire::{LaunchStage, WireFailure};
 
 #[derive(Debug)]
-pub(super) struct Refused {
-    pub failure: Failure,
+pub(super) struct LaunchRefusal {
+    pub failure: WireFailure,
     pub words: String,
 }
 
-impl Refused {
+impl LaunchRefusal {
     pub(super) fn sandbox(words: impl Into<String>) -> Self {
-        Self { failure: Failure { stage: Stage::Sandbox, errno: 0 }, words: words.into() }
+        Self { failure: WireFailure { stage: LaunchStage::Sandbox, errno: 0 }, words: words.into() }
     }
 }
 
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Self {
+impl From<WireFailure> for LaunchRefusal {
+    fn from(failure: WireFailure) -> Self {
         Self { failure, words: String::new() }
     }
 }

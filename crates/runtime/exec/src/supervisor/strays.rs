@@ -16,13 +16,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 /// How many deeper processes are held at once; others come up as direct children later.
 const MAX_HELD: usize = 256;
 
-pub(super) struct Tree {
+pub(super) struct ProcessTree {
     own_pid: i32,
     /// The kernel lists children; if not, all of `/proc` has to be read.
     listed: bool,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(super) fn new(own_pid: i32) -> Self {
         Self {
             own_pid,
@@ -165,7 +165,7 @@ mod tests {
         let own_pid = std::process::id() as i32;
         let pid = child.id() as i32;
         for listed in [true, false] {
-            let tree = Tree { own_pid, listed };
+            let tree = ProcessTree { own_pid, listed };
             assert!(tree.children(own_pid).contains(&pid), "listed: {listed}");
             assert_eq!(tree.children(pid), Vec::<i32>::new());
             assert!(tree.hold(pid, own_pid, None).is_some());
@@ -181,7 +181,7 @@ mod tests {
         child.wait().unwrap();
         assert!(!is_running(&handle));
         // What a number below an ended process means is not known any more.
-        let stranger = Tree { own_pid: 1, listed: true };
+        let stranger = ProcessTree { own_pid: 1, listed: true };
         let mut other = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
         assert!(stranger.hold(other.id() as i32, own_pid, None).is_some());
         assert!(stranger.hold(other.id() as i32, own_pid, Some(&handle)).is_none());
@@ -194,7 +194,7 @@ mod tests {
         // Here nobody adopts orphans, so what is not reached at once is not reached at all.
         let text = "setsid bash -c 'setsid sleep 60 & sleep 60 & wait' & sleep 60 & wait";
         let mut root = std::process::Command::new("/bin/bash").args(["-c", text]).spawn().unwrap();
-        let tree = Tree::new(std::process::id() as i32);
+        let tree = ProcessTree::new(std::process::id() as i32);
         let below = |pid: i32| -> Vec<i32> {
             let children = tree.children(pid);
             let deeper: Vec<_> = children.iter().flat_map(|child| tree.children(*child)).collect();

@@ -13,21 +13,23 @@ use rustix::pipe::PipeFlags;
 
 use super::inner_process::INSIDE;
 use super::launch::{Launcher, Setting, Streams};
-use super::refusal::Refused;
+use super::refusal::LaunchRefusal;
 use crate::command::ProcessLimits;
 use crate::memory_file;
 use crate::sandbox::bubblewrap::{self, Bubble};
 use crate::sandbox::pack::Order;
-use crate::sandbox::stubs::{Held, Stubs};
+use crate::sandbox::stubs::{HeldStubs, Stubs};
 use crate::sys;
-use crate::wire::{Ended, Failure, Origin, REPORT_SIZE, Report, Request, Stage};
+use crate::wire::{
+    CommandEnded, CommandOrigin, LaunchStage, REPORT_SIZE, WireFailure, WireReport, WireRequest,
+};
 
 /// How much bubblewrap can say when it fails.
 const WORDS: u64 = 2048;
 
 /// What is needed to start commands inside bubblewrap.
 #[derive(Debug, Default)]
-pub(super) struct Wrapper {
+pub(super) struct BubbleWrapper {
     /// This program, opened once.
     own_program: Option<OwnedFd>,
     stubs: Stubs,
@@ -41,39 +43,39 @@ pub(super) struct Wrapped {
     words: OwnedFd,
     /// Held open as long as the command may run.
     _life: OwnedFd,
-    pub held: Held,
+    pub held: HeldStubs,
     pub started: bool,
-    pub ended: Option<Ended>,
+    pub ended: Option<CommandEnded>,
 }
 
 /// Our ends of what connects us to a wrapped command.
-struct Pipes {
+struct WrapperPipes {
     status: OwnedFd,
     words: OwnedFd,
     life: OwnedFd,
 }
 
-impl Wrapper {
+impl BubbleWrapper {
     pub(super) fn launch(
         &mut self,
         launcher: &mut Launcher,
         body: &[u8],
-        request: &Request<'_>,
+        request: &WireRequest<'_>,
         order: &Order,
         streams: Streams,
         setting: Setting<'_>,
-    ) -> Result<(i32, Wrapped), Refused> {
+    ) -> Result<(i32, Wrapped), LaunchRefusal> {
         let found = order
             .bubblewrap
             .as_ref()
-            .ok_or_else(|| Refused::sandbox("bubblewrap was not looked for"))?;
+            .ok_or_else(|| LaunchRefusal::sandbox("bubblewrap was not looked for"))?;
         let bubble = bubblewrap::prepare(&order.sandbox, found, &mut self.stubs);
-        let bubble = bubble.map_err(Refused::sandbox)?;
+        let bubble = bubble.map_err(LaunchRefusal::sandbox)?;
         let program = CString::new(found.program.as_os_str().as_bytes()).unwrap_or_default();
         let result = self.start(launcher, body, request, &program, &bubble, streams, setting);
         match result {
             Ok((pid, pipes)) => {
-                let Pipes { status: pipe, words, life: _life } = pipes;
+                let WrapperPipes { status: pipe, words, life: _life } = pipes;
                 let held = bubble.held;
                 Ok((pid, Wrapped { pipe, words, _life, held, started: false, ended: None }))
             }
@@ -89,13 +91,14 @@ impl Wrapper {
         &mut self,
         launcher: &mut Launcher,
         body: &[u8],
-        request: &Request<'_>,
+        request: &WireRequest<'_>,
         program: &CStr,
         bubble: &Bubble,
         streams: Streams,
         setting: Setting<'_>,
-    ) -> Result<(i32, Pipes), Refused> {
-        let resources = |error: io::Error| Refused::sandbox(format!("out of descriptors: {error}"));
+    ) -> Result<(i32, WrapperPipes), LaunchRefusal> {
+        let resources =
+            |error: io::Error| LaunchRefusal::sandbox(format!("out of descriptors: {error}"));
         let own = self.own_program().map_err(resources)?;
         let plan = memory_file::sealed(body).map_err(resources)?;
         let arguments = memory_file::sealed(&bubble.arguments).map_err(resources)?;
@@ -112,13 +115,13 @@ impl Wrapper {
         keep.extend([own, arguments.as_raw_fd()]);
         keep.extend(numbers.into_iter().filter(|fd| *fd >= 0));
         let args = command_line(program, arguments.as_raw_fd(), own, &numbers);
-        let request = Request {
+        let request = WireRequest {
             program,
             cwd: request.cwd,
             args: args.iter().map(CString::as_c_str).collect(),
             env: Vec::new(),
             limits: ProcessLimits::default(),
-            origin: Origin { soft_open_files: None, ..request.origin },
+            origin: CommandOrigin { soft_open_files: None, ..request.origin },
             sandbox: None,
         };
         let input = streams.input;
@@ -128,19 +131,19 @@ impl Wrapper {
         let setting = Setting { keep: &keep, unblock: false, dies_with_us: false, ..setting };
         // It was there when the layers were looked for. Without it the command must not run, and
         // the reason is not that its own program is missing.
-        let gone = |failure: Failure| {
+        let gone = |failure: WireFailure| {
             let error = io::Error::from_raw_os_error(failure.errno);
             let program = program.to_string_lossy();
-            Refused::sandbox(format!(
+            LaunchRefusal::sandbox(format!(
                 "bubblewrap cannot be started any more ({program}: {error}; install it again)"
             ))
         };
         let started = launcher.launch(&request, &outer, setting);
         let pid = started.map_err(|failure| match failure.stage {
-            Stage::Exec => gone(failure),
+            LaunchStage::Exec => gone(failure),
             _ => failure.into(),
         })?;
-        Ok((pid, Pipes { status, words, life }))
+        Ok((pid, WrapperPipes { status, words, life }))
     }
 
     pub(super) fn release(&mut self, wrapped: Wrapped) {
@@ -169,10 +172,10 @@ fn command_line(program: &CStr, arguments: i32, own: i32, numbers: &[i32]) -> Ve
 
 impl Wrapped {
     /// The next thing it has told.
-    pub(super) fn next(&self) -> Option<Report> {
+    pub(super) fn next(&self) -> Option<WireReport> {
         let mut bytes = [0; REPORT_SIZE];
         match rustix::io::read(&self.pipe, &mut bytes) {
-            Ok(count) => Report::decode(bytes.get(..count)?),
+            Ok(count) => WireReport::decode(bytes.get(..count)?),
             Err(_) => None,
         }
     }

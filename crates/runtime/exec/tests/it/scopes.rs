@@ -1,6 +1,6 @@
 //! Scopes: many sessions, one supervisor.
 
-use ostler_exec::{ExecError, Executor, Scope};
+use ostler_exec::{CommandScope, ExecError, Executor};
 use rustix::process::Signal;
 
 use crate::support::*;
@@ -12,7 +12,7 @@ fn family(token: &str) -> String {
     )
 }
 
-async fn family_in(scope: &Scope, token: &str) -> ostler_exec::Running {
+async fn family_in(scope: &CommandScope, token: &str) -> ostler_exec::RunningCommand {
     let running = scope.executor().spawn(script(&family(token))).await.unwrap();
     until("the family is complete", || sleepers(token) == 3).await;
     running
@@ -21,7 +21,7 @@ async fn family_in(scope: &Scope, token: &str) -> ostler_exec::Running {
 /// A command that says `before`, waits for a file and says `after`.
 struct Gated {
     directory: tempfile::TempDir,
-    running: tokio::task::JoinHandle<Result<ostler_exec::Finished, ExecError>>,
+    running: tokio::task::JoinHandle<Result<ostler_exec::CommandReport, ExecError>>,
 }
 
 impl Gated {
@@ -44,7 +44,7 @@ impl Gated {
         text.trim().parse().unwrap()
     }
 
-    async fn finish(self) -> Result<ostler_exec::Finished, ExecError> {
+    async fn finish(self) -> Result<ostler_exec::CommandReport, ExecError> {
         std::fs::write(self.directory.path().join("gate"), "").unwrap();
         self.running.await.unwrap()
     }

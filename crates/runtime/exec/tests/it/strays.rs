@@ -1,6 +1,6 @@
 //! What a command leaves behind.
 
-use ostler_exec::{Executor, Finished};
+use ostler_exec::{CommandReport, Executor};
 
 use crate::support::*;
 
@@ -31,7 +31,11 @@ async fn b06_a_holder_of_the_pipe_does_not_hold_us() {
 }
 
 /// Runs a script that is not finished before the condition holds.
-async fn run_until(executor: &Executor, text: &str, condition: impl FnMut() -> bool) -> Finished {
+async fn run_until(
+    executor: &Executor,
+    text: &str,
+    condition: impl FnMut() -> bool,
+) -> CommandReport {
     let dir = tempfile::tempdir().unwrap();
     let gate = dir.path().join("gate");
     let text = format!("{text}\nuntil [ -e {} ]; do sleep 0.01; done; echo done", gate.display());

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use ostler_exec::{Command, Executor, Finished, SupervisorProgram, bash};
+use ostler_exec::{Command, CommandReport, Executor, SupervisorProgram, bash};
 
 pub const HELPER: &str = env!("CARGO_BIN_EXE_ostler-test-supervisor");
 
@@ -21,7 +21,7 @@ pub fn script(text: &str) -> Command {
     command
 }
 
-pub async fn run(text: &str) -> Finished {
+pub async fn run(text: &str) -> CommandReport {
     executor().run(script(text), |_| {}).await.unwrap()
 }
 

@@ -11,7 +11,7 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_exec::{Command, Executor, Finished, Layers, Sandbox, SupervisorProgram, bash};
+use ostler_exec::{Command, CommandReport, Executor, Layers, Sandbox, SupervisorProgram, bash};
 
 pub const HELPER: &str = env!("CARGO_BIN_EXE_ostler-test-supervisor");
 
@@ -133,7 +133,7 @@ impl World {
         command
     }
 
-    pub async fn run(&self, script: &str, sandbox: Option<&Sandbox>) -> Finished {
+    pub async fn run(&self, script: &str, sandbox: Option<&Sandbox>) -> CommandReport {
         self.executor.run(self.command(script, sandbox), |_| {}).await.unwrap()
     }
 

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use futures_util::FutureExt;
-use ostler_core::hook::{Action, EventName, HookEvent, HookSpec, Matcher, Outcome, Stand, canary};
+use ostler_core::hook::{
+    EventName, HookAction, HookEvent, HookMatcher, HookOutcome, HookSpec, Stand, canary,
+};
 use ostler_core::permission::Source;
 use ostler_core::ports::{BoxFuture, Hook, Hooks};
 use ostler_exec::{Executor, SupervisorProgram};
-use ostler_hooks::{About, Given, Registry, Sender, Setup};
+use ostler_hooks::{About, ClockAndIds, HookSetup, Registry, Sender};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
@@ -20,10 +22,10 @@ const ROLE: &str = "__supervisor";
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn spec(event: EventName, command: &str) -> HookSpec {
-    let action = Action::Command { command: command.into(), args: None };
+    let action = HookAction::Command { command: command.into(), args: None };
     HookSpec {
         event,
-        matcher: Matcher::all(),
+        matcher: HookMatcher::all(),
         action,
         time_limit: None,
         once: false,
@@ -33,8 +35,8 @@ fn spec(event: EventName, command: &str) -> HookSpec {
     }
 }
 
-fn setup(folder: &Path, specs: Vec<HookSpec>) -> Setup {
-    Setup {
+fn setup(folder: &Path, specs: Vec<HookSpec>) -> HookSetup {
+    HookSetup {
         specs,
         inside: Vec::new(),
         executor: Executor::new(SupervisorProgram::this_binary([ROLE])),
@@ -42,7 +44,7 @@ fn setup(folder: &Path, specs: Vec<HookSpec>) -> Setup {
         prepare: None,
         about: About { cwd: folder.into(), project: folder.into(), ..About::default() },
         queues: None,
-        sender: Sender::new(Vec::new(), Given::counted()),
+        sender: Sender::new(Vec::new(), ClockAndIds::counted()),
     }
 }
 
@@ -51,10 +53,13 @@ fn before() -> HookEvent {
 }
 
 /// A hook of the program itself.
-struct Inside(&'static str, Box<dyn Fn() -> Outcome + Send + Sync>, Mutex<Vec<&'static str>>);
+struct Inside(&'static str, Box<dyn Fn() -> HookOutcome + Send + Sync>, Mutex<Vec<&'static str>>);
 
 impl Inside {
-    fn new(name: &'static str, answer: impl Fn() -> Outcome + Send + Sync + 'static) -> Arc<Self> {
+    fn new(
+        name: &'static str,
+        answer: impl Fn() -> HookOutcome + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Inside(name, Box::new(answer), Mutex::default()))
     }
 }
@@ -68,7 +73,7 @@ impl Hook for Inside {
         event == EventName::PreToolUse
     }
 
-    fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, Outcome> {
+    fn call<'a>(&'a self, event: &'a HookEvent) -> BoxFuture<'a, HookOutcome> {
         self.2.lock().unwrap().push(event.name().name());
         Box::pin(async { (self.1)() })
     }
@@ -76,21 +81,22 @@ impl Hook for Inside {
 
 async fn inside_and_outside_are_heard_together_in_order() {
     let folder = tempfile::tempdir().unwrap();
-    let near = Inside::new("near", || Outcome::of(Stand::Block, "near", "first"));
+    let near = Inside::new("near", || HookOutcome::of(Stand::Block, "near", "first"));
     let specs = vec![spec(EventName::PreToolUse, "echo second >&2; exit 2")];
     let registry =
-        Registry::new(Setup { inside: vec![near.clone()], ..setup(folder.path(), specs) });
+        Registry::new(HookSetup { inside: vec![near.clone()], ..setup(folder.path(), specs) });
     let outcome = registry.fire(before()).await;
     assert_eq!(outcome.why(), "the hook near: first; the hook echo second >&2; exit 2: second");
     assert_eq!(outcome.heard, ["near", "echo second >&2; exit 2"]);
     assert_eq!(*near.2.lock().unwrap(), ["PreToolUse"]);
-    assert_eq!(registry.fire(canary(EventName::Stop, None)).await, Outcome::default());
+    assert_eq!(registry.fire(canary(EventName::Stop, None)).await, HookOutcome::default());
 }
 
 async fn a_panic_inside_is_a_hook_that_did_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let near = Inside::new("near", || std::panic::resume_unwind(Box::new("x")));
-    let registry = Registry::new(Setup { inside: vec![near], ..setup(folder.path(), Vec::new()) });
+    let registry =
+        Registry::new(HookSetup { inside: vec![near], ..setup(folder.path(), Vec::new()) });
     let outcome = registry.fire(before()).await;
     assert_eq!(outcome.stand, Stand::Block);
     assert!(outcome.why().contains("it panicked (a blocking hook without a verdict denies)"));
@@ -99,7 +105,7 @@ async fn a_panic_inside_is_a_hook_that_did_not_run() {
 async fn arguments_travel_as_they_are_and_the_environment_is_small() {
     let folder = tempfile::tempdir().unwrap();
     let mut odd = spec(EventName::SessionStart, "/usr/bin/printf");
-    odd.action = Action::Command {
+    odd.action = HookAction::Command {
         command: "/usr/bin/printf".into(),
         args: Some(vec!["[%s]".into(), "a b".into(), "$HOME;'\"".into()]),
     };
@@ -121,7 +127,8 @@ async fn whoever_prepares_a_command_has_the_last_word() {
         Ok(())
     });
     let specs = vec![spec(EventName::SessionStart, "echo $PWD $MARK")];
-    let registry = Registry::new(Setup { prepare: Some(prepare), ..setup(folder.path(), specs) });
+    let registry =
+        Registry::new(HookSetup { prepare: Some(prepare), ..setup(folder.path(), specs) });
     let outcome = registry.fire(canary(EventName::SessionStart, None)).await;
     assert_eq!(outcome.context, [format!("{} set", other.display())]);
 }
@@ -129,14 +136,14 @@ async fn whoever_prepares_a_command_has_the_last_word() {
 async fn nobody_listens_where_nothing_matches() {
     let folder = tempfile::tempdir().unwrap();
     let mut edits = spec(EventName::PreToolUse, "exit 2");
-    edits.matcher = Matcher::parse("Edit|Write").unwrap();
+    edits.matcher = HookMatcher::parse("Edit|Write").unwrap();
     let mut first = spec(EventName::Stop, "true");
     first.once = true;
     let registry = Registry::new(setup(folder.path(), vec![edits, first]));
     assert!(registry.listens(EventName::PreToolUse, Some("Edit")));
     assert!(!registry.listens(EventName::PreToolUse, Some("Bash")));
     assert!(!registry.listens(EventName::PostToolUse, Some("Edit")));
-    assert_eq!(registry.fire(before()).await, Outcome::default());
+    assert_eq!(registry.fire(before()).await, HookOutcome::default());
     assert!(registry.listens(EventName::Stop, None));
     registry.fire(canary(EventName::Stop, None)).await;
     assert!(!registry.listens(EventName::Stop, None));

@@ -3,7 +3,7 @@
 use crate::support::{Named, Place, SetClock};
 use ostler_core::event::Event;
 use ostler_core::ids::ModelId;
-use ostler_core::ledger::{Change, Purpose, Status, Usage};
+use ostler_core::ledger::{Change, ChargeStatus, Purpose, Usage};
 use ostler_core::message::Message;
 use ostler_core::model::Request;
 use ostler_core::ports::Ledger;
@@ -14,7 +14,7 @@ use ostler_core::turn::Terminal;
 use ostler_engine::{Meter, side_request};
 use ostler_ledger::{FileLedger, Limits, Row, rows_of};
 use ostler_model_server::{Billed, Match, ModelServer, Prices, Script, after, calls, status, text};
-use ostler_models::{CredentialKind, Credentials, HttpModel, Provider, Secret, Settings};
+use ostler_models::{CredentialKind, Credentials, HttpModel, ModelSettings, Provider, Secret};
 use ostler_testkit::{FakeTool, Rig, TestAgent, finished};
 use serde_json::json;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn model(server: &ModelServer) -> Arc<HttpModel> {
         label: "test".into(),
     };
     let provider = Provider::named("anthropic").unwrap().at(server.url());
-    let mut settings = Settings::new(provider, credentials);
+    let mut settings = ModelSettings::new(provider, credentials);
     settings.retry.base = Duration::from_millis(1);
     Arc::new(HttpModel::new(settings).unwrap())
 }
@@ -104,7 +104,7 @@ async fn the_ledger_is_the_providers_bill() {
     let place = Place::new();
     let server = ModelServer::start(script()).unwrap();
     let clock = SetClock::at(1_000);
-    let ledger = Arc::new(place.ledger("s", Limits::default(), clock));
+    let ledger = Arc::new(place.ledger("s", SharedLimits::default(), clock));
     let rig = rig(&server, ledger.clone());
     for prompt in ["first", "second", "third"] {
         let events = rig.turn(prompt).await;
@@ -132,7 +132,7 @@ async fn the_ledger_is_the_providers_bill() {
     assert_eq!(again, rows);
 }
 
-fn key(row: &Row) -> &str {
+fn key(row: &LedgerRow) -> &str {
     &row.charged.charge.id
 }
 
@@ -146,10 +146,10 @@ fn opened() -> Entry {
     }
 }
 
-fn billed(rows: &[Row], model: Option<&str>) -> (Billed, f64) {
+fn billed(rows: &[LedgerRow], model: Option<&str>) -> (Billed, f64) {
     let mut usage = Usage::default();
     let mut cost = 0.0;
-    let named = |row: &&Row| model.is_none_or(|name| row.charged.model == ModelId::new(name));
+    let named = |row: &&LedgerRow| model.is_none_or(|name| row.charged.model == ModelId::new(name));
     for row in rows.iter().filter(named) {
         usage += row.charged.usage;
         cost += row.charged.cost.unwrap();
@@ -164,7 +164,7 @@ fn billed(rows: &[Row], model: Option<&str>) -> (Billed, f64) {
     (billed, cost)
 }
 
-fn same_tokens(rows: &[Row], server: &ModelServer) {
+fn same_tokens(rows: &[LedgerRow], server: &ModelServer) {
     let bill = server.bill();
     let (all, cost) = billed(rows, None);
     assert_eq!(all, bill.total());
@@ -174,7 +174,7 @@ fn same_tokens(rows: &[Row], server: &ModelServer) {
         assert_eq!(billed(rows, Some(model)).0, bill.of_model(model), "{model}");
     }
     // Also each for itself, in the order of the answers.
-    let paid = rows.iter().filter(|row| row.charged.charge.status != Status::Failed);
+    let paid = rows.iter().filter(|row| row.charged.charge.status != ChargeStatus::Failed);
     let told: Vec<(u64, u64)> =
         paid.map(|row| (row.charged.usage.prompt(), row.charged.usage.output)).collect();
     let mut told_sorted = told.clone();
@@ -186,29 +186,34 @@ fn same_tokens(rows: &[Row], server: &ModelServer) {
 }
 
 /// One row per request, with what it was for and what caused it.
-fn same_story(rows: &[Row], server: &ModelServer) {
+fn same_story(rows: &[LedgerRow], server: &ModelServer) {
     assert_eq!(rows.len(), server.requests().len(), "failed tries have a row, too");
     let count = |purpose, status| {
-        let of = |row: &&Row| {
+        let of = |row: &&LedgerRow| {
             (row.charged.charge.purpose, row.charged.charge.status) == (purpose, status)
         };
         rows.iter().filter(of).count()
     };
     use Purpose::{Answer, Compaction, Fallback, Retry, Title};
-    assert_eq!((count(Compaction, Status::Failed), count(Compaction, Status::Ok)), (1, 1));
-    assert_eq!((count(Title, Status::Ok), count(Fallback, Status::Ok)), (1, 1));
-    assert_eq!(count(Answer, Status::Dropped), 1, "the broken stream");
+    assert_eq!(
+        (count(Compaction, ChargeStatus::Failed), count(Compaction, ChargeStatus::Ok)),
+        (1, 1)
+    );
+    assert_eq!((count(Title, ChargeStatus::Ok), count(Fallback, ChargeStatus::Ok)), (1, 1));
+    assert_eq!(count(Answer, ChargeStatus::Dropped), 1, "the broken stream");
     // 529 in the first turn; in the second the first model's first try.
-    assert_eq!((count(Answer, Status::Failed), count(Retry, Status::Failed)), (2, 1));
+    assert_eq!((count(Answer, ChargeStatus::Failed), count(Retry, ChargeStatus::Failed)), (2, 1));
     // After the 529 and after the broken stream.
-    assert_eq!(count(Retry, Status::Ok), 2);
-    let by_read = |row: &&Row| row.charged.charge.tool.as_deref() == Some("Read");
+    assert_eq!(count(Retry, ChargeStatus::Ok), 2);
+    let by_read = |row: &&LedgerRow| row.charged.charge.tool.as_deref() == Some("Read");
     assert_eq!(rows.iter().filter(by_read).count(), 3, "two follow-ups and a repeated one");
-    let first = |row: &&Row| row.charged.charge.task.as_deref() == Some("first");
+    let first = |row: &&LedgerRow| row.charged.charge.task.as_deref() == Some("first");
     assert_eq!(rows.iter().filter(first).count(), 5);
     assert!(rows.iter().all(|row| row.session == "s" && row.project == "/p"));
-    let began = |row: &Row| row.charged.charge.first_byte_ms.is_some();
-    assert!(rows.iter().all(|row| began(row) == (row.charged.charge.status != Status::Failed)));
+    let began = |row: &LedgerRow| row.charged.charge.first_byte_ms.is_some();
+    assert!(
+        rows.iter().all(|row| began(row) == (row.charged.charge.status != ChargeStatus::Failed))
+    );
 }
 
 /// A second engine that talks with another price list is not mixed up; unknown prices stay unknown.
@@ -216,7 +221,7 @@ fn same_story(rows: &[Row], server: &ModelServer) {
 async fn a_model_without_a_price_costs_unknown_never_zero() {
     let place = Place::new();
     let server = ModelServer::start(Script::new().answer(text("hi"))).unwrap();
-    let ledger = Arc::new(place.ledger("s", Limits::default(), SetClock::at(1_000)));
+    let ledger = Arc::new(place.ledger("s", SharedLimits::default(), SetClock::at(1_000)));
     let rig = TestAgent::new()
         .over(model(&server), "nobody-knows-it")
         .meter(Meter::new(ledger.clone() as Arc<dyn Ledger>, Named::new("r")))
@@ -239,7 +244,7 @@ async fn a_long_session_is_read_from_the_cache() {
             script.answer(calls([("Read", json!({"path": "/ws/a"}))])).answer(text("and now?"));
     }
     let server = ModelServer::start(script).unwrap();
-    let ledger = Arc::new(place.ledger("s", Limits::default(), SetClock::at(1_000)));
+    let ledger = Arc::new(place.ledger("s", SharedLimits::default(), SetClock::at(1_000)));
     let rig = rig(&server, ledger.clone());
     for turn in 0..15 {
         rig.turn(&format!("turn {turn}")).await;
@@ -260,7 +265,7 @@ async fn an_expired_cache_is_named() {
     let read = || calls([("Read", json!({"path": "/ws/a"}))]);
     let script = Script::new().answer(read()).answer(text("done")).answer(text("late"));
     let server = ModelServer::start(script).unwrap();
-    let ledger = Arc::new(place.ledger("s", Limits::default(), SetClock::at(1_000)));
+    let ledger = Arc::new(place.ledger("s", SharedLimits::default(), SetClock::at(1_000)));
     let rig = rig(&server, ledger.clone());
     rig.turn("first").await;
     // The rig's clock moves a second with each look.

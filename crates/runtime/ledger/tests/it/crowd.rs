@@ -1,12 +1,12 @@
 //! Many engines on one ledger never spend more than a shared budget allows: threads, tasks and processes.
 
 use crate::support::{Named, PRICE, Place, SetClock, bound, ledger_at, rows_at};
-use ostler_core::ledger::{Status, Usage};
+use ostler_core::ledger::{ChargeStatus, Usage};
 use ostler_core::ports::Ledger;
 use ostler_core::session::Entry;
 use ostler_core::turn::Terminal;
 use ostler_engine::Meter;
-use ostler_ledger::{FileLedger, Limits, SharedLedger};
+use ostler_ledger::{FileLedger, SharedLedger, SharedLimits};
 use ostler_testkit::{Script, TestAgent, finished};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ const USAGE: Usage =
 const LEAST: f64 = (1_000.0 * 3.75 + 256.0 * 15.0) / 1e6;
 
 /// Runs turns until the budget ends or the script does; what its log says it spent.
-async fn engine(path: &Path, name: String, limits: Limits, turns: usize) -> f64 {
+async fn engine(path: &Path, name: String, limits: SharedLimits, turns: usize) -> f64 {
     let ledger = ledger_at(path, &name, limits, SetClock::at(1_000));
     engine_with(ledger, name, turns).await
 }
@@ -50,7 +50,7 @@ async fn engine_with(ledger: FileLedger, name: String, turns: usize) -> f64 {
 /// All rows of the ledger, which must be those of the logs.
 fn of_ledger(path: &Path) -> f64 {
     let rows = rows_at(path);
-    assert!(rows.iter().all(|row| row.charged.charge.status == Status::Ok));
+    assert!(rows.iter().all(|row| row.charged.charge.status == ChargeStatus::Ok));
     rows.iter().map(|row| row.charged.cost.unwrap()).sum()
 }
 
@@ -64,7 +64,7 @@ fn holds(who: &str, spent: f64, limit: f64) {
 #[test]
 fn fifty_engines_share_a_day() {
     let place = Place::new();
-    let limits = Limits { day: Some(1.0), ..Limits::default() };
+    let limits = SharedLimits { day: Some(1.0), ..SharedLimits::default() };
     let run = |n: usize| {
         let path = place.file();
         move || {
@@ -83,7 +83,7 @@ fn fifty_engines_share_a_day() {
 #[test]
 fn tasks_of_one_process_share_a_project() {
     let place = Place::new();
-    let limits = Limits { project: Some(0.3), day: Some(50.0), ..Limits::default() };
+    let limits = SharedLimits { project: Some(0.3), day: Some(50.0), ..SharedLimits::default() };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
     let path = place.file();
@@ -104,7 +104,7 @@ fn tasks_of_one_process_share_a_project() {
 #[test]
 fn sessions_that_share_one_connection_share_a_day() {
     let place = Place::new();
-    let limits = Limits { day: Some(0.3), ..Limits::default() };
+    let limits = SharedLimits { day: Some(0.3), ..SharedLimits::default() };
     let shared = SharedLedger::new(place.file(), SetClock::at(1_000));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
@@ -125,7 +125,7 @@ fn sessions_that_share_one_connection_share_a_day() {
 #[tokio::test]
 async fn an_agent_does_not_spend_anothers_money() {
     let place = Place::new();
-    let limits = Limits { agent: Some(0.02), ..Limits::default() };
+    let limits = SharedLimits { agent: Some(0.02), ..SharedLimits::default() };
     for name in ["a", "b"] {
         let spent = engine(&place.file(), name.into(), limits, 10).await;
         holds("one agent", spent, 0.02);
@@ -139,7 +139,7 @@ const ROLE: &str = "OSTLER_LEDGER_TEST_CROWD";
 fn a_process_of_the_crowd() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let (path, name) = role.split_once('|').unwrap();
-    let limits = Limits { day: Some(0.5), ..Limits::default() };
+    let limits = SharedLimits { day: Some(0.5), ..SharedLimits::default() };
     let (path, name) = (path.to_owned(), name.to_owned());
     let engines: Vec<_> = (0..5)
         .map(|n| {

@@ -5,7 +5,7 @@ use ostler_core::ledger::{Broken, Change, Usage};
 use ostler_core::message::Message;
 use ostler_core::session::{Entry, Fork};
 use ostler_core::time::Timestamp;
-use ostler_ledger::{Db, Limits, Owner, Row, rows_of};
+use ostler_ledger::{Db, LedgerRow, Owner, SharedLimits, rows_of};
 use proptest::prelude::*;
 use std::os::unix::fs::PermissionsExt;
 
@@ -30,9 +30,10 @@ fn prompt(at: u64) -> Entry {
     Entry::Prompt { message: Message::user("go"), at: Timestamp(at) }
 }
 
-fn told(rows: &[Row]) -> Vec<(String, String, u64)> {
-    let one =
-        |row: &Row| (row.session.clone(), row.charged.charge.id.clone(), row.charged.charge.at.0);
+fn told(rows: &[LedgerRow]) -> Vec<(String, String, u64)> {
+    let one = |row: &LedgerRow| {
+        (row.session.clone(), row.charged.charge.id.clone(), row.charged.charge.at.0)
+    };
     rows.iter().map(one).collect()
 }
 
@@ -79,8 +80,12 @@ fn a_row_comes_back_as_it_was() {
     full.charge.broken = Some(Broken { expected: 9, read: 1, change });
     let mut bare = charged("y", 6, usage, None);
     (bare.charge.task, bare.charge.first_byte_ms) = (None, None);
-    let row =
-        |charged| Row { day: "0000".into(), project: "/p".into(), session: "s".into(), charged };
+    let row = |charged| LedgerRow {
+        day: "0000".into(),
+        project: "/p".into(),
+        session: "s".into(),
+        charged,
+    };
     let rows = [row(full), row(bare)];
     assert_eq!(Db::open(&place.file()).unwrap().index(&rows, &[]).unwrap(), 2);
     assert_eq!(place.rows(), rows);
@@ -109,7 +114,7 @@ proptest! {
         }
         db.index(&rows, &["s".into()]).unwrap();
         prop_assert_eq!(db.index(&rows, &[]).unwrap(), 0);
-        let limits = Limits { day: Some(1.0), project: Some(1.0), agent: Some(1.0) };
+        let limits = SharedLimits { day: Some(1.0), project: Some(1.0), agent: Some(1.0) };
         let owner = Owner { project: "/p".into(), session: "s".into() };
         let sums = |day: &str, db: &mut Db| -> Vec<f64> {
             let standings = db.standings(&limits, &owner, "main", day, Timestamp(0)).unwrap();

@@ -1,15 +1,15 @@
 //! A reservation lives as long as its process speaks of it.
 
 use crate::support::{DAY_MS, Place, SetClock, ask, charged, ledger_at};
-use ostler_core::ledger::{Grant, Status, Sum, Usage};
+use ostler_core::ledger::{ChargeStatus, Grant, Sum, Usage};
 use ostler_core::ports::Ledger;
-use ostler_ledger::{Db, FileLedger, LEASE_MS, Limits, Owner, Row};
+use ostler_ledger::{Db, FileLedger, LEASE_MS, LedgerRow, Owner, SharedLimits};
 use proptest::prelude::*;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const LIMITS: Limits = Limits { day: Some(0.1), project: None, agent: None };
+const LIMITS: SharedLimits = SharedLimits { day: Some(0.1), project: None, agent: None };
 const ROLE: &str = "OSTLER_LEDGER_TEST_HOLDER";
 
 fn granted(grant: Grant) -> Option<u32> {
@@ -63,7 +63,7 @@ fn what_a_killed_process_held_is_counted_as_spent() {
     let rows = place.rows();
     let row = &rows[0];
     let charge = &row.charged.charge;
-    assert_eq!((rows.len(), charge.id.as_str(), charge.status), (1, "r1", Status::Lost));
+    assert_eq!((rows.len(), charge.id.as_str(), charge.status), (1, "r1", ChargeStatus::Lost));
     assert_eq!(
         (row.day.as_str(), row.project.as_str(), row.session.as_str()),
         ("0000", "/p", "dead")
@@ -108,7 +108,7 @@ fn a_row_takes_the_place_of_its_reservation() {
 /// A process that slept too long, or one whose log was read: what is known takes the place of what was feared.
 #[test]
 fn what_is_known_later_replaces_what_was_lost() {
-    let limits = Limits { day: Some(1.0), project: Some(1.0), agent: Some(1.0) };
+    let limits = SharedLimits { day: Some(1.0), project: Some(1.0), agent: Some(1.0) };
     let amount = ask(1_000).amount(1_000);
     type End = fn(&Place, &FileLedger);
     let table: [(&str, End, f64, usize); 4] = [
@@ -125,7 +125,7 @@ fn what_is_known_later_replaces_what_was_lost() {
             |place, _| {
                 let charged = charged("r1", 0, Usage::default(), Some(0.01));
                 let (day, project, session) = ("0000".into(), "/p".into(), "s".into());
-                let row = Row { day, project, session, charged };
+                let row = LedgerRow { day, project, session, charged };
                 let mut db = Db::open(&place.file()).unwrap();
                 assert_eq!(db.index(std::slice::from_ref(&row), &[]).unwrap(), 1);
                 assert_eq!(db.index(&[row], &[]).unwrap(), 0);
@@ -163,7 +163,7 @@ fn what_was_found_in_time_is_not_counted_twice() {
     let ledger = place.ledger("s", LIMITS, SetClock::at(0));
     assert!(ledger.reserve("r1", "main", &ask(1_000)).unwrap().holds());
     let charged = charged("r1", 0, Usage::default(), Some(0.01));
-    let row = Row { day: "0000".into(), project: "/p".into(), session: "s".into(), charged };
+    let row = LedgerRow { day: "0000".into(), project: "/p".into(), session: "s".into(), charged };
     let mut db = Db::open(&place.file()).unwrap();
     db.index(&[row], &[]).unwrap();
     let owner = Owner { project: "/p".into(), session: "s".into() };
@@ -198,7 +198,7 @@ proptest! {
     #[test]
     fn no_shared_sum_is_overdrawn(acts in prop::collection::vec(act(), 1..40)) {
         let place = Place::new();
-        let limits = Limits { day: Some(0.5), project: Some(0.4), agent: Some(0.2) };
+        let limits = SharedLimits { day: Some(0.5), project: Some(0.4), agent: Some(0.2) };
         let clock = SetClock::at(0);
         let name = |n: usize| format!("s{n}");
         let mut ledgers: Vec<_> =

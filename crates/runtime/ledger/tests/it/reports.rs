@@ -1,24 +1,24 @@
 //! What was expensive: sums by hand.
 
 use crate::support::{PRICE, charged};
-use ostler_core::ledger::{Purpose, Status, Usage};
-use ostler_ledger::{By, Report, Row};
+use ostler_core::ledger::{ChargeStatus, Purpose, Usage};
+use ostler_ledger::{CostReport, LedgerRow, ReportKey};
 
-fn row(id: &str, tool: Option<&str>, model: &str, usage: Usage) -> Row {
+fn row(id: &str, tool: Option<&str>, model: &str, usage: Usage) -> LedgerRow {
     let cost = (model != "strange").then(|| PRICE.cost(&usage));
     let mut charged = charged(id, 0, usage, cost);
     charged.model = model.into();
     charged.charge.tool = tool.map(str::to_owned);
-    Row { day: "0000".into(), project: "/p".into(), session: "s".into(), charged }
+    LedgerRow { day: "0000".into(), project: "/p".into(), session: "s".into(), charged }
 }
 
 fn usage(input: u64, cache_write: u64, cache_read: u64, output: u64) -> Usage {
     Usage { input, output, cache_write, cache_write_1h: 0, cache_read }
 }
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<LedgerRow> {
     let mut failed = row("4", None, "m", Usage::default());
-    failed.charged.charge.status = Status::Failed;
+    failed.charged.charge.status = ChargeStatus::Failed;
     failed.charged.charge.purpose = Purpose::Retry;
     vec![
         row("1", None, "m", usage(100, 900, 0, 10)),
@@ -29,15 +29,15 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-fn report(by: By) -> Report {
-    let mut builder = Report::builder(by);
+fn report(by: ReportKey) -> CostReport {
+    let mut builder = CostReport::builder(by);
     rows().iter().for_each(|row| builder.add(row));
     builder.finish()
 }
 
 #[test]
 fn by_tool_dearest_first() {
-    let told = report(By::Tool);
+    let told = report(ReportKey::Tool);
     let keys: Vec<_> = told.lines.iter().map(|line| (line.key.as_str(), line.requests)).collect();
     assert_eq!(keys, [("Bash", 2), ("(prompt)", 2), ("Read", 1)]);
     let bash = &told.lines[0];
@@ -52,7 +52,7 @@ fn by_tool_dearest_first() {
 
 #[test]
 fn unknown_is_said_and_never_zero() {
-    let told = report(By::Model);
+    let told = report(ReportKey::Model);
     let strange = told.lines.iter().find(|line| line.key == "strange").unwrap();
     assert_eq!((strange.known_cost(), strange.unknown), (None, 1));
     let known = told.lines.iter().find(|line| line.key == "m").unwrap();
@@ -65,22 +65,22 @@ fn unknown_is_said_and_never_zero() {
 #[test]
 fn every_side_has_the_same_total() {
     let all = [
-        By::Tool,
-        By::Task,
-        By::Agent,
-        By::Model,
-        By::Day,
-        By::Session,
-        By::Project,
-        By::Purpose,
-        By::Request,
+        ReportKey::Tool,
+        ReportKey::Task,
+        ReportKey::Agent,
+        ReportKey::Model,
+        ReportKey::Day,
+        ReportKey::Session,
+        ReportKey::Project,
+        ReportKey::Purpose,
+        ReportKey::Request,
     ];
     for by in all {
         let told = report(by);
-        assert_eq!(told.total, report(By::Tool).total, "{by:?}");
+        assert_eq!(told.total, report(ReportKey::Tool).total, "{by:?}");
         let requests: u64 = told.lines.iter().map(|line| line.requests).sum();
         assert_eq!(requests, 5, "{by:?}");
     }
-    assert_eq!(report(By::Request).lines.len(), 5);
-    assert_eq!(report(By::Purpose).lines.len(), 2);
+    assert_eq!(report(ReportKey::Request).lines.len(), 5);
+    assert_eq!(report(ReportKey::Purpose).lines.len(), 2);
 }

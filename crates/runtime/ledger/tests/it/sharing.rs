@@ -3,12 +3,12 @@
 use crate::support::{Place, SetClock, ask, bound, charged, rows_at};
 use ostler_core::ledger::Usage;
 use ostler_core::ports::Ledger;
-use ostler_ledger::{Db, Limits, SharedLedger};
+use ostler_ledger::{Db, SharedLedger, SharedLimits};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const LIMITS: Limits = Limits { day: Some(100.0), project: None, agent: None };
+const LIMITS: SharedLimits = SharedLimits { day: Some(100.0), project: None, agent: None };
 const ROLE: &str = "OSTLER_LEDGER_TEST_SHARING";
 const SESSIONS: usize = 200;
 
@@ -63,7 +63,7 @@ fn two_hundred_sessions_take_one_thread_and_one_connection() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let rows = rows_at(&path);
     assert_eq!(rows.len(), SESSIONS);
-    let belongs = |row: &ostler_ledger::Row| row.session[1..] == row.charged.charge.id[1..];
+    let belongs = |row: &ostler_ledger::LedgerRow| row.session[1..] == row.charged.charge.id[1..];
     assert!(rows.iter().all(belongs), "each row is its own session's");
     assert_eq!(Db::open(&path).unwrap().unsettled().unwrap(), [] as [&str; 0]);
 }
@@ -94,7 +94,7 @@ fn each_session_hears_of_its_own_trouble() {
     let place = Place::new();
     fs::create_dir(place.file()).unwrap();
     let shared = SharedLedger::new(place.file(), SetClock::at(0));
-    let none = Limits::default();
+    let none = SharedLimits::default();
     let (one, other, idle) =
         (bound(&shared, "one", none), bound(&shared, "other", none), bound(&shared, "idle", none));
     one.record(charged("a", 0, Usage::default(), Some(0.01)));

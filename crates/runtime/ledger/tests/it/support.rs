@@ -1,9 +1,11 @@
 //! A ledger in a temporary folder, a clock that can be set, and rows.
 
 use ostler_core::ids::IdSource;
-use ostler_core::ledger::{Ask, Charge, Charged, Price, Purpose, Status, Usage};
+use ostler_core::ledger::{Ask, Charge, ChargeStatus, Charged, Price, Purpose, Usage};
 use ostler_core::time::{Clock, Timestamp};
-use ostler_ledger::{Binding, Days, Db, FileLedger, Limits, Owner, Row, Setup, SharedLedger};
+use ostler_ledger::{
+    Binding, Days, Db, FileLedger, LedgerRow, LedgerSetup, Owner, SharedLedger, SharedLimits,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -63,27 +65,39 @@ impl Place {
         self.0.path().join("ledger.db")
     }
 
-    pub fn ledger(&self, session: &str, limits: Limits, clock: Arc<dyn Clock>) -> FileLedger {
+    pub fn ledger(&self, session: &str, limits: SharedLimits, clock: Arc<dyn Clock>) -> FileLedger {
         ledger_at(&self.file(), session, limits, clock)
     }
 
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<LedgerRow> {
         rows_at(&self.file())
     }
 }
 
-pub fn ledger_at(path: &Path, session: &str, limits: Limits, clock: Arc<dyn Clock>) -> FileLedger {
+pub fn ledger_at(
+    path: &Path,
+    session: &str,
+    limits: SharedLimits,
+    clock: Arc<dyn Clock>,
+) -> FileLedger {
     let owner = Owner { project: "/p".into(), session: session.into() };
-    FileLedger::new(Setup { path: path.into(), owner, limits, days: days(), clock, fill: None })
+    FileLedger::new(LedgerSetup {
+        path: path.into(),
+        owner,
+        limits,
+        days: days(),
+        clock,
+        fill: None,
+    })
 }
 
 /// The ledger of one of the sessions that share a file.
-pub fn bound(shared: &SharedLedger, session: &str, limits: Limits) -> FileLedger {
+pub fn bound(shared: &SharedLedger, session: &str, limits: SharedLimits) -> FileLedger {
     let owner = Owner { project: "/p".into(), session: session.into() };
     shared.bind(Binding { owner, limits, days: days(), fill: None })
 }
 
-pub fn rows_at(path: &Path) -> Vec<Row> {
+pub fn rows_at(path: &Path) -> Vec<LedgerRow> {
     let mut rows = Vec::new();
     Db::open(path).unwrap().each(Timestamp(0), None, |row| rows.push(row)).unwrap();
     rows
@@ -101,7 +115,7 @@ pub fn charged(id: &str, at: u64, usage: Usage, cost: Option<f64>) -> Charged {
         task: Some("build it".into()),
         tool: None,
         purpose: Purpose::Answer,
-        status: Status::Ok,
+        status: ChargeStatus::Ok,
         latency_ms: 10,
         first_byte_ms: Some(3),
         price: cost.map(|_| PRICE),

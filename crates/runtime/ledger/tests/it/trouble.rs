@@ -3,26 +3,27 @@
 use crate::support::{Place, SetClock, ask, charged, days};
 use ostler_core::ledger::{Grant, Usage};
 use ostler_core::ports::Ledger;
-use ostler_ledger::{Db, FileLedger, Limits, Owner, Row, Setup};
+use ostler_ledger::{Db, FileLedger, LedgerRow, LedgerSetup, Owner, SharedLimits};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-const LIMITS: Limits = Limits { day: Some(0.1), project: None, agent: None };
-const NONE: Limits = Limits { day: None, project: None, agent: None };
+const LIMITS: SharedLimits = SharedLimits { day: Some(0.1), project: None, agent: None };
+const NONE: SharedLimits = SharedLimits { day: None, project: None, agent: None };
 
 /// The logs hold one request that took the whole day's budget.
-fn with_logs(path: &Path, limits: Limits, read: &Arc<AtomicU32>) -> FileLedger {
+fn with_logs(path: &Path, limits: SharedLimits, read: &Arc<AtomicU32>) -> FileLedger {
     let owner = Owner { project: "/p".into(), session: "s".into() };
     let (path, clock, read) = (path.to_owned(), SetClock::at(0), read.clone());
     let fill = Arc::new(move |db: &mut Db| {
         read.fetch_add(1, SeqCst);
         let charged = charged("old", 0, Usage::default(), Some(0.1));
-        let row = Row { day: "0000".into(), project: "/q".into(), session: "t".into(), charged };
+        let row =
+            LedgerRow { day: "0000".into(), project: "/q".into(), session: "t".into(), charged };
         db.index(&[row], &[]).map(|_| ())
     });
-    FileLedger::new(Setup { path, owner, limits, days: days(), clock, fill: Some(fill) })
+    FileLedger::new(LedgerSetup { path, owner, limits, days: days(), clock, fill: Some(fill) })
 }
 
 fn remove(place: &Place) {

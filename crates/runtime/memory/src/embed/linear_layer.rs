@@ -104,9 +104,9 @@ pub trait Dots: Copy {
 
 /// For any processor.
 #[derive(Clone, Copy)]
-pub struct Plain;
+pub struct PlainLevel;
 
-impl Dots for Plain {
+impl Dots for PlainLevel {
     fn panel(self, weights: &[i16], tokens: &[i16], width: usize) -> Sums {
         let mut all = Sums::default();
         for (sums, token) in all.iter_mut().zip(tokens.chunks_exact(width)) {
@@ -160,7 +160,7 @@ mod tests {
                 linear.weights.extend(weights);
                 linear.scales.push(scale);
             }
-            let got = linear.apply(&Rounded::of(&x, inputs), Plain);
+            let got = linear.apply(&Rounded::of(&x, inputs), PlainLevel);
             for (t, x) in x.chunks_exact(inputs).enumerate() {
                 for (o, row) in exact.chunks_exact(inputs).enumerate() {
                     let wanted: f32 = x.iter().zip(row).map(|(a, b)| a * b).sum::<f32>() + bias[o];
@@ -189,7 +189,7 @@ mod tests {
             };
             let x: Vec<f32> = numbers(tokens * inputs).map(|x| x * x / 9.0 - 700.0).collect();
             let x = Rounded::of(&x, inputs);
-            let (plain, wide) = (linear.apply(&x, Plain), wide.run(|| linear.apply(&x, wide)));
+            let (plain, wide) = (linear.apply(&x, PlainLevel), wide.run(|| linear.apply(&x, wide)));
             assert!(plain.iter().any(|x| *x != 0.0));
             assert_eq!(plain, wide, "{inputs} → {outputs}, {tokens} tokens");
         }
@@ -201,7 +201,7 @@ mod tests {
         assert!(width <= WIDEST);
         let linear =
             Linear { inputs: width, weights: vec![127; width], scales: vec![1.0], bias: vec![0.0] };
-        let got = linear.apply(&Rounded::of(&vec![2047.0; width * 5], width), Plain);
+        let got = linear.apply(&Rounded::of(&vec![2047.0; width * 5], width), PlainLevel);
         assert_eq!(got, vec![2047.0 * 127.0 * 1536.0; 5]);
     }
 }

@@ -2,9 +2,9 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2::Wide;
-use super::linear_layer::{Dots, Plain, Rounded};
+use super::linear_layer::{Dots, PlainLevel, Rounded};
 use super::math::{add, dot, gelu, layer_norm, softmax};
-use super::model_file::{self, Layer, Shape, Weights, WordTable};
+use super::model_file::{self, ModelLayer, Shape, Weights, WordTable};
 use super::wordpiece::WordPieces;
 use super::{EmbedError, Embedder, normalise};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ impl Embedder for MiniLm {
 }
 
 /// With the widest instructions this processor has.
-fn through(x: &mut [f32], layers: &[Layer], shape: Shape) {
+fn through(x: &mut [f32], layers: &[ModelLayer], shape: Shape) {
     #[cfg(target_arch = "x86_64")]
     if let Some(wide) = Wide::new() {
         return wide.run(
@@ -79,11 +79,11 @@ fn through(x: &mut [f32], layers: &[Layer], shape: Shape) {
             || layers.iter().for_each(|layer| pass(x, layer, shape, wide)),
         );
     }
-    layers.iter().for_each(|layer| pass(x, layer, shape, Plain));
+    layers.iter().for_each(|layer| pass(x, layer, shape, PlainLevel));
 }
 
 #[inline(always)]
-fn pass(x: &mut [f32], layer: &Layer, shape: Shape, dots: impl Dots) {
+fn pass(x: &mut [f32], layer: &ModelLayer, shape: Shape, dots: impl Dots) {
     let hidden = shape.hidden;
     let three = layer.attention.apply(&Rounded::of(x, hidden), dots);
     let seen = attend(&three, shape);

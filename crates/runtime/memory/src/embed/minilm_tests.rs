@@ -35,7 +35,7 @@ fn tiny() -> (Weights, Vec<f32>) {
     let mut numbers = Numbers(7);
     let vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nred\nhorse\nruns\nslow".to_owned();
     let layers = (0..SHAPE.layers)
-        .map(|_| Layer {
+        .map(|_| ModelLayer {
             attention: numbers.linear(16, 48),
             mix: numbers.linear(16, 16),
             mix_norm: numbers.norm(),

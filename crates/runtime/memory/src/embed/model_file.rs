@@ -28,7 +28,7 @@ pub struct Norm {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Layer {
+pub struct ModelLayer {
     /// Queries, keys and values in one matrix.
     pub attention: Linear,
     pub mix: Linear,
@@ -46,7 +46,7 @@ pub struct Weights {
     /// Of positions, with the one segment added.
     pub positions: Vec<f32>,
     pub norm: Norm,
-    pub layers: Vec<Layer>,
+    pub layers: Vec<ModelLayer>,
 }
 
 /// The rows of words, on disk.
@@ -164,7 +164,7 @@ fn parse(shape: Shape, text: usize, bytes: &[u8]) -> Option<Weights> {
     let norm = cursor.norm(h)?;
     let mut layers = Vec::new();
     for _ in 0..shape.layers {
-        layers.push(Layer {
+        layers.push(ModelLayer {
             attention: cursor.linear(h, 3 * h)?,
             mix: cursor.linear(h, h)?,
             mix_norm: cursor.norm(h)?,

@@ -2,7 +2,7 @@
 
 use super::tensors::Tensors;
 use crate::embed::linear_layer::{Linear, round_row};
-use crate::embed::model_file::{Layer, Norm, Shape, Weights, write};
+use crate::embed::model_file::{ModelLayer, Norm, Shape, Weights, write};
 
 const SHAPE: Shape =
     Shape { layers: 6, hidden: 384, heads: 12, inner: 1536, words: 30_522, positions: 128 };
@@ -31,7 +31,7 @@ pub fn convert(weights: &[u8], vocabulary: String) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-fn layer(tensors: &Tensors<'_>, n: usize) -> Result<Layer, String> {
+fn layer(tensors: &Tensors<'_>, n: usize) -> Result<ModelLayer, String> {
     let (h, i) = (SHAPE.hidden, SHAPE.inner);
     let of = |name: &str| format!("encoder.layer.{n}.{name}");
     let mut attention = Linear { inputs: h, ..Linear::default() };
@@ -41,7 +41,7 @@ fn layer(tensors: &Tensors<'_>, n: usize) -> Result<Layer, String> {
         attention.scales.extend(one.scales);
         attention.bias.extend(one.bias);
     }
-    Ok(Layer {
+    Ok(ModelLayer {
         attention,
         mix: linear(tensors, &of("attention.output.dense"), h, h)?,
         mix_norm: norm(tensors, &of("attention.output.LayerNorm"))?,

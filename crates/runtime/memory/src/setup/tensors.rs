@@ -4,12 +4,12 @@ use serde::Deserialize;
 use std::collections::HashMap;
 
 pub struct Tensors<'a> {
-    table: HashMap<String, Entry>,
+    table: HashMap<String, TensorEntry>,
     data: &'a [u8],
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct TensorEntry {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: (usize, usize),

@@ -6,7 +6,7 @@ mod salvage;
 mod withdrawal;
 mod word_search;
 
-use crate::index::Index;
+use crate::index::VectorIndex;
 use ostler_core::memory::{MemoryError, Scope};
 use ostler_database::{OpenError as FileError, is_damage};
 use rusqlite::Connection;
@@ -27,7 +27,7 @@ pub(crate) struct Store {
 
 pub(crate) struct Inner {
     connection: Option<Connection>,
-    index: Index,
+    index: VectorIndex,
     /// What the person should know, once.
     notices: Vec<String>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Inner {
 impl Store {
     /// Opens nothing yet: a session that remembers nothing pays nothing.
     pub(crate) fn new(path: PathBuf, scope: Scope, most: usize) -> Self {
-        let inner = Inner { connection: None, index: Index::default(), notices: Vec::new() };
+        let inner = Inner { connection: None, index: VectorIndex::default(), notices: Vec::new() };
         Store { path, scope, most, inner: Mutex::new(inner) }
     }
 
@@ -62,18 +62,20 @@ impl Store {
     /// Does something with the database. If it proves broken it is set aside, and the work is done on a new one.
     fn with<T>(
         &self,
-        mut work: impl FnMut(&mut Connection, &mut Index) -> rusqlite::Result<T>,
+        mut work: impl FnMut(&mut Connection, &mut VectorIndex) -> rusqlite::Result<T>,
     ) -> Result<T, MemoryError> {
         let mut inner = self.inner();
         let mut last = None;
         for _ in 0..2 {
             let outcome = match inner.connected(&self.path) {
-                Ok((connection, index)) => work(connection, index).map_err(open::OpenError::from),
+                Ok((connection, index)) => {
+                    work(connection, index).map_err(open::MemoryOpenError::from)
+                }
                 Err(error) => Err(error),
             };
             match outcome {
                 Ok(value) => return Ok(value),
-                Err(open::OpenError::File(FileError::Sqlite(error))) if is_damage(&error) => {
+                Err(open::MemoryOpenError::File(FileError::Sqlite(error))) if is_damage(&error) => {
                     inner.set_aside(&self.path, &error)?;
                     last = Some(error.to_string());
                 }
@@ -93,7 +95,10 @@ impl Store {
 }
 
 impl Inner {
-    fn connected(&mut self, path: &Path) -> Result<(&mut Connection, &mut Index), open::OpenError> {
+    fn connected(
+        &mut self,
+        path: &Path,
+    ) -> Result<(&mut Connection, &mut VectorIndex), open::MemoryOpenError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => open::open(path)?,
@@ -103,7 +108,7 @@ impl Inner {
 
     fn set_aside(&mut self, path: &Path, why: &rusqlite::Error) -> Result<(), MemoryError> {
         self.connection = None;
-        self.index = Index::default();
+        self.index = VectorIndex::default();
         let aside = ostler_database::set_aside(path).map_err(|error| {
             MemoryError::Unavailable(format!("{}: {why}; {error}", path.display()))
         })?;

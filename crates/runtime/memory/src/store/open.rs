@@ -49,7 +49,7 @@ PRAGMA user_version = 1;
 ";
 
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum MemoryOpenError {
     #[error("{0}")]
     File(#[from] ostler_database::OpenError),
     #[error(
@@ -58,19 +58,19 @@ pub enum OpenError {
     Newer(i64),
 }
 
-impl From<io::Error> for OpenError {
+impl From<io::Error> for MemoryOpenError {
     fn from(error: io::Error) -> Self {
-        OpenError::File(error.into())
+        MemoryOpenError::File(error.into())
     }
 }
 
-impl From<rusqlite::Error> for OpenError {
+impl From<rusqlite::Error> for MemoryOpenError {
     fn from(error: rusqlite::Error) -> Self {
-        OpenError::File(error.into())
+        MemoryOpenError::File(error.into())
     }
 }
 
-pub fn open(path: &Path) -> Result<Connection, OpenError> {
+pub fn open(path: &Path) -> Result<Connection, MemoryOpenError> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
@@ -91,7 +91,7 @@ pub fn open(path: &Path) -> Result<Connection, OpenError> {
             connection.execute_batch(withdrawal::LAYOUT)?;
             Ok(connection)
         }
-        newer => Err(OpenError::Newer(newer)),
+        newer => Err(MemoryOpenError::Newer(newer)),
     }
 }
 

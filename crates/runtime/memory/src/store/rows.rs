@@ -3,10 +3,10 @@
 use super::Store;
 use super::withdrawal::IS_WITHDRAWN;
 use crate::conflict::{Gist, is_a_number, replaces};
-use crate::index::{Index, Quantised};
+use crate::index::{Quantised, VectorIndex};
 use crate::text::hash_of;
 use ostler_core::ids::SessionId;
-use ostler_core::memory::{Fact, FactKind, Kept, Memory, MemoryError, Origin};
+use ostler_core::memory::{FactKind, KeptMemory, Memory, MemoryError, MemoryFact, Origin};
 use ostler_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
@@ -32,11 +32,11 @@ impl Store {
     /// asked to keep: what was forgotten stays forgotten.
     pub(crate) fn keep(
         &self,
-        facts: &[(&Fact, Option<Quantised>)],
+        facts: &[(&MemoryFact, Option<Quantised>)],
         model: Option<&str>,
         now: Timestamp,
         by_itself: bool,
-    ) -> Result<Vec<Option<Kept>>, MemoryError> {
+    ) -> Result<Vec<Option<KeptMemory>>, MemoryError> {
         let now = millis(now);
         self.with(|connection, _| {
             let transaction =
@@ -48,12 +48,12 @@ impl Store {
                     put_vector(&transaction, *row, model, vector)?;
                 }
                 all.push(kept.map(|(row, older)| match older {
-                    Some(older) if older.is_empty() => Kept::New(self.id(row)),
+                    Some(older) if older.is_empty() => KeptMemory::New(self.id(row)),
                     Some(older) => {
                         let older = older.into_iter().map(|row| self.id(row)).collect();
-                        Kept::Instead(self.id(row), older)
+                        KeptMemory::Instead(self.id(row), older)
                     }
-                    None => Kept::Known(self.id(row)),
+                    None => KeptMemory::Known(self.id(row)),
                 }));
             }
             prune(&transaction, self.most)?;
@@ -203,7 +203,7 @@ fn millis(at: Timestamp) -> i64 {
 /// The row, and if it is new those that it took back. None: it was forgotten, and nobody asked for it.
 fn keep_one(
     connection: &Connection,
-    fact: &Fact,
+    fact: &MemoryFact,
     now: i64,
     by_itself: bool,
 ) -> rusqlite::Result<Option<(i64, Option<Vec<i64>>)>> {
@@ -253,7 +253,7 @@ fn keep_one(
 }
 
 /// What was withdrawn and is stated again counts from there.
-fn stated_again(connection: &Connection, fact: &Fact, row: i64) -> rusqlite::Result<()> {
+fn stated_again(connection: &Connection, fact: &MemoryFact, row: i64) -> rusqlite::Result<()> {
     let Origin { session, turn, source } = &fact.origin;
     connection
         .prepare_cached(&format!(
@@ -264,7 +264,7 @@ fn stated_again(connection: &Connection, fact: &Fact, row: i64) -> rusqlite::Res
 }
 
 /// Removes what the fact plainly takes back; gives the rows.
-fn take_back(connection: &Connection, fact: &Fact) -> rusqlite::Result<Vec<i64>> {
+fn take_back(connection: &Connection, fact: &MemoryFact) -> rusqlite::Result<Vec<i64>> {
     let gist = Gist::of(&fact.text);
     // The number is what differs; everything else must be there.
     let numbers = |word: &&str| !word.contains(|c: char| c.is_ascii_digit());
@@ -331,11 +331,11 @@ fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Brings the index up to date: what is new is added; after a removal by anybody everything is read again.
-fn refresh(connection: &Connection, index: &mut Index, model: &str) -> rusqlite::Result<()> {
+fn refresh(connection: &Connection, index: &mut VectorIndex, model: &str) -> rusqlite::Result<()> {
     let taken: i64 =
         connection.prepare_cached("SELECT n FROM taken")?.query_row([], |row| row.get(0))?;
     if !index.is_of(model, taken) {
-        *index = Index::new(model, taken);
+        *index = VectorIndex::new(model, taken);
     }
     let mut statement = connection.prepare_cached(
         "SELECT id, scale, vector FROM vectors WHERE model = ?1 AND id > ?2 ORDER BY id",

@@ -1,7 +1,7 @@
 //! What can still be read of a damaged database goes on in the new one, under the same numbers. Each row is checked by
 //! its hash, so that no damaged text is taken over.
 
-use super::open::{self, OpenError};
+use super::open::{self, MemoryOpenError};
 use crate::text::hash_of;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, params_from_iter};
@@ -19,7 +19,7 @@ pub fn salvage(from: &Path, to: &Path) -> usize {
     saved(from, to).unwrap_or(0)
 }
 
-fn saved(from: &Path, to: &Path) -> Result<usize, OpenError> {
+fn saved(from: &Path, to: &Path) -> Result<usize, MemoryOpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let old = Connection::open_with_flags(from, flags)?;
     let mut new = open::open(to)?;

@@ -1,7 +1,7 @@
 //! Keeping, finding, forgetting, and what the disk may do to it.
 
 use crate::support::{DAY, Fails, Topics, fact, memories, with_topics};
-use ostler_core::memory::{Fact, FactKind, Kept, MemoryError, Scope};
+use ostler_core::memory::{FactKind, KeptMemory, MemoryError, MemoryFact, Scope};
 use ostler_core::ports::MemoryStore;
 use ostler_memory::{Meaning, Shown};
 use std::fs;
@@ -33,20 +33,21 @@ fn kept_once_with_its_origin_and_date() {
     let folder = tempfile::tempdir().unwrap();
     let (memories, hand) = memories(folder.path(), Meaning::None);
     hand.0.store(5 * DAY, Ordering::Relaxed);
-    let Kept::New(id) = memories.add(&fact("The staging port is 5433.", FACT)).unwrap() else {
+    let KeptMemory::New(id) = memories.add(&fact("The staging port is 5433.", FACT)).unwrap()
+    else {
         panic!()
     };
     assert_eq!(id, "p1");
     hand.0.store(9 * DAY, Ordering::Relaxed);
     assert_eq!(
         memories.add(&fact("the staging  port is 5433", FACT)).unwrap(),
-        Kept::Known("p1".into())
+        KeptMemory::Known("p1".into())
     );
     let all = memories.list(None, 10).unwrap();
     assert_eq!(texts(&all), ["The staging port is 5433."]);
     assert_eq!(all[0].at.0, 9 * DAY, "when it was last stated");
     assert_eq!(all[0].origin, fact("", FACT).origin);
-    let user = ostler_core::memory::Fact {
+    let user = ostler_core::memory::MemoryFact {
         scope: Scope::User,
         ..fact("British spelling everywhere.", FactKind::Preference)
     };
@@ -103,7 +104,7 @@ fn forgotten_is_gone_from_the_disk_and_not_learnt_again() {
     // By itself it does not come back; asked for, it does.
     let again = memories.remember(&[fact(text, FACT)]).unwrap();
     assert_eq!((again.new, again.known), (0, 0));
-    assert!(matches!(memories.add(&fact(text, FACT)).unwrap(), Kept::New(_)));
+    assert!(matches!(memories.add(&fact(text, FACT)).unwrap(), KeptMemory::New(_)));
     assert_eq!(memories.remember(&[fact(text, FACT)]).unwrap().known, 1);
     for id in ["", "p", "p0", "x1", "p1x", "ü", "p99999999999999999999"] {
         assert_eq!(memories.forget(id), Err(MemoryError::NotFound(id.into())), "{id}");
@@ -114,8 +115,10 @@ fn forgotten_is_gone_from_the_disk_and_not_learnt_again() {
 fn a_later_fact_of_the_same_key_takes_the_place() {
     let folder = tempfile::tempdir().unwrap();
     let (memories, _) = memories(folder.path(), Meaning::None);
-    let keyed =
-        |text: &str| ostler_core::memory::Fact { key: Some("changed".into()), ..fact(text, FACT) };
+    let keyed = |text: &str| ostler_core::memory::MemoryFact {
+        key: Some("changed".into()),
+        ..fact(text, FACT)
+    };
     memories.remember(&[keyed("Work changed a.rs."), fact("Something else.", FACT)]).unwrap();
     memories.remember(&[keyed("Work changed a.rs, b.rs.")]).unwrap();
     let all = memories.list(None, 10).unwrap();
@@ -298,7 +301,7 @@ fn the_newer_statement_counts() {
     let folder = tempfile::tempdir().unwrap();
     let (memories, hand) = with_topics(folder.path());
     let preference = |text: &str| fact(text, FactKind::Preference);
-    let say = |facts: &[Fact]| {
+    let say = |facts: &[MemoryFact]| {
         hand.0.fetch_add(DAY, std::sync::atomic::Ordering::Relaxed);
         memories.remember(facts).unwrap();
     };

@@ -1,6 +1,6 @@
 //! A memory in a folder of its own, and an embedder that knows a few words.
 
-use ostler_core::memory::{Fact, FactKind, Origin, Scope};
+use ostler_core::memory::{FactKind, MemoryFact, Origin, Scope};
 use ostler_core::time::{Clock, Timestamp};
 use ostler_memory::embed::{EmbedError, Embedder};
 use ostler_memory::{Meaning, Memories};
@@ -20,10 +20,10 @@ impl Clock for Hand {
     }
 }
 
-pub fn fact(text: &str, kind: FactKind) -> Fact {
+pub fn fact(text: &str, kind: FactKind) -> MemoryFact {
     let origin =
         Origin { session: Some("s1".into()), turn: Some(3), source: Some("the user".into()) };
-    Fact { text: text.into(), kind, scope: Scope::Project, origin, key: None }
+    MemoryFact { text: text.into(), kind, scope: Scope::Project, origin, key: None }
 }
 
 pub fn memories(folder: &Path, meaning: Meaning) -> (Memories, Arc<Hand>) {

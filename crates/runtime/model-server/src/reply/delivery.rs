@@ -8,9 +8,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::{Ending, Item, Response};
+use super::{ReplyEnding, ReplyItem, Response};
 use crate::gates::Gates;
-use crate::record::Outcome;
+use crate::record::ServedOutcome;
 use crate::script::{Framing, How, Wait};
 
 /// Events are collected up to this size when nobody asked for their timing.
@@ -18,21 +18,21 @@ const COALESCED: usize = 64 << 10;
 static FILL: [u8; 32 << 10] = [b'x'; 32 << 10];
 
 /// Why a delivery stopped early.
-enum Stopped {
+enum DeliveryStopped {
     ClientGone,
     /// One wait lasted longer than the server's limit.
     Held,
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for DeliveryStopped {
     fn from(_: io::Error) -> Self {
         Self::ClientGone
     }
 }
 
 /// How it went, and whether the connection can carry another request.
-pub(crate) struct Sent {
-    pub outcome: Outcome,
+pub(crate) struct SentBytes {
+    pub outcome: ServedOutcome,
     pub reusable: bool,
 }
 
@@ -41,8 +41,8 @@ pub(crate) async fn deliver(
     response: Response,
     gates: &Gates,
     hold: Duration,
-) -> Sent {
-    let mut wire = Wire {
+) -> SentBytes {
+    let mut wire = ReplyWire {
         stream,
         gates,
         hold,
@@ -51,16 +51,18 @@ pub(crate) async fn deliver(
         chunk: response.chunk,
     };
     // A body that ended by the rules leaves the connection whole, even if it ended too early.
-    let proper = matches!(response.ending, Ending::Complete | Ending::Inside(How::End));
+    let proper = matches!(response.ending, ReplyEnding::Complete | ReplyEnding::Inside(How::End));
     let reusable = proper && response.keep_alive;
     match wire.send(response).await {
-        Ok(outcome) => Sent { outcome, reusable },
-        Err(Stopped::ClientGone) => Sent { outcome: Outcome::ClientGone, reusable: false },
-        Err(Stopped::Held) => Sent { outcome: Outcome::GaveUp, reusable: false },
+        Ok(outcome) => SentBytes { outcome, reusable },
+        Err(DeliveryStopped::ClientGone) => {
+            SentBytes { outcome: ServedOutcome::ClientGone, reusable: false }
+        }
+        Err(DeliveryStopped::Held) => SentBytes { outcome: ServedOutcome::GaveUp, reusable: false },
     }
 }
 
-struct Wire<'a> {
+struct ReplyWire<'a> {
     stream: &'a mut TcpStream,
     gates: &'a Gates,
     hold: Duration,
@@ -69,12 +71,12 @@ struct Wire<'a> {
     chunk: Option<usize>,
 }
 
-impl Wire<'_> {
-    async fn send(&mut self, response: Response) -> Result<Outcome, Stopped> {
+impl ReplyWire<'_> {
+    async fn send(&mut self, response: Response) -> Result<ServedOutcome, DeliveryStopped> {
         for wait in &response.due {
             self.wait(wait).await?;
         }
-        if let Ending::Unanswered(how) = response.ending {
+        if let ReplyEnding::Unanswered(how) = response.ending {
             return self.break_off(how).await;
         }
         if let Some(head) = &response.head {
@@ -84,7 +86,7 @@ impl Wire<'_> {
         let eager = response.pace.is_some() || response.chunk.is_some();
         let mut first = true;
         for item in response.items {
-            if let (Some(pace), Item::Event { .. }, false) = (response.pace, &item, first) {
+            if let (Some(pace), ReplyItem::Event { .. }, false) = (response.pace, &item, first) {
                 self.wait(&Wait::Pause(pace)).await?;
             }
             first = false;
@@ -94,7 +96,7 @@ impl Wire<'_> {
             }
         }
         self.flush().await?;
-        if let Ending::Inside(how) = response.ending
+        if let ReplyEnding::Inside(how) = response.ending
             && how != How::End
         {
             return self.break_off(how).await;
@@ -103,22 +105,22 @@ impl Wire<'_> {
             self.raw(b"0\r\n\r\n").await?;
         }
         match response.ending {
-            Ending::After(how) => self.break_off(how).await,
-            Ending::Inside(_) => Ok(Outcome::Broken),
-            _ => Ok(Outcome::Delivered),
+            ReplyEnding::After(how) => self.break_off(how).await,
+            ReplyEnding::Inside(_) => Ok(ServedOutcome::Broken),
+            _ => Ok(ServedOutcome::Delivered),
         }
     }
 
-    async fn item(&mut self, item: Item) -> Result<(), Stopped> {
+    async fn item(&mut self, item: ReplyItem) -> Result<(), DeliveryStopped> {
         match item {
-            Item::Event { bytes, .. } | Item::Bytes(bytes) => {
+            ReplyItem::Event { bytes, .. } | ReplyItem::Bytes(bytes) => {
                 self.pending.extend_from_slice(&bytes);
             }
-            Item::Wait(wait) => {
+            ReplyItem::Wait(wait) => {
                 self.flush().await?;
                 self.wait(&wait).await?;
             }
-            Item::Flood { head, mut fill, tail, .. } => {
+            ReplyItem::Flood { head, mut fill, tail, .. } => {
                 self.pending.extend_from_slice(&head);
                 while fill > 0 {
                     let part = fill.min(FILL.len() as u64);
@@ -132,7 +134,7 @@ impl Wire<'_> {
         Ok(())
     }
 
-    async fn flush(&mut self) -> Result<(), Stopped> {
+    async fn flush(&mut self) -> Result<(), DeliveryStopped> {
         let body = self.pending.split().freeze();
         let size = self.chunk.unwrap_or(body.len()).max(1);
         for piece in body.chunks(size) {
@@ -142,14 +144,14 @@ impl Wire<'_> {
         Ok(())
     }
 
-    async fn raw(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
+    async fn raw(&mut self, bytes: &[u8]) -> Result<(), DeliveryStopped> {
         match timeout(self.hold, self.stream.write_all(bytes)).await {
             Ok(written) => Ok(written?),
-            Err(_) => Err(Stopped::Held),
+            Err(_) => Err(DeliveryStopped::Held),
         }
     }
 
-    async fn wait(&mut self, wait: &Wait) -> Result<(), Stopped> {
+    async fn wait(&mut self, wait: &Wait) -> Result<(), DeliveryStopped> {
         let gates = self.gates;
         let waited = async {
             match wait {
@@ -159,12 +161,16 @@ impl Wire<'_> {
         };
         tokio::select! {
             biased;
-            waited = timeout(self.hold, waited) => waited.map_err(|_| Stopped::Held),
-            () = hangup(self.stream) => Err(Stopped::ClientGone),
+            waited = timeout(self.hold, waited) => waited.map_err(|_| DeliveryStopped::Held),
+            () = hangup(self.stream) => Err(DeliveryStopped::ClientGone),
         }
     }
 
-    async fn endless(&mut self, piece: &[u8], every: Duration) -> Result<Outcome, Stopped> {
+    async fn endless(
+        &mut self,
+        piece: &[u8],
+        every: Duration,
+    ) -> Result<ServedOutcome, DeliveryStopped> {
         let piece = if self.chunked { in_chunk(piece) } else { Bytes::copy_from_slice(piece) };
         let hold = self.hold;
         let endless = async {
@@ -173,18 +179,18 @@ impl Wire<'_> {
                 self.raw(&piece).await?;
             }
         };
-        timeout(hold, endless).await.unwrap_or(Err(Stopped::Held))
+        timeout(hold, endless).await.unwrap_or(Err(DeliveryStopped::Held))
     }
 
-    async fn break_off(&mut self, how: How) -> Result<Outcome, Stopped> {
+    async fn break_off(&mut self, how: How) -> Result<ServedOutcome, DeliveryStopped> {
         match how {
             How::End => {}
             How::Close => self.stream.shutdown().await?,
             How::Reset => self.stream.set_zero_linger()?,
             How::Stall => {
                 return match timeout(self.hold, hangup(self.stream)).await {
-                    Ok(()) => Err(Stopped::ClientGone),
-                    Err(_) => Err(Stopped::Held),
+                    Ok(()) => Err(DeliveryStopped::ClientGone),
+                    Err(_) => Err(DeliveryStopped::Held),
                 };
             }
             How::Ping(every) => {
@@ -193,7 +199,7 @@ impl Wire<'_> {
             }
             How::Comment(every) => return self.endless(b": still here\n\n", every).await,
         }
-        Ok(Outcome::Broken)
+        Ok(ServedOutcome::Broken)
     }
 }
 

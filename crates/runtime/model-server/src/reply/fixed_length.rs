@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Ending, Response, head};
+use super::{ReplyEnding, Response, head};
 use crate::script::{How, Point, Reply};
 
 /// `at_event` says how much of a body is sent when the cut names an event; `None` refuses such cuts.
@@ -15,7 +15,7 @@ pub(super) fn fixed(
     at_event: Option<usize>,
 ) -> Result<Response, String> {
     let mut length = body.len();
-    let mut ending = Ending::Complete;
+    let mut ending = ReplyEnding::Complete;
     if let Some(cut) = &reply.cut {
         let kept = match &cut.after {
             Point::Request => None,
@@ -28,14 +28,14 @@ pub(super) fn fixed(
         let end = kept.unwrap_or_default().saturating_add(cut.bytes).min(length);
         body.truncate(end);
         ending = match (&cut.after, cut.how) {
-            (Point::Request, how) => Ending::Unanswered(how),
-            (Point::End, how) => Ending::After(how),
+            (Point::Request, how) => ReplyEnding::Unanswered(how),
+            (Point::End, how) => ReplyEnding::After(how),
             // A short body with a true length is a proper end.
             (_, How::End) => {
                 length = body.len();
-                Ending::Complete
+                ReplyEnding::Complete
             }
-            (_, how) => Ending::Inside(how),
+            (_, how) => ReplyEnding::Inside(how),
         };
     }
     let head = head::fixed(status, content_type, length, request_id, &reply.headers);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::fixed_length::fixed;
-use super::{Item, Resolved, Response, head};
+use super::{ReplyItem, Resolved, Response, head};
 use crate::script::{FloodKind, Part, Reply};
 
 /// A plain message holds its flood in memory, so it gets at most this much of it.
@@ -29,7 +29,7 @@ pub(super) fn folded(
         }
     };
     let waits = resolved.parts.iter().filter_map(|part| match part {
-        Part::Wait(wait) => Some(Item::Wait(wait.clone())),
+        Part::Wait(wait) => Some(ReplyItem::Wait(wait.clone())),
         _ => None,
     });
     response.items.splice(0..0, waits);

@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 
-use super::{Ending, Item, Resolved, events};
+use super::{ReplyEnding, ReplyItem, Resolved, events};
 use crate::script::{Cut, Point, Reply};
 
 /// The items with the reply's insertions. Places refer to the stream before any insertion.
 pub(super) fn inserted(
-    items: Vec<Item>,
+    items: Vec<ReplyItem>,
     reply: &Reply,
     resolved: &Resolved,
-) -> Result<Vec<Item>, String> {
+) -> Result<Vec<ReplyItem>, String> {
     let mut places = Vec::new();
     for insert in &reply.insert {
         let item = events::between(&insert.part, resolved, reply.delivery.framing)
@@ -33,24 +33,26 @@ pub(super) fn inserted(
 
 /// The items up to the cut, and how they end.
 pub(super) fn broken(
-    mut items: Vec<Item>,
+    mut items: Vec<ReplyItem>,
     cut: Option<&Cut>,
-) -> Result<(Vec<Item>, Ending), String> {
-    let Some(cut) = cut else { return Ok((items, Ending::Complete)) };
+) -> Result<(Vec<ReplyItem>, ReplyEnding), String> {
+    let Some(cut) = cut else { return Ok((items, ReplyEnding::Complete)) };
     let kept = match &cut.after {
-        Point::Request => return Ok((Vec::new(), Ending::Unanswered(cut.how))),
-        Point::End => return Ok((items, Ending::After(cut.how))),
+        Point::Request => return Ok((Vec::new(), ReplyEnding::Unanswered(cut.how))),
+        Point::End => return Ok((items, ReplyEnding::After(cut.how))),
         Point::Headers => 0,
         Point::Event(name) => position(&items, name, cut.nth)? + 1,
     };
     let rest = items.split_off(kept.min(items.len()));
     items.extend(first_bytes(rest, cut.bytes as u64));
-    Ok((items, Ending::Inside(cut.how)))
+    Ok((items, ReplyEnding::Inside(cut.how)))
 }
 
-fn position(items: &[Item], name: &str, nth: u32) -> Result<usize, String> {
-    let named = |item: &Item| match item {
-        Item::Event { name: found, .. } | Item::Flood { name: Some(found), .. } => found == name,
+fn position(items: &[ReplyItem], name: &str, nth: u32) -> Result<usize, String> {
+    let named = |item: &ReplyItem| match item {
+        ReplyItem::Event { name: found, .. } | ReplyItem::Flood { name: Some(found), .. } => {
+            found == name
+        }
         _ => false,
     };
     let mut places = items.iter().enumerate().filter(|(_, item)| named(item)).map(|(at, _)| at);
@@ -61,23 +63,23 @@ fn position(items: &[Item], name: &str, nth: u32) -> Result<usize, String> {
     })
 }
 
-fn first_bytes(items: Vec<Item>, mut bytes: u64) -> Vec<Item> {
+fn first_bytes(items: Vec<ReplyItem>, mut bytes: u64) -> Vec<ReplyItem> {
     let mut out = Vec::new();
     for item in items {
         if bytes == 0 {
             break;
         }
         match item {
-            Item::Wait(wait) => out.push(Item::Wait(wait)),
-            Item::Event { bytes: held, .. } | Item::Bytes(held) => {
-                out.push(Item::Bytes(start_of(&held, &mut bytes)));
+            ReplyItem::Wait(wait) => out.push(ReplyItem::Wait(wait)),
+            ReplyItem::Event { bytes: held, .. } | ReplyItem::Bytes(held) => {
+                out.push(ReplyItem::Bytes(start_of(&held, &mut bytes)));
             }
-            Item::Flood { head, fill, tail, .. } => {
+            ReplyItem::Flood { head, fill, tail, .. } => {
                 let head = start_of(&head, &mut bytes);
                 let filled = fill.min(bytes);
                 bytes -= filled;
                 let tail = start_of(&tail, &mut bytes);
-                out.push(Item::Flood { name: None, head, fill: filled, tail });
+                out.push(ReplyItem::Flood { name: None, head, fill: filled, tail });
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::script::{Answer, Part, Stop, ToolInput, UsageNumbers};
+use crate::script::{Part, ScriptedAnswer, ScriptedStop, ToolInput, UsageNumbers};
 
 /// Counters of the ids a server gives out.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Ids {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
+pub(crate) struct ReplyUsage {
     pub input: u64,
     pub cache_read: u64,
     pub cache_write_5m: u64,
@@ -48,24 +48,24 @@ pub(crate) struct Resolved {
     pub stop: Option<String>,
     pub stop_sequence: Option<String>,
     pub stop_details: Option<Value>,
-    pub usage: Usage,
+    pub usage: ReplyUsage,
     pub output_tokens: u64,
 }
 
 pub(crate) fn resolve(
-    answer: &Answer,
+    answer: &ScriptedAnswer,
     ids: &mut Ids,
     taken: &HashSet<String>,
     model: &str,
-    usage: Usage,
+    usage: ReplyUsage,
     output_per_byte: f64,
 ) -> Resolved {
     let parts: Vec<Part> =
         answer.parts.iter().map(|part| settled(part.clone(), ids, taken)).collect();
     let calls = parts.iter().any(|part| matches!(part, Part::Tool { .. }));
     let stop = match &answer.stop {
-        Stop::ByContent => Some(if calls { "tool_use" } else { "end_turn" }.to_owned()),
-        Stop::Is(stop) => stop.clone(),
+        ScriptedStop::ByContent => Some(if calls { "tool_use" } else { "end_turn" }.to_owned()),
+        ScriptedStop::Is(stop) => stop.clone(),
     };
     let output = (parts.iter().map(written).sum::<u64>() as f64 * output_per_byte) as u64;
     Resolved {
@@ -82,8 +82,8 @@ pub(crate) fn resolve(
 }
 
 /// A resolution for checking only.
-pub(super) fn dry(answer: &Answer) -> Resolved {
-    resolve(answer, &mut Ids::default(), &HashSet::new(), "", Usage::default(), 0.0)
+pub(super) fn dry(answer: &ScriptedAnswer) -> Resolved {
+    resolve(answer, &mut Ids::default(), &HashSet::new(), "", ReplyUsage::default(), 0.0)
 }
 
 fn settled(part: Part, ids: &mut Ids, taken: &HashSet<String>) -> Part {
@@ -118,8 +118,8 @@ fn written(part: &Part) -> u64 {
     bytes as u64
 }
 
-fn replaced(usage: Usage, numbers: &UsageNumbers) -> Usage {
-    Usage {
+fn replaced(usage: ReplyUsage, numbers: &UsageNumbers) -> ReplyUsage {
+    ReplyUsage {
         input: numbers.input_tokens.unwrap_or(usage.input),
         cache_read: numbers.cache_read_input_tokens.unwrap_or(usage.cache_read),
         cache_write_5m: numbers.cache_creation_input_tokens.unwrap_or(usage.cache_write_5m),
@@ -152,7 +152,7 @@ impl ToolInput {
 
 impl Resolved {
     pub(crate) fn usage_json(&self, output_tokens: u64) -> Value {
-        let Usage { input, cache_read, cache_write_5m, cache_write_1h } = self.usage;
+        let ReplyUsage { input, cache_read, cache_write_5m, cache_write_1h } = self.usage;
         json!({
             "input_tokens": input,
             "cache_creation_input_tokens": cache_write_5m + cache_write_1h,

@@ -1,6 +1,6 @@
 //! Mistakes that can be seen before the first request: a break that never happens, an impossible head.
 
-use super::{Body, Cut, How, Part, Point, Reply, Script, Source, Step, Times};
+use super::{Cut, How, Part, Point, Reply, ReplyBody, Script, ScriptSource, ScriptStep, Times};
 use crate::error::ScriptError;
 use crate::reply;
 
@@ -25,14 +25,14 @@ impl Script {
     }
 }
 
-pub(super) fn step(number: usize, step: &Step) -> Result<(), ScriptError> {
+pub(super) fn step(number: usize, step: &ScriptStep) -> Result<(), ScriptError> {
     let complain = |what: String| Err(ScriptError::new(format!("step {number}: {what}")));
     if step.times == Times::Count(0) {
         return complain("`times` must be at least 1".into());
     }
     match &step.source {
-        Source::Fixed(reply) => reply_of(reply).or_else(complain),
-        Source::Computed(_) => Ok(()),
+        ScriptSource::Fixed(reply) => reply_of(reply).or_else(complain),
+        ScriptSource::Computed(_) => Ok(()),
     }
 }
 
@@ -48,13 +48,13 @@ pub(crate) fn reply_of(reply: &Reply) -> Result<(), String> {
         return Err("`chunk` and `delta` must be at least 1".into());
     }
     let status = match &reply.body {
-        Body::Error { status, .. } | Body::Http { status, .. } => *status,
+        ReplyBody::Error { status, .. } | ReplyBody::Http { status, .. } => *status,
         _ => 200,
     };
     if !(200..=599).contains(&status) {
         return Err(format!("status {status} cannot end a request; use 200 to 599"));
     }
-    if let Body::Answer(answer) = &reply.body {
+    if let ReplyBody::Answer(answer) = &reply.body {
         answer.parts.iter().try_for_each(part)?;
     }
     if let Some(cut) = &reply.cut {

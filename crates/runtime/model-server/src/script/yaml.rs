@@ -8,8 +8,9 @@ use serde_saphyr::Spanned;
 
 use super::file_shape::{RawCut, RawFraming, RawHow, RawPart, RawPrices, RawScript, RawStep};
 use super::{
-    Answer, Body, Cut, Delivery, Framing, How, Insert, Limits, OnEnd, Part, Point, Reply, Rules,
-    Script, Source, Step, Stop, Times, ToolInput, UsageRule, Wait,
+    Cut, Framing, How, Insert, ModelLimits, OnEnd, Part, Point, Reply, ReplyBody, ReplyDelivery,
+    Script, ScriptSource, ScriptStep, ScriptedAnswer, ScriptedStop, ServerRules, Times, ToolInput,
+    UsageRule, Wait,
 };
 use crate::billing::Prices;
 use crate::error::ScriptError;
@@ -46,7 +47,7 @@ impl Script {
             on_end: raw.on_end.map(on_end).transpose()?.unwrap_or_default(),
             ..Self::default()
         };
-        script.rules = Rules {
+        script.rules = ServerRules {
             auth: raw.rules.auth.unwrap_or(true),
             version: raw.rules.version.unwrap_or(true),
             mid_system: raw.rules.mid_system.unwrap_or(false),
@@ -58,8 +59,8 @@ impl Script {
             allow_fields: raw.rules.allow_fields,
             window: raw.rules.window,
         };
-        let usual = Limits::default();
-        script.limits = Limits {
+        let usual = ModelLimits::default();
+        script.limits = ModelLimits {
             body_bytes: raw.limits.body_bytes.unwrap_or(usual.body_bytes),
             connections: raw.limits.connections.unwrap_or(usual.connections),
             hold: raw.limits.hold_ms.map_or(usual.hold, Duration::from_millis),
@@ -94,7 +95,7 @@ fn on_end(raw: Spanned<Value>) -> Checked<OnEnd> {
     }
 }
 
-fn step(mut raw: RawStep) -> Checked<Step> {
+fn step(mut raw: RawStep) -> Checked<ScriptStep> {
     let times = match (raw.forever, raw.times) {
         (true, None) => Times::Forever,
         (true, Some(_)) => {
@@ -104,7 +105,7 @@ fn step(mut raw: RawStep) -> Checked<Step> {
     };
     let due = raw.delay_ms.map(pause).into_iter().chain(raw.gate.take().map(Wait::Gate)).collect();
     let (when, expect) = (std::mem::take(&mut raw.when), std::mem::take(&mut raw.expect));
-    let delivery = Delivery {
+    let delivery = ReplyDelivery {
         pace: raw.pace_ms.map(Duration::from_millis),
         chunk: positive("chunk", raw.chunk)?,
         delta: positive("delta", raw.delta)?,
@@ -115,7 +116,7 @@ fn step(mut raw: RawStep) -> Checked<Step> {
     let broken = cut.is_some() || !insert.is_empty();
     let body = body(raw, broken, &mut headers)?;
     let reply = Reply { due, headers, body, delivery, insert, cut };
-    Ok(Step { when, expect, times, source: Source::Fixed(Box::new(reply)) })
+    Ok(ScriptStep { when, expect, times, source: ScriptSource::Fixed(Box::new(reply)) })
 }
 
 fn breaks(raw: &mut RawStep) -> Checked<(Vec<Insert>, Option<Cut>)> {
@@ -166,7 +167,7 @@ fn cut_of(raw: Spanned<RawCut>) -> Checked<Cut> {
     Ok(Cut { after: Point::from(raw.after.as_str()), nth, bytes: raw.bytes, how })
 }
 
-fn body(raw: RawStep, broken: bool, headers: &mut Vec<(String, String)>) -> Checked<Body> {
+fn body(raw: RawStep, broken: bool, headers: &mut Vec<(String, String)>) -> Checked<ReplyBody> {
     let http = raw.status.is_some()
         || raw.error.is_some()
         || raw.body.is_some()
@@ -184,21 +185,21 @@ fn body(raw: RawStep, broken: bool, headers: &mut Vec<(String, String)>) -> Chec
     let verbatim = raw.raw.is_some() || raw.raw_hex.is_some();
     let kinds = [http, content || tail, verbatim, raw.redirect.is_some()];
     match kinds.iter().filter(|kind| **kind).count() {
-        0 if broken => Ok(Body::Answer(Box::new(Answer {
+        0 if broken => Ok(ReplyBody::Answer(Box::new(ScriptedAnswer {
             parts: vec![Part::Text(DEFAULT_TEXT.into())],
-            ..Answer::default()
+            ..ScriptedAnswer::default()
         }))),
         0 => Err(ScriptError::new(
             "the step says nothing; give it `say`, `calls`, `blocks`, `events`, `status`, `raw`, `redirect` or `cut`",
         )),
         1 if http => http_body(raw),
-        1 if verbatim => Ok(Body::Raw(verbatim_bytes(raw.raw, raw.raw_hex)?)),
-        1 if content || tail => answer(raw).map(|answer| Body::Answer(Box::new(answer))),
+        1 if verbatim => Ok(ReplyBody::Raw(verbatim_bytes(raw.raw, raw.raw_hex)?)),
+        1 if content || tail => answer(raw).map(|answer| ReplyBody::Answer(Box::new(answer))),
         1 => {
             let redirect = raw.redirect.ok_or_else(|| ScriptError::new("`redirect` is empty"))?;
             headers.push(("location".into(), redirect.to));
             let (status, content_type) = (redirect.status, String::new());
-            Ok(Body::Http { status, content_type, bytes: Bytes::new() })
+            Ok(ReplyBody::Http { status, content_type, bytes: Bytes::new() })
         }
         _ => Err(ScriptError::new(
             "the step mixes kinds: an answer, an HTTP body, `raw` and `redirect` exclude each other",
@@ -206,7 +207,7 @@ fn body(raw: RawStep, broken: bool, headers: &mut Vec<(String, String)>) -> Chec
     }
 }
 
-fn http_body(raw: RawStep) -> Checked<Body> {
+fn http_body(raw: RawStep) -> Checked<ReplyBody> {
     let status = raw.status.unwrap_or(200);
     let (bytes, usual) = match (raw.body, raw.json) {
         (Some(_), Some(_)) => {
@@ -221,7 +222,7 @@ fn http_body(raw: RawStep) -> Checked<Body> {
         (None, None) => {
             let (kind, message) = raw.error.map(|error| (error.kind, error.message)).unzip();
             let (kind, message) = (kind.flatten(), message.flatten());
-            return Ok(Body::Error { status, kind, message });
+            return Ok(ReplyBody::Error { status, kind, message });
         }
     };
     if raw.error.is_some() {
@@ -230,10 +231,10 @@ fn http_body(raw: RawStep) -> Checked<Body> {
         ));
     }
     let content_type = raw.content_type.unwrap_or_else(|| usual.into());
-    Ok(Body::Http { status, content_type, bytes })
+    Ok(ReplyBody::Http { status, content_type, bytes })
 }
 
-fn answer(raw: RawStep) -> Checked<Answer> {
+fn answer(raw: RawStep) -> Checked<ScriptedAnswer> {
     let simple = raw.think.is_some() || raw.say.is_some() || raw.calls.is_some();
     if [simple, raw.blocks.is_some(), raw.events.is_some()].iter().filter(|kind| **kind).count() > 1
     {
@@ -255,10 +256,10 @@ fn answer(raw: RawStep) -> Checked<Answer> {
             parts.extend(part(raw_part.value, false).map_err(|error| error.or_at(line))?);
         }
     }
-    Ok(Answer {
+    Ok(ScriptedAnswer {
         parts,
         envelope,
-        stop: raw.stop.map(Stop::Is).unwrap_or_default(),
+        stop: raw.stop.map(ScriptedStop::Is).unwrap_or_default(),
         stop_sequence: raw.stop_sequence,
         stop_details: raw.stop_details,
         usage: raw.usage.unwrap_or_default(),

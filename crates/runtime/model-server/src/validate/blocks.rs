@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::messages::{Placed, Role};
-use super::{Check, Refusal, invalid, is_name, only, required, string};
+use super::messages::{PlacedBlock, Role};
+use super::{ValidationError, ValidationRule, invalid, is_name, only, required, string};
 
 const LARGEST_IMAGE: usize = 5 << 20;
 const IMAGES: &[(&str, &[u8])] = &[
@@ -14,13 +14,13 @@ const IMAGES: &[(&str, &[u8])] = &[
 ];
 
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BlockPlace {
     pub message: usize,
     pub index: usize,
     pub role: Role,
 }
 
-pub(super) fn system(fields: &Map<String, Value>) -> Check {
+pub(super) fn system(fields: &Map<String, Value>) -> ValidationRule {
     match fields.get("system") {
         None | Some(Value::String(_)) => Ok(()),
         Some(Value::Array(blocks)) => {
@@ -42,7 +42,7 @@ pub(super) fn system(fields: &Map<String, Value>) -> Check {
 }
 
 /// A text of a message, in a block or as a string.
-pub(super) fn text(text: &str) -> Check {
+pub(super) fn text(text: &str) -> ValidationRule {
     if text.is_empty() {
         return Err(invalid("messages: text content blocks must be non-empty"));
     }
@@ -52,14 +52,14 @@ pub(super) fn text(text: &str) -> Check {
     Ok(())
 }
 
-fn empty_text(path: &str, fields: &Map<String, Value>, list: &str) -> Refusal {
+fn empty_text(path: &str, fields: &Map<String, Value>, list: &str) -> ValidationError {
     if fields.get("cache_control").is_some_and(|control| !control.is_null()) {
         return invalid(format!("{path}.text: cache_control cannot be set for empty text blocks"));
     }
     invalid(format!("{list}: text content blocks must be non-empty"))
 }
 
-pub(super) fn check(place: Place, block: &Value) -> Result<Placed<'_>, Refusal> {
+pub(super) fn check(place: BlockPlace, block: &Value) -> Result<PlacedBlock<'_>, ValidationError> {
     let path = format!("messages.{}.content.{}", place.message, place.index);
     let (kind, fields) = typed(&path, block)?;
     let inner = format!("{path}.{kind}.");
@@ -91,10 +91,10 @@ pub(super) fn check(place: Place, block: &Value) -> Result<Placed<'_>, Refusal> 
         other => return Err(unknown(&path, other)),
     }
     in_role(place, &path, kind)?;
-    Ok(Placed { message: place.message, index: place.index, kind, value: block })
+    Ok(PlacedBlock { message: place.message, index: place.index, kind, value: block })
 }
 
-fn in_role(place: Place, path: &str, kind: &str) -> Check {
+fn in_role(place: BlockPlace, path: &str, kind: &str) -> ValidationRule {
     let home = match kind {
         "tool_use" | "thinking" | "redacted_thinking" | "server_tool_use" => Role::Assistant,
         "tool_result" | "image" | "document" | "search_result" => Role::User,
@@ -107,20 +107,23 @@ fn in_role(place: Place, path: &str, kind: &str) -> Check {
     Err(invalid(format!("{path}: `{kind}` blocks can only be in `{name}` messages")))
 }
 
-fn typed<'a>(path: &str, block: &'a Value) -> Result<(&'a str, &'a Map<String, Value>), Refusal> {
+fn typed<'a>(
+    path: &str,
+    block: &'a Value,
+) -> Result<(&'a str, &'a Map<String, Value>), ValidationError> {
     let Some(fields) = block.as_object() else {
         return Err(invalid(format!("{path}: Input should be a valid dictionary")));
     };
     Ok((string(fields, &format!("{path}."), "type")?, fields))
 }
 
-fn unknown(path: &str, kind: &str) -> Refusal {
+fn unknown(path: &str, kind: &str) -> ValidationError {
     invalid(format!(
         "{path}: Input tag '{kind}' found using 'type' does not match any of the expected tags: 'document', 'image', 'redacted_thinking', 'search_result', 'server_tool_use', 'text', 'thinking', 'tool_result', 'tool_use'"
     ))
 }
 
-fn tool_use(path: &str, fields: &Map<String, Value>) -> Check {
+fn tool_use(path: &str, fields: &Map<String, Value>) -> ValidationRule {
     only(fields, path, &["type", "id", "name", "input", "cache_control", "caller"])?;
     if !is_name(string(fields, path, "id")?, usize::MAX) {
         return Err(invalid(format!("{path}id: String should match pattern '^[a-zA-Z0-9_-]+$'")));
@@ -136,7 +139,7 @@ fn tool_use(path: &str, fields: &Map<String, Value>) -> Check {
     Ok(())
 }
 
-fn tool_result(path: &str, fields: &Map<String, Value>) -> Check {
+fn tool_result(path: &str, fields: &Map<String, Value>) -> ValidationRule {
     only(fields, path, &["type", "tool_use_id", "content", "is_error", "cache_control"])?;
     if !is_name(string(fields, path, "tool_use_id")?, usize::MAX) {
         return Err(invalid(format!(
@@ -178,7 +181,7 @@ fn tool_result(path: &str, fields: &Map<String, Value>) -> Check {
     Ok(())
 }
 
-fn image(path: &str, fields: &Map<String, Value>) -> Check {
+fn image(path: &str, fields: &Map<String, Value>) -> ValidationRule {
     only(fields, path, &["type", "source", "cache_control"])?;
     let Some(source) = required(fields, path, "source")?.as_object() else {
         return Err(invalid(format!("{path}source: Input should be a valid dictionary")));

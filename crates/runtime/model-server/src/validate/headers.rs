@@ -1,10 +1,10 @@
 //! Credentials, version, content type and betas.
 
-use super::{Check, Refusal, invalid};
+use super::{ValidationError, ValidationRule, invalid};
 use crate::record::Headers;
-use crate::script::Rules;
+use crate::script::ServerRules;
 
-pub(crate) fn check(headers: &Headers, rules: &Rules) -> Check {
+pub(crate) fn check(headers: &Headers, rules: &ServerRules) -> ValidationRule {
     if rules.auth {
         credentials(headers)?;
     }
@@ -30,7 +30,7 @@ pub(super) fn betas(headers: &Headers) -> impl Iterator<Item = &str> {
     headers.all("anthropic-beta").flat_map(|value| value.split(',')).map(str::trim)
 }
 
-fn credentials(headers: &Headers) -> Check {
+fn credentials(headers: &Headers) -> ValidationRule {
     let key = headers.get("x-api-key").is_some_and(|key| !key.is_empty());
     let bearer = headers.get("authorization").is_some_and(|value| {
         value.split_once(' ').is_some_and(|(scheme, token)| {
@@ -41,5 +41,5 @@ fn credentials(headers: &Headers) -> Check {
         return Ok(());
     }
     let message = "x-api-key header is required".to_owned();
-    Err(Refusal { status: 401, kind: "authentication_error", message })
+    Err(ValidationError { status: 401, kind: "authentication_error", message })
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Check, invalid, only};
+use super::{ValidationRule, invalid, only};
 
 const MOST: usize = 4;
 
-pub(super) fn check(fields: &Map<String, Value>) -> Check {
+pub(super) fn check(fields: &Map<String, Value>) -> ValidationRule {
     let mut found = Vec::new();
     for (at, tool) in list(fields.get("tools")).enumerate() {
         found.extend(marker(format!("tools.{at}"), tool));
@@ -57,7 +57,7 @@ fn marker(path: String, block: &Value) -> Option<(String, &Value)> {
 }
 
 /// Whether the marker lives for an hour.
-fn one(path: &str, control: &Value) -> Result<bool, super::Refusal> {
+fn one(path: &str, control: &Value) -> Result<bool, super::ValidationError> {
     let Some(fields) = control.as_object() else {
         return Err(invalid(format!("{path}: Input should be a valid dictionary")));
     };

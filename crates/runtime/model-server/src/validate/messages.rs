@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::blocks::{self, Place};
-use super::{Check, Refusal, invalid, only, string};
-use crate::script::Rules;
+use super::blocks::{self, BlockPlace};
+use super::{ValidationError, ValidationRule, invalid, only, string};
+use crate::script::ServerRules;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -15,21 +15,21 @@ pub(super) enum Role {
 
 /// Consecutive messages of one role.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct MessageTurn<'a> {
     pub role: Role,
-    pub blocks: Vec<Placed<'a>>,
+    pub blocks: Vec<PlacedBlock<'a>>,
 }
 
 /// A block and where it stands. A string is shown as itself, with the kind `text`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedBlock<'a> {
     pub message: usize,
     pub index: usize,
     pub kind: &'a str,
     pub value: &'a Value,
 }
 
-impl Placed<'_> {
+impl PlacedBlock<'_> {
     pub fn path(&self) -> String {
         format!("messages.{}.content.{}", self.message, self.index)
     }
@@ -41,21 +41,21 @@ impl Placed<'_> {
 
 #[derive(Debug)]
 pub(super) struct Turns<'a> {
-    pub list: Vec<Turn<'a>>,
+    pub list: Vec<MessageTurn<'a>>,
     pub merged: u64,
 }
 
 pub(super) fn turns<'a>(
     fields: &'a Map<String, Value>,
-    rules: &Rules,
-) -> Result<Turns<'a>, Refusal> {
+    rules: &ServerRules,
+) -> Result<Turns<'a>, ValidationError> {
     let Some(messages) = fields.get("messages").and_then(Value::as_array) else {
         return Err(invalid("messages: Input should be a valid list"));
     };
     if messages.is_empty() {
         return Err(invalid("messages: at least one message is required"));
     }
-    let mut turns = Turns { list: Vec::<Turn<'a>>::new(), merged: 0 };
+    let mut turns = Turns { list: Vec::<MessageTurn<'a>>::new(), merged: 0 };
     for (at, message) in messages.iter().enumerate() {
         let role = role(at, message, turns.list.last().map(|turn| turn.role), rules)?;
         let last = at + 1 == messages.len();
@@ -68,7 +68,7 @@ pub(super) fn turns<'a>(
                 turns.merged += 1;
                 turn.blocks.extend(found);
             }
-            _ => turns.list.push(Turn { role, blocks: found }),
+            _ => turns.list.push(MessageTurn { role, blocks: found }),
         }
     }
     ending(turns.list.last())?;
@@ -76,7 +76,7 @@ pub(super) fn turns<'a>(
 }
 
 /// An answer to be continued must not end in blanks: the model could not go on from there.
-fn ending(last: Option<&Turn<'_>>) -> Check {
+fn ending(last: Option<&MessageTurn<'_>>) -> ValidationRule {
     let last = last.filter(|turn| turn.role == Role::Assistant);
     let block = last.and_then(|turn| turn.blocks.last()).filter(|block| block.kind == "text");
     let text = block.map(|block| block.value.as_str().unwrap_or_else(|| block.field("text")));
@@ -88,7 +88,12 @@ fn ending(last: Option<&Turn<'_>>) -> Check {
     }
 }
 
-fn role(at: usize, message: &Value, before: Option<Role>, rules: &Rules) -> Result<Role, Refusal> {
+fn role(
+    at: usize,
+    message: &Value,
+    before: Option<Role>,
+    rules: &ServerRules,
+) -> Result<Role, ValidationError> {
     let path = format!("messages.{at}.");
     let Some(fields) = message.as_object() else {
         return Err(invalid(format!("messages.{at}: Input should be a valid dictionary")));
@@ -111,14 +116,19 @@ fn role(at: usize, message: &Value, before: Option<Role>, rules: &Rules) -> Resu
     }
 }
 
-fn alternation(role: Role) -> Refusal {
+fn alternation(role: Role) -> ValidationError {
     let name = if role == Role::User { "user" } else { "assistant" };
     invalid(format!(
         "messages: roles must alternate between \"user\" and \"assistant\", but found multiple \"{name}\" roles in a row"
     ))
 }
 
-fn content(at: usize, message: &Value, role: Role, last: bool) -> Result<Vec<Placed<'_>>, Refusal> {
+fn content(
+    at: usize,
+    message: &Value,
+    role: Role,
+    last: bool,
+) -> Result<Vec<PlacedBlock<'_>>, ValidationError> {
     let empty = match message.get("content") {
         None => return Err(invalid(format!("messages.{at}.content: Field required"))),
         Some(Value::String(text)) => text.is_empty(),
@@ -138,12 +148,12 @@ fn content(at: usize, message: &Value, role: Role, last: bool) -> Result<Vec<Pla
     }
     match message.get("content") {
         Some(Value::Array(list)) => {
-            let place = |index| Place { message: at, index, role };
+            let place = |index| BlockPlace { message: at, index, role };
             (0..).zip(list).map(|(index, block)| blocks::check(place(index), block)).collect()
         }
         Some(value) => {
             blocks::text(value.as_str().unwrap_or_default())?;
-            Ok(vec![Placed { message: at, index: 0, kind: "text", value }])
+            Ok(vec![PlacedBlock { message: at, index: 0, kind: "text", value }])
         }
         None => Ok(Vec::new()),
     }

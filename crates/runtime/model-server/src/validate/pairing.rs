@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::messages::{Placed, Role, Turn};
-use super::{Check, Refusal, invalid};
+use super::messages::{MessageTurn, PlacedBlock, Role};
+use super::{ValidationError, ValidationRule, invalid};
 
 /// Checks the pairs and gives back all ids of calls.
-pub(super) fn check(turns: &[Turn<'_>]) -> Result<HashSet<String>, Refusal> {
+pub(super) fn check(turns: &[MessageTurn<'_>]) -> Result<HashSet<String>, ValidationError> {
     let mut ids = HashSet::new();
     // Notes of the system stand between turns and do not part a call from its result.
-    let talk: Vec<&Turn<'_>> = turns.iter().filter(|turn| turn.role != Role::System).collect();
+    let talk: Vec<&MessageTurn<'_>> =
+        turns.iter().filter(|turn| turn.role != Role::System).collect();
     for (at, turn) in talk.iter().enumerate() {
         if turn.role == Role::Assistant {
             for call in calls(turn) {
@@ -26,19 +27,19 @@ pub(super) fn check(turns: &[Turn<'_>]) -> Result<HashSet<String>, Refusal> {
     Ok(ids)
 }
 
-fn calls<'t, 'a>(turn: &'t Turn<'a>) -> impl Iterator<Item = &'t Placed<'a>> {
+fn calls<'t, 'a>(turn: &'t MessageTurn<'a>) -> impl Iterator<Item = &'t PlacedBlock<'a>> {
     turn.blocks.iter().filter(|block| block.kind == "tool_use")
 }
 
 /// The results at the head of a user turn; one further back comes too late.
-fn leading<'t, 'a>(turn: &'t Turn<'a>) -> impl Iterator<Item = &'t Placed<'a>> {
+fn leading<'t, 'a>(turn: &'t MessageTurn<'a>) -> impl Iterator<Item = &'t PlacedBlock<'a>> {
     turn.blocks.iter().take_while(|block| block.kind == "tool_result")
 }
 
-fn answered(turn: &Turn<'_>, next: Option<&Turn<'_>>) -> Check {
+fn answered(turn: &MessageTurn<'_>, next: Option<&MessageTurn<'_>>) -> ValidationRule {
     let results: HashSet<&str> =
         next.into_iter().flat_map(leading).map(|result| result.field("tool_use_id")).collect();
-    let open: Vec<&Placed<'_>> =
+    let open: Vec<&PlacedBlock<'_>> =
         calls(turn).filter(|call| !results.contains(call.field("id"))).collect();
     let Some(first) = open.first() else { return Ok(()) };
     let names: Vec<&str> = open.iter().map(|call| call.field("id")).collect();
@@ -49,7 +50,7 @@ fn answered(turn: &Turn<'_>, next: Option<&Turn<'_>>) -> Check {
     )))
 }
 
-fn asked(turn: &Turn<'_>, before: Option<&Turn<'_>>) -> Check {
+fn asked(turn: &MessageTurn<'_>, before: Option<&MessageTurn<'_>>) -> ValidationRule {
     let mut open: HashMap<&str, bool> =
         before.into_iter().flat_map(calls).map(|call| (call.field("id"), true)).collect();
     for result in turn.blocks.iter().filter(|block| block.kind == "tool_result") {

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::headers::betas;
-use super::{Check, invalid, only, required, string};
+use super::{ValidationRule, invalid, only, required, string};
 use crate::record::{Headers, Route};
-use crate::script::Rules;
+use crate::script::ServerRules;
 
 const COMMON: &[&str] = &[
     "model",
@@ -40,8 +40,8 @@ pub(super) fn check(
     fields: &Map<String, Value>,
     headers: &Headers,
     route: Route,
-    rules: &Rules,
-) -> Check {
+    rules: &ServerRules,
+) -> ValidationRule {
     known(fields, headers, route, rules)?;
     if string(fields, "", "model")?.is_empty() {
         return Err(invalid("model: String should have at least 1 character"));
@@ -66,7 +66,12 @@ pub(super) fn check(
     temperature(fields)
 }
 
-fn known(fields: &Map<String, Value>, headers: &Headers, route: Route, rules: &Rules) -> Check {
+fn known(
+    fields: &Map<String, Value>,
+    headers: &Headers,
+    route: Route,
+    rules: &ServerRules,
+) -> ValidationRule {
     for key in fields.keys() {
         let key = key.as_str();
         let listed = COMMON.contains(&key)
@@ -82,7 +87,7 @@ fn known(fields: &Map<String, Value>, headers: &Headers, route: Route, rules: &R
     Ok(())
 }
 
-fn metadata(fields: &Map<String, Value>) -> Check {
+fn metadata(fields: &Map<String, Value>) -> ValidationRule {
     match fields.get("metadata") {
         None => Ok(()),
         Some(Value::Object(metadata)) => {
@@ -96,7 +101,7 @@ fn metadata(fields: &Map<String, Value>) -> Check {
     }
 }
 
-fn stop_sequences(fields: &Map<String, Value>) -> Check {
+fn stop_sequences(fields: &Map<String, Value>) -> ValidationRule {
     let Some(value) = fields.get("stop_sequences") else { return Ok(()) };
     let Some(list) = value.as_array() else {
         return Err(invalid("stop_sequences: Input should be a valid list"));
@@ -119,7 +124,7 @@ fn stop_sequences(fields: &Map<String, Value>) -> Check {
     Ok(())
 }
 
-fn thinking(fields: &Map<String, Value>) -> Check {
+fn thinking(fields: &Map<String, Value>) -> ValidationRule {
     let Some(value) = fields.get("thinking") else { return Ok(()) };
     let Some(thinking) = value.as_object() else {
         return Err(invalid("thinking: Input should be a valid dictionary"));
@@ -164,7 +169,7 @@ pub(super) fn is_thinking(fields: &Map<String, Value>) -> bool {
     matches!(kind.and_then(Value::as_str), Some("enabled" | "adaptive"))
 }
 
-fn temperature(fields: &Map<String, Value>) -> Check {
+fn temperature(fields: &Map<String, Value>) -> ValidationRule {
     let Some(value) = fields.get("temperature") else { return Ok(()) };
     let Some(temperature) = value.as_f64() else {
         return Err(invalid("temperature: Input should be a valid number"));

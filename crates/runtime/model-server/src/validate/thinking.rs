@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::messages::{Role, Turn};
+use super::messages::{MessageTurn, Role};
 use super::settings::is_thinking;
-use super::{Check, Refusal, invalid};
-use crate::script::Rules;
-use crate::sent_thinking::{Sent, Thought};
+use super::{ValidationError, ValidationRule, invalid};
+use crate::script::ServerRules;
+use crate::sent_thinking::{SentThinking, Thought};
 
 /// Checks the thinking blocks and counts those sent although thinking is disabled.
 pub(super) fn check(
     fields: &Map<String, Value>,
-    turns: &[Turn<'_>],
-    rules: &Rules,
-    sent: &Sent,
-) -> Result<u64, Refusal> {
+    turns: &[MessageTurn<'_>],
+    rules: &ServerRules,
+    sent: &SentThinking,
+) -> Result<u64, ValidationError> {
     let model = fields.get("model").and_then(Value::as_str).unwrap_or_default();
     let mut count = 0;
     for block in turns.iter().flat_map(|turn| &turn.blocks) {
@@ -52,7 +52,7 @@ fn is_thought(kind: &str) -> bool {
 }
 
 /// In an open tool trajectory the thinking that led to the calls comes back as it was.
-fn trajectory(turns: &[Turn<'_>], model: &str, sent: &Sent) -> Check {
+fn trajectory(turns: &[MessageTurn<'_>], model: &str, sent: &SentThinking) -> ValidationRule {
     let mut talk = turns.iter().filter(|turn| turn.role != Role::System).rev();
     let (Some(results), Some(answer)) = (talk.next(), talk.next()) else { return Ok(()) };
     let open = results.blocks.iter().any(|block| block.kind == "tool_result");

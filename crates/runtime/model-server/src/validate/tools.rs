@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{Check, invalid, is_name, only, required, string};
+use super::{ValidationRule, invalid, is_name, only, required, string};
 
 const LONGEST_NAME: usize = 128;
 const CUSTOM: &[&str] = &[
@@ -20,7 +20,7 @@ const CUSTOM: &[&str] = &[
     "eager_input_streaming",
 ];
 
-pub(super) fn check(fields: &Map<String, Value>) -> Check {
+pub(super) fn check(fields: &Map<String, Value>) -> ValidationRule {
     let tools = match fields.get("tools") {
         None => &[][..],
         Some(Value::Array(tools)) => tools,
@@ -38,7 +38,7 @@ pub(super) fn check(fields: &Map<String, Value>) -> Check {
     choice(fields, &names)
 }
 
-fn name(at: usize, tool: &Map<String, Value>) -> Result<&str, super::Refusal> {
+fn name(at: usize, tool: &Map<String, Value>) -> Result<&str, super::ValidationError> {
     // A tool the server itself runs or defines has a dated type and no schema of its own.
     let own = tool.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "custom");
     let path = if own { format!("tools.{at}.") } else { format!("tools.{at}.custom.") };
@@ -64,7 +64,7 @@ fn name(at: usize, tool: &Map<String, Value>) -> Result<&str, super::Refusal> {
     }
 }
 
-fn choice(fields: &Map<String, Value>, names: &HashSet<&str>) -> Check {
+fn choice(fields: &Map<String, Value>, names: &HashSet<&str>) -> ValidationRule {
     let Some(choice) = fields.get("tool_choice") else { return Ok(()) };
     let Some(choice) = choice.as_object() else {
         return Err(invalid("tool_choice: Input should be a valid dictionary"));

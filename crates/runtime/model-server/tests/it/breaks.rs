@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ostler_model_server::{
-    Cut, How, Outcome, Part, Point, Reply, Script, after, calls, raw, sse, status, text, think,
+    Cut, How, Part, Point, Reply, Script, ServedOutcome, after, calls, raw, sse, status, text,
+    think,
 };
 use serde_json::json;
 
@@ -110,7 +111,7 @@ async fn stalls_until_the_client_leaves() {
         client.until(last);
         assert!(client.is_quiet(), "{point}");
         drop(client);
-        assert_eq!(server.outcome(0, LIMIT).await.unwrap(), Outcome::ClientGone, "{point}");
+        assert_eq!(server.outcome(0, LIMIT).await.unwrap(), ServedOutcome::ClientGone, "{point}");
     }
 }
 
@@ -121,7 +122,7 @@ async fn a_stall_ends_at_the_limit_of_the_server() {
     let server = serve(script);
     let answer = Client::to(&server).ask(&hello());
     assert_eq!(answer.end, End::Closed);
-    assert_eq!(server.outcome(0, LIMIT).await.unwrap(), Outcome::GaveUp);
+    assert_eq!(server.outcome(0, LIMIT).await.unwrap(), ServedOutcome::GaveUp);
 }
 
 #[tokio::test]
@@ -135,7 +136,7 @@ async fn pings_without_end() {
         client.until("event: ping\ndata: {\"type\":\"ping\"}\n\n");
     }
     drop(client);
-    assert_eq!(server.outcome(0, LIMIT).await.unwrap(), Outcome::ClientGone);
+    assert_eq!(server.outcome(0, LIMIT).await.unwrap(), ServedOutcome::ClientGone);
 }
 
 #[test]

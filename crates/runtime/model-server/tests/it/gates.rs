@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ostler_model_server::{Outcome, Part, Reply, Script, ServerError, after, text};
+use ostler_model_server::{Part, Reply, Script, ServedOutcome, ServerError, after, text};
 use serde_json::json;
 
 use crate::client::{Client, hello, serve};
@@ -85,7 +85,7 @@ async fn a_client_that_leaves_a_gate_is_noticed() {
     client.send(&hello());
     server.gate("g").reached().await.unwrap();
     drop(client);
-    assert_eq!(server.outcome(0, LIMIT).await.unwrap(), Outcome::ClientGone);
+    assert_eq!(server.outcome(0, LIMIT).await.unwrap(), ServedOutcome::ClientGone);
 }
 
 #[tokio::test(start_paused = true)]

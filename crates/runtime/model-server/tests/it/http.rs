@@ -1,6 +1,6 @@
 //! The HTTP side: routes, bodies, keep-alive, limits.
 
-use ostler_model_server::{ModelServer, Outcome, Script, Verdict, redirect, text};
+use ostler_model_server::{ModelServer, RequestVerdict, Script, ServedOutcome, redirect, text};
 use serde_json::json;
 
 use crate::client::{Client, End, HEADERS, asking, hello, once, plain, post, serve};
@@ -191,7 +191,7 @@ fn records_what_came() {
     assert_eq!(one.body, body.as_bytes());
     assert_eq!(one.messages()[0]["content"], "grüße");
     assert_eq!((one.model(), one.streams()), ("test-model", false));
-    assert_eq!((one.verdict.clone(), one.step, one.number), (Verdict::Accepted, Some(0), 0));
+    assert_eq!((one.verdict.clone(), one.step, one.number), (RequestVerdict::Accepted, Some(0), 0));
 }
 
 #[test]
@@ -247,5 +247,5 @@ async fn tells_how_a_response_ended() {
     let mut client = Client::to(&server);
     client.ask(&hello());
     let limit = std::time::Duration::from_secs(10);
-    assert_eq!(server.outcome(0, limit).await.unwrap(), Outcome::Delivered);
+    assert_eq!(server.outcome(0, limit).await.unwrap(), ServedOutcome::Delivered);
 }

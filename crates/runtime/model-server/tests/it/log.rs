@@ -1,6 +1,6 @@
 //! What a follower of the server is told of each request.
 
-use ostler_model_server::{LogEntry, ModelServer, Outcome, Script, after, status, text};
+use ostler_model_server::{LogEntry, ModelServer, Script, ServedOutcome, after, status, text};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn every_request_is_told_with_what_became_of_it() {
         ]
     );
     let outcomes: Vec<_> = told.iter().map(|entry| entry.outcome).collect();
-    let (delivered, broken) = (Some(Outcome::Delivered), Some(Outcome::Broken));
+    let (delivered, broken) = (Some(ServedOutcome::Delivered), Some(ServedOutcome::Broken));
     assert_eq!(outcomes, [delivered, delivered, delivered, broken, delivered, None]);
     assert!(told[4].refusal.as_ref().unwrap().contains("nonsense"));
     let rows: Vec<_> = told.iter().filter_map(|entry| entry.row.clone()).collect();

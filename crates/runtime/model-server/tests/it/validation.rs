@@ -4,7 +4,7 @@ mod content;
 mod pairs;
 mod request;
 
-use ostler_model_server::{Rules, Script, Verdict, text};
+use ostler_model_server::{RequestVerdict, Script, ServerRules, text};
 use serde_json::{Value, json};
 
 use crate::client::{Client, asking, serve};
@@ -14,7 +14,7 @@ fn check(table: Vec<(Value, &str)>) {
 }
 
 /// Each request must be refused with exactly that message, or accepted if it is empty.
-fn check_with(table: Vec<(Value, &str)>, rules: fn(&mut Rules)) {
+fn check_with(table: Vec<(Value, &str)>, rules: fn(&mut ServerRules)) {
     let server = serve(Script::new().answer(text("ok")).forever().rules(rules));
     let mut client = Client::to(&server);
     for (body, wanted) in table {
@@ -28,7 +28,7 @@ fn check_with(table: Vec<(Value, &str)>, rules: fn(&mut Rules)) {
         assert_eq!((kind.as_str(), message.as_str()), ("invalid_request_error", wanted), "{body}");
         assert!(answer.json()["request_id"].as_str().unwrap().starts_with("req_"));
         assert_eq!(server.rejected().last().unwrap(), wanted);
-        let refused = Verdict::Refused { status: 400, message };
+        let refused = RequestVerdict::Refused { status: 400, message };
         assert_eq!(server.requests().last().unwrap().verdict, refused);
     }
 }

@@ -8,7 +8,7 @@ mod refused_features;
 pub use body::Body;
 pub use bytes::Bytes;
 pub use http::HeaderMap;
-pub use refused_features::{Feature, Refused, Remedy, Sent};
+pub use refused_features::{Feature, RefusedFeatures, Remedy, SentFeatures};
 
 use crate::capabilities::Capabilities;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, ProviderLimits, Request};
@@ -28,7 +28,12 @@ pub trait Protocol: Send + Sync {
 
     /// The request as bytes. A message, the tools and the system text are rendered once and then shared, so that a
     /// request costs no copy of the history.
-    fn call(&self, request: &Request, capabilities: &Capabilities, refused: &Refused) -> Call;
+    fn call(
+        &self,
+        request: &Request,
+        capabilities: &Capabilities,
+        refused: &RefusedFeatures,
+    ) -> ProtocolCall;
 
     /// Reads one answer. `headers` are those of the reply.
     fn reader(&self, request: &Request, headers: &HeaderMap) -> Box<dyn AnswerReader>;
@@ -38,7 +43,7 @@ pub trait Protocol: Send + Sync {
 
     /// How to ask for less, so that what was refused may be accepted. What changes the conversation itself, such as an
     /// image that cannot be read, is no remedy but a kind of error: the turn decides about it and records it.
-    fn remedy(&self, refusal: &Refusal, sent: &Sent) -> Option<Remedy>;
+    fn remedy(&self, refusal: &Refusal, sent: &SentFeatures) -> Option<Remedy>;
 
     /// The size of the prompt in tokens, roughly.
     fn weigh(&self, request: &Request, capabilities: &Capabilities) -> u64;
@@ -52,12 +57,12 @@ pub fn named(name: &str) -> Option<Arc<dyn Protocol>> {
 
 /// One request on the wire.
 #[derive(Debug)]
-pub struct Call {
+pub struct ProtocolCall {
     /// Follows the provider's base URL; begins with a slash.
     pub path: String,
     pub headers: HeaderMap,
     pub body: Body,
-    pub sent: Sent,
+    pub sent: SentFeatures,
 }
 
 /// Bytes → events. However the bytes are cut, the events are the same.

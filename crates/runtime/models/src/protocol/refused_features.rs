@@ -13,13 +13,13 @@ pub struct Feature {
 
 /// What a request must do without: what this provider refused for this model before, and limits of this request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedFeatures {
     pub(crate) features: BTreeSet<String>,
     /// A lower output limit than the request's own.
     pub max_output: Option<u32>,
 }
 
-impl Refused {
+impl RefusedFeatures {
     pub fn contains(&self, feature: &str) -> bool {
         self.features.contains(feature)
     }
@@ -32,22 +32,25 @@ impl Refused {
 
     /// What either must do without.
     #[must_use]
-    pub fn and(mut self, other: &Refused) -> Self {
+    pub fn and(mut self, other: &RefusedFeatures) -> Self {
         self.features.extend(other.features.iter().cloned());
         self.max_output = self.max_output.into_iter().chain(other.max_output).min();
         self
     }
 }
 
-impl<S: Into<String>> FromIterator<S> for Refused {
+impl<S: Into<String>> FromIterator<S> for RefusedFeatures {
     fn from_iter<I: IntoIterator<Item = S>>(features: I) -> Self {
-        Refused { features: features.into_iter().map(Into::into).collect(), max_output: None }
+        RefusedFeatures {
+            features: features.into_iter().map(Into::into).collect(),
+            max_output: None,
+        }
     }
 }
 
 /// What of a request a provider might have refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentFeatures {
     pub features: Vec<Feature>,
     pub max_output: u32,
 }

@@ -6,8 +6,8 @@ use futures_util::StreamExt;
 use ostler_core::message::Message;
 use ostler_core::ports::Model;
 use ostler_core::view::View;
-use ostler_model_server::{Outcome, Reply, Script, after, status, text};
-use ostler_models::{CredentialKind, HttpModel, ProxySettings, Settings};
+use ostler_model_server::{Reply, Script, ServedOutcome, after, status, text};
+use ostler_models::{CredentialKind, HttpModel, ModelSettings, ProxySettings};
 use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
@@ -134,7 +134,7 @@ fn through(proxy: SocketAddr, base: &str, no_proxy: Option<&str>) -> HttpModel {
     let url = Some(format!("http://user:proxy-password@{proxy}"));
     let proxies =
         ProxySettings { http: url.clone(), https: url, no_proxy: no_proxy.map(str::to_owned) };
-    HttpModel::new(Settings { proxies, ..settings(base) }).unwrap()
+    HttpModel::new(ModelSettings { proxies, ..settings(base) }).unwrap()
 }
 
 /// A47.
@@ -201,7 +201,7 @@ async fn dropping_the_stream_closes_the_connection() {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(300), stream.next()).await;
         server.wait_for_requests(1, PATIENCE).await.unwrap();
         drop(stream);
-        assert_eq!(server.outcome(0, PATIENCE).await.unwrap(), Outcome::ClientGone);
+        assert_eq!(server.outcome(0, PATIENCE).await.unwrap(), ServedOutcome::ClientGone);
     }
 }
 

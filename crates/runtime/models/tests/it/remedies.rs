@@ -4,7 +4,7 @@ use crate::support::{go, hear, model, serve, settings};
 use ostler_core::ids::ModelId;
 use ostler_core::model::{ModelErrorKind, Request, Thinking};
 use ostler_model_server::{Script, status, text};
-use ostler_models::{CacheSetting, Effort, HttpModel, Settings};
+use ostler_models::{CacheSetting, Effort, HttpModel, ModelSettings};
 use serde_json::{Value, json};
 
 fn ask(name: &str) -> Request {
@@ -31,7 +31,7 @@ async fn a_refused_field_is_left_out_from_then_on() {
             .times(3)
             .rules(|rules| rules.refuse_fields = vec![field.into()]);
         let server = serve(script);
-        let settings = Settings { effort: Some(Effort::High), ..settings(&server.url()) };
+        let settings = ModelSettings { effort: Some(Effort::High), ..settings(&server.url()) };
         let model = HttpModel::new(settings).unwrap();
         let heard = hear(&model, ask(name)).await;
         assert_eq!(heard.text(), "ok", "{field}: {:?}", heard.error);
@@ -76,7 +76,7 @@ async fn several_refusals_are_healed_one_by_one() {
     let refused = ["thinking", "output_config"].map(str::to_owned).to_vec();
     let server =
         serve(Script::new().answer(text("ok")).rules(|rules| rules.refuse_fields = refused));
-    let settings = Settings { effort: Some(Effort::Max), ..settings(&server.url()) };
+    let settings = ModelSettings { effort: Some(Effort::Max), ..settings(&server.url()) };
     let heard = hear(&HttpModel::new(settings).unwrap(), ask("claude-opus-4-8")).await;
     assert_eq!((heard.text().as_str(), heard.starting_with("note").len()), ("ok", 2));
 }
@@ -86,7 +86,7 @@ async fn a_refused_cache_time_becomes_the_usual_one() {
     let message = "system.0.cache_control.ephemeral.ttl: Extra inputs are not permitted";
     let server = serve(Script::new().answer(invalid(message)).answer(text("ok")));
     let model =
-        HttpModel::new(Settings { cache: CacheSetting::OneHour, ..settings(&server.url()) })
+        HttpModel::new(ModelSettings { cache: CacheSetting::OneHour, ..settings(&server.url()) })
             .unwrap();
     assert_eq!(hear(&model, go()).await.text(), "ok");
     let marks: Vec<_> =

@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use ostler_core::model::ModelEvent;
 use ostler_core::ports::Model;
 use ostler_model_server::{Script, after, status, text};
-use ostler_models::{HttpModel, RetryPolicy, Settings};
+use ostler_models::{HttpModel, ModelSettings, RetryPolicy};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ async fn a_failure_that_passes_is_repeated_until_it_has_passed() {
 async fn retry_after_is_obeyed_and_told_beforehand() {
     let server =
         serve(Script::new().answer(status(429).header("retry-after", "1")).answer(text("ok")));
-    let settings = Settings { jitter: Arc::new(|| 1.0), ..settings(&server.url()) };
+    let settings = ModelSettings { jitter: Arc::new(|| 1.0), ..settings(&server.url()) };
     let model = HttpModel::new(settings).unwrap();
     let mut asked = go();
     asked.retries = 1;
@@ -152,7 +152,7 @@ async fn the_last_error_says_how_often_it_was_tried() {
 async fn a_dropped_wait_is_over() {
     let server = serve(Script::new().status(500).forever());
     let retry = RetryPolicy { base: Duration::from_millis(100), ..RetryPolicy::default() };
-    let model = HttpModel::new(Settings { retry, ..settings(&server.url()) }).unwrap();
+    let model = HttpModel::new(ModelSettings { retry, ..settings(&server.url()) }).unwrap();
     let mut asked = go();
     asked.retries = 10;
     let mut stream = model.stream(asked);

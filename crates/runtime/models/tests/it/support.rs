@@ -10,7 +10,7 @@ use ostler_core::tool::ToolSpec;
 use ostler_core::view::View;
 use ostler_model_server::{ModelServer, Script};
 use ostler_models::{
-    CredentialKind, Credentials, Deadlines, HttpModel, Provider, RetryPolicy, Secret, Settings,
+    CredentialKind, Credentials, Deadlines, HttpModel, ModelSettings, Provider, RetryPolicy, Secret,
 };
 use serde_json::json;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub const SECRET: &str = "sk-test-very-secret";
 /// Long enough for a loaded machine; reached only when something hangs.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-pub fn settings(url: &str) -> Settings {
+pub fn settings(url: &str) -> ModelSettings {
     let credentials = Credentials {
         kind: CredentialKind::ApiKey,
         label: "THE_KEY".into(),
@@ -27,7 +27,7 @@ pub fn settings(url: &str) -> Settings {
     };
     let provider = Provider::default().at(url);
     let retry = RetryPolicy { base: Duration::from_millis(1), ..RetryPolicy::default() };
-    Settings { retry, ..Settings::new(provider, credentials) }
+    ModelSettings { retry, ..ModelSettings::new(provider, credentials) }
 }
 
 pub fn model(url: &str) -> HttpModel {
@@ -35,7 +35,7 @@ pub fn model(url: &str) -> HttpModel {
 }
 
 pub fn hasty(url: &str, deadlines: Deadlines) -> HttpModel {
-    HttpModel::new(Settings { deadlines, ..settings(url) }).unwrap()
+    HttpModel::new(ModelSettings { deadlines, ..settings(url) }).unwrap()
 }
 
 pub fn serve(script: Script) -> ModelServer {

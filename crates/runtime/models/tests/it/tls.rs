@@ -1,7 +1,7 @@
 //! Certificates: unknown ones are refused for good, given ones are accepted.
 
 use crate::support::{go, hear, settings};
-use ostler_models::{CaFile, HttpModel, Settings};
+use ostler_models::{CaFile, HttpModel, ModelSettings};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::io::{Read, Write};
@@ -68,7 +68,8 @@ async fn a_certificate_of_our_own_root_is_accepted() {
     let (addr, requests) = start();
     let ca_file = Some(CaFile { label: "root.pem".into(), pem: ROOT.to_vec() });
     let base = format!("https://localhost:{}", addr.port());
-    let heard = hear(&HttpModel::new(Settings { ca_file, ..settings(&base) }).unwrap(), go()).await;
+    let heard =
+        hear(&HttpModel::new(ModelSettings { ca_file, ..settings(&base) }).unwrap(), go()).await;
     assert!(heard.error().message.ends_with("answered 418: short"), "{}", heard.error());
     assert_eq!(requests.load(Ordering::SeqCst), 1);
 }

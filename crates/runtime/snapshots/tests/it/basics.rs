@@ -1,7 +1,7 @@
 //! One thing after the other.
 
 use crate::support::{World, undo};
-use ostler_snapshots::{BUILD_FILES, Error, Fate, Rule, Snapshots, Why};
+use ostler_snapshots::{BUILD_FILES, Error, Fate, PruneRule, Snapshots, Why};
 use std::fs;
 
 #[test]
@@ -163,7 +163,7 @@ fn pruning_keeps_what_is_needed() {
         world.put(&format!("f{n}"), "new");
         ids.push(snapshots.take("next").unwrap().id);
     }
-    let rule = Rule { newest: 3, ..Rule::default() };
+    let rule = PruneRule { newest: 3, ..PruneRule::default() };
     let dry = snapshots.prune(rule, true).unwrap();
     assert_eq!(dry, snapshots.prune(rule, false).unwrap());
     assert_eq!(dry.kept, 3);
@@ -175,7 +175,7 @@ fn pruning_keeps_what_is_needed() {
     // Nothing at all to keep: what the folders hold is still held.
     world.put("a", "last");
     snapshots.take("one more").unwrap();
-    snapshots.prune(Rule { newest: 1, days: 14, bytes: 0 }, false).unwrap();
+    snapshots.prune(PruneRule { newest: 1, days: 14, bytes: 0 }, false).unwrap();
     let before = snapshots.take("none").unwrap().id;
     fs::remove_file(world.root.join("a")).unwrap();
     let after = snapshots.take("gone").unwrap().id;

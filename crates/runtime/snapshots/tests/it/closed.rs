@@ -1,7 +1,7 @@
 //! Folders that a command closes to their owner. Root may look into them all the same, so somebody else runs these.
 
 use crate::support::{World, as_ordinary_user, undo};
-use ostler_snapshots::{Fate, Unit};
+use ostler_snapshots::{Fate, UndoUnit};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -49,7 +49,7 @@ fn what_was_changed_inside_comes_back_as_well() {
     let second = snapshots.take("after").unwrap().id;
     let now = snapshots.take("before undo").unwrap().id;
     let wanted = snapshots.diff(first, second).unwrap().into_iter().map(Into::into).collect();
-    let plan = snapshots.plan(&[Unit { wanted, ..Unit::default() }]).unwrap();
+    let plan = snapshots.plan(&[UndoUnit { wanted, ..UndoUnit::default() }]).unwrap();
     let (outcomes, undone) = snapshots.follow(&plan, now, "undone").unwrap();
     assert_eq!(world.tree(), before, "{outcomes:?}");
     assert_eq!(outcomes.len(), 7, "{outcomes:?}");
@@ -126,7 +126,7 @@ fn a_folder_that_can_only_be_listed_loses_nothing() {
     assert_eq!((second.changed, second.left_out.len()), (1, 1), "{second:?}");
     let now = snapshots.take("before undo").unwrap().id;
     let wanted = snapshots.diff(first, second.id).unwrap().into_iter().map(Into::into).collect();
-    let plan = snapshots.plan(&[Unit { wanted, ..Unit::default() }]).unwrap();
+    let plan = snapshots.plan(&[UndoUnit { wanted, ..UndoUnit::default() }]).unwrap();
     let (outcomes, _) = snapshots.follow(&plan, now, "undone").unwrap();
     assert_eq!(world.tree(), before, "{outcomes:?}");
     assert_eq!(outcomes.len(), 2, "{outcomes:?}");

@@ -1,7 +1,7 @@
 //! A store whose process dies at any of its writes can be read, goes on, and loses no snapshot it has given out.
 
 use crate::support::{World, undo};
-use ostler_snapshots::Rule;
+use ostler_snapshots::PruneRule;
 use std::fs;
 
 #[test]
@@ -70,7 +70,7 @@ fn killed_at_any_write_of_pruning() {
             ids.push(snapshots.take("next").unwrap().id);
         }
         snapshots.stop_after(writes);
-        let died = snapshots.prune(Rule { newest: 2, ..Rule::default() }, false).is_err();
+        let died = snapshots.prune(PruneRule { newest: 2, ..PruneRule::default() }, false).is_err();
         std::mem::forget(snapshots);
         let again = world.open();
         let last = again.take("again").unwrap().id;

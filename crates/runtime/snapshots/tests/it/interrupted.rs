@@ -1,19 +1,19 @@
 //! An undo that is killed at any of its writes is finished by the next one.
 
 use crate::support::{Tree, World};
-use ostler_snapshots::{Error, Fate, Snapshots, Unit};
+use ostler_snapshots::{Error, Fate, Snapshots, UndoUnit};
 use std::fs;
 
-fn unit(snapshots: &Snapshots, before: u64, after: u64) -> Unit {
+fn unit(snapshots: &Snapshots, before: u64, after: u64) -> UndoUnit {
     let wanted = snapshots.diff(before, after).unwrap().into_iter().map(Into::into).collect();
-    Unit { wanted, ..Unit::default() }
+    UndoUnit { wanted, ..UndoUnit::default() }
 }
 
 /// Two calls with a person's edit after them: texts to be merged, a conflict, kinds that changed, modes, a folder that is
 /// closed to its owner, links, folders that went and came.
 struct Story {
     world: World,
-    units: Vec<Unit>,
+    units: Vec<UndoUnit>,
 }
 
 fn story() -> Story {
@@ -73,7 +73,7 @@ fn killed_at_any_write_of_an_undo() {
     let mut expected = snapshots.restore(&plan).unwrap();
     let wanted = whole.world.tree();
     went_back(&wanted, &whole.world);
-    let root = |outcomes: &mut Vec<ostler_snapshots::Outcome>, world: &World| {
+    let root = |outcomes: &mut Vec<ostler_snapshots::PlanOutcome>, world: &World| {
         for outcome in outcomes.iter_mut() {
             outcome.path = outcome.path.strip_prefix(&world.root).unwrap().to_owned();
             if let Fate::Beside(path) = &mut outcome.fate {

@@ -1,7 +1,7 @@
 //! Commands and undo keep out of each other's way; and what is known of who did what.
 
 use crate::support::World;
-use ostler_snapshots::{AFTER_COMMAND, Error, NotesRead, Rule};
+use ostler_snapshots::{AFTER_COMMAND, Error, NotesRead, PruneRule};
 
 #[test]
 fn commands_run_together_and_an_undo_alone() {
@@ -88,7 +88,7 @@ fn notes_are_read_on_from_where_somebody_stopped() {
     assert_eq!(snapshots.new_notes(&mut read).unwrap(), ["two"]);
     assert_eq!(snapshots.notes().unwrap(), ["one", "two"]);
     // A journal that was written anew is read from its beginning.
-    let rule = ostler_snapshots::Rule { newest: 1, days: 14, bytes: 1 << 30 };
+    let rule = ostler_snapshots::PruneRule { newest: 1, days: 14, bytes: 1 << 30 };
     snapshots.prune(rule, false).unwrap();
     assert_eq!(snapshots.new_notes(&mut read).unwrap(), snapshots.notes().unwrap());
 }
@@ -105,7 +105,7 @@ fn pruning_keeps_the_notes() {
         world.put("a", format!("content {n}"));
         snapshots.take("next").unwrap();
     }
-    let rule = Rule { newest: 1, ..Rule::default() };
+    let rule = PruneRule { newest: 1, ..PruneRule::default() };
     assert_eq!(snapshots.prune(rule, false).unwrap().snapshots, 3);
     assert_eq!((snapshots.list().unwrap().len(), snapshots.notes().unwrap().len()), (1, 1));
     assert_eq!(world.open().prune(rule, false).unwrap().snapshots, 0);

@@ -1,7 +1,7 @@
 //! A folder, a store beside it, and what a folder holds as a value.
 
 pub use crate::world::now;
-use ostler_snapshots::{Config, Outcome, Snapshots, Unit};
+use ostler_snapshots::{Config, PlanOutcome, Snapshots, UndoUnit};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -78,11 +78,11 @@ fn describe(root: &Path, folder: &Path, tree: &mut Tree) {
 }
 
 /// Undoes what changed between two snapshots.
-pub fn undo(snapshots: &Snapshots, before: u64, after: u64) -> Vec<Outcome> {
+pub fn undo(snapshots: &Snapshots, before: u64, after: u64) -> Vec<PlanOutcome> {
     snapshots.take("before undo").unwrap();
     let changes = snapshots.diff(before, after).unwrap();
     let wanted = changes.into_iter().map(Into::into).collect();
-    let unit = Unit { wanted, ..Unit::default() };
+    let unit = UndoUnit { wanted, ..UndoUnit::default() };
     let plan = snapshots.plan(&[unit]).unwrap();
     snapshots.restore(&plan).unwrap()
 }

@@ -164,7 +164,7 @@ fn a_life_is_told_by_the_clock_of_the_folders() {
         let now = snapshots.take("now").unwrap().id;
         let lived = snapshots.lived("call", before);
         let (own, doubtful) = snapshots.part_by_life(snapshots.diff(before, now).unwrap(), lived);
-        let names = |changes: &[ostler_snapshots::Change]| -> Vec<String> {
+        let names = |changes: &[ostler_snapshots::RecordedChange]| -> Vec<String> {
             let name = |path: &std::path::Path| path.strip_prefix(&world.root).unwrap().to_owned();
             changes.iter().map(|change| name(&change.path).display().to_string()).collect()
         };

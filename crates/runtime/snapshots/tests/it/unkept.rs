@@ -1,7 +1,7 @@
 //! What is not kept: it stops nobody, and is never said to be as it was.
 
 use crate::support::{World, undo};
-use ostler_snapshots::{Fate, Outcome, Why};
+use ostler_snapshots::{Fate, PlanOutcome, Why};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -15,7 +15,7 @@ fn huge(world: &World, name: &str) {
     file.set_len(HUGE).unwrap();
 }
 
-fn fate(world: &World, said: &[Outcome], name: &str) -> Option<Fate> {
+fn fate(world: &World, said: &[PlanOutcome], name: &str) -> Option<Fate> {
     let path = world.root.join(name);
     said.iter().find(|outcome| outcome.path == path).map(|outcome| outcome.fate.clone())
 }

@@ -5,7 +5,7 @@ use ostler_core::message::{Block, Message};
 use ostler_core::ports::{SessionStore, StoreError};
 use ostler_core::session::{Entry, FORMAT, Fork};
 use ostler_core::time::Timestamp;
-use ostler_store::{FileStore, MemoryStore};
+use ostler_store::{FileStore, SessionsInMemory};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -48,7 +48,7 @@ impl Bench for FileBench {
     }
 }
 
-impl Bench for MemoryStore {
+impl Bench for SessionsInMemory {
     fn store(&self) -> &dyn SessionStore {
         self
     }
@@ -57,7 +57,7 @@ impl Bench for MemoryStore {
 macro_rules! contract {
     ($($name:ident),* $(,)?) => {
         mod file { $(#[test] fn $name() { super::$name(&super::FileBench::new()) })* }
-        mod memory { $(#[test] fn $name() { super::$name(&super::MemoryStore::new()) })* }
+        mod memory { $(#[test] fn $name() { super::$name(&super::SessionsInMemory::new()) })* }
     };
 }
 

@@ -8,7 +8,7 @@ use ostler_core::model::StopReason;
 use ostler_core::ports::SessionStore;
 use ostler_core::session::{Entry, Verdict};
 use ostler_core::time::Timestamp;
-use ostler_core::tool::{Part, Seen};
+use ostler_core::tool::{OutputPart, Seen};
 use ostler_core::turn::{Continue, Terminal};
 use proptest::collection::vec;
 use proptest::option;
@@ -73,7 +73,7 @@ fn message() -> impl Strategy<Value = Message> {
 
 fn entry() -> impl Strategy<Value = Entry> {
     let stop = prop_oneof![Just(StopReason::EndTurn), any::<String>().prop_map(StopReason::Other)];
-    let part = any::<[u64; 3]>().prop_map(|[first, last, of]| Part { first, last, of });
+    let part = any::<[u64; 3]>().prop_map(|[first, last, of]| OutputPart { first, last, of });
     let seen = (any::<String>(), option::of(any::<String>()), option::of(part))
         .prop_map(|(path, hash, part)| Seen { path: path.into(), hash, part });
     let usage =

@@ -28,19 +28,19 @@ const LOCALE: [(&str, &str); 2] = [("LC_ALL", "C.UTF-8"), ("LANG", "C.UTF-8")];
 
 pub(super) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-pub struct Environment {
+pub struct CommandEnvironment {
     base: Variables,
     /// Folders of programs, without those in which the agent may write.
     outside: OsString,
 }
 
-impl Environment {
+impl CommandEnvironment {
     pub fn new(given: Variables, workspace: &Workspace) -> Self {
         let kept = given.into_iter().filter(|(name, _)| !is_cleared(name));
         let base = with(&ostler_exec::without_secrets(kept), fixed(&LOCALE));
         let path = base.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
         let outside = outside(path.unwrap_or(OsStr::new(DEFAULT_PATH)), workspace);
-        Environment { base, outside }
+        CommandEnvironment { base, outside }
     }
 
     /// Under which a proof of harmlessness holds: the programs are the system's, whatever lies in the workspace.
@@ -132,7 +132,7 @@ mod tests {
             ("LC_ALL", "zh_TW.Big5"),
             ("https_proxy", "http://user:word@proxy.example:3128"),
         ]);
-        let environment = Environment::new(given, &Workspace::default());
+        let environment = CommandEnvironment::new(given, &Workspace::default());
         for all in [environment.for_proved(), environment.for_others()] {
             assert_eq!(get(&all, "HOME"), Some("/h"));
             assert_eq!(get(&all, "GIT_CONFIG_KEY_0"), Some("core.fsmonitor"));
@@ -156,7 +156,7 @@ mod tests {
     fn commands_run_in_a_known_locale() {
         let odd = [("LC_ALL", "zh_TW.BIG5"), ("LANG", "xx"), ("LANGUAGE", "de"), ("LC_CTYPE", "x")];
         for given in [variables(&odd), Vec::new()] {
-            let environment = Environment::new(given, &Workspace::default());
+            let environment = CommandEnvironment::new(given, &Workspace::default());
             for all in
                 [environment.for_proved(), environment.with_reading_git(), environment.for_others()]
             {
@@ -195,7 +195,7 @@ mod tests {
             other.path().display()
         );
         let workspace = Workspace { cwd: root.clone(), roots: vec![root], ..Workspace::default() };
-        let environment = Environment::new(variables(&[("PATH", &path)]), &workspace);
+        let environment = CommandEnvironment::new(variables(&[("PATH", &path)]), &workspace);
         let expected = format!("/usr/bin:{}", other.path().display());
         assert_eq!(get(&environment.for_proved(), "PATH"), Some(expected.as_str()));
         assert_eq!(get(&environment.for_others(), "PATH"), Some(path.as_str()));

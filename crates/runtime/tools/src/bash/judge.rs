@@ -1,6 +1,6 @@
 //! What patterns over file names stand for, and what an exit code says.
 
-use ostler_core::permission::script::{Script, Stage, Word};
+use ostler_core::permission::script::{PipelineStage, Script, Word};
 use std::path::{Path, PathBuf};
 
 /// Names a pattern may stand for; a wider one is not expanded here.
@@ -75,7 +75,7 @@ fn matches(part: &str, name: &[u8]) -> bool {
 /// The exit code is that of one program that answers with it: 1 is "no", not "failed".
 fn ends_with_a_question(script: &Script) -> bool {
     let [item] = script.items.as_slice() else { return false };
-    let Some(Stage::Simple(last)) = item.first.stages.last() else { return false };
+    let Some(PipelineStage::Simple(last)) = item.first.stages.last() else { return false };
     let word = |at: usize| last.words.get(at).and_then(Word::literal);
     let asks = match word(0) {
         Some("grep" | "egrep" | "fgrep" | "rg" | "diff" | "cmp" | "test" | "[") => true,

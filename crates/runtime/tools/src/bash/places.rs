@@ -13,18 +13,18 @@ use std::path::{Component, Path, PathBuf};
 const MAX_RUN: u64 = 4 << 20;
 
 /// The disk's answer. Nothing is remembered: each question looks again.
-pub struct Disk<'a> {
+pub struct DiskPlaces<'a> {
     files: &'a Files,
     /// Folders in which programs are looked for, in order.
     programs: Vec<PathBuf>,
 }
 
-impl<'a> Disk<'a> {
+impl<'a> DiskPlaces<'a> {
     /// The path is that of the commands.
     pub fn new(files: &'a Files, path: &OsStr) -> Self {
         let folders = path.as_bytes().split(|byte| *byte == b':');
         let programs = folders.map(|folder| PathBuf::from(OsStr::from_bytes(folder))).collect();
-        Disk { files, programs }
+        DiskPlaces { files, programs }
     }
 
     /// The folder after these changes. None where the shell, which goes by names, and the kernel would not agree, or
@@ -94,7 +94,7 @@ impl<'a> Disk<'a> {
     }
 }
 
-impl Places for Disk<'_> {
+impl Places for DiskPlaces<'_> {
     fn look_up(&self, folder: &[String], path: &str, kind: TouchKind) -> Option<Vec<PathScope>> {
         let at = self.folder(folder)?;
         let found = match kind {

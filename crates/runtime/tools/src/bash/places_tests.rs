@@ -40,7 +40,7 @@ type Row<'a> = (&'a [&'a str], &'a str, TouchKind, Option<&'a [&'a str]>);
 #[test]
 fn paths_lead_where_the_command_would_go() {
     let (_keep, base, files) = scene();
-    let disk = Disk::new(&files, OsStr::new(DEFAULT_PATH));
+    let disk = DiskPlaces::new(&files, OsStr::new(DEFAULT_PATH));
     let (file, tree) = (TouchKind::File, TouchKind::Tree);
     let table: &[Row] = &[
         (&[], "a.md", file, Some(&["ws/a.md"])),
@@ -119,7 +119,7 @@ fn paths_lead_where_the_command_would_go() {
 #[test]
 fn a_repository_that_is_not_plain_is_not_known() {
     let (_keep, base, files) = scene();
-    let disk = Disk::new(&files, OsStr::new(DEFAULT_PATH));
+    let disk = DiskPlaces::new(&files, OsStr::new(DEFAULT_PATH));
     let look = || disk.look_up(&["repo".into()], "", TouchKind::Repository);
     assert!(look().is_some());
     fs::write(base.join("ws/repo/.git/config"), "[filter \"x\"]\n\tclean = ./x\n").unwrap();
@@ -138,7 +138,7 @@ fn programs_of_the_system_and_of_others() {
     let is = |path: &[&str], name: &str| {
         let path = path.iter().map(|folder| folder.replace('$', base.to_str().unwrap()));
         let path = path.collect::<Vec<_>>().join(":");
-        Disk::new(&files, OsStr::new(&path)).is_system_program(name)
+        DiskPlaces::new(&files, OsStr::new(&path)).is_system_program(name)
     };
     program(&base.join("sys/tool"), 0o755);
     program(&base.join("sys/open"), 0o757);
@@ -174,7 +174,7 @@ fn programs_of_the_system_and_of_others() {
     ] {
         assert_eq!(is(path, name), expected, "{path:?} {name}");
     }
-    assert!(Disk::new(&files, OsStr::new(DEFAULT_PATH)).is_system_program("sh"));
+    assert!(DiskPlaces::new(&files, OsStr::new(DEFAULT_PATH)).is_system_program("sh"));
     // The user's own programs are as good: the agent cannot write there.
     program(&base.join("home/bin/tool"), 0o755);
     assert!(is(&["$/home/bin"], "tool"));
@@ -183,7 +183,7 @@ fn programs_of_the_system_and_of_others() {
 #[test]
 fn what_exists() {
     let (_keep, base, files) = scene();
-    let disk = Disk::new(&files, OsStr::new(DEFAULT_PATH));
+    let disk = DiskPlaces::new(&files, OsStr::new(DEFAULT_PATH));
     symlink("nowhere", base.join("ws/dangling")).unwrap();
     for (path, expected) in [
         ("ws", true),
@@ -200,7 +200,7 @@ fn what_exists() {
 #[test]
 fn what_is_given_every_name_below_a_folder_follows_links() {
     let (_dir, base, files) = scene();
-    let disk = Disk::new(&files, OsStr::new(DEFAULT_PATH));
+    let disk = DiskPlaces::new(&files, OsStr::new(DEFAULT_PATH));
     let tree = |path: &str| PathScope::Tree(base.join(path));
     for kind in [TouchKind::Followed, TouchKind::Listed] {
         let all = disk.look_up(&[], ".", kind).unwrap();

@@ -1,11 +1,11 @@
 //! How a command ended, in words.
 
-use ostler_exec::{ExitStatus, Finished, signal_name};
+use ostler_exec::{CommandReport, ExitStatus, signal_name};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 #[derive(Debug, PartialEq)]
-pub struct Report {
+pub struct CommandSummary {
     /// Said before the output, unless the command simply succeeded.
     pub ending: Option<String>,
     pub body: String,
@@ -15,9 +15,9 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-impl Report {
+impl CommandSummary {
     /// `one_is_an_answer`: exit code 1 means "nothing found" or "they differ", not a failure.
-    pub fn of(finished: &Finished, limit: Duration, one_is_an_answer: bool) -> Report {
+    pub fn of(finished: &CommandReport, limit: Duration, one_is_an_answer: bool) -> CommandSummary {
         let (ending, is_error) = match finished.status {
             _ if finished.timed_out => {
                 (Some(format!("Timed out after {} and was ended.", time(limit))), true)
@@ -48,7 +48,7 @@ impl Report {
             "bytes": finished.output.total(),
             "ms": u64::try_from(finished.wall.as_millis()).unwrap_or(u64::MAX),
         });
-        Report { ending, body, is_error, detail, notes: Vec::new() }
+        CommandSummary { ending, body, is_error, detail, notes: Vec::new() }
     }
 }
 
@@ -76,10 +76,10 @@ mod tests {
     use super::*;
     use ostler_exec::Capture;
 
-    fn finished(status: ExitStatus, output: &[u8]) -> Finished {
+    fn finished(status: ExitStatus, output: &[u8]) -> CommandReport {
         let mut capture = Capture::new(1_000, 1_000);
         capture.push(output);
-        Finished {
+        CommandReport {
             status,
             timed_out: false,
             killed: false,
@@ -92,8 +92,8 @@ mod tests {
     }
 
     /// What the model reads, and whether it is an error.
-    fn read(finished: &Finished, one_is_an_answer: bool) -> (String, bool) {
-        let report = Report::of(finished, Duration::from_secs(2), one_is_an_answer);
+    fn read(finished: &CommandReport, one_is_an_answer: bool) -> (String, bool) {
+        let report = CommandSummary::of(finished, Duration::from_secs(2), one_is_an_answer);
         let ending = report.ending.map(|line| line + "\n").unwrap_or_default();
         (ending + &report.body, report.is_error)
     }
@@ -123,14 +123,14 @@ mod tests {
     #[test]
     fn a_time_limit_keeps_what_was_written() {
         let term = ExitStatus::Signal { number: 15, name: signal_name(15) };
-        let late = Finished { timed_out: true, killed: true, ..finished(term, b"partial\n") };
+        let late = CommandReport { timed_out: true, killed: true, ..finished(term, b"partial\n") };
         assert_eq!(
             read(&late, false),
             ("Timed out after 2 s and was ended.\npartial".into(), true)
         );
         // A command that answers the signal with an ordinary exit is late all the same.
         let trapped =
-            Finished { timed_out: true, killed: true, ..finished(ExitStatus::Code(1), b"") };
+            CommandReport { timed_out: true, killed: true, ..finished(ExitStatus::Code(1), b"") };
         assert!(read(&trapped, true).1);
         assert_eq!(time(Duration::from_millis(1_500)), "1500 ms");
     }

@@ -3,7 +3,7 @@
 //! The look at the folders begins when the call arrives, while the model may still talk. It is used if the command
 //! starts shortly after; what is changed in between by somebody else is told from the command's work by its time.
 
-use crate::confine::{Inspection, Seen};
+use crate::confine::{Inspection, SeenTraces};
 use crate::workspace::Files;
 use ostler_core::ids::CallId;
 use ostler_core::permission::script::Word;
@@ -11,7 +11,7 @@ use ostler_core::permission::{Access, Concern, PathScope, Step};
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
-use ostler_snapshots::{Alive, Change, Hash, Moment, Occupied, Snapshots, Taken, Why};
+use ostler_snapshots::{Alive, Hash, Moment, Occupied, RecordedChange, Snapshots, Taken, Why};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -74,16 +74,16 @@ type Early = Option<(Instant, Taken)>;
 
 /// A command that runs. However it ends, also when it is dropped, what it changed is kept.
 #[derive(Default)]
-pub struct Kept(State);
+pub struct KeptFolders(KeepState);
 
 #[derive(Default)]
-enum State {
+enum KeepState {
     /// It is proved to change nothing, or has been dealt with.
     #[default]
     Nothing,
     /// No snapshots are taken.
     Unkept(Box<Unkept>),
-    Running(Box<Running>),
+    Running(Box<KeptRun>),
 }
 
 /// It is looked at afterwards all the same.
@@ -92,7 +92,7 @@ struct Unkept {
     untold: Untold,
 }
 
-struct Running {
+struct KeptRun {
     inspection: Option<Inspection>,
     untold: Untold,
     call: CallId,
@@ -112,7 +112,7 @@ struct Running {
 
 /// A command that has ended.
 #[derive(Default)]
-pub struct Told {
+pub struct KeepNotices {
     detail: Option<Value>,
     failed: Option<String>,
     /// What the look afterwards found, for the model and the person.
@@ -233,14 +233,14 @@ impl Undo {
         only_reads: bool,
         inspection: Option<Inspection>,
         cx: &ToolContext,
-    ) -> Result<Kept, ToolOutput> {
+    ) -> Result<KeptFolders, ToolOutput> {
         if only_reads && cx.judged.is_harmless() {
-            return Ok(Kept::default());
+            return Ok(KeptFolders::default());
         }
         let untold = Arc::clone(&self.untold);
         let snapshots = match &self.keeping {
             Keeping::Off => {
-                return Ok(Kept(State::Unkept(Box::new(Unkept { inspection, untold }))));
+                return Ok(KeptFolders(KeepState::Unkept(Box::new(Unkept { inspection, untold }))));
             }
             Keeping::By { snapshots } => Arc::clone(snapshots),
             Keeping::OnlyJudges(_) => return Err(refused("calls are only judged here")),
@@ -257,7 +257,7 @@ impl Undo {
         record(&*recorder, &call, before.id, None, &before).map_err(|why| refused(&why))?;
         let (files, beats) = (Arc::clone(&self.files), beat(Arc::clone(&alive)));
         let (is_over, _turn) = (false, turn);
-        Ok(Kept(State::Running(Box::new(Running {
+        Ok(KeptFolders(KeepState::Running(Box::new(KeptRun {
             inspection,
             untold,
             call,
@@ -322,16 +322,16 @@ fn beat(alive: Arc<Alive>) -> AbortHandle {
     tokio::spawn(beats).abort_handle()
 }
 
-impl Kept {
+impl KeptFolders {
     /// The command has ended: what it changed is what differs now.
-    pub async fn end(self) -> Told {
+    pub async fn end(self) -> KeepNotices {
         let mut running = match self.0 {
-            State::Nothing => return Told::default(),
-            State::Unkept(mut unkept) => {
+            KeepState::Nothing => return KeepNotices::default(),
+            KeepState::Unkept(mut unkept) => {
                 let notes = unkept.inspection.take().map(|look| look.run(None));
-                return Told { notes: notes.unwrap_or_default(), ..Told::default() };
+                return KeepNotices { notes: notes.unwrap_or_default(), ..KeepNotices::default() };
             }
-            State::Running(running) => running,
+            KeepState::Running(running) => running,
         };
         running.beats.abort();
         running.alive.beat();
@@ -343,16 +343,16 @@ impl Kept {
             Ok(after) => running.settle(&after),
             Err(why) => {
                 let notes = running.inspection.take().map(|look| look.run(None));
-                Told { detail: None, failed: Some(why), notes: notes.unwrap_or_default() }
+                KeepNotices { detail: None, failed: Some(why), notes: notes.unwrap_or_default() }
             }
         }
     }
 }
 
-impl Running {
-    fn settle(&mut self, after: &Taken) -> Told {
+impl KeptRun {
+    fn settle(&mut self, after: &Taken) -> KeepNotices {
         let inspection = self.inspection.take();
-        let Running { before, call, .. } = self;
+        let KeptRun { before, call, .. } = self;
         // Somebody else's look in between leaves it open whose change it was: then all of it counts.
         let from = after.older.filter(|older| *older == before.id + 1).unwrap_or(before.id);
         let cost = Taken {
@@ -377,21 +377,21 @@ impl Running {
         });
         let notes =
             inspection.map(|inspection| self.inspect(&inspection, changes.as_deref(), after));
-        Told { detail: Some(detail), failed, notes: notes.unwrap_or_default() }
+        KeepNotices { detail: Some(detail), failed, notes: notes.unwrap_or_default() }
     }
 
     /// Looks at what the command changed. If the snapshots do not say it, a walk does.
     fn inspect(
         &self,
         inspection: &Inspection,
-        changes: Option<&[Change]>,
+        changes: Option<&[RecordedChange]>,
         after: &Taken,
     ) -> Vec<String> {
         let Some(changes) = changes else { return inspection.run(None) };
         let left_out = after.left_out.iter().filter(|(_, why)| *why == Why::Build);
         let left_out: Vec<PathBuf> = left_out.map(|(path, _)| path.clone()).collect();
         let content = |hash: &Hash| self.snapshots.content(hash).ok();
-        inspection.run(Some(Seen { changes, left_out: &left_out, content: &content }))
+        inspection.run(Some(SeenTraces { changes, left_out: &left_out, content: &content }))
     }
 }
 
@@ -409,7 +409,7 @@ impl Drop for Unkept {
 }
 
 /// Whoever interrupts the call goes on working in the folders: the state is kept before that.
-impl Drop for Running {
+impl Drop for KeptRun {
     fn drop(&mut self) {
         self.beats.abort();
         if self.is_over {
@@ -426,7 +426,7 @@ impl Drop for Running {
     }
 }
 
-impl Told {
+impl KeepNotices {
     /// The cost goes to whoever reads the events; the model learns only what went wrong.
     pub fn told(self, mut output: ToolOutput) -> ToolOutput {
         if let (Some(undo), Some(Value::Object(detail))) = (self.detail, &mut output.detail) {

@@ -1,7 +1,7 @@
 //! What rules on programs may lean on: that undo keeps what a command is known to change.
 
 use super::*;
-use crate::bash::places::Disk;
+use crate::bash::places::DiskPlaces;
 use ostler_core::permission::Workspace;
 use ostler_snapshots::Config;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ fn what_undo_does_not_keep_is_named() {
         Workspace { cwd: root.clone(), roots: vec![root.clone()], ..Workspace::default() };
     let files = Arc::new(Files::new(workspace, Vec::new(), Vec::new()));
     let access = |text: &str| {
-        let places = Disk::new(&files, OsStr::new("/usr/bin:/bin"));
+        let places = DiskPlaces::new(&files, OsStr::new("/usr/bin:/bin"));
         let mut commands = ostler_shell::steps(text);
         commands.look_up(&places);
         commands.access(&places, |_| Vec::new())

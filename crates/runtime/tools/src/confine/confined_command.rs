@@ -2,7 +2,7 @@
 
 use super::guard::{Guard, Restored, is_harmless_change};
 use super::rebase::Rebases;
-use ostler_exec::{DeniedAct, Finished, Sandbox};
+use ostler_exec::{CommandReport, DeniedAct, Sandbox};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -11,7 +11,7 @@ const UNLISTABLE: &str = include_str!("../../../../../prompts/results/unlistable
 const DENIED: &str = include_str!("../../../../../prompts/results/sandbox-denied.md").trim_ascii();
 
 /// How one command is held, until it is dropped.
-pub struct Held {
+pub struct ConfinedCommand {
     pub sandbox: Option<Arc<Sandbox>>,
     pub(super) guard: Option<Guard>,
     pub(super) rebases: Option<Rebases>,
@@ -19,7 +19,7 @@ pub struct Held {
     pub(super) _temp: Option<TempDir>,
 }
 
-impl Held {
+impl ConfinedCommand {
     /// Lets the command read these besides.
     pub fn also_readable(&mut self, paths: Vec<PathBuf>) {
         if let Some(sandbox) = &mut self.sandbox {
@@ -28,7 +28,7 @@ impl Held {
     }
 
     /// What the sandbox has refused, as far as the output shows it, and how to get it granted.
-    pub fn denied(&self, finished: &Finished) -> Option<String> {
+    pub fn denied(&self, finished: &CommandReport) -> Option<String> {
         let sandbox = self.sandbox.as_ref()?;
         let text = finished.output.to_text();
         let Some(denied) = ostler_exec::denial_hint(&text, finished.status, sandbox) else {
@@ -79,7 +79,7 @@ fn unlistable(sandbox: &Sandbox) -> Option<String> {
     Some(text.replace("{hidden}", &hidden.display().to_string()))
 }
 
-impl Drop for Held {
+impl Drop for ConfinedCommand {
     fn drop(&mut self) {
         // The call was dropped; its command is being killed.
         self.settle(|path| path.display().to_string());

@@ -1,6 +1,6 @@
 //! Deny rules on files, enforced by the sandbox: whether it can, and what it then hides and write-protects.
 
-use super::denied_files::{Areas, Denied, DeniedPaths};
+use super::denied_files::{Areas, DeniedPaths, DenyRules};
 use super::{Confinement, Terms, folders};
 use ostler_core::permission::{Access, Commands, Denials, PathScope, Policy};
 use ostler_exec::Sandbox;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 impl Confinement {
     /// Commands are kept from the files that these deny rules cover.
     pub fn denying(mut self, policy: &Policy) -> Self {
-        self.denied = Denied::new(policy);
+        self.denied = DenyRules::new(policy);
         self
     }
 

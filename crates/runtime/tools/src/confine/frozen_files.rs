@@ -13,11 +13,11 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_NAMES: usize = 500;
 
 /// Names of what git runs, each with what it is.
-type Running = BTreeSet<(String, String)>;
+type FrozenRun = BTreeSet<(String, String)>;
 
 /// What git runs because of each frozen file or folder.
 #[derive(Debug, Default)]
-pub(super) struct Frozen(Vec<(PathBuf, Running)>);
+pub(super) struct Frozen(Vec<(PathBuf, FrozenRun)>);
 
 impl Frozen {
     pub(super) fn take(paths: impl Iterator<Item = PathBuf>) -> Self {
@@ -26,7 +26,7 @@ impl Frozen {
 
     /// The files that make git run something that they did not before.
     pub(super) fn changed(&self) -> Vec<(&Path, Vec<String>)> {
-        let changed = |(path, before): &'_ (PathBuf, Running)| {
+        let changed = |(path, before): &'_ (PathBuf, FrozenRun)| {
             let now = running(path);
             now.difference(before).map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };
@@ -35,8 +35,8 @@ impl Frozen {
     }
 }
 
-fn running(path: &Path) -> Running {
-    let Ok(meta) = path.metadata() else { return Running::new() };
+fn running(path: &Path) -> FrozenRun {
+    let Ok(meta) = path.metadata() else { return FrozenRun::new() };
     if meta.is_dir() {
         let entries = path.read_dir().into_iter().flatten().flatten().take(MOST_NAMES);
         let hook = |entry: std::fs::DirEntry| {
@@ -55,7 +55,7 @@ fn running(path: &Path) -> Running {
             let mut hasher = DefaultHasher::new();
             bytes.hash(&mut hasher);
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            Running::from([(name, hasher.finish().to_string())])
+            FrozenRun::from([(name, hasher.finish().to_string())])
         }
     }
 }

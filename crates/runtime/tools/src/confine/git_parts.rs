@@ -25,7 +25,7 @@ const SKIPPED: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 
 /// The files of repositories that make git run programs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct GitParts {
     /// A mount can hold them, there or not.
     pub(super) fixed: Vec<PathBuf>,
     /// Not there, and nothing can be put in their place: looked for afterwards.
@@ -35,15 +35,15 @@ pub(super) struct Parts {
 }
 
 /// Of every repository in the roots, and of those around them.
-pub(super) fn of(roots: &[PathBuf], around: &[PathBuf], home: &Path) -> Parts {
-    let mut search = Search::default();
+pub(super) fn of(roots: &[PathBuf], around: &[PathBuf], home: &Path) -> GitParts {
+    let mut search = GitPartSearch::default();
     for root in roots {
         search.folder(root, 0);
     }
     for folder in around {
         search.repository(folder.clone());
     }
-    let mut parts = Parts { fixed: search.links, ..Parts::default() };
+    let mut parts = GitParts { fixed: search.links, ..GitParts::default() };
     for folder in &search.repositories {
         parts.fixed.extend(PARTS.map(|part| folder.join(part)));
         parts.fixed.extend(named_by(folder, roots, home));
@@ -106,7 +106,7 @@ pub(super) fn around(root: &Path) -> Option<Around> {
 }
 
 #[derive(Default)]
-struct Search {
+struct GitPartSearch {
     /// Folders such as `.git` and `.git/modules/x`.
     repositories: Vec<PathBuf>,
     /// `.git` files that lead to a repository elsewhere.
@@ -114,7 +114,7 @@ struct Search {
     names: usize,
 }
 
-impl Search {
+impl GitPartSearch {
     fn folder(&mut self, folder: &Path, level: usize) {
         let git = folder.join(".git");
         match git.symlink_metadata() {
@@ -200,7 +200,7 @@ mod tests {
         }
         let config = "[core]\n\thooksPath = .husky\n[include]\n\tpath = ../team.cfg\n";
         fs::write(at("ws/.git/config"), config).unwrap();
-        let Parts { fixed: found, absent, .. } = of(&[at("ws")], &[], &at("home"));
+        let GitParts { fixed: found, absent, .. } = of(&[at("ws")], &[], &at("home"));
         assert!(absent.contains(&at("ws/.git/commondir")), "{absent:?}");
         let below = |name: &str| found.contains(&at(name));
         for name in [

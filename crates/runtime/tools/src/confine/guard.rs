@@ -14,20 +14,20 @@ type Harmless = dyn Fn(&Path, &[u8], &[u8]) -> bool;
 
 /// The guarded files as they were.
 pub struct Guard {
-    before: Vec<(PathBuf, State)>,
+    before: Vec<(PathBuf, GuardedState)>,
     /// Not all of it was kept.
     pub incomplete: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum State {
+enum GuardedState {
     Missing,
     File {
         bytes: Vec<u8>,
         mode: u32,
     },
     Link(PathBuf),
-    Folder(Vec<(PathBuf, State)>),
+    Folder(Vec<(PathBuf, GuardedState)>),
     /// Too large, unreadable or of another kind.
     Unknown,
 }
@@ -41,8 +41,9 @@ pub enum Restored {
 
 impl Guard {
     pub fn take(paths: &[PathBuf]) -> Self {
-        let mut room = Room { bytes: MOST_BYTES, files: MOST_FILES, short: false };
-        let before = paths.iter().map(|path| (path.clone(), State::of(path, &mut room))).collect();
+        let mut room = GuardRoom { bytes: MOST_BYTES, files: MOST_FILES, short: false };
+        let before =
+            paths.iter().map(|path| (path.clone(), GuardedState::of(path, &mut room))).collect();
         Guard { before, incomplete: room.short }
     }
 
@@ -56,57 +57,57 @@ impl Guard {
     }
 }
 
-struct Room {
+struct GuardRoom {
     bytes: u64,
     files: usize,
     short: bool,
 }
 
-impl State {
-    fn of(path: &Path, room: &mut Room) -> State {
+impl GuardedState {
+    fn of(path: &Path, room: &mut GuardRoom) -> GuardedState {
         let meta = match path.symlink_metadata() {
             Ok(meta) => meta,
-            Err(error) if is_absent(&error) => return State::Missing,
+            Err(error) if is_absent(&error) => return GuardedState::Missing,
             // It may be there: a command could give itself the permission that we lack.
             Err(_) => {
                 room.short = true;
-                return State::Unknown;
+                return GuardedState::Unknown;
             }
         };
         if room.files == 0 {
             room.short = true;
-            return State::Unknown;
+            return GuardedState::Unknown;
         }
         room.files -= 1;
         let kind = meta.file_type();
         if kind.is_symlink() {
-            return fs::read_link(path).map_or(State::Unknown, State::Link);
+            return fs::read_link(path).map_or(GuardedState::Unknown, GuardedState::Link);
         }
         if kind.is_dir() {
             let Ok(entries) = path.read_dir() else {
                 room.short = true;
-                return State::Unknown;
+                return GuardedState::Unknown;
             };
             let mut inside: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
             inside.sort();
             let states = inside.into_iter().map(|path| {
-                let state = State::of(&path, room);
+                let state = GuardedState::of(&path, room);
                 (path, state)
             });
-            return State::Folder(states.collect());
+            return GuardedState::Folder(states.collect());
         }
         if !kind.is_file() || meta.len() > room.bytes {
             room.short = true;
-            return State::Unknown;
+            return GuardedState::Unknown;
         }
         room.bytes -= meta.len();
         let mode = meta.permissions().mode();
-        fs::read(path).map_or(State::Unknown, |bytes| State::File { bytes, mode })
+        fs::read(path).map_or(GuardedState::Unknown, |bytes| GuardedState::File { bytes, mode })
     }
 
     fn restore(&self, path: &Path, kept: &Harmless, found: &mut Vec<Restored>) {
-        let mut room = Room { bytes: u64::MAX, files: MOST_FILES, short: false };
-        if let State::Folder(before) = self
+        let mut room = GuardRoom { bytes: u64::MAX, files: MOST_FILES, short: false };
+        if let GuardedState::Folder(before) = self
             && path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
         {
             let now = path.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
@@ -119,11 +120,12 @@ impl State {
             }
             return;
         }
-        let now = State::of(path, &mut room);
-        if now == *self || *self == State::Unknown {
+        let now = GuardedState::of(path, &mut room);
+        if now == *self || *self == GuardedState::Unknown {
             return;
         }
-        if let (State::File { bytes: before, .. }, State::File { bytes: after, .. }) = (self, &now)
+        if let (GuardedState::File { bytes: before, .. }, GuardedState::File { bytes: after, .. }) =
+            (self, &now)
             && kept(path, before, after)
         {
             return;
@@ -134,13 +136,13 @@ impl State {
 
     fn write(&self, path: &Path) -> std::io::Result<()> {
         match self {
-            State::Missing | State::Unknown => Ok(()),
-            State::Link(target) => symlink(target, path),
-            State::File { bytes, mode } => {
+            GuardedState::Missing | GuardedState::Unknown => Ok(()),
+            GuardedState::Link(target) => symlink(target, path),
+            GuardedState::File { bytes, mode } => {
                 fs::write(path, bytes)?;
                 fs::set_permissions(path, fs::Permissions::from_mode(*mode))
             }
-            State::Folder(inside) => {
+            GuardedState::Folder(inside) => {
                 fs::create_dir_all(path)?;
                 inside.iter().try_for_each(|(path, state)| state.write(path))
             }

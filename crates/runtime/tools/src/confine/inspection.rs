@@ -5,11 +5,11 @@
 
 use super::frozen_files::Frozen;
 use super::repository::{can_be_shared, is_repository, led_to, quarantine, runs, vital_parts};
-use super::traces::{self, Stamp, Traces};
+use super::traces::{self, TraceStamp, Traces};
 use super::{Confinement, Terms};
 use ostler_core::permission::autorun::autorun;
 use ostler_core::permission::{PathScope, Workspace};
-use ostler_snapshots::{Change, Hash, What};
+use ostler_snapshots::{Hash, RecordedChange, What};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -53,15 +53,15 @@ pub struct Inspection {
 }
 
 /// What a command did, as snapshots know it.
-pub struct Seen<'a> {
-    pub changes: &'a [Change],
+pub struct SeenTraces<'a> {
+    pub changes: &'a [RecordedChange],
     /// Folders that they do not hold.
     pub left_out: &'a [PathBuf],
     pub content: &'a dyn Fn(&Hash) -> Option<Vec<u8>>,
 }
 
 /// A file that others run.
-struct Waiting {
+struct WaitingLook {
     path: PathBuf,
     is_new: bool,
     why: String,
@@ -118,7 +118,7 @@ impl Confinement {
 
 impl Inspection {
     /// One line for each thing, for the model and the person.
-    pub fn run(&self, seen: Option<Seen<'_>>) -> Vec<String> {
+    pub fn run(&self, seen: Option<SeenTraces<'_>>) -> Vec<String> {
         let mut candidates = Candidates::default();
         let mut waiting = Vec::new();
         match seen {
@@ -138,8 +138,13 @@ impl Inspection {
         lines
     }
 
-    fn add_changes(&self, seen: &Seen<'_>, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
-        for Change { path, before, after } in seen.changes {
+    fn add_changes(
+        &self,
+        seen: &SeenTraces<'_>,
+        found: &mut Candidates,
+        waiting: &mut Vec<WaitingLook>,
+    ) {
+        for RecordedChange { path, before, after } in seen.changes {
             let Some(item) = after else { continue };
             if let Some(candidate) = self.candidate(path, before.is_none()) {
                 found.add(candidate, path);
@@ -155,7 +160,7 @@ impl Inspection {
                 };
                 install_scripts(path, before.as_deref())
             });
-            waiting.extend(why.map(|why| Waiting { path: path.clone(), is_new, why }));
+            waiting.extend(why.map(|why| WaitingLook { path: path.clone(), is_new, why }));
         }
     }
 
@@ -165,10 +170,10 @@ impl Inspection {
         traces::look(&workspace.roots, &is_wanted)
     }
 
-    fn add_traces(&self, now: Traces, found: &mut Candidates, waiting: &mut Vec<Waiting>) {
-        let changed = |kind: fn(&Traces) -> &BTreeMap<PathBuf, Stamp>| {
+    fn add_traces(&self, now: Traces, found: &mut Candidates, waiting: &mut Vec<WaitingLook>) {
+        let changed = |kind: fn(&Traces) -> &BTreeMap<PathBuf, TraceStamp>| {
             let before = self.before.as_ref().map(kind);
-            let is_changed = |path: &Path, stamp: &Stamp| match before {
+            let is_changed = |path: &Path, stamp: &TraceStamp| match before {
                 Some(before) => !before.get(path).is_some_and(|known| known.is_same(stamp)),
                 None => stamp.is_since(self.since),
             };
@@ -183,7 +188,7 @@ impl Inspection {
             }
             let why = self.waits(&path).map(str::to_owned);
             let why = why.or_else(|| install_scripts(&path, None));
-            waiting.extend(why.map(|why| Waiting { path, is_new: false, why }));
+            waiting.extend(why.map(|why| WaitingLook { path, is_new: false, why }));
         }
     }
 
@@ -329,10 +334,10 @@ impl Inspection {
         }
     }
 
-    fn told(&self, mut waiting: Vec<Waiting>) -> Option<String> {
+    fn told(&self, mut waiting: Vec<WaitingLook>) -> Option<String> {
         waiting.sort_by(|a, b| a.path.cmp(&b.path));
         waiting.dedup_by(|a, b| a.path == b.path);
-        let line = |waiting: &Waiting| {
+        let line = |waiting: &WaitingLook| {
             let verb = if waiting.is_new { "is new" } else { "changed" };
             format!("{} {verb}: {}", self.name(&waiting.path), waiting.why)
         };

@@ -60,7 +60,7 @@ impl Ground {
         };
         let left_out: Vec<PathBuf> = after.left_out.into_iter().map(|(path, _)| path).collect();
         let content = |hash: &Hash| self.snapshots.content(hash).ok();
-        self.inspection.run(Some(Seen {
+        self.inspection.run(Some(SeenTraces {
             changes: &changes,
             left_out: &left_out,
             content: &content,

@@ -1,7 +1,7 @@
 //! How much memory, how many processes and how large a file a command may have, and what is said when it ran into that.
 
 use super::{ConfineOptions, Confinement};
-use ostler_exec::{Exceeded, ExitStatus, Finished, ProcessLimits};
+use ostler_exec::{CommandReport, Exceeded, ExitStatus, ProcessLimits};
 use std::path::Path;
 
 const EXCEEDED: &str =
@@ -55,19 +55,19 @@ impl Confinement {
     }
 
     /// Why a command was stopped, if it was for one of its limits.
-    pub fn stopped(&self, finished: &Finished) -> Option<String> {
+    pub fn stopped(&self, finished: &CommandReport) -> Option<String> {
         stopped(&self.limits(), finished)
     }
 
     /// Which limit may be behind a failure. `oom_kills` is what [`ostler_exec::oom_kills`] said before the command.
-    pub fn limit_hint(&self, finished: &Finished, oom_kills: Option<u64>) -> Option<String> {
+    pub fn limit_hint(&self, finished: &CommandReport, oom_kills: Option<u64>) -> Option<String> {
         let more = || ostler_exec::oom_kills().is_some_and(|now| Some(now) > oom_kills);
         hint(&self.limits(), finished, &|| oom_kills.is_some() && more())
     }
 }
 
 /// Why a command was stopped for one of its limits.
-fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
+fn stopped(limits: &ProcessLimits, finished: &CommandReport) -> Option<String> {
     let (what, key) = match finished.exceeded? {
         Exceeded::Memory => (format!("{} of memory", size(limits.memory?)), "memory"),
         Exceeded::Tasks => (format!("{} processes", limits.tasks?), "processes"),
@@ -77,7 +77,11 @@ fn stopped(limits: &ProcessLimits, finished: &Finished) -> Option<String> {
 }
 
 /// Which limit may be behind a failure, where only the effect can be seen. `oom`: the kernel killed something meanwhile.
-fn hint(limits: &ProcessLimits, finished: &Finished, oom: &dyn Fn() -> bool) -> Option<String> {
+fn hint(
+    limits: &ProcessLimits,
+    finished: &CommandReport,
+    oom: &dyn Fn() -> bool,
+) -> Option<String> {
     let said = |what: String, key: &str| Some(HINT.replace("{what}", &what).replace("{key}", key));
     let signal = match finished.status {
         ExitStatus::Signal { number, .. } => number,
@@ -124,10 +128,10 @@ mod tests {
     use ostler_exec::{Capture, signal_name};
     use std::time::Duration;
 
-    fn finished(status: ExitStatus, output: &str, exceeded: Option<Exceeded>) -> Finished {
+    fn finished(status: ExitStatus, output: &str, exceeded: Option<Exceeded>) -> CommandReport {
         let mut capture = Capture::new(1_000, 1_000);
         capture.push(output.as_bytes());
-        Finished {
+        CommandReport {
             status,
             timed_out: false,
             killed: exceeded.is_some(),

@@ -18,15 +18,15 @@ mod repository;
 mod temp_directory;
 mod traces;
 
-pub use confined_command::Held;
-use denied_files::{Areas, Denied, DeniedPaths};
-use git_parts::{Around, Parts};
+pub use confined_command::ConfinedCommand;
+use denied_files::{Areas, DeniedPaths, DenyRules};
+use git_parts::{Around, GitParts};
 use guard::Guard;
-pub use inspection::{Inspection, Seen};
+pub use inspection::{Inspection, SeenTraces};
 pub use limits::LimitOptions;
 pub use missing_layers::Missing;
 use ostler_core::permission::{Access, Commands, Denials, Hold, PathScope, Workspace};
-use ostler_exec::{Command, Executor, Found, Layers, ProcessLimits, Sandbox};
+use ostler_exec::{AvailableLayers, Command, Executor, Layers, ProcessLimits, Sandbox};
 pub use programs::helpers;
 use rebase::Rebases;
 use std::borrow::Cow;
@@ -75,17 +75,17 @@ pub struct Confinement {
     workspace: Workspace,
     readable: OnceLock<Vec<PathBuf>>,
     environment: Vec<(OsString, OsString)>,
-    found: OnceLock<Found>,
+    found: OnceLock<AvailableLayers>,
     temp: OnceLock<Result<OwnedTemp, String>>,
     /// The parts of repositories that make git run programs; none: to be looked for.
-    parts: Mutex<Option<Arc<Parts>>>,
+    parts: Mutex<Option<Arc<GitParts>>>,
     /// Repositories that roots are part of.
     around: OnceLock<Vec<Around>>,
     limits: OnceLock<ProcessLimits>,
     /// Where the programs of proved commands lie.
     program_directories: OnceLock<Vec<PathBuf>>,
     /// The files that deny rules cover, and where they are searched for.
-    denied: Denied,
+    denied: DenyRules,
     areas: OnceLock<Areas>,
 }
 
@@ -145,13 +145,13 @@ impl Confinement {
             around: OnceLock::new(),
             limits: OnceLock::new(),
             program_directories: OnceLock::new(),
-            denied: Denied::default(),
+            denied: DenyRules::default(),
             areas: OnceLock::new(),
         }
     }
 
     /// As on a machine that has these layers, without a look at this one.
-    pub fn on_machine(self, found: Found) -> Self {
+    pub fn on_machine(self, found: AvailableLayers) -> Self {
         Confinement { found: OnceLock::from(found), ..self }
     }
 
@@ -160,7 +160,7 @@ impl Confinement {
     }
 
     /// The layers of this machine. Takes some milliseconds the first time, and blocks until it is known.
-    pub fn found(&self) -> &Found {
+    pub fn found(&self) -> &AvailableLayers {
         self.found.get_or_init(|| {
             let executor = self.executor.clone();
             // A thread and a runtime of its own: the caller may be the only thread of another one.
@@ -168,7 +168,7 @@ impl Confinement {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 runtime.map(|runtime| runtime.block_on(executor.probe()))
             };
-            let unknown = |why: String| Found {
+            let unknown = |why: String| AvailableLayers {
                 landlock: Err(why.clone()),
                 seccomp: Err(why.clone()),
                 bubblewrap: Err(why),
@@ -257,8 +257,8 @@ impl Confinement {
 
     /// # Errors
     /// In words, when the command cannot be held as it was judged: it must not run.
-    pub fn held(&self, terms: Terms<'_>) -> Result<Held, String> {
-        let nothing = Held { sandbox: None, guard: None, rebases: None, _temp: None };
+    pub fn held(&self, terms: Terms<'_>) -> Result<ConfinedCommand, String> {
+        let nothing = ConfinedCommand { sandbox: None, guard: None, rebases: None, _temp: None };
         if !self.options.enabled || terms.lifted {
             return Ok(nothing);
         }
@@ -297,7 +297,7 @@ impl Confinement {
             self.forget_repositories();
         }
         if layers == Layers::default() {
-            return Ok(Held { sandbox: None, guard, rebases, _temp: None });
+            return Ok(ConfinedCommand { sandbox: None, guard, rebases, _temp: None });
         }
         let only_reads = terms.only_reads && !terms.network;
         let network = terms.network || self.options.network && !only_reads;
@@ -310,19 +310,24 @@ impl Confinement {
             sandbox.readable.append(&mut sandbox.writable);
             own = own_temp(&mut sandbox)?;
         }
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: own })
+        Ok(ConfinedCommand { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: own })
     }
 
     /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
     /// themselves and at a tenth of the cost. If it needs temporary files, it gets a directory of its own for them.
-    fn reading(&self, terms: Terms<'_>, denied: &DeniedPaths) -> Result<Held, String> {
+    fn reading(&self, terms: Terms<'_>, denied: &DeniedPaths) -> Result<ConfinedCommand, String> {
         let layers = Layers { bubblewrap: false, ..self.layers() };
         let mut sandbox = self.sandbox(Vec::new(), false, layers)?;
         denied.keep_from(&mut sandbox);
         sandbox.readable.append(&mut sandbox.writable);
         sandbox.bounds = self.bounds(&terms);
         let own = own_temp(&mut sandbox)?;
-        Ok(Held { sandbox: Some(Arc::new(sandbox)), guard: None, rebases: None, _temp: own })
+        Ok(ConfinedCommand {
+            sandbox: Some(Arc::new(sandbox)),
+            guard: None,
+            rebases: None,
+            _temp: own,
+        })
     }
 
     /// Nothing of the workspace's repositories may be written that makes git run programs.
@@ -386,7 +391,7 @@ impl Confinement {
     }
 
     /// Puts a command into the sandbox, with its temporary files and caches in the private folder.
-    pub fn confine(&self, command: &mut Command, held: &Held) {
+    pub fn confine(&self, command: &mut Command, held: &ConfinedCommand) {
         command.limits = self.limits();
         if let Some(sandbox) = &held.sandbox {
             folders::with_temp(&mut command.env, sandbox.temp_inside(), &sandbox.writable);
@@ -403,7 +408,7 @@ impl Confinement {
         }
     }
 
-    fn parts(&self) -> Arc<Parts> {
+    fn parts(&self) -> Arc<GitParts> {
         let around: Vec<PathBuf> = self.around().iter().map(|around| around.git.clone()).collect();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || Arc::new(git_parts::of(&self.workspace.roots, &around, &self.home()));

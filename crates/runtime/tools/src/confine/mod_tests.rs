@@ -19,7 +19,7 @@ fn confinement(options: ConfineOptions, layers: [bool; 3], root: &Path) -> Confi
     let confinement = Confinement::new(executor, options, workspace, Vec::new());
     let [landlock, seccomp, bubblewrap] = layers;
     let missing = || "missing".to_owned();
-    let found = Found {
+    let found = AvailableLayers {
         landlock: landlock.then_some(7).ok_or_else(missing),
         seccomp: seccomp.then_some(()).ok_or_else(missing),
         bubblewrap: bubblewrap.then(|| "/usr/bin/bwrap".into()).ok_or_else(missing),

@@ -25,27 +25,27 @@ pub(super) struct Rebases {
 
 /// What a command other than git's has left, or git itself.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum RebaseLeft {
     Removed(PathBuf),
     Failed(PathBuf, String),
     /// Git has left it, with steps that run programs.
     Runs(PathBuf),
 }
 
-impl Left {
+impl RebaseLeft {
     pub(super) fn told(self, shown: impl Fn(&Path) -> String) -> String {
         match self {
-            Left::Removed(path) => format!(
+            RebaseLeft::Removed(path) => format!(
                 "{} was made by the command and has been removed: git would have run programs from it at the next \
                  `git rebase --continue`.",
                 shown(&path)
             ),
-            Left::Failed(path, why) => format!(
+            RebaseLeft::Failed(path, why) => format!(
                 "{} was made by the command and could not be removed ({why}). Git runs programs from it at the next \
                  `git rebase --continue`.",
                 shown(&path)
             ),
-            Left::Runs(path) => format!(
+            RebaseLeft::Runs(path) => format!(
                 "{} has steps that run programs at the next `git rebase --continue`.",
                 shown(&path)
             ),
@@ -72,13 +72,13 @@ impl Rebases {
     }
 
     /// Removes what would run something.
-    pub(super) fn settle(&self) -> Vec<Left> {
+    pub(super) fn settle(&self) -> Vec<RebaseLeft> {
         let left = self.absent.iter().filter(|state| runs(state));
         left.map(|state| match self.by_git {
-            true => Left::Runs(state.clone()),
+            true => RebaseLeft::Runs(state.clone()),
             false => match remove(state) {
-                Ok(()) => Left::Removed(state.clone()),
-                Err(error) => Left::Failed(state.clone(), error.to_string()),
+                Ok(()) => RebaseLeft::Removed(state.clone()),
+                Err(error) => RebaseLeft::Failed(state.clone(), error.to_string()),
             },
         })
         .collect()
@@ -145,7 +145,7 @@ mod tests {
             let before = Rebases::of(std::slice::from_ref(&git), false);
             assert!(before.fixed.is_empty());
             let state = plant(&git, text);
-            let expected = if goes { vec![Left::Removed(state.clone())] } else { Vec::new() };
+            let expected = if goes { vec![RebaseLeft::Removed(state.clone())] } else { Vec::new() };
             assert_eq!(before.settle(), expected, "{text}");
             assert_eq!(state.exists(), !goes);
         }
@@ -165,7 +165,7 @@ mod tests {
         assert!(by_git.fixed.is_empty());
         assert!(by_git.settle().is_empty(), "what ran before is the user's");
         fs::write(states[0].join("git-rebase-todo"), "exec new\n").unwrap();
-        assert_eq!(by_git.settle(), [Left::Runs(states[0].clone())]);
+        assert_eq!(by_git.settle(), [RebaseLeft::Runs(states[0].clone())]);
         assert!(states[0].exists());
     }
 

@@ -20,21 +20,21 @@ const VITAL: [&str; 3] = ["HEAD", "objects", "refs"];
 #[derive(Default)]
 pub(super) struct Traces {
     /// Repositories, and `.git` that is a file or a link.
-    pub(super) repositories: BTreeMap<PathBuf, Stamp>,
-    pub(super) links: BTreeMap<PathBuf, Stamp>,
+    pub(super) repositories: BTreeMap<PathBuf, TraceStamp>,
+    pub(super) links: BTreeMap<PathBuf, TraceStamp>,
     /// Files that were asked for.
-    pub(super) files: BTreeMap<PathBuf, Stamp>,
+    pub(super) files: BTreeMap<PathBuf, TraceStamp>,
     names: usize,
 }
 
 /// Differs when something was changed. No program can set the times that it is made of.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stamp {
+pub(super) struct TraceStamp {
     all: u64,
     newest: i64,
 }
 
-impl Stamp {
+impl TraceStamp {
     fn of(paths: impl Iterator<Item = PathBuf>) -> Self {
         let mut hasher = DefaultHasher::new();
         let mut newest = i64::MIN;
@@ -44,10 +44,10 @@ impl Stamp {
             (path, meta.ino(), meta.len(), meta.mode(), time).hash(&mut hasher);
             newest = newest.max(time);
         }
-        Stamp { all: hasher.finish(), newest }
+        TraceStamp { all: hasher.finish(), newest }
     }
 
-    pub(super) fn is_same(&self, other: &Stamp) -> bool {
+    pub(super) fn is_same(&self, other: &TraceStamp) -> bool {
         self.all == other.all
     }
 
@@ -86,9 +86,9 @@ impl Traces {
             if kind.is_dir() {
                 below.push(path);
             } else if entry.file_name() == ".git" {
-                self.links.insert(path.clone(), Stamp::of([path].into_iter()));
+                self.links.insert(path.clone(), TraceStamp::of([path].into_iter()));
             } else if wanted(&path) {
-                self.files.insert(path.clone(), Stamp::of([path].into_iter()));
+                self.files.insert(path.clone(), TraceStamp::of([path].into_iter()));
             }
         }
         if level < MOST_LEVELS {
@@ -104,9 +104,9 @@ impl Traces {
         hooks.sort();
         let is_full = hooks.len() == MOST_HOOKS;
         let parts = PARTS.map(|name| folder.join(name)).into_iter().chain(hooks);
-        let mut stamp = Stamp::of(parts);
+        let mut stamp = TraceStamp::of(parts);
         let vital = VITAL.map(|name| folder.join(name)).into_iter().chain([folder.to_owned()]);
-        stamp.newest = stamp.newest.max(Stamp::of(vital).newest);
+        stamp.newest = stamp.newest.max(TraceStamp::of(vital).newest);
         if is_full {
             stamp.newest = i64::MAX;
         }

@@ -97,13 +97,13 @@ fn lines_on(content: &[u8], at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::replace::{Wanted, replace};
+    use super::super::replace::{Replacement, replace};
     use super::*;
 
     fn report(content: &str, old: &str, new: &str) -> String {
         around(
             content.as_bytes(),
-            &replace(content.as_bytes(), &Wanted { old, new, all: true }).unwrap(),
+            &replace(content.as_bytes(), &Replacement { old, new, all: true }).unwrap(),
         )
     }
 

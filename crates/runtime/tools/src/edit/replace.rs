@@ -3,7 +3,7 @@
 use crate::text::line_ends;
 use std::ops::Range;
 
-pub struct Wanted<'a> {
+pub struct Replacement<'a> {
     pub old: &'a str,
     pub new: &'a str,
     pub all: bool,
@@ -23,7 +23,7 @@ pub enum NoEdit {
     Ambiguous(Vec<usize>),
 }
 
-pub fn replace(content: &[u8], wanted: &Wanted<'_>) -> Result<Edited, NoEdit> {
+pub fn replace(content: &[u8], wanted: &Replacement<'_>) -> Result<Edited, NoEdit> {
     let ends = LineEnds::of(content);
     let places = ends.find(content, wanted.old);
     match places.len() {
@@ -69,7 +69,7 @@ impl LineEnds {
         if self.crlf == 0 || !old.contains('\n') {
             return occurrences(content, old.as_bytes());
         }
-        let plain = Plain::of(content);
+        let plain = PlainText::of(content);
         let found = occurrences(&plain.bytes, old.replace("\r\n", "\n").as_bytes());
         found.into_iter().map(|at| plain.origin(at.start)..plain.origin(at.end)).collect()
     }
@@ -84,15 +84,16 @@ impl LineEnds {
 }
 
 /// A content whose `\r\n` are `\n`, and the way back to the original places.
-struct Plain {
+struct PlainText {
     bytes: Vec<u8>,
     /// Places of the newlines that lost their carriage return, in order.
     shortened: Vec<usize>,
 }
 
-impl Plain {
+impl PlainText {
     fn of(content: &[u8]) -> Self {
-        let mut plain = Plain { bytes: Vec::with_capacity(content.len()), shortened: Vec::new() };
+        let mut plain =
+            PlainText { bytes: Vec::with_capacity(content.len()), shortened: Vec::new() };
         let mut rest = content.iter().copied().peekable();
         while let Some(byte) = rest.next() {
             if byte == b'\r' && rest.peek() == Some(&b'\n') {

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn run(content: &str, old: &str, new: &str, all: bool) -> Result<String, NoEdit> {
-    replace(content.as_bytes(), &Wanted { old, new, all })
+    replace(content.as_bytes(), &Replacement { old, new, all })
         .map(|edited| String::from_utf8(edited.bytes).unwrap())
 }
 
@@ -48,7 +48,7 @@ fn refusals() {
 
 #[test]
 fn bytes_that_are_no_text_stay() {
-    let wanted = Wanted { old: "b", new: "x", all: false };
+    let wanted = Replacement { old: "b", new: "x", all: false };
     assert_eq!(replace(b"\xff\xfe a\0b\xff", &wanted).unwrap().bytes, b"\xff\xfe a\0x\xff");
 }
 
@@ -69,7 +69,7 @@ fn reasons() {
 proptest! {
     #[test]
     fn only_the_places_change(content in "[ab\r\n]{0,40}", old in "[ab\n]{1,4}", new in "[xy\n]{0,4}") {
-        if let Ok(edited) = replace(content.as_bytes(), &Wanted { old: &old, new: &new, all: true }) {
+        if let Ok(edited) = replace(content.as_bytes(), &Replacement { old: &old, new: &new, all: true }) {
             // What stands outside the places is the same in both.
             let mut outside = Vec::new();
             let mut at = 0;
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_it_panic(content in proptest::collection::vec(any::<u8>(), 0..60), old in "\\PC{0,5}") {
-        let _ = replace(&content, &Wanted { old: &old, new: "", all: true });
+        let _ = replace(&content, &Replacement { old: &old, new: "", all: true });
         let _ = reason(&content, &old);
     }
 }

@@ -1,7 +1,7 @@
 //! One file searched.
 
-use super::Mode;
-use crate::blocking_task::Stop;
+use super::GrepMode;
+use crate::blocking_task::TaskStop;
 use crate::text::head;
 use crate::workspace::{FileError, Files};
 use grep_matcher::{LineTerminator, Matcher};
@@ -21,16 +21,16 @@ const LEAD: usize = 100;
 /// Bytes of lines kept of one file.
 const MAX_KEPT: usize = 1 << 20;
 
-pub struct Search {
+pub struct GrepSearch {
     pub matcher: RegexMatcher,
-    pub mode: Mode,
+    pub mode: GrepMode,
     pub multiline: bool,
     pub before: usize,
     pub after: usize,
 }
 
 #[derive(Debug)]
-pub enum Found {
+pub enum FileHits {
     Hits(Hits),
     /// It could not be searched; why, if the file itself said so.
     Failed(Option<FileError>),
@@ -38,7 +38,7 @@ pub enum Found {
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Hits {
-    pub lines: Vec<Line>,
+    pub lines: Vec<HitLine>,
     /// Lines that match.
     pub count: u64,
     /// More lines would follow, but are not kept.
@@ -46,23 +46,23 @@ pub struct Hits {
 }
 
 #[derive(Debug, PartialEq)]
-pub enum Line {
+pub enum HitLine {
     Match(u64, String),
     Context(u64, String),
     /// Lines are left out here.
     Gap,
 }
 
-impl Search {
+impl GrepSearch {
     /// At most `wanted` lines are collected. Binary files have no hits.
-    pub fn file(&self, files: &Files, path: &Path, wanted: usize, stop: &Stop) -> Found {
+    pub fn file(&self, files: &Files, path: &Path, wanted: usize, stop: &TaskStop) -> FileHits {
         let file = match files.open(path) {
             Ok((file, _)) => file,
-            Err(error) => return Found::Failed(Some(error)),
+            Err(error) => return FileHits::Failed(Some(error)),
         };
         match self.read(Stoppable { from: file, stop }, wanted) {
-            Ok(hits) => Found::Hits(hits),
-            Err(_) => Found::Failed(None),
+            Ok(hits) => FileHits::Hits(hits),
+            Err(_) => FileHits::Failed(None),
         }
     }
 
@@ -115,7 +115,7 @@ impl TrimNewline for [u8] {
 }
 
 struct Collect<'a> {
-    search: &'a Search,
+    search: &'a GrepSearch,
     wanted: usize,
     kept: usize,
     hits: Hits,
@@ -123,8 +123,8 @@ struct Collect<'a> {
 
 impl Collect<'_> {
     /// False when no more lines are taken.
-    fn push(&mut self, line: Line) -> bool {
-        if let Line::Match(_, text) | Line::Context(_, text) = &line {
+    fn push(&mut self, line: HitLine) -> bool {
+        if let HitLine::Match(_, text) | HitLine::Context(_, text) = &line {
             self.kept += text.len();
         }
         self.hits.lines.push(line);
@@ -140,22 +140,22 @@ impl Sink for Collect<'_> {
         let first = found.line_number().unwrap_or(0);
         for (number, line) in (first..).zip(found.lines()) {
             self.hits.count += 1;
-            if self.search.mode == Mode::Content
-                && !self.push(Line::Match(number, self.search.text(line)))
+            if self.search.mode == GrepMode::Content
+                && !self.push(HitLine::Match(number, self.search.text(line)))
             {
                 return Ok(false);
             }
         }
-        Ok(self.search.mode != Mode::FilesWithMatches)
+        Ok(self.search.mode != GrepMode::FilesWithMatches)
     }
 
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> io::Result<bool> {
         let number = found.line_number().unwrap_or(0);
-        Ok(self.push(Line::Context(number, self.search.text(found.bytes()))))
+        Ok(self.push(HitLine::Context(number, self.search.text(found.bytes()))))
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        Ok(self.push(Line::Gap))
+        Ok(self.push(HitLine::Gap))
     }
 
     fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
@@ -169,7 +169,7 @@ impl Sink for Collect<'_> {
 /// A reader that ends with an error when the work must stop.
 struct Stoppable<'a, R> {
     from: R,
-    stop: &'a Stop,
+    stop: &'a TaskStop,
 }
 
 impl<R: Read> Read for Stoppable<'_, R> {
@@ -186,16 +186,16 @@ mod tests {
     use super::super::matcher;
     use super::*;
 
-    fn search(pattern: &str, context: usize, multiline: bool) -> Search {
+    fn search(pattern: &str, context: usize, multiline: bool) -> GrepSearch {
         let matcher = matcher(pattern, false, multiline).unwrap();
-        Search { matcher, mode: Mode::Content, multiline, before: context, after: context }
+        GrepSearch { matcher, mode: GrepMode::Content, multiline, before: context, after: context }
     }
 
-    fn lines(search: &Search, content: &[u8]) -> Vec<String> {
-        let show = |line: &Line| match line {
-            Line::Match(n, text) => format!("{n}:{text}"),
-            Line::Context(n, text) => format!("{n}-{text}"),
-            Line::Gap => "--".into(),
+    fn lines(search: &GrepSearch, content: &[u8]) -> Vec<String> {
+        let show = |line: &HitLine| match line {
+            HitLine::Match(n, text) => format!("{n}:{text}"),
+            HitLine::Context(n, text) => format!("{n}-{text}"),
+            HitLine::Gap => "--".into(),
         };
         search.read(content, 100).unwrap().lines.iter().map(show).collect()
     }
@@ -234,9 +234,9 @@ mod tests {
         let wide = format!("{}\n", "x".repeat(400)).repeat(10_000);
         let hits = search("x", 0, false).read(wide.as_bytes(), usize::MAX).unwrap();
         assert!(hits.cut && hits.lines.len() < 3_000);
-        let names = Search { mode: Mode::FilesWithMatches, ..search("x", 0, false) };
+        let names = GrepSearch { mode: GrepMode::FilesWithMatches, ..search("x", 0, false) };
         assert_eq!(names.read("x\n".repeat(1000).as_bytes(), 9).unwrap().count, 1);
-        let count = Search { mode: Mode::Count, ..search("x", 0, false) };
+        let count = GrepSearch { mode: GrepMode::Count, ..search("x", 0, false) };
         assert_eq!(count.read("x\n".repeat(1000).as_bytes(), 9).unwrap().count, 1000);
     }
 }

@@ -1,7 +1,7 @@
 //! The part of the result that is shown: some lines skipped, a number of lines and characters at most.
 
-use super::hits::{Found, Line};
-use super::{Input, Mode};
+use super::hits::{FileHits, HitLine};
+use super::{GrepInput, GrepMode};
 use crate::workspace::Files;
 use std::path::Path;
 
@@ -48,17 +48,17 @@ impl Page {
     }
 
     /// True if lines of this file are lost because too many were found in it.
-    pub fn add(&mut self, files: &Files, input: &Input, path: &Path, found: &Found) -> bool {
-        let Found::Hits(hits) = found else { return false };
+    pub fn add(&mut self, files: &Files, input: &GrepInput, path: &Path, found: &FileHits) -> bool {
+        let FileHits::Hits(hits) = found else { return false };
         if hits.count == 0 || self.full {
             return false;
         }
         let name = files.name(path);
         match input.output_mode.unwrap_or_default() {
-            Mode::FilesWithMatches => self.push(name),
-            Mode::Count => self.push(format!("{name}:{}", hits.count)),
-            Mode::Content => {
-                let context = hits.lines.iter().any(|line| !matches!(line, Line::Match(..)));
+            GrepMode::FilesWithMatches => self.push(name),
+            GrepMode::Count => self.push(format!("{name}:{}", hits.count)),
+            GrepMode::Content => {
+                let context = hits.lines.iter().any(|line| !matches!(line, HitLine::Match(..)));
                 if context && self.seen > 0 {
                     self.push("--".into());
                 }
@@ -86,13 +86,13 @@ impl Page {
     }
 }
 
-fn written(name: &str, line: &Line, numbers: bool) -> String {
+fn written(name: &str, line: &HitLine, numbers: bool) -> String {
     match (line, numbers) {
-        (Line::Match(number, text), true) => format!("{name}:{number}:{text}"),
-        (Line::Match(_, text), false) => format!("{name}:{text}"),
-        (Line::Context(number, text), true) => format!("{name}-{number}-{text}"),
-        (Line::Context(_, text), false) => format!("{name}-{text}"),
-        (Line::Gap, _) => "--".into(),
+        (HitLine::Match(number, text), true) => format!("{name}:{number}:{text}"),
+        (HitLine::Match(_, text), false) => format!("{name}:{text}"),
+        (HitLine::Context(number, text), true) => format!("{name}-{number}-{text}"),
+        (HitLine::Context(_, text), false) => format!("{name}-{text}"),
+        (HitLine::Gap, _) => "--".into(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Bytes → numbered lines, in bounded memory whatever the file holds.
 
-use crate::blocking_task::Stop;
+use crate::blocking_task::TaskStop;
 use crate::text::head;
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
@@ -12,14 +12,14 @@ const MAX_LINE: usize = 2_000;
 /// Bytes of one line that are held: enough for that many characters of any kind.
 const HELD: usize = MAX_LINE * 4 + 4;
 
-pub struct Request {
+pub struct LineRange {
     /// Counted from 1.
     pub first: u64,
     pub count: u64,
 }
 
 #[derive(Debug, Default, PartialEq)]
-pub struct Lines {
+pub struct NumberedLines {
     pub text: String,
     pub shown: u64,
     /// There are lines after the last one shown.
@@ -36,10 +36,10 @@ pub struct Lines {
 /// Reads to the end if the hash is wanted, else only as far as needed to show the lines.
 pub fn number(
     mut from: impl Read,
-    request: &Request,
+    request: &LineRange,
     hash: Option<Sha256>,
-    stop: &Stop,
-) -> io::Result<Lines> {
+    stop: &TaskStop,
+) -> io::Result<NumberedLines> {
     let mut numberer = Numberer::new(request);
     let mut hash = hash;
     let mut buffer = vec![0; 64 << 10];
@@ -70,8 +70,8 @@ pub fn number(
 }
 
 struct Numberer<'a> {
-    request: &'a Request,
-    out: Lines,
+    request: &'a LineRange,
+    out: NumberedLines,
     chars: usize,
     /// The number of the line being read.
     line: u64,
@@ -81,10 +81,10 @@ struct Numberer<'a> {
 }
 
 impl<'a> Numberer<'a> {
-    fn new(request: &'a Request) -> Self {
+    fn new(request: &'a LineRange) -> Self {
         Numberer {
             request,
-            out: Lines::default(),
+            out: NumberedLines::default(),
             chars: 0,
             line: 1,
             held: Vec::new(),
@@ -173,7 +173,7 @@ impl<'a> Numberer<'a> {
         self.out.shown += 1;
     }
 
-    fn finish(mut self, hash: Option<Sha256>) -> Lines {
+    fn finish(mut self, hash: Option<Sha256>) -> NumberedLines {
         let ends_open = self.length > 0;
         if ends_open {
             self.end_line(false);

@@ -1,8 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-fn read(bytes: &[u8], first: u64, count: u64) -> Lines {
-    number(bytes, &Request { first, count }, Some(Sha256::new()), &Stop::never()).unwrap()
+fn read(bytes: &[u8], first: u64, count: u64) -> NumberedLines {
+    number(bytes, &LineRange { first, count }, Some(Sha256::new()), &TaskStop::never()).unwrap()
 }
 
 #[test]
@@ -92,7 +92,7 @@ impl Read for Endless {
 fn without_a_hash_only_the_needed_part_is_read() {
     let mut endless = Endless(0);
     let lines =
-        number(&mut endless, &Request { first: 3, count: 2 }, None, &Stop::never()).unwrap();
+        number(&mut endless, &LineRange { first: 3, count: 2 }, None, &TaskStop::never()).unwrap();
     assert_eq!((lines.shown, lines.more, lines.total), (2, true, None));
     assert!(endless.0 <= 6 * (64 << 10));
 }
@@ -112,7 +112,7 @@ impl Read for OneLine {
 fn the_rest_of_a_line_that_is_cut_anyway_is_not_read() {
     let mut endless = OneLine(0);
     let lines =
-        number(&mut endless, &Request { first: 1, count: 1 }, None, &Stop::never()).unwrap();
+        number(&mut endless, &LineRange { first: 1, count: 1 }, None, &TaskStop::never()).unwrap();
     assert_eq!((lines.shown, lines.more), (1, true));
     assert!(endless.0 <= 64 << 10);
 }
@@ -120,7 +120,7 @@ fn the_rest_of_a_line_that_is_cut_anyway_is_not_read() {
 #[test]
 fn time_runs_out() {
     let error =
-        number(Endless(0), &Request { first: 3, count: 2 }, None, &Stop::now()).unwrap_err();
+        number(Endless(0), &LineRange { first: 3, count: 2 }, None, &TaskStop::now()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 }
 
@@ -144,11 +144,11 @@ proptest! {
         sizes in proptest::collection::vec(1usize..9, 0..60),
         first in 1u64..6, count in 1u64..6,
     ) {
-        let request = Request { first, count };
-        let whole = number(&bytes[..], &request, Some(Sha256::new()), &Stop::never()).unwrap();
-        let pieces = number(Pieces(&bytes, sizes.clone()), &request, Some(Sha256::new()), &Stop::never()).unwrap();
+        let request = LineRange { first, count };
+        let whole = number(&bytes[..], &request, Some(Sha256::new()), &TaskStop::never()).unwrap();
+        let pieces = number(Pieces(&bytes, sizes.clone()), &request, Some(Sha256::new()), &TaskStop::never()).unwrap();
         prop_assert_eq!(&whole, &pieces);
-        let short = number(Pieces(&bytes, sizes), &request, None, &Stop::never()).unwrap();
+        let short = number(Pieces(&bytes, sizes), &request, None, &TaskStop::never()).unwrap();
         prop_assert_eq!((&whole.text, whole.shown, whole.more), (&short.text, short.shown, short.more));
     }
 }

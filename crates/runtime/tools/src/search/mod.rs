@@ -3,5 +3,5 @@
 mod pattern;
 mod walk;
 
-pub use pattern::Pattern;
-pub use walk::Walk;
+pub use pattern::NamePattern;
+pub use walk::FileWalk;

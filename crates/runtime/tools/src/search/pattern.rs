@@ -7,13 +7,13 @@ use std::path::Path;
 const MAX_LENGTH: usize = 1_000;
 
 /// `*.rs` matches at any depth, `src/*.rs` from the folder on, `**` crosses folders, `!…` turns it round.
-pub struct Pattern {
+pub struct NamePattern {
     matcher: GlobMatcher,
     only_name: bool,
     negated: bool,
 }
 
-impl Pattern {
+impl NamePattern {
     pub fn new(text: &str) -> Result<Self, String> {
         if text.len() > MAX_LENGTH {
             return Err(format!(
@@ -29,7 +29,7 @@ impl Pattern {
         let text = text.trim_start_matches("./").trim_start_matches('/');
         let glob = GlobBuilder::new(text).literal_separator(true).empty_alternates(true).build();
         let matcher = glob.map_err(|error| error.to_string())?.compile_matcher();
-        Ok(Pattern { matcher, only_name, negated })
+        Ok(NamePattern { matcher, only_name, negated })
     }
 
     /// As a name in its own folder, never at any depth.
@@ -72,18 +72,18 @@ mod tests {
             ("!*.md", "a.rs", true),
             (".*", "sub/.env", true),
         ] {
-            let matched = Pattern::new(pattern).unwrap().matches(Path::new(path));
+            let matched = NamePattern::new(pattern).unwrap().matches(Path::new(path));
             assert_eq!(matched, expected, "{pattern} {path}");
         }
-        assert!(!Pattern::new("*.rs").unwrap().anchored().matches(Path::new("src/a.rs")));
+        assert!(!NamePattern::new("*.rs").unwrap().anchored().matches(Path::new("src/a.rs")));
     }
 
     #[test]
     fn wrong_patterns_and_bombs() {
-        assert!(Pattern::new("[a").is_err());
-        assert!(Pattern::new("{a").is_err());
-        assert!(Pattern::new(&"*".repeat(2_000)).is_err());
-        let bomb = Pattern::new(&"{a,b}".repeat(40)).unwrap();
+        assert!(NamePattern::new("[a").is_err());
+        assert!(NamePattern::new("{a").is_err());
+        assert!(NamePattern::new(&"*".repeat(2_000)).is_err());
+        let bomb = NamePattern::new(&"{a,b}".repeat(40)).unwrap();
         assert!(bomb.matches(Path::new(&"ab".repeat(20))));
     }
 }

@@ -1,20 +1,20 @@
 //! The files of a tree, in the order of their paths, without what git does not track.
 
-use crate::blocking_task::Stop;
+use crate::blocking_task::TaskStop;
 use ignore::WalkBuilder;
 use std::path::{Path, PathBuf};
 
 /// Regular files below a folder. Hidden ones are listed, `.git` and ignored ones are not, links are not followed.
 /// Ends early when the work must stop.
-pub struct Walk<'a> {
+pub struct FileWalk<'a> {
     walk: ignore::Walk,
-    stop: &'a Stop,
+    stop: &'a TaskStop,
     /// Folders and files that could not be looked at.
     pub unreadable: usize,
 }
 
-impl<'a> Walk<'a> {
-    pub fn new(root: &Path, stop: &'a Stop) -> Self {
+impl<'a> FileWalk<'a> {
+    pub fn new(root: &Path, stop: &'a TaskStop) -> Self {
         // In a repository git's own rules hold, those of the folders above included. Elsewhere a `.gitignore` counts
         // from the searched folder on: one that happens to lie further up belongs to somebody else.
         let in_repository = root.ancestors().any(|ancestor| ancestor.join(".git").exists());
@@ -28,11 +28,11 @@ impl<'a> Walk<'a> {
             .sort_by_file_name(Ord::cmp)
             .filter_entry(|entry| entry.file_name() != ".git")
             .build();
-        Walk { walk, stop, unreadable: 0 }
+        FileWalk { walk, stop, unreadable: 0 }
     }
 }
 
-impl Iterator for Walk<'_> {
+impl Iterator for FileWalk<'_> {
     type Item = PathBuf;
 
     fn next(&mut self) -> Option<PathBuf> {
@@ -55,9 +55,9 @@ mod tests {
     use std::fs;
 
     fn names(root: &Path) -> Vec<String> {
-        let stop = Stop::never();
+        let stop = TaskStop::never();
         let below = |path: PathBuf| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-        Walk::new(root, &stop).map(below).collect()
+        FileWalk::new(root, &stop).map(below).collect()
     }
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -111,6 +111,6 @@ mod tests {
     #[test]
     fn it_stops_when_told() {
         let dir = tree(&[("a", "")]);
-        assert_eq!(Walk::new(dir.path(), &Stop::now()).count(), 0);
+        assert_eq!(FileWalk::new(dir.path(), &TaskStop::now()).count(), 0);
     }
 }

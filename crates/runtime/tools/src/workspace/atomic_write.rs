@@ -1,7 +1,7 @@
 //! A file is replaced whole: written beside its place, synced, renamed. A reader sees the old or the new content.
 //! All of it happens in one folder that is held open, so nothing that is moved meanwhile leads elsewhere.
 
-use super::door::{Door, Place};
+use super::door::{Door, OpenPlace};
 use super::error::FileError;
 use super::leftovers;
 use rustix::fd::OwnedFd;
@@ -21,15 +21,15 @@ const NAMES: u32 = 16;
 
 /// The file that is replaced, as it was when its content was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     object: (u64, u64),
     length: u64,
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     pub fn of(meta: &std::fs::Metadata) -> Self {
-        Stamp {
+        FileStamp {
             object: (meta.dev(), meta.ino()),
             length: meta.len(),
             changed: (meta.mtime(), meta.mtime_nsec()),
@@ -37,7 +37,7 @@ impl Stamp {
     }
 
     fn of_stat(stat: &Stat) -> Self {
-        Stamp {
+        FileStamp {
             object: (stat.st_dev, stat.st_ino),
             length: u64::try_from(stat.st_size).unwrap_or(0),
             changed: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
@@ -52,7 +52,7 @@ pub fn replace(
     path: &Path,
     bytes: &[u8],
     mode: Option<u32>,
-    over: Option<Stamp>,
+    over: Option<FileStamp>,
 ) -> Result<(), FileError> {
     let fail = |doing| move |source| FileError::io(doing, path, source);
     let (place, parents) = door.make_place(path)?;
@@ -100,7 +100,7 @@ struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    fn create(place: &'a Place<'_>, path: &Path, mode: u32) -> Result<Self, FileError> {
+    fn create(place: &'a OpenPlace<'_>, path: &Path, mode: u32) -> Result<Self, FileError> {
         let folder = &place.folder;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -128,16 +128,16 @@ impl<'a> Temporary<'a> {
     /// To its place, if that is still as it was.
     fn rename(
         mut self,
-        place: &Place<'_>,
+        place: &OpenPlace<'_>,
         path: &Path,
-        over: Option<Stamp>,
+        over: Option<FileStamp>,
     ) -> Result<(), FileError> {
         let moved = || FileError::Moved(path.to_path_buf());
         match fs::statat(self.folder, place.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                 return Err(FileError::raced("replace", path, Errno::ISDIR));
             }
-            Ok(stat) if over != Some(Stamp::of_stat(&stat)) => return Err(moved()),
+            Ok(stat) if over != Some(FileStamp::of_stat(&stat)) => return Err(moved()),
             Err(Errno::NOENT) if over.is_some() => return Err(moved()),
             Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(FileError::raced("replace", path, errno)),

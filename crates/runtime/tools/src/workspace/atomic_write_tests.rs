@@ -16,7 +16,7 @@ fn each(test: impl Fn(&Path, &dyn Fn(&Path, &[u8], Option<u32>) -> Result<(), Fi
         let door = Door::new(std::slice::from_ref(&root));
         let door = if by_hand { door.by_hand() } else { door };
         let put = |path: &Path, bytes: &[u8], mode: Option<u32>| {
-            let over = fs::symlink_metadata(path).ok().map(|meta| Stamp::of(&meta));
+            let over = fs::symlink_metadata(path).ok().map(|meta| FileStamp::of(&meta));
             replace(&door, path, bytes, mode, over)
         };
         test(&root, &put, &door);
@@ -79,7 +79,7 @@ fn parents_are_made() {
 fn what_came_to_stand_there_meanwhile_is_not_overwritten() {
     each(|root, _, door| {
         let path = root.join("f");
-        let stamp = |path: &Path| Some(Stamp::of(&fs::symlink_metadata(path).unwrap()));
+        let stamp = |path: &Path| Some(FileStamp::of(&fs::symlink_metadata(path).unwrap()));
         let refused = |over| {
             let refused = replace(door, &path, b"ours", Some(0o644), over);
             assert!(matches!(refused, Err(FileError::Moved(_))), "{refused:?}");

@@ -2,14 +2,14 @@
 
 use super::atomic_write;
 use super::error::FileError;
-use super::files::{Content, Files, MAX_CHANGE};
+use super::files::{FileContent, Files, MAX_CHANGE};
 use super::seen_files::Freshness;
-use crate::blocking_task::Stop;
+use crate::blocking_task::TaskStop;
 use crate::text::sha256;
 use ostler_core::ids::BlobRef;
 use ostler_core::ports::ToolContext;
 use ostler_core::session::{Entry, Snapshot};
-use ostler_core::tool::{Part, Seen, ToolOutput};
+use ostler_core::tool::{OutputPart, Seen, ToolOutput};
 use rustix::fs::{Access, AtFlags};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) enum Needs {
 
 /// What is there before a change.
 pub(crate) struct Old<'a> {
-    pub content: Option<&'a Content>,
+    pub content: Option<&'a FileContent>,
     /// What the model has seen, if the file holds something else by now.
     pub seen: Option<&'a [u8]>,
 }
@@ -66,7 +66,7 @@ impl Files {
     }
 
     /// The model now knows this content, or that the file is gone.
-    pub(super) fn saw(&self, path: &Path, hash: Option<String>, part: Option<Part>) -> Seen {
+    pub(super) fn saw(&self, path: &Path, hash: Option<String>, part: Option<OutputPart>) -> Seen {
         let seen = Seen { path: path.to_path_buf(), hash, part };
         self.note(&seen);
         seen
@@ -86,7 +86,7 @@ impl Files {
         &self,
         path: &Path,
         cx: &ToolContext,
-        stop: &Stop,
+        stop: &TaskStop,
         needs: Needs,
         make: impl FnOnce(Old<'_>) -> Result<New, ToolOutput>,
     ) -> Result<Changed, ToolOutput> {
@@ -139,7 +139,11 @@ impl Files {
     }
 
     /// A rename asks only the folder's permissions; whoever made the file read-only meant the file.
-    pub(super) fn may_write(&self, path: &Path, old: Option<&Content>) -> Result<(), FileError> {
+    pub(super) fn may_write(
+        &self,
+        path: &Path,
+        old: Option<&FileContent>,
+    ) -> Result<(), FileError> {
         if old.is_none() {
             return Ok(());
         }
@@ -153,7 +157,7 @@ impl Files {
     fn must_be_known(
         &self,
         path: &Path,
-        old: &Content,
+        old: &FileContent,
         needs: Needs,
     ) -> Result<Option<Arc<[u8]>>, ToolOutput> {
         let name = self.name(path);
@@ -175,9 +179,9 @@ impl Files {
 }
 
 /// No line of a content.
-pub(super) fn none_of(bytes: &[u8]) -> Part {
+pub(super) fn none_of(bytes: &[u8]) -> OutputPart {
     let of = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-    Part { first: 1, last: 0, of: of.max(1) }
+    OutputPart { first: 1, last: 0, of: of.max(1) }
 }
 
 /// The bytes as a blob, before anything is done to the file they came from.

@@ -17,30 +17,30 @@ const FOLDER: OFlags =
 const PROC: u64 = 0x9fa0;
 
 pub struct Door {
-    roots: Vec<Root>,
+    roots: Vec<WorkspaceRoot>,
     slash: Option<OwnedFd>,
     /// The kernel has no `openat2`, or a filter refuses it: each name is opened by itself, with the same meaning.
     by_hand: AtomicBool,
 }
 
-struct Root {
+struct WorkspaceRoot {
     path: PathBuf,
     folder: OwnedFd,
 }
 
 /// A folder that is held, and a name in it.
-pub struct Place<'a> {
+pub struct OpenPlace<'a> {
     pub folder: OwnedFd,
     pub name: &'a OsStr,
 }
 
 /// What stands at a path; for a link, where it points.
-pub struct Sight {
+pub struct PathSight {
     pub stat: Stat,
     pub target: Option<PathBuf>,
 }
 
-impl Sight {
+impl PathSight {
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
@@ -56,7 +56,7 @@ impl Door {
         let open = |path: &Path| fs::open(path, FOLDER, Mode::empty()).ok();
         let root = |path: &PathBuf| {
             path.parent()?;
-            Some(Root { folder: open(path)?, path: path.clone() })
+            Some(WorkspaceRoot { folder: open(path)?, path: path.clone() })
         };
         Door {
             roots: roots.iter().filter_map(root).collect(),
@@ -110,10 +110,10 @@ impl Door {
     }
 
     /// What stands at the path. A link is not followed.
-    pub fn look(&self, path: &Path) -> Result<Sight, Errno> {
+    pub fn look(&self, path: &Path) -> Result<PathSight, Errno> {
         let (base, below) = self.base(path)?;
         if below.as_os_str().is_empty() {
-            return Ok(Sight { stat: fs::fstat(base)?, target: None });
+            return Ok(PathSight { stat: fs::fstat(base)?, target: None });
         }
         seen(&self.open_as_told(path, OFlags::PATH)?)
     }
@@ -124,18 +124,18 @@ impl Door {
     }
 
     /// The folder that holds the path's last name.
-    pub fn place<'a>(&self, path: &'a Path) -> Result<Place<'a>, Errno> {
+    pub fn place<'a>(&self, path: &'a Path) -> Result<OpenPlace<'a>, Errno> {
         let (parent, name) = self.split(path)?;
-        Ok(Place { folder: self.open(parent, FOLDER)?, name })
+        Ok(OpenPlace { folder: self.open(parent, FOLDER)?, name })
     }
 
     /// The same; folders that are missing are made, one after the other.
-    pub fn make_place<'a>(&self, path: &'a Path) -> Result<(Place<'a>, Parents), FileError> {
+    pub fn make_place<'a>(&self, path: &'a Path) -> Result<(OpenPlace<'a>, Parents), FileError> {
         let at = path.parent().unwrap_or(path);
         let fail = |doing| move |errno: Errno| FileError::raced(doing, at, errno);
         let (parent, name) = self.split(path).map_err(fail("write"))?;
         match self.open(parent, FOLDER) {
-            Ok(folder) => return Ok((Place { folder, name }, Parents::default())),
+            Ok(folder) => return Ok((OpenPlace { folder, name }, Parents::default())),
             Err(Errno::NOENT) => {}
             Err(errno) => return Err(fail("look at")(errno)),
         }
@@ -152,7 +152,7 @@ impl Door {
             }
             .map_err(fail("look at"))?;
         }
-        Ok((Place { folder, name }, parents))
+        Ok((OpenPlace { folder, name }, parents))
     }
 
     /// The path still leads to the object that the descriptors lead to. Work that goes by paths asks first.
@@ -174,7 +174,7 @@ impl Door {
         if path.components().any(|part| part == Component::ParentDir) {
             return Err(Errno::INVAL);
         }
-        let below = |root: &'_ Root| path.strip_prefix(&root.path).ok();
+        let below = |root: &'_ WorkspaceRoot| path.strip_prefix(&root.path).ok();
         let inside = self.roots.iter().filter_map(|root| Some((root, below(root)?)));
         if let Some((root, below)) = inside.max_by_key(|(root, _)| root.path.as_os_str().len()) {
             return Ok((root.folder.as_fd(), below));
@@ -185,7 +185,7 @@ impl Door {
 }
 
 /// What stands under a name in a folder that is held, and the object itself. A link is not followed.
-pub fn look_in(folder: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Sight), Errno> {
+pub fn look_in(folder: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, PathSight), Errno> {
     #[cfg(test)]
     count(1);
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -194,13 +194,13 @@ pub fn look_in(folder: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Sight), Errno
     Ok((object, sight))
 }
 
-fn seen(object: &OwnedFd) -> Result<Sight, Errno> {
+fn seen(object: &OwnedFd) -> Result<PathSight, Errno> {
     let stat = fs::fstat(object)?;
     let target = match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink => Some(target(object)?),
         _ => None,
     };
-    Ok(Sight { stat, target })
+    Ok(PathSight { stat, target })
 }
 
 fn open_by_hand(base: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -238,12 +238,12 @@ fn target(link: &OwnedFd) -> Result<PathBuf, Errno> {
 /// of a path is not limited by the number of descriptors.
 #[derive(Default)]
 pub struct Parents {
-    made: Vec<Made>,
+    made: Vec<MadeFolders>,
     /// The folder that holds the last one made.
     innermost: Option<OwnedFd>,
 }
 
-struct Made {
+struct MadeFolders {
     name: OsString,
     /// Device and inode of the folder that holds it.
     holder: (u64, u64),
@@ -255,7 +255,7 @@ impl Parents {
             Ok(()) => {
                 let holder = identity(folder)?;
                 self.innermost = Some(folder.try_clone().map_err(|_| Errno::MFILE)?);
-                self.made.push(Made { name: name.into(), holder });
+                self.made.push(MadeFolders { name: name.into(), holder });
             }
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
@@ -276,7 +276,7 @@ impl Drop for Parents {
     /// From the inside out. Where somebody has moved a folder meanwhile, the rest stays.
     fn drop(&mut self) {
         let Some(mut folder) = self.innermost.take() else { return };
-        while let Some(Made { name, holder }) = self.made.pop() {
+        while let Some(MadeFolders { name, holder }) = self.made.pop() {
             if identity(&folder) != Ok(holder) {
                 return;
             }

@@ -26,7 +26,7 @@ pub enum FileError {
     #[error("{} is a folder. Use Glob to see what is in it.", show(.0))]
     Folder(PathBuf),
     #[error("{} is {kind}, not a regular file.", show(path))]
-    NotAFile { path: PathBuf, kind: Kind },
+    NotAFile { path: PathBuf, kind: FileErrorKind },
     #[error("Permission denied: this user may not {doing} {}.", show(path))]
     Denied { doing: &'static str, path: PathBuf },
     #[error(
@@ -48,7 +48,7 @@ pub enum FileError {
 
 /// What stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileErrorKind {
     Folder,
     Link,
     Device,
@@ -57,29 +57,29 @@ pub enum Kind {
     Unknown,
 }
 
-impl From<rustix::fs::FileType> for Kind {
+impl From<rustix::fs::FileType> for FileErrorKind {
     fn from(of: rustix::fs::FileType) -> Self {
         use rustix::fs::FileType;
         match of {
-            FileType::Directory => Kind::Folder,
-            FileType::Symlink => Kind::Link,
-            FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
-            FileType::Fifo => Kind::Pipe,
-            FileType::Socket => Kind::Socket,
-            _ => Kind::Unknown,
+            FileType::Directory => FileErrorKind::Folder,
+            FileType::Symlink => FileErrorKind::Link,
+            FileType::CharacterDevice | FileType::BlockDevice => FileErrorKind::Device,
+            FileType::Fifo => FileErrorKind::Pipe,
+            FileType::Socket => FileErrorKind::Socket,
+            _ => FileErrorKind::Unknown,
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FileErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Folder => "a folder",
-            Kind::Link => "a link",
-            Kind::Device => "a device",
-            Kind::Pipe => "a named pipe",
-            Kind::Socket => "a socket",
-            Kind::Unknown => "something special",
+            FileErrorKind::Folder => "a folder",
+            FileErrorKind::Link => "a link",
+            FileErrorKind::Device => "a device",
+            FileErrorKind::Pipe => "a named pipe",
+            FileErrorKind::Socket => "a socket",
+            FileErrorKind::Unknown => "something special",
         })
     }
 }
@@ -100,7 +100,9 @@ impl FileError {
             io::ErrorKind::NotFound => FileError::Missing { path, hint: ".".into() },
             io::ErrorKind::PermissionDenied => FileError::Denied { doing, path },
             io::ErrorKind::NotADirectory => FileError::NotAFolder(path),
-            io::ErrorKind::IsADirectory => FileError::NotAFile { path, kind: Kind::Folder },
+            io::ErrorKind::IsADirectory => {
+                FileError::NotAFile { path, kind: FileErrorKind::Folder }
+            }
             _ if source.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
                 FileError::Links(path)
             }

@@ -1,11 +1,11 @@
 //! The only way from a file tool to the file system: where a path leads, and what stands there.
 
-use super::atomic_write::Stamp;
-use super::door::{Door, Sight};
-use super::error::{FileError, Kind};
-use super::seen_contents::Kept;
-use super::seen_files::Ledger;
-use super::snapshots::Snapshots;
+use super::atomic_write::FileStamp;
+use super::door::{Door, PathSight};
+use super::error::{FileError, FileErrorKind};
+use super::seen_contents::SeenContents;
+use super::seen_files::SeenFiles;
+use super::snapshots::UndoLevels;
 use super::{path_suggestion, resolve};
 use crate::text::{sha256, show};
 use ostler_core::permission::{PathScope, Workspace};
@@ -30,20 +30,20 @@ pub const MAX_CHANGE: u64 = 16 << 20;
 pub struct Files {
     workspace: Workspace,
     pub(super) door: Door,
-    pub(super) ledger: Ledger,
-    pub(super) kept: Kept,
-    pub(super) snapshots: Snapshots,
+    pub(super) ledger: SeenFiles,
+    pub(super) kept: SeenContents,
+    pub(super) snapshots: UndoLevels,
     // A path always meets the same lock. Two paths may share one, which costs a moment and nothing else.
     pub(super) locks: [Mutex<()>; 64],
 }
 
 /// A whole file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Content {
+pub struct FileContent {
     pub bytes: Vec<u8>,
     pub mode: u32,
     pub hash: String,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: FileStamp,
 }
 
 impl Files {
@@ -52,9 +52,9 @@ impl Files {
         Files {
             door: Door::new(&workspace.roots),
             workspace,
-            ledger: Ledger::new(seen),
-            kept: Kept::default(),
-            snapshots: Snapshots::new(snapshots),
+            ledger: SeenFiles::new(seen),
+            kept: SeenContents::default(),
+            snapshots: UndoLevels::new(snapshots),
             locks: std::array::from_fn(|_| Mutex::new(())),
         }
     }
@@ -83,7 +83,7 @@ impl Files {
     pub fn resolve_for_writing(&self, text: &str) -> Result<PathBuf, FileError> {
         let path = self.resolve(text)?;
         match path.parent().is_none() || self.workspace.roots.contains(&path) {
-            true => Err(FileError::NotAFile { path, kind: Kind::Folder }),
+            true => Err(FileError::NotAFile { path, kind: FileErrorKind::Folder }),
             false => Ok(path),
         }
     }
@@ -129,7 +129,7 @@ impl Files {
     }
 
     /// What stands at a path, links not followed; what to say if it is missing.
-    pub(crate) fn look(&self, doing: &'static str, path: &Path) -> Result<Sight, FileError> {
+    pub(crate) fn look(&self, doing: &'static str, path: &Path) -> Result<PathSight, FileError> {
         self.door.look(path).map_err(|errno| match FileError::raced(doing, path, errno) {
             FileError::Missing { path, .. } => FileError::Missing { hint: self.hint(&path), path },
             other => other,
@@ -170,7 +170,7 @@ impl Files {
     }
 
     /// The whole content; none if there is no such file.
-    pub fn load(&self, path: &Path, limit: u64) -> Result<Option<Content>, FileError> {
+    pub fn load(&self, path: &Path, limit: u64) -> Result<Option<FileContent>, FileError> {
         let (file, meta) = match self.open(path) {
             Err(FileError::Missing { .. }) => return Ok(None),
             other => other?,
@@ -186,8 +186,8 @@ impl Files {
         if bytes.len() as u64 > limit {
             return Err(too_large(bytes.len() as u64));
         }
-        let (hash, stamp) = (sha256(&bytes), Stamp::of(&meta));
-        Ok(Some(Content { hash, mode: meta.mode(), bytes, stamp }))
+        let (hash, stamp) = (sha256(&bytes), FileStamp::of(&meta));
+        Ok(Some(FileContent { hash, mode: meta.mode(), bytes, stamp }))
     }
 }
 

@@ -13,8 +13,8 @@ mod seen_files;
 mod snapshots;
 
 pub(crate) use change::{Needs, New, Old};
-pub use error::{FileError, Kind};
-pub use files::{Content, Files, MAX_CHANGE};
+pub use error::{FileError, FileErrorKind};
+pub use files::{FileContent, Files, MAX_CHANGE};
 pub use leftovers::remove_leftovers;
 pub(crate) use seen_contents::MAX_ONE;
 pub use snapshots::{Reverted, level};

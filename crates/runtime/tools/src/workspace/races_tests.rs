@@ -3,8 +3,8 @@
 
 use super::atomic_write;
 use super::files::{Files, MAX_CHANGE};
-use crate::blocking_task::Stop;
-use crate::search::Walk;
+use crate::blocking_task::TaskStop;
+use crate::search::FileWalk;
 use ostler_core::permission::Workspace;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
@@ -254,8 +254,8 @@ fn a_walk_lists_nothing_from_outside() {
     let scene = Scene::new();
     fs::write(scene.out.join("only outside"), "").unwrap();
     let files = Files::new(scene.workspace(), vec![], vec![]);
-    let stop = Stop::never();
-    let walk = || Walk::new(&scene.ws, &stop).filter(|path| path.ends_with("only outside"));
+    let stop = TaskStop::never();
+    let walk = || FileWalk::new(&scene.ws, &stop).filter(|path| path.ends_with("only outside"));
     // The walk itself is fooled at times; what it gives is looked at again.
     let (fooled, _) = scene.swapping(|_| {
         (0..CARELESS).find(|_| {

@@ -4,7 +4,7 @@
 //! behind a name that does not exist is an error rather than folded away. No `~`, no variables. A path that begins with
 //! a root means the folder that was the root at the start, whatever stands under its name now.
 
-use super::door::{self, Door, Sight};
+use super::door::{self, Door, PathSight};
 use super::error::FileError;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ const MAX_NAME: usize = 255;
 /// As the kernel has it.
 const MAX_LINKS: usize = 40;
 
-enum Part {
+enum PathPart {
     Root,
     Up,
     Name(OsString),
@@ -25,7 +25,7 @@ enum Part {
 
 pub fn resolve(door: &Door, cwd: &Path, text: &str) -> Result<PathBuf, FileError> {
     check(text)?;
-    let mut walk = Walk {
+    let mut walk = LinkWalk {
         door,
         out: PathBuf::from("/"),
         folder: None,
@@ -69,45 +69,45 @@ fn check(text: &str) -> Result<(), FileError> {
     }
 }
 
-struct Walk<'a> {
+struct LinkWalk<'a> {
     door: &'a Door,
     /// Existing and free of links, until something is missing.
     out: PathBuf,
     /// The folder at `out`, where the walk has just entered it: a path of n names takes n steps, not n walks from the
     /// top.
     folder: Option<OwnedFd>,
-    todo: VecDeque<Part>,
+    todo: VecDeque<PathPart>,
     links: usize,
     missing: bool,
 }
 
-impl Walk<'_> {
+impl LinkWalk<'_> {
     fn prepend(&mut self, path: &Path) {
         for component in path.components().rev() {
             match component {
-                Component::RootDir => self.todo.push_front(Part::Root),
-                Component::ParentDir => self.todo.push_front(Part::Up),
-                Component::Normal(name) => self.todo.push_front(Part::Name(name.to_owned())),
+                Component::RootDir => self.todo.push_front(PathPart::Root),
+                Component::ParentDir => self.todo.push_front(PathPart::Up),
+                Component::Normal(name) => self.todo.push_front(PathPart::Name(name.to_owned())),
                 Component::CurDir | Component::Prefix(_) => {}
             }
         }
     }
 
-    fn step(&mut self, part: Part) -> Result<(), FileError> {
+    fn step(&mut self, part: PathPart) -> Result<(), FileError> {
         match part {
-            Part::Root => self.start(),
-            Part::Up if self.missing => {
+            PathPart::Root => self.start(),
+            PathPart::Up if self.missing => {
                 return Err(FileError::Missing {
                     path: self.out.clone(),
                     hint: ", so `..` leads nowhere.".into(),
                 });
             }
-            Part::Up => {
+            PathPart::Up => {
                 self.folder = None;
                 self.out.pop();
             }
-            Part::Name(name) if self.missing => self.out.push(name),
-            Part::Name(name) => self.enter(name)?,
+            PathPart::Name(name) if self.missing => self.out.push(name),
+            PathPart::Name(name) => self.enter(name)?,
         }
         Ok(())
     }
@@ -118,7 +118,10 @@ impl Walk<'_> {
         let names = |path: &Path| path.iter().skip(1).map(OsString::from).collect::<Vec<_>>();
         let begins = |root: &[OsString]| {
             root.len() <= self.todo.len()
-                && root.iter().zip(&self.todo).all(|(a, b)| matches!(b, Part::Name(b) if a == b))
+                && root
+                    .iter()
+                    .zip(&self.todo)
+                    .all(|(a, b)| matches!(b, PathPart::Name(b) if a == b))
         };
         let roots = self.door.roots().map(|root| (root, names(root)));
         let longest = roots.filter(|(_, names)| begins(names)).max_by_key(|(_, names)| names.len());
@@ -153,7 +156,7 @@ impl Walk<'_> {
             self.prepend(target);
             return Ok(());
         }
-        let goes_on = self.todo.iter().any(|part| !matches!(part, Part::Root));
+        let goes_on = self.todo.iter().any(|part| !matches!(part, PathPart::Root));
         if goes_on && !sight.is_folder() {
             return Err(FileError::NotAFolder(next));
         }
@@ -163,7 +166,7 @@ impl Walk<'_> {
     }
 
     /// What stands at `next`, which is this name in the folder at `out`.
-    fn look(&mut self, next: &Path, name: &OsStr) -> Result<(OwnedFd, Sight), Errno> {
+    fn look(&mut self, next: &Path, name: &OsStr) -> Result<(OwnedFd, PathSight), Errno> {
         if self.door.roots().any(|root| root == next) {
             return Ok((self.door.folder(next)?, self.door.look(next)?));
         }

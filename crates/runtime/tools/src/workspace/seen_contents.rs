@@ -9,7 +9,7 @@ pub const MAX_ONE: usize = 1 << 20;
 const MAX_ALL: usize = 16 << 20;
 
 #[derive(Default)]
-pub struct Kept(Mutex<Contents>);
+pub struct SeenContents(Mutex<Contents>);
 
 #[derive(Default)]
 struct Contents {
@@ -19,7 +19,7 @@ struct Contents {
     bytes: usize,
 }
 
-impl Kept {
+impl SeenContents {
     pub fn put(&self, hash: &str, bytes: &[u8]) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes.len() > MAX_ONE || kept.by_hash.contains_key(hash) {
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_takes_no_room() {
-        let kept = Kept::default();
+        let kept = SeenContents::default();
         for i in 0..100 {
             kept.put(&i.to_string(), &vec![0; MAX_ONE]);
             kept.forget(&i.to_string());
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_when_there_is_too_much() {
-        let kept = Kept::default();
+        let kept = SeenContents::default();
         let megabyte = vec![0; MAX_ONE];
         for i in 0..17 {
             kept.put(&i.to_string(), &megabyte);

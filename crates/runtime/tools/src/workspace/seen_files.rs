@@ -1,6 +1,6 @@
 //! What the model has seen: the content, by hash, that a change relies on, and how much of it.
 
-use ostler_core::tool::{Part, Seen};
+use ostler_core::tool::{OutputPart, Seen};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MAX_PIECES: usize = 256;
 
 #[derive(Default)]
-pub struct Ledger {
-    seen: Mutex<HashMap<PathBuf, Sight>>,
+pub struct SeenFiles {
+    seen: Mutex<HashMap<PathBuf, SeenState>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Sight {
+struct SeenState {
     hash: String,
     /// None: all of it.
     pieces: Option<Vec<(u64, u64)>>,
@@ -30,10 +30,10 @@ pub enum Freshness {
     Changed(String),
 }
 
-impl Ledger {
+impl SeenFiles {
     /// From the session's record, oldest first.
     pub fn new(seen: Vec<Seen>) -> Self {
-        let ledger = Ledger::default();
+        let ledger = SeenFiles::default();
         for seen in &seen {
             ledger.saw(seen);
         }
@@ -51,7 +51,7 @@ impl Ledger {
         match self.map().get(path) {
             None => Freshness::Unread,
             Some(seen) if seen.hash != hash => Freshness::Changed(seen.hash.clone()),
-            Some(Sight { pieces: None, .. }) => Freshness::Fresh,
+            Some(SeenState { pieces: None, .. }) => Freshness::Fresh,
             Some(_) => Freshness::Partial,
         }
     }
@@ -61,13 +61,13 @@ impl Ledger {
         self.map().get(path).is_none_or(|sight| sight.pieces.is_none())
     }
 
-    fn map(&self) -> MutexGuard<'_, HashMap<PathBuf, Sight>> {
+    fn map(&self) -> MutexGuard<'_, HashMap<PathBuf, SeenState>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What stood there before.
-fn put(map: &mut HashMap<PathBuf, Sight>, seen: &Seen) -> Option<Sight> {
+fn put(map: &mut HashMap<PathBuf, SeenState>, seen: &Seen) -> Option<SeenState> {
     let Some(hash) = &seen.hash else { return map.remove(&seen.path) };
     let before = map.get(&seen.path).filter(|sight| sight.hash == *hash);
     let pieces = match (seen.part, before.map(|sight| sight.pieces.as_ref())) {
@@ -75,11 +75,11 @@ fn put(map: &mut HashMap<PathBuf, Sight>, seen: &Seen) -> Option<Sight> {
         (Some(part), Some(Some(pieces))) => with(pieces.clone(), part),
         (Some(part), None) => with(Vec::new(), part),
     };
-    map.insert(seen.path.clone(), Sight { hash: hash.clone(), pieces })
+    map.insert(seen.path.clone(), SeenState { hash: hash.clone(), pieces })
 }
 
 /// The pieces and one more, sorted and joined; none if they are the whole file.
-fn with(mut pieces: Vec<(u64, u64)>, part: Part) -> Option<Vec<(u64, u64)>> {
+fn with(mut pieces: Vec<(u64, u64)>, part: OutputPart) -> Option<Vec<(u64, u64)>> {
     if part.first <= part.last && pieces.len() < MAX_PIECES {
         pieces.push((part.first, part.last));
     }
@@ -106,7 +106,7 @@ mod tests {
     /// A content is given back when the last file that had it has another.
     #[test]
     fn replaced_contents_are_given_back_once_nobody_has_them() {
-        let ledger = Ledger::default();
+        let ledger = SeenFiles::default();
         assert_eq!(ledger.saw(&seen("/a", Some("1"))), None);
         assert_eq!(ledger.saw(&seen("/b", Some("1"))), None);
         assert_eq!(ledger.saw(&seen("/a", Some("1"))), None, "the same again");
@@ -117,8 +117,11 @@ mod tests {
 
     #[test]
     fn the_newest_sight_counts() {
-        let ledger =
-            Ledger::new(vec![seen("/a", Some("1")), seen("/b", Some("1")), seen("/a", Some("2"))]);
+        let ledger = SeenFiles::new(vec![
+            seen("/a", Some("1")),
+            seen("/b", Some("1")),
+            seen("/a", Some("2")),
+        ]);
         assert_eq!(ledger.freshness(Path::new("/a"), "2"), Freshness::Fresh);
         assert_eq!(ledger.freshness(Path::new("/a"), "1"), Freshness::Changed("2".into()));
         assert_eq!(ledger.freshness(Path::new("/c"), "1"), Freshness::Unread);
@@ -141,9 +144,9 @@ mod tests {
             (&[(1, 10), (3, 4)], true),
         ];
         for (parts, whole) in table {
-            let ledger = Ledger::default();
+            let ledger = SeenFiles::default();
             for (first, last) in *parts {
-                let part = Some(Part { first: *first, last: *last, of: 10 });
+                let part = Some(OutputPart { first: *first, last: *last, of: 10 });
                 ledger.saw(&Seen { part, ..seen("/a", Some("1")) });
             }
             let expected = if *whole { Freshness::Fresh } else { Freshness::Partial };
@@ -153,8 +156,8 @@ mod tests {
 
     #[test]
     fn parts_of_another_content_do_not_count() {
-        let part = |first, last| Some(Part { first, last, of: 10 });
-        let ledger = Ledger::new(vec![
+        let part = |first, last| Some(OutputPart { first, last, of: 10 });
+        let ledger = SeenFiles::new(vec![
             Seen { part: part(1, 5), ..seen("/a", Some("1")) },
             Seen { part: part(6, 10), ..seen("/a", Some("2")) },
         ]);
@@ -169,9 +172,9 @@ mod tests {
 
     #[test]
     fn pieces_are_bounded() {
-        let ledger = Ledger::default();
+        let ledger = SeenFiles::default();
         for i in 0..2_000 {
-            let part = Some(Part { first: 2 * i + 1, last: 2 * i + 1, of: 4_000 });
+            let part = Some(OutputPart { first: 2 * i + 1, last: 2 * i + 1, of: 4_000 });
             ledger.saw(&Seen { part, ..seen("/a", Some("1")) });
         }
         let pieces = ledger.map().get(Path::new("/a")).and_then(|sight| sight.pieces.clone());

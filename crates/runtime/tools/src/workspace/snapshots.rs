@@ -10,14 +10,14 @@
 
 use super::atomic_write;
 use super::change::{keep, none_of, unrecorded};
-use super::files::{Content, Files, MAX_CHANGE};
-use crate::blocking_task::Stop;
+use super::files::{FileContent, Files, MAX_CHANGE};
+use crate::blocking_task::TaskStop;
 use crate::text::sha256;
 use ostler_core::ids::{BlobRef, CallId};
 use ostler_core::ports::ToolContext;
 use ostler_core::session::Snapshot;
 use ostler_core::tool::{Seen, ToolOutput};
-use ostler_snapshots::{Change, Hash, Item, Snapshots as Store, What};
+use ostler_snapshots::{Hash, RecordedChange, SnapshotItem, Snapshots as Store, What};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -29,7 +29,7 @@ const MAX_LEVELS: usize = 1_000;
 const KEPT: &str = "snapshot:";
 
 #[derive(Clone, Debug, PartialEq)]
-struct Level {
+struct UndoLevel {
     before: Option<BlobRef>,
     mode: Option<u32>,
     after: Option<String>,
@@ -37,7 +37,7 @@ struct Level {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Stack {
-    levels: Vec<Level>,
+    levels: Vec<UndoLevel>,
     last: Option<CallId>,
     /// The newest level is the only entry of its call so far.
     single: bool,
@@ -56,23 +56,23 @@ impl Stack {
         if self.levels.len() >= MAX_LEVELS {
             self.levels.remove(0);
         }
-        self.levels.push(Level { before, mode, after });
+        self.levels.push(UndoLevel { before, mode, after });
         self.last = Some(call);
         self.single = true;
     }
 }
 
 #[derive(Default)]
-pub struct Snapshots {
+pub struct UndoLevels {
     stacks: Mutex<HashMap<PathBuf, Stack>>,
     /// Where the contents are that commands replaced.
     store: OnceLock<Arc<Store>>,
 }
 
-impl Snapshots {
+impl UndoLevels {
     /// From the session's record, oldest first.
     pub fn new(recorded: Vec<Snapshot>) -> Self {
-        let snapshots = Snapshots::default();
+        let snapshots = UndoLevels::default();
         for snapshot in recorded {
             snapshots.apply(snapshot);
         }
@@ -100,7 +100,7 @@ impl Snapshots {
         }
     }
 
-    fn levels(&self, path: &Path) -> Vec<Level> {
+    fn levels(&self, path: &Path) -> Vec<UndoLevel> {
         self.stacks().get(path).map(|stack| stack.levels.clone()).unwrap_or_default()
     }
 
@@ -124,14 +124,14 @@ pub struct Reverted {
 }
 
 /// One level to undo: what the file holds after it.
-struct Step {
+struct RevertStep {
     blob: Option<BlobRef>,
     mode: Option<u32>,
     hash: Option<String>,
 }
 
-struct Plan {
-    steps: Vec<Step>,
+struct RevertPlan {
+    steps: Vec<RevertStep>,
     /// What the last step leads to.
     content: Option<Vec<u8>>,
     undone: usize,
@@ -145,7 +145,7 @@ impl Files {
         path: &Path,
         steps: usize,
         cx: &ToolContext,
-        stop: &Stop,
+        stop: &TaskStop,
     ) -> Result<Reverted, ToolOutput> {
         let _alone = self.alone(path);
         let name = self.name(path);
@@ -188,7 +188,12 @@ impl Files {
     }
 
     /// A command changed files: each of these changes can be gone back from, too.
-    pub(crate) fn command_changed(&self, call: &CallId, store: &Arc<Store>, changes: &[Change]) {
+    pub(crate) fn command_changed(
+        &self,
+        call: &CallId,
+        store: &Arc<Store>,
+        changes: &[RecordedChange],
+    ) {
         self.remember_contents(store);
         for change in changes.iter().take(MAX_LEVELS) {
             if let Some(snapshot) = level(call, change) {
@@ -222,8 +227,8 @@ impl Files {
     fn record_steps(
         &self,
         path: &Path,
-        current: Option<&Content>,
-        steps: &[Step],
+        current: Option<&FileContent>,
+        steps: &[RevertStep],
         cx: &ToolContext,
     ) -> Result<(), ToolOutput> {
         let mut at = Snapshot {
@@ -245,10 +250,10 @@ impl Files {
 }
 
 /// What a command did to a file, as if a file tool had done it. None for anything but files.
-pub fn level(call: &CallId, change: &Change) -> Option<Snapshot> {
-    let file = |side: &Option<Item>| match side {
+pub fn level(call: &CallId, change: &RecordedChange) -> Option<Snapshot> {
+    let file = |side: &Option<SnapshotItem>| match side {
         None => Some(None),
-        Some(Item { what: What::File(hash), .. }) => Some(Some(hash.hex())),
+        Some(SnapshotItem { what: What::File(hash), .. }) => Some(Some(hash.hex())),
         Some(_) => None,
     };
     let (before, after) = (file(&change.before)?, file(&change.after)?);
@@ -258,12 +263,12 @@ pub fn level(call: &CallId, change: &Change) -> Option<Snapshot> {
 }
 
 fn plan(
-    levels: &[Level],
-    current: Option<&Content>,
+    levels: &[UndoLevel],
+    current: Option<&FileContent>,
     wanted: usize,
     load: impl Fn(&BlobRef) -> Result<Vec<u8>, ToolOutput>,
-) -> Result<Plan, ToolOutput> {
-    let mut plan = Plan { steps: Vec::new(), content: None, undone: 0, blocked: false };
+) -> Result<RevertPlan, ToolOutput> {
+    let mut plan = RevertPlan { steps: Vec::new(), content: None, undone: 0, blocked: false };
     let mut at = current.map(|content| content.hash.clone());
     for level in levels.iter().rev() {
         if plan.undone == wanted {
@@ -280,7 +285,7 @@ fn plan(
             plan.undone += 1;
         }
         at.clone_from(&hash);
-        plan.steps.push(Step { blob: level.before.clone(), mode: level.mode, hash });
+        plan.steps.push(RevertStep { blob: level.before.clone(), mode: level.mode, hash });
         plan.content = content;
     }
     Ok(plan)

@@ -13,7 +13,7 @@ fn entry(call: &str, before: Option<&str>, after: Option<&str>) -> Snapshot {
 /// What remains, newest last, as `before>after`.
 fn left(entries: Vec<Snapshot>) -> Vec<String> {
     let word = |word: Option<String>| word.unwrap_or_else(|| "-".into());
-    let levels = Snapshots::new(entries).levels(Path::new("/f"));
+    let levels = UndoLevels::new(entries).levels(Path::new("/f"));
     levels
         .into_iter()
         .map(|level| format!("{}>{}", word(level.before.map(|b| b.to_string())), word(level.after)))
@@ -62,8 +62,8 @@ fn levels_are_bounded() {
     assert_eq!(left(entries).len(), MAX_LEVELS);
 }
 
-fn content(text: &str) -> Content {
-    Content {
+fn content(text: &str) -> FileContent {
+    FileContent {
         bytes: text.into(),
         mode: 0o644,
         hash: sha256(text.as_bytes()),
@@ -74,7 +74,7 @@ fn content(text: &str) -> Content {
 /// Levels and steps as words; a blob's name is its content.
 #[test]
 fn plans() {
-    let level = |before: Option<&str>, after: Option<&str>| Level {
+    let level = |before: Option<&str>, after: Option<&str>| UndoLevel {
         before: before.map(BlobRef::new),
         mode: None,
         after: after.map(|text| sha256(text.as_bytes())),

@@ -2,7 +2,7 @@
 
 use crate::support::{Desk, text};
 use ostler_core::permission::{Access, Decision, Mode, Policy, Rule, Workspace, decide};
-use ostler_exec::{Executor, Found, SupervisorProgram};
+use ostler_exec::{AvailableLayers, Executor, SupervisorProgram};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
@@ -77,11 +77,11 @@ impl World {
             Machine::Whole => None,
             Machine::WithoutBubblewrap => {
                 let found = executor.probe().await;
-                Some(Found { bubblewrap: Err("taken away".into()), ..found })
+                Some(AvailableLayers { bubblewrap: Err("taken away".into()), ..found })
             }
             Machine::Bare => {
                 let missing = || Err("taken away".to_owned());
-                Some(Found {
+                Some(AvailableLayers {
                     landlock: Err("taken away".into()),
                     seccomp: missing(),
                     bubblewrap: Err("taken away".into()),

@@ -9,10 +9,10 @@ use ostler_core::permission::{Access, Policy, Rule, Workspace};
 use ostler_core::ports::{Blobs, Progress, Recorder, StoreError, Tool, ToolContext};
 use ostler_core::session::{Entry, Snapshot};
 use ostler_core::tool::{Seen, ToolOutput};
-use ostler_exec::{Executor, Found};
+use ostler_exec::{AvailableLayers, Executor};
 use ostler_tools::confine::{ConfineOptions, Confinement};
 use ostler_tools::workspace::Files;
-use ostler_tools::{SessionParts, Setup, built_in, known_tools};
+use ostler_tools::{SessionParts, ToolSetup, built_in, known_tools};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
@@ -130,7 +130,7 @@ impl Desk {
 
     /// On a machine that has these layers of the sandbox; none: those that it really has.
     pub fn on(
-        found: Option<Found>,
+        found: Option<AvailableLayers>,
         dir: Arc<tempfile::TempDir>,
         log: Arc<Log>,
         workspace: Workspace,
@@ -154,7 +154,7 @@ impl Desk {
             None => confinement,
         });
         let files = Arc::new(Files::new(workspace, seen, snapshots));
-        let tools = built_in(&Setup {
+        let tools = built_in(&ToolSetup {
             files,
             executor: executor.clone(),
             environment: environment.clone(),

@@ -99,7 +99,7 @@ fn print(line: &str, raw: bool) -> Result<()> {
 /// The webhooks that are configured here and have queues.
 struct Webhooks {
     folder: PathBuf,
-    endpoints: Vec<(String, Option<Secret>)>,
+    endpoints: Vec<(String, Option<HookSecret>)>,
     sender: Sender,
 }
 
@@ -121,8 +121,8 @@ impl Webhooks {
 
     /// Queues whose webhook is not configured here, with events in them.
     fn strangers(&self) -> Vec<(String, u64)> {
-        let known = |queue: &Queue| self.endpoints.iter().any(|(url, _)| *url == queue.url);
-        let queues = Queue::all(&self.folder).into_iter().filter(|queue| !known(queue));
+        let known = |queue: &WebhookQueue| self.endpoints.iter().any(|(url, _)| *url == queue.url);
+        let queues = WebhookQueue::all(&self.folder).into_iter().filter(|queue| !known(queue));
         queues
             .map(|queue| (queue.waiting(), queue.url))
             .filter(|(n, _)| *n > 0)

@@ -107,7 +107,7 @@ fn line(hook: &HookSpec, paint: Paint) -> String {
     )
 }
 
-fn tried_line(hook: &HookSpec, tried: &Tried, paint: Paint) -> String {
+fn tried_line(hook: &HookSpec, tried: &HookTrial, paint: Paint) -> String {
     let mark = if tried.verdict.is_ok() { paint.good("✓") } else { paint.bad("✗") };
     let said = match &tried.verdict {
         Ok(verdict) => visible(verdict),
@@ -122,12 +122,12 @@ fn tried_line(hook: &HookSpec, tried: &Tried, paint: Paint) -> String {
     )
 }
 
-fn kind(action: &Action) -> &'static str {
+fn kind(action: &HookAction) -> &'static str {
     match action {
-        Action::Command { .. } => "command",
-        Action::Http { blocking: true, .. } => "webhook that answers",
-        Action::Http { .. } => "webhook",
-        Action::Unavailable { .. } => "not available",
+        HookAction::Command { .. } => "command",
+        HookAction::Http { blocking: true, .. } => "webhook that answers",
+        HookAction::Http { .. } => "webhook",
+        HookAction::Unavailable { .. } => "not available",
     }
 }
 
@@ -140,7 +140,7 @@ fn as_json(hook: &HookSpec, trusted: bool) -> Value {
     })
 }
 
-fn tried_json(hook: &HookSpec, tried: &Tried) -> Value {
+fn tried_json(hook: &HookSpec, tried: &HookTrial) -> Value {
     let (verdict, error) = match &tried.verdict {
         Ok(verdict) => (Some(verdict), None),
         Err(why) => (None, Some(why)),

@@ -4,7 +4,7 @@ use super::paint::Paint;
 use super::usage::thousands;
 use super::visible::visible;
 use crate::args::cost::Side;
-use ostler::{ChargeStatus, CostLine, CostRow, Costs, Standing, Usage};
+use ostler::{BudgetStatus, ChargeStatus, CostLine, CostRow, Costs, Usage};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -189,8 +189,8 @@ fn cost(line: &CostLine) -> String {
     }
 }
 
-fn standing(standing: &Standing) -> String {
-    let Standing { what, sum, forecast } = standing;
+fn standing(standing: &BudgetStatus) -> String {
+    let BudgetStatus { what, sum, forecast } = standing;
     let mut line = format!("budget {what}: {} of {} spent", dollars(sum.spent), dollars(sum.limit));
     if sum.reserved > 0.0 {
         line += &format!(", {} reserved", dollars(sum.reserved));
@@ -251,8 +251,8 @@ fn request_json(row: &CostRow) -> Value {
     })
 }
 
-fn standing_json(standing: &Standing) -> Value {
-    let Standing { what, sum, forecast } = standing;
+fn standing_json(standing: &BudgetStatus) -> Value {
+    let BudgetStatus { what, sum, forecast } = standing;
     json!({
         "budget": what, "limit_usd": sum.limit, "spent_usd": sum.spent,
         "reserved_usd": sum.reserved, "usd_per_hour": forecast.usd_per_hour,

@@ -16,7 +16,7 @@ fn costs() -> Costs {
     let sum = ostler::Sum { limit: 5.0, spent: 3.0, reserved: 0.25 };
     let lasts = Some(Duration::from_secs(5_400));
     let forecast = Forecast { usd_per_hour: 1.0, lasts };
-    let standings = vec![Standing { what: "day".into(), sum, forecast }];
+    let standings = vec![BudgetStatus { what: "day".into(), sum, forecast }];
     Costs { report, rows: Vec::new(), standings, notices: Vec::new() }
 }
 

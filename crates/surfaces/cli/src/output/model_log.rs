@@ -2,7 +2,7 @@
 
 use super::usage::{percent, thousands};
 use super::visible::visible;
-use ostler_model_server::{Bill, Billed, LogEntry, Outcome};
+use ostler_model_server::{Bill, Billed, LogEntry, ServedOutcome};
 use serde_json::{Value, json};
 
 #[derive(Default)]
@@ -35,13 +35,13 @@ pub fn line(entry: &LogEntry, at: &str) -> String {
         parts.push(format!("refused: {}", visible(why)));
     }
     match entry.outcome {
-        Some(Outcome::Broken) => parts.push("broken off as scripted".into()),
-        Some(Outcome::ClientGone) => parts.push("the client went away".into()),
-        Some(Outcome::GaveUp) => parts.push("a wait reached its limit".into()),
-        Some(Outcome::Delivered) if entry.row.is_none() && entry.refusal.is_none() => {
+        Some(ServedOutcome::Broken) => parts.push("broken off as scripted".into()),
+        Some(ServedOutcome::ClientGone) => parts.push("the client went away".into()),
+        Some(ServedOutcome::GaveUp) => parts.push("a wait reached its limit".into()),
+        Some(ServedOutcome::Delivered) if entry.row.is_none() && entry.refusal.is_none() => {
             parts.push("as scripted".into());
         }
-        Some(Outcome::Delivered) | None => {}
+        Some(ServedOutcome::Delivered) | None => {}
     }
     parts.push(format!("{:.2} s", entry.took.as_secs_f64()));
     parts.retain(|part| !part.trim().is_empty());
@@ -50,10 +50,10 @@ pub fn line(entry: &LogEntry, at: &str) -> String {
 
 pub fn as_json(entry: &LogEntry, at: &str) -> Value {
     let outcome = entry.outcome.map(|outcome| match outcome {
-        Outcome::Delivered => "delivered",
-        Outcome::Broken => "broken",
-        Outcome::ClientGone => "client_gone",
-        Outcome::GaveUp => "gave_up",
+        ServedOutcome::Delivered => "delivered",
+        ServedOutcome::Broken => "broken",
+        ServedOutcome::ClientGone => "client_gone",
+        ServedOutcome::GaveUp => "gave_up",
     });
     json!({
         "type": "request", "at": at, "number": entry.number, "session": entry.session,

@@ -15,24 +15,24 @@ mod weights;
 
 use crate::random::Random;
 use names::{ARITHMETIC, NEUTRAL, PLAIN, SECRETS, SPECIAL, VALUES};
-use sinks::{Kind, SINKS};
-use weights::Weights;
+use sinks::{SINKS, SinkKind};
+use weights::TemplateWeights;
 
 /// Allowed lines that are kept to start from.
 const MOST_KEPT: usize = 3000;
 const LONGEST: usize = 1500;
 
-pub struct Maker {
+pub struct LineMaker {
     random: Random,
     seeds: Vec<String>,
     kept: Vec<String>,
     has_locale: bool,
-    sources: Weights,
-    sinks: Weights,
-    tools: Weights,
-    shapes: Weights,
-    moves: Weights,
-    readers: Weights,
+    sources: TemplateWeights,
+    sinks: TemplateWeights,
+    tools: TemplateWeights,
+    shapes: TemplateWeights,
+    moves: TemplateWeights,
+    readers: TemplateWeights,
 }
 
 const DIRECTORIES: &[&str] = &[
@@ -107,19 +107,19 @@ const DOUBLE_BYTE: &[&str] = &[
 ];
 const JOINS: &[&str] = &["; ", "; ", "; ", "\n", "\n", " && ", " ; "];
 
-impl Maker {
+impl LineMaker {
     pub fn new(seed: u64, seeds: Vec<String>, has_locale: bool) -> Self {
-        Maker {
+        LineMaker {
             random: Random::new(seed),
             seeds,
             kept: Vec::new(),
             has_locale,
-            sources: Weights::default(),
-            sinks: Weights::default(),
-            tools: Weights::default(),
-            shapes: Weights::default(),
-            moves: Weights::default(),
-            readers: Weights::default(),
+            sources: TemplateWeights::default(),
+            sinks: TemplateWeights::default(),
+            tools: TemplateWeights::default(),
+            shapes: TemplateWeights::default(),
+            moves: TemplateWeights::default(),
+            readers: TemplateWeights::default(),
         }
     }
 
@@ -293,18 +293,18 @@ impl Maker {
         line
     }
 
-    fn payload(&mut self, kind: Kind) -> &'static str {
+    fn payload(&mut self, kind: SinkKind) -> &'static str {
         match kind {
-            Kind::Sed => self.pick(sinks::SED),
-            Kind::Awk => self.pick(sinks::AWK),
-            Kind::File => self.pick(SECRETS),
-            Kind::Directory => self.pick(DIRECTORIES),
-            Kind::Number => self.pick(ARITHMETIC),
-            Kind::Name => self.pick(NAMES),
-            Kind::Words(words) => self.pick(words),
-            Kind::Program => self.pick(PROGRAMS),
-            Kind::Prompt => self.pick(PROMPTS),
-            Kind::Format => self.pick(FORMATS),
+            SinkKind::Sed => self.pick(sinks::SED),
+            SinkKind::Awk => self.pick(sinks::AWK),
+            SinkKind::File => self.pick(SECRETS),
+            SinkKind::Directory => self.pick(DIRECTORIES),
+            SinkKind::Number => self.pick(ARITHMETIC),
+            SinkKind::Name => self.pick(NAMES),
+            SinkKind::Words(words) => self.pick(words),
+            SinkKind::Program => self.pick(PROGRAMS),
+            SinkKind::Prompt => self.pick(PROMPTS),
+            SinkKind::Format => self.pick(FORMATS),
         }
     }
 
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn the_same_seed_makes_the_same_lines() {
         let lines = |seed| {
-            let mut maker = Maker::new(seed, vec!["ls -la".into()], true);
+            let mut maker = LineMaker::new(seed, vec!["ls -la".into()], true);
             (0..200).map(|_| maker.line()).collect::<Vec<_>>()
         };
         assert_eq!(lines(7), lines(7));

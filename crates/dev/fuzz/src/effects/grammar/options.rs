@@ -1,7 +1,7 @@
 //! Commands that only read, and words that make them write, run or read something else.
 
 /// A command up to its options, what follows them, and the words to try.
-pub struct Tool {
+pub struct FuzzedTool {
     pub before: &'static str,
     pub after: &'static str,
     pub words: &'static [&'static str],
@@ -11,14 +11,15 @@ pub(super) const fn tool(
     before: &'static str,
     after: &'static str,
     words: &'static [&'static str],
-) -> Tool {
-    Tool { before, after, words }
+) -> FuzzedTool {
+    FuzzedTool { before, after, words }
 }
 
 /// All of them.
-pub const TOOLS: [&[Tool]; 3] = [FILES, super::options_git::TOOLS, super::options_shell::TOOLS];
+pub const TOOLS: [&[FuzzedTool]; 3] =
+    [FILES, super::options_git::TOOLS, super::options_shell::TOOLS];
 
-const FILES: &[Tool] = &[
+const FILES: &[FuzzedTool] = &[
     tool(
         "sort",
         "f",

@@ -1,6 +1,6 @@
 //! Git, as [`super::options`] has it.
 
-use super::options::{Tool, tool};
+use super::options::{FuzzedTool, tool};
 
 const GIT: &[&str] = &[
     "--output=P",
@@ -60,7 +60,7 @@ const GIT: &[&str] = &[
     "-O.env",
 ];
 
-pub const TOOLS: &[Tool] = &[
+pub const TOOLS: &[FuzzedTool] = &[
     tool("git log", "", GIT),
     tool("git diff", "", GIT),
     tool("git show", "", GIT),

@@ -1,8 +1,8 @@
 //! Builtins, wrappers and what else asks the system, as [`super::options`] has it.
 
-use super::options::{Tool, tool};
+use super::options::{FuzzedTool, tool};
 
-pub const TOOLS: &[Tool] = &[
+pub const TOOLS: &[FuzzedTool] = &[
     tool("type", "ls", &["-a", "-p", "-P", "-t"]),
     tool("which", "ls", &["-a"]),
     tool("command", "ls", &["-v", "-V", "-p"]),

@@ -1,6 +1,6 @@
 //! New lines out of old ones: a piece of an everyday line gives way to a hostile one.
 
-use super::Maker;
+use super::LineMaker;
 use super::names::{ARITHMETIC, NEUTRAL, PLAIN, SECRETS, SPECIAL, VALUES};
 use super::{quote, sinks};
 use crate::mutate::mutate;
@@ -105,7 +105,7 @@ const WORDS: &[&str] = &[
     "find . ",
 ];
 
-impl Maker {
+impl LineMaker {
     fn old(&mut self) -> String {
         let from_kept = !self.kept.is_empty() && self.percent(60);
         let pool = if from_kept { &self.kept } else { &self.seeds };

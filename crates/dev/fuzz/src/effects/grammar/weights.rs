@@ -4,14 +4,14 @@ use crate::random::Random;
 
 /// How often a template of a list was drawn, and in how many allowed lines it was.
 #[derive(Default)]
-pub struct Weights {
+pub struct TemplateWeights {
     tried: Vec<u32>,
     allowed: Vec<u32>,
     /// Drawn for the present line.
     drawn: Vec<usize>,
 }
 
-impl Weights {
+impl TemplateWeights {
     /// The best of a few at random, or any.
     pub fn draw(&mut self, length: usize, random: &mut Random) -> usize {
         self.tried.resize(length, 0);
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn what_is_allowed_is_drawn_more_often_and_nothing_is_given_up() {
-        let (mut weights, mut random) = (Weights::default(), Random::new(1));
+        let (mut weights, mut random) = (TemplateWeights::default(), Random::new(1));
         let mut drawn = [0; 10];
         for _ in 0..5000 {
             let at = weights.draw(10, &mut random);

@@ -1,7 +1,7 @@
 //! `git config` that changes something: the file it changes. What git finds there it runs later.
 
 use crate::options;
-use ostler_policy::script::{Part, Word};
+use ostler_policy::script::{Word, WordPart};
 use ostler_policy::{Act, Touch, TouchKind};
 
 /// Sections of which every key is harmless but these.
@@ -43,7 +43,7 @@ const KEYS: &[&str] = &[
 const OF_A_REMOTE: &[&str] = &["fetch", "prune", "prunetags", "pushurl", "tagopt", "url"];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Action {
+enum ConfigAction {
     /// It depends on how many words follow.
     #[default]
     Open,
@@ -56,8 +56,8 @@ enum Action {
 }
 
 #[derive(Debug, Default)]
-struct Line<'a> {
-    action: Action,
+struct ConfigLine<'a> {
+    action: ConfigAction,
     file: Option<String>,
     /// `-f` names it.
     chosen: bool,
@@ -66,12 +66,12 @@ struct Line<'a> {
 
 /// `words` are those behind `config`. None: it changes nothing, or only what is harmless.
 pub(super) fn change(words: &[Word]) -> Option<Touch> {
-    let line = Line::read(words);
+    let line = ConfigLine::read(words);
     let harmless = match (line.action, line.operands) {
-        (Action::Reads, _) | (Action::Open, []) => return None,
-        (Action::Open, [only]) if is_name(only) => return None,
-        (Action::Unsets, [key, ..]) => key.literal().is_some_and(is_harmless),
-        (Action::Open | Action::Sets, [key, value, ..]) => {
+        (ConfigAction::Reads, _) | (ConfigAction::Open, []) => return None,
+        (ConfigAction::Open, [only]) if is_name(only) => return None,
+        (ConfigAction::Unsets, [key, ..]) => key.literal().is_some_and(is_harmless),
+        (ConfigAction::Open | ConfigAction::Sets, [key, value, ..]) => {
             key.literal().is_some_and(|key| is_harmless(key) && is_plain(key, value))
         }
         _ => false,
@@ -80,16 +80,16 @@ pub(super) fn change(words: &[Word]) -> Option<Touch> {
     (line.chosen || !harmless).then(|| Touch::new(Act::Write, path, TouchKind::File))
 }
 
-impl<'a> Line<'a> {
+impl<'a> ConfigLine<'a> {
     /// git reads options up to the first operand; what follows is a name or a value, whatever it looks like.
     fn read(words: &'a [Word]) -> Self {
-        let mut line = Line::default();
+        let mut line = ConfigLine::default();
         let mut at = line.options(words, 0);
         let action = match words.get(at).and_then(Word::literal) {
-            Some("get" | "list") => Some(Action::Reads),
-            Some("set") => Some(Action::Sets),
-            Some("unset") => Some(Action::Unsets),
-            Some("edit" | "rename-section" | "remove-section") => Some(Action::Changes),
+            Some("get" | "list") => Some(ConfigAction::Reads),
+            Some("set") => Some(ConfigAction::Sets),
+            Some("unset") => Some(ConfigAction::Unsets),
+            Some("edit" | "rename-section" | "remove-section") => Some(ConfigAction::Changes),
             _ => None,
         };
         if let Some(action) = action {
@@ -126,9 +126,9 @@ impl<'a> Line<'a> {
         };
         match name {
             "get" | "get-all" | "get-regexp" | "get-urlmatch" | "get-color" | "get-colorbool"
-            | "list" => self.act(Action::Reads),
-            "add" | "replace-all" => self.act(Action::Sets),
-            "unset" | "unset-all" => self.act(Action::Unsets),
+            | "list" => self.act(ConfigAction::Reads),
+            "add" | "replace-all" => self.act(ConfigAction::Sets),
+            "unset" | "unset-all" => self.act(ConfigAction::Unsets),
             "local" | "null" | "name-only" | "show-origin" | "show-scope" | "show-names"
             | "includes" | "no-includes" | "bool" | "int" | "bool-or-int" | "bool-or-str"
             | "path" | "expiry-date" | "no-type" | "fixed-value" | "all" | "append" | "regexp" => {}
@@ -143,7 +143,7 @@ impl<'a> Line<'a> {
                 self.choose(value.map(options::written).or_else(|| next.and_then(path)));
                 return value.is_none();
             }
-            _ => self.act(Action::Changes),
+            _ => self.act(ConfigAction::Changes),
         }
         false
     }
@@ -153,19 +153,19 @@ impl<'a> Line<'a> {
             let glued = cluster.get(place + 1..).filter(|glued| !glued.is_empty());
             match letter {
                 'z' => {}
-                'l' => self.act(Action::Reads),
+                'l' => self.act(ConfigAction::Reads),
                 'f' => {
                     self.choose(glued.map(options::written).or_else(|| next.and_then(path)));
                     return glued.is_none();
                 }
                 't' => return glued.is_none(),
-                _ => self.act(Action::Changes),
+                _ => self.act(ConfigAction::Changes),
             }
         }
         false
     }
 
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: ConfigAction) {
         self.action = self.action.and(action);
     }
 
@@ -176,13 +176,13 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Action {
+impl ConfigAction {
     /// git refuses two of them; the answer is then the stricter one.
-    fn and(self, other: Action) -> Action {
+    fn and(self, other: ConfigAction) -> ConfigAction {
         match self {
-            Action::Open => other,
+            ConfigAction::Open => other,
             same if same == other => same,
-            _ => Action::Changes,
+            _ => ConfigAction::Changes,
         }
     }
 }
@@ -196,7 +196,7 @@ fn is_name(word: &Word) -> bool {
     let begins = match word {
         Word::Literal(text) => Some(text),
         Word::Dynamic { parts, .. } => match parts.first() {
-            Some(Part::Literal(text)) => Some(text),
+            Some(WordPart::Literal(text)) => Some(text),
             _ => None,
         },
         Word::Glob(_) => None,

@@ -105,7 +105,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Option<(Vec<Caution>, Vec<Tou
     let name = build::compiler(name).unwrap_or(name);
     let (list, from) = find(name, words)?;
     let (found, given, written) = Default::default();
-    let mut reading = Reading { list, name, found, operands: 0, given, written };
+    let mut reading = OptionReading { list, name, found, operands: 0, given, written };
     reading.words(words, from);
     let given = |needed: &&str| reading.given.iter().any(|given| given == needed);
     let told = list.needs.is_empty() || list.needs.iter().any(given);
@@ -136,7 +136,7 @@ fn find(name: &str, words: &[Word]) -> Option<(&'static OptionList, usize)> {
     best
 }
 
-struct Reading<'a> {
+struct OptionReading<'a> {
     list: &'static OptionList,
     name: &'a str,
     found: Vec<Caution>,
@@ -148,14 +148,14 @@ struct Reading<'a> {
 }
 
 /// What an option takes from the next word.
-enum Taken {
+enum TakenValue {
     Nothing,
     Value,
     /// A place where nothing is kept.
     Sink,
 }
 
-impl Reading<'_> {
+impl OptionReading<'_> {
     fn words(&mut self, words: &[Word], from: usize) {
         let mut at = from;
         let mut dashes = false;
@@ -182,8 +182,8 @@ impl Reading<'_> {
                 }
             } else {
                 match self.option(text) {
-                    Some(Taken::Nothing) => self.operand(at, text),
-                    Some(Taken::Value) => {
+                    Some(TakenValue::Nothing) => self.operand(at, text),
+                    Some(TakenValue::Value) => {
                         at += 1;
                         let value = words.get(at).and_then(Word::literal).unwrap_or_default();
                         let option = self.given.last().map(String::as_str).unwrap_or_default();
@@ -193,7 +193,7 @@ impl Reading<'_> {
                             false => self.operand(at, value),
                         }
                     }
-                    Some(Taken::Sink) => {
+                    Some(TakenValue::Sink) => {
                         at += 1;
                         let value = words.get(at).and_then(Word::literal).unwrap_or_default();
                         if !is_sink(value) {
@@ -260,13 +260,13 @@ impl Reading<'_> {
     }
 
     /// None: it is not plain.
-    fn option(&mut self, text: &str) -> Option<Taken> {
+    fn option(&mut self, text: &str) -> Option<TakenValue> {
         if self.entries().any(|entry| entry.strip_prefix('!').is_some_and(|not| fits(not, text))) {
             return None;
         }
         let begins = |entry: &str| entry.ends_with('*') && fits(entry, text);
         if self.entries().any(begins) {
-            return Some(Taken::Nothing);
+            return Some(TakenValue::Nothing);
         }
         match (self.list.style, text.strip_prefix("--")) {
             (Style::Gnu, Some(_)) => self.named(text),
@@ -283,7 +283,7 @@ impl Reading<'_> {
     }
 
     /// A whole word, with its value or without.
-    fn named(&mut self, text: &str) -> Option<Taken> {
+    fn named(&mut self, text: &str) -> Option<TakenValue> {
         let (name, glued) = match text.split_once('=') {
             Some((name, _)) => (name, true),
             None => (text, false),
@@ -292,12 +292,12 @@ impl Reading<'_> {
         if self.list.sinks.contains(&name) {
             let value = text.split_once('=').map(|(_, value)| value);
             return match value {
-                Some(value) => is_sink(value).then_some(Taken::Nothing),
-                None => Some(Taken::Sink),
+                Some(value) => is_sink(value).then_some(TakenValue::Nothing),
+                None => Some(TakenValue::Sink),
             };
         }
         if self.entries().any(|entry| entry == text) {
-            return Some(Taken::Nothing);
+            return Some(TakenValue::Nothing);
         }
         let given = text.split_once('=').map(|(_, value)| value);
         if self.list.names.contains(&name) && given.is_some_and(|value| !is_name(value)) {
@@ -313,9 +313,9 @@ impl Reading<'_> {
                 None => (known, false),
             };
             match (known == name, glued, takes, maybe) {
-                (true, false, false, _) => Some(Taken::Nothing),
-                (true, true, true, _) | (true, true, _, true) => Some(Taken::Nothing),
-                (true, false, true, _) => Some(Taken::Value),
+                (true, false, false, _) => Some(TakenValue::Nothing),
+                (true, true, true, _) | (true, true, _, true) => Some(TakenValue::Nothing),
+                (true, false, true, _) => Some(TakenValue::Value),
                 _ => None,
             }
         })
@@ -334,22 +334,22 @@ impl Reading<'_> {
     }
 
     /// Letters that are glued together; the last one may have a value.
-    fn letters(&mut self, letters: &str) -> Option<Taken> {
+    fn letters(&mut self, letters: &str) -> Option<TakenValue> {
         for (at, letter) in letters.char_indices() {
             let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
             if self.list.sinks.contains(&format!("-{letter}").as_str()) {
-                let glued = is_sink(rest).then_some(Taken::Nothing);
-                return if rest.is_empty() { Some(Taken::Sink) } else { glued };
+                let glued = is_sink(rest).then_some(TakenValue::Nothing);
+                return if rest.is_empty() { Some(TakenValue::Sink) } else { glued };
             }
             let entry = self.entry(letter)?;
             self.given.push(format!("-{letter}"));
             match (entry.ends_with(':'), entry.ends_with('?'), !rest.is_empty()) {
-                (true, _, true) | (_, true, _) => return Some(Taken::Nothing),
-                (true, _, false) => return Some(Taken::Value),
+                (true, _, true) | (_, true, _) => return Some(TakenValue::Nothing),
+                (true, _, false) => return Some(TakenValue::Value),
                 (false, false, _) => {}
             }
         }
-        Some(Taken::Nothing)
+        Some(TakenValue::Nothing)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Head, settings, tools.
 
-use ostler_model_server::{Rules, Script, text};
+use ostler_model_server::{Script, ServerRules, text};
 use serde_json::{Value, json};
 
 use super::{check, check_with, user, without};
@@ -186,7 +186,7 @@ fn headers() {
     let (_, message) = client.read().error();
     assert!(message.starts_with("The request body is not valid JSON: EOF"), "{message}");
 
-    let open = |rules: &mut Rules| (rules.auth, rules.version) = (false, false);
+    let open = |rules: &mut ServerRules| (rules.auth, rules.version) = (false, false);
     let server = serve(Script::new().answer(text("ok")).rules(open));
     let mut client = Client::to(&server);
     client.write(post("/v1/messages", &[json], &hello().to_string()));
@@ -195,7 +195,7 @@ fn headers() {
 
 #[test]
 fn a_script_can_refuse_and_allow() {
-    let rules = |rules: &mut Rules| {
+    let rules = |rules: &mut ServerRules| {
         rules.refuse_fields = vec!["context_management".into()];
         rules.refuse_betas = vec!["old-beta".into()];
         rules.allow_fields = vec!["brand_new".into()];

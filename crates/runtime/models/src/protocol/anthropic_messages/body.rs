@@ -4,7 +4,7 @@
 //! Order of keys: `model`, `stream`, `tools`, `system`, `messages`, then what may differ between requests. Without
 //! its marks, each request up to its last block is a prefix of the next one.
 
-use super::options::{Options, WireThinking};
+use super::options::{BodyOptions, WireThinking};
 use super::render::{self, Rendered};
 use super::{KEY, cache};
 use crate::protocol::Body;
@@ -12,21 +12,21 @@ use bytes::Bytes;
 use ostler_core::ids::ModelId;
 use ostler_core::message::Message;
 use ostler_core::model::Request;
-use ostler_core::view::{Item, View};
+use ostler_core::view::{View, ViewItem};
 use serde::Serialize;
 use std::sync::Arc;
 
 /// Tools and system text, rendered once per session. Either may be empty.
 #[derive(Clone, Debug, Default)]
-pub struct Prefix {
+pub struct BodyPrefix {
     pub tools: Bytes,
     pub system: Bytes,
 }
 
-impl Prefix {
+impl BodyPrefix {
     pub fn of(request: &Request) -> Self {
         let bytes = |rendered: Arc<Bytes>| Bytes::clone(&rendered);
-        Prefix {
+        BodyPrefix {
             tools: bytes(request.tools.rendered(KEY, render::tools)),
             system: bytes(request.system.rendered(KEY, render::system)),
         }
@@ -42,7 +42,7 @@ fn push_marked(body: &mut Body, object: &Bytes, mark: &'static str) {
 }
 
 /// The rendering of an item, made when it is first asked for.
-pub fn rendered(item: &Item) -> Arc<Rendered> {
+pub fn rendered(item: &ViewItem) -> Arc<Rendered> {
     item.rendered(KEY, render::message)
 }
 
@@ -50,9 +50,9 @@ pub fn rendered(item: &Item) -> Arc<Rendered> {
 pub fn assemble(
     name: &str,
     model: &ModelId,
-    prefix: &Prefix,
+    prefix: &BodyPrefix,
     view: &View,
-    options: &Options,
+    options: &BodyOptions,
 ) -> Body {
     let mut body = Body::default();
     body.push(head(name));
@@ -62,7 +62,7 @@ pub fn assemble(
     list(&mut body, r#","tools":["#, &prefix.tools, tools_mark);
     list(&mut body, r#","system":["#, &prefix.system, mark);
     body.word(r#","messages":["#);
-    let story = Story::of(model, view, options.replay_thinking);
+    let story = BodyStory::of(model, view, options.replay_thinking);
     let marks = match mark {
         Some(_) => cache::marks(&story.cacheable(), story.asked),
         None => Vec::new(),
@@ -86,26 +86,26 @@ fn list(body: &mut Body, opening: &'static str, items: &Bytes, mark: Option<&'st
 }
 
 /// The blocks that are sent, in order.
-struct Story {
-    blocks: Vec<Placed>,
+struct BodyStory {
+    blocks: Vec<PlacedMark>,
     /// How many of them stand before the last answer.
     asked: usize,
 }
 
-struct Placed {
+struct PlacedMark {
     message: Arc<Rendered>,
     index: usize,
 }
 
-impl Placed {
-    fn span(&self) -> Option<&render::Span> {
+impl PlacedMark {
+    fn span(&self) -> Option<&render::RenderedSpan> {
         self.message.blocks.get(self.index)
     }
 }
 
-impl Story {
+impl BodyStory {
     fn of(model: &ModelId, view: &View, replay_thinking: bool) -> Self {
-        let mut story = Story { blocks: Vec::new(), asked: 0 };
+        let mut story = BodyStory { blocks: Vec::new(), asked: 0 };
         for item in view.items() {
             let replay = match item.message() {
                 Message::Assistant { model: author, .. } => replay_thinking && author == model,
@@ -117,7 +117,7 @@ impl Story {
             let message = rendered(item);
             for (index, span) in message.blocks.iter().enumerate() {
                 if replay || !span.thinking {
-                    story.blocks.push(Placed { message: message.clone(), index });
+                    story.blocks.push(PlacedMark { message: message.clone(), index });
                 }
             }
         }
@@ -144,7 +144,7 @@ impl Story {
             role = Some(assistant);
             let end = self.run_end(at, marks);
             let range = first.span().map_or(0, |span| span.range.start)
-                ..self.blocks.get(end).and_then(Placed::span).map_or(0, |span| span.range.end);
+                ..self.blocks.get(end).and_then(PlacedMark::span).map_or(0, |span| span.range.end);
             let slice = first.message.bytes.slice(range);
             match marks.contains(&end) {
                 true => push_marked(body, &slice, mark),
@@ -176,9 +176,9 @@ fn head(name: &str) -> Bytes {
     format!(r#"{{"model":{name},"stream":true"#).into()
 }
 
-fn tail(options: &Options) -> Bytes {
+fn tail(options: &BodyOptions) -> Bytes {
     #[derive(Serialize)]
-    struct Tail {
+    struct BodyTail {
         max_tokens: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
         thinking: Option<WireThinking>,
@@ -189,7 +189,7 @@ fn tail(options: &Options) -> Bytes {
     }
     let keep =
         || serde_json::json!({ "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }] });
-    let tail = Tail {
+    let tail = BodyTail {
         max_tokens: options.max_tokens,
         thinking: options.thinking,
         context_management: options.keep_thinking.then(keep),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::capabilities::{CacheSetting, Capabilities, Effort};
 use crate::catalog::family;
-use crate::protocol::Refused;
+use crate::protocol::RefusedFeatures;
 use ostler_core::message::{Block, ProviderPart, ResultPart};
 use ostler_core::model::Thinking;
 use proptest::prelude::*;
@@ -12,19 +12,19 @@ fn options(
     thinking: Thinking,
     cache: CacheSetting,
     effort: Option<Effort>,
-) -> Options {
+) -> BodyOptions {
     let capabilities = Capabilities { cache, effort, ..family(model).capabilities(model) };
-    Options::decide(32_000, thinking, &capabilities, &Refused::default())
+    BodyOptions::decide(32_000, thinking, &capabilities, &RefusedFeatures::default())
 }
 
-fn prefix() -> Prefix {
+fn prefix() -> BodyPrefix {
     let spec = |name: &str| ostler_core::tool::ToolSpec {
         name: name.into(),
         description: "d}".into(),
         input_schema: json!({"type": "object"}),
         ..Default::default()
     };
-    Prefix {
+    BodyPrefix {
         tools: render::tools(&[spec("A"), spec("B")]),
         system: render::system(&["stable".into(), "less stable".into()]),
     }
@@ -35,7 +35,7 @@ fn bytes(body: &Body) -> String {
     String::from_utf8(body.slices.concat()).expect("UTF-8")
 }
 
-fn send(model: &str, view: &View, options: &Options) -> String {
+fn send(model: &str, view: &View, options: &BodyOptions) -> String {
     bytes(&assemble(model, &ModelId::new(model), &prefix(), view, options))
 }
 
@@ -109,7 +109,7 @@ fn a_whole_request() {
 #[test]
 fn marks_off_and_an_hour_and_without_system() {
     let view = View::from_messages([Message::user("go")]);
-    let with = |cache, prefix: &Prefix| {
+    let with = |cache, prefix: &BodyPrefix| {
         let options = options("scripted", Thinking::Auto, cache, Some(Effort::High));
         bytes(&assemble("scripted", &ModelId::new("scripted"), prefix, &view, &options))
     };
@@ -117,12 +117,14 @@ fn marks_off_and_an_hour_and_without_system() {
     let hour = with(CacheSetting::OneHour, &prefix());
     assert_eq!(hour.matches(r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#).count(), 2);
     assert!(!hour.contains("output_config"), "a family without effort");
-    let tools_only = with(CacheSetting::FiveMinutes, &Prefix { system: Bytes::new(), ..prefix() });
+    let tools_only =
+        with(CacheSetting::FiveMinutes, &BodyPrefix { system: Bytes::new(), ..prefix() });
     let found: Value = serde_json::from_str(&tools_only).expect("JSON");
     assert_eq!(found["tools"][1]["cache_control"]["type"], "ephemeral");
     assert!(found.get("system").is_none());
     let bare: Value =
-        serde_json::from_str(&with(CacheSetting::FiveMinutes, &Prefix::default())).expect("JSON");
+        serde_json::from_str(&with(CacheSetting::FiveMinutes, &BodyPrefix::default()))
+            .expect("JSON");
     assert_eq!(bare["messages"][0]["content"][0]["text"], "go");
     assert!(bare.get("tools").is_none());
 }
@@ -201,9 +203,10 @@ fn an_answer_of_which_nothing_is_left_is_skipped() {
     };
     let story = |messages: Vec<Arc<Rendered>>| {
         let placed = |message: Arc<Rendered>| {
-            (0..message.blocks.len()).map(move |index| Placed { message: message.clone(), index })
+            (0..message.blocks.len())
+                .map(move |index| PlacedMark { message: message.clone(), index })
         };
-        let story = Story { blocks: messages.into_iter().flat_map(placed).collect(), asked: 0 };
+        let story = BodyStory { blocks: messages.into_iter().flat_map(placed).collect(), asked: 0 };
         let mut body = Body::default();
         story.write(&mut body, &[], "");
         serde_json::from_str::<Value>(&format!("[{}]", bytes(&body))).expect("JSON")

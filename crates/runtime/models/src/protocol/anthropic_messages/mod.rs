@@ -13,14 +13,17 @@ mod render;
 mod usage;
 mod wire;
 
-use super::{AnswerReader, Call, Feature, Protocol, Refusal, Refused, Remedy, RetryAdvice, Sent};
+use super::{
+    AnswerReader, Feature, Protocol, ProtocolCall, Refusal, RefusedFeatures, Remedy, RetryAdvice,
+    SentFeatures,
+};
 use crate::capabilities::Capabilities;
-use body::Prefix;
+use body::BodyPrefix;
 use http::{HeaderMap, HeaderValue};
-use options::Options;
+use options::BodyOptions;
 use ostler_core::model::Request;
 use ostler_core::rendering::RenderKey;
-use reader::Reader;
+use reader::MessagesReader;
 use render::Weight;
 
 const NAME: &str = "anthropic_messages";
@@ -42,11 +45,17 @@ impl Protocol for AnthropicMessages {
     }
 
     fn features(&self) -> Vec<Feature> {
-        options::Feature::ALL.map(options::Feature::public).into()
+        options::BetaFeature::ALL.map(options::BetaFeature::public).into()
     }
 
-    fn call(&self, request: &Request, capabilities: &Capabilities, refused: &Refused) -> Call {
-        let options = Options::decide(request.max_output, request.thinking, capabilities, refused);
+    fn call(
+        &self,
+        request: &Request,
+        capabilities: &Capabilities,
+        refused: &RefusedFeatures,
+    ) -> ProtocolCall {
+        let options =
+            BodyOptions::decide(request.max_output, request.thinking, capabilities, refused);
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
         if let Ok(betas) = HeaderValue::from_str(&options.betas.join(","))
@@ -54,20 +63,20 @@ impl Protocol for AnthropicMessages {
         {
             headers.insert("anthropic-beta", betas);
         }
-        let (name, prefix) = (&capabilities.model, Prefix::of(request));
-        let features = options.features().into_iter().map(options::Feature::public).collect();
-        Call {
+        let (name, prefix) = (&capabilities.model, BodyPrefix::of(request));
+        let features = options.features().into_iter().map(options::BetaFeature::public).collect();
+        ProtocolCall {
             path: "/v1/messages".into(),
             headers,
             body: body::assemble(name, &request.model, &prefix, &request.view, &options),
-            sent: Sent { features, max_output: options.max_tokens },
+            sent: SentFeatures { features, max_output: options.max_tokens },
         }
     }
 
     fn reader(&self, request: &Request, headers: &HeaderMap) -> Box<dyn AnswerReader> {
         let id = headers.get("request-id").and_then(|id| id.to_str().ok());
         let id = id.map(|id| id.chars().take(LONGEST_REQUEST_ID).collect());
-        Box::new(Reader::new(request.raw_events, id))
+        Box::new(MessagesReader::new(request.raw_events, id))
     }
 
     fn classify(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Refusal {
@@ -90,12 +99,12 @@ impl Protocol for AnthropicMessages {
         }
     }
 
-    fn remedy(&self, refusal: &Refusal, sent: &Sent) -> Option<Remedy> {
+    fn remedy(&self, refusal: &Refusal, sent: &SentFeatures) -> Option<Remedy> {
         (refusal.status == 400).then(|| refusal::remedy(refusal, sent)).flatten()
     }
 
     fn weigh(&self, request: &Request, capabilities: &Capabilities) -> u64 {
-        let prefix = Prefix::of(request);
+        let prefix = BodyPrefix::of(request);
         let bytes = (prefix.tools.len() + prefix.system.len()) as u64;
         let mut weight = Weight { bytes, images: 0 };
         for item in request.view.items() {

@@ -4,7 +4,7 @@
 use crate::capabilities::{
     CacheSetting, Capabilities, Effort, EffortSupport, ThinkingStyle, USUAL_BUDGET,
 };
-use crate::protocol::{self, Refused};
+use crate::protocol::{self, RefusedFeatures};
 use ostler_core::model::Thinking;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ const CONTEXT_BETA: &str = "context-management-2025-06-27";
 
 /// What may be left out when a provider does not know it; an answer without it is better than none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Feature {
+pub enum BetaFeature {
     ContextManagement,
     InterleavedThinking,
     Effort,
@@ -26,14 +26,14 @@ pub enum Feature {
     CacheMarks,
 }
 
-impl Feature {
-    pub const ALL: [Feature; 6] = [
-        Feature::ContextManagement,
-        Feature::InterleavedThinking,
-        Feature::Effort,
-        Feature::Thinking,
-        Feature::LongCache,
-        Feature::CacheMarks,
+impl BetaFeature {
+    pub const ALL: [BetaFeature; 6] = [
+        BetaFeature::ContextManagement,
+        BetaFeature::InterleavedThinking,
+        BetaFeature::Effort,
+        BetaFeature::Thinking,
+        BetaFeature::LongCache,
+        BetaFeature::CacheMarks,
     ];
 
     pub fn name(self) -> &'static str {
@@ -42,19 +42,19 @@ impl Feature {
 
     pub fn public(self) -> protocol::Feature {
         let (name, label) = match self {
-            Feature::ContextManagement => ("context_management", "`context_management`"),
-            Feature::InterleavedThinking => ("interleaved_thinking", "thinking between calls"),
-            Feature::Effort => ("effort", "`effort`"),
-            Feature::Thinking => ("thinking", "`thinking`"),
-            Feature::LongCache => ("one_hour_cache", "a cache of one hour"),
-            Feature::CacheMarks => ("cache_control", "`cache_control`"),
+            BetaFeature::ContextManagement => ("context_management", "`context_management`"),
+            BetaFeature::InterleavedThinking => ("interleaved_thinking", "thinking between calls"),
+            BetaFeature::Effort => ("effort", "`effort`"),
+            BetaFeature::Thinking => ("thinking", "`thinking`"),
+            BetaFeature::LongCache => ("one_hour_cache", "a cache of one hour"),
+            BetaFeature::CacheMarks => ("cache_control", "`cache_control`"),
         };
         protocol::Feature { name, label }
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct BodyOptions {
     pub max_tokens: u32,
     pub thinking: Option<WireThinking>,
     /// Whether earlier thinking of the same model is replayed.
@@ -73,23 +73,23 @@ pub enum WireThinking {
     Disabled,
 }
 
-impl Options {
+impl BodyOptions {
     /// `max_output` and `wanted` are the request's own.
     pub fn decide(
         max_output: u32,
         wanted: Thinking,
         capabilities: &Capabilities,
-        refused: &Refused,
+        refused: &RefusedFeatures,
     ) -> Self {
-        let usable = |feature: Feature| !refused.contains(feature.name());
+        let usable = |feature: BetaFeature| !refused.contains(feature.name());
         let (thinking, max_tokens) = think(max_output, wanted, capabilities, refused);
         let thinks =
             matches!(thinking, Some(WireThinking::Adaptive | WireThinking::Enabled { .. }));
         let budgeted = matches!(thinking, Some(WireThinking::Enabled { .. }));
         let keep_thinking =
-            thinks && capabilities.keep_thinking && usable(Feature::ContextManagement);
+            thinks && capabilities.keep_thinking && usable(BetaFeature::ContextManagement);
         let effort = capabilities.effort.filter(|_| {
-            capabilities.effort_support != EffortSupport::No && usable(Feature::Effort)
+            capabilities.effort_support != EffortSupport::No && usable(BetaFeature::Effort)
         });
         let mut betas = Vec::new();
         if keep_thinking {
@@ -98,27 +98,35 @@ impl Options {
         if effort.is_some() && capabilities.effort_support == EffortSupport::Beta {
             betas.push(EFFORT_BETA);
         }
-        if budgeted && usable(Feature::InterleavedThinking) {
+        if budgeted && usable(BetaFeature::InterleavedThinking) {
             betas.push(INTERLEAVED_BETA);
         }
         let off = wanted == Thinking::Disabled && capabilities.thinking != ThinkingStyle::Always;
         let cache = match capabilities.cache {
-            _ if !usable(Feature::CacheMarks) => CacheSetting::Off,
-            CacheSetting::OneHour if !usable(Feature::LongCache) => CacheSetting::FiveMinutes,
+            _ if !usable(BetaFeature::CacheMarks) => CacheSetting::Off,
+            CacheSetting::OneHour if !usable(BetaFeature::LongCache) => CacheSetting::FiveMinutes,
             cache => cache,
         };
-        Options { max_tokens, thinking, replay_thinking: !off, keep_thinking, effort, cache, betas }
+        BodyOptions {
+            max_tokens,
+            thinking,
+            replay_thinking: !off,
+            keep_thinking,
+            effort,
+            cache,
+            betas,
+        }
     }
 
     /// What of this request the provider might not know.
-    pub fn features(&self) -> Vec<Feature> {
+    pub fn features(&self) -> Vec<BetaFeature> {
         let sent = [
-            (self.keep_thinking, Feature::ContextManagement),
-            (self.betas.contains(&INTERLEAVED_BETA), Feature::InterleavedThinking),
-            (self.effort.is_some(), Feature::Effort),
-            (self.thinking.is_some(), Feature::Thinking),
-            (self.cache == CacheSetting::OneHour, Feature::LongCache),
-            (self.cache != CacheSetting::Off, Feature::CacheMarks),
+            (self.keep_thinking, BetaFeature::ContextManagement),
+            (self.betas.contains(&INTERLEAVED_BETA), BetaFeature::InterleavedThinking),
+            (self.effort.is_some(), BetaFeature::Effort),
+            (self.thinking.is_some(), BetaFeature::Thinking),
+            (self.cache == CacheSetting::OneHour, BetaFeature::LongCache),
+            (self.cache != CacheSetting::Off, BetaFeature::CacheMarks),
         ];
         sent.into_iter().filter_map(|(sent, feature)| sent.then_some(feature)).collect()
     }
@@ -129,7 +137,7 @@ fn think(
     max_output: u32,
     wanted: Thinking,
     capabilities: &Capabilities,
-    refused: &Refused,
+    refused: &RefusedFeatures,
 ) -> (Option<WireThinking>, u32) {
     use ThinkingStyle::{Adaptive, Always, Budget, None as Never, Unknown};
     let ceiling = refused.max_output.unwrap_or(u32::MAX);
@@ -139,7 +147,7 @@ fn think(
         _ => capabilities.max_output.min(ceiling).max(1),
     };
     let limit = max_output.clamp(1, most);
-    if refused.contains(Feature::Thinking.name()) {
+    if refused.contains(BetaFeature::Thinking.name()) {
         return (None, limit);
     }
     let budgeted = |sum: u32| {
@@ -170,14 +178,19 @@ mod tests {
     use super::*;
     use crate::catalog::family;
 
-    fn decide(model: &str, max_output: u32, thinking: Thinking, refused: &[Feature]) -> Options {
+    fn decide(
+        model: &str,
+        max_output: u32,
+        thinking: Thinking,
+        refused: &[BetaFeature],
+    ) -> BodyOptions {
         let capabilities = Capabilities {
             effort: Some(Effort::High),
             cache: CacheSetting::OneHour,
             ..family(model).capabilities(model)
         };
         let refused = refused.iter().map(|feature| feature.name()).collect();
-        Options::decide(max_output, thinking, &capabilities, &refused)
+        BodyOptions::decide(max_output, thinking, &capabilities, &refused)
     }
 
     #[test]
@@ -223,8 +236,9 @@ mod tests {
     fn a_ceiling_holds_for_answer_and_thinking_together() {
         let capabilities = family("claude-haiku-4-5").capabilities("claude-haiku-4-5");
         let with = |ceiling| {
-            let refused = Refused { max_output: Some(ceiling), ..Refused::default() };
-            let options = Options::decide(32_000, Thinking::Auto, &capabilities, &refused);
+            let refused =
+                RefusedFeatures { max_output: Some(ceiling), ..RefusedFeatures::default() };
+            let options = BodyOptions::decide(32_000, Thinking::Auto, &capabilities, &refused);
             (options.thinking, options.max_tokens)
         };
         assert_eq!(with(9_000), (Some(WireThinking::Enabled { budget_tokens: 7_976 }), 9_000));
@@ -247,10 +261,11 @@ mod tests {
 
     #[test]
     fn features_follow_the_family_and_go_when_refused() {
-        use Feature::{CacheMarks, ContextManagement, InterleavedThinking, LongCache};
-        let (effort, thinking) = (Feature::Effort, Feature::Thinking);
-        let sent =
-            |model, refused: &[Feature]| decide(model, 32_000, Thinking::Auto, refused).features();
+        use BetaFeature::{CacheMarks, ContextManagement, InterleavedThinking, LongCache};
+        let (effort, thinking) = (BetaFeature::Effort, BetaFeature::Thinking);
+        let sent = |model, refused: &[BetaFeature]| {
+            decide(model, 32_000, Thinking::Auto, refused).features()
+        };
         assert_eq!(sent("claude-opus-4-8", &[]), [effort, thinking, LongCache, CacheMarks]);
         assert_eq!(sent("claude-opus-4-8", &[effort, LongCache]), [thinking, CacheMarks]);
         assert_eq!(sent("claude-opus-4-8", &[thinking, CacheMarks]), [effort]);
@@ -263,7 +278,7 @@ mod tests {
         );
         assert_eq!(sent("scripted", &[]), [LongCache, CacheMarks]);
         let betas =
-            |model, refused: &[Feature]| decide(model, 32_000, Thinking::Auto, refused).betas;
+            |model, refused: &[BetaFeature]| decide(model, 32_000, Thinking::Auto, refused).betas;
         assert_eq!(betas("claude-opus-4-5", &[]), [EFFORT_BETA, INTERLEAVED_BETA]);
         assert_eq!(betas("claude-haiku-4-5", &[ContextManagement]), [INTERLEAVED_BETA]);
         assert!(betas("claude-opus-4-8", &[]).is_empty());

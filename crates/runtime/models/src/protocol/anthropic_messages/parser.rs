@@ -4,12 +4,12 @@
 use super::open_block::{BLOCKS, DELTAS, OpenBlock};
 use super::usage::Counter;
 use super::wire::{
-    BlockDelta, BlockStart, BlockStop, Delta, ErrorEvent, Kind, MessageDelta, MessageStart,
-    StopDelta,
+    BlockDelta, BlockStart, BlockStop, Delta, ErrorEvent, MessageDelta, MessageStart, StopDelta,
+    WireEventKind,
 };
 use super::{error, limits};
 use crate::plain_text::{one_line, without_markup};
-use crate::sse::Frame;
+use crate::sse::SseFrame;
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,24 +17,24 @@ use serde_json::value::RawValue;
 
 /// What one answer may hold, its events counted as they were sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct ParserBounds {
     pub bytes: usize,
     pub blocks: usize,
 }
 
-impl Default for Bounds {
+impl Default for ParserBounds {
     fn default() -> Self {
-        Bounds { bytes: 64 << 20, blocks: 10_000 }
+        ParserBounds { bytes: 64 << 20, blocks: 10_000 }
     }
 }
 
 #[derive(Debug, Default)]
 pub struct Parser {
-    bounds: Bounds,
+    bounds: ParserBounds,
     raw: bool,
     request_id: Option<String>,
-    phase: Phase,
-    open: Option<Open>,
+    phase: ParserPhase,
+    open: Option<OpenMessage>,
     /// The index of the last block that was started.
     last_index: Option<u64>,
     blocks: usize,
@@ -47,7 +47,7 @@ pub struct Parser {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
+enum ParserPhase {
     #[default]
     Fresh,
     Started,
@@ -57,7 +57,7 @@ enum Phase {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenMessage {
     index: u64,
     block: OpenBlock,
 }
@@ -69,20 +69,20 @@ impl Parser {
 
     #[cfg(test)]
     #[must_use]
-    pub fn within(self, bounds: Bounds) -> Self {
+    pub fn within(self, bounds: ParserBounds) -> Self {
         Parser { bounds, ..self }
     }
 
     /// Whether the answer has begun: from here on a failure is no longer retried by us.
     pub fn is_started(&self) -> bool {
-        self.phase != Phase::Fresh
+        self.phase != ParserPhase::Fresh
     }
 
     pub fn is_ended(&self) -> bool {
-        self.phase == Phase::Ended
+        self.phase == ParserPhase::Ended
     }
 
-    pub fn push(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+    pub fn push(&mut self, frame: &SseFrame, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         if self.is_ended() {
             return Ok(());
         }
@@ -91,10 +91,10 @@ impl Parser {
             self.pass_raw(frame, out);
             return Ok(());
         };
-        if name == "message_start" && self.phase == Phase::Fresh {
+        if name == "message_start" && self.phase == ParserPhase::Fresh {
             // The raw event comes before what it means, and nothing raw before the answer has begun.
             let start: MessageStart = read(name, &frame.data)?;
-            self.phase = Phase::Started;
+            self.phase = ParserPhase::Started;
             self.pass_raw(frame, out);
             self.start_message(start, out);
         } else if name != "error" {
@@ -113,9 +113,9 @@ impl Parser {
     /// The body is over. An answer without its end is an error, never a short success.
     pub fn end(&self) -> Result<(), ModelError> {
         let message = match self.phase {
-            Phase::Ended => return Ok(()),
-            Phase::Fresh if self.last_event.is_empty() => "the answer was empty".to_owned(),
-            Phase::Fresh => "the stream ended before the answer began".to_owned(),
+            ParserPhase::Ended => return Ok(()),
+            ParserPhase::Fresh if self.last_event.is_empty() => "the answer was empty".to_owned(),
+            ParserPhase::Fresh => "the stream ended before the answer began".to_owned(),
             _ => format!(
                 "the stream broke off after `{}`, before the answer was complete",
                 self.last_event
@@ -143,7 +143,7 @@ impl Parser {
                 Ok(())
             }
             _ => {
-                self.phase = Phase::Ended;
+                self.phase = ParserPhase::Ended;
                 let stop = self.stop.take().unwrap_or(StopReason::Other(String::new()));
                 out.extend(self.usage.complaint().map(ModelEvent::Note));
                 out.push(ModelEvent::Ended { stop, usage: self.usage.at_end() });
@@ -168,7 +168,7 @@ impl Parser {
         start: BlockStart<'_>,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ModelError> {
-        if self.phase == Phase::Stopping {
+        if self.phase == ParserPhase::Stopping {
             return Err(out_of_order(name, "the message has stopped"));
         }
         if self.open.is_some() {
@@ -186,7 +186,7 @@ impl Parser {
         }
         self.last_index = Some(start.index);
         let block = OpenBlock::started(read_known(name, start.content_block.get(), &BLOCKS)?, out);
-        self.open = Some(Open { index: start.index, block });
+        self.open = Some(OpenMessage { index: start.index, block });
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Parser {
         self.usage.add(event.usage.as_ref(), true);
         let delta = event.delta.unwrap_or_default();
         if delta.stop_reason.is_some() {
-            self.phase = Phase::Stopping;
+            self.phase = ParserPhase::Stopping;
             self.stop = Some(stop_reason(delta));
         }
     }
@@ -254,7 +254,7 @@ impl Parser {
         }
     }
 
-    fn pass_raw(&self, frame: &Frame, out: &mut Vec<ModelEvent>) {
+    fn pass_raw(&self, frame: &SseFrame, out: &mut Vec<ModelEvent>) {
         if self.raw && self.is_started() {
             out.extend(raw_value(&frame.data).map(ModelEvent::Raw));
         }
@@ -290,13 +290,13 @@ const KNOWN: [&str; 8] = [
 ];
 
 /// The event's name: as the frame says, or as its data says. None for events that are not ours.
-fn known_name(frame: &Frame) -> Result<Option<&'static str>, ModelError> {
+fn known_name(frame: &SseFrame) -> Result<Option<&'static str>, ModelError> {
     let known = |name: &str| KNOWN.into_iter().find(|known| *known == name);
     if let Some(name) = known(&frame.event) {
         return Ok(Some(name));
     }
-    match serde_json::from_str::<Kind>(&frame.data) {
-        Ok(Kind { r#type: Some(name) }) => Ok(known(&name)),
+    match serde_json::from_str::<WireEventKind>(&frame.data) {
+        Ok(WireEventKind { r#type: Some(name) }) => Ok(known(&name)),
         Err(why) if frame.event.is_empty() => {
             Err(protocol(format!("an event of the stream without a name cannot be read: {why}")))
         }
@@ -315,7 +315,7 @@ fn read_known<'a, T: Deserialize<'a> + Default>(
     data: &'a str,
     known: &[&str],
 ) -> Result<T, ModelError> {
-    let kind: Kind = read(name, data)?;
+    let kind: WireEventKind = read(name, data)?;
     match kind.r#type {
         Some(kind) if known.contains(&kind.as_str()) => read(name, data),
         _ => Ok(T::default()),

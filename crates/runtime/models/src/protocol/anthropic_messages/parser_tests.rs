@@ -38,15 +38,15 @@ fn usage_line(u: &ostler_core::ledger::Usage) -> String {
     )
 }
 
-fn named(event: &str, data: impl Into<String>) -> Frame {
-    Frame { event: event.into(), data: data.into(), lossy: false }
+fn named(event: &str, data: impl Into<String>) -> SseFrame {
+    SseFrame { event: event.into(), data: data.into(), lossy: false }
 }
 
-fn frame(data: Value) -> Frame {
+fn frame(data: Value) -> SseFrame {
     named(data["type"].as_str().unwrap_or_default(), data.to_string())
 }
 
-fn feed(parser: &mut Parser, frames: &[Frame]) -> (Vec<String>, Option<ModelError>) {
+fn feed(parser: &mut Parser, frames: &[SseFrame]) -> (Vec<String>, Option<ModelError>) {
     let mut out = Vec::new();
     let failed = frames.iter().find_map(|frame| parser.push(frame, &mut out).err());
     (out.iter().map(show).collect(), failed)
@@ -396,7 +396,7 @@ fn raw_events_come_first_and_only_from_the_start_on() {
 
 #[test]
 fn an_answer_is_bounded() {
-    let bounded = || Parser::default().within(Bounds { bytes: 10_000, blocks: 20 });
+    let bounded = || Parser::default().within(ParserBounds { bytes: 10_000, blocks: 20 });
     let many: Vec<_> = std::iter::once(start())
         .chain((0..30).flat_map(|n| [open(n, text_block()), close(n)]))
         .map(frame)
@@ -424,7 +424,7 @@ fn an_answer_is_bounded() {
         "skipped events count too"
     );
     assert_eq!(long(&|_| json!({"type": "ping"})), None);
-    let default = Bounds::default();
+    let default = ParserBounds::default();
     assert_eq!((default.bytes, default.blocks), (64 << 20, 10_000));
 }
 
@@ -443,7 +443,7 @@ fn many_calls_in_one_answer() {
     assert_eq!((lines.len(), failed), (502, None));
 }
 
-fn any_event() -> impl Strategy<Value = Frame> {
+fn any_event() -> impl Strategy<Value = SseFrame> {
     let index = 0u64..4;
     let block = prop_oneof![
         Just(text_block()),

@@ -2,23 +2,23 @@
 
 use super::parser::Parser;
 use crate::protocol::AnswerReader;
-use crate::sse::{Decoder, Frame};
+use crate::sse::{Decoder, SseFrame};
 use ostler_core::model::{ModelError, ModelErrorKind, ModelEvent};
 
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct MessagesReader {
     decoder: Decoder,
-    frames: Vec<Frame>,
+    frames: Vec<SseFrame>,
     parser: Parser,
 }
 
-impl Reader {
+impl MessagesReader {
     pub fn new(raw_events: bool, request_id: Option<String>) -> Self {
-        Reader { parser: Parser::new(raw_events, request_id), ..Reader::default() }
+        MessagesReader { parser: Parser::new(raw_events, request_id), ..MessagesReader::default() }
     }
 }
 
-impl AnswerReader for Reader {
+impl AnswerReader for MessagesReader {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let decoded = self.decoder.push(bytes, &mut self.frames);
         for frame in self.frames.drain(..) {

@@ -29,7 +29,7 @@ fn piece() -> impl Strategy<Value = String> {
 type Read = (Vec<String>, Option<ModelError>, bool, bool);
 
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Read {
-    let (mut reader, mut out) = (Reader::new(true, None), Vec::new());
+    let (mut reader, mut out) = (MessagesReader::new(true, None), Vec::new());
     let mut failed = None;
     for piece in pieces {
         failed = reader.push(piece, &mut out).err();

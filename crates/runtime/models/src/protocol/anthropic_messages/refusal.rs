@@ -1,7 +1,7 @@
 //! A 400 that can be healed by asking for less: a field the provider does not know, or too high a limit.
 
-use super::options::{Feature, LEAST_TOKENS};
-use crate::protocol::{self, Refusal, Remedy, Sent};
+use super::options::{BetaFeature, LEAST_TOKENS};
+use crate::protocol::{self, Refusal, Remedy, SentFeatures};
 use ostler_core::model::ProviderLimits;
 
 /// Left free when an output limit is made to fit, because the provider's count is not ours.
@@ -20,29 +20,29 @@ const REFUSALS: [&str; 9] = [
 ];
 
 /// How each feature is called when it is refused. The longer names stand first: one is part of another.
-const NAMES: [(&str, Feature); 11] = [
-    ("context_management", Feature::ContextManagement),
-    ("context-management", Feature::ContextManagement),
-    ("clear_thinking", Feature::ContextManagement),
-    ("interleaved-thinking", Feature::InterleavedThinking),
-    ("interleaved thinking", Feature::InterleavedThinking),
-    ("output_config", Feature::Effort),
-    ("effort", Feature::Effort),
-    ("ttl", Feature::LongCache),
-    ("cache_control", Feature::CacheMarks),
-    ("prompt caching", Feature::CacheMarks),
-    ("thinking", Feature::Thinking),
+const NAMES: [(&str, BetaFeature); 11] = [
+    ("context_management", BetaFeature::ContextManagement),
+    ("context-management", BetaFeature::ContextManagement),
+    ("clear_thinking", BetaFeature::ContextManagement),
+    ("interleaved-thinking", BetaFeature::InterleavedThinking),
+    ("interleaved thinking", BetaFeature::InterleavedThinking),
+    ("output_config", BetaFeature::Effort),
+    ("effort", BetaFeature::Effort),
+    ("ttl", BetaFeature::LongCache),
+    ("cache_control", BetaFeature::CacheMarks),
+    ("prompt caching", BetaFeature::CacheMarks),
+    ("thinking", BetaFeature::Thinking),
 ];
 
 const NO_THINKING: &str = "the history does not allow thinking here; this request goes without it";
 
 /// What to do about a refused request, given what of it could be left out.
-pub fn remedy(refusal: &Refusal, sent: &Sent) -> Option<Remedy> {
+pub fn remedy(refusal: &Refusal, sent: &SentFeatures) -> Option<Remedy> {
     if let Some(most) = fitting_output(&refusal.limits) {
         return Some(Remedy::MaxOutput(most));
     }
     let message = refusal.words.to_lowercase();
-    let thinking = Feature::Thinking.public();
+    let thinking = BetaFeature::Thinking.public();
     // The history holds an answer without thinking where one with thinking is expected.
     if message.contains("expected `thinking`") && sent.features.contains(&thinking) {
         return Some(Remedy::WithoutOnce(thinking, NO_THINKING));
@@ -50,15 +50,15 @@ pub fn remedy(refusal: &Refusal, sent: &Sent) -> Option<Remedy> {
     refused_feature(&message, &sent.features).map(|feature| Remedy::Without(feature.public()))
 }
 
-fn refused_feature(message: &str, sent: &[protocol::Feature]) -> Option<Feature> {
+fn refused_feature(message: &str, sent: &[protocol::Feature]) -> Option<BetaFeature> {
     if !REFUSALS.iter().any(|words| message.contains(words)) {
         return None;
     }
     // What is wrong with a message's content is not healed by another option, unless it is a mark on it.
     let in_content = message.starts_with("messages.") || message.starts_with("tools.");
-    let may_go = |feature: Feature| {
+    let may_go = |feature: BetaFeature| {
         sent.contains(&feature.public())
-            && (!in_content || matches!(feature, Feature::LongCache | Feature::CacheMarks))
+            && (!in_content || matches!(feature, BetaFeature::LongCache | BetaFeature::CacheMarks))
     };
     NAMES
         .iter()
@@ -80,17 +80,17 @@ mod tests {
     use super::*;
     use crate::protocol::Protocol as _;
     use crate::protocol::anthropic_messages::AnthropicMessages;
-    use Feature::*;
+    use BetaFeature::*;
     use http::HeaderMap;
 
-    fn remedy(message: &str, sent: &[Feature]) -> Option<Remedy> {
+    fn remedy(message: &str, sent: &[BetaFeature]) -> Option<Remedy> {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
         let refusal = AnthropicMessages.classify(400, &HeaderMap::new(), body.as_bytes());
         let features = sent.iter().map(|feature| feature.public()).collect();
-        AnthropicMessages.remedy(&refusal, &Sent { features, max_output: 64_000 })
+        AnthropicMessages.remedy(&refusal, &SentFeatures { features, max_output: 64_000 })
     }
 
-    fn without(feature: Feature) -> Option<Remedy> {
+    fn without(feature: BetaFeature) -> Option<Remedy> {
         Some(Remedy::Without(feature.public()))
     }
 
@@ -138,7 +138,7 @@ mod tests {
             ("", None),
         ];
         for (message, expected) in table {
-            assert_eq!(remedy(message, &Feature::ALL), *expected, "{message}");
+            assert_eq!(remedy(message, &BetaFeature::ALL), *expected, "{message}");
         }
     }
 

@@ -15,13 +15,13 @@ const LONGEST_NAME: usize = 128;
 #[derive(Debug, Default)]
 pub struct Rendered {
     pub bytes: Bytes,
-    pub blocks: Vec<Span>,
+    pub blocks: Vec<RenderedSpan>,
     pub assistant: bool,
     pub weight: Weight,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct RenderedSpan {
     pub range: Range<usize>,
     /// Replayed only to the model that thought it.
     pub thinking: bool,
@@ -48,7 +48,7 @@ impl Weight {
 }
 
 pub fn message(message: &Message) -> Rendered {
-    let mut list = List::default();
+    let mut list = WireList::default();
     for block in message.blocks() {
         if let Some(wire) = wire(block) {
             let cacheable = !block.is_thinking() && !block.is_empty();
@@ -85,7 +85,7 @@ fn weigh(message: &Message, rendered: u64) -> Weight {
 }
 
 pub fn tools(tools: &[ToolSpec]) -> Bytes {
-    let mut list = List::default();
+    let mut list = WireList::default();
     for tool in tools {
         list.push(tool, false, true);
     }
@@ -93,21 +93,21 @@ pub fn tools(tools: &[ToolSpec]) -> Bytes {
 }
 
 pub fn system(parts: &[String]) -> Bytes {
-    let mut list = List::default();
+    let mut list = WireList::default();
     // An empty text block is refused by the API.
     for text in parts.iter().filter(|text| !text.trim().is_empty()) {
-        list.push(&Wire::Text { text }, false, true);
+        list.push(&WireMessage::Text { text }, false, true);
     }
     list.bytes.into()
 }
 
 #[derive(Default)]
-struct List {
+struct WireList {
     bytes: Vec<u8>,
-    blocks: Vec<Span>,
+    blocks: Vec<RenderedSpan>,
 }
 
-impl List {
+impl WireList {
     fn push(&mut self, value: &impl Serialize, thinking: bool, cacheable: bool) {
         let before = self.bytes.len();
         if before > 0 {
@@ -115,9 +115,11 @@ impl List {
         }
         let start = self.bytes.len();
         match serde_json::to_writer(&mut self.bytes, value) {
-            Ok(()) => {
-                self.blocks.push(Span { range: start..self.bytes.len(), thinking, cacheable })
-            }
+            Ok(()) => self.blocks.push(RenderedSpan {
+                range: start..self.bytes.len(),
+                thinking,
+                cacheable,
+            }),
             Err(_) => self.bytes.truncate(before),
         }
     }
@@ -125,7 +127,7 @@ impl List {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Wire<'a> {
+enum WireMessage<'a> {
     Text {
         text: &'a str,
     },
@@ -137,7 +139,7 @@ enum Wire<'a> {
         data: &'a str,
     },
     Image {
-        source: Source<'a>,
+        source: WireSource<'a>,
     },
     ToolUse {
         id: &'a str,
@@ -146,14 +148,14 @@ enum Wire<'a> {
     },
     ToolResult {
         tool_use_id: &'a str,
-        content: Content<'a>,
+        content: WireContent<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
 }
 
 #[derive(Serialize)]
-struct Source<'a> {
+struct WireSource<'a> {
     r#type: &'static str,
     media_type: &'a str,
     data: &'a str,
@@ -161,26 +163,28 @@ struct Source<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum WireContent<'a> {
     One(&'a str),
-    Many(Vec<Wire<'a>>),
+    Many(Vec<WireMessage<'a>>),
 }
 
 /// None for what cannot be sent: thinking without its signature is refused by the API, parts of others are unknown to it.
-fn wire(block: &Block) -> Option<Wire<'_>> {
+fn wire(block: &Block) -> Option<WireMessage<'_>> {
     Some(match block {
-        Block::Text { text, .. } => Wire::Text { text },
+        Block::Text { text, .. } => WireMessage::Text { text },
         Block::Thinking { text, signature } => {
-            Wire::Thinking { thinking: text, signature: signature.as_deref()? }
+            WireMessage::Thinking { thinking: text, signature: signature.as_deref()? }
         }
-        Block::Redacted { data } => Wire::RedactedThinking { data },
+        Block::Redacted { data } => WireMessage::RedactedThinking { data },
         // This protocol writes none.
         Block::Provider(_) => return None,
         Block::Image(image) => wire_image(image),
-        Block::ToolUse { id, name, input } => {
-            Wire::ToolUse { id: id.as_str(), name: sendable_name(name), input: object(input) }
-        }
-        Block::ToolResult { id, content, is_error } => Wire::ToolResult {
+        Block::ToolUse { id, name, input } => WireMessage::ToolUse {
+            id: id.as_str(),
+            name: sendable_name(name),
+            input: object(input),
+        },
+        Block::ToolResult { id, content, is_error } => WireMessage::ToolResult {
             tool_use_id: id.as_str(),
             content: result(content),
             is_error: *is_error,
@@ -188,22 +192,26 @@ fn wire(block: &Block) -> Option<Wire<'_>> {
     })
 }
 
-fn wire_image(image: &Image) -> Wire<'_> {
-    Wire::Image { source: Source { r#type: "base64", media_type: &image.media, data: &image.data } }
-}
-
-/// A plain string may be empty, a text block in a list may not.
-fn result(parts: &[ResultPart]) -> Content<'_> {
-    match parts {
-        [] => Content::One(""),
-        [ResultPart::Text { text }] => Content::One(text),
-        parts => Content::Many(parts.iter().filter_map(result_part).collect()),
+fn wire_image(image: &Image) -> WireMessage<'_> {
+    WireMessage::Image {
+        source: WireSource { r#type: "base64", media_type: &image.media, data: &image.data },
     }
 }
 
-fn result_part(part: &ResultPart) -> Option<Wire<'_>> {
+/// A plain string may be empty, a text block in a list may not.
+fn result(parts: &[ResultPart]) -> WireContent<'_> {
+    match parts {
+        [] => WireContent::One(""),
+        [ResultPart::Text { text }] => WireContent::One(text),
+        parts => WireContent::Many(parts.iter().filter_map(result_part).collect()),
+    }
+}
+
+fn result_part(part: &ResultPart) -> Option<WireMessage<'_>> {
     match part {
-        ResultPart::Text { text } => (!text.trim().is_empty()).then_some(Wire::Text { text }),
+        ResultPart::Text { text } => {
+            (!text.trim().is_empty()).then_some(WireMessage::Text { text })
+        }
         ResultPart::Image(image) => Some(wire_image(image)),
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
-pub struct Kind {
+pub struct WireEventKind {
     pub r#type: Option<String>,
 }
 

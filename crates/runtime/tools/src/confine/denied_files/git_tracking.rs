@@ -12,12 +12,12 @@ const MOST_LINK: u64 = 4 << 10;
 /// Bytes of the name of an object: SHA-1 and SHA-256.
 const OBJECT_NAMES: [usize; 2] = [20, 32];
 
-type Stamp = (u64, u64, i64, i64, u64);
+type IndexStamp = (u64, u64, i64, i64, u64);
 
 /// What indexes said, as long as they do not change.
 #[derive(Default)]
 pub(super) struct Tracked {
-    known: HashMap<PathBuf, (Stamp, Vec<PathBuf>, bool)>,
+    known: HashMap<PathBuf, (IndexStamp, Vec<PathBuf>, bool)>,
 }
 
 impl Tracked {

@@ -1,36 +1,36 @@
 //! Other names of denied files: hard links, found by the number of the file.
 
-use super::tree::{Budget, Tree};
+use super::tree::{Tree, WalkBudget};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A file system and a number in it.
-pub(super) type Place = (u64, u64);
+pub(super) type LinkPlace = (u64, u64);
 
 /// A denied file that has several names.
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedInodes {
     pub path: PathBuf,
     pub names: u64,
     pub reading: bool,
     pub writing: bool,
 }
 
-pub(super) type SharedFiles = HashMap<Place, Shared>;
+pub(super) type SharedFiles = HashMap<LinkPlace, SharedInodes>;
 
 /// Remembers the numbers of all files it has walked past.
 #[derive(Default)]
 pub(super) struct Links {
     files: Tree<Vec<(u64, OsString)>>,
-    inner: Tree<Vec<(Place, OsString, u64)>>,
+    inner: Tree<Vec<(LinkPlace, OsString, u64)>>,
 }
 
 /// A name of a denied file.
 pub(super) struct OtherName {
     pub path: PathBuf,
-    pub of: Place,
+    pub of: LinkPlace,
 }
 
 impl Links {
@@ -40,11 +40,11 @@ impl Links {
         path: &Path,
         writing: bool,
         shared: &mut SharedFiles,
-        budget: &mut Budget,
+        budget: &mut WalkBudget,
     ) -> Result<(), String> {
         let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
-        let mut put = |place: Place, path: PathBuf, names: u64| {
-            let fresh = || Shared { path, names, reading: false, writing: false };
+        let mut put = |place: LinkPlace, path: PathBuf, names: u64| {
+            let fresh = || SharedInodes { path, names, reading: false, writing: false };
             let known = shared.entry(place).or_insert_with(fresh);
             known.names = names;
             known.writing |= writing;
@@ -59,7 +59,7 @@ impl Links {
         // A new name elsewhere does not change the directory. What must not be read is looked at each time.
         let mut fresh = Tree::default();
         let tree = if writing { &mut self.inner } else { &mut fresh };
-        let note = |folder: &Path, entry: &super::tree::Entry, kept: &mut Vec<_>| {
+        let note = |folder: &Path, entry: &super::tree::TreeEntry, kept: &mut Vec<_>| {
             if !entry.is_dir
                 && !entry.is_link
                 && let Ok(meta) = folder.join(&entry.name).symlink_metadata()
@@ -81,10 +81,10 @@ impl Links {
         &mut self,
         shared: &SharedFiles,
         starts: &[PathBuf],
-        budget: &mut Budget,
+        budget: &mut WalkBudget,
     ) -> Result<Vec<OtherName>, String> {
         let numbers: std::collections::HashSet<u64> = shared.keys().map(|place| place.1).collect();
-        let note = |_: &Path, entry: &super::tree::Entry, kept: &mut Vec<(u64, OsString)>| {
+        let note = |_: &Path, entry: &super::tree::TreeEntry, kept: &mut Vec<(u64, OsString)>| {
             if !entry.is_dir && !entry.is_link {
                 kept.push((entry.ino, entry.name.clone()));
             }

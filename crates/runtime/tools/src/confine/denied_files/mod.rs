@@ -13,13 +13,13 @@ use git_tracking::Tracked;
 use links::{Links, SharedFiles};
 use mounts::Mounts;
 use ostler_core::permission::Policy;
-use ostler_core::permission::file_pattern::Pattern;
+use ostler_core::permission::file_pattern::FilePattern;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use tree::{Budget, Entry, Tree};
+use tree::{Tree, TreeEntry, WalkBudget};
 
 /// Each one is a mount, and a hundred milliseconds for a command is enough.
 const MOST_PATHS: usize = 256;
@@ -41,19 +41,19 @@ pub(super) struct Areas {
 
 struct DenyRule {
     text: String,
-    pattern: Pattern,
+    pattern: FilePattern,
     writing: bool,
 }
 
 /// What is denied, and what is known of the disk.
 #[derive(Default)]
-pub(super) struct Denied {
+pub(super) struct DenyRules {
     rules: Vec<DenyRule>,
-    state: Mutex<State>,
+    state: Mutex<DeniedState>,
 }
 
 #[derive(Default)]
-struct State {
+struct DeniedState {
     matches: Tree<Matches>,
     links: Links,
     tracked: Tracked,
@@ -106,14 +106,14 @@ impl DeniedPaths {
     }
 }
 
-impl Denied {
+impl DenyRules {
     pub(super) fn new(policy: &Policy) -> Self {
         let rules = policy.denied_files().map(|denied| DenyRule {
             text: denied.rule.text().to_owned(),
             pattern: denied.pattern.clone(),
             writing: denied.writing,
         });
-        Denied { rules: rules.collect(), state: Mutex::default() }
+        DenyRules { rules: rules.collect(), state: Mutex::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -127,7 +127,8 @@ impl Denied {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
-        let mut search = Search { areas, state, found: DeniedPaths::default(), gaps: Vec::new() };
+        let mut search =
+            DeniedSearch { areas, state, found: DeniedPaths::default(), gaps: Vec::new() };
         search.places(&self.rules);
         search.matches(&self.rules);
         search.follow();
@@ -165,7 +166,7 @@ impl Denied {
 }
 
 /// Which file it is, if that has more names than this one.
-fn place_of_shared(path: &Path) -> Option<links::Place> {
+fn place_of_shared(path: &Path) -> Option<links::LinkPlace> {
     let meta = path.symlink_metadata().ok()?;
     (meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))
 }
@@ -174,14 +175,14 @@ pub(super) fn has_other_names(path: &Path) -> bool {
     place_of_shared(path).is_some()
 }
 
-struct Search<'a> {
+struct DeniedSearch<'a> {
     areas: &'a Areas,
-    state: &'a mut State,
+    state: &'a mut DeniedState,
     found: DeniedPaths,
     gaps: Vec<String>,
 }
 
-impl Search<'_> {
+impl DeniedSearch<'_> {
     /// Rules that name one place each.
     fn places(&mut self, rules: &[DenyRule]) {
         for rule in rules {
@@ -216,7 +217,7 @@ impl Search<'_> {
         if starts.is_empty() {
             return;
         }
-        let note = |folder: &Path, entry: &Entry, kept: &mut Matches| {
+        let note = |folder: &Path, entry: &TreeEntry, kept: &mut Matches| {
             let path = folder.join(&entry.name);
             let name = entry.name.to_string_lossy();
             let is =
@@ -235,7 +236,7 @@ impl Search<'_> {
             found.hidden.extend(kept.hidden.iter().cloned());
             found.frozen.extend(kept.frozen.iter().cloned());
         };
-        let walked = self.state.matches.walk(&starts, &mut Budget::default(), note, each);
+        let walked = self.state.matches.walk(&starts, &mut WalkBudget::default(), note, each);
         let closed = walked.unwrap_or_else(|why| {
             self.incomplete(Err(why));
             Vec::new()
@@ -291,7 +292,7 @@ impl Search<'_> {
     }
 
     fn other_names(&mut self) {
-        let (mut budget, mut shared) = (Budget::default(), SharedFiles::new());
+        let (mut budget, mut shared) = (WalkBudget::default(), SharedFiles::new());
         for (paths, writing) in
             [(self.found.hidden.clone(), false), (self.found.frozen.clone(), true)]
         {
@@ -340,7 +341,7 @@ impl Search<'_> {
         &mut self,
         shared: &SharedFiles,
         starts: &[PathBuf],
-        budget: &mut Budget,
+        budget: &mut WalkBudget,
     ) -> Vec<links::OtherName> {
         match self.state.links.find(shared, starts, budget) {
             Ok(names) => names,
@@ -413,7 +414,7 @@ fn siblings(paths: &[PathBuf]) -> usize {
 }
 
 /// Git names these files by their content.
-fn is_objects(folder: &Path, entry: &Entry) -> bool {
+fn is_objects(folder: &Path, entry: &TreeEntry) -> bool {
     entry.name == "objects" && folder.file_name().is_some_and(|name| name == ".git")
 }
 

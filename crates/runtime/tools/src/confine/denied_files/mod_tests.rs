@@ -35,7 +35,7 @@ impl World {
         fs::write(path, name).unwrap();
     }
 
-    fn denied(&self, rules: &[&str]) -> Denied {
+    fn denied(&self, rules: &[&str]) -> DenyRules {
         let workspace = Workspace {
             cwd: self.root.clone(),
             roots: vec![self.root.clone()],
@@ -44,7 +44,7 @@ impl World {
             ..Workspace::default()
         };
         let deny = rules.iter().map(|rule| Rule::parse(rule, &workspace).unwrap()).collect();
-        Denied::new(&Policy { deny, ..Policy::default() })
+        DenyRules::new(&Policy { deny, ..Policy::default() })
     }
 
     fn names(&self, paths: &[PathBuf]) -> Vec<String> {

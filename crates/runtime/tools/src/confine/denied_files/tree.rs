@@ -15,21 +15,21 @@ const LONGEST: Duration = Duration::from_secs(10);
 const SETTLED: Duration = Duration::from_millis(50);
 
 /// What one search may cost.
-pub(super) struct Budget {
+pub(super) struct WalkBudget {
     names: usize,
     until: Instant,
 }
 
-impl Default for Budget {
+impl Default for WalkBudget {
     fn default() -> Self {
-        Budget { names: MOST_NAMES, until: Instant::now() + LONGEST }
+        WalkBudget { names: MOST_NAMES, until: Instant::now() + LONGEST }
     }
 }
 
-impl Budget {
+impl WalkBudget {
     #[cfg(test)]
     pub(super) fn of_names(names: usize) -> Self {
-        Budget { names, ..Budget::default() }
+        WalkBudget { names, ..WalkBudget::default() }
     }
 
     pub(super) fn spend(&mut self, names: usize, at: &Path) -> Result<(), String> {
@@ -50,7 +50,7 @@ impl Budget {
 }
 
 /// A name in a directory. A link is neither followed nor taken for a directory.
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     pub name: OsString,
     pub ino: u64,
     pub is_dir: bool,
@@ -59,14 +59,14 @@ pub(super) struct Entry {
 
 /// What a walk has found, directory by directory.
 pub(super) struct Tree<T> {
-    known: HashMap<PathBuf, Node<T>>,
+    known: HashMap<PathBuf, TreeNode<T>>,
     round: u64,
     /// Directories that were read, for tests.
     pub(super) reads: usize,
 }
 
-struct Node<T> {
-    stamp: Stamp,
+struct TreeNode<T> {
+    stamp: FolderStamp,
     /// When it was first seen with this stamp.
     seen: Instant,
     /// It was read so long after that that a later change gets another stamp.
@@ -80,15 +80,15 @@ struct Node<T> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FolderStamp {
     place: (u64, u64),
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FolderStamp {
     fn of(meta: &Metadata) -> Self {
-        Stamp {
+        FolderStamp {
             place: (meta.dev(), meta.ino()),
             modified: (meta.mtime(), meta.mtime_nsec()),
             // A command can set the other time back, but not this one.
@@ -112,8 +112,8 @@ impl<T: Default> Tree<T> {
     pub(super) fn walk(
         &mut self,
         starts: &[PathBuf],
-        budget: &mut Budget,
-        mut note: impl FnMut(&Path, &Entry, &mut T) -> bool,
+        budget: &mut WalkBudget,
+        mut note: impl FnMut(&Path, &TreeEntry, &mut T) -> bool,
         mut each: impl FnMut(&Path, &T),
     ) -> Result<Vec<PathBuf>, String> {
         self.round += 1;
@@ -125,7 +125,7 @@ impl<T: Default> Tree<T> {
                 continue;
             }
             let is_ours = meta.uid() == rustix::process::geteuid().as_raw();
-            let stamp = Stamp::of(&meta);
+            let stamp = FolderStamp::of(&meta);
             let known = self.known.get(&path).filter(|node| node.stamp == stamp);
             if !known.is_some_and(|node| node.settled) {
                 let seen = known.map(|node| node.seen);
@@ -150,11 +150,11 @@ impl<T: Default> Tree<T> {
     fn read(
         &mut self,
         (path, is_ours): (&Path, bool),
-        stamp: Stamp,
+        stamp: FolderStamp,
         seen: Option<Instant>,
-        budget: &Budget,
-        note: &mut impl FnMut(&Path, &Entry, &mut T) -> bool,
-    ) -> Result<Node<T>, String> {
+        budget: &WalkBudget,
+        note: &mut impl FnMut(&Path, &TreeEntry, &mut T) -> bool,
+    ) -> Result<TreeNode<T>, String> {
         self.reads += 1;
         // Taken before the names are read: what changes meanwhile gets another stamp.
         let now = Instant::now();
@@ -162,7 +162,7 @@ impl<T: Default> Tree<T> {
         let seen = seen.unwrap_or(now);
         let (below, found) = (Vec::new(), T::default());
         let mut node =
-            Node { stamp, seen, settled, round: 0, names: 0, closed: false, below, found };
+            TreeNode { stamp, seen, settled, round: 0, names: 0, closed: false, below, found };
         let enters = may_enter(path);
         let list = match path.read_dir() {
             Ok(list) if enters => list,
@@ -181,12 +181,12 @@ impl<T: Default> Tree<T> {
             let entry = entry.map_err(unlisted)?;
             node.names += 1;
             if node.names > budget.names {
-                let mut spent = Budget { names: 0, ..*budget };
+                let mut spent = WalkBudget { names: 0, ..*budget };
                 spent.spend(1, path)?;
             }
             let Ok(kind) = entry.file_type() else { continue };
             let (is_dir, is_link) = (kind.is_dir(), kind.is_symlink());
-            let entry = Entry { name: entry.file_name(), ino: entry.ino(), is_dir, is_link };
+            let entry = TreeEntry { name: entry.file_name(), ino: entry.ino(), is_dir, is_link };
             if note(path, &entry, &mut node.found) && is_dir {
                 node.below.push(entry.name);
             }
@@ -216,7 +216,7 @@ mod tests {
         let mut found = Vec::new();
         tree.walk(
             &[start.to_path_buf()],
-            &mut Budget::of_names(budget),
+            &mut WalkBudget::of_names(budget),
             |_, entry, kept| {
                 kept.push(entry.name.clone());
                 true

@@ -51,10 +51,10 @@ impl Stage {
     pub fn script(&self, yaml: &str) -> Result<Script> {
         let mut script = Script::from_yaml(yaml)?;
         for step in script.steps.iter_mut().filter(|_| !self.paced) {
-            let Source::Fixed(reply) = &mut step.source else { continue };
+            let ScriptSource::Fixed(reply) = &mut step.source else { continue };
             reply.due.clear();
             reply.delivery.pace = None;
-            if let Body::Answer(answer) = &mut reply.body {
+            if let ReplyBody::Answer(answer) = &mut reply.body {
                 answer.parts.retain(|part| !matches!(part, Part::Wait(_)));
             }
         }

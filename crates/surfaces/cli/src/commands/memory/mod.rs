@@ -74,11 +74,12 @@ pub fn line(memory: &Memory, paint: Paint) -> String {
 fn add(memories: &Memories, args: &AddArgs) -> Result<Code> {
     let scope = if args.user { Scope::User } else { Scope::Project };
     let origin = Origin { source: Some("the command line".into()), ..Origin::default() };
-    let fact = Fact { text: args.text.clone(), kind: args.kind.into(), scope, origin, key: None };
+    let fact =
+        MemoryFact { text: args.text.clone(), kind: args.kind.into(), scope, origin, key: None };
     let kept = memories.add(&fact)?;
     let mut out = std::io::stdout().lock();
     match (args.json, &kept) {
-        (true, ostler::Kept::Instead(id, older)) => {
+        (true, ostler::KeptMemory::Instead(id, older)) => {
             writeln!(out, "{}", json!({"id": id, "new": true, "in_place_of": older}))?;
         }
         (true, _) => writeln!(out, "{}", json!({"id": kept.id(), "new": kept.is_new()}))?,

@@ -5,7 +5,7 @@ use crate::args::permissions::ListArgs;
 use crate::exit::{Code, Wrong, warn};
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::config::{Kept, approvals};
+use ostler::config::{KeptApproval, approvals};
 use ostler::{Bound, COMMANDS, Fallback, Mode, Policy, Rule, Tier};
 use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
@@ -49,7 +49,7 @@ fn lists(policy: &Policy) -> [(&'static str, &[Rule]); 3] {
     [("deny", &policy.deny), ("ask", &policy.ask), ("allow", &policy.allow)]
 }
 
-fn text(policy: &Policy, ignored: &[Rule], kept: &[Kept], mode: Mode) -> String {
+fn text(policy: &Policy, ignored: &[Rule], kept: &[KeptApproval], mode: Mode) -> String {
     let mut text = String::new();
     for (name, rules) in lists(policy) {
         // Approvals have a part of their own.
@@ -101,7 +101,7 @@ fn line(rule: &Rule, before: &str, gives_way: bool) -> String {
     )
 }
 
-fn approval(kept: &Kept) -> String {
+fn approval(kept: &KeptApproval) -> String {
     let when = kept.when.as_deref().map(|when| format!("  accepted {}", visible(when)));
     let mut text = format!("  {}{}\n", visible(&kept.rule), when.unwrap_or_default());
     for (path, hash) in kept.bound.iter().flat_map(|bound| &bound.files) {
@@ -112,7 +112,7 @@ fn approval(kept: &Kept) -> String {
     text
 }
 
-fn as_json(policy: &Policy, ignored: &[Rule], kept: &[Kept]) -> Vec<Value> {
+fn as_json(policy: &Policy, ignored: &[Rule], kept: &[KeptApproval]) -> Vec<Value> {
     let rule = |list: &str, rule: &Rule, in_force: bool| {
         json!({
             "list": list, "rule": rule.text(), "tool": rule.tool, "reason": rule.reason,

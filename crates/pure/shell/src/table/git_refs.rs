@@ -1,6 +1,6 @@
 //! Subcommands of git that show refs, settings and names, and no contents of files.
 
-use super::table_git_reports::{ANY, KEY, WHEN};
+use super::git_history::{ANY, KEY, WHEN};
 use crate::table::{BARE, Count, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
 
@@ -131,7 +131,7 @@ const VARIABLES: &[&str] =
     &["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT", "GIT_EDITOR", "GIT_PAGER", "GIT_DEFAULT_BRANCH"];
 
 /// Subcommands of which only some forms read. What is not one of these is for others to judge.
-pub(super) static FORMS: &[(&[&str], Program)] = &[
+pub(crate) static FORMS: &[(&[&str], Program)] = &[
     (
         &["config"],
         Program {

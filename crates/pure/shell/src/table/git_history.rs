@@ -1,18 +1,11 @@
-//! Further subcommands of git that only read. The contract of [`GIT_OVERRIDES`](crate::GIT_OVERRIDES) holds for them.
+//! Subcommands of git that show branches, objects and their history. The contract of
+//! [`GIT_OVERRIDES`](crate::GIT_OVERRIDES) holds for them.
 
 use crate::table::{BARE, Count, Operands, Program, Takes, Value};
 use Takes::{Always, Glued, Maybe};
 
 pub(super) const ANY: Operands = Operands::Fit(Value::Any);
 pub(super) const WHEN: Value = Value::OneOf(&["always", "never", "auto"]);
-
-pub(super) fn git(name: &str) -> Option<&'static Program> {
-    subcommands().find(|program| program.name == name)
-}
-
-pub(super) fn subcommands() -> impl Iterator<Item = &'static Program> {
-    SUBCOMMANDS.iter().chain(super::table_git_refs::SUBCOMMANDS)
-}
 
 /// What refs can be sorted by. A signature would be checked by the program that the configuration names.
 pub(super) const KEY: Value = Value::OneOf(&[
@@ -36,7 +29,7 @@ pub(super) const KEY: Value = Value::OneOf(&[
     "authorname",
 ]);
 
-static SUBCOMMANDS: &[Program] = &[
+pub(super) static SUBCOMMANDS: &[Program] = &[
     Program {
         name: "branch",
         short: "alrvi",
