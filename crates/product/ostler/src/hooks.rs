@@ -7,8 +7,8 @@ use ostler_core::hook::{HookAction, HookSpec};
 use ostler_core::ids::SessionId;
 use ostler_core::permission::Workspace;
 use ostler_core::ports::{Hook, Hooks, NoHooks};
-use ostler_exec::{Executor, Scope};
-use ostler_hooks::{About, Given, Prepare, Registry, Sender, Setup, Tried, try_hook};
+use ostler_exec::{CommandScope, Executor};
+use ostler_hooks::{About, ClockAndIds, HookSetup, HookTrial, Prepare, Registry, Sender, try_hook};
 use ostler_store::FileStore;
 use ostler_tools::confine::{Confinement, Terms};
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn setup(
 ) -> HookSetup {
     let hooks = &options.hooks;
     let certificates = host.options().ca_file.as_ref().map(|file| file.pem.clone());
-    Setup {
+    HookSetup {
         specs: hooks.specs.clone(),
         inside: hooks.inside.clone(),
         executor,
@@ -118,7 +118,7 @@ pub fn webhook_sender(certificates: Vec<u8>) -> Sender {
 pub(crate) fn registry(
     host: &Host,
     options: &SessionOptions,
-    scope: &Scope,
+    scope: &CommandScope,
     workspace: &Workspace,
     session: &SessionId,
     confinement: &Arc<Confinement>,
@@ -139,7 +139,7 @@ pub(crate) fn port(registry: Option<&Arc<Registry>>) -> Arc<dyn Hooks> {
 }
 
 /// Tries each configured hook with an event that never happened, one after the other, through its real path.
-pub async fn verify_hooks(host: &Host, options: &SessionOptions) -> Vec<(HookSpec, Tried)> {
+pub async fn verify_hooks(host: &Host, options: &SessionOptions) -> Vec<(HookSpec, HookTrial)> {
     let scope = host.executor().scope();
     let executor = scope.executor().clone();
     let workspace = Workspace {

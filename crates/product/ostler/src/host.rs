@@ -127,7 +127,7 @@ fn http_model(
     provider: Provider,
     credentials: &Credentials,
 ) -> Result<HttpModel, String> {
-    let mut settings = ostler_models::Settings::new(provider, credentials.clone());
+    let mut settings = ostler_models::ModelSettings::new(provider, credentials.clone());
     settings.protocols.clone_from(&options.protocols);
     settings.proxies = options.proxies.clone();
     settings.ca_file = options.ca_file.clone();

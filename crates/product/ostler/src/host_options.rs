@@ -1,6 +1,6 @@
 //! What all sessions of a process share.
 
-use ostler_ledger::Limits as Budgets;
+use ostler_ledger::SharedLimits as Budgets;
 use ostler_models::protocol::Protocol;
 use ostler_models::{CaFile, Credentials, Deadlines, PriceBook, Provider, ProxySettings};
 use std::path::PathBuf;

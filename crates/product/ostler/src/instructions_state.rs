@@ -167,7 +167,7 @@ impl InstructionsState {
 type Files = Vec<(PathBuf, InstructionKind)>;
 
 /// What was said and is not among what always holds: that of nested files and rules, and what does not hold any more.
-fn others(said: &KnownInstructions<'_>, standing: &Loaded) -> (Files, Files) {
+fn others(said: &KnownInstructions<'_>, standing: &LoadedInstructions) -> (Files, Files) {
     let held: HashSet<&Path> = standing.files.iter().map(|file| file.path.as_path()).collect();
     let left_out: HashSet<&Path> =
         standing.left_out.iter().map(|file| file.path.as_path()).collect();

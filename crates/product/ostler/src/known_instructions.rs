@@ -63,7 +63,7 @@ fn path_of(attribute: &str) -> PathBuf {
 /// What the conversation says already, each file as it was said last.
 #[derive(Default)]
 pub(crate) struct KnownInstructions<'a> {
-    last: HashMap<PathBuf, (Kind, &'a str)>,
+    last: HashMap<PathBuf, (InstructionKind, &'a str)>,
     /// In the order in which they were said first.
     order: Vec<PathBuf>,
     /// All of it, also what was said anew since.

@@ -69,7 +69,7 @@ mod questions;
 mod queue;
 mod read_judge;
 mod report;
-pub mod ring;
+mod ring;
 mod rule_sets;
 mod sandbox;
 mod session;
@@ -165,6 +165,7 @@ pub use ostler_tools::confine::{ConfineOptions, Confinement, LimitOptions, Missi
 pub use ostler_tools::{facts as tool_facts, known_tools, tool_name};
 pub use questions::Attendance;
 pub use report::{ContextReport, context_report};
+pub use ring::{Cursor, Observed, Observer as SessionObserver};
 pub use rule_sets::{rule_matches, rule_set};
 pub use sandbox::{Sandboxed, Tested, run_sandboxed, test_sandbox};
 pub use session::Session;

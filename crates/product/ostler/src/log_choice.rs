@@ -8,7 +8,7 @@ use ostler_core::ids::{IdSource, SessionId};
 use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionStore, StoreError};
 use ostler_core::session::{Entry, FORMAT, Fork};
 use ostler_core::time::Clock;
-use ostler_store::{FileStore, MemoryStore};
+use ostler_store::{FileStore, SessionsInMemory};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ pub(crate) fn in_memory(session: &SessionChoice, cwd: &Path) -> Result<Opened, E
         SessionChoice::Continue => return Err(Error::NothingToContinue(cwd.to_owned())),
         SessionChoice::Fork(None) => return Err(Error::NothingToFork),
     };
-    let store = MemoryStore::new();
+    let store = SessionsInMemory::new();
     let loaded = create(&store, id, cwd)?;
     Ok(Opened { loaded, blobs: store.blobs() })
 }

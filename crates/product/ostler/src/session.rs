@@ -8,6 +8,7 @@ use crate::prompt_front::furnished;
 use crate::questions::{Attendance, QuestionDesk};
 use crate::queue::Queue;
 use crate::report::{self, ContextReport};
+use crate::ring::{Cursor, Observer};
 use crate::session_events::SessionEvents;
 use crate::session_parts::SessionParts;
 use crate::skills::with_skills;
@@ -16,6 +17,7 @@ use ostler_core::ids::{ModelId, SessionId};
 use ostler_core::message::Message;
 use ostler_core::permission::{Mode, Workspace};
 use ostler_core::ports::{ModelInfo, Recorder};
+use ostler_core::session_state::SessionState;
 use ostler_core::todo::Plan;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
 use ostler_engine::{Agent, TurnStream, compact, run_with};
@@ -171,6 +173,19 @@ impl Session {
             true => Ok(Driver::new(self.clone(), until_idle)),
             false => Err(Error::AlreadyDriven),
         }
+    }
+
+    /// What a surface needs to draw the session as it is now, and where to go on reading: the state and the events after
+    /// the cursor together say the same as all events from the beginning.
+    pub fn state(&self) -> (SessionState, Cursor) {
+        self.shared.events.state()
+    }
+
+    /// Reads the events after a cursor without having a say in how fast they come. Whoever falls behind is told so, and
+    /// asks for the state again.
+    #[must_use]
+    pub fn observe(&self, from: &Cursor) -> Observer {
+        self.shared.events.observe(from)
     }
 
     /// Somebody is there who can answer questions, as long as this lives.

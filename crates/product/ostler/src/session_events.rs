@@ -2,10 +2,12 @@
 //! go to everybody who reads them.
 
 use crate::learner::Learner;
-use crate::system::SystemClock;
+use crate::ring::{Cursor, Observer as RingObserver, RING_BYTES, Ring};
+use crate::system::{SystemClock, new_uuid};
 use futures_util::task::AtomicWaker;
 use ostler_core::event::{AgentPath, Envelope, Event, Notice, VERSION};
 use ostler_core::ids::SessionId;
+use ostler_core::session_state::SessionState;
 use ostler_core::time::Clock;
 use ostler_hooks::{EventLog, Observer};
 use ostler_skills::{Problem, Skills};
@@ -33,6 +35,8 @@ pub(crate) struct Voices {
 /// Everything that one lock keeps in one order.
 struct EventStream {
     seq: u64,
+    state: SessionState,
+    ring: Ring,
     /// What was found when the session was opened, until somebody reads it.
     opening: Vec<Notice>,
     observer: Observer,
@@ -45,8 +49,14 @@ impl SessionEvents {
     pub(crate) fn new(session: SessionId, log: Option<&Path>) -> Arc<Self> {
         let clock = Arc::new(SystemClock);
         let log = log.and_then(|folder| EventLog::open(folder, &session, clock.clone()));
-        let stream =
-            EventStream { seq: 0, opening: Vec::new(), observer: Observer::new(log), unread: None };
+        let stream = EventStream {
+            seq: 0,
+            state: SessionState::default(),
+            ring: Ring::new(new_uuid(), RING_BYTES),
+            opening: Vec::new(),
+            observer: Observer::new(log),
+            unread: None,
+        };
         Arc::new(SessionEvents {
             session,
             clock,
@@ -80,7 +90,9 @@ impl SessionEvents {
             event,
         });
         if is_shared {
+            stream.state.apply(&envelope);
             stream.observer.see(&envelope);
+            stream.ring.push(envelope.clone());
         }
         if let Some(unread) = &mut stream.unread {
             unread.push_back(envelope.clone());
@@ -120,10 +132,6 @@ impl SessionEvents {
         self.stream().unread = None;
     }
 
-    pub(crate) fn is_driven(&self) -> bool {
-        self.stream().unread.is_some()
-    }
-
     /// The next envelope for the driver, in order.
     pub(crate) fn unread(&self) -> Option<Arc<Envelope>> {
         self.stream().unread.as_mut()?.pop_front()
@@ -143,9 +151,21 @@ impl SessionEvents {
         self.stream().observer.stats().lines()
     }
 
-    /// The session is over: the event log is complete with its statistics.
+    /// What the events so far amount to, and the place after the last of them.
+    pub(crate) fn state(&self) -> (SessionState, Cursor) {
+        let stream = self.stream();
+        (stream.state.clone(), stream.ring.cursor())
+    }
+
+    pub(crate) fn observe(&self, from: &Cursor) -> RingObserver {
+        self.stream().ring.observe_from(from)
+    }
+
+    /// The session is over: the event log is complete with its statistics, and observers come to their end.
     pub(crate) fn finish(&self) {
-        self.stream().observer.finish();
+        let mut stream = self.stream();
+        stream.observer.finish();
+        stream.ring.close();
     }
 
     fn stream(&self) -> MutexGuard<'_, EventStream> {

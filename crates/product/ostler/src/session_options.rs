@@ -5,7 +5,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::permission::{Mode, Policy, Rule};
 use ostler_core::ports::{Approvals, Hook, Tool};
 use ostler_engine::Settings;
-use ostler_instructions::Places as InstructionPlaces;
+use ostler_instructions::InstructionPlaces;
 use ostler_tools::confine::ConfineOptions;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use ostler_core::permission::Workspace;
 use ostler_core::ports::{BeforeCompact, Reminder, SessionLog};
 use ostler_core::tool_facts::KnownTools;
 use ostler_engine::{Context, Journal};
-use ostler_exec::Scope;
+use ostler_exec::CommandScope;
 use ostler_hooks::Registry;
 use ostler_memory::Memories;
 use ostler_skills::Skills;
@@ -34,7 +34,7 @@ pub(crate) struct SessionParts {
     pub(crate) confinement: Arc<Confinement>,
     pub(crate) registry: Option<Arc<Registry>>,
     /// Its commands.
-    pub(crate) scope: Scope,
+    pub(crate) scope: CommandScope,
     /// Only models with a price can be asked.
     pub(crate) has_budget: bool,
 }

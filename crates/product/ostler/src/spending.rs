@@ -9,8 +9,8 @@ use ostler_core::ports::{Ledger, NoLedger};
 use ostler_core::time::{Clock, Timestamp};
 use ostler_engine::{Journal, Meter};
 use ostler_ledger::{
-    Binding, By, Days, Db, Fill, Limits, Owner, Report, Row, SharedLedger, Standing, Trouble,
-    rows_of,
+    Binding, BudgetStatus, CostReport, Days, Db, Fill, LedgerRow, Owner, ReportKey, SharedLedger,
+    SharedLimits, Trouble, rows_of,
 };
 use ostler_store::FileStore;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ pub struct CostQuery {
 #[derive(Clone, Debug)]
 pub struct Costs {
     pub report: CostReport,
-    /// With `By::Request`: each of them, in the order they were sent.
+    /// With `ReportKey::Request`: each of them, in the order they were sent.
     pub rows: Vec<LedgerRow>,
     pub standings: Vec<BudgetStatus>,
     /// What happened to the ledger.

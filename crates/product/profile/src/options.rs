@@ -2,7 +2,7 @@
 //! override settings.
 
 use crate::{Profile, ProfileError, prices, providers};
-use ostler::config::{self, Places};
+use ostler::config::{self, SettingsPlaces};
 use ostler::{
     Budgets, Credentials, HostOptions, InstructionPlaces, Options, SessionOptions, SkillFolders,
 };
@@ -74,7 +74,7 @@ impl Profile {
     }
 }
 
-fn instructions(places: &Places, trusted: bool) -> InstructionPlaces {
+fn instructions(places: &SettingsPlaces, trusted: bool) -> InstructionPlaces {
     let user = [Some(places.ostler_home.clone()), places.claude_home.clone()];
     InstructionPlaces {
         cwd: places.cwd.clone(),

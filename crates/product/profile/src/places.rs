@@ -1,7 +1,7 @@
 //! Where the files of this run are: the person's, the project's and the administrator's.
 
 use crate::{Environment, Flags, ProfileError};
-use ostler::config::{Places, Sources};
+use ostler::config::{SettingsPlaces, Sources};
 use std::path::{Path, PathBuf};
 
 /// Where the administrator's files are.
@@ -9,7 +9,7 @@ const MANAGED: &str = "/etc/ostler";
 
 /// # Errors
 /// If the working directory, the home directory or a flag cannot be used.
-pub fn find(environment: &Environment, flags: &Flags) -> Result<Places, ProfileError> {
+pub fn find(environment: &Environment, flags: &Flags) -> Result<SettingsPlaces, ProfileError> {
     let cwd = match &flags.cwd {
         Some(cwd) => cwd.canonicalize(),
         None => std::env::current_dir().and_then(|cwd| cwd.canonicalize()),
@@ -25,7 +25,7 @@ pub fn find(environment: &Environment, flags: &Flags) -> Result<Places, ProfileE
             .map_err(|why| ProfileError::Usage(format!("--setting-sources: {why}")))?,
         None => Sources::default(),
     };
-    Ok(Places {
+    Ok(SettingsPlaces {
         ostler_home: environment.home()?,
         claude_home: environment.claude_home()?,
         project: project(&cwd, &user_home),

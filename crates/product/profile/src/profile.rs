@@ -1,7 +1,7 @@
 //! Everything that is known before a session opens: flags, environment, and the files people write.
 
 use crate::{Environment, Flags, ProfileError, places};
-use ostler::config::{self, FileApprovals, Kind, Loaded, Places, Untrusted};
+use ostler::config::{self, CheckKind, FileApprovals, LoadedSettings, SettingsPlaces, Untrusted};
 use ostler::{Approvals, Rule, Workspace};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ pub struct Profile {
     pub flags: Flags,
     /// With the variables that the person's own settings add.
     pub environment: Environment,
-    pub places: Places,
+    pub places: SettingsPlaces,
     /// What the files say. A surface may complete it with answers, such as the mode that was chosen at the first start.
-    pub loaded: Loaded,
+    pub loaded: LoadedSettings,
 }
 
 impl Profile {
@@ -23,7 +23,11 @@ impl Profile {
         Profile::at(environment, flags, places)
     }
 
-    fn at(environment: &Environment, flags: Flags, places: Places) -> Result<Self, ProfileError> {
+    fn at(
+        environment: &Environment,
+        flags: Flags,
+        places: SettingsPlaces,
+    ) -> Result<Self, ProfileError> {
         let loaded = load(&places)?;
         let environment = environment.with_defaults(&loaded.own_env).with_settings(&loaded.values);
         Ok(Profile { flags, environment, places, loaded })
@@ -69,7 +73,7 @@ impl Profile {
 
     /// Where calls are judged that no session is opened for. A directory that does not exist is left out.
     pub fn workspace(&self) -> Workspace {
-        let Places { cwd, user_home, .. } = &self.places;
+        let SettingsPlaces { cwd, user_home, .. } = &self.places;
         let real = |folder: &PathBuf| cwd.join(folder).canonicalize().ok();
         let mut roots = vec![cwd.clone()];
         roots.extend(self.loaded.dirs.iter().filter_map(real));
@@ -89,7 +93,7 @@ impl Profile {
     }
 }
 
-fn load(places: &Places) -> Result<Loaded, ProfileError> {
+fn load(places: &SettingsPlaces) -> Result<LoadedSettings, ProfileError> {
     let workspace = Workspace {
         cwd: places.cwd.clone(),
         roots: vec![places.cwd.clone()],
@@ -97,7 +101,8 @@ fn load(places: &Places) -> Result<Loaded, ProfileError> {
         tools: places.tools.clone(),
         ..Workspace::default()
     };
-    let check =
-        |kind: Kind, rule: &Rule, text: &str| ostler::rule_matches(kind, rule, text, &workspace);
+    let check = |kind: CheckKind, rule: &Rule, text: &str| {
+        ostler::rule_matches(kind, rule, text, &workspace)
+    };
     config::load(places, &check).map_err(|error| ProfileError::Config(error.to_string()))
 }

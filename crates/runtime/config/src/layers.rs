@@ -14,7 +14,8 @@ use crate::providers::{self, ProviderEntry};
 use crate::sandbox::SandboxSettings;
 use crate::trust::{self, Accepted, Untrusted};
 use crate::{
-    Check, ConfigError, Places, Settings, Values, approvals, permissions_yaml, settings_json,
+    Check, ConfigError, Settings, SettingsPlaces, Values, approvals, permissions_yaml,
+    settings_json,
 };
 use ostler_core::hook::HookSpec;
 use ostler_core::permission::{Anchors, Matcher, Mode, Policy, Rule, Tier};
@@ -30,7 +31,7 @@ pub struct LoadedSettings {
     pub env: Vec<(String, String)>,
     /// Those that no file of the project has set, trusted or not.
     pub own_env: Vec<(String, String)>,
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxSettings,
     /// In the order in which they are asked.
     pub hooks: Vec<HookSpec>,
     /// Hooks of files that are not trusted: not in force.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::test_ground::{Ground, texts};
+use crate::test_ground::{ConfigGround, texts};
 use crate::values::{AUTO_COMPACT, AUTO_COMPACT_WINDOW, MODEL};
 use crate::{FileApprovals, Sources, accept};
 use ostler_core::permission::Fallback;
@@ -53,7 +53,7 @@ fn a_project_says_something_about_summaries_once_it_is_trusted() {
     ground.write("home/.ostler/settings.json", r#"{"autoCompactEnabled": true}"#);
     ground.write("ws/.claude/settings.json", r#"{"autoCompactEnabled": false}"#);
     let loaded = ground.load();
-    let said = |loaded: &Loaded| {
+    let said = |loaded: &LoadedSettings| {
         let values = &loaded.values;
         (values.switch(&AUTO_COMPACT), values.number(&AUTO_COMPACT_WINDOW))
     };

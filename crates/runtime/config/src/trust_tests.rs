@@ -1,6 +1,6 @@
 use super::*;
 use crate::Values;
-use crate::test_ground::{Ground, texts};
+use crate::test_ground::{ConfigGround, texts};
 use crate::values::MODEL;
 use ostler_core::permission::{Mode, Tier};
 use std::fs;

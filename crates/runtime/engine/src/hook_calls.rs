@@ -35,10 +35,10 @@ pub(crate) struct HookAnswers {
 /// A task of the scheduler that has ended.
 pub(crate) enum TaskEnd {
     /// Hooks were asked before the call.
-    HooksAsked(Box<Outcome>),
+    HooksAsked(Box<HookOutcome>),
     Ran(Box<Verdict>),
     /// Hooks were told after the call.
-    HooksTold(Box<Outcome>),
+    HooksTold(Box<HookOutcome>),
 }
 
 impl Scheduler {
@@ -65,7 +65,7 @@ impl Scheduler {
         }
     }
 
-    fn hooks_asked(&mut self, index: usize, outcome: Outcome) {
+    fn hooks_asked(&mut self, index: usize, outcome: HookOutcome) {
         self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
         call.hooks.pending = false;
@@ -158,7 +158,7 @@ impl Scheduler {
     }
 
     /// It has run: an objection is heard by the model, and the turn may end.
-    fn hooks_told(&mut self, index: usize, outcome: Outcome) {
+    fn hooks_told(&mut self, index: usize, outcome: HookOutcome) {
         self.notices.extend(messages(&outcome));
         let Some(call) = self.calls.get_mut(index) else { return };
         let verdict = match std::mem::replace(&mut call.state, CallState::Waiting) {
@@ -249,12 +249,12 @@ fn raised(decision: Decision, why: String) -> Decision {
     Decision { verdict: Ruled::Ask, reasons, offer: Vec::new() }
 }
 
-fn objection(tool: &str, outcome: &Outcome) -> String {
+fn objection(tool: &str, outcome: &HookOutcome) -> String {
     texts::HOOK_OBJECTION.replace("{tool}", tool).replace("{why}", &outcome.why())
 }
 
 /// `; heard by X and Y; changed by X`
-fn record(outcome: &Outcome) -> String {
+fn record(outcome: &HookOutcome) -> String {
     let mut text = format!("; heard by {}", outcome.heard.join(" and "));
     if !outcome.changed_by.is_empty() {
         text.push_str(&format!("; changed by {}", outcome.changed_by.join(" and ")));

@@ -86,7 +86,7 @@ pub(crate) fn remember(
     policy: &Policy,
 ) -> Result<(), Error> {
     let (Keeping::By { snapshots }, Some(home)) = (keeping, home) else { return Ok(()) };
-    let denied: Vec<String> = denied(policy).map(Pattern::absolute).collect();
+    let denied: Vec<String> = denied(policy).map(FilePattern::absolute).collect();
     snapshots.remember_denied(&denied)?;
     snapshots.remember_roots(&workspace.cwd)?;
     match &session.id {

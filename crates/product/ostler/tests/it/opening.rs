@@ -2,8 +2,8 @@
 
 use crate::support::{World, answer, finished, open, try_open, until, with};
 use ostler::{
-    BoxFuture, Error, Event, EventName, Hook, HookEvent, Mode, Options, Outcome, Question, Reply,
-    SessionChoice, Stand, Terminal,
+    BoxFuture, Error, Event, EventName, Hook, HookEvent, HookOutcome, Mode, Options, Question,
+    Reply, SessionChoice, Stand, Terminal,
 };
 use ostler_model_server::{Script, calls, text};
 use serde_json::json;

@@ -6,8 +6,9 @@ use crate::compaction::with_summaries;
 use crate::support::{World, answer, interrupt, open, unique_sleep};
 use futures_util::StreamExt;
 use ostler::{
-    BoxFuture, CacheBroken, CacheChange, Driver, Envelope, Event, EventName, Hook, HookEvent, Mode,
-    NotCompacted, Notice, Options, Outcome, Reply, Session, SessionChoice, StageName, Stand,
+    BoxFuture, CacheBroken, CacheChange, Driver, Envelope, Event, EventName, Hook, HookEvent,
+    HookOutcome, Mode, NotCompacted, Notice, Options, Reply, Session, SessionChoice, StageName,
+    Stand,
 };
 use ostler_model_server::{Script, after, calls, status, text, think};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use crate::support::{World, finished, open, with};
 use crate::toy_protocol::ToyProtocol;
 use crate::toy_server::{Asked, Reply, ToyServer};
 use futures_util::StreamExt;
-use ostler::protocol::{HeaderMap, Protocol, Refused};
+use ostler::protocol::{HeaderMap, Protocol, RefusedFeatures};
 use ostler::{Credentials, Provider, SessionChoice, Terminal};
 use ostler_core::ids::ModelId;
 use ostler_core::message::{Block, Message};

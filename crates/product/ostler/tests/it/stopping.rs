@@ -4,7 +4,7 @@ use crate::support::{
     PATIENCE, World, becomes, finished, interrupt, is_text, open, runs, unique_sleep, until,
 };
 use ostler::{Event, Mode, QuestionEnd, Terminal};
-use ostler_model_server::{Outcome, Script, calls, text};
+use ostler_model_server::{Script, ServedOutcome, calls, text};
 use serde_json::json;
 
 pub async fn dropping_in_an_answer_closes_the_request() {
@@ -15,7 +15,7 @@ pub async fn dropping_in_an_answer_closes_the_request() {
     let mut turn = engine.ask("the first").unwrap();
     until(&mut turn, is_text).await;
     drop(turn);
-    assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), Outcome::ClientGone);
+    assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), ServedOutcome::ClientGone);
     let end = finished(engine.ask("the second").unwrap()).await;
     assert_eq!((end.terminal, end.text.as_str()), (Terminal::Completed, "ok"));
     let messages = world.told(1);
@@ -89,7 +89,7 @@ pub async fn an_interrupt_ends_the_answer_in_order() {
     until(&mut turn, is_text).await;
     interrupt(&engine);
     assert_eq!(finished(turn).await.terminal, Terminal::AbortedStreaming);
-    assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), Outcome::ClientGone);
+    assert_eq!(world.server.outcome(0, PATIENCE).await.unwrap(), ServedOutcome::ClientGone);
     assert_eq!(finished(engine.ask("go on").unwrap()).await.terminal, Terminal::Completed);
     let messages = world.told(1);
     assert!(messages.contains("half") && messages.contains("interrupted"), "{messages}");

@@ -169,13 +169,17 @@ impl SessionState {
                 }
             }
             Event::Finished(finished) => self.finish_turn(finished),
+            Event::TurnAbandoned => self.end_turn(),
             Event::Closed { reason } => {
                 self.end_turn();
                 self.agents.clear();
                 self.closed = Some(reason.clone());
             }
             // News for a log or a line on the screen; nothing of it lasts.
-            Event::MemoryChanged(_) | Event::Raw(_) | Event::Unknown(_) => {}
+            Event::PromptRefused { .. }
+            | Event::MemoryChanged(_)
+            | Event::Raw(_)
+            | Event::Unknown(_) => {}
         }
     }
 
@@ -343,6 +347,7 @@ fn ends_backoff(event: &Event) -> bool {
             | Event::Compacting { .. }
             | Event::Compacted { .. }
             | Event::Finished(_)
+            | Event::TurnAbandoned
             | Event::Closed { .. }
     )
 }

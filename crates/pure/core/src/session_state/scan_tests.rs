@@ -95,6 +95,7 @@ fn iteration<'a, 'b>(own: &'b [&'a Envelope]) -> &'b [&'a Envelope] {
                 | Event::AnswerStarted { .. }
                 | Event::AnswerDropped
                 | Event::Finished(_)
+                | Event::TurnAbandoned
                 | Event::Closed { .. }
         )
     };
@@ -135,7 +136,7 @@ fn phase(own: &[&Envelope]) -> TurnPhase {
             | Event::ThinkingDelta { .. }
             | Event::BlockFinished { .. } => TurnPhase::Answering,
             Event::Compacting { .. } => TurnPhase::Compacting,
-            Event::Finished(_) | Event::Closed { .. } => TurnPhase::Finished,
+            Event::Finished(_) | Event::TurnAbandoned | Event::Closed { .. } => TurnPhase::Finished,
             Event::TurnStarted { .. }
             | Event::AnswerDropped
             | Event::Went(_)
@@ -319,6 +320,7 @@ fn questions(all: &[Envelope], path: &AgentPath) -> Vec<Question> {
             | Event::AnswerStarted { .. }
             | Event::AnswerDropped
             | Event::Finished(_)
+            | Event::TurnAbandoned
             | Event::Closed { .. } => true,
             _ => false,
         });

@@ -55,7 +55,7 @@ pub(super) fn stream() -> impl Strategy<Value = Vec<Envelope>> {
 
 /// Sums of these are the same in any order.
 fn cost(units: u16) -> Option<f64> {
-    (units % 8 != 0).then(|| f64::from(units) / 64.0)
+    (!units.is_multiple_of(8)).then(|| f64::from(units) / 64.0)
 }
 
 /// Any event, with few names, so that events are about the same things.

@@ -417,8 +417,8 @@ async fn hooks_hear_of_a_call_that_no_model_made() {
     assert_eq!(rig.timeline.began(), [] as [&str; 0]);
 
     let both = ScriptedHooks::new()
-        .on(EventName::PreToolUse, "", |_| Outcome::notice("for the person"))
-        .on(EventName::PostToolUse, "", |_| Outcome::of(Stand::Block, "guard", "too long"));
+        .on(EventName::PreToolUse, "", |_| HookOutcome::notice("for the person"))
+        .on(EventName::PostToolUse, "", |_| HookOutcome::of(Stand::Block, "guard", "too long"));
     let (agent, hooks) = self::agent(both);
     let rig = agent.build();
     let output = own_call(&rig.agent, id(), "Write", input).await.unwrap();

@@ -12,7 +12,7 @@ use ostler_core::time::Clock;
 use ostler_core::tool::ToolOutput;
 use ostler_core::turn::Terminal;
 use ostler_engine::{Meter, side_request};
-use ostler_ledger::{FileLedger, Limits, Row, rows_of};
+use ostler_ledger::{FileLedger, LedgerRow, SharedLimits, rows_of};
 use ostler_model_server::{Billed, Match, ModelServer, Prices, Script, after, calls, status, text};
 use ostler_models::{CredentialKind, Credentials, HttpModel, ModelSettings, Provider, Secret};
 use ostler_testkit::{FakeTool, Rig, TestAgent, finished};

@@ -5,7 +5,7 @@ use crate::args::hooks::{EventsCommand, ReplayArgs, TailArgs};
 use crate::exit::{Code, Wrong, warn};
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::{Action, Delivered, Queue, Secret, Sender};
+use ostler::{Delivered, HookAction, HookSecret, Sender, WebhookQueue};
 use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use rustix::fs::inotify;
@@ -106,9 +106,9 @@ struct Webhooks {
 impl Webhooks {
     fn of(environment: &Environment, config: &ConfigArgs) -> Result<Self> {
         let profile = Profile::load(environment, config.flags())?;
-        let mut endpoints: Vec<(String, Option<Secret>)> = Vec::new();
+        let mut endpoints: Vec<(String, Option<HookSecret>)> = Vec::new();
         for hook in profile.hooks()? {
-            if let Action::Http { url, secret, blocking: false, .. } = hook.action
+            if let HookAction::Http { url, secret, blocking: false, .. } = hook.action
                 && !endpoints.iter().any(|(known, _)| *known == url)
             {
                 endpoints.push((url, secret));

@@ -5,7 +5,7 @@ use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::{Action, HookSpec, Host, Options, Tried};
+use ostler::{HookAction, HookSpec, HookTrial, Host, Options};
 use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use crate::output::screen::Screen;
 use crate::output::usage;
 use anyhow::{Result, bail};
 use ostler::{Block, Event, Finished, Input, Receipt, ResultPart, Session, words};
-use ostler_model_server::{Body, Part, Script, Source};
+use ostler_model_server::{Part, ReplyBody, Script, ScriptSource};
 use ostler_profile::Environment;
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use crate::exit::{Code, warn};
 use crate::output::paint::Paint;
 use crate::output::visible::visible;
 use anyhow::Result;
-use ostler::{Fact, Memories, Memory, MemoryStore, Network, Origin, Scope};
+use ostler::{Memories, Memory, MemoryFact, MemoryStore, Network, Origin, Scope};
 use ostler_profile::Environment;
 use ostler_sdk::escaped;
 use serde_json::json;
