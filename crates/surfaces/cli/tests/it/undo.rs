@@ -3,6 +3,7 @@
 mod aftermath;
 mod denied;
 mod destructive;
+mod exit_codes;
 mod full_disk;
 mod going_on;
 mod interruption;
