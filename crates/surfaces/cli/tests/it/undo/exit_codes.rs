@@ -121,6 +121,7 @@ fn the_call_is_wrong(seen: &mut Seen) {
         &["undo", "2", "--redo"],
         &["undo", "--nonsense"],
         &["undo", "--keep", "od.txt"],
+        &["undo", "--keep", ""],
         &["rewind", "--to", "0"],
         &["rewind", "--to", "2"],
         &["rewind", "--to", "1", "--files", "--conversation"],
