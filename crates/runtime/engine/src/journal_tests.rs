@@ -1,7 +1,9 @@
 use super::*;
+use ostler_core::context::{Boundary, Made, Receipt, Trigger};
 use ostler_core::ids::{BlobRef, CallId, ModelId, SessionId};
+use ostler_core::message::Message;
 use ostler_core::session::SnapshotCost;
-use ostler_core::time::SteppingClock;
+use ostler_core::time::{SteppingClock, Timestamp};
 
 struct Nowhere(SessionId);
 
@@ -54,6 +56,49 @@ fn nothing_is_kept_that_grows_with_every_round() {
     // Whatever else the fold holds: it is as large as one that has seen nothing.
     let size = |session: &Session| format!("{session:?}").len();
     assert!(size(&mirror.session) < size(&Session::default()) + 200, "{:?}", mirror.session);
+}
+
+/// A session that is summed up again and again holds one window of its conversation, however many there were.
+#[test]
+fn what_is_summed_up_is_not_kept() {
+    let place = Arc::new(Nowhere(SessionId::new("s")));
+    let clock = Arc::new(SteppingClock::default());
+    let journal = Journal::resumed(place.clone(), place, clock, Session::default());
+    let mut sizes = Vec::new();
+    for _ in 0..200 {
+        for n in 10..40 {
+            let message = Message::user(format!("prompt {n}"));
+            journal.write(Entry::Prompt { message, at: Timestamp(1) }).unwrap();
+        }
+        journal.write(boundary()).unwrap();
+        sizes.push(format!("{:?}", journal.mirror().session).len());
+    }
+    assert_eq!(sizes.first(), sizes.last(), "{sizes:?}");
+}
+
+fn boundary() -> Entry {
+    let receipt = Receipt {
+        trigger: Trigger::Auto,
+        made: Made::Extract { why: "test".into() },
+        messages: 30,
+        calls: Vec::new(),
+        calls_dropped: 0,
+        kept: 0,
+        before: 10,
+        after: 5,
+        requests: 0,
+        attached: Vec::new(),
+    };
+    Entry::Boundary(Box::new(Boundary {
+        head: vec![Message::meta("summary")],
+        kept: Vec::new(),
+        carry: CarryOver::default(),
+        receipt,
+        turns: 7,
+        title: "t".into(),
+        seen: Vec::new(),
+        at: Timestamp(1),
+    }))
 }
 
 fn snapshot(n: u64) -> Entry {

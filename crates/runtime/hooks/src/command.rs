@@ -2,7 +2,7 @@
 
 use crate::fault::HookFault;
 use crate::payload::About;
-use ostler_core::hook::{HookAnswer, HookEvent, HookOutcome, HookSpec, answered};
+use ostler_core::hook::{HookAnswer, HookEvent, HookOutcome, HookSpec, Stand, answered};
 use ostler_exec::{Command, CommandReport, Executor, ExitStatus, OutputLimits};
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -114,13 +114,19 @@ fn answer(
     {
         return Err(HookFault::CannotStart(format!("{} ({script} is missing)", finished.status)));
     }
-    let refused = match finished.status {
-        ExitStatus::Code(0) => false,
-        ExitStatus::Code(2) => true,
-        status => return Err(failure(status, &errors)),
+    let read = |refused| {
+        let said = HookAnswer { refused, must_decide: false, output: &output, errors: &errors };
+        answered(event, &spec.what(), &said).map_err(HookFault::Unclear)
     };
-    let said = HookAnswer { refused, must_decide: false, output: &output, errors: &errors };
-    answered(event, &spec.what(), &said).map_err(HookFault::Unclear)
+    match finished.status {
+        ExitStatus::Code(0) => read(false),
+        ExitStatus::Code(2) => read(true),
+        // A deny that it printed counts, however it ended.
+        status => match read(false) {
+            Ok(outcome) if outcome.stand >= Stand::Block => Ok(outcome),
+            _ => Err(failure(status, &errors)),
+        },
+    }
 }
 
 /// The status, and the last line that the command itself wrote about it.

@@ -360,3 +360,62 @@ fn old_plans_are_not_kept() {
     let live = scan(bytes.as_slice(), line::MAX_LINE, Want::Live).unwrap();
     assert_eq!(live.entries, [&all[..1], &all[5..]].concat());
 }
+
+struct Counted<'a> {
+    bytes: &'a [u8],
+    read: usize,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.bytes.read(into)?;
+        self.read += read;
+        Ok(read)
+    }
+}
+
+/// What reading a session of so many windows takes.
+struct Work {
+    length: usize,
+    read: usize,
+    /// Records that became entries, and the most bytes of records that were held at once.
+    entries: usize,
+    held: usize,
+}
+
+fn work(windows: usize) -> Work {
+    let window = || {
+        let plan = Entry::Planned { plan: ostler_core::todo::Plan::default() };
+        entries(31).into_iter().skip(1).chain([plan, boundary("summary")])
+    };
+    let all: Vec<Entry> =
+        entries(1).into_iter().chain((0..windows).flat_map(|_| window())).collect();
+    let (bytes, _) = log(&all);
+    let mut source = Counted { bytes: &bytes, read: 0 };
+    let found = scan(&mut source, line::MAX_LINE, Want::Live).unwrap();
+    let (length, read, entries) = (bytes.len(), source.read, found.entries.len());
+    assert_eq!((found.next, found.end), (all.len() as u64 + 1, length as u64), "all of it is read");
+    // The same once more, line by line.
+    let source = BufReader::new(bytes.as_slice());
+    let (buf, head, max_line) = (Vec::new(), Vec::new(), line::MAX_LINE);
+    let mut lines = Lines { source, buf, head, at: 0, max_line };
+    let mut state = State { want: Some(Want::Live), ..State::default() };
+    let mut held = 0;
+    while let Some(span) = lines.next().unwrap() {
+        state.line(&span, &lines.buf).unwrap();
+        let kept = state.said.iter().chain(&state.plans).map(|said| said.json.len()).sum();
+        assert_eq!(state.facts.len(), 1, "no record of a conversation is parsed on the way");
+        held = held.max(kept);
+    }
+    Work { length, read, entries, held }
+}
+
+/// Resuming takes one pass over the log, and what it holds and parses does not grow with the number of summaries.
+#[test]
+fn a_long_log_is_read_once_and_one_window_of_it_is_held() {
+    let (short, long) = (work(3), work(300));
+    assert!(long.length > 90 * short.length, "{} {}", short.length, long.length);
+    assert_eq!((short.read, long.read), (short.length, long.length));
+    assert_eq!((short.entries, long.entries), (3, 3), "opened, the plan, the boundary");
+    assert_eq!(short.held, long.held);
+}

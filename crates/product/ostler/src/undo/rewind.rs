@@ -1,6 +1,7 @@
 //! Rewind: files, conversation or both as they were before a turn.
 
 use super::interruption::{Readiness, ready};
+use super::keep::KeepPaths;
 use super::note::Note;
 use super::turns::TurnStarts;
 use super::{ChangingCall, Desk, Review, UndoChoice, Undone};
@@ -22,7 +23,8 @@ pub struct Rewinding {
 /// changed since.
 ///
 /// # Errors
-/// If there is no such turn, a command runs, or the session is open elsewhere and its conversation is to be rewound.
+/// If there is no such turn, a path to keep is not part of it, a command runs, or the session is open elsewhere and its
+/// conversation is to be rewound.
 pub fn rewind(
     choice: &UndoChoice,
     turn: u32,
@@ -39,6 +41,11 @@ pub fn rewind(
     if what.conversation && !session.can_rewind(turn) {
         return Err(Error::SummedUp { turn });
     }
+    let calls = if what.files { since(&desk, turn) } else { Vec::new() };
+    // Where no file would change, a path to keep is a mistake as well.
+    if calls.is_empty() && finished.is_none() {
+        KeepPaths::new(&choice.cwd, &choice.keep).spare(&mut [])?;
+    }
     // Opened first: if somebody else writes it, nothing is done at all.
     let log = match what.conversation && !choice.dry_run {
         true => Some(desk.store.open(&desk.session)?.log),
@@ -46,7 +53,6 @@ pub fn rewind(
     };
     let is_finished = finished.as_ref().is_some_and(|finished| finished.note.rewound == rewound);
     let mut undone = finished.map(|finished| finished.undone.with(notices));
-    let calls = if what.files { since(&desk, turn) } else { Vec::new() };
     if !calls.is_empty() {
         let rest = desk.undo(choice, calls, rewound, review)?;
         undone = Some(match undone {

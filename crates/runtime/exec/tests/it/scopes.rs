@@ -233,12 +233,12 @@ async fn a_daemon_without_a_mark_is_not_taken_for_one_of_a_younger_command() {
     let text = text.replace("GATE", gate.to_str().unwrap());
     let first = a.executor().spawn(script(&text)).await.unwrap();
     until("the daemon runs", || sleepers(&lost) == 1).await;
-    // Its shell is older; the newest of them is the daemon.
-    let born = alive(&lost).into_iter().map(start_time).max().unwrap();
+    // Its shell is older. What the shell forks to wait may end while we look.
+    let born = alive(&lost).into_iter().filter_map(start_time).max().unwrap();
     // The kernel counts in ticks; younger means in a later one.
     let younger = loop {
         let gated = Gated::start(b.executor()).await;
-        if start_time(gated.pid()) > born {
+        if start_time(gated.pid()).unwrap() > born {
             break gated;
         }
         gated.finish().await.unwrap();
@@ -250,8 +250,8 @@ async fn a_daemon_without_a_mark_is_not_taken_for_one_of_a_younger_command() {
     assert_eq!(finished.output.to_text(), "before\nafter\n", "{:?}", finished.status);
 }
 
-fn start_time(pid: i32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields = stat.rsplit_once(')').unwrap().1;
-    fields.split_ascii_whitespace().nth(19).unwrap().parse().unwrap()
+fn start_time(pid: i32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields = stat.rsplit_once(')')?.1;
+    fields.split_ascii_whitespace().nth(19)?.parse().ok()
 }

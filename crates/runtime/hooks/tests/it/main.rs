@@ -237,6 +237,31 @@ async fn a_failing_stop_hook_keeps_the_model_going_once() {
     }
 }
 
+/// Where a hook that cannot start is only warned about, one that printed a deny before it failed is obeyed.
+async fn a_deny_counts_however_the_hook_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let deny = r#"echo '{"decision":"block","reason":"not on Fridays"}'"#;
+    let stop = HookEvent::Stop { stop_hook_active: true, last_assistant_message: String::new() };
+    let prompt = canary(EventName::UserPromptSubmit, None);
+    for (end, without) in [
+        ("exit 1", [Stand::Block, Stand::Pass]),
+        ("/no/such/program", [Stand::Pass, Stand::Pass]),
+        ("exit 126", [Stand::Pass, Stand::Pass]),
+        ("kill -9 $$", [Stand::Block, Stand::Pass]),
+    ] {
+        for (event, without) in [prompt.clone(), stop.clone()].into_iter().zip(without) {
+            let fire = async |line: &str| {
+                let specs = vec![spec(event.name(), line)];
+                Registry::new(setup(folder.path(), specs)).fire(event.clone()).await
+            };
+            assert_eq!(fire(end).await.stand, without, "{end} on {event:?}");
+            let outcome = fire(&format!("echo checking; {deny}; {end}")).await;
+            assert_eq!(outcome.stand, Stand::Block, "{end} on {event:?}");
+            assert!(format!("{outcome:?}").contains("not on Fridays"), "{end}: {outcome:?}");
+        }
+    }
+}
+
 type Case = (&'static str, fn() -> futures_util::future::BoxFuture<'static, ()>);
 
 macro_rules! cases {
@@ -259,6 +284,7 @@ fn main() -> ExitCode {
         dropping_the_question_ends_the_hook
         noise_around_a_verdict_never_lets_a_call_run
         a_failing_stop_hook_keeps_the_model_going_once
+        a_deny_counts_however_the_hook_ends
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (mut passed, mut failed) = (0, Vec::new());

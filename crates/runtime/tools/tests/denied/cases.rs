@@ -58,7 +58,9 @@ const ACTIONS: &[(&str, &str)] = &[
     ("cat \"/proc/self/root/$PWD/.env\"", "cat"),
     ("cat /proc/self/cwd/.env", "cat"),
     ("cat /proc/$$/cwd/.env", "cat"),
-    ("cd ..; cat */.env", "cat"),
+    // By its name: where the project lies in a hidden home, the directory above it cannot be listed.
+    ("cd ..; cat ws/.env", "cat"),
+    ("cd sub/..; cat */.env", "cat"),
     ("cat .en*", "cat"),
     ("cat .*", "cat"),
     ("grep -r TOKEN .", "grep"),

@@ -23,7 +23,7 @@ pub struct Common {
     #[arg(long)]
     pub dry_run: bool,
     /// Leave this path as it is, with everything below it (repeatable; `*`, `?` and `**` match any names)
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub keep: Vec<String>,
     /// Do not ask for confirmation
     #[arg(short, long)]

@@ -3,6 +3,7 @@
 mod aftermath;
 mod denied;
 mod destructive;
+mod exit_codes;
 mod full_disk;
 mod going_on;
 mod interruption;
@@ -21,6 +22,7 @@ use ostler_model_server::{Script, calls, text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,8 +65,13 @@ fn tree(world: &World) -> Tree {
     found
 }
 
+/// Of what is closed to us there is only the mode.
 fn describe(root: &Path, folder: &Path, tree: &mut Tree) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return,
+        entries => entries.unwrap(),
+    };
+    for entry in entries.flatten() {
         let path = entry.path();
         let meta = fs::symlink_metadata(&path).unwrap();
         let mode = meta.mode() & 0o7777;
@@ -76,7 +83,11 @@ fn describe(root: &Path, folder: &Path, tree: &mut Tree) {
             }
             format!("folder {mode:o}")
         } else {
-            format!("file {mode:o} {:?}", String::from_utf8_lossy(&fs::read(&path).unwrap()))
+            let content = match fs::read(&path) {
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => b"closed".to_vec(),
+                content => content.unwrap(),
+            };
+            format!("file {mode:o} {:?}", String::from_utf8_lossy(&content))
         };
         tree.insert(path.strip_prefix(root).unwrap().to_path_buf(), line);
     }

@@ -155,7 +155,7 @@ fn the_terminal_is_given_back() {
         let world = World::new(Script::new().answer(bash("touch made")));
         world.has_chosen();
         let mut talk = Talk::on_terminal(&world.command(&[]));
-        let found = format!("{:?}", talk.modes());
+        let found = format!("{:?}", talk.modes_before());
         talk.expect("\u{1b}[?2004h");
         talk.expect("> ");
         until("keys are read", || format!("{:?}", talk.modes()) != found);

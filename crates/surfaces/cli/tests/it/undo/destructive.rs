@@ -3,6 +3,7 @@
 use super::{Tree, running, sh, tree, undone};
 use crate::support::World;
 use std::fs;
+use std::io::ErrorKind;
 
 /// A repository with history, branches, a tag, stashes and a worktree, in the middle of work.
 const REPOSITORY: &str = r##"
@@ -146,13 +147,23 @@ fn thirty_destructive_commands_are_undone() {
     );
 }
 
-/// A person writes a new file, changes an old one and asks for the status; then undoes.
+const PERSONS: &str = "first\nsecond\nthird\n";
+
+/// A person writes a new file, changes an old one unless it is closed, and asks for the status; then undoes.
 fn edited_by_a_person(world: &World, command: &str, mut before: Everything) {
     let old = world.project().join("docs/person.md");
-    let had = fs::read_to_string(&old).ok();
-    fs::create_dir_all(old.parent().unwrap()).unwrap();
-    let mine = format!("{}mine\n", had.clone().unwrap_or_default());
-    fs::write(&old, &mine).unwrap();
+    let had = fs::read_to_string(&old);
+    let is_missing = had.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let is_closed = had.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    let mine = match is_closed {
+        true => PERSONS.to_owned(),
+        false => {
+            let mine = format!("{}mine\n", had.unwrap_or_default());
+            fs::create_dir_all(old.parent().unwrap()).unwrap();
+            fs::write(&old, &mine).unwrap();
+            mine
+        }
+    };
     world.file("person.txt", "mine\n");
     sh(world, "git status >/dev/null 2>&1 || true");
     let (ran, said) = undone(world, &[]);
@@ -160,8 +171,8 @@ fn edited_by_a_person(world: &World, command: &str, mut before: Everything) {
     assert_eq!(world.read("person.txt"), "mine\n", "{command}");
     assert_eq!(world.read("docs/person.md"), mine, "{command}: {said:#}");
     let mut after = everything(world);
-    if had.is_none() {
-        assert_eq!(world.read("docs/person.md.before-undo"), "first\nsecond\nthird\n", "{command}");
+    if is_missing {
+        assert_eq!(world.read("docs/person.md.before-undo"), PERSONS, "{command}");
         assert_eq!(ran.code, Some(1), "{command}: a conflict is said");
     }
     for state in [&mut before, &mut after] {

@@ -93,6 +93,32 @@ fn there_must_be_such_a_turn() {
     assert_eq!(world.run(&["rewind", "--to", "1", "--session", "12345678"]).code, Some(1));
 }
 
+/// A mistyped `--keep` is refused, also where no file would change.
+#[test]
+fn what_is_to_stay_must_be_part_of_it() {
+    let world = appending();
+    three_turns(&world);
+    assert_eq!(world.run(&["undo"]).code, Some(0), "the third turn has no change left");
+    let lines = world.entries().len();
+    for args in [
+        &["rewind", "--to", "3", "--keep", "lgo.txt"][..],
+        &["rewind", "--to", "2", "--keep", "lgo.txt"],
+        &["rewind", "--to", "2", "--keep", "lgo.txt", "--dry-run"],
+        &["rewind", "--to", "2", "--keep", "log.txt", "--keep", "lgo.txt"],
+        &["rewind", "--to", "2", "--keep", "lgo.txt", "--json"],
+        &["rewind", "--to", "2", "--conversation", "--keep", "log.txt"],
+    ] {
+        let ran = world.run(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {} {}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("--keep \"") && ran.stderr.contains("nothing was changed"));
+        assert_eq!(world.read("log.txt"), "line\nline\n", "{args:?}");
+        assert_eq!(world.entries().len(), lines, "{args:?}: the conversation stays");
+    }
+    let kept = world.run(&["rewind", "--to", "2", "--keep", "log.txt"]);
+    assert_eq!(kept.code, Some(0), "{} {}", kept.stdout, kept.stderr);
+    assert_eq!((world.read("log.txt"), world.entries().len()), ("line\nline\n".into(), lines + 1));
+}
+
 /// The redo of a rewind brings back what the rewind took: files, conversation or both.
 #[test]
 fn a_redo_brings_the_conversation_back() {
