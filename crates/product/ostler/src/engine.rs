@@ -290,7 +290,8 @@ impl Engine {
         self.probe_sandbox();
         let Parts { standing, in_use, undo_news, .. } = &self.parts;
         let parts = (standing.clone(), in_use.clone(), undo_news.clone(), recalling);
-        let turn = run_with(self.agent.clone(), furnished(parts, prompt, view), interrupt);
+        let turn =
+            run_with(self.agent.clone(), furnished(parts, prompt, view), Vec::new(), interrupt);
         EventStream::new(turn, self.events.clone())
     }
 

@@ -6,11 +6,12 @@ use crate::signals::{CallProgress, Signal, Signals};
 use crate::texts;
 use futures_util::FutureExt;
 use ostler_core::bound::bound;
-use ostler_core::event::{CallOutcome, NotRun};
+use ostler_core::event::{AgentPath, CallOutcome, NotRun};
 use ostler_core::hook::{EventName, HookEvent, Stand};
-use ostler_core::ids::CallId;
+use ostler_core::ids::{CallId, QuestionId};
 use ostler_core::permission::{Access, By, Decision, Verdict as Ruled};
 use ostler_core::ports::{Question, Reply, StoreError, Tool, ToolContext};
+use ostler_core::question::{self, Touches};
 use ostler_core::session::{Entry, Verdict as Recorded};
 use ostler_core::tool::ToolOutput;
 use serde_json::Value;
@@ -83,6 +84,11 @@ impl Verdict {
         Verdict { output, outcome, refusal, took: None, store_error: None }
     }
 
+    /// A person said something else before it could start.
+    pub(crate) fn redirected() -> Self {
+        Verdict::not_run(ToolOutput::error(texts::REDIRECTED), NotRun::Redirected)
+    }
+
     pub(crate) fn has_run(&self) -> bool {
         self.took.is_some()
     }
@@ -126,7 +132,14 @@ async fn performed(
     index: usize,
     signals: Arc<Signals>,
 ) -> Verdict {
-    match ask(&agent, &mut job, index, &signals).await {
+    let (inbox, asks) = (agent.inbox(), job.asks.is_some());
+    let asked = tokio::select! {
+        biased;
+        asked = ask(&agent, &mut job, index, &signals) => asked,
+        // Who says something else does not want to be asked about this.
+        () = inbox.steered(), if asks => return Verdict::redirected(),
+    };
+    match asked {
         Ok(None) => {}
         Ok(Some(decision)) if decision.verdict == Ruled::Allow => {
             let _ = job.decision.set(decision);
@@ -147,6 +160,7 @@ async fn performed(
         progress: job.progress,
         recorder: Arc::new(agent.journal.clone()),
         blobs: agent.journal.blobs(),
+        arrivals: Arc::new(agent.journal.clone()),
     };
     let output = job.tool.run(job.input, cx).await;
     let took = since.elapsed();
@@ -170,12 +184,17 @@ async fn ask(
     }
     // The question before this one may have settled it.
     let now = agent.gate.judge(&job.name, &job.input, &job.access);
+    let mut question = None;
     let mut decided = if now.verdict == Ruled::Allow && !job.raised {
         Decision::of(Ruled::Allow, By::Person, "the user said yes for this session")
     } else {
         match hear(agent, job, &decision, signals).await {
             Some(decided) => decided,
-            None => ask_person(agent, job, decision, index, signals).await,
+            None => {
+                let id = QuestionId::new(agent.meter.ids.uuid());
+                question = Some(id.clone());
+                ask_person(agent, job, id, decision, index, signals).await?
+            }
         }
     };
     if decided.verdict == Ruled::Allow && !is_still_the_same(job) {
@@ -184,31 +203,46 @@ async fn ask(
     }
     let verdict = if decided.verdict == Ruled::Allow { Recorded::Allow } else { Recorded::Deny };
     let why = decided.why() + &job.record;
-    agent.journal.write(Entry::Decided { call: job.id.clone(), verdict, why })?;
+    let call = job.id.clone();
+    agent.journal.write(Entry::Decided { call, verdict, why, input: None, question })?;
     Ok(Some(decided))
 }
 
+/// The question is on record before anybody sees it, so that it survives us.
 async fn ask_person(
     agent: &Agent,
     job: &Job,
+    id: QuestionId,
     decision: Decision,
     index: usize,
     signals: &Signals,
-) -> Decision {
+) -> Result<Decision, StoreError> {
     let why = decision.why();
-    signals.send(Signal::Asked(index, Box::new(decision.clone())));
+    let open = Box::new(question::Question {
+        id: id.clone(),
+        agent: AgentPath::default(),
+        call: job.id.clone(),
+        tool: job.name.clone(),
+        input: job.input.clone(),
+        touches: Touches::from(&job.access),
+        decision: decision.clone(),
+        deadline: None,
+    });
+    let at = agent.journal.clock().now();
+    agent.journal.write(Entry::Asked { question: open.clone(), at })?;
+    signals.send(Signal::Asked(index, open));
     tell_of_question(agent, &job.name);
     let Decision { reasons, offer, .. } = decision;
     let (call, tool) = (job.id.clone(), job.name.clone());
     let (input, access) = (job.input.clone(), job.access.clone());
-    let question = Question { call, tool, input, access, why, reasons, offer };
-    match agent.gate.ask(question).await {
+    let question = Question { id, call, tool, input, access, why, reasons, offer };
+    Ok(match agent.gate.ask(question).await {
         Reply::Yes => yes(By::Person, "the user said yes"),
         Reply::YesForSession => yes(By::Person, "the user said yes for this session"),
         Reply::YesForProject => yes(By::Person, "the user said yes for this project"),
         Reply::No(why) => Decision::of(Ruled::Deny, By::Person, why),
         Reply::Unanswered(why) => Decision::of(Ruled::Deny, By::Nobody, why),
-    }
+    })
 }
 
 fn yes(by: By, why: impl Into<String>) -> Decision {
@@ -268,7 +302,7 @@ fn is_still_the_same(job: &Job) -> bool {
 async fn record_start(agent: &Agent, job: &mut Job) -> Result<(), StoreError> {
     let id = job.id.clone();
     if let Some((verdict, why)) = job.decided.take() {
-        agent.journal.write(Entry::Decided { call: id.clone(), verdict, why })?;
+        agent.journal.write(Entry::decided(id.clone(), verdict, why))?;
     }
     agent.journal.write(Entry::CallStarted { id })?;
     agent.journal.sync().await

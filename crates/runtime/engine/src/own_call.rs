@@ -98,7 +98,8 @@ async fn hear(
         tool_use_id: id.to_string(),
     };
     let heard = agent.hooks.fire(event).await;
-    if heard.stand >= Stand::Block { Err(heard.why()) } else { Ok(Some(heard)) }
+    // No turn could be resumed with it.
+    if heard.stand >= Stand::Defer { Err(heard.why()) } else { Ok(Some(heard)) }
 }
 
 /// It has run: an objection stands beside its output.

@@ -1,8 +1,8 @@
 //! What running calls say while they run: bounded by the number of calls, because a newer tail replaces an older one.
 
 use ostler_core::event::Notice;
-use ostler_core::permission::Decision;
 use ostler_core::ports::Progress;
+use ostler_core::question::Question;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Signal {
     Started(usize),
-    Asked(usize, Box<Decision>),
+    Asked(usize, Box<Question>),
     Progress(usize, String),
     /// Something the person should know.
     Notice(Notice),

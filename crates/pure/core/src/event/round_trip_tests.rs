@@ -199,6 +199,7 @@ fn outcome() -> impl Strategy<Value = CallOutcome> {
         NotRun::CutOff,
         NotRun::Interrupted,
         NotRun::HookEndedTurn,
+        NotRun::Redirected,
     ]);
     prop_oneof![
         Just(CallOutcome::Succeeded),

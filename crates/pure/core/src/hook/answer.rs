@@ -184,6 +184,7 @@ impl Reading<'_> {
             // A yes lifts nothing: the rules decide.
             None | Some("allow") => {}
             Some("ask") => self.add(Outcome::of(Stand::Ask, self.hook, why)),
+            Some("defer") => self.add(Outcome::of(Stand::Defer, self.hook, why)),
             Some("deny") => self.add(Outcome::of(Stand::Block, self.hook, why)),
             Some(other) => {
                 return Err(format!("its permissionDecision \"{other}\" is not available"));

@@ -1,12 +1,13 @@
 //! Who answers when a call must ask, and where an answer for the future is kept.
 
 use super::BoxFuture;
-use crate::ids::CallId;
+use crate::ids::{CallId, QuestionId};
 use crate::permission::{Access, Reason, Rule};
 use serde_json::Value;
 
 #[derive(Clone, Debug)]
 pub struct Question {
+    pub id: QuestionId,
     pub call: CallId,
     pub tool: String,
     pub input: Value,
