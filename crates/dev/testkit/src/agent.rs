@@ -209,7 +209,7 @@ impl TestAgent {
         }
         let tools = self.tools.into_iter().map(|tool| tool.witnessed(&timeline));
         let tools = Toolbox::new(tools);
-        let session = Session::fold_with(tools.known().clone(), self.resumed).close();
+        let session = Session::fold_with(tools.known().clone(), self.resumed);
         let mut model =
             ScriptedModel::new(self.answers, self.price, self.prompt_tokens, timeline.clone());
         model.summary = self.summary;

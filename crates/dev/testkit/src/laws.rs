@@ -25,7 +25,8 @@ pub(crate) fn of_events(events: &[Event], rig: &Rig) {
     let finished = trace::finished(events);
     // A dropped answer may leave calls that began and never end; their names may come again.
     let (mut begun, mut done) = (BTreeSet::new(), BTreeSet::new());
-    let mut sealed = false;
+    // A turn that is resumed begins with the calls of an answer that is in the log.
+    let mut sealed = true;
     for event in events {
         match event {
             Event::IterationStarted { .. } => sealed = false,

@@ -89,11 +89,19 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
         Entry::Answer { message: answer, stop: why } => {
             format!("answer {} stop={}", message(answer), stop(why.as_ref()))
         }
-        Entry::Note { message: note } => format!("note {}", message(note)),
+        Entry::Note { message: note, .. } => format!("note {}", message(note)),
+        Entry::Inbound(item) => format!("inbound {} {}", item.id, message(&item.body)),
+        Entry::Asked { question, .. } => format!("asked {} {}", question.id, question.call),
+        Entry::Withdrawn { inbound, questions } => {
+            let inbound = inbound.iter().map(ToString::to_string);
+            let questions = questions.iter().map(ToString::to_string);
+            format!("withdrawn {}", inbound.chain(questions).collect::<Vec<_>>().join(" "))
+        }
+        Entry::Control(control) => format!("control {}", control.model),
         Entry::Went { why } => format!("went {}", went(*why)),
         Entry::CallStarted { id } => format!("call_started {id}"),
         Entry::CallFinished { result, .. } => format!("call_finished {}", block(result)),
-        Entry::Decided { call, verdict, why } => {
+        Entry::Decided { call, verdict, why, .. } => {
             let verdict = if *verdict == Verdict::Allow { "allow" } else { "deny" };
             format!("decided {call} {verdict}: {why}")
         }

@@ -70,6 +70,11 @@ impl FakeTool {
         FakeTool::new(name, move |_| Ok(Access { hosts: hosts.clone(), ..Access::nothing() }))
     }
 
+    /// Touches nothing, and is there to wait.
+    pub fn waiting(name: &str) -> Self {
+        FakeTool::new(name, |_| Ok(Access::nothing())).declaring(ToolKind::Waits, &[])
+    }
+
     /// Refuses every input.
     pub fn misused(name: &str) -> Self {
         FakeTool::new(name, |_| Err(Box::new(ToolOutput::misuse("the field \"path\" is missing"))))

@@ -5,7 +5,7 @@
 
 use crate::event::AgentPath;
 use crate::ids::InboundId;
-use crate::message::Message;
+use crate::message::{Block, Message};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ const SHOWN: usize = 2_000;
 impl Inbound {
     pub fn queued(&self) -> QueuedItem {
         let own: String = self.body.own_words().collect();
-        let text = if own.is_empty() { self.body.text() } else { own };
+        let text = if own.is_empty() { every_text(&self.body) } else { own };
         QueuedItem {
             id: self.id.clone(),
             source: self.source.clone(),
@@ -71,4 +71,13 @@ impl Inbound {
             text: text.chars().take(SHOWN).collect(),
         }
     }
+}
+
+/// What the harness wrote is all there is to show of its notices.
+fn every_text(body: &Message) -> String {
+    let texts = body.blocks().iter().filter_map(|block| match block {
+        Block::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
 }

@@ -26,6 +26,8 @@ pub enum ToolKind {
     Instructs,
     /// Session only: keeps or finds what was said earlier.
     Remembers,
+    /// Session only: lets time pass until something arrives.
+    Waits,
 }
 
 /// Everything about a tool that is not for the model.

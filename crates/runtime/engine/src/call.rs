@@ -84,6 +84,11 @@ impl Verdict {
         Verdict { output, outcome, refusal, took: None, store_error: None }
     }
 
+    /// A person said something else before it could start.
+    pub(crate) fn redirected() -> Self {
+        Verdict::not_run(ToolOutput::error(texts::REDIRECTED), NotRun::Redirected)
+    }
+
     pub(crate) fn has_run(&self) -> bool {
         self.took.is_some()
     }
@@ -127,7 +132,14 @@ async fn performed(
     index: usize,
     signals: Arc<Signals>,
 ) -> Verdict {
-    match ask(&agent, &mut job, index, &signals).await {
+    let (inbox, asks) = (agent.inbox(), job.asks.is_some());
+    let asked = tokio::select! {
+        biased;
+        asked = ask(&agent, &mut job, index, &signals) => asked,
+        // Who says something else does not want to be asked about this.
+        () = inbox.steered(), if asks => return Verdict::redirected(),
+    };
+    match asked {
         Ok(None) => {}
         Ok(Some(decision)) if decision.verdict == Ruled::Allow => {
             let _ = job.decision.set(decision);
@@ -148,6 +160,7 @@ async fn performed(
         progress: job.progress,
         recorder: Arc::new(agent.journal.clone()),
         blobs: agent.journal.blobs(),
+        arrivals: Arc::new(agent.journal.clone()),
     };
     let output = job.tool.run(job.input, cx).await;
     let took = since.elapsed();
@@ -171,12 +184,17 @@ async fn ask(
     }
     // The question before this one may have settled it.
     let now = agent.gate.judge(&job.name, &job.input, &job.access);
+    let mut question = None;
     let mut decided = if now.verdict == Ruled::Allow && !job.raised {
         Decision::of(Ruled::Allow, By::Person, "the user said yes for this session")
     } else {
         match hear(agent, job, &decision, signals).await {
             Some(decided) => decided,
-            None => ask_person(agent, job, decision, index, signals).await?,
+            None => {
+                let id = QuestionId::new(agent.meter.ids.uuid());
+                question = Some(id.clone());
+                ask_person(agent, job, id, decision, index, signals).await?
+            }
         }
     };
     if decided.verdict == Ruled::Allow && !is_still_the_same(job) {
@@ -185,19 +203,22 @@ async fn ask(
     }
     let verdict = if decided.verdict == Ruled::Allow { Recorded::Allow } else { Recorded::Deny };
     let why = decided.why() + &job.record;
-    agent.journal.write(Entry::Decided { call: job.id.clone(), verdict, why })?;
+    let call = job.id.clone();
+    agent.journal.write(Entry::Decided { call, verdict, why, input: None, question })?;
     Ok(Some(decided))
 }
 
+/// The question is on record before anybody sees it, so that it survives us.
 async fn ask_person(
     agent: &Agent,
     job: &Job,
+    id: QuestionId,
     decision: Decision,
     index: usize,
     signals: &Signals,
 ) -> Result<Decision, StoreError> {
     let question = Question {
-        id: QuestionId::new(agent.meter.ids.uuid()),
+        id,
         agent: AgentPath::default(),
         call: job.id.clone(),
         tool: job.name.clone(),
@@ -207,7 +228,10 @@ async fn ask_person(
         deadline: agent.gate.question_deadline(agent.journal.clock()),
     };
     let opened = |question: &Question| {
-        signals.send(Signal::Asked(index, Box::new(question.clone())));
+        let at = agent.journal.clock().now();
+        let open = Box::new(question.clone());
+        agent.journal.write(Entry::Asked { question: open.clone(), at })?;
+        signals.send(Signal::Asked(index, open));
         tell_of_question(agent, &job.name);
         Ok(())
     };
@@ -277,7 +301,7 @@ fn is_still_the_same(job: &Job) -> bool {
 async fn record_start(agent: &Agent, job: &mut Job) -> Result<(), StoreError> {
     let id = job.id.clone();
     if let Some((verdict, why)) = job.decided.take() {
-        agent.journal.write(Entry::Decided { call: id.clone(), verdict, why })?;
+        agent.journal.write(Entry::decided(id.clone(), verdict, why))?;
     }
     agent.journal.write(Entry::CallStarted { id })?;
     agent.journal.sync().await

@@ -43,17 +43,17 @@ impl Room {
 }
 
 impl Turn {
-    /// The conversation after it was summed up, or none if it stays as it is; then a notice says why.
+    /// Sums `view` up. False if it stays as it is; then a notice says why.
     pub(crate) async fn compact(
         &mut self,
-        view: &View,
+        view: &mut View,
         trigger: Trigger,
         words: Option<&str>,
         fallback: bool,
-    ) -> Result<Option<View>, Halt> {
+    ) -> Result<bool, Halt> {
         if trigger == Trigger::Manual && !self.agent.settings.context.on_request {
             self.left_as_it_is(trigger, NotCompacted::SwitchedOff).await;
-            return Ok(None);
+            return Ok(false);
         }
         let gauge = self.gauge(fallback);
         let pressure = self.pressure(view, fallback);
@@ -61,13 +61,13 @@ impl Turn {
             if trigger == Trigger::Manual {
                 self.left_as_it_is(trigger, NotCompacted::NothingEarlier).await;
             }
-            return Ok(None);
+            return Ok(false);
         };
         self.compactions.tried();
         let dropped: u64 = view.items().iter().take(cut).map(|item| item.weight()).sum();
         if dropped < SMALLEST {
             self.left_as_it_is(trigger, NotCompacted::TooLittleToGain).await;
-            return Ok(None);
+            return Ok(false);
         }
         let kept = view.items().get(cut..).unwrap_or_default();
         let stays = kept.iter().map(|item| item.weight()).sum::<u64>() + self.repeated();
@@ -78,13 +78,13 @@ impl Turn {
                 let (tokens, window) = (least, pressure.window);
                 self.left_as_it_is(trigger, NotCompacted::StaysTooLarge { tokens, window }).await;
             }
-            return Ok(None);
+            return Ok(false);
         }
         let words = match self.permit(trigger, words).await? {
             Ok(words) => words,
             Err(text) => {
                 self.left_as_it_is(trigger, NotCompacted::Hook { text }).await;
-                return Ok(None);
+                return Ok(false);
             }
         };
         self.out.emit(Event::Compacting { trigger }).await;
@@ -94,23 +94,24 @@ impl Turn {
         let Some(boundary) = self.boundary(view, cut, trigger, made, &room, &pressure, fallback)
         else {
             self.left_as_it_is(trigger, NotCompacted::NoRoomGained).await;
-            return Ok(None);
+            return Ok(false);
         };
-        self.begin_at(view, boundary, trigger, &said).await.map(Some)
+        self.begin_at(view, boundary, trigger, &said).await?;
+        Ok(true)
     }
 
     /// From here on the conversation begins at the boundary.
     async fn begin_at(
         &mut self,
-        view: &View,
+        view: &mut View,
         boundary: Boundary,
         trigger: Trigger,
         said: &str,
-    ) -> Result<View, Halt> {
+    ) -> Result<(), Halt> {
         let new = boundary.view_sharing(view);
         let receipt = Box::new(boundary.receipt.clone());
         self.write(Entry::Boundary(Box::new(boundary)))?;
-        self.reshaped = Some(new.clone());
+        *view = new;
         self.agent.meter.made_room();
         self.synced().await?;
         if trigger == Trigger::Manual {
@@ -118,7 +119,7 @@ impl Turn {
         }
         self.out.emit(Event::Compacted { receipt }).await;
         self.tell_after(trigger, said).await;
-        Ok(new)
+        Ok(())
     }
 
     async fn synced(&mut self) -> Result<(), Halt> {
@@ -260,7 +261,11 @@ impl Turn {
             let (title, seen) = (title.clone(), newest_seen(&seen));
             let at = self.agent.journal.clock().now();
             let size = after.min(gauge.plausible(left));
-            Some((size, Boundary { head, kept, carry, receipt, turns, title, seen, at }))
+            // What is pending may change until it is written; the journal adds it then.
+            let (inbox, questions, control) = (Vec::new(), Vec::new(), None);
+            #[rustfmt::skip]
+            let boundary = Boundary { head, kept, carry, receipt, turns, title, seen, at, inbox, questions, control };
+            Some((size, boundary))
         });
         chosen(drafts, pressure.target)
     }

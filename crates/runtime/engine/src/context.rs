@@ -117,12 +117,14 @@ pub(crate) enum Halt {
 }
 
 impl Halt {
-    pub(crate) fn outcome(self) -> Outcome {
-        match self {
+    /// `view` is what the log has made of the conversation until then.
+    pub(crate) fn outcome(self, view: View) -> Outcome {
+        let then = Box::new(match self {
             Halt::Interrupted => Outcome::Interrupted,
             Halt::Store => Outcome::StoreFailed,
             Halt::Prepare(error) => Outcome::Prepared(Err(error)),
-        }
+        });
+        Outcome::Reshaped { view, then }
     }
 }
 

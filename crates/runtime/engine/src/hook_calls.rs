@@ -80,6 +80,7 @@ impl Scheduler {
                 self.refuse(index, Verdict::denied_saying(text, by_hook(why.clone())));
                 self.ended_by.get_or_insert(why);
             }
+            Stand::Defer => self.deferred = true,
             Stand::Block => self.refuse(index, Verdict::denied(by_hook(why))),
             Stand::Ask | Stand::Pass => {
                 let rewritten = outcome.rewritten(&call.input);

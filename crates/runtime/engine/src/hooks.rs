@@ -4,11 +4,12 @@ use crate::agent::Agent;
 use crate::run::Turn;
 use crate::texts;
 use futures_util::FutureExt;
-use ostler_core::event::Notice;
+use ostler_core::event::{Event, Notice};
 use ostler_core::hook::{EventName, HookEvent, HookOutcome as Heard, Stand};
+use ostler_core::ids::InboundId;
 use ostler_core::message::{Block, Message};
-use ostler_core::ports::Hooks;
-use ostler_core::turn::{Outcome, Phase, State, StopVerdict, Terminal};
+use ostler_core::ports::{Hooks, StoreError};
+use ostler_core::turn::{Outcome, State, StopVerdict, Terminal};
 use ostler_core::view::View;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,8 +83,8 @@ impl Agent {
     }
 }
 
-/// A prompt that is not to be answered.
-enum Refused {
+/// Words of a person that are not to be answered.
+pub(crate) enum Refused {
     By(String),
     Interrupted,
 }
@@ -95,7 +96,8 @@ impl Turn {
         &mut self,
         prompt: Message,
         view: &View,
-    ) -> Result<Message, Result<State, ostler_core::ports::StoreError>> {
+        inbound: &[InboundId],
+    ) -> Result<Message, Result<State, StoreError>> {
         let refused = match self.told_of_prompt(prompt).await {
             Ok(prompt) => return Ok(prompt),
             Err(refused) => refused,
@@ -103,13 +105,24 @@ impl Turn {
         let terminal = match refused {
             Refused::By(why) => {
                 self.tally.hook_stopped(why);
+                if let Err(error) = self.refuse(inbound.to_vec()).await {
+                    return Err(Err(error));
+                }
                 Terminal::HookStopped
             }
             Refused::Interrupted => Terminal::AbortedStreaming,
         };
         let ended = self.agent.journal.end(terminal).await;
-        let state = State { phase: Phase::Done(terminal), ..State::start(view.clone()) };
-        Err(ended.map(|()| state))
+        Err(ended.map(|()| State::ended(view.clone(), terminal)))
+    }
+
+    /// Items that a hook does not let through are not offered again.
+    pub(crate) async fn refuse(&mut self, ids: Vec<InboundId>) -> Result<(), StoreError> {
+        if !ids.is_empty() {
+            self.agent.journal.refuse(ids.clone())?;
+            self.out.emit(Event::Dequeued { ids }).await;
+        }
+        Ok(())
     }
 
     async fn told_of_prompt(&mut self, prompt: Message) -> Result<Message, Refused> {
@@ -141,7 +154,7 @@ impl Turn {
     }
 
     /// What hooks add for the model.
-    async fn heard(&mut self, event: HookEvent) -> Result<Vec<String>, Refused> {
+    pub(crate) async fn heard(&mut self, event: HookEvent) -> Result<Vec<String>, Refused> {
         let name = event.name().name();
         let Some(heard) = self.fire(event).await else { return Err(Refused::Interrupted) };
         if heard.stand >= Stand::Ask {
@@ -177,7 +190,9 @@ impl Turn {
         let Some(heard) = self.fire(event).await else { return Outcome::Interrupted };
         // The machine bounds them between two answers with calls; this bounds them in a turn.
         let stand = match heard.stand {
-            Stand::Block | Stand::Ask if self.stop_blocks >= MOST_STOPS => Stand::Prevent,
+            Stand::Block | Stand::Defer | Stand::Ask if self.stop_blocks >= MOST_STOPS => {
+                Stand::Prevent
+            }
             stand => stand,
         };
         Outcome::StopHooks(match stand {
@@ -185,7 +200,7 @@ impl Turn {
                 self.tally.hook_stopped(heard.why());
                 StopVerdict::Prevent
             }
-            Stand::Block | Stand::Ask => {
+            Stand::Block | Stand::Defer | Stand::Ask => {
                 self.stop_blocks += 1;
                 self.tally.hook_stopped(heard.why());
                 StopVerdict::Block(Message::meta(texts::HOOK_STOP.replace("{why}", &heard.why())))

@@ -1,20 +1,25 @@
 //! Which fact is written when, and when it is forced to the disk.
 //!
-//! Forced at four points: a prompt is admitted; an answer with a changing call is sealed; a changing call starts; a
+//! Forced at four points: a prompt or an item of the inbox is admitted; an answer with a changing call is sealed; a changing call starts; a
 //! turn ends. Everything else survives the death of the process by being written, and a loss of power by luck.
 
 use crate::sync_pool::SyncPool;
 use ostler_core::context::CarryOver;
+use ostler_core::event::Control;
+use ostler_core::ids::InboundId;
+use ostler_core::inbox::Inbound;
 use ostler_core::ledger::{Earlier, Usage};
 use ostler_core::message::Block;
 use ostler_core::ports::{Blobs, Recorder, SessionLog, StoreError};
-use ostler_core::session::{Entry, Measured, Session};
+use ostler_core::question::Question;
+use ostler_core::session::{Entry, Measured, Pending, Session};
 use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool::Seen;
 use ostler_core::turn::Terminal;
 use ostler_core::view::{View, ViewItem};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 
 #[derive(Clone)]
 pub struct Journal {
@@ -25,6 +30,7 @@ pub struct Journal {
     /// How many of the entries written here have reached the disk. Whoever syncs holds it.
     synced: Arc<tokio::sync::Mutex<u64>>,
     pool: SyncPool,
+    arrived: Arc<Notify>,
 }
 
 /// What the log says so far: the same fold as a new process makes of it, without its history. A turn that was dropped in the middle leaves
@@ -34,6 +40,8 @@ struct Mirror {
     /// The first refusal of a turn. Nothing is written behind a hole: not by this turn, nor by a call of it.
     broken: Option<StoreError>,
     written: u64,
+    /// Items of the inbox that are about to be admitted.
+    taken: Vec<InboundId>,
 }
 
 impl Journal {
@@ -60,9 +68,10 @@ impl Journal {
     ) -> Self {
         let mut session = session;
         session.forget_history();
-        let mirror = Mirror { session, broken: None, written: 0 };
+        let mirror = Mirror { session, broken: None, written: 0, taken: Vec::new() };
         let (mirror, synced) = (Arc::new(Mutex::new(mirror)), Arc::default());
-        Journal { log, blobs, clock, mirror, synced, pool: SyncPool::default() }
+        let (pool, arrived) = (SyncPool::default(), Arc::default());
+        Journal { log, blobs, clock, mirror, synced, pool, arrived }
     }
 
     /// Syncs together with other sessions.
@@ -95,6 +104,90 @@ impl Journal {
     pub fn conversation(&self) -> (View, u32) {
         let session = self.mirror().session.clone().close();
         (session.view, session.turns)
+    }
+
+    /// The conversation as the log has it, open calls included, with what became of them so far.
+    pub(crate) fn open_conversation(&self) -> (View, Pending, u32) {
+        let mirror = self.mirror();
+        let session = &mirror.session;
+        (session.view.clone(), session.pending().clone(), session.turns)
+    }
+
+    /// The last turn can go on where the log ends: calls of its last answer wait to be settled.
+    pub fn has_open_calls(&self) -> bool {
+        !self.mirror().session.view.open_calls().is_empty()
+    }
+
+    pub fn has_open_question(&self) -> bool {
+        !self.mirror().session.questions.is_empty()
+    }
+
+    /// What was asked and not decided.
+    pub fn questions(&self) -> Vec<Question> {
+        self.mirror().session.questions.clone()
+    }
+
+    /// Mode, model and thinking, if they were changed since the session began.
+    pub fn control(&self) -> Option<Control> {
+        self.mirror().session.control.clone()
+    }
+
+    /// Records what the session goes on with.
+    ///
+    /// # Errors
+    /// If the log refuses it.
+    pub fn set_control(&self, control: Control) -> Result<(), StoreError> {
+        self.write_beside(Entry::Control(control))
+    }
+
+    pub(crate) fn pending(&self, wanted: impl Fn(&Inbound) -> bool) -> Vec<Inbound> {
+        self.mirror().session.inbox.iter().filter(|item| wanted(item)).cloned().collect()
+    }
+
+    /// The first `most` of what is wanted. Until something else is taken they cannot be withdrawn.
+    pub(crate) fn take(&self, wanted: impl Fn(&Inbound) -> bool, most: usize) -> Vec<Inbound> {
+        let mut mirror = self.mirror();
+        let found = mirror.session.inbox.iter().filter(|item| wanted(item)).take(most);
+        let items: Vec<Inbound> = found.cloned().collect();
+        mirror.taken = items.iter().map(|item| item.id.clone()).collect();
+        items
+    }
+
+    /// Waits for the first item that is wanted.
+    pub(crate) async fn first_pending(&self, wanted: impl Fn(&Inbound) -> bool) -> Inbound {
+        loop {
+            let arrived = self.arrived.notified();
+            tokio::pin!(arrived);
+            // Before looking: what arrives in between wakes us.
+            arrived.as_mut().enable();
+            let found = self.mirror().session.inbox.iter().find(|item| wanted(item)).cloned();
+            if let Some(item) = found {
+                return item;
+            }
+            arrived.await;
+        }
+    }
+
+    pub(crate) fn arrived(&self) -> &Notify {
+        &self.arrived
+    }
+
+    pub(crate) fn withdraw(&self, ids: &[InboundId]) -> Result<Vec<InboundId>, StoreError> {
+        let mut mirror = self.mirror();
+        let pending = mirror.session.inbox.iter().map(|item| &item.id);
+        let free = pending.filter(|id| ids.contains(id) && !mirror.taken.contains(id));
+        let inbound: Vec<InboundId> = free.cloned().collect();
+        if !inbound.is_empty() {
+            let questions = Vec::new();
+            let entry = Entry::Withdrawn { inbound: inbound.clone(), questions };
+            self.append(&mut mirror, entry)?;
+        }
+        Ok(inbound)
+    }
+
+    /// A turn refuses what it took.
+    pub(crate) fn refuse(&self, inbound: Vec<InboundId>) -> Result<(), StoreError> {
+        self.write(Entry::Withdrawn { inbound, questions: Vec::new() })
     }
 
     /// What was carried on so far, what was seen, the number of turns, and the title.
@@ -141,22 +234,39 @@ impl Journal {
         self.mirror().broken = None;
     }
 
+    /// A turn begins with these items, and with nothing else that somebody took.
+    pub(crate) fn begin_with(&self, inbound: &[InboundId]) {
+        self.mirror().taken = inbound.to_vec();
+    }
+
     pub(crate) fn write(&self, entry: Entry) -> Result<(), StoreError> {
         let mut mirror = self.mirror();
         if let Some(error) = &mirror.broken {
             return Err(error.clone());
         }
-        match self.log.append(&entry) {
-            Ok(()) => {
-                // What was changed and when is read from the log; nothing here grows with the length of a session.
-                if !matches!(entry, Entry::Snapshot { .. } | Entry::Checkpoint { .. }) {
-                    mirror.session.apply(entry);
-                }
-                mirror.written += 1;
-                Ok(())
-            }
-            Err(error) => Err(mirror.broken.insert(error).clone()),
+        let written = self.append(&mut mirror, entry);
+        written.map_err(|error| mirror.broken.insert(error).clone())
+    }
+
+    /// For what does not follow from the turn: it may stand behind a hole, and its refusal ends no turn.
+    pub(crate) fn write_beside(&self, entry: Entry) -> Result<(), StoreError> {
+        self.append(&mut self.mirror(), entry)
+    }
+
+    fn append(&self, mirror: &mut Mirror, mut entry: Entry) -> Result<(), StoreError> {
+        if let Entry::Boundary(boundary) = &mut entry {
+            // Under the same lock as arrivals: an item is in the boundary or behind it, never lost between the two.
+            boundary.inbox.clone_from(&mirror.session.inbox);
+            boundary.questions.clone_from(&mirror.session.questions);
+            boundary.control.clone_from(&mirror.session.control);
         }
+        self.log.append(&entry)?;
+        // What was changed and when is read from the log; nothing here grows with the length of a session.
+        if !matches!(entry, Entry::Snapshot { .. } | Entry::Checkpoint { .. }) {
+            mirror.session.apply(entry);
+        }
+        mirror.written += 1;
+        Ok(())
     }
 
     /// The machine moved on: its conversation says the same as the log, and shares its messages with the requests.

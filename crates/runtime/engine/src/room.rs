@@ -30,38 +30,36 @@ struct Relief {
 }
 
 impl Turn {
-    /// Makes room where it is needed. What was changed stands in `reshaped`.
-    pub(crate) async fn make_room(&mut self, state: &State) -> Result<View, Halt> {
-        let mut view = state.view.clone();
+    /// Makes room where it is needed. `view` is what the log says, also if that ends with an error.
+    pub(crate) async fn make_room(&mut self, state: &State, view: &mut View) -> Result<(), Halt> {
         let fallback = state.recovery.fell_back;
-        self.shorten_results(&mut view, fallback)?;
-        let pressure = self.pressure(&view, fallback);
+        self.shorten_results(view, fallback)?;
+        let pressure = self.pressure(view, fallback);
         if !self.agent.settings.context.auto {
-            return self.blocked(&pressure).map(|()| view);
+            return self.blocked(&pressure);
         }
         if !pressure.is_high() || self.compactions.is_done(state.iteration) {
-            return Ok(view);
+            return Ok(());
         }
-        let relief = self.relief(&view, &pressure, fallback);
+        let relief = self.relief(view, &pressure, fallback);
         if relief.tokens <= pressure.target {
-            self.record_relief(&mut view, relief).await?;
-            return Ok(view);
+            return self.record_relief(view, relief).await;
         }
         if self.compactions.is_rapid(state.iteration) {
             return Err(Halt::Prepare(PrepareError::RapidRefill));
         }
         if self.compactions.may_try(state.iteration) {
             self.compactions.now = state.iteration;
-            if let Some(new) = self.compact(&view, Trigger::Auto, None, fallback).await? {
+            if self.compact(view, Trigger::Auto, None, fallback).await? {
                 self.compactions.succeeded(state.iteration);
-                return Ok(new);
+                return Ok(());
             }
         }
         // Better a little than nothing; whether it fits is for the provider to say.
         if relief.tokens < pressure.threshold {
-            self.record_relief(&mut view, relief).await?;
+            self.record_relief(view, relief).await?;
         }
-        Ok(view)
+        Ok(())
     }
 
     /// Without us making room, a request that leaves none for the answer is not sent.
@@ -87,7 +85,7 @@ impl Turn {
         // What it named may be smaller than what was known when the results came.
         let mut view = state.view.clone();
         if let Err(halt) = self.shorten_results(&mut view, fallback) {
-            return halt.outcome();
+            return halt.outcome(view);
         }
         let shortened = u32::from(view.weight() < state.view.weight());
         let pressure = self.pressure(&view, fallback);
@@ -98,7 +96,7 @@ impl Turn {
         if pressure.is_high() && helps {
             return match self.record_relief(&mut view, relief).await {
                 Ok(()) => Outcome::Collapsed(Some((view, shortened + drained))),
-                Err(halt) => halt.outcome(),
+                Err(halt) => halt.outcome(view),
             };
         }
         Outcome::Collapsed((shortened > 0).then_some((view, shortened)))
@@ -111,18 +109,19 @@ impl Turn {
             return Outcome::Compacted(None);
         }
         if self.compactions.is_rapid(state.iteration) {
-            return Halt::Prepare(PrepareError::RapidRefill).outcome();
+            return Outcome::Prepared(Err(PrepareError::RapidRefill));
         }
         self.learn_overflow(&state.view);
         self.compactions.now = state.iteration;
         let fallback = state.recovery.fell_back;
-        match self.compact(&state.view, Trigger::Overflow, None, fallback).await {
-            Ok(Some(view)) => {
+        let mut view = state.view.clone();
+        match self.compact(&mut view, Trigger::Overflow, None, fallback).await {
+            Ok(true) => {
                 self.compactions.succeeded(state.iteration);
                 Outcome::Compacted(Some(view))
             }
-            Ok(None) => Outcome::Compacted(None),
-            Err(halt) => halt.outcome(),
+            Ok(false) => Outcome::Compacted(None),
+            Err(halt) => halt.outcome(view),
         }
     }
 
@@ -142,10 +141,11 @@ impl Turn {
         };
         let changes: Vec<ViewChange> = chosen.into_iter().map(shorten).collect();
         let before = pressure.tokens;
-        apply_all(view, &changes);
-        let after = self.pressure(view, fallback).tokens;
+        let mut shorter = view.clone();
+        apply_all(&mut shorter, &changes);
+        let after = self.pressure(&shorter, fallback).tokens;
         self.record_changes(StageName::Budget, changes, Saved { before, after })?;
-        self.reshaped = Some(view.clone());
+        *view = shorter;
         Ok(())
     }
 
@@ -181,7 +181,6 @@ impl Turn {
             told.push((stage, count, saved));
         }
         *view = relief.view;
-        self.reshaped = Some(view.clone());
         self.agent.meter.made_room();
         for (stage, count, Saved { before, after }) in told {
             let count = u64::try_from(count).unwrap_or(u64::MAX);

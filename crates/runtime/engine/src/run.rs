@@ -7,6 +7,7 @@ use crate::scheduler::Scheduler;
 use crate::turn_stream::{Emitter, TurnStream};
 use ostler_core::context::Trigger;
 use ostler_core::event::{Event, Finished, Notice};
+use ostler_core::ids::InboundId;
 use ostler_core::ledger::Usage;
 use ostler_core::message::Message;
 use ostler_core::model::{Request, StopReason};
@@ -14,30 +15,47 @@ use ostler_core::ports::{Recorder, StoreError};
 use ostler_core::session::Entry;
 use ostler_core::todo::Plan;
 use ostler_core::turn::{
-    Advance, Fact, Outcome, PrepareError, State, Step, Terminal, advance, next,
+    Advance, Fact, Outcome, PrepareError, State, Step, StopVerdict, Terminal, advance, next,
 };
-use ostler_core::view::View;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Runs one turn to its end. Drop the stream to cancel at once; `interrupt` ends it in order.
 /// The prompt is on disk before the first request.
 pub fn run(agent: Arc<Agent>, prompt: Message, interrupt: CancellationToken) -> TurnStream {
-    run_with(agent, std::future::ready((prompt, Vec::new())), interrupt)
+    run_with(agent, std::future::ready((prompt, Vec::new())), Vec::new(), interrupt)
 }
 
-/// The same for a prompt that is still being made, with what the reader should know of that.
+/// The same for a prompt that is still being made, with what the reader should know of that. `inbound` are the items of
+/// the inbox that it is made of: they are admitted with it.
 pub fn run_with(
     agent: Arc<Agent>,
     prompt: impl Future<Output = (Message, Vec<Notice>)> + Send + 'static,
+    inbound: Vec<InboundId>,
     interrupt: CancellationToken,
 ) -> TurnStream {
     TurnStream::new(|out| async move {
         let mut turn = Turn::new(agent, interrupt, out);
+        turn.agent.journal.begin_with(&inbound);
         let (prompt, notices) = prompt.await;
-        let state = turn.admit(prompt).await;
+        let state = turn.admit(prompt, inbound).await;
         turn.notices(notices).await;
         turn.drive(state).await;
+    })
+}
+
+/// Goes on with a turn that a process left in the middle, or whose call a hook deferred. Finished calls keep their
+/// results, started ones may have taken effect, and the rest is judged and asked about again.
+pub fn resume_turn(agent: Arc<Agent>, interrupt: CancellationToken) -> TurnStream {
+    TurnStream::new(|out| async move {
+        let mut turn = Turn::new(agent, interrupt, out);
+        let journal = turn.agent.journal.clone();
+        journal.try_again();
+        journal.begin_with(&[]);
+        let (view, pending, turns) = journal.open_conversation();
+        turn.out.emit(Event::TurnStarted { turn: turns }).await;
+        turn.tools.reopen(&view, &pending);
+        turn.drive(State::resume(view)).await;
     })
 }
 
@@ -75,8 +93,8 @@ pub(crate) struct Turn {
     pub(crate) compactions: Compactions,
     /// Output tokens when the model was last asked to go on.
     pub(crate) nudged_at: Option<u64>,
-    /// What the log has made of the conversation since the machine last saw it.
-    pub(crate) reshaped: Option<View>,
+    /// A call that waits has ended since the last delivery.
+    pub(crate) waited: bool,
 }
 
 impl Turn {
@@ -97,17 +115,17 @@ impl Turn {
             told_of_estimate: false,
             compactions: Compactions::default(),
             nudged_at: None,
-            reshaped: None,
+            waited: false,
         }
     }
 
     /// From here on the prompt cannot be lost.
-    async fn admit(&mut self, prompt: Message) -> State {
+    async fn admit(&mut self, prompt: Message, inbound: Vec<InboundId>) -> State {
         let journal = self.agent.journal.clone();
         journal.try_again();
         let (mut view, turns) = journal.conversation();
         self.out.emit(Event::TurnStarted { turn: turns + 1 }).await;
-        let prompt = match self.hear_prompt(prompt, &view).await {
+        let prompt = match self.hear_prompt(prompt, &view, &inbound).await {
             Ok(prompt) => prompt,
             Err(Ok(over)) => return over,
             Err(Err(error)) => return self.store_failed(State::start(view), &error).await,
@@ -115,7 +133,8 @@ impl Turn {
         self.task = first_line(&prompt.text());
         view.push(prompt.clone());
         let at = journal.clock().now();
-        let written = match journal.write(Entry::Prompt { message: prompt, at }) {
+        let ids = inbound.clone();
+        let written = match journal.write(Entry::Prompt { message: prompt, at, inbound }) {
             Ok(()) => journal.sync().await,
             Err(error) => Err(error),
         };
@@ -123,9 +142,16 @@ impl Turn {
         match written {
             Ok(()) => {
                 journal.adopt(&state.view);
+                self.delivered(ids).await;
                 state
             }
             Err(error) => self.store_failed(state, &error).await,
+        }
+    }
+
+    async fn delivered(&self, ids: Vec<InboundId>) {
+        if !ids.is_empty() {
+            self.out.emit(Event::Delivered { ids }).await;
         }
     }
 
@@ -134,12 +160,9 @@ impl Turn {
             let step = next(&state);
             if let Step::Finish(terminal) = step {
                 self.stop_failed(terminal).await;
-                return self.finish(terminal, &state).await;
+                return self.finish(terminal, state.iteration).await;
             }
             let outcome = self.perform(step, &state).await;
-            if let Some(view) = self.reshaped.take() {
-                state = State { view, ..state };
-            }
             let Advance { state: new, facts } = advance(state, outcome, &self.agent.limits);
             state = match self.record(&new, facts).await {
                 Ok(()) => new,
@@ -168,10 +191,25 @@ impl Turn {
             Step::Prepare => self.prepare(state).await,
             Step::Collapse => self.drain(state).await,
             Step::Compact => self.compact_for_provider(state).await,
-            _ => match self.within_task_budget() {
-                Some(more) => Outcome::StopHooks(more),
-                None => self.stop_hooks().await,
-            },
+            _ => self.stop().await,
+        }
+    }
+
+    /// The model has said all it wants to say; what arrived meanwhile goes first.
+    async fn stop(&mut self) -> Outcome {
+        let (inbox, waited) = (self.agent.inbox(), self.waited);
+        if inbox.has_due(waited) {
+            return Outcome::StopHooks(StopVerdict::Arrived);
+        }
+        let outcome = match self.within_task_budget() {
+            Some(more) => Outcome::StopHooks(more),
+            None => self.stop_hooks().await,
+        };
+        match outcome {
+            Outcome::StopHooks(StopVerdict::Pass) if inbox.has_due(waited) => {
+                Outcome::StopHooks(StopVerdict::Arrived)
+            }
+            outcome => outcome,
         }
     }
 
@@ -179,15 +217,18 @@ impl Turn {
         let recovery = &state.recovery;
         // The old one is given back first, or it would stand in its own way.
         self.reserved = None;
-        let view = match self.make_room(state).await {
-            Ok(view) => view,
-            Err(halt) => return halt.outcome(),
-        };
+        if let Some(received) = self.receive(state).await {
+            return received;
+        }
+        let mut view = state.view.clone();
+        if let Err(halt) = self.make_room(state, &mut view).await {
+            return halt.outcome(view);
+        }
         let request = Request { view, ..self.request(state, recovery.fell_back) };
         let wanted = budget::wanted(&self.agent, &request, recovery.escalated);
         let reserved = tokio::select! {
             biased;
-            () = self.interrupt.cancelled() => return Outcome::Interrupted,
+            () = self.interrupt.cancelled() => return Halt::Interrupted.outcome(request.view),
             reserved = budget::reserve(&self.agent, &request, wanted) => reserved,
         };
         match reserved {
@@ -201,7 +242,7 @@ impl Turn {
                     Refused::Unknown(_) => PrepareError::BudgetUnknown,
                 };
                 self.notice(refused.notice()).await;
-                Outcome::Prepared(Err(error))
+                Halt::Prepare(error).outcome(request.view)
             }
         }
     }
@@ -250,8 +291,12 @@ impl Turn {
                         self.out.emit(Event::AnswerDropped).await;
                     }
                 }
-                Fact::Noted(item) => {
-                    journal.write(Entry::Note { message: item.message().clone() })?
+                Fact::Noted(item) => journal.write(Entry::note(item.message().clone()))?,
+                Fact::Admitted { item, ids } => {
+                    let (message, inbound) = (item.message().clone(), ids.clone());
+                    journal.write(Entry::Note { message, inbound })?;
+                    journal.sync().await?;
+                    self.delivered(ids).await;
                 }
                 Fact::Went(why) => {
                     journal.write(Entry::Went { why })?;
@@ -268,12 +313,12 @@ impl Turn {
     async fn compact_now(mut self, words: Option<String>) {
         let journal = self.agent.journal.clone();
         journal.try_again();
-        let (view, turns) = journal.conversation();
+        let (mut view, turns) = journal.conversation();
         self.out.emit(Event::TurnStarted { turn: turns }).await;
-        let done = self.compact(&view, Trigger::Manual, words.as_deref(), false).await;
+        let done = self.compact(&mut view, Trigger::Manual, words.as_deref(), false).await;
         let terminal = match done {
-            Ok(new) => {
-                if let Some(view) = new {
+            Ok(is_shorter) => {
+                if is_shorter {
                     journal.adopt(&view);
                 }
                 Terminal::Completed
@@ -281,17 +326,16 @@ impl Turn {
             Err(Halt::Store) => Terminal::StoreFailed,
             Err(_) => Terminal::AbortedStreaming,
         };
-        let state = State { iteration: 0, ..State::start(view) };
-        self.finish(terminal, &state).await;
+        self.finish(terminal, 0).await;
     }
 
-    async fn finish(self, terminal: Terminal, state: &State) {
+    async fn finish(self, terminal: Terminal, iterations: u32) {
         let (requests, cost) = self.tally.paid();
         let budgets = budget::left(&self.agent, requests, cost).await;
         for text in budget::trouble(&self.agent).await {
             self.notice(Notice::Ledger { text }).await;
         }
-        let finished = Finished { budgets, ..self.tally.finished(terminal, state) };
+        let finished = Finished { budgets, ..self.tally.finished(terminal, iterations) };
         self.out.emit(Event::Finished(Box::new(finished))).await;
     }
 

@@ -26,10 +26,15 @@ impl Turn {
         let request = self.request(state, fallback);
         let model = request.model.clone();
         let backed_off = self.backed_off(stream_retry).await;
-        let (Ok(()), Some(reserved)) = (backed_off, self.reserved.take()) else {
-            self.reserved = None;
-            return Outcome::Sampled { message: None, cut: false, end: SampleEnd::Cancelled };
+        let reserved = self.reserved.take();
+        let reserved = match (backed_off, reserved) {
+            (Ok(()), Some(reserved)) => reserved,
+            (backed_off, _) => {
+                let end = backed_off.err().unwrap_or(SampleEnd::Cancelled);
+                return Outcome::Sampled { message: None, cut: false, end };
+            }
         };
+        let inbox = self.agent.inbox();
         let started = Event::IterationStarted {
             n: state.iteration,
             model: model.clone(),
@@ -46,6 +51,8 @@ impl Turn {
             tokio::select! {
                 biased;
                 () = self.interrupt.cancelled() => break SampleEnd::Cancelled,
+                // Nothing is lost that a person has seen: the next try knows what they said.
+                () = inbox.steered(), if answer.message_id.is_empty() => break SampleEnd::Redirected,
                 // Before the calls: an answer ends, but a call may always have something more to say.
                 part = stream.next() => match part {
                     Ok(part) => {
@@ -200,8 +207,12 @@ impl Turn {
         }
     }
 
-    /// Waits before a broken stream is asked again; an interrupt ends the wait.
-    async fn backed_off(&self, attempt: u8) -> Result<(), ()> {
+    /// Waits before a broken stream is asked again; an interrupt ends the wait, and so does a person who has more to say.
+    async fn backed_off(&self, attempt: u8) -> Result<(), SampleEnd> {
+        let inbox = self.agent.inbox();
+        if inbox.is_steered() {
+            return Err(SampleEnd::Redirected);
+        }
         if attempt == 0 {
             return Ok(());
         }
@@ -209,7 +220,8 @@ impl Turn {
         let wait = self.agent.settings.stream_backoff.saturating_mul(factor).min(LONGEST_BACKOFF);
         tokio::select! {
             biased;
-            () = self.interrupt.cancelled() => Err(()),
+            () = self.interrupt.cancelled() => Err(SampleEnd::Cancelled),
+            () = inbox.steered() => Err(SampleEnd::Redirected),
             () = tokio::time::sleep(wait) => Ok(()),
         }
     }

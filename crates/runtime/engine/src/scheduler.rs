@@ -35,6 +35,10 @@ pub(crate) struct Scheduler {
     pub(crate) notices: VecDeque<Notice>,
     /// Why a hook ended the turn: nothing more is started.
     pub(crate) ended_by: Option<String>,
+    /// The user said something else: nothing more is started.
+    pub(crate) redirected: bool,
+    /// A hook deferred a call: nothing more is started, and what has not started stays open.
+    pub(crate) deferred: bool,
 }
 
 pub(crate) struct Call {
@@ -70,6 +74,8 @@ pub(crate) enum Happened {
     Signal(Signal),
     Finished(usize),
     Notice(Notice),
+    /// Nothing is left that could happen by itself.
+    Idle,
 }
 
 impl Scheduler {
@@ -84,6 +90,8 @@ impl Scheduler {
             sealed: false,
             notices: VecDeque::new(),
             ended_by: None,
+            redirected: false,
+            deferred: false,
         }
     }
 
@@ -117,8 +125,13 @@ impl Scheduler {
         self.answered(id, name, input, Verdict::not_run(ToolOutput::misuse(text), why));
     }
 
-    fn answered(&mut self, id: CallId, name: String, input: Value, verdict: Verdict) {
+    pub(crate) fn answered(&mut self, id: CallId, name: String, input: Value, verdict: Verdict) {
         self.ready.push_back(self.calls.len());
+        self.keep(id, name, input, verdict);
+    }
+
+    /// A call whose result is on record already.
+    pub(crate) fn keep(&mut self, id: CallId, name: String, input: Value, verdict: Verdict) {
         let decided = verdict.refusal.as_ref().map(|refusal| (Recorded::Deny, refusal.why()));
         let state = CallState::Done(Box::new(verdict));
         self.calls.push(Call { decided, ..Call::new(id, name, input, Access::nothing(), state) });
@@ -199,6 +212,9 @@ impl Scheduler {
                     Some(Ok((index, ended))) => {
                         self.task_ended(index, ended);
                         self.start_what_can();
+                        if !self.is_busy() {
+                            return Happened::Idle;
+                        }
                     }
                     // Panics are caught inside; only an aborted task ends like this.
                     Some(Err(_)) => {}
@@ -244,6 +260,7 @@ impl Scheduler {
                 CallState::Running { tail } => {
                     call.began.get().map(|since| stopped_verdict(*since, &tail))
                 }
+                CallState::Waiting | CallState::AskingHooks if self.deferred => continue,
                 CallState::Waiting | CallState::AskingHooks => None,
             };
             let verdict = verdict.unwrap_or_else(|| self.not_started());
@@ -254,6 +271,7 @@ impl Scheduler {
     fn not_started(&self) -> Verdict {
         let (text, why) = match &self.ended_by {
             Some(why) => (texts::HOOK_ENDED.replace("{why}", why), NotRun::HookEndedTurn),
+            None if self.redirected => return Verdict::redirected(),
             None => (texts::NOT_STARTED.to_owned(), NotRun::Interrupted),
         };
         Verdict::not_run(ToolOutput::error(text), why)
@@ -271,7 +289,8 @@ impl Scheduler {
 
     fn start_what_can(&mut self) {
         let settings = &self.agent.settings;
-        if (settings.after_the_answer && !self.sealed) || self.ended_by.is_some() {
+        let is_over = self.ended_by.is_some() || self.redirected || self.deferred;
+        if (settings.after_the_answer && !self.sealed) || is_over {
             return;
         }
         let room = settings.max_parallel_calls.max(1).saturating_sub(self.running.len());

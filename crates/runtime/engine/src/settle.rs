@@ -21,7 +21,7 @@ impl Turn {
                 let plan = self.agent.journal.plan();
                 let mut extra = self.tools.notes();
                 extra.extend(self.reminders(view).await);
-                if end == ToolsEnd::Finished {
+                if matches!(end, ToolsEnd::Finished | ToolsEnd::Redirected) {
                     extra.extend(todo::reminder(&plan, view, self.agent.tools.known()));
                 }
                 Outcome::ToolsSettled { results: self.tools.results(), extra, end }
@@ -49,6 +49,8 @@ impl Turn {
 
     async fn settled(&mut self) -> Result<ToolsEnd, ()> {
         let early = self.record_early_results()?;
+        let inbox = self.agent.inbox();
+        self.tools.redirected = inbox.is_steered();
         // An interrupted answer starts nothing more.
         if !self.interrupt.is_cancelled() {
             self.tools.seal();
@@ -60,10 +62,16 @@ impl Turn {
             tokio::select! {
                 biased;
                 () = self.interrupt.cancelled() => break,
+                // What runs goes on; the rest is skipped.
+                () = inbox.steered(), if !self.tools.redirected => self.tools.redirected = true,
                 happened = self.tools.happened() => self.tell(happened).await?,
             }
         }
+        // An interrupt and an end leave nothing to go on with; what a person wants instead comes first, too.
+        let goes_on = !self.interrupt.is_cancelled() && !self.tools.redirected;
+        self.tools.deferred &= goes_on && self.tools.ended_by.is_none();
         self.tools.stop().await;
+        self.waited |= self.tools.has_waited();
         while let Some(happened) = self.tools.untold() {
             self.tell(happened).await?;
         }
@@ -75,6 +83,8 @@ impl Turn {
                 self.tally.hook_stopped(why);
                 Ok(ToolsEnd::HookStopped)
             }
+            None if self.tools.deferred => Ok(ToolsEnd::Deferred),
+            None if self.tools.redirected => Ok(ToolsEnd::Redirected),
             None => Ok(ToolsEnd::Finished),
         }
     }
@@ -85,6 +95,7 @@ impl Turn {
             Happened::Signal(signal) => self.tell_signal(signal).await,
             Happened::Finished(index) => self.tell_finished(index).await?,
             Happened::Notice(notice) => self.notice(notice).await,
+            Happened::Idle => {}
         }
         Ok(())
     }
@@ -159,7 +170,7 @@ impl Turn {
 
     fn record_result(&mut self, index: usize) -> Result<(), ()> {
         if let Some((call, verdict, why)) = self.tools.take_decided(index) {
-            let written = self.agent.journal.write(Entry::Decided { call, verdict, why });
+            let written = self.agent.journal.write(Entry::decided(call, verdict, why));
             written.map_err(|error| self.tally.store_failed(error.to_string()))?;
         }
         let Some(call) = self.tools.call(index) else { return Ok(()) };

@@ -4,7 +4,7 @@ use ostler_core::event::{Denial, Finished, ModelUsage};
 use ostler_core::ids::ModelId;
 use ostler_core::ledger::Usage;
 use ostler_core::model::{ModelError, ModelErrorKind, ProviderLimits, StopReason};
-use ostler_core::turn::{State, Terminal};
+use ostler_core::turn::Terminal;
 use std::time::Duration;
 
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl Tally {
         &self.text
     }
 
-    pub(crate) fn finished(self, terminal: Terminal, state: &State) -> Finished {
+    pub(crate) fn finished(self, terminal: Terminal, iterations: u32) -> Finished {
         let mut usage = Usage::default();
         let mut cost = Some(0.0);
         for model in &self.per_model {
@@ -107,7 +107,7 @@ impl Tally {
             error: error.filter(|_| failed),
             error_status: self.error.and_then(|error| error.status).filter(|_| failed),
             stop: self.stop,
-            iterations: state.iteration,
+            iterations,
             usage,
             per_model: self.per_model,
             cost,

@@ -14,6 +14,7 @@ text!(HOOK_REWRITTEN, "hooks/rewritten.md");
 text!(HOOK_STOP, "hooks/stop.md");
 text!(HOOK_ENDED, "results/hook-ended.md");
 text!(STOPPED, "results/stopped.md");
+text!(REDIRECTED, "results/redirected.md");
 text!(NOT_STARTED, "results/not-started.md");
 text!(UNKNOWN_TOOL, "results/unknown-tool.md");
 text!(TASK_BUDGET, "task-budget.md");

@@ -59,6 +59,7 @@ fn words(outcome: &HookOutcome) -> String {
     let mut words = match outcome.stand {
         Stand::Pass => vec!["passes".to_owned()],
         Stand::Ask => vec![format!("asks ({why})")],
+        Stand::Defer => vec![format!("defers the call ({why})")],
         Stand::Block => vec![format!("blocks ({why})")],
         Stand::Prevent => vec![format!("ends the turn ({why})")],
     };

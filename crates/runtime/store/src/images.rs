@@ -106,12 +106,17 @@ fn images_mut(block: &mut Block) -> Vec<&mut Image> {
 
 fn blocks(entry: &Entry) -> Vec<&[Block]> {
     match entry {
-        Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } => {
+        Entry::Prompt { message, .. }
+        | Entry::Answer { message, .. }
+        | Entry::Note { message, .. } => {
             vec![message.blocks()]
         }
         Entry::CallFinished { result, .. } => vec![std::slice::from_ref(result)],
+        Entry::Inbound(item) => vec![item.body.blocks()],
         Entry::Boundary(boundary) => {
-            boundary.head.iter().chain(&boundary.kept).map(|message| message.blocks()).collect()
+            let pending = boundary.inbox.iter().map(|item| &item.body);
+            let messages = boundary.head.iter().chain(&boundary.kept).chain(pending);
+            messages.map(|message| message.blocks()).collect()
         }
         _ => Vec::new(),
     }
@@ -119,13 +124,17 @@ fn blocks(entry: &Entry) -> Vec<&[Block]> {
 
 fn blocks_mut(entry: &mut Entry) -> Vec<&mut [Block]> {
     match entry {
-        Entry::Prompt { message, .. } | Entry::Answer { message, .. } | Entry::Note { message } => {
+        Entry::Prompt { message, .. }
+        | Entry::Answer { message, .. }
+        | Entry::Note { message, .. } => {
             vec![message.blocks_mut().as_mut_slice()]
         }
         Entry::CallFinished { result, .. } => vec![std::slice::from_mut(result)],
+        Entry::Inbound(item) => vec![item.body.blocks_mut().as_mut_slice()],
         Entry::Boundary(boundary) => {
-            let Boundary { head, kept, .. } = &mut **boundary;
-            let messages = head.iter_mut().chain(kept);
+            let Boundary { head, kept, inbox, .. } = &mut **boundary;
+            let pending = inbox.iter_mut().map(|item| &mut item.body);
+            let messages = head.iter_mut().chain(kept).chain(pending);
             messages.map(|message| message.blocks_mut().as_mut_slice()).collect()
         }
         _ => Vec::new(),

@@ -22,7 +22,7 @@ fn opened() -> Entry {
 }
 
 fn prompt(content: Vec<Block>) -> Entry {
-    Entry::Prompt { message: Message::User { content }, at: Timestamp(6) }
+    Entry::prompt(Message::User { content }, Timestamp(6))
 }
 
 fn meta(text: &str) -> Block {
@@ -39,7 +39,7 @@ fn a_summary_counts_messages_and_nothing_else() {
         message: Message::assistant(&ModelId::new("m"), vec![Block::text("yes")]),
         stop: None,
     };
-    let note = Entry::Note { message: Message::meta("{\"fact\":\"prompt\"") };
+    let note = Entry::note(Message::meta("{\"fact\":\"prompt\""));
     let entries = [
         opened(),
         prompt(vec![Block::text("  Fix it\n")]),

@@ -70,7 +70,7 @@ fn opened() -> Entry {
 }
 
 fn prompt(text: impl Into<String>) -> Entry {
-    Entry::Prompt { message: Message::user(text), at: Timestamp(1) }
+    Entry::prompt(Message::user(text), Timestamp(1))
 }
 
 fn fresh() -> (Shared, Appender<Shared>) {

@@ -200,7 +200,7 @@ fn info(entries: &[Entry], of: &Path) -> Option<SessionInfo> {
         }
         if let Entry::Prompt { message, .. }
         | Entry::Answer { message, .. }
-        | Entry::Note { message } = entry
+        | Entry::Note { message, .. } = entry
         {
             info.messages += 1;
             if info.title.is_empty() && matches!(entry, Entry::Prompt { .. }) {

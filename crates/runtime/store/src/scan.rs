@@ -30,7 +30,7 @@ pub(crate) enum Want {
 
 /// The facts that a boundary replaces. The cost of a request is for the ledger, which reads the whole log; a resumed
 /// session needs only what was spent since.
-const CONVERSATION: [&[u8]; 12] = [
+const CONVERSATION: [&[u8]; 16] = [
     b"prompt",
     b"answer",
     b"note",
@@ -43,6 +43,11 @@ const CONVERSATION: [&[u8]; 12] = [
     b"collapsed",
     b"boundary",
     b"spent",
+    // What of these is still open stands in the boundary.
+    b"inbound",
+    b"asked",
+    b"withdrawn",
+    b"control",
 ];
 
 #[derive(Debug)]

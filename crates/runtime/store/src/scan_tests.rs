@@ -16,7 +16,7 @@ fn entries(count: u64) -> Vec<Entry> {
         forked_from: None,
     };
     let more = (2..=count).map(|n| match n % 2 {
-        0 => Entry::Prompt { message: Message::user(format!("grüße {n}")), at: Timestamp(n) },
+        0 => Entry::prompt(Message::user(format!("grüße {n}")), Timestamp(n)),
         _ => Entry::CallStarted { id: CallId::new(format!("c{n}")) },
     });
     std::iter::once(opened).chain(more).collect()
@@ -64,6 +64,9 @@ fn boundary(text: &str) -> Entry {
         title: "t".into(),
         seen: Vec::new(),
         at: Timestamp(1),
+        inbox: Vec::new(),
+        questions: Vec::new(),
+        control: None,
     }))
 }
 
@@ -236,11 +239,11 @@ fn facts_of_the_future_are_skipped_and_named() {
 #[test]
 fn newer_formats_are_refused_whatever_their_shape() {
     let shapes = [
-        r#"{"fact":"opened","format":2,"session":"s","workspace":"/w","at":1}"#,
-        r#"{"fact":"opened","format":2,"place":{"kind":"cloud"}}"#,
+        r#"{"fact":"opened","format":3,"session":"s","workspace":"/w","at":1}"#,
+        r#"{"fact":"opened","format":3,"place":{"kind":"cloud"}}"#,
         r#"{"fact":"opened","format":70000}"#,
     ];
-    for (json, format) in shapes.iter().zip([2, 2, u16::MAX]) {
+    for (json, format) in shapes.iter().zip([3, 3, u16::MAX]) {
         let refused = scan(raw(1, json).as_slice(), line::MAX_LINE, Want::All);
         assert!(matches!(refused, Err(Unreadable::TooNew(n)) if n == format), "{json}");
     }
@@ -418,4 +421,35 @@ fn a_long_log_is_read_once_and_one_window_of_it_is_held() {
     assert_eq!((short.read, long.read), (short.length, long.length));
     assert_eq!((short.entries, long.entries), (3, 3), "opened, the plan, the boundary");
     assert_eq!(short.held, long.held);
+}
+
+/// An item and its admission are forgotten together: what is left of both stands in the boundary.
+#[test]
+fn what_is_pending_comes_from_the_boundary() {
+    use ostler_core::inbox::{Delivery, Inbound, InboundSource};
+    use ostler_core::session::Session;
+    let item = |id: &str| Inbound {
+        id: id.into(),
+        source: InboundSource::Person,
+        when: Delivery::NextBoundary,
+        body: Message::user(id),
+        at: Timestamp(1),
+    };
+    let arrived = |id: &str| Entry::Inbound(Box::new(item(id)));
+    let admitted =
+        |id: &str| Entry::Note { message: Message::user("so"), inbound: vec![id.into()] };
+    let mut summed_up = boundary("b");
+    if let Entry::Boundary(boundary) = &mut summed_up {
+        boundary.inbox = vec![item("i2"), item("i3")];
+    }
+    let mut all = entries(2);
+    all.extend([arrived("i1"), arrived("i2"), admitted("i1"), arrived("i3"), summed_up]);
+    all.extend([arrived("i4"), admitted("i2")]);
+    let (bytes, _) = log(&all);
+    for want in [Want::All, Want::Live] {
+        let read = scan(bytes.as_slice(), line::MAX_LINE, want).unwrap();
+        let pending = Session::fold(read.entries).inbox;
+        let ids: Vec<&str> = pending.iter().map(|item| item.id.as_str()).collect();
+        assert_eq!(ids, ["i3", "i4"], "{want:?}");
+    }
 }

@@ -39,6 +39,7 @@ mod revert;
 mod schema;
 mod search;
 mod skill;
+mod sleep;
 mod small_file;
 mod tasks;
 mod text;
@@ -112,6 +113,7 @@ const TOOLS: &[ListedTool] = &[
     listed::<recall::Recall>(),
     listed::<revert::Revert>(),
     listed::<skill::SkillTool>(),
+    listed::<sleep::Sleep>(),
     listed::<tasks::TaskCreate>(),
     listed::<tasks::TaskGet>(),
     listed::<tasks::TaskList>(),

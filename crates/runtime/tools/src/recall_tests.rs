@@ -27,7 +27,7 @@ impl SessionLog for Kept {
 }
 
 fn log() -> Kept {
-    let prompt = |text: &str| Entry::Prompt { message: Message::user(text), at: Timestamp(0) };
+    let prompt = |text: &str| Entry::prompt(Message::user(text), Timestamp(0));
     let call = |id: &str, name: &str, input| Entry::Answer {
         message: Message::assistant(
             &ModelId::new("m"),
@@ -48,7 +48,7 @@ fn log() -> Kept {
         SessionId::new("s"),
         vec![
             prompt("The port is 4711 and the colour is blue."),
-            Entry::Note { message: Message::meta("a note about 4711") },
+            Entry::note(Message::meta("a note about 4711")),
             call("c1", "Bash", json!({ "command": "cat barn" })),
             result("c1", &long),
             call("c2", "Recall", json!({ "query": "4711" })),

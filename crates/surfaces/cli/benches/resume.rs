@@ -59,7 +59,7 @@ fn write(home: &Path, project: &Path) {
     let log = store
         .create(Entry::Opened { format: FORMAT, session, workspace, at, forked_from: None })
         .unwrap();
-    log.append(&Entry::Prompt { message: Message::user("begin"), at }).unwrap();
+    log.append(&Entry::prompt(Message::user("begin"), at)).unwrap();
     let model = ModelId::new("scripted");
     let mut boundaries = 0;
     for n in 0..ENTRIES / 4 {

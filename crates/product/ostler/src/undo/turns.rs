@@ -46,7 +46,7 @@ pub fn turns(choice: &UndoChoice) -> Result<(SessionId, Vec<TurnLine>), Error> {
 }
 
 fn line((turn, entry): (u32, &Entry)) -> Option<TurnLine> {
-    let Entry::Prompt { message, at } = entry else { return None };
+    let Entry::Prompt { message, at, .. } = entry else { return None };
     let own: String = message.own_words().collect();
     let text = if own.trim().is_empty() { message.text() } else { own };
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());

@@ -3,8 +3,11 @@
 
 use super::carry_over::CarryOver;
 use super::story::{is_prompt, last_prompt};
+use crate::event::Control;
 use crate::ids::{CallId, ModelId};
+use crate::inbox::Inbound;
 use crate::message::{Block, Message};
+use crate::question::Question;
 use crate::text;
 use crate::time::Timestamp;
 use crate::tool::Seen;
@@ -104,6 +107,14 @@ pub struct Boundary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<Seen>,
     pub at: Timestamp,
+    /// What had arrived and was not part of the conversation yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inbox: Vec<Inbound>,
+    /// What was asked and not decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
 }
 
 impl Boundary {

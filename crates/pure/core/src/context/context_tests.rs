@@ -216,6 +216,9 @@ proptest! {
             title: String::new(),
             seen: Vec::new(),
             at: Timestamp(0),
+            inbox: Vec::new(),
+            questions: Vec::new(),
+            control: None,
         };
         let after = boundary.view();
         prop_assert_eq!(wrong(&after), Vec::<String>::new());

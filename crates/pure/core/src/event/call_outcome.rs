@@ -36,6 +36,8 @@ pub enum NotRun {
     Interrupted,
     /// A hook ended the turn before it started.
     HookEndedTurn,
+    /// The user said something else before it started.
+    Redirected,
 }
 
 impl CallOutcome {

@@ -193,6 +193,7 @@ impl AnswerReading<'_> {
             // A yes lifts nothing: the rules decide.
             None | Some("allow") => {}
             Some("ask") => self.add(HookOutcome::of(Stand::Ask, self.hook, why)),
+            Some("defer") => self.add(HookOutcome::of(Stand::Defer, self.hook, why)),
             Some("deny") => self.add(HookOutcome::of(Stand::Block, self.hook, why)),
             Some(other) => {
                 return Err(format!("its permissionDecision \"{other}\" is not available"));

@@ -121,7 +121,7 @@ fn what_is_not_understood_is_no_answer() {
         (PreToolUse, "{\"continue\": \"false\"}"),
         (PreToolUse, "{\"reason\": []}"),
         (PreToolUse, "{\"hookSpecificOutput\": \"deny\"}"),
-        (PreToolUse, "{\"hookSpecificOutput\": {\"permissionDecision\": \"defer\"}}"),
+        (PreToolUse, "{\"hookSpecificOutput\": {\"permissionDecision\": \"later\"}}"),
         (PreToolUse, "{\"hookSpecificOutput\": {\"permissionDecision\": \"Deny\"}}"),
         (PreToolUse, "{\"hookSpecificOutput\": {\"updatedInput\": \"ls\"}}"),
         (PreToolUse, "{\"hookSpecificOutput\": {\"hookEventName\": \"Stop\"}}"),

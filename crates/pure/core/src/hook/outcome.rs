@@ -1,4 +1,5 @@
-//! What hooks answered, and how many answers become one: `Prevent` over `Block` over `Ask` over a change over nothing.
+//! What hooks answered, and how many answers become one: `Prevent` over `Block` over `Defer` over `Ask` over a change
+//! over nothing.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ pub enum Stand {
     Pass,
     /// A person must say yes.
     Ask,
+    /// Not now: the turn ends, and goes on with this when it is resumed.
+    Defer,
     /// This does not happen.
     Block,
     /// This does not happen, and the turn ends.
@@ -60,8 +63,9 @@ impl HookOutcome {
         match self.stand {
             Stand::Pass => u8::from(changes),
             Stand::Ask => 2,
-            Stand::Block => 3,
-            Stand::Prevent => 4,
+            Stand::Defer => 3,
+            Stand::Block => 4,
+            Stand::Prevent => 5,
         }
     }
 

@@ -18,7 +18,7 @@ pub use ledger::{Ledger, LedgerError, NoLedger, Reserved};
 pub use memory::MemoryStore;
 pub use model::{Model, ModelInfo, ModelStream};
 pub use session_store::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
-pub use tool::{Progress, Recorder, Tool, ToolContext};
+pub use tool::{Arrivals, NoArrivals, Progress, Recorder, Tool, ToolContext};
 
 use std::future::Future;
 use std::pin::Pin;

@@ -3,6 +3,7 @@
 use super::session_store::StoreError;
 use super::{Blobs, BoxFuture};
 use crate::ids::CallId;
+use crate::inbox::QueuedItem;
 use crate::permission::Access;
 use crate::session::Entry;
 use crate::todo::Plan;
@@ -38,11 +39,28 @@ pub struct ToolContext {
     pub progress: Arc<dyn Progress>,
     pub recorder: Arc<dyn Recorder>,
     pub blobs: Arc<dyn Blobs>,
+    pub arrivals: Arc<dyn Arrivals>,
 }
 
 /// Takes the newest output of a running call. Never waits.
 pub trait Progress: Send + Sync {
     fn tail(&self, tail: &str);
+}
+
+/// Wakes a call that waits.
+pub trait Arrivals: Send + Sync {
+    /// Something that is delivered when the call has ended, as soon as there is such a thing.
+    fn next(&self) -> BoxFuture<'static, QueuedItem>;
+}
+
+/// Nothing ever arrives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoArrivals;
+
+impl Arrivals for NoArrivals {
+    fn next(&self) -> BoxFuture<'static, QueuedItem> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// Writes a fact to the session's log before the tool acts on it.

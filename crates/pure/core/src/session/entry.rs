@@ -1,19 +1,23 @@
 //! The facts of the log. One line each, never rewritten; old formats are read for ever.
 
 use crate::context::{Boundary, Elision, Saved, StageName, Story};
-use crate::ids::{BlobRef, CallId, ModelId, SessionId};
+use crate::event::Control;
+use crate::ids::{BlobRef, CallId, InboundId, ModelId, QuestionId, SessionId};
+use crate::inbox::Inbound;
 use crate::ledger::{Charge, Front, Usage};
 use crate::message::{Block, Message};
 use crate::model::StopReason;
+use crate::question::Question;
 use crate::time::Timestamp;
 use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::turn::{Continue, Terminal};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// The format this program writes. A log with a higher one is refused untouched.
-pub const FORMAT: u16 = 1;
+pub const FORMAT: u16 = 2;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
@@ -30,16 +34,37 @@ pub enum Entry {
     Prompt {
         message: Message,
         at: Timestamp,
+        /// The items of the inbox that it is made of.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        inbound: Vec<InboundId>,
     },
     Answer {
         message: Message,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<StopReason>,
     },
-    /// A message the harness added.
+    /// A message the harness added, or items of the inbox that entered the conversation during a turn.
     Note {
         message: Message,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        inbound: Vec<InboundId>,
     },
+    /// Something arrived for the session. It is pending until a prompt or a note names it, or it is withdrawn.
+    Inbound(Box<Inbound>),
+    /// A person has to decide about a call. It is open until the call is decided about, or the question is withdrawn.
+    Asked {
+        question: Box<Question>,
+        at: Timestamp,
+    },
+    /// Items that will not be delivered, and questions that need no answer any more.
+    Withdrawn {
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        inbound: Vec<InboundId>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        questions: Vec<QuestionId>,
+    },
+    /// The mode, the model or the thinking was changed in the running session.
+    Control(Control),
     Went {
         why: Continue,
     },
@@ -56,6 +81,12 @@ pub enum Entry {
         call: CallId,
         verdict: Verdict,
         why: String,
+        /// What runs instead, where the answer changed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
+        /// The question that this answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<QuestionId>,
     },
     /// The content a file had before a call changed it; none if there was no file.
     Snapshot {
@@ -122,6 +153,21 @@ pub enum Entry {
         terminal: Terminal,
         at: Timestamp,
     },
+}
+
+impl Entry {
+    /// A prompt that nobody had queued.
+    pub fn prompt(message: Message, at: Timestamp) -> Self {
+        Entry::Prompt { message, at, inbound: Vec::new() }
+    }
+
+    pub fn note(message: Message) -> Self {
+        Entry::Note { message, inbound: Vec::new() }
+    }
+
+    pub fn decided(call: CallId, verdict: Verdict, why: String) -> Self {
+        Entry::Decided { call, verdict, why, input: None, question: None }
+    }
 }
 
 /// What looking at the folders took.

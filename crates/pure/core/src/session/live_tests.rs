@@ -1,6 +1,7 @@
 //! Turns driven by drawn bytes, with the entries their journal writes: in the order in which it writes them.
 
 use super::*;
+use crate::ids::InboundId;
 
 const LIMITS: Limits = Limits {
     max_iterations: Some(4),
@@ -27,6 +28,9 @@ pub(super) struct Live {
     bytes: Vec<u8>,
     drawn: usize,
     named: usize,
+    /// What arrived and was not admitted, and how much may still arrive.
+    pending: Vec<InboundId>,
+    arrivals: usize,
 }
 
 /// The process is gone.
@@ -43,14 +47,35 @@ impl Live {
             bytes,
             drawn: 0,
             named: 0,
+            pending: Vec::new(),
+            arrivals: 6,
         };
         for _ in 0..TURNS {
             if live.turn().is_err() {
                 live.kills += 1;
                 live.view = Session::fold(live.entries.clone()).close().view;
             }
+            live.close();
         }
         live
+    }
+
+    /// A deferred call that nobody resumes is answered by what comes next.
+    fn close(&mut self) {
+        if !self.view.open_calls().is_empty() {
+            self.view = self.folded.clone().close().view;
+        }
+    }
+
+    /// Something may arrive at any time.
+    fn listen(&mut self) -> Result<(), Killed> {
+        if self.arrivals == 0 || self.draw(12) != 0 {
+            return Ok(());
+        }
+        self.arrivals -= 1;
+        let item = arrival(&format!("i{}", self.arrivals));
+        self.pending.push(item.id.clone());
+        self.write(Entry::Inbound(Box::new(item)))
     }
 
     fn draw(&mut self, below: usize) -> usize {
@@ -75,7 +100,7 @@ impl Live {
         let content =
             self.pick(&[vec![Block::text("go")], vec![Block::text("see"), image()], vec![]]);
         let message = Message::User { content };
-        self.write(Entry::Prompt { message: message.clone(), at: AT })?;
+        self.write(Entry::prompt(message.clone(), AT))?;
         self.view.push(message);
         let mut state = State::start(self.view.clone());
         loop {
@@ -99,7 +124,11 @@ impl Live {
             Fact::Answered(item) => {
                 self.write(Entry::Answer { message: item.message().clone(), stop: None })
             }
-            Fact::Noted(item) => self.write(Entry::Note { message: item.message().clone() }),
+            Fact::Noted(item) => self.write(Entry::note(item.message().clone())),
+            Fact::Admitted { item, ids } => {
+                self.pending.retain(|id| !ids.contains(id));
+                self.write(Entry::Note { message: item.message().clone(), inbound: ids })
+            }
             Fact::Went(why) => self.write(Entry::Went { why }),
             Fact::Ended(terminal) => self.write(Entry::End { terminal, at: AT }),
             Fact::Dropped => Ok(()),
@@ -107,7 +136,9 @@ impl Live {
     }
 
     fn compare(&mut self, state: &State) {
-        let same = self.folded.view == state.view
+        let pending = self.folded.inbox.iter().map(|item| &item.id).eq(&self.pending);
+        let same = pending
+            && self.folded.view == state.view
             && self.folded.view.open_calls() == state.view.open_calls();
         if !same && self.disagreement.is_none() {
             let (folded, live) = (show(&self.folded.view), show(&state.view));
@@ -120,8 +151,13 @@ impl Live {
         if quiet && self.draw(30) == 0 {
             return Ok(Outcome::Interrupted);
         }
+        self.listen()?;
         let view = || state.view.clone();
         Ok(match step {
+            Step::Prepare if !self.pending.is_empty() => {
+                Outcome::Received { message: Message::user("wait"), ids: self.pending.clone() }
+            }
+            Step::StopHooks if !self.pending.is_empty() => Outcome::StopHooks(StopVerdict::Arrived),
             Step::Prepare if self.draw(30) == 0 => {
                 Outcome::Prepared(Err(PrepareError::BudgetSpent))
             }
@@ -160,7 +196,8 @@ impl Live {
             SampleEnd::Broken(kind),
             SampleEnd::Failed(kind),
         ];
-        let end = self.pick(&ends);
+        let redirected = !self.pending.is_empty() && self.draw(2) == 0;
+        let end = if redirected { SampleEnd::Redirected } else { self.pick(&ends) };
         self.write(Entry::Spent {
             model: "m".into(),
             usage: Usage::default(),
@@ -207,7 +244,10 @@ impl Live {
         let extra = (0..self.draw(3)).map(|n| Message::meta(format!("note {n}"))).collect();
         let ends =
             [ToolsEnd::Finished, ToolsEnd::Finished, ToolsEnd::Finished, ToolsEnd::Cancelled];
-        let end = self.pick(&[&ends[..], &[ToolsEnd::HookStopped, ToolsEnd::Deferred]].concat());
+        let end = match self.pending.is_empty() {
+            true => self.pick(&[&ends[..], &[ToolsEnd::HookStopped, ToolsEnd::Deferred]].concat()),
+            false => ToolsEnd::Redirected,
+        };
         Ok(Outcome::ToolsSettled { results, extra, end })
     }
 }

@@ -2,11 +2,14 @@
 
 use super::entry::Entry;
 use crate::context::{Boundary, CarryOver, Saved, Story, ViewChange, apply_all};
-use crate::ids::{BlobRef, CallId, SessionId};
+use crate::event::Control;
+use crate::ids::{BlobRef, CallId, InboundId, SessionId};
+use crate::inbox::Inbound;
 use crate::ledger::{ChargeStatus, Trail, Usage};
 use crate::message::{Block, Message};
 use crate::pairing;
 use crate::prompt_texts;
+use crate::question::Question;
 use crate::todo::Plan;
 use crate::tool::Seen;
 use crate::tool_facts::KnownTools;
@@ -38,6 +41,12 @@ pub struct Session {
     pub trail: Trail,
     /// What is known of the size of the conversation's beginning.
     pub measured: Option<Measured>,
+    /// What arrived and is neither part of the conversation nor withdrawn, oldest first.
+    pub inbox: Vec<Inbound>,
+    /// What was asked and not decided.
+    pub questions: Vec<Question>,
+    /// Mode, model and thinking, if they were changed since the session began.
+    pub control: Option<Control>,
     tools: KnownTools,
     pending: Pending,
     last_usage: Usage,
@@ -108,6 +117,17 @@ impl Pending {
         self.results.push(result);
     }
 
+    /// It may have taken effect.
+    pub fn has_started(&self, call: &CallId) -> bool {
+        self.started.contains(call)
+    }
+
+    /// What it gave back, if it ended.
+    pub fn result(&self, call: &CallId) -> Option<&Block> {
+        let is_its = |block: &&Block| matches!(block, Block::ToolResult { id, .. } if id == call);
+        self.results.iter().find(is_its)
+    }
+
     /// Answers the open calls: with what was recorded, and with the truth where nothing was.
     pub fn settle(self, view: &mut View) {
         let open = view.open_calls().to_vec();
@@ -147,7 +167,10 @@ impl Session {
                 self.id = Some(session);
                 self.workspace = workspace;
             }
-            Entry::Prompt { message, .. } => self.prompt(message),
+            Entry::Prompt { message, inbound, .. } => {
+                self.prompt(message);
+                self.admitted(&inbound);
+            }
             Entry::Answer { message, .. } => {
                 self.settle();
                 if self.view.is_empty() || self.ended.is_some() {
@@ -158,14 +181,35 @@ impl Session {
                 let items = self.view.items().len();
                 self.measured = (usage.prompt() > 0).then_some(Measured::Reported { usage, items });
             }
-            Entry::Note { message } => self.note(message),
+            Entry::Note { message, inbound } => {
+                self.note(message);
+                self.admitted(&inbound);
+            }
+            Entry::Inbound(item) => self.arrived(*item),
+            Entry::Asked { question, .. } => {
+                self.questions.retain(|had| had.call != question.call);
+                self.questions.push(*question);
+            }
+            Entry::Withdrawn { inbound, questions } => {
+                self.admitted(&inbound);
+                self.questions.retain(|had| !questions.contains(&had.id));
+            }
+            Entry::Control(control) => self.control = Some(control),
             Entry::Went { why } => self.went(why),
             Entry::CallStarted { id } => self.pending.started(id),
             Entry::CallFinished { result, seen } => {
+                // A deferred call that is answered: the turn goes on.
+                self.ended = self.ended.filter(|ended| *ended != Terminal::ToolDeferred);
+                if let Block::ToolResult { id, .. } = &result {
+                    self.questions.retain(|had| had.call != *id);
+                }
                 self.pending.finished(result);
                 self.seen.extend(seen);
             }
-            Entry::Decided { .. } => {}
+            Entry::Decided { call, question, .. } => self.questions.retain(|had| match &question {
+                Some(id) => had.id != *id,
+                None => had.call != call,
+            }),
             Entry::Snapshot { call, path, before, mode, after } => {
                 self.snapshots.push(Snapshot { call, path, before, mode, after });
             }
@@ -196,7 +240,10 @@ impl Session {
             }
             Entry::Boundary(boundary) => self.begin_at(*boundary),
             Entry::End { terminal, .. } => {
-                self.settle();
+                // A deferred call is neither run nor answered: the turn goes on there when it is resumed.
+                if terminal != Terminal::ToolDeferred {
+                    self.settle();
+                }
                 self.ended = Some(terminal);
             }
         }
@@ -206,6 +253,22 @@ impl Session {
     pub fn close(mut self) -> Self {
         self.settle();
         self
+    }
+
+    fn arrived(&mut self, item: Inbound) {
+        if self.inbox.iter().all(|had| had.id != item.id) {
+            self.inbox.push(item);
+        }
+    }
+
+    /// Pending no longer, whatever became of them.
+    fn admitted(&mut self, ids: &[InboundId]) {
+        self.inbox.retain(|had| !ids.contains(&had.id));
+    }
+
+    /// What became of the open calls so far.
+    pub fn pending(&self) -> &Pending {
+        &self.pending
     }
 
     fn prompt(&mut self, message: Message) {
@@ -269,6 +332,7 @@ impl Session {
             pending: std::mem::take(&mut self.pending),
             begun: self.begun.clone(),
         });
+        self.questions.clear();
         self.view.truncate(begun.items);
         self.seen.truncate(begun.seen);
         self.begun.truncate(at);
@@ -339,6 +403,9 @@ impl Session {
         self.turns = boundary.turns;
         self.title = boundary.title;
         self.seen = boundary.seen;
+        self.inbox = boundary.inbox;
+        self.questions = boundary.questions;
+        self.control = boundary.control;
         self.begun = vec![None; usize::try_from(self.turns).unwrap_or_default()];
     }
 
@@ -367,7 +434,9 @@ impl Session {
         self.view.push(note);
     }
 
+    /// A question is about an open call, so none outlives this.
     fn settle(&mut self) {
+        self.questions.clear();
         std::mem::take(&mut self.pending).settle(&mut self.view);
     }
 }

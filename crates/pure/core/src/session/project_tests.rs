@@ -13,18 +13,21 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+#[path = "inbox_tests.rs"]
+mod inbox;
 #[path = "live_tests.rs"]
 mod live;
 #[path = "rewind_tests.rs"]
 mod rewind;
 #[path = "summed_up_tests.rs"]
 mod summed_up;
+use inbox::arrival;
 use live::Live;
 
 const AT: Timestamp = Timestamp(0);
 
 fn prompt(text: &str) -> Entry {
-    Entry::Prompt { message: Message::user(text), at: AT }
+    Entry::prompt(Message::user(text), AT)
 }
 fn answer(content: Vec<Block>) -> Entry {
     Entry::Answer { message: Message::assistant(&ModelId::new("m"), content), stop: None }
@@ -45,7 +48,7 @@ fn finished(id: &str) -> Entry {
     Entry::CallFinished { result: result(id, "ok"), seen: vec![] }
 }
 fn note(content: Vec<Block>) -> Entry {
-    Entry::Note { message: Message::User { content } }
+    Entry::note(Message::User { content })
 }
 fn went(why: Continue) -> Entry {
     Entry::Went { why }
@@ -184,10 +187,7 @@ fn a_note_that_brings_no_results_hides_nothing() {
 
 #[test]
 fn what_was_left_out_stays_out() {
-    let asked = || Entry::Prompt {
-        message: Message::User { content: vec![Block::text("go"), image()] },
-        at: AT,
-    };
+    let asked = || Entry::prompt(Message::User { content: vec![Block::text("go"), image()] }, AT);
     let thought = || answer(vec![thinking(), Block::text("so")]);
     let table = [
         (vec![went(Continue::ImageDropRetry)], "user go GONE | answer ~ so"),
@@ -231,7 +231,7 @@ fn the_rest_of_the_log_is_kept_in_order() {
         result: result(id, "ok"),
         seen: paths.iter().map(|p| seen(p)).collect(),
     };
-    let decided = Entry::Decided { call: "a".into(), verdict: Verdict::Allow, why: "yes".into() };
+    let decided = Entry::decided("a".into(), Verdict::Allow, "yes".into());
     let mut log = vec![opened, prompt("first"), spent, calls(&["a", "b"]), decided, snapshot];
     log.extend([
         finished("b", &["/ws/2"]),
@@ -284,7 +284,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
     ];
     prop_oneof![
         Just(prompt("go")),
-        Just(Entry::Prompt { message: Message::User { content: vec![image()] }, at: AT }),
+        Just(Entry::prompt(Message::User { content: vec![image()] }, AT)),
         ids.prop_map(|ids| calls(&ids)),
         Just(answer(vec![thinking(), Block::text("so")])),
         Just(note(vec![Block::text("hook")])),
@@ -314,7 +314,7 @@ fn drawn_turns_go_every_way() {
             match entry {
                 Entry::Went { why } => seen.insert(why.name()),
                 Entry::End { terminal, .. } => seen.insert(terminal.name()),
-                Entry::Note { message } => {
+                Entry::Note { message, .. } => {
                     seen.insert(if closes(message) { "closing note" } else { "note" })
                 }
                 _ => false,
@@ -324,7 +324,7 @@ fn drawn_turns_go_every_way() {
             seen.insert("killed");
         }
     }
-    let ways_round = 13;
+    let ways_round = 14;
     // Store failures are not drawn: there the log is what cannot be relied on. Nor are two limits of preparing.
     let ways_out = 16 - 3;
     assert_eq!(seen.len(), ways_round + ways_out + 3, "{seen:?}");

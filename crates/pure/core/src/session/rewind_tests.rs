@@ -78,14 +78,12 @@ fn an_undo_is_told_once_whatever_becomes_of_the_message() {
     let notice = |id| crate::undo_notice::UndoNotice { id, ..Default::default() }.text();
     let told = |log: Vec<Entry>| Session::fold(log).carry.undo_told;
     let meta = |text: String| Block::Text { text, meta: true };
-    let asked = Entry::Prompt {
-        message: Message::User { content: vec![meta(notice(7)), Block::text("on")] },
-        at: AT,
-    };
+    let asked =
+        Entry::prompt(Message::User { content: vec![meta(notice(7)), Block::text("on")] }, AT);
     assert_eq!(told(vec![prompt("go")]), 0);
     assert_eq!(told(vec![prompt(&notice(9))]), 0, "a person may write what looks like one");
     assert_eq!(told(vec![asked.clone()]), 7);
-    let noted = Entry::Note { message: Message::meta(notice(8)) };
+    let noted = Entry::note(Message::meta(notice(8)));
     assert_eq!(told(vec![asked.clone(), answer(vec![Block::text("so")]), noted]), 8);
     assert_eq!(told(vec![prompt("go"), asked, rewound(1)]), 7);
 }

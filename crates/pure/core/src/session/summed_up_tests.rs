@@ -27,6 +27,9 @@ fn what_was_summed_up_is_not_rewound() {
         title: "p1".into(),
         seen: Vec::new(),
         at: AT,
+        inbox: Vec::new(),
+        questions: Vec::new(),
+        control: None,
     };
     let log = [log, vec![Entry::Boundary(Box::new(boundary)), prompt("p5"), end()]].concat();
     let session = Session::fold(log.clone());

@@ -2,7 +2,7 @@
 
 use super::tests::*;
 use super::*;
-use crate::ids::ModelId;
+use crate::ids::{CallId, ModelId};
 use crate::message::ResultPart;
 
 /// What was recorded, in words.
@@ -11,6 +11,7 @@ fn record(limits: Limits, outcomes: Vec<Outcome>) -> Vec<String> {
         Fact::Answered(item) => format!("answered {}", show(item.message())),
         Fact::Dropped => "dropped".into(),
         Fact::Noted(item) => format!("noted {}", show(item.message())),
+        Fact::Admitted { item, ids } => format!("admitted {} {}", ids[0], show(item.message())),
         Fact::Went(why) => format!("went {}", why.name()),
         Fact::Ended(terminal) => format!("ended {}", terminal.name()),
     };
@@ -147,6 +148,67 @@ fn calls_that_were_being_settled_may_have_taken_effect() {
 }
 
 #[test]
+fn what_arrives_is_admitted_before_the_next_request() {
+    let steer = || Outcome::Received { message: Message::user("wait"), ids: vec!["i1".into()] };
+    let redirected =
+        || Outcome::ToolsSettled { results: vec![], extra: vec![], end: ToolsEnd::Redirected };
+    let table = [
+        (vec![steer(), done()], vec!["admitted i1 wait", "answered said"]),
+        (
+            vec![nothing(SampleEnd::Redirected), steer(), done()],
+            vec!["dropped", "went redirected", "admitted i1 wait", "answered said"],
+        ),
+        (
+            vec![call("a"), redirected(), steer()],
+            vec!["answered a?", "went next_turn", "admitted i1 wait"],
+        ),
+        (
+            vec![done(), Outcome::StopHooks(StopVerdict::Arrived), steer()],
+            vec!["answered said", "went redirected", "admitted i1 wait"],
+        ),
+    ];
+    for (outcomes, expected) in table {
+        assert_eq!(record(DEFAULT, outcomes), expected);
+    }
+}
+
+#[test]
+fn a_limit_of_iterations_leaves_what_arrived_where_it_is() {
+    let one = Limits { max_iterations: Some(1), ..DEFAULT };
+    let arrived = vec![done(), Outcome::StopHooks(StopVerdict::Arrived)];
+    assert_eq!(record(one, arrived), ["answered said", "ended max_turns"]);
+    let redirected =
+        Outcome::ToolsSettled { results: vec![], extra: vec![], end: ToolsEnd::Redirected };
+    assert_eq!(record(one, vec![call("a"), redirected]), ["answered a?", "ended max_turns"]);
+}
+
+/// What the log says counts, also where the step that wrote it did not come to its end.
+#[test]
+fn a_step_that_failed_hands_over_what_the_log_made_of_the_conversation() {
+    let summed_up = View::from_messages([Message::user("a summary")]);
+    for then in [Outcome::StoreFailed, Outcome::Prepared(Err(PrepareError::BudgetSpent))] {
+        let outcome = Outcome::Reshaped { view: summed_up.clone(), then: Box::new(then) };
+        let state = advance(State::start(go()), outcome, &DEFAULT).state;
+        assert!(matches!(state.phase, Phase::Done(_)));
+        assert_eq!(state.view, summed_up);
+    }
+}
+
+#[test]
+fn a_deferred_call_stays_open_and_a_resumed_turn_begins_with_it() {
+    let settled = Outcome::ToolsSettled { results: vec![], extra: vec![], end: ToolsEnd::Deferred };
+    assert_eq!(
+        record(DEFAULT, vec![call("a"), settled.clone()]),
+        ["answered a?", "ended tool_deferred"]
+    );
+    let view = run(go(), DEFAULT, vec![call("a"), ok(), call("b"), settled]).state.view;
+    assert_eq!(view.open_calls(), [CallId::new("b")]);
+    let resumed = State::resume(view);
+    assert_eq!((next(&resumed), resumed.iteration), (Step::SettleTools, 2));
+    assert_eq!((next(&State::resume(go())), State::resume(go()).iteration), (Step::Prepare, 1));
+}
+
+#[test]
 fn next_turn_keeps_only_the_model_and_the_count_of_cut_calls() {
     let nearly_all = Recovery {
         collapsed: true,
@@ -201,6 +263,7 @@ fn a_reason_has_the_same_name_everywhere() {
         EmptyRetry { attempt },
         ImageDropRetry,
         ThinkingDropRetry,
+        Redirected,
     ];
     for why in ways_round {
         let logged = serde_json::to_value(why).unwrap();

@@ -6,6 +6,7 @@
 use super::limits::Limits;
 use super::reason::{Continue, Terminal};
 use super::state::{Phase, Recovery, State};
+use crate::ids::InboundId;
 use crate::message::{Block, Message};
 use crate::model::ModelErrorKind;
 use crate::prompt_texts;
@@ -28,6 +29,11 @@ pub enum Step {
 #[derive(Clone, Debug)]
 pub enum Outcome {
     Prepared(Result<View, PrepareError>),
+    /// Items of the inbox that enter the conversation as one message, instead of what the step was to do.
+    Received {
+        message: Message,
+        ids: Vec<InboundId>,
+    },
     Sampled {
         message: Option<Message>,
         cut: bool,
@@ -41,6 +47,11 @@ pub enum Outcome {
         end: ToolsEnd,
     },
     StopHooks(StopVerdict),
+    /// The log made this of the conversation before the step ended as `then` says.
+    Reshaped {
+        view: View,
+        then: Box<Outcome>,
+    },
     /// The user stopped a step that has nothing to hand over.
     Interrupted,
     /// A fact could not be written: we do not go on without memory.
@@ -68,6 +79,8 @@ pub enum SampleEnd {
     /// Complete, but without text or calls.
     Empty,
     Cancelled,
+    /// The user said something else before an answer began.
+    Redirected,
     /// The stream ended before the answer did.
     Broken(ModelErrorKind),
     /// No answer began.
@@ -77,8 +90,11 @@ pub enum SampleEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolsEnd {
     Finished,
+    /// The user said something else: calls that had not started were skipped.
+    Redirected,
     Cancelled,
     HookStopped,
+    /// A hook left a call to be decided later: it stays open.
     Deferred,
 }
 
@@ -88,6 +104,8 @@ pub enum StopVerdict {
     Block(Message),
     Prevent,
     SpendMore(Message),
+    /// The hooks were not asked: something is to be delivered first.
+    Arrived,
 }
 
 /// What became of it: the new state, and the facts to be recorded before anything follows from them.
@@ -105,6 +123,11 @@ pub enum Fact {
     Dropped,
     /// The harness itself added a message.
     Noted(Arc<ViewItem>),
+    /// These items of the inbox are part of the conversation now.
+    Admitted {
+        item: Arc<ViewItem>,
+        ids: Vec<InboundId>,
+    },
     Went(Continue),
     Ended(Terminal),
 }
@@ -133,6 +156,8 @@ pub fn advance(state: State, outcome: Outcome, limits: &Limits) -> Advance {
         Outcome::Prepared(Err(PrepareError::BudgetSpent)) => turn.done(Terminal::MaxBudget),
         Outcome::Prepared(Err(PrepareError::BudgetUnknown)) => turn.done(Terminal::LedgerFailed),
         Outcome::Prepared(Err(PrepareError::RapidRefill)) => turn.done(Terminal::RapidRefill),
+        Outcome::Received { message, ids } => turn.received(message, ids),
+        Outcome::Reshaped { view, then } => advance(turn.with_view(view).state, *then, limits),
         Outcome::Sampled { message, cut, end } => turn.sampled(message, cut, end),
         Outcome::Collapsed(Some((view, drained))) => {
             turn.with_view(view).again(Continue::CollapseDrainRetry { drained })
@@ -156,6 +181,14 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// What enters is settled before anything is asked; the way from here is the same as before.
+    fn received(mut self, message: Message, ids: Vec<InboundId>) -> Advance {
+        if let Some(item) = self.state.view.push(message) {
+            self.facts.push(Fact::Admitted { item, ids });
+        }
+        self.to(Phase::Prepare)
+    }
+
     fn sampled(mut self, message: Option<Message>, cut: bool, end: SampleEnd) -> Advance {
         if let Some(why) = self.way_round_without_this_answer(end) {
             self.facts.push(Fact::Dropped);
@@ -177,7 +210,9 @@ impl Turn<'_> {
             SampleEnd::Refused => self.done(Terminal::Refusal),
             SampleEnd::Failed(kind) | SampleEnd::Broken(kind) => self.failed(kind),
             _ if calls_open => self.to(Phase::SettleTools { cancelled: false, cut }),
-            SampleEnd::EndOfTurn | SampleEnd::Empty => self.to(Phase::StopHooks),
+            SampleEnd::EndOfTurn | SampleEnd::Empty | SampleEnd::Redirected => {
+                self.to(Phase::StopHooks)
+            }
             SampleEnd::Paused => self.paused(),
             SampleEnd::MaxOutput | SampleEnd::WindowFull => self.cut_off(),
         }
@@ -187,6 +222,7 @@ impl Turn<'_> {
     fn way_round_without_this_answer(&mut self, end: SampleEnd) -> Option<Drop> {
         let (recovery, limits) = (&mut self.state.recovery, self.limits);
         match end {
+            SampleEnd::Redirected => Some(Drop::Again(Continue::Redirected)),
             SampleEnd::MaxOutput if limits.may_escalate && !recovery.escalated => {
                 recovery.escalated = true;
                 Some(Drop::Again(Continue::MaxOutputTokensEscalate))
@@ -277,6 +313,9 @@ impl Turn<'_> {
             Phase::SettleTools { cancelled, cut } => (cancelled, cut),
             _ => (false, false),
         };
+        if end == ToolsEnd::Deferred && !cancelled {
+            return self.deferred();
+        }
         self.state.view.push(Message::User { content: results });
         for message in extra {
             self.note(message);
@@ -285,19 +324,22 @@ impl Turn<'_> {
             _ if cancelled => self.done(Terminal::AbortedStreaming),
             ToolsEnd::Cancelled => self.done(Terminal::AbortedTools),
             ToolsEnd::HookStopped => self.done(Terminal::HookStopped),
-            ToolsEnd::Deferred => self.done(Terminal::ToolDeferred),
-            ToolsEnd::Finished
-                if self.limits.max_iterations.is_some_and(|max| self.state.iteration >= max) =>
-            {
-                self.done(Terminal::MaxTurns)
-            }
-            ToolsEnd::Finished
-                if cut && self.state.recovery.cut_calls >= self.limits.max_cut_calls =>
-            {
+            _ if self.is_last_iteration() => self.done(Terminal::MaxTurns),
+            _ if cut && self.state.recovery.cut_calls >= self.limits.max_cut_calls => {
                 self.done(Terminal::MaxOutputTokens)
             }
-            ToolsEnd::Finished => self.next_turn(cut),
+            ToolsEnd::Finished | ToolsEnd::Redirected | ToolsEnd::Deferred => self.next_turn(cut),
         }
+    }
+
+    fn is_last_iteration(&self) -> bool {
+        self.limits.max_iterations.is_some_and(|max| self.state.iteration >= max)
+    }
+
+    /// The calls stay open in the view as they do in the log: whoever resumes the turn settles them.
+    fn deferred(mut self) -> Advance {
+        self.facts.push(Fact::Ended(Terminal::ToolDeferred));
+        self.to(Phase::Done(Terminal::ToolDeferred))
     }
 
     /// A new iteration may recover afresh. The model choice outlives it, and so does the count of cut calls
@@ -315,6 +357,11 @@ impl Turn<'_> {
         match verdict {
             StopVerdict::Pass => self.done(Terminal::Completed),
             StopVerdict::Prevent => self.done(Terminal::StopHookPrevented),
+            StopVerdict::Arrived if self.is_last_iteration() => self.done(Terminal::MaxTurns),
+            StopVerdict::Arrived => {
+                self.state.iteration = self.state.iteration.saturating_add(1);
+                self.again(Continue::Redirected)
+            }
             StopVerdict::Block(_)
                 if self.state.recovery.stop_blocks >= self.limits.max_stop_blocks =>
             {

@@ -30,8 +30,13 @@ pub(super) struct Played {
 pub(super) fn run(view: View, limits: Limits, outcomes: Vec<Outcome>) -> Played {
     let mut played = Played { state: State::start(view), facts: Vec::new(), steps: Vec::new() };
     for outcome in outcomes {
-        let told =
-            matches!(outcome, Outcome::Prepared(_) | Outcome::Interrupted | Outcome::StoreFailed);
+        let told = matches!(
+            outcome,
+            Outcome::Prepared(_)
+                | Outcome::Received { .. }
+                | Outcome::Interrupted
+                | Outcome::StoreFailed
+        );
         if next(&played.state) == Step::Prepare && !told {
             let view = played.state.view.clone();
             played.step(Outcome::Prepared(Ok(view)), &limits);
@@ -95,7 +100,8 @@ fn number(why: Continue) -> Option<u32> {
 
 fn fits(step: Step, outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Prepared(_) => step == Step::Prepare,
+        Outcome::Prepared(_) | Outcome::Received { .. } => step == Step::Prepare,
+        Outcome::Reshaped { then, .. } => fits(step, then),
         Outcome::Sampled { .. } => matches!(step, Step::Sample { .. }),
         Outcome::Collapsed(_) => step == Step::Collapse,
         Outcome::Compacted(_) => step == Step::Compact,

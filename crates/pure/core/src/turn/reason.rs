@@ -37,6 +37,8 @@ pub enum Continue {
     ImageDropRetry,
     /// The provider refused replayed thinking: it is left out now.
     ThinkingDropRetry,
+    /// Something arrived that the model is to know before it goes on.
+    Redirected,
 }
 
 impl Continue {
@@ -55,6 +57,7 @@ impl Continue {
             Continue::EmptyRetry { .. } => "empty_retry",
             Continue::ImageDropRetry => "image_drop_retry",
             Continue::ThinkingDropRetry => "thinking_drop_retry",
+            Continue::Redirected => "redirected",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Where a turn stands. The whole state is replaced at each step, never patched from outside.
 
 use super::reason::{Continue, Terminal};
+use crate::context::last_prompt;
 use crate::view::View;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -52,5 +53,24 @@ impl State {
             recovery: Recovery::default(),
             last: None,
         }
+    }
+
+    /// A turn that goes on where its log ends: the calls of the last answer are settled first.
+    pub fn resume(view: View) -> Self {
+        let calls_open = !view.open_calls().is_empty();
+        let since = last_prompt(&view).unwrap_or(0);
+        let with_calls = view.messages().skip(since).filter(|one| one.calls().next().is_some());
+        let answered = with_calls.count() - usize::from(calls_open);
+        let phase = match calls_open {
+            true => Phase::SettleTools { cancelled: false, cut: false },
+            false => Phase::Prepare,
+        };
+        let iteration = u32::try_from(answered).unwrap_or(u32::MAX).saturating_add(1);
+        State { phase, iteration, ..State::start(view) }
+    }
+
+    /// A turn that was over before it began.
+    pub fn ended(view: View, terminal: Terminal) -> Self {
+        State { phase: Phase::Done(terminal), ..State::start(view) }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! With a bound on iterations no path may meet a state twice. Without one the only way back is an iteration whose
 //! answer was kept and whose calls were all complete: with those edges cut, the graph must have no cycle either.
+//! What arrives from outside leads round as well, so the walk counts it: an item redirects the turn once at most and
+//! enters it once at most, and nothing but a new item can do so again.
 //! The walk takes `advance` as an argument, so that planted faults show that it would notice.
 
 use super::*;
@@ -27,7 +29,7 @@ macro_rules! variants {
 variants!(way_round, WAYS_ROUND, Continue:
     NextTurn, CollapseDrainRetry, ReactiveCompactRetry, MaxOutputTokensEscalate, MaxOutputTokensRecovery,
     StopHookBlocking, TokenBudgetContinuation, ModelFallback, StreamRetry, PauseResume, EmptyRetry,
-    ImageDropRetry, ThinkingDropRetry,
+    ImageDropRetry, ThinkingDropRetry, Redirected,
 );
 variants!(way_out, WAYS_OUT, Terminal:
     Completed, MaxTurns, MaxBudget, LedgerFailed, BlockingLimit, PromptTooLong, MaxOutputTokens, AbortedStreaming,
@@ -68,13 +70,19 @@ struct Walk<'a> {
     advance: Advancer<'a>,
     limits: Limits,
     world: &'a World,
-    seen: HashMap<Control, Colour, BuildHasherDefault<Fold>>,
-    path: Vec<Control>,
+    seen: HashMap<Place, Colour, BuildHasherDefault<Fold>>,
+    path: Vec<Place>,
     /// Where the edges lead that need not be free of cycles.
-    beyond: Vec<Control>,
+    beyond: Vec<Place>,
     edges: usize,
     reasons: BTreeSet<&'static str>,
 }
+
+/// A control state, and how often arrivals may still interfere.
+type Place = (Control, u8);
+
+/// One item that redirects and enters; more of them only repeat what it does.
+const ARRIVALS: u8 = 2;
 
 /// Visits everything reachable. An error says which path comes back to itself, or which edge breaks a rule.
 fn walk(limits: Limits, advance: Advancer<'_>) -> Result<Stats, String> {
@@ -88,7 +96,7 @@ fn walk(limits: Limits, advance: Advancer<'_>) -> Result<Stats, String> {
         edges: 0,
         reasons: BTreeSet::new(),
     };
-    walk.beyond.push(Control::of(&State::start(plain()), &limits));
+    walk.beyond.push((Control::of(&State::start(plain()), &limits), ARRIVALS));
     while let Some(root) = walk.beyond.pop() {
         if !walk.seen.contains_key(&root) {
             walk.visit(root)?;
@@ -98,14 +106,18 @@ fn walk(limits: Limits, advance: Advancer<'_>) -> Result<Stats, String> {
 }
 
 impl Walk<'_> {
-    fn visit(&mut self, at: Control) -> Result<(), String> {
+    fn visit(&mut self, at: Place) -> Result<(), String> {
         self.seen.insert(at, Colour::OnPath);
         self.path.push(at);
-        let world = self.world;
-        for (history, outcomes) in world.outcomes(at.phase) {
-            let state = at.state(history);
+        let (world, (control, arrivals)) = (self.world, at);
+        for (history, outcomes) in world.outcomes(control.phase) {
+            let state = control.state(history);
             for outcome in outcomes {
+                let Some(left) = arrivals.checked_sub(u8::from(is_arrival(outcome))) else {
+                    continue;
+                };
                 let (to, progress) = self.edge(&state, outcome)?;
+                let to = (to, left);
                 match self.seen.get(&to) {
                     Some(Colour::Finished) => {}
                     _ if progress => self.beyond.push(to),
@@ -138,12 +150,23 @@ impl Walk<'_> {
         Ok((Control::of(&after.state, &self.limits), endless && progress))
     }
 
-    fn cycle(&self, to: Control) -> String {
+    fn cycle(&self, to: Place) -> String {
         let from = self.path.iter().position(|at| *at == to).unwrap_or(0);
         let phases: Vec<String> =
-            self.path[from..].iter().map(|at| format!("{:?}", at.phase)).collect();
+            self.path[from..].iter().map(|(at, _)| format!("{:?}", at.phase)).collect();
         format!("cycle: {} and back to {to:?}", phases.join(" > "))
     }
+}
+
+/// Only an item that arrived makes this happen.
+fn is_arrival(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Received { .. }
+            | Outcome::Sampled { end: SampleEnd::Redirected, .. }
+            | Outcome::ToolsSettled { end: ToolsEnd::Redirected, .. }
+            | Outcome::StopHooks(StopVerdict::Arrived)
+    )
 }
 
 /// What holds on each edge, whatever happened.
@@ -155,6 +178,7 @@ fn check(before: &State, outcome: &Outcome, after: &Advance) -> Result<(), Strin
     let went = count(|fact| matches!(fact, Fact::Went(_)));
     let ended = count(|fact| matches!(fact, Fact::Ended(_)));
     let settles = matches!(state.phase, Phase::SettleTools { .. });
+    let waits = settles || state.phase == Phase::Done(Terminal::ToolDeferred);
     let reason_is_right = match (state.phase, facts.last()) {
         (Phase::Prepare, Some(Fact::Went(why))) => {
             went == 1 && ended == 0 && state.last == Some(*why)
@@ -162,13 +186,16 @@ fn check(before: &State, outcome: &Outcome, after: &Advance) -> Result<(), Strin
         (Phase::Done(terminal), Some(Fact::Ended(told))) => {
             went == 0 && ended == 1 && terminal == *told
         }
+        (Phase::Prepare, Some(Fact::Admitted { .. })) => {
+            matches!(outcome, Outcome::Received { .. }) && went == 0 && ended == 0
+        }
         (Phase::Prepare | Phase::Done(_), _) => false,
         _ => went == 0 && ended == 0,
     };
     let rules = [
         (
-            settles != state.view.open_calls().is_empty(),
-            "calls are open exactly while they are settled",
+            waits != state.view.open_calls().is_empty(),
+            "calls are open exactly while they are settled or deferred",
         ),
         (reason_is_right, "one reason, told last"),
         (answered + dropped <= 1, "an answer is kept or dropped"),
@@ -192,7 +219,7 @@ fn check(before: &State, outcome: &Outcome, after: &Advance) -> Result<(), Strin
         return Err((*rule).to_owned());
     }
     let wrong = match state.phase {
-        Phase::Done(_) => pairing::check(&state.view.messages().collect::<Vec<_>>()),
+        Phase::Done(_) if !waits => pairing::check(&state.view.messages().collect::<Vec<_>>()),
         _ => Vec::new(),
     };
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join(", ")) }
@@ -212,7 +239,9 @@ fn cut_is(outcome: &Outcome, phase: Phase) -> bool {
 fn told_in_order(facts: &[Fact], view: &View) -> bool {
     let mut items = view.items().iter();
     facts.iter().all(|fact| match fact {
-        Fact::Answered(told) | Fact::Noted(told) => items.any(|item| Arc::ptr_eq(item, told)),
+        Fact::Answered(told) | Fact::Noted(told) | Fact::Admitted { item: told, .. } => {
+            items.any(|item| Arc::ptr_eq(item, told))
+        }
         _ => true,
     })
 }
@@ -220,7 +249,10 @@ fn told_in_order(facts: &[Fact], view: &View) -> bool {
 fn carries_a_view(outcome: &Outcome) -> bool {
     matches!(
         outcome,
-        Outcome::Prepared(Ok(_)) | Outcome::Collapsed(Some(_)) | Outcome::Compacted(Some(_))
+        Outcome::Prepared(Ok(_))
+            | Outcome::Collapsed(Some(_))
+            | Outcome::Compacted(Some(_))
+            | Outcome::Reshaped { .. }
     )
 }
 
@@ -310,6 +342,21 @@ fn a_forgotten_iteration_is_found_as_a_cycle() {
     assert!(walk(SMALL, &faulty).expect_err("iteration").starts_with("cycle: "));
 }
 
+/// An item that is not gone once it was delivered would be delivered for ever.
+#[test]
+fn an_arrival_that_is_never_used_up_is_found_as_a_cycle() {
+    let faulty = |state: State, outcome: Outcome, limits: &Limits| {
+        let outcome = match outcome {
+            Outcome::Sampled { message: None, end: SampleEnd::Cancelled, cut } => {
+                Outcome::Sampled { message: None, end: SampleEnd::Redirected, cut }
+            }
+            other => other,
+        };
+        advance(state, outcome, limits)
+    };
+    assert!(walk(SMALL, &faulty).expect_err("arrivals").starts_with("cycle: "));
+}
+
 #[test]
 fn each_broken_rule_is_found_on_its_edge() {
     type Fault = (&'static str, fn(&mut Advance));
@@ -327,7 +374,7 @@ fn each_broken_rule_is_found_on_its_edge() {
         ("an answer that is not dropped is kept", |after| {
             after.facts.retain(|fact| !matches!(fact, Fact::Answered(_)));
         }),
-        ("calls are open exactly while they are settled", |after| {
+        ("calls are open exactly while they are settled or deferred", |after| {
             after.state.view.push(said(vec![use_of("z")]));
         }),
         ("earlier messages stay as they were", |after| {

@@ -91,12 +91,22 @@ impl World {
             prepare: with_stop(preparations()),
             sample: with_stop(samples()),
             sample_plain: samples().iter().filter(asks_for_content).cloned().collect(),
-            collapse: with_stop(vec![collapsed(None), collapsed(Some((plain(), 1)))]),
-            compact: with_stop(vec![
-                compacted(None),
-                compacted(Some(plain())),
-                Outcome::Prepared(Err(PrepareError::RapidRefill)),
-            ]),
+            collapse: with_stop(
+                [collapsed(None), collapsed(Some((plain(), 1)))]
+                    .into_iter()
+                    .chain(reshaped())
+                    .collect(),
+            ),
+            compact: with_stop(
+                [
+                    compacted(None),
+                    compacted(Some(plain())),
+                    Outcome::Prepared(Err(PrepareError::RapidRefill)),
+                ]
+                .into_iter()
+                .chain(reshaped())
+                .collect(),
+            ),
             settle: with_stop(settlements()),
             stop_hooks: with_stop(verdicts()),
         }
@@ -126,7 +136,19 @@ fn preparations() -> Vec<Outcome> {
         PrepareError::BudgetUnknown,
         PrepareError::RapidRefill,
     ];
-    [Ok(rich())].into_iter().chain(errors.map(Err)).map(Outcome::Prepared).collect()
+    let received = Outcome::Received { message: Message::user("wait"), ids: vec!["i".into()] };
+    let prepared = [Ok(rich())].into_iter().chain(errors.map(Err)).map(Outcome::Prepared);
+    prepared.chain([received]).chain(reshaped()).collect()
+}
+
+/// Room was made, and then something went wrong.
+fn reshaped() -> impl Iterator<Item = Outcome> {
+    let ends = [
+        Outcome::Interrupted,
+        Outcome::StoreFailed,
+        Outcome::Prepared(Err(PrepareError::BudgetSpent)),
+    ];
+    ends.into_iter().map(|end| Outcome::Reshaped { view: plain(), then: Box::new(end) })
 }
 
 /// The part of a request that the provider refuses, if that is what happened.
@@ -147,6 +169,7 @@ fn verdicts() -> Vec<Outcome> {
         StopVerdict::Prevent,
         StopVerdict::Block(block),
         StopVerdict::SpendMore(more),
+        StopVerdict::Arrived,
     ];
     verdicts.map(Outcome::StopHooks).into()
 }
@@ -173,6 +196,7 @@ pub(super) fn samples() -> Vec<Outcome> {
         SampleEnd::Refused,
         SampleEnd::Empty,
         SampleEnd::Cancelled,
+        SampleEnd::Redirected,
     ];
     ends.extend(
         kinds.into_iter().flat_map(|kind| [SampleEnd::Broken(kind), SampleEnd::Failed(kind)]),
@@ -191,8 +215,13 @@ pub(super) fn samples() -> Vec<Outcome> {
 
 fn settlements() -> Vec<Outcome> {
     let mut all = Vec::new();
-    for end in [ToolsEnd::Finished, ToolsEnd::Cancelled, ToolsEnd::HookStopped, ToolsEnd::Deferred]
-    {
+    for end in [
+        ToolsEnd::Finished,
+        ToolsEnd::Redirected,
+        ToolsEnd::Cancelled,
+        ToolsEnd::HookStopped,
+        ToolsEnd::Deferred,
+    ] {
         let result = Block::ToolResult { id: "open".into(), content: vec![], is_error: false };
         for (results, extra) in
             [(vec![result], vec![]), (vec![], vec![Message::meta("by the way")])]

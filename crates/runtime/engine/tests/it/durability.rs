@@ -62,6 +62,7 @@ async fn a_typical_turn() {
     log spent model in=100 out=10
     log answer "I write." | call w1 Write "{"path":"/ws/a"}" stop=tool_use
     sync
+    log asked 00000000-0000-7000-8000-000000000003 w1
     ask w1
     reply w1
     log decided w1 allow: the user said yes

@@ -201,6 +201,7 @@ async fn while_a_question_is_open() {
     log spent model in=100 out=10
     log answer call w1 Write "{"path":"/ws/a"}" | call w2 Write "{"path":"/ws/b"}" stop=tool_use
     sync
+    log asked 00000000-0000-7000-8000-000000000002 w1
     ask w1
     withdraw w1
     log call_finished w1 error "Not run: the user interrupted before it could start."

@@ -9,6 +9,7 @@ mod durability;
 mod faults;
 mod gate;
 mod hooks;
+mod inbox;
 mod interrupt;
 mod ledger;
 mod overlap;

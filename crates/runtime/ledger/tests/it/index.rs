@@ -27,7 +27,7 @@ fn spent(id: Option<&str>, at: u64, cost: f64) -> Entry {
 }
 
 fn prompt(at: u64) -> Entry {
-    Entry::Prompt { message: Message::user("go"), at: Timestamp(at) }
+    Entry::prompt(Message::user("go"), Timestamp(at))
 }
 
 fn told(rows: &[LedgerRow]) -> Vec<(String, String, u64)> {

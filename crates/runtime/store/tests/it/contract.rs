@@ -1,9 +1,9 @@
 //! What every store of sessions promises. Run against each of them.
 
-use crate::samples::{self, every_entry, id, image, opened, opened_in, prompt};
+use crate::samples::{self, asked, every_entry, id, image, inbound, opened, opened_in, prompt};
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::{SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork};
+use ostler_core::session::{Entry, FORMAT, Fork, Session};
 use ostler_core::time::Timestamp;
 use ostler_store::{FileStore, SessionsInMemory};
 use std::path::Path;
@@ -62,6 +62,7 @@ macro_rules! contract {
 }
 
 contract!(
+    a_fork_copies_nothing_that_is_pending,
     entries_come_back_as_they_went_in,
     a_name_is_taken_once,
     unknown_names_are_not_found,
@@ -258,9 +259,9 @@ fn listings_begin_with_what_was_changed_last(bench: &dyn Bench) {
 
 fn listings_say_what_a_session_is_about(bench: &dyn Bench) {
     let store = bench.store();
-    let hint = Entry::Prompt { message: Message::meta("not a person's words"), at: Timestamp(7) };
+    let hint = Entry::prompt(Message::meta("not a person's words"), Timestamp(7));
     let answer = samples::answer(vec![Block::text("done")]);
-    let note = Entry::Note { message: Message::meta("n") };
+    let note = Entry::note(Message::meta("n"));
     fill(
         store,
         1,
@@ -284,10 +285,10 @@ fn listings_say_what_a_session_is_about(bench: &dyn Bench) {
 fn big_entries_fit(bench: &dyn Bench) {
     let store = bench.store();
     let text = "Zeile 🧹\n".repeat(500_000);
-    let picture = Entry::Prompt {
-        message: Message::User { content: vec![Block::Image(image(3_000_000))] },
-        at: Timestamp(1),
-    };
+    let picture = Entry::prompt(
+        Message::User { content: vec![Block::Image(image(3_000_000))] },
+        Timestamp(1),
+    );
     let entries = [prompt(&*text), picture, prompt(text)];
     fill(store, 1, &entries);
     assert_eq!(open_entries(store, 1)[1..], entries);
@@ -316,4 +317,24 @@ fn appends_from_many_threads_are_whole(bench: &dyn Bench) {
             (0..100).map(|n| prompt(format!("{thread} {n} {}", "x".repeat(thread * n)))).collect();
         assert_eq!(entries.iter().filter(mine).cloned().collect::<Vec<_>>(), wanted);
     }
+}
+
+/// It is delivered and answered in the original, and must not be once more in the copy.
+fn a_fork_copies_nothing_that_is_pending(bench: &dyn Bench) {
+    let store = bench.store();
+    let log = store.create(opened(&id(1))).unwrap();
+    for entry in [prompt("go"), inbound("i1"), asked("q1"), inbound("i2")] {
+        log.append(&entry).unwrap();
+    }
+    log.append(&Entry::Note { message: Message::user("so"), inbound: vec!["i1".into()] }).unwrap();
+    log.append(&asked("q2")).unwrap();
+    drop(log);
+    let fork = store.fork(&id(1), opened(&id(2))).unwrap();
+    let read = Session::fold(fork.entries);
+    assert_eq!((read.inbox.len(), read.questions.len()), (0, 0));
+    drop(fork.log);
+    let again = Session::fold(store.open(&id(2)).unwrap().entries);
+    assert_eq!((again.inbox.len(), again.questions.len()), (0, 0));
+    let original = Session::fold(store.open(&id(1)).unwrap().entries);
+    assert_eq!((original.inbox.len(), original.questions.len()), (1, 1));
 }

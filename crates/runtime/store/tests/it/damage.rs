@@ -229,9 +229,11 @@ fn a_fork_takes_the_readable_part_and_leaves_the_source_alone() {
 #[test]
 fn c14_a_jumping_clock_changes_no_order() {
     let year = Duration::from_secs(365 * 24 * 3600);
-    let at = |ms| Entry::Prompt {
-        message: ostler_core::message::Message::user(format!("at {ms}")),
-        at: ostler_core::time::Timestamp(ms),
+    let at = |ms| {
+        Entry::prompt(
+            ostler_core::message::Message::user(format!("at {ms}")),
+            ostler_core::time::Timestamp(ms),
+        )
     };
     let entries =
         [opened(&id(1)), at(1_700_000_000_000), at(1_600_000_000_000), at(0), at(u64::MAX), at(5)];
@@ -257,7 +259,7 @@ fn c14_a_jumping_clock_changes_no_order() {
 fn c16_a_newer_log_is_refused_and_untouched() {
     let (home, path) = recorded(&[opened(&id(1)), prompt("a")]);
     let json =
-        format!(r#"{{"fact":"opened","format":2,"session":"{}","where":"the moon"}}"#, id(1));
+        format!(r#"{{"fact":"opened","format":3,"session":"{}","where":"the moon"}}"#, id(1));
     let crc = crc32(format!("1 {json}").as_bytes());
     // A torn end, which an older log would have cut.
     let newer = format!("1 {crc:08x} {json}\n2 torn");
@@ -265,12 +267,12 @@ fn c16_a_newer_log_is_refused_and_untouched() {
     let times = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
     let before = times(&path);
     let store = store(&home);
-    let wanted = StoreError::TooNew { id: id(1), format: 2 };
+    let wanted = StoreError::TooNew { id: id(1), format: 3 };
     assert_eq!(store.open(&id(1)).map(drop).unwrap_err(), wanted);
     assert_eq!(store.fork(&id(1), opened(&id(2))).map(drop).unwrap_err(), wanted);
     assert_eq!((fs::read_to_string(&path).unwrap(), times(&path)), (newer, before));
     assert_eq!(files(home.path(), ""), [path]);
-    assert!(wanted.to_string().contains("newer version (format 2)"));
+    assert!(wanted.to_string().contains("newer version (format 3)"));
 }
 
 /// Written out, so that the format is checked by something that does not share its code.

@@ -53,10 +53,8 @@ fn child_on_a_small_disk() {
 
     // Nothing else is left lying about either.
     let before = files(&home, "");
-    let picture = Entry::Prompt {
-        message: Message::User { content: vec![Block::Image(image(50_000))] },
-        at: Timestamp(1),
-    };
+    let picture =
+        Entry::prompt(Message::User { content: vec![Block::Image(image(50_000))] }, Timestamp(1));
     assert!(matches!(log.append(&picture), Err(StoreError::Io { .. })));
     assert!(store.create(big_opening()).is_err());
     assert!(store.fork(&id(1), opened(&id(3))).is_err());
@@ -171,10 +169,8 @@ fn child_with_a_umask() {
     let home = home.join("not/yet/there");
     let store = FileStore::new(&home).unwrap();
     let log = store.create(opened(&id(1))).unwrap();
-    let picture = Entry::Prompt {
-        message: Message::User { content: vec![Block::Image(image(5000))] },
-        at: Timestamp(1),
-    };
+    let picture =
+        Entry::prompt(Message::User { content: vec![Block::Image(image(5000))] }, Timestamp(1));
     log.append(&picture).unwrap();
     log.sync().unwrap();
     store.fork(&id(1), opened(&id(2))).unwrap();

@@ -38,16 +38,16 @@ fn question() -> Vec<Entry> {
             at: Timestamp(1_763_000_000_000),
             forked_from: Some(Fork { session: SessionId::new("0190a1b2-older"), entries: 17 }),
         },
-        Entry::Prompt {
-            message: Message::User {
+        Entry::prompt(
+            Message::User {
                 content: vec![
                     Block::text("Fix the \"failing\" test\n\tbitte 🧹"),
                     Block::Text { text: "a hint".into(), meta: true },
                     Block::Image(image("iVBORw0KGgo=")),
                 ],
             },
-            at: Timestamp(1_763_000_000_001),
-        },
+            Timestamp(1_763_000_000_001),
+        ),
         Entry::Answer {
             message: Message::assistant(
                 &model,
@@ -65,7 +65,7 @@ fn question() -> Vec<Entry> {
             ),
             stop: Some(StopReason::ToolUse),
         },
-        Entry::Decided { call, verdict: Verdict::Allow, why: "allowed by a rule".into() },
+        Entry::decided(call, Verdict::Allow, "allowed by a rule".into()),
     ]
 }
 
@@ -109,11 +109,7 @@ fn call() -> Vec<Entry> {
             result: Block::error_result(CallId::new("toolu_02"), "no"),
             seen: vec![],
         },
-        Entry::Decided {
-            call: CallId::new("toolu_02"),
-            verdict: Verdict::Deny,
-            why: String::new(),
-        },
+        Entry::decided(CallId::new("toolu_02"), Verdict::Deny, String::new()),
     ]
 }
 
@@ -139,7 +135,7 @@ fn ending() -> Vec<Entry> {
         Entry::Went { why: Continue::NextTurn },
         Entry::Went { why: Continue::CollapseDrainRetry { drained: 3 } },
         Entry::Went { why: Continue::MaxOutputTokensRecovery { attempt: 1 } },
-        Entry::Note { message: Message::meta("go on") },
+        Entry::note(Message::meta("go on")),
         Entry::Answer {
             message: Message::assistant(&model, vec![]),
             stop: Some(StopReason::Refusal { category: Some("c".into()), explanation: None }),

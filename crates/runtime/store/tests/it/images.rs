@@ -17,8 +17,8 @@ fn pictures(length: usize) -> Vec<Entry> {
         is_error: false,
     };
     vec![
-        Entry::Prompt { message: user.clone(), at: Timestamp(1) },
-        Entry::Note { message: user },
+        Entry::prompt(user.clone(), Timestamp(1)),
+        Entry::note(user),
         Entry::CallFinished { result, seen: vec![] },
     ]
 }

@@ -82,18 +82,13 @@ fn entry() -> impl Strategy<Value = Entry> {
         });
     let cost = option::of(prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL);
     prop_oneof![
-        (message(), any::<u64>())
-            .prop_map(|(message, at)| Entry::Prompt { message, at: Timestamp(at) }),
+        (message(), any::<u64>()).prop_map(|(message, at)| Entry::prompt(message, Timestamp(at))),
         (message(), option::of(stop)).prop_map(|(message, stop)| Entry::Answer { message, stop }),
-        message().prop_map(|message| Entry::Note { message }),
+        message().prop_map(|message| Entry::note(message)),
         any::<u8>().prop_map(|attempt| Entry::Went { why: Continue::StreamRetry { attempt } }),
         any::<String>().prop_map(|id| Entry::CallStarted { id: CallId::new(id) }),
         (block(), vec(seen, 0..3)).prop_map(|(result, seen)| Entry::CallFinished { result, seen }),
-        any::<String>().prop_map(|why| Entry::Decided {
-            call: "c".into(),
-            verdict: Verdict::Deny,
-            why
-        }),
+        any::<String>().prop_map(|why| Entry::decided("c".into(), Verdict::Deny, why)),
         (any::<String>(), option::of(any::<String>()), option::of(any::<u32>())).prop_map(
             |(path, before, mode)| Entry::Snapshot {
                 call: "c".into(),

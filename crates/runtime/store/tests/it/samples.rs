@@ -3,10 +3,15 @@
 use ostler_core::context::{
     Boundary, CarryOver, Elision, Made, Receipt, Saved, StageName, Story, Trigger,
 };
+use ostler_core::event::{AgentPath, Control};
 use ostler_core::ids::{CallId, ModelId, SessionId};
+use ostler_core::inbox::{Delivery, Inbound, InboundSource};
 use ostler_core::ledger::Usage;
 use ostler_core::message::{Block, Image, Message, ResultPart};
+use ostler_core::model::Thinking;
 use ostler_core::model::{ModelErrorKind, StopReason};
+use ostler_core::permission::{By, Decision, Mode, Verdict as Ruled};
+use ostler_core::question::{Question, Touches};
 use ostler_core::session::{Entry, FORMAT, SnapshotCost, Verdict};
 use ostler_core::time::Timestamp;
 use ostler_core::todo::{NewTask, Plan, Status, Update};
@@ -49,7 +54,7 @@ pub fn opened_in(session: &SessionId, workspace: &str) -> Entry {
 }
 
 pub fn prompt(text: impl Into<String>) -> Entry {
-    Entry::Prompt { message: Message::user(text), at: Timestamp(1_700_000_000_001) }
+    Entry::prompt(Message::user(text), Timestamp(1_700_000_000_001))
 }
 
 pub fn answer(content: Vec<Block>) -> Entry {
@@ -82,12 +87,12 @@ fn talk(session: &SessionId) -> Vec<Entry> {
         opened(session),
         // Nothing but the beginning lies before it: what does is read no more.
         boundary(),
-        Entry::Prompt {
-            message: Message::User {
-                content: vec![Block::text("Räum auf 🧹\n"), Block::Image(image(8))],
+        Entry::prompt(
+            Message::User {
+                content: vec![Block::text("Räum auf 🧹\n"), Block::Image(image(8))]
             },
-            at: Timestamp(1_700_000_000_001),
-        },
+            Timestamp(1_700_000_000_001),
+        ),
         answer(vec![
             thinking,
             Block::Redacted { data: "xx".into() },
@@ -98,10 +103,43 @@ fn talk(session: &SessionId) -> Vec<Entry> {
             message: Message::assistant(&ModelId::new("m"), vec![]),
             stop: Some(refusal),
         },
-        Entry::Note { message: Message::meta("a hint") },
+        Entry::note(Message::meta("a hint")),
+        inbound("i1"),
+        inbound("i2"),
+        Entry::Note { message: Message::user("wait"), inbound: vec!["i1".into()] },
+        Entry::Withdrawn { inbound: vec!["i2".into()], questions: vec![] },
+        Entry::Control(Control {
+            mode: Mode::Plan,
+            model: ModelId::new("m"),
+            thinking: Thinking::Budget(5),
+        }),
         Entry::Went { why: Continue::NextTurn },
         Entry::Went { why: Continue::StreamRetry { attempt: 2 } },
     ]
+}
+
+pub fn inbound(id: &str) -> Entry {
+    Entry::Inbound(Box::new(Inbound {
+        id: id.into(),
+        source: InboundSource::Person,
+        when: Delivery::NextBoundary,
+        body: Message::User { content: vec![Block::text("wait"), Block::Image(image(40))] },
+        at: Timestamp(6),
+    }))
+}
+
+pub fn asked(id: &str) -> Entry {
+    let question = Box::new(Question {
+        id: id.into(),
+        agent: AgentPath::default(),
+        call: call(1),
+        tool: "edit".into(),
+        input: json!({"path": "a"}),
+        touches: Touches::default(),
+        decision: Decision::of(Ruled::Ask, By::BuiltIn, "it changes something"),
+        deadline: None,
+    });
+    Entry::Asked { question, at: Timestamp(7) }
 }
 
 fn boundary() -> Entry {
@@ -130,6 +168,9 @@ fn boundary() -> Entry {
         title: "title".into(),
         seen: vec![Seen { path: "/w/a".into(), hash: Some("ab".into()), part: None }],
         at: Timestamp(5),
+        inbox: Vec::new(),
+        questions: Vec::new(),
+        control: None,
     }))
 }
 
@@ -144,11 +185,19 @@ fn calls() -> Vec<Entry> {
         Seen { path: "/w/c".into(), hash: None, part: None },
     ];
     vec![
+        asked("q1"),
+        Entry::Decided {
+            call: call(1),
+            verdict: Verdict::Allow,
+            why: "yes".into(),
+            input: Some(json!({"path": "b"})),
+            question: Some("q1".into()),
+        },
         Entry::CallStarted { id: call(1) },
         Entry::CallFinished { result, seen },
         Entry::CallFinished { result: Block::error_result(call(2), "no"), seen: vec![] },
-        Entry::Decided { call: call(1), verdict: Verdict::Allow, why: "rule 3".into() },
-        Entry::Decided { call: call(2), verdict: Verdict::Deny, why: String::new() },
+        Entry::decided(call(1), Verdict::Allow, "rule 3".into()),
+        Entry::decided(call(2), Verdict::Deny, String::new()),
         Entry::Snapshot {
             call: call(1),
             path: "/w/a b".into(),
@@ -249,13 +298,17 @@ fn kind(entry: &Entry) -> usize {
         Entry::Collapsed { .. } => 15,
         Entry::Boundary(_) => 16,
         Entry::RewindUndone { .. } => 17,
+        Entry::Inbound(_) => 18,
+        Entry::Asked { .. } => 19,
+        Entry::Withdrawn { .. } => 20,
+        Entry::Control(_) => 21,
     }
 }
 
 #[test]
 fn the_samples_hold_every_kind() {
     let kinds: std::collections::BTreeSet<_> = every_entry(&id(1)).iter().map(kind).collect();
-    assert_eq!(kinds, (0..=17).collect());
+    assert_eq!(kinds, (0..=21).collect());
 }
 
 /// The one file below the home whose name ends so.

@@ -13,7 +13,7 @@ fn the_list_is_sorted_complete_and_small() {
     let names: Vec<&str> = desk.tools().iter().map(|tool| tool.spec().name.as_str()).collect();
     assert_eq!(
         names.join(" "),
-        "Bash Edit Glob Grep Read Revert TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
+        "Bash Edit Glob Grep Read Revert Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
     );
     let apart = ["Memory", "Recall", "Skill"];
     let known = ostler_tools::known_tools();

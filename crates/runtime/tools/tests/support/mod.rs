@@ -6,7 +6,7 @@
 use ostler_core::ids::BlobRef;
 use ostler_core::message::ResultPart;
 use ostler_core::permission::{Access, Policy, Rule, Workspace};
-use ostler_core::ports::{Blobs, Progress, Recorder, StoreError, Tool, ToolContext};
+use ostler_core::ports::{Blobs, NoArrivals, Progress, Recorder, StoreError, Tool, ToolContext};
 use ostler_core::session::{Entry, Snapshot};
 use ostler_core::tool::{Seen, ToolOutput};
 use ostler_exec::{AvailableLayers, Executor};
@@ -205,6 +205,7 @@ impl Desk {
             progress: self.log.clone(),
             recorder: self.log.clone(),
             blobs: self.blobs.clone(),
+            arrivals: Arc::new(NoArrivals),
         }
     }
 

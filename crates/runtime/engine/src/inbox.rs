@@ -1,0 +1,94 @@
+//! The inbox of a session: what arrived, on record, and who waits for it.
+
+use crate::agent::Agent;
+use crate::journal::Journal;
+use ostler_core::ids::InboundId;
+use ostler_core::inbox::{Delivery, Inbound, InboundSource, QueuedItem};
+use ostler_core::ports::{Arrivals, BoxFuture, StoreError};
+use ostler_core::session::Entry;
+
+/// A handle: copies lead to the same inbox.
+#[derive(Clone)]
+pub struct Inbox {
+    journal: Journal,
+}
+
+impl Agent {
+    pub fn inbox(&self) -> Inbox {
+        Inbox { journal: self.journal.clone() }
+    }
+}
+
+impl Inbox {
+    /// Records the item and wakes whoever waits for one.
+    ///
+    /// # Errors
+    /// If the log refuses it: then it has not arrived.
+    pub fn arrive(&self, item: Inbound) -> Result<(), StoreError> {
+        self.journal.write_beside(Entry::Inbound(Box::new(item)))?;
+        self.journal.arrived().notify_waiters();
+        Ok(())
+    }
+
+    /// Takes back what is still pending of these, and says what that was. An item that a turn is about to admit stays.
+    ///
+    /// # Errors
+    /// If the log refuses it: then everything is pending as before.
+    pub fn withdraw(&self, ids: &[InboundId]) -> Result<Vec<InboundId>, StoreError> {
+        self.journal.withdraw(ids)
+    }
+
+    /// What arrived and was not admitted, oldest first.
+    pub fn pending(&self) -> Vec<Inbound> {
+        self.journal.pending(|_| true)
+    }
+
+    /// The item that the next turn begins with; a steer that no turn took is one as well. From here on it cannot be
+    /// withdrawn, until another one is taken or a turn begins without it.
+    pub fn next_prompt(&self) -> Option<Inbound> {
+        let starts = |item: &Inbound| match item.when {
+            Delivery::AfterTurn => true,
+            Delivery::NextBoundary => item.source == InboundSource::Person,
+            Delivery::Later => false,
+        };
+        self.journal.take(starts, 1).pop()
+    }
+
+    /// What is to be delivered now. `waited`: a call that waits has ended since the last time.
+    pub(crate) fn take_due(&self, waited: bool) -> Vec<Inbound> {
+        self.journal.take(|item| is_due(item, waited), usize::MAX)
+    }
+
+    pub(crate) fn has_due(&self, waited: bool) -> bool {
+        !self.journal.pending(|item| is_due(item, waited)).is_empty()
+    }
+
+    /// A person wants the turn to go another way.
+    pub(crate) fn is_steered(&self) -> bool {
+        !self.journal.pending(is_steer).is_empty()
+    }
+
+    /// Waits until a person does.
+    pub(crate) async fn steered(&self) {
+        let _ = self.journal.first_pending(is_steer).await;
+    }
+}
+
+fn is_due(item: &Inbound, waited: bool) -> bool {
+    match item.when {
+        Delivery::NextBoundary => true,
+        Delivery::Later => waited,
+        Delivery::AfterTurn => false,
+    }
+}
+
+fn is_steer(item: &Inbound) -> bool {
+    item.when == Delivery::NextBoundary && item.source == InboundSource::Person
+}
+
+impl Arrivals for Journal {
+    fn next(&self) -> BoxFuture<'static, QueuedItem> {
+        let journal = self.clone();
+        Box::pin(async move { journal.first_pending(|item| is_due(item, true)).await.queued() })
+    }
+}
