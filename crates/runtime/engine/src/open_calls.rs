@@ -5,7 +5,7 @@ use crate::scheduler::Scheduler;
 use ostler_core::event::CallOutcome;
 use ostler_core::message::Block;
 use ostler_core::session::Pending;
-use ostler_core::texts;
+use ostler_core::prompt_texts;
 use ostler_core::tool::ToolOutput;
 use ostler_core::tool_facts::ToolKind;
 use ostler_core::view::View;
@@ -28,7 +28,7 @@ impl Scheduler {
                     self.keep(id, name, input, Verdict::ran(output, Duration::ZERO));
                 }
                 _ if pending.has_started(&id) => {
-                    let output = ToolOutput::error(texts::LOST_EFFECT);
+                    let output = ToolOutput::error(prompt_texts::LOST_EFFECT);
                     let lost = Verdict::ran(output, Duration::ZERO);
                     let lost = Verdict { outcome: CallOutcome::Stopped, ..lost };
                     self.answered(id, name, input, lost);

@@ -30,7 +30,7 @@ pub async fn own_call(
             Happened::Notice(notice) | Happened::Signal(Signal::Notice(notice)) => {
                 notices.push(notice);
             }
-            Happened::Signal(_) | Happened::Finished(_) => {}
+            Happened::Signal(_) | Happened::Finished(_) | Happened::Idle => {}
         }
     }
     let verdict = scheduler.call(0).and_then(|call| call.verdict());

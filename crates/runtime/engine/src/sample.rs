@@ -52,7 +52,7 @@ impl Turn {
                 biased;
                 () = self.interrupt.cancelled() => break SampleEnd::Cancelled,
                 // Nothing is lost that a person has seen: the next try knows what they said.
-                () = inbox.steered(), if answer.message_id.is_empty() => break SampleEnd::Redirected,
+                () = inbox.steered(), if stream.answer().message_id.is_empty() => break SampleEnd::Redirected,
                 // Before the calls: an answer ends, but a call may always have something more to say.
                 part = stream.next() => match part {
                     Ok(part) => {

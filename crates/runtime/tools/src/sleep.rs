@@ -1,7 +1,7 @@
 //! Sleep: lets time pass until something arrives.
 
-use crate::Setup;
-use crate::built_in::{BuiltIn, Shipped, erase};
+use crate::ToolSetup;
+use crate::typed_tool::{BuiltIn, Shipped, erase};
 use ostler_core::inbox::{InboundSource, QueuedItem};
 use ostler_core::permission::{Access, Inward};
 use ostler_core::ports::{Tool, ToolContext};
@@ -56,7 +56,7 @@ impl BuiltIn for Sleep {
 }
 
 impl Shipped for Sleep {
-    fn make(_: &Setup) -> Option<Arc<dyn Tool>> {
+    fn make(_: &ToolSetup) -> Option<Arc<dyn Tool>> {
         Some(erase(Sleep))
     }
 }
