@@ -20,7 +20,7 @@ use crate::undo::UndoNews;
 use crate::workspace::{at_home, workspace};
 use ostler_core::event::Notice;
 use ostler_core::ledger::Purse;
-use ostler_core::permission::{Policy, Workspace};
+use ostler_core::permission::{Mode, Policy, Workspace};
 use ostler_core::ports::Model;
 use ostler_core::rendering::SharedList;
 use ostler_core::session::Session as Folded;
@@ -53,7 +53,7 @@ pub(crate) fn session(
     let log = loaded.log;
     let skills = at_home(host, &options, &policy, log.id(), &mut workspace)?;
     let source = hooks::source(&options.log, loaded.entries.is_empty());
-    let folded = Folded::fold_with(workspace.tools.clone(), loaded.entries).close();
+    let folded = Folded::fold_with(workspace.tools.clone(), loaded.entries);
     let scope = host.executor().scope();
     let confinement = confinement(scope.executor(), &options, &workspace, &policy);
     let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
@@ -101,8 +101,10 @@ pub(crate) fn session(
         hooks: HookDesk::new(hooks::port(parts.registry.as_ref()), source),
         journal,
         budget: Purse::new(options.max_budget_usd),
-        settings: options.settings,
+        settings: options.settings.clone(),
     });
+    restore_control(&agent, options.mode, options.keep_model);
+    let queued = agent.inbox().pending().len();
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
@@ -113,10 +115,22 @@ pub(crate) fn session(
         events,
         desk,
         slow_call: options.slow_call,
-        queue: Queue::default(),
+        queue: Queue::resumed(queued),
         interrupt: Mutex::default(),
         probing: false.into(),
     }))
+}
+
+/// A session that was made stricter stays so. The model it was changed to counts where nobody chose another one.
+fn restore_control(agent: &Agent, mode: Mode, keep_model: bool) {
+    let Some(control) = agent.journal.control() else { return };
+    if control.mode.is_stricter_than(mode) {
+        agent.set_mode(control.mode);
+    }
+    if keep_model {
+        agent.set_model(control.model);
+        agent.set_thinking(control.thinking);
+    }
 }
 
 fn choice(options: &SessionOptions) -> ModelChoice {

@@ -6,6 +6,7 @@ use crate::skills::Expanded;
 use crate::slow_calls::SlowCalls;
 use futures_core::Stream;
 use ostler_core::event::{Envelope, Event};
+use ostler_core::ids::InboundId;
 use ostler_core::ports::BoxFuture;
 use ostler_core::turn::Terminal;
 use ostler_engine::TurnStream;
@@ -28,7 +29,10 @@ pub struct Driver {
 enum Stage {
     Idle,
     /// The prompt is looked at: it may want a skill.
-    Expanding(BoxFuture<'static, Expanded>),
+    Expanding {
+        expanding: BoxFuture<'static, Expanded>,
+        inbound: Vec<InboundId>,
+    },
     Turn {
         turn: TurnStream,
         slow: SlowCalls,
@@ -45,23 +49,29 @@ impl Driver {
         Driver { session, stage: Stage::Idle, until_idle }
     }
 
+    /// Begins with the turn that the log ends in.
+    pub(crate) fn resume(&mut self) {
+        self.stage = self.turn(self.session.resuming());
+    }
+
     /// False: there is nothing to do.
     fn begin_next(&mut self) -> bool {
         let Some(work) = self.session.next_work() else { return false };
         self.stage = match work {
-            Work::Prompt(Prompt { typed: None, message, .. }) => {
+            Work::Prompt(Prompt { typed: None, message, .. }, inbound) => {
                 self.session.begin_turn();
-                self.turn(self.session.turn(message))
+                self.turn(self.session.turn(message, inbound))
             }
-            Work::Prompt(prompt) => {
+            Work::Prompt(prompt, inbound) => {
                 let (session, interrupt) = (self.session.clone(), self.session.new_interrupt());
-                Stage::Expanding(Box::pin(async move {
+                let expanding = Box::pin(async move {
                     tokio::select! {
                         biased;
                         () = interrupt.cancelled() => Expanded::Interrupted,
                         expanded = session.expand(prompt) => expanded,
                     }
-                }))
+                });
+                Stage::Expanding { expanding, inbound }
             }
             Work::Compact(focus) => self.turn(self.session.compacting(focus)),
         };
@@ -143,22 +153,26 @@ impl Stream for Driver {
                         return if this.until_idle { Poll::Ready(None) } else { Poll::Pending };
                     }
                 }
-                Stage::Expanding(expanding) => match ready!(expanding.as_mut().poll(cx)) {
-                    Expanded::Message(message) => {
-                        this.stage = this.turn(this.session.turn(message));
+                Stage::Expanding { expanding, inbound } => {
+                    match ready!(expanding.as_mut().poll(cx)) {
+                        Expanded::Message(message) => {
+                            let inbound = std::mem::take(inbound);
+                            this.stage = this.turn(this.session.turn(message, inbound));
+                        }
+                        Expanded::Interrupted => {
+                            this.session.turn_ended(true);
+                            this.session.events().emit(Event::TurnAbandoned);
+                            this.stage = Stage::Idle;
+                        }
+                        Expanded::Unknown { why } => {
+                            this.session.refuse(std::mem::take(inbound));
+                            this.session.events().emit_waiting();
+                            this.session.events().emit(Event::PromptRefused { why });
+                            this.session.turn_ended(false);
+                            this.stage = Stage::Idle;
+                        }
                     }
-                    Expanded::Interrupted => {
-                        this.session.turn_ended(true);
-                        this.session.events().emit(Event::TurnAbandoned);
-                        this.stage = Stage::Idle;
-                    }
-                    Expanded::Unknown { why } => {
-                        this.session.events().emit_waiting();
-                        this.session.events().emit(Event::PromptRefused { why });
-                        this.session.turn_ended(false);
-                        this.stage = Stage::Idle;
-                    }
-                },
+                }
                 Stage::Turn { turn, slow } => match Pin::new(turn).poll_next(cx) {
                     Poll::Ready(Some(event)) => {
                         slow.see(&event);

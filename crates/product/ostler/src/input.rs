@@ -112,6 +112,18 @@ impl Prompt {
     }
 }
 
+impl Prompt {
+    /// A prompt that waited in the inbox: what a person typed may name a skill.
+    pub(crate) fn queued(message: Message) -> Self {
+        let typed: String = message.own_words().collect();
+        let is_plain = matches!(message.blocks(), [Block::Text { meta: false, .. }]);
+        match is_plain && typed.starts_with('/') {
+            true => Prompt::typed(typed),
+            false => message.into(),
+        }
+    }
+}
+
 /// For the model as it is, also if it begins with a slash.
 impl<M: Into<Message>> From<M> for Prompt {
     fn from(message: M) -> Self {

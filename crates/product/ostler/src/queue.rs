@@ -1,9 +1,10 @@
 //! What waits for the running turn to end, in the order in which it came.
+//!
+//! Prompts that have to wait are items of the inbox, so they survive a crash; what stands here is only the order. A prompt
+//! that can start at once is not recorded twice: its turn records it.
 
+use crate::input::Prompt;
 use crate::session::Work;
-use crate::system::SystemIds;
-use ostler_core::ids::{IdSource, InboundId};
-use ostler_core::inbox::{Delivery, InboundSource, QueuedItem};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +13,7 @@ pub(crate) struct Queue(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
-    work: VecDeque<(Option<QueuedItem>, Work)>,
+    places: VecDeque<Place>,
     /// A turn runs.
     busy: bool,
     /// The last turn was stopped: nothing starts until somebody sends something.
@@ -20,48 +21,69 @@ struct Waiting {
     closed: bool,
 }
 
+/// One place in the order.
+pub(crate) enum Place {
+    Direct(Prompt),
+    Compact(Option<String>),
+    /// An item of the inbox. It may have been delivered or withdrawn since.
+    Inbox,
+}
+
 impl Queue {
-    /// Gives how the item is known, if it has to wait.
-    pub(crate) fn push(&self, work: Work) -> Option<QueuedItem> {
-        let mut waiting = self.waiting();
-        let waits = waiting.busy || !waiting.work.is_empty();
-        let item = waits.then(|| item(&work));
-        waiting.held = false;
-        waiting.work.push_back((item.clone(), work));
-        item
+    /// For a session whose log holds items that were not delivered. They wait until somebody sends something.
+    pub(crate) fn resumed(items: usize) -> Self {
+        let places = (0..items).map(|_| Place::Inbox).collect();
+        Queue(Mutex::new(Waiting { places, held: items > 0, ..Waiting::default() }))
     }
 
-    pub(crate) fn take(&self) -> Option<(Work, Option<InboundId>)> {
+    pub(crate) fn push(&self, place: Place) {
         let mut waiting = self.waiting();
-        if waiting.held || waiting.closed {
-            return None;
+        waiting.held = false;
+        waiting.places.push_back(place);
+    }
+
+    /// Something has to end before a new prompt can start.
+    pub(crate) fn is_busy(&self) -> bool {
+        let waiting = self.waiting();
+        waiting.busy || !waiting.places.is_empty()
+    }
+
+    /// A turn runs.
+    pub(crate) fn has_turn(&self) -> bool {
+        self.waiting().busy
+    }
+
+    /// The next work, if something may start. `inbox` takes the oldest item of the inbox that starts a turn.
+    pub(crate) fn take(&self, inbox: impl Fn() -> Option<Work>) -> Option<Work> {
+        let mut waiting = self.waiting();
+        while !waiting.held && !waiting.closed {
+            let work = match waiting.places.pop_front()? {
+                Place::Direct(prompt) => Some(Work::Prompt(prompt, Vec::new())),
+                Place::Compact(focus) => Some(Work::Compact(focus)),
+                Place::Inbox => inbox(),
+            };
+            if work.is_some() {
+                waiting.busy = true;
+                return work;
+            }
         }
-        let (item, work) = waiting.work.pop_front()?;
-        waiting.busy = true;
-        Some((work, item.map(|item| item.id)))
+        None
+    }
+
+    /// A turn begins that nobody queued.
+    pub(crate) fn begin(&self) {
+        self.waiting().busy = true;
     }
 
     pub(crate) fn ended(&self, keep: bool) {
         let mut waiting = self.waiting();
         waiting.busy = false;
-        waiting.held |= keep && !waiting.work.is_empty();
+        waiting.held |= keep && !waiting.places.is_empty();
     }
 
-    /// Gives the names of what was taken back.
-    pub(crate) fn cancel(&self, which: Option<&InboundId>) -> Vec<InboundId> {
-        let mut ids = Vec::new();
-        self.waiting().work.retain(|(item, _)| match item {
-            Some(item) if which.is_none_or(|which| *which == item.id) => {
-                ids.push(item.id.clone());
-                false
-            }
-            _ => true,
-        });
-        ids
-    }
-
-    pub(crate) fn items(&self) -> Vec<QueuedItem> {
-        self.waiting().work.iter().filter_map(|(item, _)| item.clone()).collect()
+    /// Summaries that were asked for are forgotten.
+    pub(crate) fn cancel_compactions(&self) {
+        self.waiting().places.retain(|place| !matches!(place, Place::Compact(_)));
     }
 
     /// False: it was closed before.
@@ -75,19 +97,5 @@ impl Queue {
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn item(work: &Work) -> QueuedItem {
-    let text = match work {
-        Work::Prompt(prompt) => prompt.message.text(),
-        Work::Compact(None) => "/compact".to_owned(),
-        Work::Compact(Some(focus)) => format!("/compact {focus}"),
-    };
-    QueuedItem {
-        id: InboundId::new(SystemIds.uuid()),
-        source: InboundSource::Person,
-        when: Delivery::AfterTurn,
-        text,
     }
 }

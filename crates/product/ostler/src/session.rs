@@ -6,21 +6,24 @@ use crate::input::{Input, InputReceipt, InputRefused, Prompt};
 use crate::memory::{Recalling, recall, words_of};
 use crate::prompt_front::furnished;
 use crate::questions::{Attendance, QuestionDesk};
-use crate::queue::Queue;
+use crate::queue::{Place, Queue};
 use crate::report::{self, ContextReport};
 use crate::ring::{Cursor, Observer};
 use crate::session_events::SessionEvents;
 use crate::session_parts::SessionParts;
 use crate::skills::with_skills;
+use crate::system::{SystemClock, SystemIds};
 use ostler_core::event::{Control, Envelope, Event};
-use ostler_core::ids::{ModelId, SessionId};
+use ostler_core::ids::{IdSource, InboundId, ModelId, SessionId};
+use ostler_core::inbox::{Delivery, Inbound, InboundSource, QueuedItem};
 use ostler_core::message::Message;
 use ostler_core::permission::{Mode, Workspace};
 use ostler_core::ports::{ModelInfo, Recorder};
 use ostler_core::session_state::SessionState;
+use ostler_core::time::Clock;
 use ostler_core::todo::Plan;
 use ostler_core::tool_facts::{KnownTools, ToolKind};
-use ostler_engine::{Agent, TurnStream, compact, run_with};
+use ostler_engine::{Agent, TurnStream, compact, resume_turn, run_with};
 use ostler_tools::confine::Confinement;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +54,8 @@ pub(crate) struct SessionShared {
 
 /// What a driver does next.
 pub(crate) enum Work {
-    Prompt(Prompt),
+    /// With the items of the inbox that it is made of.
+    Prompt(Prompt, Vec<InboundId>),
     Compact(Option<String>),
 }
 
@@ -69,23 +73,26 @@ impl Session {
             return Err(InputRefused::Closed);
         }
         match input {
-            Input::Prompt(prompt) => Ok(self.enqueue(Work::Prompt(prompt))),
-            Input::Steer(message) => Ok(self.enqueue(Work::Prompt(message.into()))),
-            Input::Compact { focus } => Ok(self.enqueue(Work::Compact(focus))),
-            Input::CancelQueued(which) => {
-                let ids = self.shared.queue.cancel(which.as_ref());
-                if which.is_some() && ids.is_empty() {
-                    return Err(InputRefused::NotQueued);
-                }
-                self.dequeued(ids);
+            Input::Prompt(prompt) => self.prompt(prompt),
+            Input::Steer(message) if self.shared.queue.has_turn() => {
+                self.arrive(message, Delivery::NextBoundary)
+            }
+            Input::Steer(message) => self.prompt(message.into()),
+            Input::Compact { focus } => {
+                self.enqueue(Place::Compact(focus));
                 Ok(InputReceipt::Done)
             }
+            Input::CancelQueued(Some(id)) => match self.withdraw(&[id])?.is_empty() {
+                true => Err(InputRefused::NotQueued),
+                false => Ok(InputReceipt::Done),
+            },
+            Input::CancelQueued(None) => self.withdraw_all().map(|()| InputReceipt::Done),
             Input::Interrupt { cancel_queued } => {
                 self.interrupt();
                 if cancel_queued {
-                    self.dequeued(self.shared.queue.cancel(None));
+                    self.withdraw_all()?;
                 }
-                Ok(InputReceipt::Interrupted { queued: self.shared.queue.items() })
+                Ok(InputReceipt::Interrupted { queued: self.queued() })
             }
             Input::Answer { question, reply, by } => {
                 match self.shared.desk.answer(&question, reply, by) {
@@ -95,7 +102,7 @@ impl Session {
             }
             Input::SetMode(mode) => {
                 self.shared.agent.set_mode(mode);
-                Ok(self.controlled())
+                self.controlled()
             }
             Input::SetModel(name) => {
                 let model = ostler_models::resolve_model(&name);
@@ -103,39 +110,66 @@ impl Session {
                     return Err(InputRefused::NoPrice(model.to_string()));
                 }
                 self.shared.agent.set_model(model);
-                Ok(self.controlled())
+                self.controlled()
             }
             Input::SetThinking(thinking) => {
                 self.shared.agent.set_thinking(thinking);
-                Ok(self.controlled())
+                self.controlled()
             }
         }
     }
 
-    fn enqueue(&self, work: Work) -> InputReceipt {
-        match self.shared.queue.push(work) {
-            Some(item) => {
-                let id = item.id.clone();
-                self.shared.events.emit(Event::Queued(item));
-                self.shared.events.wake_driver();
-                InputReceipt::Queued(id)
-            }
-            None => {
-                self.shared.events.wake_driver();
-                InputReceipt::Done
-            }
+    /// What can start at once is recorded by its turn; what has to wait is recorded now.
+    fn prompt(&self, prompt: Prompt) -> Result<InputReceipt, InputRefused> {
+        if self.shared.events.is_driven() && !self.shared.queue.is_busy() {
+            self.enqueue(Place::Direct(prompt));
+            return Ok(InputReceipt::Done);
         }
+        let message = prompt.marked(prompt.message.clone());
+        self.arrive(message, Delivery::AfterTurn)
     }
 
-    fn dequeued(&self, ids: Vec<ostler_core::ids::InboundId>) {
+    fn arrive(&self, body: Message, when: Delivery) -> Result<InputReceipt, InputRefused> {
+        let (id, source) = (InboundId::new(SystemIds.uuid()), InboundSource::Person);
+        let item = Inbound { id: id.clone(), source, when, body, at: SystemClock.now() };
+        let queued = item.queued();
+        self.shared.agent.inbox().arrive(item).map_err(InputRefused::Store)?;
+        self.shared.events.emit(Event::Queued(queued));
+        self.enqueue(Place::Inbox);
+        Ok(InputReceipt::Queued(id))
+    }
+
+    fn enqueue(&self, place: Place) {
+        self.shared.queue.push(place);
+        self.shared.events.wake_driver();
+    }
+
+    fn withdraw(&self, ids: &[InboundId]) -> Result<Vec<InboundId>, InputRefused> {
+        let ids = self.shared.agent.inbox().withdraw(ids).map_err(InputRefused::Store)?;
         if !ids.is_empty() {
-            self.shared.events.emit(Event::Dequeued { ids });
+            self.shared.events.emit(Event::Dequeued { ids: ids.clone() });
         }
+        Ok(ids)
     }
 
-    fn controlled(&self) -> InputReceipt {
-        self.shared.events.emit(Event::ControlChanged(self.control()));
-        InputReceipt::Done
+    fn withdraw_all(&self) -> Result<(), InputRefused> {
+        self.shared.queue.cancel_compactions();
+        let person = |item: &Inbound| item.source == InboundSource::Person;
+        let pending = self.shared.agent.inbox().pending().into_iter().filter(person);
+        let ids: Vec<InboundId> = pending.map(|item| item.id).collect();
+        self.withdraw(&ids).map(|_| ())
+    }
+
+    /// What arrived and was not delivered yet.
+    pub fn queued(&self) -> Vec<QueuedItem> {
+        self.shared.agent.inbox().pending().iter().map(Inbound::queued).collect()
+    }
+
+    fn controlled(&self) -> Result<InputReceipt, InputRefused> {
+        let control = self.control();
+        self.shared.events.emit(Event::ControlChanged(control.clone()));
+        self.shared.agent.journal.set_control(control).map_err(InputRefused::Store)?;
+        Ok(InputReceipt::Done)
     }
 
     /// Drives the session until it is closed: turns run while the driver is polled.
@@ -160,6 +194,22 @@ impl Session {
     /// As for [`Session::ask`].
     pub fn compact(&self, focus: Option<String>) -> Result<Driver, Error> {
         self.work(Input::Compact { focus })
+    }
+
+    /// The log ends in the middle of a turn that can go on: with a question that nobody answered, or with a call that a
+    /// hook deferred.
+    pub fn can_resume_turn(&self) -> bool {
+        self.shared.agent.journal.has_open_calls()
+    }
+
+    /// Goes on with such a turn: what was not decided is asked again. A new prompt instead withdraws it.
+    ///
+    /// # Errors
+    /// If somebody drives the session already.
+    pub fn resume_turn(&self) -> Result<Driver, Error> {
+        let mut driver = self.driver(true)?;
+        driver.resume();
+        Ok(driver)
     }
 
     fn work(&self, input: Input) -> Result<Driver, Error> {
@@ -319,11 +369,22 @@ impl Session {
 
     /// Takes the next work from the queue, if something may start.
     pub(crate) fn next_work(&self) -> Option<Work> {
-        let (work, id) = self.shared.queue.take()?;
-        if let Some(id) = id {
-            self.shared.events.emit(Event::Delivered { ids: vec![id] });
-        }
-        Some(work)
+        let inbox = self.shared.agent.inbox();
+        self.shared.queue.take(|| {
+            let item = inbox.next_prompt()?;
+            Some(Work::Prompt(Prompt::queued(item.body), vec![item.id]))
+        })
+    }
+
+    /// Items whose prompt did not become a turn are not offered again.
+    pub(crate) fn refuse(&self, inbound: Vec<InboundId>) {
+        // What cannot be written now is offered again after a restart, which is better than lost.
+        let _ = self.shared.agent.inbox().refuse(inbound);
+    }
+
+    pub(crate) fn resuming(&self) -> TurnStream {
+        self.shared.queue.begin();
+        resume_turn(self.shared.agent.clone(), self.new_interrupt())
     }
 
     /// `keep`: what is queued does not start by itself.
@@ -337,7 +398,7 @@ impl Session {
         self.shared.parts.skills.catalog().refresh();
     }
 
-    pub(crate) fn turn(&self, prompt: Message) -> TurnStream {
+    pub(crate) fn turn(&self, prompt: Message, inbound: Vec<InboundId>) -> TurnStream {
         let shared = &self.shared;
         let recalling = self.recalling(words_of(&prompt));
         let (view, _) = shared.agent.journal.conversation();
@@ -348,7 +409,7 @@ impl Session {
         let interrupt = self.new_interrupt();
         self.probe_sandbox();
         let furnished = furnished(&shared.parts, recalling, prompt, view);
-        run_with(shared.agent.clone(), furnished, interrupt)
+        run_with(shared.agent.clone(), furnished, inbound, interrupt)
     }
 
     pub(crate) fn compacting(&self, focus: Option<String>) -> TurnStream {

@@ -132,6 +132,10 @@ impl SessionEvents {
         self.stream().unread = None;
     }
 
+    pub(crate) fn is_driven(&self) -> bool {
+        self.stream().unread.is_some()
+    }
+
     /// The next envelope for the driver, in order.
     pub(crate) fn unread(&self) -> Option<Arc<Envelope>> {
         self.stream().unread.as_mut()?.pop_front()

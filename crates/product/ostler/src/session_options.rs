@@ -25,6 +25,8 @@ pub struct SessionOptions {
     pub undo: bool,
     pub model: String,
     pub fallback_model: Option<String>,
+    /// A resumed session goes on with the model that it was changed to, instead of `model`.
+    pub keep_model: bool,
     /// Which session it is.
     pub log: SessionChoice,
     /// Replaces the system prompt.
@@ -105,6 +107,7 @@ impl SessionOptions {
             undo: true,
             model: DEFAULT_MODEL.into(),
             fallback_model: None,
+            keep_model: false,
             log: SessionChoice::New,
             system_prompt: None,
             append_system_prompt: None,

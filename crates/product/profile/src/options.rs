@@ -54,6 +54,7 @@ impl Profile {
         host.embeddings = environment.embeddings()?;
         host.fault = environment.fault();
         session.event_log = true;
+        session.keep_model = flags.model.is_none();
         Ok(Options { host, session })
     }
 

@@ -33,6 +33,18 @@ impl Mode {
         }
     }
 
+    /// Fewer calls run in it, whatever the rules say.
+    pub fn is_stricter_than(self, other: Mode) -> bool {
+        let rank = |mode: Mode| match mode {
+            Mode::Plan => 0,
+            Mode::DontAsk => 1,
+            Mode::Default => 2,
+            Mode::AcceptEdits => 3,
+            Mode::BypassPermissions => 4,
+        };
+        rank(self) < rank(other)
+    }
+
     pub fn parse(text: &str) -> Option<Mode> {
         Mode::ALL.into_iter().find(|mode| mode.name() == text)
     }

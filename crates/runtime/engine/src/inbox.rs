@@ -38,6 +38,14 @@ impl Inbox {
         self.journal.withdraw(ids)
     }
 
+    /// Items that will never be delivered, also those that were taken.
+    ///
+    /// # Errors
+    /// If the log refuses it.
+    pub fn refuse(&self, ids: Vec<InboundId>) -> Result<(), StoreError> {
+        if ids.is_empty() { Ok(()) } else { self.journal.refuse(ids) }
+    }
+
     /// What arrived and was not admitted, oldest first.
     pub fn pending(&self) -> Vec<Inbound> {
         self.journal.pending(|_| true)

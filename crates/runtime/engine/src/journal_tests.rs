@@ -68,7 +68,9 @@ fn what_is_summed_up_is_not_kept() {
     for _ in 0..200 {
         for n in 10..40 {
             let message = Message::user(format!("prompt {n}"));
-            journal.write(Entry::Prompt { message, at: Timestamp(1) }).unwrap();
+            journal
+                .write(Entry::Prompt { message, at: Timestamp(1), inbound: Vec::new() })
+                .unwrap();
         }
         journal.write(boundary()).unwrap();
         sizes.push(format!("{:?}", journal.mirror().session).len());
@@ -98,6 +100,9 @@ fn boundary() -> Entry {
         title: "t".into(),
         seen: Vec::new(),
         at: Timestamp(1),
+        inbox: Vec::new(),
+        questions: Vec::new(),
+        control: None,
     }))
 }
 

@@ -401,8 +401,8 @@ fn work(windows: usize) -> Work {
     // The same once more, line by line.
     let source = BufReader::new(bytes.as_slice());
     let (buf, head, max_line) = (Vec::new(), Vec::new(), line::MAX_LINE);
-    let mut lines = Lines { source, buf, head, at: 0, max_line };
-    let mut state = State { want: Some(Want::Live), ..State::default() };
+    let mut lines = LogLines { source, buf, head, at: 0, max_line };
+    let mut state = ScanState { want: Some(Want::Live), ..ScanState::default() };
     let mut held = 0;
     while let Some(span) = lines.next().unwrap() {
         state.line(&span, &lines.buf).unwrap();

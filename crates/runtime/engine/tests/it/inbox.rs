@@ -2,7 +2,7 @@
 
 use crate::{let_run, lines};
 use ostler_core::event::Event;
-use ostler_core::hook::{EventName, Outcome, Stand};
+use ostler_core::hook::{EventName, HookOutcome, Stand};
 use ostler_core::ids::InboundId;
 use ostler_core::inbox::{Delivery, Inbound, InboundSource};
 use ostler_core::message::Message;
@@ -287,8 +287,8 @@ async fn what_is_taken_back_is_not_delivered_and_what_was_taken_stays() {
 async fn hooks_hear_a_steer_as_they_hear_a_prompt() {
     let hooks = ScriptedHooks::new().on(EventName::UserPromptSubmit, "", |event| {
         match format!("{event:?}").contains("<i1>") {
-            true => Outcome::of(Stand::Block, "guard", "no secrets"),
-            false => Outcome::default(),
+            true => HookOutcome::of(Stand::Block, "guard", "no secrets"),
+            false => HookOutcome::default(),
         }
     });
     let rig = TestAgent::new().hooks(Arc::new(hooks)).answers([says("done")]).build();
@@ -509,7 +509,7 @@ async fn a_new_prompt_or_a_fork_withdraws_an_open_question() {
 #[tokio::test(start_paused = true)]
 async fn a_deferred_call_waits_until_the_turn_is_resumed() {
     let deferring = ScriptedHooks::new().on(EventName::PreToolUse, "Write", |_| {
-        Outcome::of(Stand::Defer, "guard", "ask the board")
+        HookOutcome::of(Stand::Defer, "guard", "ask the board")
     });
     let tools = || [FakeTool::reading("Read"), FakeTool::writing("Write")];
     let rig = TestAgent::new()

@@ -6,7 +6,6 @@ use serde_json::json;
 
 fn question(input: Value) -> Question {
     Question {
-        id: "q1".into(),
         call: CallId::new("c1"),
         tool: "Bash".into(),
         input,
