@@ -1,10 +1,14 @@
 //! The rules of the house that a program can check. They run as an ordinary test.
 
+mod code_text;
+mod environment;
 pub mod events_schema;
 mod files;
 mod layers;
 mod licences;
 mod lines;
+mod module_names;
+mod nesting;
 mod prompts;
 mod provider_names;
 mod tool_names;
@@ -32,6 +36,9 @@ pub fn tidy(root: &Path) -> Report {
         lines::check(source, &mut report);
     }
     lines::check_testkit(&sources, &mut report);
+    nesting::check(&sources, &mut report);
+    module_names::check(&sources, &mut report);
+    environment::check(&sources, &mut report);
     tool_names::check(&sources, &mut report);
     provider_names::check(&sources, &mut report);
     prompts::check(root, &sources, &mut report);
@@ -56,5 +63,19 @@ mod tests {
             println!("warning: {warning}");
         }
         assert!(report.errors.is_empty(), "\n{}", report.errors.join("\n"));
+    }
+
+    #[test]
+    fn every_folder_of_sources_is_read() {
+        let sources = files::rust_sources(&root());
+        for path in [
+            "crates/pure/core/src/lib.rs",
+            "crates/dev/fuzz/src/main.rs",
+            "crates/dev/fuzz/tests/effects.rs",
+            "xtask/src/lib.rs",
+        ] {
+            let found = sources.iter().find(|source| source.path == path);
+            assert!(found.is_some(), "{path}");
+        }
     }
 }

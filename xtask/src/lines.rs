@@ -11,26 +11,6 @@ const TESTKIT: usize = 2_000;
 /// What may stand only in certain places: the words, where they may stand, and why.
 const FENCES: &[(&[&str], &[&str], &str)] = &[
     (
-        &[
-            "env::var",
-            "env::vars",
-            "env::current_dir",
-            "env::home_dir",
-            "env::temp_dir",
-            "env::args",
-            "set_current_dir",
-        ],
-        // The fuzzer is a program of its own.
-        &[
-            "crates/surfaces/cli/",
-            "crates/product/profile/",
-            "crates/product/ostler/src/init.rs",
-            "crates/dev/fuzz/",
-            "xtask/",
-        ],
-        "only cli and profile read the environment",
-    ),
-    (
         &["SystemTime::now", "Timestamp::now()", "Zoned::now", "Uuid::new", "Uuid::now"],
         &["crates/product/ostler/src/system.rs"],
         "wall clock and random names come through the ports",

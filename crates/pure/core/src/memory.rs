@@ -90,7 +90,7 @@ pub struct Memory {
 
 /// What a search gives: the best first, and what the reader must know about the search itself.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RecalledMemory {
+pub struct Recalled {
     pub memories: Vec<Memory>,
     pub note: Option<String>,
 }

@@ -65,7 +65,7 @@ impl FilePattern {
         pattern
     }
 
-    /// From the text that [`Pattern::absolute`] gives.
+    /// From the text that [`FilePattern::absolute`] gives.
     pub fn from_absolute(text: &str) -> Self {
         let (root, tools) = (Path::new("/"), &KnownTools::default());
         FilePattern::new(text, Anchors { cwd: root, home: root, settings: root, tools })

@@ -32,7 +32,7 @@ pub mod trust;
 pub mod values;
 mod warnings;
 #[cfg(test)]
-mod wild_tests;
+mod wild_settings_tests;
 
 pub use approvals::{FileApprovals, KeptApproval};
 pub use budget::Budget;

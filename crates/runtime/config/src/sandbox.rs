@@ -110,18 +110,7 @@ pub(crate) fn parse(
             "allowRead" => found.allow_read.extend(granted(value, &key, path, warn)),
             "denyRead" => found.deny_read.extend(denied(value, &key, path)?),
             "limits" => found.limits = sandbox_limits::parse(value)?,
-            "filesystem" => {
-                for (key, value) in value.object("filesystem")? {
-                    match key.as_str() {
-                        "allowWrite" => found.allow_write.extend(granted(value, &key, path, warn)),
-                        "allowRead" => found.allow_read.extend(granted(value, &key, path, warn)),
-                        "denyRead" => found.deny_read.extend(denied(value, &key, path)?),
-                        _ => {
-                            warn(value.line(), format!("sandbox.filesystem.{key} is not supported"))
-                        }
-                    }
-                }
-            }
+            "filesystem" => file_system(value, &mut found, path, warn)?,
             key if NOT_HONOURED.contains(&key) => {
                 if value.is_set() {
                     warn(value.line(), format!("sandbox.{key} is not supported"));
@@ -138,6 +127,23 @@ pub(crate) fn parse(
         }
     }
     Ok(found)
+}
+
+fn file_system(
+    value: Located<'_>,
+    found: &mut SandboxSettings,
+    path: &ToPath<'_>,
+    warn: &mut dyn FnMut(usize, String),
+) -> Result<(), ConfigError> {
+    for (key, value) in value.object("filesystem")? {
+        match key.as_str() {
+            "allowWrite" => found.allow_write.extend(granted(value, &key, path, warn)),
+            "allowRead" => found.allow_read.extend(granted(value, &key, path, warn)),
+            "denyRead" => found.deny_read.extend(denied(value, &key, path)?),
+            _ => warn(value.line(), format!("sandbox.filesystem.{key} is not supported")),
+        }
+    }
+    Ok(())
 }
 
 /// Keys that make the sandbox stricter, and one for every other key that denies something.

@@ -24,7 +24,7 @@ pub struct Command {
     pub output: OutputLimits,
     /// What it reads from standard input, at most [`MAX_INPUT`] bytes; without it that is empty.
     pub input: Option<Vec<u8>>,
-    /// Standard error is kept apart, in [`Finished::errors`](crate::Finished::errors); the sink and
+    /// Standard error is kept apart, in [`CommandReport::errors`](crate::CommandReport::errors); the sink and
     /// the progress then show standard output only.
     pub separate_errors: bool,
     /// What it may touch; without it, what the user may.

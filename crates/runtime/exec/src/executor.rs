@@ -37,7 +37,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const TRIES: u32 = 3;
 
 /// Runs commands through one supervisor. Clones and scopes share it; when the last clone and the
-/// last [`Running`] are gone, so is the supervisor and all it has started.
+/// last [`RunningCommand`] are gone, so is the supervisor and all it has started.
 #[derive(Debug, Clone)]
 pub struct Executor {
     shared: Arc<ExecutorShared>,
@@ -102,7 +102,7 @@ impl Executor {
         self.link().await.map(drop)
     }
 
-    /// Starts a command. It runs until it ends, [`Running::wait`] ends it, or it is dropped.
+    /// Starts a command. It runs until it ends, [`RunningCommand::wait`] ends it, or it is dropped.
     pub async fn spawn(&self, command: Command) -> Result<RunningCommand, ExecError> {
         let Some(sandbox) = &command.sandbox else {
             return self.spawn_within(&command, None).await;

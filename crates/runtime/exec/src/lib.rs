@@ -11,9 +11,9 @@
 //!   once, and processes that left the group as soon as they are found. An exit is reported when
 //!   these are gone (or after a short bound).
 //! - **A command is waited for by its exit, never by the end of its pipe.**
-//! - **Dropping is killing.** A dropped [`Running`] closes its control socket; the supervisor
+//! - **Dropping is killing.** A dropped [`RunningCommand`] closes its control socket; the supervisor
 //!   answers with SIGKILL to the group.
-//! - **One supervisor, many sessions.** Each has a [`Scope`]; ending one ends its commands and what
+//! - **One supervisor, many sessions.** Each has a [`CommandScope`]; ending one ends its commands and what
 //!   they have started, and leaves those of other scopes alone.
 //! - **Never success after a kill**: a command that we signalled is not reported as exit code 0.
 //! - **Bounded**: captured output, request size, restarts, and each wait for something foreign.

@@ -33,7 +33,7 @@ pub(crate) struct Pipes {
 }
 
 /// A running command. Nothing of it happens in the background: its output is read and its time
-/// limit kept while [`Running::wait`] is polled. Dropping it kills the command's group at once.
+/// limit kept while [`RunningCommand::wait`] is polled. Dropping it kills the command's group at once.
 #[derive(Debug)]
 pub struct RunningCommand {
     link: Arc<Link>,
@@ -102,7 +102,7 @@ impl RunningCommand {
         self.wait_with(|_| {}).await
     }
 
-    /// As [`Running::wait`]; `sink` gets the output as it comes, up to its limit.
+    /// As [`RunningCommand::wait`]; `sink` gets the output as it comes, up to its limit.
     pub async fn wait_with(mut self, sink: impl FnMut(&[u8])) -> Result<CommandReport, ExecError> {
         let mut intake = Intake::new(self.limits, sink, self.progress.take());
         intake.errors =

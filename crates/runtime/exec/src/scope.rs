@@ -8,7 +8,7 @@ use crate::executor::Executor;
 use crate::running_command::Control;
 use crate::wire::ORDER_KILL;
 
-/// The right to end the commands that were started through [`Scope::executor`], with all that they have started.
+/// The right to end the commands that were started through [`CommandScope::executor`], with all that they have started.
 /// Dropping it kills them; other scopes and the supervisor are not affected. Scopes do not nest.
 #[derive(Debug)]
 pub struct CommandScope {

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 pub(crate) const STOP: u8 = 1;
 pub(crate) const KILL: u8 = 2;
 
-/// A handle that ends one command; see [`Running::stopper`](crate::Running::stopper).
+/// A handle that ends one command; see [`RunningCommand::stopper`](crate::RunningCommand::stopper).
 #[derive(Debug, Clone, Default)]
 pub struct Stopper {
     shared: Arc<StopShared>,

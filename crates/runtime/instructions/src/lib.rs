@@ -33,5 +33,4 @@ pub use read::{File, Omitted};
 pub use session_instructions::{Shelf, most_bytes};
 
 #[cfg(test)]
-#[path = "tests.rs"]
-mod tests;
+mod instructions_tests;

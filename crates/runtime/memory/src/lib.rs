@@ -36,7 +36,7 @@ mod withdrawal;
 
 pub use export::{MARK, to_markdown};
 pub use extract::{LearningScene, facts};
-pub use memories::{EmbeddingKey, Meaning, Memories, NO_MODEL, Rankings, Remembered};
+pub use memories::{Meaning, Memories, MemoryKey, NO_MODEL, Rankings, Remembered};
 pub use rank_fusion::{BY_WORDS, fuse};
 pub use recall::{BUDGET, Shown, date, render};
 pub use secrets::credential;

@@ -3,13 +3,13 @@
 use crate::conflict::{Gist, newer_first};
 use crate::embed::{EmbedError, Embedder, MiniLm};
 use crate::index::Quantised;
-use crate::rank_fusion::{BY_WORDS, DEPTH, fuse};
+use crate::rank_fusion::{BY_WORDS, DEPTH, fuse, leave_out_far};
 use crate::recall::{MOST, STANDING, Shown, within};
 use crate::secrets::credential;
 use crate::store::{MOST_ENTRIES, Store, Stored};
 use crate::text::{LONGEST, SHORTEST, folded, hash_of};
 use ostler_core::memory::{
-    FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, RecalledMemory, Scope,
+    FactKind, KeptMemory, Memory, MemoryChange, MemoryError, MemoryFact, Recalled, Scope,
 };
 use ostler_core::ports::MemoryStore;
 use ostler_core::time::Clock;
@@ -17,10 +17,6 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Less alike than this is not about the same.
-const LEAST_LIKENESS: f64 = 0.25;
-/// The part of the best score by words that a memory needs, where words are all there is.
-const LEAST_SCORE: f64 = 0.5;
 /// Entries that get a missing vector when something is kept.
 const CATCH_UP: usize = 64;
 /// Changes that nobody has fetched yet; older ones are dropped.
@@ -59,13 +55,13 @@ struct MemoryWarnings {
 }
 
 /// One memory by its store and row.
-pub type EmbeddingKey = (Scope, i64);
+pub type MemoryKey = (Scope, i64);
 
 /// What was found by words and by meaning, best first with its score, and why one of them is missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rankings {
-    pub by_words: Vec<(EmbeddingKey, f64)>,
-    pub by_meaning: Vec<(EmbeddingKey, f64)>,
+    pub by_words: Vec<(MemoryKey, f64)>,
+    pub by_meaning: Vec<(MemoryKey, f64)>,
     pub note: Option<String>,
 }
 
@@ -162,23 +158,18 @@ impl Memories {
 
     /// The memories that matter for a prompt, within a budget of tokens, best first. The first prompt of a
     /// conversation also brings the standing preferences. Failing is not the prompt's problem: it is a note.
-    pub fn recall(&self, prompt: &str, budget: usize, shown: &Shown) -> RecalledMemory {
+    pub fn recall(&self, prompt: &str, budget: usize, shown: &Shown) -> Recalled {
         if !self.has_any() {
-            return RecalledMemory::default();
+            return Recalled::default();
         }
         match self.ranked(prompt, true) {
-            Ok((ranked, note)) => RecalledMemory { note, ..self.chosen(ranked, budget, shown) },
-            Err(error) => RecalledMemory { memories: Vec::new(), note: Some(error.to_string()) },
+            Ok((ranked, note)) => Recalled { note, ..self.chosen(ranked, budget, shown) },
+            Err(error) => Recalled { memories: Vec::new(), note: Some(error.to_string()) },
         }
     }
 
     /// The same by words, where words are not all there is: what is there before the meaning is known.
-    pub fn recall_by_words(
-        &self,
-        prompt: &str,
-        budget: usize,
-        shown: &Shown,
-    ) -> Option<RecalledMemory> {
+    pub fn recall_by_words(&self, prompt: &str, budget: usize, shown: &Shown) -> Option<Recalled> {
         let by_words = match &self.meaning {
             Meaning::None => true,
             Meaning::Installed(path) => !path.exists(),
@@ -191,7 +182,7 @@ impl Memories {
         Some(self.chosen(ranked, budget, shown))
     }
 
-    fn chosen(&self, ranked: Vec<Stored>, budget: usize, shown: &Shown) -> RecalledMemory {
+    fn chosen(&self, ranked: Vec<Stored>, budget: usize, shown: &Shown) -> Recalled {
         let mut chosen: Vec<Stored> =
             ranked.into_iter().filter(|one| !shown.has(&one.memory)).take(MOST).collect();
         if shown.is_opening() {
@@ -214,7 +205,7 @@ impl Memories {
             }
         }
         let memories = chosen.into_iter().map(|one| one.memory).collect();
-        RecalledMemory { memories: within(memories, budget), note: None }
+        Recalled { memories: within(memories, budget), note: None }
     }
 
     /// Newest first; the project's before the user's.
@@ -333,7 +324,7 @@ impl Memories {
     }
 
     /// In order; among equal scores, and of two notes much alike, the newer one first.
-    fn fetched(&self, keys: &[(EmbeddingKey, f64)]) -> Result<Vec<Stored>, MemoryError> {
+    fn fetched(&self, keys: &[(MemoryKey, f64)]) -> Result<Vec<Stored>, MemoryError> {
         let mut all: Vec<(f64, Stored)> = Vec::with_capacity(keys.len());
         for ((scope, row), score) in keys {
             let store = self.store(*scope);
@@ -422,10 +413,10 @@ impl MemoryStore for Memories {
         kept.ok_or_else(|| MemoryError::Unavailable("nothing was saved".into()))
     }
 
-    fn search(&self, query: &str, limit: usize) -> Result<RecalledMemory, MemoryError> {
+    fn search(&self, query: &str, limit: usize) -> Result<Recalled, MemoryError> {
         let (mut ranked, note) = self.ranked(query, false)?;
         ranked.truncate(limit);
-        Ok(RecalledMemory { memories: ranked.into_iter().map(|one| one.memory).collect(), note })
+        Ok(Recalled { memories: ranked.into_iter().map(|one| one.memory).collect(), note })
     }
 
     fn forget(&self, id: &str) -> Result<(), MemoryError> {
@@ -469,21 +460,6 @@ fn acceptable(fact: &MemoryFact) -> Result<MemoryFact, String> {
         ));
     }
     Ok(MemoryFact { text, ..fact.clone() })
-}
-
-/// A poor match is worse than nothing if nobody asked.
-fn leave_out_far(rankings: &mut Rankings) {
-    let Rankings { by_words, by_meaning, .. } = rankings;
-    let best = by_words.first().map_or(0.0, |(_, score)| *score);
-    let without_meaning = by_meaning.is_empty();
-    by_meaning.retain(|(_, likeness)| *likeness >= LEAST_LIKENESS);
-    if without_meaning {
-        by_words.retain(|(_, score)| *score >= best * LEAST_SCORE);
-    } else {
-        // Shared words are not enough if the meaning differs, except for the best match.
-        let near: HashSet<EmbeddingKey> = by_meaning.iter().map(|(key, _)| *key).collect();
-        by_words.retain(|(key, score)| near.contains(key) || *score >= best * 0.8);
-    }
 }
 
 fn by_words_because(error: &EmbedError) -> String {

@@ -3,13 +3,19 @@
 //! Scores are added, not ranks: a rare name that is met weighs much, a common word next to nothing, which its rank does
 //! not show. The weight was chosen on one half of `fixtures/memory` and tried on the other (`tests/it/quality.rs`).
 
-use std::collections::HashMap;
+use crate::memories::{MemoryKey, Rankings};
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 /// How many places of each ranking are looked at.
 pub const DEPTH: usize = 50;
 /// What a point of BM25 adds to the likeness.
 pub const BY_WORDS: f64 = 0.005;
+
+/// Less alike than this is not about the same.
+const LEAST_LIKENESS: f64 = 0.25;
+/// The part of the best score by words that a memory needs, where words are all there is.
+const LEAST_SCORE: f64 = 0.5;
 
 /// Best first; among equals in the order they were met, by meaning first. What was found by words alone is taken for
 /// as far away as the last that was found by meaning.
@@ -36,11 +42,25 @@ pub fn fuse<T: Copy + Eq + Hash>(
     all
 }
 
+/// A poor match is worse than nothing if nobody asked.
+pub(crate) fn leave_out_far(rankings: &mut Rankings) {
+    let Rankings { by_words, by_meaning, .. } = rankings;
+    let best = by_words.first().map_or(0.0, |(_, score)| *score);
+    let without_meaning = by_meaning.is_empty();
+    by_meaning.retain(|(_, likeness)| *likeness >= LEAST_LIKENESS);
+    if without_meaning {
+        by_words.retain(|(_, score)| *score >= best * LEAST_SCORE);
+    } else {
+        // Shared words are not enough if the meaning differs, except for the best match.
+        let near: HashSet<MemoryKey> = by_meaning.iter().map(|(key, _)| *key).collect();
+        by_words.retain(|(key, score)| near.contains(key) || *score >= best * 0.8);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::HashSet;
 
     fn items(ranking: &[(u32, f64)]) -> Vec<u32> {
         ranking.iter().map(|(item, _)| *item).collect()

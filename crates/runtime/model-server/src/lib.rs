@@ -27,7 +27,7 @@
 //! - The server lives on a thread and a runtime of its own, so neither a blocked test nor a paused
 //!   test clock can stop it. Dropping [`ModelServer`] frees port, tasks and connections.
 //! - Ids and usage numbers are a function of the requests and the script; there is no randomness.
-//! - Sizes, counts and waits have a bound ([`Limits`]); a stalled reply ends at the latest with it.
+//! - Sizes, counts and waits have a bound ([`ModelLimits`]); a stalled reply ends at the latest with it.
 //!
 //! Deliberately absent: TLS, HTTP/2, compression, addresses other than loopback, server-side tools
 //! (web search and the like), JSON-schema answers, and any output to the terminal.

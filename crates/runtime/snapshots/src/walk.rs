@@ -228,8 +228,7 @@ impl<'a> FolderWalk<'a> {
                 }
             };
             let before = old.and_then(|old| old.get(&name));
-            let place =
-                WalkPlace { folder: folder.as_fd(), path, area, name: &name, clock: &clock };
+            let place = WalkSpot { folder: folder.as_fd(), path, area, name: &name, clock: &clock };
             if let Some(item) = self.item(&place, &stat, before)? {
                 if item.what == What::Folder {
                     below.push(job.inside(&name, stat.st_dev));
@@ -304,7 +303,7 @@ impl<'a> FolderWalk<'a> {
     /// What stands at a name now. None if nothing does any more, or nothing that counts.
     fn item(
         &self,
-        place: &WalkPlace<'_>,
+        place: &WalkSpot<'_>,
         stat: &Stat,
         before: Option<&SnapshotItem>,
     ) -> Result<Option<SnapshotItem>, Error> {
@@ -355,7 +354,7 @@ impl<'a> FolderWalk<'a> {
 
     fn folder(
         &self,
-        place: &WalkPlace<'_>,
+        place: &WalkSpot<'_>,
         before: Option<&SnapshotItem>,
         stamp: Stamp,
         mode: u32,
@@ -377,7 +376,7 @@ impl<'a> FolderWalk<'a> {
     }
 }
 
-struct WalkPlace<'a> {
+struct WalkSpot<'a> {
     folder: BorrowedFd<'a>,
     path: &'a Path,
     area: Area,
@@ -392,7 +391,7 @@ impl WalkJob {
     }
 }
 
-impl WalkPlace<'_> {
+impl WalkSpot<'_> {
     /// The name within git's objects, by which an object is known.
     fn inner(&self) -> Vec<u8> {
         let folder = self.path.file_name().map(OsStr::as_bytes).unwrap_or_default();

@@ -186,7 +186,7 @@ fn listed(notes: &[Note], remark: Option<String>) -> ToolOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler_core::memory::{KeptMemory, RecalledMemory};
+    use ostler_core::memory::{KeptMemory, Recalled};
     use ostler_core::permission::{Mode, Policy, Verdict, Workspace, decide};
     use serde_json::Value;
     use std::path::Path;
@@ -197,8 +197,8 @@ mod tests {
         fn add(&self, _: &MemoryFact) -> Result<KeptMemory, MemoryError> {
             Ok(KeptMemory::New("p1".into()))
         }
-        fn search(&self, _: &str, _: usize) -> Result<RecalledMemory, MemoryError> {
-            Ok(RecalledMemory::default())
+        fn search(&self, _: &str, _: usize) -> Result<Recalled, MemoryError> {
+            Ok(Recalled::default())
         }
         fn forget(&self, id: &str) -> Result<(), MemoryError> {
             Err(MemoryError::NotFound(id.into()))

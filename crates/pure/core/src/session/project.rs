@@ -225,17 +225,14 @@ impl Session {
             }
             Entry::Elided { results, saved, .. } => {
                 self.settle();
-                self.change(&results.into_iter().map(ViewChange::Elide).collect::<Vec<_>>(), saved);
+                self.change(results.into_iter().map(ViewChange::Elide), saved);
             }
             Entry::Collapsed { stories, saved } => {
                 self.settle();
                 let before = self.view.items().len();
                 let replaced = stories.clone();
                 self.carry_on(&stories);
-                self.change(
-                    &stories.into_iter().map(ViewChange::Collapse).collect::<Vec<_>>(),
-                    saved,
-                );
+                self.change(stories.into_iter().map(ViewChange::Collapse), saved);
                 self.move_begun(before, &replaced);
             }
             Entry::Boundary(boundary) => self.begin_at(*boundary),
@@ -382,8 +379,8 @@ impl Session {
         }
     }
 
-    fn change(&mut self, changes: &[ViewChange], saved: Saved) {
-        apply_all(&mut self.view, changes);
+    fn change(&mut self, changes: impl Iterator<Item = ViewChange>, saved: Saved) {
+        apply_all(&mut self.view, &changes.collect::<Vec<_>>());
         self.measure(saved.after);
     }
 

@@ -151,7 +151,7 @@ impl CommandTable {
         Ok((self.launcher.launch(request, &streams, setting)?, None))
     }
 
-    /// Takes note of what [`Commands::launch`] has just started.
+    /// Takes note of what [`CommandTable::launch`] has just started.
     pub(super) fn add(&mut self, started: Started, control: OwnedFd) {
         let mark = self.marks.number(self.started);
         let Started { pid, scope, wrapped, group, watch } = started;

@@ -10,7 +10,7 @@ use ostler_exec::{Bounds, Layers, Sandbox};
 
 use crate::actions::{Action, FILES, FROZEN, PROCESSES, SOCKETS};
 use crate::exploits::{EXPLOITS, LOADER};
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{World, combinations};
 
 const DID_IT: &str = "DID-IT";
@@ -76,7 +76,7 @@ fn everything(folder: &Path) -> String {
 #[tokio::test]
 async fn what_slips_through_a_proof_has_no_effect() {
     let name = "bounds::what_slips_through_a_proof_has_no_effect";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     if !has_floor(&world).await {
         return;
@@ -112,7 +112,7 @@ async fn what_slips_through_a_proof_has_no_effect() {
 #[tokio::test]
 async fn with_any_program_a_reading_command_changes_and_reaches_nothing() {
     let name = "bounds::with_any_program_a_reading_command_changes_and_reaches_nothing";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     if !has_floor(&world).await {
         return;
@@ -135,7 +135,7 @@ async fn with_any_program_a_reading_command_changes_and_reaches_nothing() {
 #[tokio::test]
 async fn only_named_programs_run_and_what_the_kernel_starts_for_them() {
     let name = "bounds::only_named_programs_run_and_what_the_kernel_starts_for_them";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     if !has_floor(&world).await {
         return;
@@ -179,7 +179,7 @@ async fn only_named_programs_run_and_what_the_kernel_starts_for_them() {
 #[tokio::test]
 async fn a_program_that_the_loader_starts_from_the_workspace_has_no_effect() {
     let name = "bounds::a_program_that_the_loader_starts_from_the_workspace_has_no_effect";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     if !has_floor(&world).await {
         return;
@@ -204,7 +204,7 @@ async fn a_program_that_the_loader_starts_from_the_workspace_has_no_effect() {
 #[tokio::test]
 async fn a_granted_temporary_directory_is_the_only_place_that_changes() {
     let name = "bounds::a_granted_temporary_directory_is_the_only_place_that_changes";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     if !has_floor(&world).await {
         return;
@@ -231,7 +231,7 @@ async fn a_granted_temporary_directory_is_the_only_place_that_changes() {
 /// Rules that are used again are the rules that would be made now.
 #[tokio::test]
 async fn kept_rules_follow_the_files() {
-    let Some(base) = ordinary::folder("bounds::kept_rules_follow_the_files") else { return };
+    let Some(base) = ordinary_user::folder("bounds::kept_rules_follow_the_files") else { return };
     let world = World::new(&base);
     if !has_floor(&world).await {
         return;
@@ -263,7 +263,7 @@ async fn kept_rules_follow_the_files() {
 /// Commands that change files by named programs: nothing else is executed, with every layer.
 #[tokio::test]
 async fn named_programs_bound_commands_that_write_too() {
-    let Some(base) = ordinary::folder("bounds::named_programs_bound_commands_that_write_too")
+    let Some(base) = ordinary_user::folder("bounds::named_programs_bound_commands_that_write_too")
     else {
         return;
     };

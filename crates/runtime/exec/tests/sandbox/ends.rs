@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ostler_exec::{Command, ExecError};
 
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{HELPER, PATIENCE, World, combinations, write_program};
 
 /// Living processes with the token in their command line.
@@ -39,7 +39,9 @@ async fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 #[tokio::test]
 async fn codes_and_signals_are_what_they_were() {
-    let Some(base) = ordinary::folder("ends::codes_and_signals_are_what_they_were") else { return };
+    let Some(base) = ordinary_user::folder("ends::codes_and_signals_are_what_they_were") else {
+        return;
+    };
     let world = World::new(&base);
     for (name, layers) in combinations(&world).await {
         let sandbox = world.sandbox(layers);
@@ -76,7 +78,7 @@ async fn codes_and_signals_are_what_they_were() {
 #[tokio::test]
 async fn a_command_is_asked_before_it_is_killed_and_then_all_of_it_is_gone() {
     let name = "ends::a_command_is_asked_before_it_is_killed_and_then_all_of_it_is_gone";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for (number, (name, layers)) in combinations(&world).await.into_iter().enumerate() {
         let sandbox = world.sandbox(layers);
@@ -119,7 +121,7 @@ async fn a_command_is_asked_before_it_is_killed_and_then_all_of_it_is_gone() {
 #[tokio::test]
 async fn with_bubblewrap_nothing_survives_even_if_client_and_supervisor_die_together() {
     let name = "ends::with_bubblewrap_nothing_survives_even_if_client_and_supervisor_die_together";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     if let Err(reason) = world.executor.probe().await.bubblewrap {
         println!("SKIPPED: {reason}");
@@ -190,7 +192,7 @@ fn members(group: &str) -> Vec<PathBuf> {
 #[tokio::test]
 async fn a_command_that_is_still_being_started_is_not_run_after_both_are_dead() {
     let name = "ends::a_command_that_is_still_being_started_is_not_run_after_both_are_dead";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     let real = match world.executor.probe().await.bubblewrap {
         Ok(real) => real,
@@ -241,7 +243,7 @@ fn quiet_run(program: &str, argument: &Path) -> bool {
 #[tokio::test]
 async fn what_cannot_be_started_inside_is_said_as_precisely_as_outside() {
     let name = "ends::what_cannot_be_started_inside_is_said_as_precisely_as_outside";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for (name, layers) in combinations(&world).await {
         let sandbox = std::sync::Arc::new(world.sandbox(layers));

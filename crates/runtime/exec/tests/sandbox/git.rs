@@ -1,6 +1,6 @@
 //! Git inside the sandbox: its work is done, and what would make it run other programs is frozen.
 
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{World, combinations};
 
 const SETUP: &str = "rm -rf .git; git init -q -b main . && git config user.name n && git config user.email e@x && \
@@ -9,7 +9,7 @@ const SETUP: &str = "rm -rf .git; git init -q -b main . && git config user.name 
 #[tokio::test]
 async fn commits_branches_and_stashes_work_with_frozen_parts() {
     let name = "git::commits_branches_and_stashes_work_with_frozen_parts";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for (name, layers) in combinations(&world).await {
         let setup = world.run(SETUP, None).await;
@@ -39,7 +39,7 @@ async fn commits_branches_and_stashes_work_with_frozen_parts() {
 #[tokio::test]
 async fn a_stub_leaves_when_the_last_of_its_users_has_ended() {
     let name = "git::a_stub_leaves_when_the_last_of_its_users_has_ended";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for (name, layers) in combinations(&world).await {
         if !layers.bubblewrap {

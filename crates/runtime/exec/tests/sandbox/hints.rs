@@ -2,12 +2,13 @@
 
 use ostler_exec::{DeniedAct, denial_hint};
 
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{World, combinations};
 
 #[tokio::test]
 async fn real_refusals_are_told_from_real_failures() {
-    let Some(base) = ordinary::folder("hints::real_refusals_are_told_from_real_failures") else {
+    let Some(base) = ordinary_user::folder("hints::real_refusals_are_told_from_real_failures")
+    else {
         return;
     };
     let world = World::new(&base);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ostler_exec::{Command, Exceeded, ExitStatus, Layers};
 
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{HELPER, World};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -27,7 +27,7 @@ fn command(world: &World, text: &str, layers: Option<Layers>) -> Command {
 #[tokio::test]
 async fn what_uses_too_much_memory_is_killed_with_the_reason() {
     let name = "limits::what_uses_too_much_memory_is_killed_with_the_reason";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for layers in layers(&world).await {
         // It reads one endless line, which it has to keep. The second leaves its parents first.
@@ -51,7 +51,7 @@ async fn what_uses_too_much_memory_is_killed_with_the_reason() {
 /// Four children that share 60 MB with their parent use 60 MB together, not 300.
 #[tokio::test]
 async fn what_is_shared_counts_once() {
-    let Some(base) = ordinary::folder("limits::what_is_shared_counts_once") else { return };
+    let Some(base) = ordinary_user::folder("limits::what_is_shared_counts_once") else { return };
     let world = World::new(&base);
     // Long enough to be looked at several times.
     let text = "x=$(head -c 60000000 /dev/zero | tr '\\0' x)
@@ -66,7 +66,7 @@ async fn what_is_shared_counts_once() {
 #[tokio::test]
 async fn a_fork_bomb_stays_within_its_number_of_processes() {
     let name = "limits::a_fork_bomb_stays_within_its_number_of_processes";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for layers in layers(&world).await {
         let text = "f() { f | f & sleep 20; }; f 2>&1; for i in {1..20}; do sleep 1; done";
@@ -93,7 +93,9 @@ fn command_of_twenty(world: &World, layers: Option<Layers>) -> Command {
 
 #[tokio::test]
 async fn an_endless_file_ends_at_its_limit() {
-    let Some(base) = ordinary::folder("limits::an_endless_file_ends_at_its_limit") else { return };
+    let Some(base) = ordinary_user::folder("limits::an_endless_file_ends_at_its_limit") else {
+        return;
+    };
     let world = World::new(&base);
     for layers in layers(&world).await {
         let mut command = command(&world, "exec cat /dev/zero > src/endless", layers);
@@ -110,7 +112,7 @@ async fn an_endless_file_ends_at_its_limit() {
 #[tokio::test]
 async fn a_large_reservation_is_no_use_of_memory() {
     let name = "limits::a_large_reservation_is_no_use_of_memory";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for layers in layers(&world).await {
         let mut sandbox = layers.map(|layers| world.sandbox(layers));

@@ -8,7 +8,7 @@ use std::os::fd::FromRawFd;
 use std::path::Path;
 
 use crate::bounds::reading;
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{World, combinations};
 
 /// A terminal in which a user could be typing.
@@ -40,7 +40,7 @@ impl Terminal {
 #[tokio::test]
 async fn another_terminal_of_the_user_is_neither_written_nor_read() {
     let name = "terminals::another_terminal_of_the_user_is_neither_written_nor_read";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     let mut terminal = Terminal::open();
     // Holds it open, as the user's shell would.
@@ -76,7 +76,7 @@ async fn another_terminal_of_the_user_is_neither_written_nor_read() {
 #[tokio::test]
 async fn shared_memory_of_the_user_is_out_of_reach() {
     let name = "terminals::shared_memory_of_the_user_is_out_of_reach";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     if !Path::new("/usr/bin/python3").exists() {
         println!("SKIPPED: python3 is not installed");

@@ -2,7 +2,7 @@
 
 use ostler_exec::Sandbox;
 
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{World, combinations};
 
 struct Work {
@@ -82,7 +82,7 @@ fn plain(world: &World, layers: ostler_exec::Layers) -> Sandbox {
 
 #[tokio::test]
 async fn tools_work_inside() {
-    let Some(base) = ordinary::folder("work::tools_work_inside") else { return };
+    let Some(base) = ordinary_user::folder("work::tools_work_inside") else { return };
     let world = World::new(&base);
     let combinations = combinations(&world).await;
     for work in WORK {
@@ -101,7 +101,8 @@ async fn tools_work_inside() {
 
 #[tokio::test]
 async fn two_hundred_at_once_each_get_their_own_end() {
-    let Some(base) = ordinary::folder("work::two_hundred_at_once_each_get_their_own_end") else {
+    let Some(base) = ordinary_user::folder("work::two_hundred_at_once_each_get_their_own_end")
+    else {
         return;
     };
     let world = World::new(&base);
@@ -131,7 +132,7 @@ async fn two_hundred_at_once_each_get_their_own_end() {
 #[tokio::test]
 async fn a_granted_network_works_and_nothing_more_is_granted_with_it() {
     let name = "work::a_granted_network_works_and_nothing_more_is_granted_with_it";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for (name, layers) in combinations(&world).await {
         let mut sandbox = world.sandbox(layers);
@@ -153,7 +154,7 @@ async fn a_granted_network_works_and_nothing_more_is_granted_with_it() {
 #[tokio::test]
 async fn loopback_works_in_the_private_network_of_bubblewrap() {
     let name = "work::loopback_works_in_the_private_network_of_bubblewrap";
-    let Some(base) = ordinary::folder(name) else { return };
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     let script = "/usr/bin/python3 -c '
 import socket, threading, os

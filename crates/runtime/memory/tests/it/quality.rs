@@ -8,7 +8,7 @@ use crate::support::{fact, memories};
 use ostler_core::memory::FactKind;
 use ostler_core::ports::MemoryStore as _;
 use ostler_memory::embed::{EmbedError, Embedder, MiniLm};
-use ostler_memory::{BY_WORDS, EmbeddingKey, Meaning, Memories, Rankings, fuse};
+use ostler_memory::{BY_WORDS, Meaning, Memories, MemoryKey, Rankings, fuse};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn found(memories: &Memories, pairs: &[Pair]) -> Vec<Rankings> {
     pairs.iter().map(|pair| memories.rankings(&pair.question).unwrap()).collect()
 }
 
-type Ranking = Vec<(EmbeddingKey, f64)>;
+type Ranking = Vec<(MemoryKey, f64)>;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Half {

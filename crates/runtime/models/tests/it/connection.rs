@@ -1,6 +1,6 @@
 //! What goes over the line besides the answer: connections, proxies, headers, cancellation.
 
-use crate::raw::RawServer;
+use crate::raw_server::RawServer;
 use crate::support::{PATIENCE, SECRET, go, hasty, hear, model, quick, request, serve, settings};
 use futures_util::StreamExt;
 use ostler_core::message::Message;

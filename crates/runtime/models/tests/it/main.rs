@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod answers;
-mod broken;
+mod broken_streams;
 mod caching;
 mod connection;
 mod failures;
-mod raw;
+mod raw_server;
 mod remedies;
 mod retries;
 mod support;

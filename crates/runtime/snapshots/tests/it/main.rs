@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod basics;
-mod closed;
+mod closed_folders;
 mod crash;
-mod interrupted;
+mod interrupted_undo;
 mod occupancy;
 mod packed_refs;
 mod random;
 mod support;
 mod times;
-mod unkept;
+mod unkept_files;
 #[path = "../world/mod.rs"]
 mod world;

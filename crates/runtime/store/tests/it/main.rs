@@ -10,7 +10,7 @@ mod find;
 mod golden;
 mod homes;
 mod images;
-mod large;
+mod large_sessions;
 mod locks;
 mod roundtrip;
 mod samples;

@@ -2,7 +2,7 @@
 //! of its own commands.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod observed;
+mod observed_effects;
 mod policy;
 #[path = "../support/mod.rs"]
 mod support;
@@ -76,6 +76,6 @@ async fn play(case: &Case) -> Result<&'static str, String> {
     if !case.accept.iter().any(|accepted| accepted == verdict) {
         return Err(format!("{verdict}, where only {:?} is accepted: {output}", case.accept));
     }
-    observed::check(case, &world, verdict, &output).await?;
+    observed_effects::check(case, &world, verdict, &output).await?;
     Ok(verdict)
 }

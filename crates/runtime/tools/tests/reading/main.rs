@@ -3,7 +3,7 @@
 //! program is the supervisor of its own commands.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod forged;
+mod forged_proofs;
 mod lines;
 #[path = "../support/mod.rs"]
 mod support;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
             faults.extend(work::check().await);
         }
         if "forged".contains(&filter) {
-            faults.extend(forged::check().await);
+            faults.extend(forged_proofs::check().await);
         }
         faults
     });

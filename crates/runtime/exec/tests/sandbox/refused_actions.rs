@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::actions::{Action, FILES, FROZEN, PROCESSES, SOCKETS};
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{World, combinations};
 
 const DID_IT: &str = "DID-IT";
@@ -56,22 +56,22 @@ fn is_refused_by_machine(name: &str) -> bool {
 
 #[tokio::test]
 async fn files_outside_and_secrets_are_out_of_reach() {
-    let name = "refused::files_outside_and_secrets_are_out_of_reach";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name = "refused_actions::files_outside_and_secrets_are_out_of_reach";
+    let Some(base) = ordinary_user::folder(name) else { return };
     refuse(&World::new(&base), FILES, false).await;
 }
 
 #[tokio::test]
 async fn processes_outside_and_the_kernels_back_doors_are_out_of_reach() {
-    let name = "refused::processes_outside_and_the_kernels_back_doors_are_out_of_reach";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name = "refused_actions::processes_outside_and_the_kernels_back_doors_are_out_of_reach";
+    let Some(base) = ordinary_user::folder(name) else { return };
     refuse(&World::new(&base), PROCESSES, false).await;
 }
 
 #[tokio::test]
 async fn services_and_the_network_are_out_of_reach() {
-    let name = "refused::services_and_the_network_are_out_of_reach";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name = "refused_actions::services_and_the_network_are_out_of_reach";
+    let Some(base) = ordinary_user::folder(name) else { return };
     let mut world = World::new(&base);
     let path = |name: &str| world.session.join(name).to_str().unwrap().to_owned();
     let (dbus, agent, tmux) = (path("dbus"), path("agent"), path("tmux"));
@@ -98,7 +98,7 @@ async fn services_and_the_network_are_out_of_reach() {
 
 #[tokio::test]
 async fn what_is_frozen_stays_as_it_is_with_bubblewrap() {
-    let name = "refused::what_is_frozen_stays_as_it_is_with_bubblewrap";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name = "refused_actions::what_is_frozen_stays_as_it_is_with_bubblewrap";
+    let Some(base) = ordinary_user::folder(name) else { return };
     refuse(&World::new(&base), FROZEN, true).await;
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ostler_exec::{Layers, Sandbox};
 
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{World, combinations};
 
 const SECRET: &str = "the-secret";
@@ -73,8 +73,8 @@ fn state(world: &World) -> Vec<(PathBuf, String)> {
 
 #[tokio::test]
 async fn nothing_shows_or_changes_a_hidden_name() {
-    let name = "hidden::nothing_shows_or_changes_a_hidden_name";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name = "hidden_names::nothing_shows_or_changes_a_hidden_name";
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     let names = [".env", "other-name", "sub/deep/.env", "vault"];
     for action in ACTIONS {
@@ -95,8 +95,8 @@ async fn nothing_shows_or_changes_a_hidden_name() {
 
 #[tokio::test]
 async fn a_hidden_name_is_refused_and_not_empty() {
-    let name = "hidden::a_hidden_name_is_refused_and_not_empty";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name = "hidden_names::a_hidden_name_is_refused_and_not_empty";
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for (name, layers) in combinations(&world).await {
         lay_out(&world);
@@ -115,8 +115,8 @@ async fn a_hidden_name_is_refused_and_not_empty() {
 
 #[tokio::test]
 async fn what_lies_around_a_hidden_file_works_as_before() {
-    let name = "hidden::what_lies_around_a_hidden_file_works_as_before";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name = "hidden_names::what_lies_around_a_hidden_file_works_as_before";
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     for (name, layers) in combinations(&world).await {
         lay_out(&world);
@@ -142,8 +142,9 @@ async fn what_lies_around_a_hidden_file_works_as_before() {
 /// A command could give itself the permission that we lack when we look.
 #[tokio::test]
 async fn names_in_a_directory_that_cannot_be_entered_are_not_taken_for_missing() {
-    let name = "hidden::names_in_a_directory_that_cannot_be_entered_are_not_taken_for_missing";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name =
+        "hidden_names::names_in_a_directory_that_cannot_be_entered_are_not_taken_for_missing";
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     let deep = world.root.join("sub/deep");
     let action = "chmod 755 sub/deep; cat sub/deep/.env; echo evil > sub/deep/.env";

@@ -52,7 +52,7 @@ fn c15_two_hundred_thousand_records() {
     drop(log);
     let size = std::fs::metadata(crate::samples::file(home.path(), ".log")).unwrap().len();
     let said = child::expect_done(
-        &child::command("large::child_opens", home.path(), "").output().unwrap(),
+        &child::command("large_sessions::child_opens", home.path(), "").output().unwrap(),
     );
     println!(
         "{size} bytes: {}",

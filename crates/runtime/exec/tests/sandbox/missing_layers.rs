@@ -4,12 +4,13 @@ use std::path::Path;
 
 use ostler_exec::{Layers, self_test};
 
-use crate::ordinary;
+use crate::ordinary_user;
 use crate::world::{World, write_program};
 
 #[tokio::test]
 async fn a_missing_bubblewrap_is_said_with_what_to_do() {
-    let Some(base) = ordinary::folder("missing::a_missing_bubblewrap_is_said_with_what_to_do")
+    let Some(base) =
+        ordinary_user::folder("missing_layers::a_missing_bubblewrap_is_said_with_what_to_do")
     else {
         return;
     };
@@ -42,7 +43,9 @@ async fn a_missing_bubblewrap_is_said_with_what_to_do() {
 
 #[tokio::test]
 async fn each_layer_proves_itself() {
-    let Some(base) = ordinary::folder("missing::each_layer_proves_itself") else { return };
+    let Some(base) = ordinary_user::folder("missing_layers::each_layer_proves_itself") else {
+        return;
+    };
     let world = World::new(&base);
     let found = world.executor.probe().await;
     let results = self_test(&world.executor, &world.base).await;
@@ -58,8 +61,8 @@ async fn each_layer_proves_itself() {
 /// A bubblewrap that is removed while we run: what was to run in it does not run, and the reason names it.
 #[tokio::test]
 async fn a_bubblewrap_that_vanishes_is_an_error_with_its_name() {
-    let name = "missing::a_bubblewrap_that_vanishes_is_an_error_with_its_name";
-    let Some(base) = ordinary::folder(name) else { return };
+    let name = "missing_layers::a_bubblewrap_that_vanishes_is_an_error_with_its_name";
+    let Some(base) = ordinary_user::folder(name) else { return };
     let world = World::new(&base);
     let program = world.outside.join("bwrap");
     let script = "#!/bin/sh\necho ' --bind-fd --as-pid-1 '\nrm \"$0\"\n";

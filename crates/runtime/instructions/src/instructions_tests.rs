@@ -1,3 +1,5 @@
+//! What is loaded from which files, and what is left out.
+
 use super::*;
 use std::fs;
 use std::path::{Path, PathBuf};

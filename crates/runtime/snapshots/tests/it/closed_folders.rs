@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_closed_folder_is_the_commands_work() {
-    if !as_ordinary_user("closed::a_closed_folder_is_the_commands_work") {
+    if !as_ordinary_user("closed_folders::a_closed_folder_is_the_commands_work") {
         return;
     }
     let world = World::new();
@@ -30,7 +30,7 @@ fn a_closed_folder_is_the_commands_work() {
 
 #[test]
 fn what_was_changed_inside_comes_back_as_well() {
-    if !as_ordinary_user("closed::what_was_changed_inside_comes_back_as_well") {
+    if !as_ordinary_user("closed_folders::what_was_changed_inside_comes_back_as_well") {
         return;
     }
     let world = World::new();
@@ -59,7 +59,7 @@ fn what_was_changed_inside_comes_back_as_well() {
 /// Files, too: what their owner may not read is kept all the same, also if it was written and closed in one go.
 #[test]
 fn closed_files_are_kept() {
-    if !as_ordinary_user("closed::closed_files_are_kept") {
+    if !as_ordinary_user("closed_folders::closed_files_are_kept") {
         return;
     }
     let world = World::new();
@@ -110,7 +110,7 @@ fn closed_files_are_kept() {
 /// A folder that can be listed and not entered (`chmod 444`): what is in it is not gone.
 #[test]
 fn a_folder_that_can_only_be_listed_loses_nothing() {
-    if !as_ordinary_user("closed::a_folder_that_can_only_be_listed_loses_nothing") {
+    if !as_ordinary_user("closed_folders::a_folder_that_can_only_be_listed_loses_nothing") {
         return;
     }
     let world = World::new();
@@ -135,7 +135,7 @@ fn a_folder_that_can_only_be_listed_loses_nothing() {
 /// What nobody could look into was not kept: if it goes, that is said, and what is found in it later stays.
 #[test]
 fn what_was_never_seen_is_never_taken_for_a_commands_work() {
-    if !as_ordinary_user("closed::what_was_never_seen_is_never_taken_for_a_commands_work") {
+    if !as_ordinary_user("closed_folders::what_was_never_seen_is_never_taken_for_a_commands_work") {
         return;
     }
     let world = World::new();
