@@ -91,6 +91,9 @@ fn boundary(result: usize) -> Entry {
         title: "go".into(),
         seen: Vec::new(),
         at: Timestamp(0),
+        inbox: Vec::new(),
+        questions: Vec::new(),
+        control: None,
     }))
 }
 

@@ -118,6 +118,9 @@ fn boundary(n: usize) -> Entry {
         title: format!("begin {n}"),
         seen: Vec::new(),
         at: Timestamp(0),
+        inbox: Vec::new(),
+        questions: Vec::new(),
+        control: None,
     }))
 }
 
