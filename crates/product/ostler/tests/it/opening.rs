@@ -94,13 +94,13 @@ pub async fn only_chosen_tools_are_offered() {
     };
     assert_eq!(
         offered(|_| {}).await,
-        "Bash Edit Glob Grep Read Recall Revert Skill TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
+        "Bash Edit Glob Grep Read Recall Revert Skill Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite Write"
     );
     assert_eq!(offered(|o| o.tools = Some(vec!["Read".into(), "Bash".into()])).await, "Bash Read");
     assert_eq!(offered(|o| o.tools = Some(Vec::new())).await, "");
     assert_eq!(
         offered(|o| o.deny = vec!["Bash".into(), "Write".into()]).await,
-        "Edit Glob Grep Read Recall Revert Skill TaskCreate TaskGet TaskList TaskUpdate TodoWrite"
+        "Edit Glob Grep Read Recall Revert Skill Sleep TaskCreate TaskGet TaskList TaskUpdate TodoWrite"
     );
     world.assert_never_rejected();
 }
