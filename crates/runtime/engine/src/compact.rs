@@ -225,16 +225,12 @@ impl Turn {
         let tries = [(true, room.carry), (false, room.carry), (false, LEAST)];
         let drafts = tries.into_iter().filter_map(|(attach, carry)| {
             let (words, carry) = summary::frame(&made.text, carried.clone(), bytes(carry));
-            let placed = |place: Place| {
-                let there = attachments.iter().filter(move |one| one.place == place);
-                there.map(|one| one.text.clone()).collect::<Vec<_>>()
-            };
             let draft = Draft {
                 view,
                 cut,
-                before: placed(Place::Before),
+                before: texts_at(&attachments, Place::Before),
                 summary: words,
-                after: if attach { placed(Place::After) } else { Vec::new() },
+                after: if attach { texts_at(&attachments, Place::After) } else { Vec::new() },
             };
             let (head, kept) = (draft.head(), draft.kept());
             let weight: u64 = head.iter().map(ostler_core::context::weight::of_message).sum();
@@ -305,7 +301,11 @@ impl Turn {
     }
 }
 
-/// As hooks know it.
+fn texts_at(attachments: &[Attachment], place: Place) -> Vec<String> {
+    let there = attachments.iter().filter(move |one| one.place == place);
+    there.map(|one| one.text.clone()).collect()
+}
+
 /// The first that reaches the target, else the smallest.
 fn chosen(drafts: impl Iterator<Item = (u64, Boundary)>, target: u64) -> Option<Boundary> {
     let mut best: Option<(u64, Boundary)> = None;
@@ -320,6 +320,7 @@ fn chosen(drafts: impl Iterator<Item = (u64, Boundary)>, target: u64) -> Option<
     best.map(|(_, boundary)| boundary)
 }
 
+/// As hooks know it.
 fn hook_name(trigger: Trigger) -> &'static str {
     match trigger {
         Trigger::Manual => "manual",

@@ -26,22 +26,13 @@ impl Turn {
         let request = self.request(state, fallback);
         let model = request.model.clone();
         let backed_off = self.backed_off(stream_retry).await;
-        let reserved = self.reserved.take();
-        let reserved = match (backed_off, reserved) {
-            (Ok(()), Some(reserved)) => reserved,
-            (backed_off, _) => {
-                let end = backed_off.err().unwrap_or(SampleEnd::Cancelled);
-                return Outcome::Sampled { message: None, cut: false, end };
-            }
+        let reserved = self.reserved.take().ok_or(SampleEnd::Cancelled);
+        let reserved = match backed_off.and(reserved) {
+            Ok(reserved) => reserved,
+            Err(end) => return Outcome::Sampled { message: None, cut: false, end },
         };
         let inbox = self.agent.inbox();
-        let started = Event::IterationStarted {
-            n: state.iteration,
-            model: model.clone(),
-            why: state.last,
-            window: Some(self.agent.pressure(&state.view, &model).window),
-        };
-        self.out.emit(started).await;
+        self.begin_iteration(state, &model).await;
         let purpose = self.purpose(state, fallback);
         let task = self.task.clone();
         let payment = Payment::new(self.agent.clone(), &request, reserved, purpose, task);
@@ -84,6 +75,16 @@ impl Turn {
         self.sealing = (!answer.message_id.is_empty()).then(|| (answer.usage, answer.stop.clone()));
         let cut = answer.is_cut();
         Outcome::Sampled { message: answer.into_message(&model), cut, end }
+    }
+
+    async fn begin_iteration(&self, state: &State, model: &ModelId) {
+        let started = Event::IterationStarted {
+            n: state.iteration,
+            model: model.clone(),
+            why: state.last,
+            window: Some(self.agent.pressure(&state.view, model).window),
+        };
+        self.out.emit(started).await;
     }
 
     /// Shows what arrived and starts its calls. Some: the answer is over.

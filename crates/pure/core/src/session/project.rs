@@ -171,25 +171,13 @@ impl Session {
                 self.prompt(message);
                 self.admitted(&inbound);
             }
-            Entry::Answer { message, .. } => {
-                self.settle();
-                if self.view.is_empty() || self.ended.is_some() {
-                    self.lost_prompt();
-                }
-                self.view.push(message);
-                let usage = std::mem::take(&mut self.last_usage);
-                let items = self.view.items().len();
-                self.measured = (usage.prompt() > 0).then_some(Measured::Reported { usage, items });
-            }
+            Entry::Answer { message, .. } => self.answered(message),
             Entry::Note { message, inbound } => {
                 self.note(message);
                 self.admitted(&inbound);
             }
             Entry::Inbound(item) => self.arrived(*item),
-            Entry::Asked { question, .. } => {
-                self.questions.retain(|had| had.call != question.call);
-                self.questions.push(*question);
-            }
+            Entry::Asked { question, .. } => self.asked(*question),
             Entry::Withdrawn { inbound, questions } => {
                 self.admitted(&inbound);
                 self.questions.retain(|had| !questions.contains(&had.id));
@@ -197,15 +185,7 @@ impl Session {
             Entry::Control(control) => self.control = Some(control),
             Entry::Went { why } => self.went(why),
             Entry::CallStarted { id } => self.pending.started(id),
-            Entry::CallFinished { result, seen } => {
-                // A deferred call that is answered: the turn goes on.
-                self.ended = self.ended.filter(|ended| *ended != Terminal::ToolDeferred);
-                if let Block::ToolResult { id, .. } = &result {
-                    self.questions.retain(|had| had.call != *id);
-                }
-                self.pending.finished(result);
-                self.seen.extend(seen);
-            }
+            Entry::CallFinished { result, seen } => self.finished(result, seen),
             Entry::Decided { call, question, .. } => self.questions.retain(|had| match &question {
                 Some(id) => had.id != *id,
                 None => had.call != call,
@@ -227,22 +207,9 @@ impl Session {
                 self.settle();
                 self.change(results.into_iter().map(ViewChange::Elide), saved);
             }
-            Entry::Collapsed { stories, saved } => {
-                self.settle();
-                let before = self.view.items().len();
-                let replaced = stories.clone();
-                self.carry_on(&stories);
-                self.change(stories.into_iter().map(ViewChange::Collapse), saved);
-                self.move_begun(before, &replaced);
-            }
+            Entry::Collapsed { stories, saved } => self.collapsed(stories, saved),
             Entry::Boundary(boundary) => self.begin_at(*boundary),
-            Entry::End { terminal, .. } => {
-                // A deferred call is neither run nor answered: the turn goes on there when it is resumed.
-                if terminal != Terminal::ToolDeferred {
-                    self.settle();
-                }
-                self.ended = Some(terminal);
-            }
+            Entry::End { terminal, .. } => self.end(terminal),
         }
     }
 
@@ -250,6 +217,41 @@ impl Session {
     pub fn close(mut self) -> Self {
         self.settle();
         self
+    }
+
+    fn answered(&mut self, message: Message) {
+        self.settle();
+        if self.view.is_empty() || self.ended.is_some() {
+            self.lost_prompt();
+        }
+        self.view.push(message);
+        let usage = std::mem::take(&mut self.last_usage);
+        let items = self.view.items().len();
+        self.measured = (usage.prompt() > 0).then_some(Measured::Reported { usage, items });
+    }
+
+    fn finished(&mut self, result: Block, seen: Vec<Seen>) {
+        // A deferred call that is answered: the turn goes on.
+        self.ended = self.ended.filter(|ended| *ended != Terminal::ToolDeferred);
+        if let Block::ToolResult { id, .. } = &result {
+            self.questions.retain(|had| had.call != *id);
+        }
+        self.pending.finished(result);
+        self.seen.extend(seen);
+    }
+
+    fn end(&mut self, terminal: Terminal) {
+        // A deferred call is neither run nor answered: the turn goes on there when it is resumed.
+        if terminal != Terminal::ToolDeferred {
+            self.settle();
+        }
+        self.ended = Some(terminal);
+    }
+
+    /// A call that is asked about again has one question.
+    fn asked(&mut self, question: Question) {
+        self.questions.retain(|had| had.call != question.call);
+        self.questions.push(question);
     }
 
     fn arrived(&mut self, item: Inbound) {
@@ -377,6 +379,15 @@ impl Session {
             let told = self.view.messages().skip(*first).take(*count);
             self.carry = std::mem::take(&mut self.carry).and(CarryOver::of(told, &self.tools));
         }
+    }
+
+    fn collapsed(&mut self, stories: Vec<Story>, saved: Saved) {
+        self.settle();
+        let before = self.view.items().len();
+        let replaced = stories.clone();
+        self.carry_on(&stories);
+        self.change(stories.into_iter().map(ViewChange::Collapse), saved);
+        self.move_begun(before, &replaced);
     }
 
     fn change(&mut self, changes: impl Iterator<Item = ViewChange>, saved: Saved) {

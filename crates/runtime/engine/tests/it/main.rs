@@ -10,6 +10,7 @@ mod faults;
 mod gate;
 mod hooks;
 mod inbox;
+mod inbox_kills;
 mod interrupt;
 mod ledger;
 mod overlap;

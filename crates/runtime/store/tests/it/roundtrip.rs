@@ -84,7 +84,7 @@ fn entry() -> impl Strategy<Value = Entry> {
     prop_oneof![
         (message(), any::<u64>()).prop_map(|(message, at)| Entry::prompt(message, Timestamp(at))),
         (message(), option::of(stop)).prop_map(|(message, stop)| Entry::Answer { message, stop }),
-        message().prop_map(|message| Entry::note(message)),
+        message().prop_map(Entry::note),
         any::<u8>().prop_map(|attempt| Entry::Went { why: Continue::StreamRetry { attempt } }),
         any::<String>().prop_map(|id| Entry::CallStarted { id: CallId::new(id) }),
         (block(), vec(seen, 0..3)).prop_map(|(result, seen)| Entry::CallFinished { result, seen }),
