@@ -79,6 +79,16 @@ fn flags_go_before_variables_and_these_before_settings() {
     assert!(!options.undo && !options.sandbox.enabled);
     assert_eq!(options.session, SessionChoice::Fork(Some("0196".into())));
     assert_eq!(options.slow_call, None);
+    let fork_at = |resume: Option<&str>, at: &str| {
+        let (resume, fork_at) = (resume.map(str::to_owned), Some(at.to_owned()));
+        let continue_newest = resume.is_none();
+        let flags = Flags { resume, continue_newest, fork: true, fork_at, ..Flags::default() };
+        person.options(&[], flags).map(|options| options.session)
+    };
+    assert_eq!(fork_at(Some("0196"), "2").unwrap(), SessionChoice::Fork(Some("0196@2".into())));
+    let newest = SessionChoice::Fork(Some("@entry:5".into()));
+    assert_eq!(fork_at(None, "entry:5").unwrap(), newest);
+    assert!(matches!(fork_at(None, "last"), Err(ProfileError::Usage(_))));
 }
 
 #[test]
@@ -131,6 +141,7 @@ fn every_mistake_has_its_kind() {
     };
     for flags in [
         flags(|flags| flags.fork = true),
+        flags(|flags| flags.fork_at = Some("1".into())),
         flags(|flags| flags.session_id = Some("x".into())),
         flags(|flags| flags.model = Some(" ".into())),
         flags(|flags| flags.fallback_model = Some("a,b".into())),

@@ -73,6 +73,8 @@ pub(crate) enum Tail {
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub entries: Vec<Entry>,
+    /// Those of the entries, ascending; where something was lost, there are gaps.
+    pub numbers: Vec<u64>,
     pub notices: Vec<String>,
     /// The number of the next record.
     pub next: u64,
@@ -253,7 +255,7 @@ impl State {
     }
 
     /// In the order of their numbers, which is that of the file unless lines were moved.
-    fn entries(&mut self) -> Result<Vec<Entry>, Unreadable> {
+    fn entries(&mut self) -> Result<(Vec<u64>, Vec<Entry>), Unreadable> {
         let mut entries = std::mem::take(&mut self.facts);
         let (said, plans) = (std::mem::take(&mut self.said), std::mem::take(&mut self.plans));
         entries.reserve(said.len() + plans.len());
@@ -266,7 +268,7 @@ impl State {
             }
         }
         entries.sort_by_key(|(seq, _)| *seq);
-        Ok(entries.into_iter().map(|(_, entry)| entry).collect())
+        Ok(entries.into_iter().unzip())
     }
 
     /// An intact record that this version cannot make an entry of.
@@ -321,7 +323,7 @@ impl State {
     }
 
     fn finish(mut self, end: u64) -> Result<Scan, Unreadable> {
-        let entries = self.entries()?;
+        let (numbers, entries) = self.entries()?;
         let tail = match (self.damage, self.unended) {
             (Some(_), _) => Tail::Torn,
             (None, true) => Tail::Unended,
@@ -329,6 +331,7 @@ impl State {
         };
         Ok(Scan {
             entries,
+            numbers,
             notices: self.losses.into_notices(),
             next: self.highest.saturating_add(1),
             good: self.good,
