@@ -13,6 +13,8 @@ pub struct Flags {
     pub add_dirs: Vec<PathBuf>,
     pub model: Option<String>,
     pub fallback_model: Option<String>,
+    /// Use the model's fast mode; settings may choose it, too.
+    pub fast: bool,
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
     pub max_turns: Option<u32>,

@@ -108,6 +108,29 @@ fn variables_of_settings_count_where_the_environment_says_nothing() {
 }
 
 #[test]
+fn fast_mode_is_a_variant_of_the_model() {
+    let person = Person::new();
+    let model = |name: &str, fast: bool| {
+        let flags = Flags { model: Some(name.into()), fast, ..Flags::default() };
+        person.options(&[], flags).map(|options| options.model)
+    };
+    assert_eq!(model("opus", true).unwrap(), "claude-opus-4-8-fast");
+    assert_eq!(model("claude-opus-5-fast", true).unwrap(), "claude-opus-5-fast");
+    assert!(matches!(model("haiku", true), Err(ProfileError::Usage(_))));
+    assert_eq!(model("opus", false).unwrap(), "opus");
+    person.write(".ostler/settings.json", r#"{"fastMode": true}"#);
+    assert_eq!(model("opus", false).unwrap(), "claude-opus-4-8-fast");
+    assert_eq!(model("haiku", false).unwrap(), "haiku", "a setting is for all models");
+    let notices = |name: &str| {
+        let flags = Flags { model: Some(name.into()), ..Flags::default() };
+        person.load(&[], flags).unwrap().notices()
+    };
+    assert_eq!(notices("opus"), [] as [&str; 0]);
+    let said = notices("haiku");
+    assert!(matches!(&said[..], [one] if one.starts_with("fastMode is ignored: the model haiku")));
+}
+
+#[test]
 fn what_must_be_decided_comes_back_as_data() {
     let person = Person::new();
     let settings = r#"{"permissions": {"defaultMode": "acceptEdits"}}"#;

@@ -59,6 +59,9 @@ pub struct RunArgs {
     /// Use this model when the first one is overloaded or unavailable
     #[arg(long, value_name = "MODEL", help_heading = MODEL)]
     pub fallback_model: Option<String>,
+    /// Use the model's fast mode: quicker output at a higher price (also fastMode in settings)
+    #[arg(long, help_heading = MODEL)]
+    pub fast: bool,
     /// Replace the system prompt
     #[arg(long, value_name = "TEXT", help_heading = MODEL)]
     pub system_prompt: Option<String>,

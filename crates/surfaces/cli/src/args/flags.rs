@@ -12,6 +12,7 @@ impl RunArgs {
             add_dirs: self.add_dir.clone(),
             model: self.model.clone(),
             fallback_model: self.fallback_model.clone(),
+            fast: self.fast,
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
             max_turns: self.max_turns,

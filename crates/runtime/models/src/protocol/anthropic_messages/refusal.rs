@@ -20,7 +20,7 @@ const REFUSALS: [&str; 9] = [
 ];
 
 /// How each feature is called when it is refused. The longer names stand first: one is part of another.
-const NAMES: [(&str, Feature); 11] = [
+const NAMES: [(&str, Feature); 14] = [
     ("context_management", Feature::ContextManagement),
     ("context-management", Feature::ContextManagement),
     ("clear_thinking", Feature::ContextManagement),
@@ -31,6 +31,9 @@ const NAMES: [(&str, Feature); 11] = [
     ("ttl", Feature::LongCache),
     ("cache_control", Feature::CacheMarks),
     ("prompt caching", Feature::CacheMarks),
+    ("fast-mode", Feature::FastMode),
+    ("fast mode", Feature::FastMode),
+    ("speed", Feature::FastMode),
     ("thinking", Feature::Thinking),
 ];
 
