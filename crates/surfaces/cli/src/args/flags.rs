@@ -51,6 +51,7 @@ impl ExplainArgs {
             allow: split_list(&self.allowed_tools),
             deny: split_list(&self.disallowed_tools),
             add_dirs: self.add_dir.clone(),
+            no_undo: self.no_undo,
             ..self.sandbox.added_to(self.config.flags())
         }
     }

@@ -10,6 +10,7 @@ use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::time::Duration;
 
 pub fn run(init: &ostler::Init, environment: &Environment, command: &HooksCommand) -> Result<Code> {
     match command {
@@ -54,12 +55,18 @@ fn verify(init: &ostler::Init, environment: &Environment, args: &HooksListArgs) 
     profile.notices().iter().for_each(|notice| warn(notice));
     // No model is asked.
     let mut options = Options::new(profile.places.cwd.clone(), ostler::api_key("none", ""));
-    options.hooks.specs = profile.hooks()?;
+    let (usable, unusable) = profile.usable_hooks();
+    options.hooks.specs = usable;
     options.hooks.project = Some(profile.places.project.clone());
     options.environment = profile.environment.for_commands(&profile.loaded.env);
     options.ca_file = profile.environment.ca_file()?;
     options.mode = profile.loaded.mode.unwrap_or_default();
-    let tried = ostler::block_on(ostler::verify_hooks(init, &options))?;
+    let mut tried = ostler::block_on(ostler::verify_hooks(init, &options))?;
+    // One that cannot run must not keep the others from being tested.
+    tried.extend(unusable.into_iter().map(|(hook, why)| {
+        let exit = "not run".to_owned();
+        (hook, Tried { exit, ran: false, time: Duration::ZERO, verdict: Err(why.to_string()) })
+    }));
     let mut out = std::io::stdout().lock();
     let paint = Paint::for_output();
     for (hook, tried) in &tried {

@@ -396,6 +396,33 @@ fn the_model_server_is_quiet_or_data_if_told_so() {
     assert_eq!(ran.code, Some(2));
 }
 
+/// A slip of the finger is not sent to a model.
+#[test]
+fn a_misspelt_command_is_no_prompt() {
+    let world = World::new(Script::new().answer(text("hello")));
+    world.has_chosen();
+    let ran = world.run(&["udno"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown command \"udno\" (did you mean \"undo\"?)"));
+    let ran = world.run(&["permissions", "explain", "--nonsense"]);
+    assert_eq!(ran.code, Some(2), "an unknown flag is no command to judge");
+    assert!(world.server.requests().is_empty());
+    assert_eq!(world.run(&["-p", "udno"]).code, Some(0), "with -p it is what was meant");
+}
+
+/// A rule on a program covers what the program changes only where that can be undone.
+#[test]
+fn explain_takes_no_undo() {
+    let world = World::new(Script::new());
+    world.file("a.txt", "a\n");
+    let explained = |more: &[&str]| {
+        let common =
+            ["permissions", "explain", "sed -i s/a/b/ a.txt", "--allowedTools", "Bash(sed:*)"];
+        world.run(&[&common[..], more].concat()).stdout
+    };
+    assert!(explained(&["--no-undo"]).starts_with("asks"), "{}", explained(&["--no-undo"]));
+}
+
 /// The model's fast mode: a field and a beta in the request, and its own price in the ledger.
 #[test]
 fn fast_mode_reaches_the_request_and_the_bill() {
