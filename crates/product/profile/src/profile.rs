@@ -62,6 +62,7 @@ impl Profile {
 
     fn lines(&self, warnings: Vec<String>) -> Vec<String> {
         let mut lines = self.loaded.notices.clone();
+        lines.extend(self.fast_notice());
         lines.extend(warnings);
         for line in self.loaded.policy.warnings() {
             if !lines.contains(&line) {

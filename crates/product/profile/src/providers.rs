@@ -2,7 +2,7 @@
 
 use crate::{Profile, ProfileError};
 use ostler::config::ProviderEntry;
-use ostler::config::values::MODEL;
+use ostler::config::values::{FAST_MODE, MODEL};
 use ostler::{Credentials, HostOptions, Provider, SessionOptions};
 
 /// The credential of the default provider, or the provider that lacks one although a chosen model needs it.
@@ -40,6 +40,25 @@ impl Profile {
         chosen.or_else(|| self.loaded.values.text(&MODEL).map(str::to_owned))
     }
 
+    fn fast_mode(&self, model: &str) -> Result<Fast, ProfileError> {
+        if !self.flags.fast && self.loaded.values.switch(&FAST_MODE) != Some(true) {
+            return Ok(Fast::NotWanted);
+        }
+        let (default, own) = (Provider::default(), self.own_providers()?);
+        let model = ostler::model(model);
+        let provider = serving(&own, model.as_str()).unwrap_or(&default);
+        let fast = provider.fast_mode(&model);
+        Ok(fast.map_or(Fast::Lacks, |model| Fast::Is(model.to_string())))
+    }
+
+    /// Settings ask for the fast mode of a model that has none.
+    pub(crate) fn fast_notice(&self) -> Option<String> {
+        let usual = || Options::new(self.places.cwd.clone(), Credentials::none()).model;
+        let model = self.model().unwrap_or_else(usual);
+        let lacks = matches!(self.fast_mode(&model), Ok(Fast::Lacks)) && !self.flags.fast;
+        lacks.then(|| format!("fastMode is ignored: {}", no_fast_mode(&model)))
+    }
+
     fn own_providers(&self) -> Result<Vec<Provider>, ProfileError> {
         let read = |entry: &ProviderEntry| {
             Provider::from_settings(&entry.name, &entry.entry).map_err(|why| {
@@ -50,6 +69,17 @@ impl Profile {
         };
         self.loaded.providers.iter().map(read).collect()
     }
+}
+
+/// What becomes of the wish for a model's fast mode.
+enum Fast {
+    NotWanted,
+    Is(String),
+    Lacks,
+}
+
+fn no_fast_mode(model: &str) -> String {
+    format!("the model {model} has no fast mode. Choose another with --model, e.g. opus")
 }
 
 fn serving<'a>(own: &'a [Provider], model: &str) -> Option<&'a Provider> {
@@ -76,6 +106,11 @@ pub fn choose(
         return Err(ProfileError::Usage("--fallback-model takes one model".into()));
     }
     session.fallback_model.clone_from(&flags.fallback_model);
+    match profile.fast_mode(&session.model)? {
+        Fast::Is(model) => session.model = model,
+        Fast::Lacks if flags.fast => return Err(ProfileError::Usage(no_fast_mode(&session.model))),
+        Fast::Lacks | Fast::NotWanted => {}
+    }
     for provider in profile.own_providers()? {
         let missing = || Credentials {
             label: format!("{} is not set", provider.credential_names().join(" or ")),

@@ -79,6 +79,16 @@ fn flags_go_before_variables_and_these_before_settings() {
     assert!(!options.session.undo && !options.session.sandbox.enabled);
     assert_eq!(options.session.log, SessionChoice::Fork(Some("0196".into())));
     assert_eq!(options.session.slow_call, None);
+    let fork_at = |resume: Option<&str>, at: &str| {
+        let (resume, fork_at) = (resume.map(str::to_owned), Some(at.to_owned()));
+        let continue_newest = resume.is_none();
+        let flags = Flags { resume, continue_newest, fork: true, fork_at, ..Flags::default() };
+        person.options(&[], flags).map(|options| options.session.log)
+    };
+    assert_eq!(fork_at(Some("0196"), "2").unwrap(), SessionChoice::Fork(Some("0196@2".into())));
+    let newest = SessionChoice::Fork(Some("@entry:5".into()));
+    assert_eq!(fork_at(None, "entry:5").unwrap(), newest);
+    assert!(matches!(fork_at(None, "last"), Err(ProfileError::Usage(_))));
 }
 
 #[test]
@@ -95,6 +105,29 @@ fn variables_of_settings_count_where_the_environment_says_nothing() {
     assert_eq!(options.session.settings.retries, 2);
     let seen = |name: &str| options.session.environment.iter().any(|(known, _)| known == name);
     assert!(seen("X"), "commands see what settings set for them");
+}
+
+#[test]
+fn fast_mode_is_a_variant_of_the_model() {
+    let person = Person::new();
+    let model = |name: &str, fast: bool| {
+        let flags = Flags { model: Some(name.into()), fast, ..Flags::default() };
+        person.options(&[], flags).map(|options| options.model)
+    };
+    assert_eq!(model("opus", true).unwrap(), "claude-opus-4-8-fast");
+    assert_eq!(model("claude-opus-5-fast", true).unwrap(), "claude-opus-5-fast");
+    assert!(matches!(model("haiku", true), Err(ProfileError::Usage(_))));
+    assert_eq!(model("opus", false).unwrap(), "opus");
+    person.write(".ostler/settings.json", r#"{"fastMode": true}"#);
+    assert_eq!(model("opus", false).unwrap(), "claude-opus-4-8-fast");
+    assert_eq!(model("haiku", false).unwrap(), "haiku", "a setting is for all models");
+    let notices = |name: &str| {
+        let flags = Flags { model: Some(name.into()), ..Flags::default() };
+        person.load(&[], flags).unwrap().notices()
+    };
+    assert_eq!(notices("opus"), [] as [&str; 0]);
+    let said = notices("haiku");
+    assert!(matches!(&said[..], [one] if one.starts_with("fastMode is ignored: the model haiku")));
 }
 
 #[test]
@@ -131,6 +164,7 @@ fn every_mistake_has_its_kind() {
     };
     for flags in [
         flags(|flags| flags.fork = true),
+        flags(|flags| flags.fork_at = Some("1".into())),
         flags(|flags| flags.session_id = Some("x".into())),
         flags(|flags| flags.model = Some(" ".into())),
         flags(|flags| flags.fallback_model = Some("a,b".into())),

@@ -36,7 +36,6 @@ pub(crate) const UNUSED: &[&str] = &[
     "disabledMcpjsonServers",
     "effortLevel",
     "fallbackModel",
-    "fastMode",
     "feedbackSurveyState",
     "forceLoginMethod",
     "forceLoginOrgUUID",

@@ -44,7 +44,10 @@ pub const AUTO_COMPACT_WINDOW: Key = Key {
     request: "sets the context window to {} tokens",
 };
 
-const KEYS: [&Key; 3] = [&MODEL, &AUTO_COMPACT, &AUTO_COMPACT_WINDOW];
+pub const FAST_MODE: Key =
+    Key { name: "fastMode", form: Form::Switch, variable: None, request: "turns fast mode {}" };
+
+const KEYS: [&Key; 4] = [&MODEL, &FAST_MODE, &AUTO_COMPACT, &AUTO_COMPACT_WINDOW];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {

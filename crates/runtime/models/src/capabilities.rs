@@ -17,6 +17,8 @@ pub struct Capabilities {
     pub bytes_per_token: f64,
     /// Sent to the models that know it.
     pub effort: Option<Effort>,
+    /// The fast mode was chosen, and the model has one.
+    pub fast: bool,
     pub cache: CacheSetting,
 }
 

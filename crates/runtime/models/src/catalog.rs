@@ -42,6 +42,8 @@ pub struct Family {
     keep_thinking: bool,
     #[serde(default = "bytes_per_token")]
     bytes_per_token: f64,
+    /// It has a fast mode, and all prices are so many times higher in it.
+    pub(crate) fast: Option<f64>,
     price: Option<Rates>,
 }
 
@@ -67,6 +69,7 @@ static UNKNOWN: LazyLock<Family> = LazyLock::new(|| Family {
     effort: EffortSupport::No,
     keep_thinking: false,
     bytes_per_token: BYTES_PER_TOKEN,
+    fast: None,
     price: None,
 });
 
@@ -100,6 +103,7 @@ impl Family {
             keep_thinking: self.keep_thinking,
             bytes_per_token: self.bytes_per_token,
             effort: None,
+            fast: false,
             cache: CacheSetting::default(),
         }
     }
@@ -108,6 +112,16 @@ impl Family {
         let thinking_budget = if self.thinking == ThinkingStyle::Budget { USUAL_BUDGET } else { 0 };
         let (window, max_output) = (self.window, self.max_output);
         ModelInfo { window, max_output, thinking_budget, price: self.price.map(price) }
+    }
+}
+
+pub(crate) fn times(price: Price, factor: f64) -> Price {
+    Price {
+        input: price.input * factor,
+        output: price.output * factor,
+        cache_write: price.cache_write * factor,
+        cache_write_1h: price.cache_write_1h * factor,
+        cache_read: price.cache_read * factor,
     }
 }
 

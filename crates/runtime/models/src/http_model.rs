@@ -2,10 +2,11 @@
 
 use crate::attempt::Run;
 use crate::capabilities::{CacheSetting, Capabilities, Effort};
+use crate::catalog::times;
 use crate::deadline::Deadlines;
 use crate::prices::PriceBook;
 use crate::protocol::{self, Feature, Protocol, RefusedFeatures};
-use crate::provider::Provider;
+use crate::provider::{Provider, Variant};
 use crate::retry::RetryPolicy;
 use crate::settings::{Jitter, ModelSettings, ModelSetupError};
 use crate::transport::Transport;
@@ -63,10 +64,14 @@ impl Model for HttpModel {
 
     fn info(&self, model: &ModelId) -> ModelInfo {
         let ModelShared { provider, prices, .. } = &*self.shared;
-        let name = provider.wire_name(model);
-        let info = provider.family(name).info();
-        let own = prices.price(model.as_str()).or_else(|| prices.price(name));
-        ModelInfo { price: own.or(info.price), ..info }
+        let whole = provider.wire_name(model);
+        let Variant { family, name, fast } = provider.variant(whole);
+        let info = family.info();
+        let own = prices.price(model.as_str()).or_else(|| prices.price(whole));
+        // A person's price of the fast mode itself needs no factor.
+        let fast = fast.filter(|_| own.is_none() || own == prices.price(name));
+        let price = own.or(info.price);
+        ModelInfo { price: price.map(|price| times(price, fast.unwrap_or(1.0))), ..info }
     }
 
     fn estimate(&self, request: &Request) -> u64 {
@@ -91,9 +96,9 @@ pub(crate) struct ModelShared {
 
 impl ModelShared {
     pub fn capabilities(&self, model: &ModelId) -> Capabilities {
-        let name = self.provider.wire_name(model);
-        let family = self.provider.family(name);
-        Capabilities { cache: self.cache, effort: self.effort, ..family.capabilities(name) }
+        let Variant { family, name, fast } = self.provider.variant(self.provider.wire_name(model));
+        let fast = fast.is_some();
+        Capabilities { cache: self.cache, effort: self.effort, fast, ..family.capabilities(name) }
     }
 
     pub fn refused(&self, model: &ModelId) -> RefusedFeatures {

@@ -147,6 +147,36 @@ impl Provider {
         catalog::best(&self.models, name).unwrap_or_else(|| catalog::family(name))
     }
 
+    /// What `name` means on the wire. `claude-opus-5-fast` is `claude-opus-5` in its fast mode, unless the provider knows
+    /// nothing of such a mode: others sell it as a model of that name.
+    pub(crate) fn variant<'a>(&self, name: &'a str) -> Variant<'_, 'a> {
+        if let Some(base) = name.strip_suffix(FAST)
+            && let Some(factor) = self.fast_factor(base)
+        {
+            return Variant { family: self.family(base), name: base, fast: Some(factor) };
+        }
+        Variant { family: self.family(name), name, fast: None }
+    }
+
+    /// The built-in table speaks of the default provider only.
+    fn fast_factor(&self, name: &str) -> Option<f64> {
+        match catalog::best(&self.models, name) {
+            Some(own) => own.fast,
+            None if self.prefix.is_empty() => catalog::family(name).fast,
+            None => None,
+        }
+    }
+
+    /// The name of a model's fast mode; none if it has none.
+    pub fn fast_mode(&self, model: &ModelId) -> Option<ModelId> {
+        let name = self.wire_name(model);
+        if self.variant(name).fast.is_some() {
+            return Some(model.clone());
+        }
+        self.fast_factor(name)?;
+        Some(ModelId::new(format!("{model}{FAST}")))
+    }
+
     /// The base URL, which may have a path of its own.
     pub(crate) fn base(&self) -> Result<Url, ModelSetupError> {
         let bad = |why: &'static str| ModelSetupError::BaseUrl { why };
@@ -162,6 +192,17 @@ impl Provider {
         url.set_fragment(None);
         Ok(url)
     }
+}
+
+/// What follows the name of a model in its fast mode.
+const FAST: &str = "-fast";
+
+/// A model as the provider knows it.
+pub(crate) struct Variant<'p, 'n> {
+    pub family: &'p Family,
+    pub name: &'n str,
+    /// In its fast mode, by how much it costs more.
+    pub fast: Option<f64>,
 }
 
 /// Where a request goes. The path may have a query of its own.

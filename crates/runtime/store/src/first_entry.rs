@@ -3,7 +3,8 @@
 use crate::files::io_error;
 use ostler_core::ids::SessionId;
 use ostler_core::ports::StoreError;
-use ostler_core::session::{Entry, FORMAT, Fork, Session};
+use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, TurnStarts};
+use ostler_core::text::counted;
 use std::path::Path;
 
 /// The name and workspace of a session that begins with `first`.
@@ -20,8 +21,38 @@ pub(crate) fn check<'a>(
     }
 }
 
-/// The entries of a copy of `source`: its own first one, which says where it came from, and all but the source's. What
-/// is pending there is delivered and answered there, so the copy withdraws it.
+/// Leaves out what comes after the point. `numbers` are those of the entries, ascending.
+///
+/// # Errors
+/// If there is no such point.
+pub(crate) fn cut(
+    entries: &mut Vec<Entry>,
+    numbers: &[u64],
+    at: ForkPoint,
+    id: &SessionId,
+) -> Result<(), StoreError> {
+    let (kept, there_are) = match at {
+        ForkPoint::End => return Ok(()),
+        ForkPoint::BeforeTurn(turn) => {
+            let turns = TurnStarts::of(entries);
+            (turns.start(turn), counted(turns.count() as u64, "turn"))
+        }
+        ForkPoint::AfterEntry(number) => {
+            let last = numbers.last().copied().unwrap_or(0);
+            let kept = numbers.partition_point(|known| *known <= number);
+            (Some(kept).filter(|_| (1..=last).contains(&number)), entry_count(last))
+        }
+    };
+    let wrong = || StoreError::NoSuchPoint { id: id.clone(), at, there_are };
+    entries.truncate(kept.ok_or_else(wrong)?);
+    Ok(())
+}
+
+fn entry_count(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "entry" } else { "entries" })
+}
+
+/// The entries of a copy of `source`: its own first one, which says where it came from, and all but the source's.
 pub(crate) fn copy(mut first: Entry, from: &SessionId, source: Vec<Entry>) -> Vec<Entry> {
     let mut rest: Vec<Entry> =
         source.into_iter().filter(|entry| !matches!(entry, Entry::Opened { .. })).collect();

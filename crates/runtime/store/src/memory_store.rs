@@ -4,7 +4,7 @@ use crate::blobs::name_of;
 use crate::{first_entry, images, listing};
 use ostler_core::ids::{BlobRef, SessionId};
 use ostler_core::ports::{Blobs, Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
-use ostler_core::session::Entry;
+use ostler_core::session::{Entry, ForkPoint};
 use ostler_core::time::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -114,9 +114,11 @@ impl SessionStore for SessionsInMemory {
         Ok(self.filled(entries, self.log(id.clone())))
     }
 
-    fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError> {
+    fn fork_at(&self, from: &SessionId, at: ForkPoint, first: Entry) -> Result<Loaded, StoreError> {
         let source = lock(&self.shelf).sessions.get(from).map(|kept| kept.entries.clone());
-        let source = source.ok_or_else(|| StoreError::NotFound(from.clone()))?;
+        let mut source = source.ok_or_else(|| StoreError::NotFound(from.clone()))?;
+        let numbers: Vec<u64> = (1..).take(source.len()).collect();
+        opened::cut(&mut source, &numbers, at, from)?;
         let id = name(&first)?;
         let entries = first_entry::copy(first, from, source);
         let log = self.place(id, entries.clone())?;

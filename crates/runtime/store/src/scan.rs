@@ -78,6 +78,8 @@ pub(crate) enum Tail {
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub entries: Vec<Entry>,
+    /// Those of the entries, ascending; where something was lost, there are gaps.
+    pub numbers: Vec<u64>,
     pub notices: Vec<String>,
     /// The number of the next record.
     pub next: u64,
@@ -262,7 +264,7 @@ impl ScanState {
     }
 
     /// In the order of their numbers, which is that of the file unless lines were moved.
-    fn entries(&mut self) -> Result<Vec<Entry>, Unreadable> {
+    fn entries(&mut self) -> Result<(Vec<u64>, Vec<Entry>), Unreadable> {
         let mut entries = std::mem::take(&mut self.facts);
         let (said, plans) = (std::mem::take(&mut self.said), std::mem::take(&mut self.plans));
         entries.reserve(said.len() + plans.len());
@@ -276,7 +278,7 @@ impl ScanState {
             }
         }
         entries.sort_by_key(|(seq, _)| *seq);
-        Ok(entries.into_iter().map(|(_, entry)| entry).collect())
+        Ok(entries.into_iter().unzip())
     }
 
     /// An intact record that this version cannot make an entry of.
@@ -331,7 +333,7 @@ impl ScanState {
     }
 
     fn finish(mut self, end: u64) -> Result<Scan, Unreadable> {
-        let entries = self.entries()?;
+        let (numbers, entries) = self.entries()?;
         let tail = match (self.damage, self.unended) {
             (Some(_), _) => Tail::Torn,
             (None, true) => Tail::Unended,
@@ -339,6 +341,7 @@ impl ScanState {
         };
         Ok(Scan {
             entries,
+            numbers,
             notices: self.losses.into_notices(),
             next: self.highest.saturating_add(1),
             good: self.good,

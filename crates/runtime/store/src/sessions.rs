@@ -13,7 +13,7 @@ use crate::session_search::summary;
 use crate::{first_entry, images, repair};
 use ostler_core::ids::SessionId;
 use ostler_core::ports::{Loaded, SessionInfo, SessionLog, SessionStore, StoreError};
-use ostler_core::session::Entry;
+use ostler_core::session::{Entry, ForkPoint};
 use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -171,13 +171,14 @@ impl SessionStore for FileStore {
         Ok(self.loaded(&path, self.log(id, place, lock), entries, notices))
     }
 
-    fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError> {
+    fn fork_at(&self, from: &SessionId, at: ForkPoint, first: Entry) -> Result<Loaded, StoreError> {
         let source = self.layout.locate(from)?.ok_or_else(|| StoreError::NotFound(from.clone()))?;
         let file = files::open_file(&source, OFlags::RDONLY)
             .map_err(|refused| refusal(refused, from, &source))?;
         not_empty(&file, from, &source)?;
-        let Scan { entries, mut notices, tail, next, .. } =
+        let Scan { mut entries, numbers, mut notices, tail, next, .. } =
             read_log(&file, from, &source, Want::All)?;
+        opened::cut(&mut entries, &numbers, at, from)?;
         if tail == Tail::Torn {
             notices.push(format!("entry {next} is incomplete: left out of the copy"));
         }

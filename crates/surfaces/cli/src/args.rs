@@ -59,6 +59,9 @@ pub struct RunArgs {
     /// Use this model when the first one is overloaded or unavailable
     #[arg(long, value_name = "MODEL", help_heading = MODEL)]
     pub fallback_model: Option<String>,
+    /// Use the model's fast mode: quicker output at a higher price (also fastMode in settings)
+    #[arg(long, help_heading = MODEL)]
+    pub fast: bool,
     /// Replace the system prompt
     #[arg(long, value_name = "TEXT", help_heading = MODEL)]
     pub system_prompt: Option<String>,
@@ -108,6 +111,10 @@ pub struct RunArgs {
     /// Continue in a copy of the session (with --resume or --continue)
     #[arg(long, help_heading = SESSIONS)]
     pub fork_session: bool,
+    /// End the copy before this turn, as `ostler rewind` lists them, or after an entry of the log (entry:57); files stay
+    /// as they are
+    #[arg(long, value_name = "TURN|ENTRY", requires = "fork_session", help_heading = SESSIONS)]
+    pub at: Option<String>,
     /// Use this UUID as the id of the new session
     #[arg(long, value_name = "UUID", conflicts_with = "continue_", help_heading = SESSIONS)]
     pub session_id: Option<String>,

@@ -100,6 +100,7 @@ fn code_of(error: &anyhow::Error) -> Code {
             | Error::Model(_)
             | Error::Exec(_),
         ) => Code::Config,
+        Some(Error::Store(ostler::StoreError::NoSuchPoint { .. })) => Code::Usage,
         Some(Error::Store(ostler::StoreError::NotFound(_) | ostler::StoreError::Exists(_))) => {
             Code::Failed
         }

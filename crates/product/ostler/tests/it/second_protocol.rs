@@ -227,6 +227,7 @@ pub async fn nothing_is_rendered_twice() {
         keep_thinking: false,
         bytes_per_token: 4.0,
         effort: None,
+        fast: false,
         cache: ostler_models::CacheSetting::Off,
     };
     let mut sessions: Vec<Request> = (0..SESSIONS).map(|_| go("m")).collect();

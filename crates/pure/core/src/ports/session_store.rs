@@ -1,7 +1,7 @@
 //! Where sessions live.
 
 use crate::ids::SessionId;
-use crate::session::Entry;
+use crate::session::{Entry, ForkPoint};
 use crate::time::Timestamp;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ pub enum StoreError {
         "session {0} cannot be resumed: its log {1} is empty. Delete the file and start a new session"
     )]
     Empty(SessionId, PathBuf),
+    #[error("cannot fork at {at}: session {id} has {there_are}")]
+    NoSuchPoint { id: SessionId, at: ForkPoint, there_are: String },
     #[error("blob {0} is missing or damaged")]
     BlobLost(String),
 }
@@ -70,7 +72,11 @@ pub trait SessionStore: Send + Sync {
     fn create(&self, first: Entry) -> Result<Arc<dyn SessionLog>, StoreError>;
     fn open(&self, id: &SessionId) -> Result<Loaded, StoreError>;
     /// Copies what `from` holds into a new session; `first` is the new log's `Opened` entry.
-    fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError>;
+    fn fork(&self, from: &SessionId, first: Entry) -> Result<Loaded, StoreError> {
+        self.fork_at(from, ForkPoint::End, first)
+    }
+    /// The same up to a point. Calls that are open there are answered as after a crash.
+    fn fork_at(&self, from: &SessionId, at: ForkPoint, first: Entry) -> Result<Loaded, StoreError>;
     /// Sessions of one workspace, newest first.
     fn list(&self, workspace: &Path) -> Result<Vec<SessionInfo>, StoreError>;
 }

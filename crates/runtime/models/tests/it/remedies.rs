@@ -3,6 +3,7 @@
 use crate::support::{go, hear, model, serve, settings};
 use ostler_core::ids::ModelId;
 use ostler_core::model::{ModelErrorKind, Request, Thinking};
+use ostler_core::ports::Model;
 use ostler_model_server::{Script, status, text};
 use ostler_models::{CacheSetting, Effort, HttpModel, ModelSettings};
 use serde_json::{Value, json};
@@ -48,6 +49,73 @@ async fn a_refused_field_is_left_out_from_then_on() {
             "another model is asked anew"
         );
     }
+}
+
+/// The fast mode is a variant of a model: the same name on the wire, a field and a beta more.
+#[tokio::test]
+async fn fast_mode_is_asked_for_and_given_up_when_it_is_refused() {
+    let server = serve(Script::new().answer(text("ok")).times(2));
+    let model = model(&server.url());
+    for name in ["claude-opus-5-fast", "claude-opus-5"] {
+        assert_eq!(hear(&model, ask(name)).await.text(), "ok");
+    }
+    let beta = "fast-mode-2026-02-01";
+    let sent: Vec<_> = server
+        .requests()
+        .iter()
+        .map(|request| {
+            let body = request.json();
+            let betas = request.header("anthropic-beta").unwrap_or_default().contains(beta);
+            (body["model"].clone(), body.get("speed").cloned(), betas)
+        })
+        .collect();
+    let name = json!("claude-opus-5");
+    assert_eq!(sent, [(name.clone(), Some(json!("fast")), true), (name, None, false)]);
+    for rules in [&["speed"][..], &[]] {
+        let server = serve(Script::new().answer(text("ok")).times(2).rules(|refuse| {
+            refuse.refuse_fields = rules.iter().map(|field| (*field).to_owned()).collect();
+            refuse.refuse_betas = vec![beta.to_owned()];
+        }));
+        let model = crate::support::model(&server.url());
+        let heard = hear(&model, ask("claude-opus-4-8-fast")).await;
+        assert_eq!(heard.text(), "ok", "{:?}", heard.error);
+        assert_eq!(heard.starting_with("note").len(), 1, "{:?}", heard.lines);
+        assert!(heard.starting_with("note")[0].contains("fast mode"), "{:?}", heard.lines);
+        hear(&model, ask("claude-opus-4-8-fast")).await;
+        let sent: Vec<bool> =
+            server.requests().iter().map(|r| r.json().get("speed").is_some()).collect();
+        assert_eq!(sent, [true, false, false]);
+    }
+}
+
+/// What is only called so is not rewritten, and what has no such mode is not asked for it.
+#[tokio::test]
+async fn models_without_a_fast_mode_keep_their_name() {
+    let server = serve(Script::new().answer(text("ok")).times(2));
+    let model = model(&server.url());
+    for name in ["claude-haiku-4-5-fast", "my-model-fast"] {
+        assert_eq!(hear(&model, ask(name)).await.text(), "ok");
+        let sent = server.requests().last().unwrap().json().clone();
+        assert_eq!((&sent["model"], sent.get("speed")), (&json!(name), None));
+    }
+}
+
+#[test]
+fn fast_mode_costs_more() {
+    let price = |name: &str, own: &str| {
+        let settings = Settings {
+            prices: ostler_models::PriceBook::parse(own).unwrap(),
+            ..settings("http://127.0.0.1:1")
+        };
+        let info = HttpModel::new(settings).unwrap().info(&ModelId::new(name));
+        info.price.map(|price| (price.input, price.output, price.cache_read))
+    };
+    assert_eq!(price("claude-opus-5", ""), Some((5.0, 25.0, 0.5)));
+    assert_eq!(price("claude-opus-5-fast", ""), Some((10.0, 50.0, 1.0)));
+    let own = "[claude-opus-5]\ninput = 1\noutput = 2\n";
+    assert_eq!(price("claude-opus-5-fast", own), Some((2.0, 4.0, 0.2)));
+    let both = format!("{own}[claude-opus-5-fast]\ninput = 3\noutput = 4\n");
+    assert_eq!(price("claude-opus-5-fast", &both).map(|price| price.0), Some(3.0));
 }
 
 #[tokio::test]

@@ -70,6 +70,7 @@ contract!(
     a_session_is_open_once,
     a_session_goes_on_after_it_was_left,
     forks_are_independent,
+    a_fork_ends_where_it_is_told_to,
     forks_of_forks_know_their_parent_only,
     an_open_session_can_be_forked,
     listings_begin_with_what_was_changed_last,
@@ -206,6 +207,38 @@ fn forks_are_independent(bench: &dyn Bench) {
     wanted.push(prompt("only here"));
     assert_eq!(open_entries(store, 2), wanted);
     assert_eq!(open_entries(store, 1), [source, vec![prompt("only there")]].concat());
+}
+
+fn a_fork_ends_where_it_is_told_to(bench: &dyn Bench) {
+    let store = bench.store();
+    let rewound = Entry::Rewound { turn: 2, at: Timestamp(0) };
+    let said = [prompt("a"), prompt("b"), rewound, prompt("c")];
+    fill(store, 1, &said);
+    let first_turn = &said[..1];
+    for (nth, (at, kept)) in (2..).zip([
+        (ForkPoint::End, &said[..]),
+        (ForkPoint::BeforeTurn(1), &[]),
+        (ForkPoint::BeforeTurn(2), &said[..3]),
+        (ForkPoint::AfterEntry(1), &[]),
+        (ForkPoint::AfterEntry(2), first_turn),
+        (ForkPoint::AfterEntry(5), &said[..]),
+    ]) {
+        let fork = store.fork_at(&id(1), at, opened(&id(nth))).unwrap();
+        assert_eq!(&fork.entries[1..], kept, "{at:?}");
+        drop(fork);
+        assert_eq!(&open_entries(store, nth)[1..], kept, "{at:?}");
+    }
+    for (at, there_are) in [
+        (ForkPoint::BeforeTurn(0), "2 turns"),
+        (ForkPoint::BeforeTurn(3), "2 turns"),
+        (ForkPoint::AfterEntry(0), "5 entries"),
+        (ForkPoint::AfterEntry(6), "5 entries"),
+    ] {
+        let error = store.fork_at(&id(1), at, opened(&id(99))).map(drop).unwrap_err();
+        let there_are = there_are.to_owned();
+        assert_eq!(error, StoreError::NoSuchPoint { id: id(1), at, there_are });
+        assert_eq!(store.open(&id(99)).map(drop), Err(StoreError::NotFound(id(99))));
+    }
 }
 
 fn forks_of_forks_know_their_parent_only(bench: &dyn Bench) {

@@ -12,6 +12,7 @@ impl RunArgs {
             add_dirs: self.add_dir.clone(),
             model: self.model.clone(),
             fallback_model: self.fallback_model.clone(),
+            fast: self.fast,
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
             max_turns: self.max_turns,
@@ -25,6 +26,7 @@ impl RunArgs {
             resume: self.resume.clone(),
             continue_newest: self.continue_,
             fork: self.fork_session,
+            fork_at: self.at.clone(),
             session_id: self.session_id.clone(),
             raw_events: self.include_partial_messages,
             ..self.sandbox.added_to(self.config.flags())
@@ -49,6 +51,7 @@ impl ExplainArgs {
             allow: split_list(&self.allowed_tools),
             deny: split_list(&self.disallowed_tools),
             add_dirs: self.add_dir.clone(),
+            no_undo: self.no_undo,
             ..self.sandbox.added_to(self.config.flags())
         }
     }

@@ -59,6 +59,9 @@ pub struct ExplainArgs {
     pub add_dir: Vec<PathBuf>,
     #[command(flatten)]
     pub sandbox: SandboxFlags,
+    /// Judge the call as if nothing could be undone
+    #[arg(long)]
+    pub no_undo: bool,
     #[command(flatten)]
     pub config: ConfigArgs,
 }

@@ -34,7 +34,7 @@ pub async fn ask(mut profile: Profile, lines: &mut Lines) -> Result<Profile> {
             "" | "c" | "confirm" => break Mode::Default,
             "e" | "edits" => break Mode::AcceptEdits,
             "a" | "auto" => break Mode::BypassPermissions,
-            _ if is_prompt(&answer) => {
+            _ if is_prompt(&answer, &["confirm", "edits", "auto"]) => {
                 write("Taken as a prompt; everything that changes something asks this time.\n")?;
                 lines.put_back(answer);
                 return Ok(profile);

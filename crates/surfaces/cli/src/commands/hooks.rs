@@ -10,6 +10,7 @@ use ostler_profile::{Environment, Profile};
 use ostler_sdk::escaped;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::time::Duration;
 
 pub fn run(init: &ostler::Init, environment: &Environment, command: &HooksCommand) -> Result<Code> {
     match command {
@@ -54,17 +55,23 @@ fn verify(init: &ostler::Init, environment: &Environment, args: &HooksListArgs) 
     profile.notices().iter().for_each(|notice| warn(notice));
     // No model is asked.
     let mut options = Options::new(profile.places.cwd.clone(), ostler::api_key("none", ""));
-    options.session.hooks.specs = profile.hooks()?;
+    let (usable, unusable) = profile.usable_hooks();
+    options.session.hooks.specs = usable;
     options.session.hooks.project = Some(profile.places.project.clone());
     options.session.environment = profile.environment.for_commands(&profile.loaded.env);
     options.host.ca_file = profile.environment.ca_file()?;
     options.session.mode = profile.loaded.mode.unwrap_or_default();
     let host = Host::open(init, options.host)?;
-    let tried = ostler::block_on(async {
+    let mut tried = ostler::block_on(async {
         let tried = ostler::verify_hooks(&host, &options.session).await;
         host.close().await;
         tried
     })?;
+    // One that cannot run must not keep the others from being tested.
+    tried.extend(unusable.into_iter().map(|(hook, why)| {
+        let exit = "not run".to_owned();
+        (hook, HookTrial { exit, ran: false, time: Duration::ZERO, verdict: Err(why.to_string()) })
+    }));
     let mut out = std::io::stdout().lock();
     let paint = Paint::for_output();
     for (hook, tried) in &tried {

@@ -13,6 +13,7 @@ mod hooks;
 mod lines;
 mod local;
 mod memory;
+mod misspelling;
 mod model_server;
 mod no_key;
 mod permissions;
@@ -54,6 +55,9 @@ pub fn run(init: &ostler::Init, args: Args) -> Result<Code> {
         Some(Command::Events(args)) => events::run(&environment, &args.command),
         Some(Command::Completions { shell }) => completions::run(shell),
         None if args.run.print => headless::run(init, &environment, &args.run),
-        None => repl::run(init, &environment, args.run),
+        None => {
+            misspelling::check(args.run.prompt.as_deref())?;
+            repl::run(init, &environment, args.run)
+        }
     }
 }

@@ -67,7 +67,7 @@ pub async fn ask(profile: Profile, lines: &mut Lines) -> Result<Profile> {
         "t" | "trust" => return Ok(profile.trust()?),
         "" | "n" | "no" => {}
         // A script that pipes its prompts in knows of no question.
-        _ if is_prompt(&answer) || !lines.are_echoed() => lines.put_back(answer),
+        _ if is_prompt(&answer, &["trust"]) || !lines.are_echoed() => lines.put_back(answer),
         _ => {}
     }
     write("Ignoring them; their deny rules still apply.\n")?;

@@ -395,3 +395,55 @@ fn the_model_server_is_quiet_or_data_if_told_so() {
         World::new(Script::new()).run(&["model-server", "--script", "x", "--json", "--quiet"]);
     assert_eq!(ran.code, Some(2));
 }
+
+/// A slip of the finger is not sent to a model.
+#[test]
+fn a_misspelt_command_is_no_prompt() {
+    let world = World::new(Script::new().answer(text("hello")));
+    world.has_chosen();
+    let ran = world.run(&["udno"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown command \"udno\" (did you mean \"undo\"?)"));
+    let ran = world.run(&["permissions", "explain", "--nonsense"]);
+    assert_eq!(ran.code, Some(2), "an unknown flag is no command to judge");
+    assert!(world.server.requests().is_empty());
+    assert_eq!(world.run(&["-p", "udno"]).code, Some(0), "with -p it is what was meant");
+}
+
+/// A rule on a program covers what the program changes only where that can be undone.
+#[test]
+fn explain_takes_no_undo() {
+    let world = World::new(Script::new());
+    world.file("a.txt", "a\n");
+    let explained = |more: &[&str]| {
+        let common =
+            ["permissions", "explain", "sed -i s/a/b/ a.txt", "--allowedTools", "Bash(sed:*)"];
+        world.run(&[&common[..], more].concat()).stdout
+    };
+    assert!(explained(&["--no-undo"]).starts_with("asks"), "{}", explained(&["--no-undo"]));
+}
+
+/// The model's fast mode: a field and a beta in the request, and its own price in the ledger.
+#[test]
+fn fast_mode_reaches_the_request_and_the_bill() {
+    let world = World::new(Script::new().answer(text("quick")).forever());
+    let ran = world.run(&["-p", "go", "--model", "opus", "--fast", "--output-format", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let request = &world.server.requests()[0];
+    assert_eq!(request.json()["speed"], "fast");
+    assert_eq!(request.json()["model"], "claude-opus-4-8");
+    assert!(request.header("anthropic-beta").unwrap().contains("fast-mode-2026-02-01"));
+    let fast = ran.result()["total_cost_usd"].as_f64().unwrap();
+    let plain = world.run(&["-p", "go", "--model", "opus", "--output-format", "json"]);
+    assert!(world.server.requests()[1].json().get("speed").is_none());
+    let plain = plain.result()["total_cost_usd"].as_f64().unwrap();
+    assert!(plain > 0.0 && (fast / plain - 2.0).abs() < 0.05, "{fast} and {plain}");
+    let by_model = world.run(&["cost", "--by", "model"]);
+    assert!(by_model.stdout.contains("claude-opus-4-8-fast"), "{}", by_model.stdout);
+    std::fs::write(world.home().join("settings.json"), r#"{"fastMode": true}"#).unwrap();
+    assert_eq!(world.run(&["-p", "go", "--model", "opus"]).code, Some(0));
+    assert_eq!(world.server.requests()[2].json()["speed"], "fast");
+    let ran = world.run(&["-p", "go", "--model", "haiku", "--fast"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("has no fast mode"), "{}", ran.stderr);
+}

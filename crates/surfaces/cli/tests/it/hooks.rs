@@ -336,6 +336,26 @@ fn lists_and_tries_what_is_configured() {
     assert_eq!((&line["ran"], &line["exit"]), (&json!(false), &json!("exit code 127")));
 }
 
+/// A hook without its secret is one that does not work; the others are tested all the same.
+#[test]
+fn a_missing_secret_does_not_stop_the_test_of_the_others() {
+    let world = World::new(Script::new());
+    let signed =
+        json!({"type": "http", "url": "http://127.0.0.1:1/", "secretEnv": "NO_SUCH_SECRET"});
+    let both = json!([
+        {"matcher": "", "hooks": [signed]},
+        {"matcher": "", "hooks": [command("echo '{}'")]},
+    ]);
+    settings(&world, &json!({"hooks": {"PreToolUse": both}}));
+    let tried = world.run(&["hooks", "verify"]);
+    assert_eq!(tried.code, Some(1), "{}{}", tried.stdout, tried.stderr);
+    assert!(tried.stdout.contains("✓ PreToolUse  echo"), "{}", tried.stdout);
+    let failed = tried.stdout.lines().find(|line| line.starts_with('✗')).unwrap();
+    assert!(failed.contains("NO_SUCH_SECRET, which is not set"), "{failed}");
+    let ran = world.run(&["-p", "go"]);
+    assert_eq!(ran.code, Some(3), "a run does not start without it: {}", ran.stderr);
+}
+
 #[test]
 fn a_misspelt_guard_stops_the_start_with_its_line() {
     let world = World::new(Script::new());

@@ -15,6 +15,7 @@ mod explain;
 mod faults_model;
 mod faults_tools;
 mod first_minutes;
+mod fork_at;
 mod full_disk;
 mod headless;
 mod hook_faults;

@@ -186,6 +186,8 @@ fn tail(options: &BodyOptions) -> Bytes {
         context_management: Option<serde_json::Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
         output_config: Option<serde_json::Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        speed: Option<&'static str>,
     }
     let keep =
         || serde_json::json!({ "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }] });
@@ -194,6 +196,7 @@ fn tail(options: &BodyOptions) -> Bytes {
         thinking: options.thinking,
         context_management: options.keep_thinking.then(keep),
         output_config: options.effort.map(|effort| serde_json::json!({ "effort": effort.name() })),
+        speed: options.fast.then_some("fast"),
     };
     // The opening brace of the object becomes the comma after what stands before it.
     let text = serde_json::to_string(&tail).unwrap_or_default();

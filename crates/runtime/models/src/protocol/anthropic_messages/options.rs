@@ -13,6 +13,7 @@ pub const LEAST_TOKENS: u32 = 1_024;
 
 const EFFORT_BETA: &str = "effort-2025-11-24";
 const INTERLEAVED_BETA: &str = "interleaved-thinking-2025-05-14";
+const FAST_BETA: &str = "fast-mode-2026-02-01";
 const CONTEXT_BETA: &str = "context-management-2025-06-27";
 
 /// What may be left out when a provider does not know it; an answer without it is better than none.
@@ -24,16 +25,18 @@ pub enum BetaFeature {
     Thinking,
     LongCache,
     CacheMarks,
+    FastMode,
 }
 
 impl BetaFeature {
-    pub const ALL: [BetaFeature; 6] = [
+    pub const ALL: [BetaFeature; 7] = [
         BetaFeature::ContextManagement,
         BetaFeature::InterleavedThinking,
         BetaFeature::Effort,
         BetaFeature::Thinking,
         BetaFeature::LongCache,
         BetaFeature::CacheMarks,
+        BetaFeature::FastMode,
     ];
 
     pub fn name(self) -> &'static str {
@@ -48,6 +51,7 @@ impl BetaFeature {
             BetaFeature::Thinking => ("thinking", "`thinking`"),
             BetaFeature::LongCache => ("one_hour_cache", "a cache of one hour"),
             BetaFeature::CacheMarks => ("cache_control", "`cache_control`"),
+            BetaFeature::FastMode => ("fast_mode", "fast mode"),
         };
         protocol::Feature { name, label }
     }
@@ -61,6 +65,7 @@ pub struct BodyOptions {
     pub replay_thinking: bool,
     pub keep_thinking: bool,
     pub effort: Option<Effort>,
+    pub fast: bool,
     pub cache: CacheSetting,
     pub betas: Vec<&'static str>,
 }
@@ -101,21 +106,18 @@ impl BodyOptions {
         if budgeted && usable(BetaFeature::InterleavedThinking) {
             betas.push(INTERLEAVED_BETA);
         }
+        let fast = capabilities.fast && usable(BetaFeature::FastMode);
+        if fast {
+            betas.push(FAST_BETA);
+        }
         let off = wanted == Thinking::Disabled && capabilities.thinking != ThinkingStyle::Always;
         let cache = match capabilities.cache {
             _ if !usable(BetaFeature::CacheMarks) => CacheSetting::Off,
             CacheSetting::OneHour if !usable(BetaFeature::LongCache) => CacheSetting::FiveMinutes,
             cache => cache,
         };
-        BodyOptions {
-            max_tokens,
-            thinking,
-            replay_thinking: !off,
-            keep_thinking,
-            effort,
-            cache,
-            betas,
-        }
+        let replay_thinking = !off;
+        BodyOptions { max_tokens, thinking, replay_thinking, keep_thinking, effort, fast, cache, betas }
     }
 
     /// What of this request the provider might not know.
@@ -127,6 +129,7 @@ impl BodyOptions {
             (self.thinking.is_some(), BetaFeature::Thinking),
             (self.cache == CacheSetting::OneHour, BetaFeature::LongCache),
             (self.cache != CacheSetting::Off, BetaFeature::CacheMarks),
+            (self.fast, BetaFeature::FastMode),
         ];
         sent.into_iter().filter_map(|(sent, feature)| sent.then_some(feature)).collect()
     }

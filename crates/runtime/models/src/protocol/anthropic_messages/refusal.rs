@@ -20,7 +20,7 @@ const REFUSALS: [&str; 9] = [
 ];
 
 /// How each feature is called when it is refused. The longer names stand first: one is part of another.
-const NAMES: [(&str, BetaFeature); 11] = [
+const NAMES: [(&str, BetaFeature); 14] = [
     ("context_management", BetaFeature::ContextManagement),
     ("context-management", BetaFeature::ContextManagement),
     ("clear_thinking", BetaFeature::ContextManagement),
@@ -31,6 +31,9 @@ const NAMES: [(&str, BetaFeature); 11] = [
     ("ttl", BetaFeature::LongCache),
     ("cache_control", BetaFeature::CacheMarks),
     ("prompt caching", BetaFeature::CacheMarks),
+    ("fast-mode", BetaFeature::FastMode),
+    ("fast mode", BetaFeature::FastMode),
+    ("speed", BetaFeature::FastMode),
     ("thinking", BetaFeature::Thinking),
 ];
 

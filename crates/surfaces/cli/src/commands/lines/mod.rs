@@ -9,6 +9,7 @@ use crate::output::paint;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use keyboard::Keyboard;
+use ostler_policy::edit_distance::edit_distance;
 use pipe::Pipe;
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -121,8 +122,45 @@ impl Lines {
     }
 }
 
-/// More than a word, or a command: meant for the session, not for a question that takes a word.
-pub fn is_prompt(answer: &str) -> bool {
-    let answer = answer.trim();
-    answer.starts_with('/') || answer.contains(char::is_whitespace)
+/// Words that people answer questions with, whatever the question.
+const USUAL: [&str; 6] = ["yes", "no", "ok", "help", "quit", "exit"];
+
+/// Meant for the session, not for a question that takes one of these `words`: a command, several words, or a word that is
+/// no misspelt answer.
+pub fn is_prompt(answer: &str, words: &[&str]) -> bool {
+    let answer = answer.trim().to_lowercase();
+    let is_near = |word: &&str| {
+        let most = if word.len() < 5 { 1 } else { 2 };
+        word.starts_with(&answer) || edit_distance(&answer, word) <= most
+    };
+    answer.starts_with('/')
+        || answer.contains(char::is_whitespace)
+        || (answer.chars().count() > 2 && !USUAL.iter().chain(words).any(is_near))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_answers_nothing_is_a_prompt() {
+        let words = ["confirm", "edits", "auto"];
+        for (answer, expected) in [
+            ("fix the bug", true),
+            ("/help", true),
+            ("refactor", true),
+            ("Weiter", true),
+            ("test", true),
+            ("fix", true),
+            ("edtis", false),
+            ("conf", false),
+            ("AUTO", false),
+            ("yes", false),
+            ("x", false),
+            ("ab", false),
+            ("", false),
+        ] {
+            assert_eq!(is_prompt(answer, &words), expected, "{answer}");
+        }
+    }
 }

@@ -218,6 +218,18 @@ fn a_prompt_instead_of_an_answer_is_a_prompt() {
     assert!(!world.home().join("settings.json").exists(), "nothing was chosen");
 }
 
+#[test]
+fn a_prompt_of_one_word_is_not_lost_either() {
+    let world = answering(1);
+    let mut talk = Talk::on_terminal(&world.command(&[]));
+    talk.expect("[c/e/a]: ");
+    talk.send("refactor\r");
+    talk.expect("Taken as a prompt");
+    talk.expect("Answered.");
+    quit(&mut talk);
+    assert_eq!(prompts(&world), ["refactor"]);
+}
+
 /// A script knows of no question: what it pipes in is a prompt, unless it is an answer.
 #[test]
 fn the_question_of_trust_swallows_no_prompt() {
