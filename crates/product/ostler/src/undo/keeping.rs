@@ -7,7 +7,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::permission::files::Pattern;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::session::{Session, Snapshot};
-use ostler_snapshots::{Config, Rule, Snapshots};
+use ostler_snapshots::{Change, Config, Rule, Snapshots};
 use ostler_store::snapshot_folder;
 use ostler_tools::Keeping;
 use ostler_tools::confine::Confinement;
@@ -161,8 +161,9 @@ pub(crate) fn levels(session: &Session, store: &Arc<Snapshots>) -> Vec<Snapshot>
         all.extend(file_tools.by_ref().take(point.snapshots.saturating_sub(taken)));
         taken = taken.max(point.snapshots);
         let changes = changes.unwrap_or_default();
+        let is_own = |change: &&Change| point.only.is_empty() || point.only.contains(&change.path);
         let level = |change| ostler_tools::workspace::level(&point.call, change);
-        all.extend(changes.iter().filter_map(level));
+        all.extend(changes.iter().filter(is_own).filter_map(level));
     }
     all.extend(file_tools);
     all

@@ -14,6 +14,7 @@ mod review;
 mod rewind;
 mod roots;
 mod session;
+mod side_by_side;
 mod two_people;
 
 use crate::support::{Ran, World};
@@ -75,6 +76,8 @@ fn describe(root: &Path, folder: &Path, tree: &mut Tree) {
                 describe(root, &path, tree);
             }
             format!("folder {mode:o}")
+        } else if !meta.is_file() {
+            format!("neither {mode:o}")
         } else {
             format!("file {mode:o} {:?}", String::from_utf8_lossy(&fs::read(&path).unwrap()))
         };
