@@ -106,10 +106,11 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
             format!("decided {call} {verdict}: {why}")
         }
         Entry::Snapshot { call, path, .. } => format!("snapshot {call} {}", path.display()),
-        Entry::Checkpoint { call, before, after, .. } => match after {
-            Some(after) => format!("checkpoint {call} {before}..{after}"),
-            None => format!("checkpoint {call} {before}.."),
-        },
+        Entry::Checkpoint { call, before, after, only, .. } => {
+            let after = after.map(|after| after.to_string()).unwrap_or_default();
+            let only = if only.is_empty() { String::new() } else { format!(" only {only:?}") };
+            format!("checkpoint {call} {before}..{after}{only}")
+        }
         Entry::Rewound { turn, .. } => format!("rewound {turn}"),
         Entry::RewindUndone { .. } => "rewind undone".into(),
         Entry::Planned { plan } => format!("planned {}", short(&plan.lines())),

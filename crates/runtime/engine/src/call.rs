@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub(crate) input: Value,
     pub(crate) access: Access,
     pub(crate) asks: Option<PendingQuestion>,
+    /// Other commands that change something may run at the same time.
+    pub(crate) beside_others: bool,
     /// Decided without a person; to be on record before the call begins.
     pub(crate) decided: Option<(Recorded, String)>,
     /// A hook wants a person to look: no rule answers for that.
@@ -157,6 +159,7 @@ async fn performed(
     let cx = ToolContext {
         call: job.id,
         judged: job.access,
+        beside_others: job.beside_others,
         progress: job.progress,
         recorder: Arc::new(agent.journal.clone()),
         blobs: agent.journal.blobs(),

@@ -113,5 +113,6 @@ fn snapshot(n: u64) -> Entry {
 
 fn checkpoint(n: u64) -> Entry {
     let call = CallId::new(format!("b{n}"));
-    Entry::Checkpoint { call, before: n, after: Some(n + 1), cost: SnapshotCost::default() }
+    let (cost, only) = (SnapshotCost::default(), Vec::new());
+    Entry::Checkpoint { call, before: n, after: Some(n + 1), cost, only }
 }

@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::call::{self, Job, PendingQuestion, Verdict};
 use crate::hook_calls::{HookAnswers, TaskEnd};
 use crate::signals::{CallProgress, Signal, Signals};
-use crate::start_rule::{Slot, Stage, startable};
+use crate::start_rule::{Slot, Stage, runs_beside_others, startable};
 use crate::texts;
 use ostler_core::event::{CallOutcome, NotRun, Notice};
 use ostler_core::hook::EventName;
@@ -304,6 +304,8 @@ impl Scheduler {
     }
 
     fn start(&mut self, index: usize) {
+        let slots: Vec<_> = self.calls.iter().map(Call::slot).collect();
+        let beside_others = runs_beside_others(&slots, index);
         let Some(call) = self.calls.get_mut(index) else { return };
         let Some(tool) = self.agent.tools.get(&call.name) else { return };
         let tail = Arc::new(Mutex::new(String::new()));
@@ -319,6 +321,7 @@ impl Scheduler {
             name: call.name.clone(),
             input: call.input.clone(),
             access: call.access.clone(),
+            beside_others,
             asks,
             decided,
             raised: call.hooks.raised,

@@ -43,6 +43,19 @@ pub(crate) fn startable(slots: &[Slot<'_>], sealed: bool, room: usize) -> Vec<us
     start
 }
 
+/// Whether a command may have to share its time with another one of the same answer: one that changes something as well,
+/// is not over, and does not have to wait for this one or the other way round.
+pub(crate) fn runs_beside_others(slots: &[Slot<'_>], index: usize) -> bool {
+    let Some(this) = slots.get(index) else { return false };
+    let is_changing_command = |access: &Access| access.runs.is_some() && !access.is_harmless();
+    let mut others = slots.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, slot)| slot);
+    is_changing_command(this.access)
+        && others.any(|other| {
+            let is_over = other.stage == Stage::Done;
+            !is_over && is_changing_command(other.access) && !other.access.conflicts(this.access)
+        })
+}
+
 #[cfg(test)]
 #[path = "start_rule_tests.rs"]
 mod tests;

@@ -292,3 +292,37 @@ fn nothing_runs_before_the_hooks_of_earlier_calls_have_spoken() {
     assert_eq!(starts_with_hooks("> r >?", true), [1]);
     assert_eq!(starts_with_hooks(". >? r", true), [] as [usize; 0]);
 }
+
+/// Commands that write the named file; `.` marks one that is over, `-` one that only reads, `!` a call that runs none.
+fn beside(calls: &str, index: usize) -> bool {
+    let words: Vec<&str> = calls.split_whitespace().collect();
+    let access = |word: &&str| {
+        let file = PathScope::File(word.trim_start_matches(['.', '-', '!']).into());
+        let access = match word.starts_with('-') {
+            true => Access::reading(file),
+            false => Access::writing(file),
+        };
+        let runs = (!word.starts_with('!')).then(Default::default);
+        Access { runs, ..access }
+    };
+    let accesses: Vec<Access> = words.iter().map(access).collect();
+    let slot = |(word, access): (&&str, _)| Slot {
+        access,
+        asks: false,
+        hooks_pending: false,
+        stage: if word.starts_with('.') { Stage::Done } else { Stage::Waiting },
+    };
+    let slots: Vec<_> = words.iter().zip(&accesses).map(slot).collect();
+    runs_beside_others(&slots, index)
+}
+
+#[test]
+fn only_changing_commands_that_can_overlap_have_company() {
+    assert!(!beside("/a", 0));
+    assert!(beside("/a /b", 0) && beside("/a /b", 1));
+    assert!(!beside("/a /a", 0) && !beside("/a /a", 1));
+    assert!(beside("/a /a /b", 0));
+    assert!(!beside("/a ./b", 0));
+    assert!(!beside("/a -/b", 0) && !beside("/a -/b", 1));
+    assert!(!beside("/a !/b", 0) && !beside("/a !/b", 1));
+}

@@ -2,6 +2,7 @@
 
 mod environment;
 mod git;
+mod group;
 mod judge;
 mod places;
 mod readings;
@@ -38,7 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 pub use undo::Keeping;
-use undo::Undo;
+use undo::{Newcomer, Undo};
 
 const DEFAULT_LIMIT: u64 = 120_000;
 const MAX_LIMIT: u64 = 600_000;
@@ -192,12 +193,21 @@ impl BuiltIn for Bash {
         let path = self.environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
-        let begun = self.undo.begin(&input.command, commands.only_reads(), inspection, &cx);
-        let kept = match begun.await {
+        let exact = cx
+            .beside_others
+            .then(|| self.confinement.exact_writes(&commands, &cx.judged, lifts(&input)));
+        let exact = exact.flatten();
+        let (command, only_reads) = (input.command.as_str(), commands.only_reads());
+        let newcomer = Newcomer { command, only_reads, inspection };
+        let kept = match self.undo.begin(newcomer, exact.as_ref(), &cx).await {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };
-        let mut held = match self.confinement.held(terms) {
+        let held = match exact {
+            Some(exact) => self.confinement.held_exactly(terms, exact),
+            None => self.confinement.held(terms),
+        };
+        let mut held = match held {
             Ok(held) => held,
             Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
         };

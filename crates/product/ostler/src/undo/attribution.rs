@@ -80,6 +80,12 @@ impl Attribution {
         self.own.iter().filter_map(|(path, stretches)| change(path, stretches)).collect()
     }
 
+    /// Nothing but these can be the work of the command.
+    pub(super) fn restrict_to(&mut self, files: &[PathBuf]) {
+        self.own.retain(|path, _| files.contains(path));
+        self.theirs.retain(|change| files.contains(&change.path));
+    }
+
     pub(super) fn retain(&mut self, keep: impl Fn(&Path) -> bool) {
         self.own.retain(|path, _| keep(path));
     }

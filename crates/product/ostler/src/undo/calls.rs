@@ -28,6 +28,11 @@ impl ChangingCall {
         matches!(self.did, Did::Command { .. })
     }
 
+    /// It is a command for which this state was kept.
+    pub(crate) fn began_at(&self, snapshot: u64) -> bool {
+        matches!(self.did, Did::Command { began, .. } if began == snapshot)
+    }
+
     /// On one line.
     pub(crate) fn name(&self) -> String {
         let words: Vec<&str> = self.what.split_whitespace().collect();
@@ -39,9 +44,14 @@ impl ChangingCall {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Did {
     Command {
+        /// The state that was kept before it began.
+        began: u64,
+        /// From where its changes count.
         before: u64,
         /// None: nobody saw it end.
         after: Option<u64>,
+        /// The files that it could change, where it ran beside other commands; empty: any.
+        only: Vec<PathBuf>,
         /// Files that the file tools changed while it ran.
         others: HashSet<PathBuf>,
     },
@@ -93,8 +103,8 @@ impl Reader {
                     }
                 }
             }
-            Entry::Checkpoint { call, before, after, .. } if ours => {
-                self.checkpoint(call, *before, *after);
+            Entry::Checkpoint { call, before, after, only, .. } if ours => {
+                self.checkpoint(call, *before, *after, only);
             }
             Entry::Snapshot { call, path, before, mode, after } if ours => {
                 let change =
@@ -112,13 +122,16 @@ impl Reader {
         self.calls.len() - 1
     }
 
-    fn checkpoint(&mut self, id: &CallId, from: u64, to: Option<u64>) {
+    fn checkpoint(&mut self, id: &CallId, from: u64, to: Option<u64>, files: &[PathBuf]) {
         let known = self.calls.iter_mut().rev().find(|call| call.id == *id);
         match known.map(|call| &mut call.did) {
-            Some(Did::Command { before, after, .. }) => (*before, *after) = (from, to),
+            Some(Did::Command { before, after, only, .. }) => {
+                (*before, *after, *only) = (from, to, files.to_vec());
+            }
             _ => {
-                let others = HashSet::new();
-                self.call(id, Did::Command { before: from, after: to, others });
+                let (only, others) = (files.to_vec(), HashSet::new());
+                let (began, before, after) = (from, from, to);
+                self.call(id, Did::Command { began, before, after, only, others });
             }
         }
         match to {

@@ -7,7 +7,7 @@ use ostler_core::ids::SessionId;
 use ostler_core::permission::file_pattern::FilePattern;
 use ostler_core::permission::{Policy, Workspace};
 use ostler_core::session::{Session, Snapshot};
-use ostler_snapshots::{Config, PruneRule, Snapshots};
+use ostler_snapshots::{Config, PruneRule, RecordedChange, Snapshots};
 use ostler_store::snapshot_folder;
 use ostler_tools::Keeping;
 use ostler_tools::confine::Confinement;
@@ -163,8 +163,9 @@ pub(crate) fn levels(session: &Session, store: &Arc<Snapshots>) -> Vec<Snapshot>
         all.extend(file_tools.by_ref().take(point.snapshots.saturating_sub(taken)));
         taken = taken.max(point.snapshots);
         let changes = changes.unwrap_or_default();
+        let is_own = |change: &&Change| point.only.is_empty() || point.only.contains(&change.path);
         let level = |change| ostler_tools::workspace::level(&point.call, change);
-        all.extend(changes.iter().filter_map(level));
+        all.extend(changes.iter().filter(is_own).filter_map(level));
     }
     all.extend(file_tools);
     all

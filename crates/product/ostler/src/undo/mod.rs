@@ -379,11 +379,14 @@ impl Desk {
     ) -> Result<UndoUnit, Error> {
         let blobs = self.store.blobs();
         match &call.did {
-            Did::Command { before, after, others } => {
+            Did::Command { began, before, after, only, others } => {
                 let end = after.or_else(|| self.next_after(call)).unwrap_or(now);
                 let parts = self.snapshots.parts(*before, end)?;
                 let since = parts.first().map_or(0, |part| part.since);
                 let mut found = Attribution::of(parts, self.session.as_str());
+                if !only.is_empty() {
+                    found.restrict_to(only);
+                }
                 let mut doubtful = Vec::new();
                 if after.is_none() {
                     notices.push(format!(
@@ -391,7 +394,7 @@ impl Desk {
                          after its last sign of life counts as yours.",
                         call.what
                     ));
-                    let lived = self.snapshots.lived(call.id.as_str(), *before);
+                    let lived = self.snapshots.lived(call.id.as_str(), *began);
                     let (own, rest) = self.snapshots.part_by_life(found.changes(), lived);
                     let own: HashSet<&Path> =
                         own.iter().map(|change| change.path.as_path()).collect();
@@ -423,9 +426,14 @@ impl Desk {
     fn next_after(&self, call: &ChangingCall) -> Option<u64> {
         let all = calls::changing(&self.entries);
         let at = all.iter().position(|other| other.id == call.id)?;
-        all.iter().skip(at + 1).find_map(|other| match other.did {
-            Did::Command { before, .. } => Some(before),
-            Did::Files(_) => None,
+        all.iter().skip(at + 1).find_map(|other| match &other.did {
+            // One that ran beside it began with the same state.
+            Did::Command { began, before, only, .. }
+                if only.is_empty() || !call.began_at(*began) =>
+            {
+                Some(*before)
+            }
+            Did::Command { .. } | Did::Files(_) => None,
         })
     }
 

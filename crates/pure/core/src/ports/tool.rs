@@ -36,6 +36,8 @@ pub struct ToolContext {
     pub call: CallId,
     /// What the call was judged by. A tool that finds that its input leads elsewhere by now does nothing.
     pub judged: Access,
+    /// Other commands that change something may run at the same time.
+    pub beside_others: bool,
     pub progress: Arc<dyn Progress>,
     pub recorder: Arc<dyn Recorder>,
     pub blobs: Arc<dyn Blobs>,

@@ -108,6 +108,10 @@ pub enum Entry {
         after: Option<u64>,
         #[serde(default)]
         cost: SnapshotCost,
+        /// The files that the kernel let it write, where it ran beside other commands between the same snapshots: what
+        /// else differs between them is not its work. Empty: all of it is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        only: Vec<PathBuf>,
     },
     /// The conversation goes on as it was before the prompt of this number, counted from 1.
     Rewound {

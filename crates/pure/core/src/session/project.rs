@@ -88,6 +88,8 @@ pub struct Checkpoint {
     pub call: CallId,
     pub before: u64,
     pub after: Option<u64>,
+    /// The files that it could change; empty: any.
+    pub only: Vec<PathBuf>,
     /// How many changes of the file tools were recorded before it.
     pub snapshots: usize,
 }
@@ -193,7 +195,9 @@ impl Session {
             Entry::Snapshot { call, path, before, mode, after } => {
                 self.snapshots.push(Snapshot { call, path, before, mode, after });
             }
-            Entry::Checkpoint { call, before, after, .. } => self.checkpoint(call, before, after),
+            Entry::Checkpoint { call, before, after, only, .. } => {
+                self.checkpoint(call, before, after, only);
+            }
             Entry::Rewound { turn, .. } => self.rewind(turn),
             Entry::RewindUndone { .. } => self.undo_rewind(),
             Entry::Planned { plan } => self.plan = Arc::new(plan),
@@ -305,10 +309,10 @@ impl Session {
         self.cut_off = Vec::new();
     }
 
-    fn checkpoint(&mut self, call: CallId, before: u64, after: Option<u64>) {
+    fn checkpoint(&mut self, call: CallId, before: u64, after: Option<u64>, only: Vec<PathBuf>) {
         self.checkpoints.retain(|other| other.call != call || other.after.is_some());
         let snapshots = self.snapshots.len();
-        self.checkpoints.push(Checkpoint { call, before, after, snapshots });
+        self.checkpoints.push(Checkpoint { call, before, after, only, snapshots });
     }
 
     /// There is such a turn, and the conversation before it still stands as it was said.

@@ -4,7 +4,7 @@ use super::*;
 use crate::ids::ModelId;
 use crate::message::{Image, ResultPart};
 use crate::model::ModelErrorKind;
-use crate::session::{SnapshotCost, Verdict};
+use crate::session::Verdict;
 use crate::time::Timestamp;
 use crate::turn::*;
 use proptest::collection::vec;
@@ -60,7 +60,8 @@ fn end() -> Entry {
     Entry::End { terminal: Terminal::Completed, at: AT }
 }
 fn checkpoint(call: &str, after: Option<u64>) -> Entry {
-    Entry::Checkpoint { call: call.into(), before: 1, after, cost: SnapshotCost::default() }
+    let (cost, only) = Default::default();
+    Entry::Checkpoint { call: call.into(), before: 1, after, cost, only }
 }
 fn image() -> Block {
     Block::Image(Image { media: "image/png".into(), data: "AA==".into(), blob: None })

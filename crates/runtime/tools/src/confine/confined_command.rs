@@ -1,5 +1,6 @@
 //! How one command is held while it runs, and what is settled after it.
 
+use super::exact::NewFiles;
 use super::guard::{Guard, Restored, is_harmless_change};
 use super::rebase::Rebases;
 use ostler_exec::{CommandReport, DeniedAct, Sandbox};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 const UNLISTABLE: &str = include_str!("../../../../../prompts/results/unlistable.md").trim_ascii();
+const BESIDE: &str = include_str!("../../../../../prompts/results/beside-denied.md").trim_ascii();
 const DENIED: &str = include_str!("../../../../../prompts/results/sandbox-denied.md").trim_ascii();
 
 /// How one command is held, until it is dropped.
@@ -15,6 +17,8 @@ pub struct ConfinedCommand {
     pub sandbox: Option<Arc<Sandbox>>,
     pub(super) guard: Option<Guard>,
     pub(super) rebases: Option<Rebases>,
+    /// It runs beside others and may write single files only; these are the ones that were missing.
+    pub(super) new_files: Option<NewFiles>,
     /// For this command alone; removed after it.
     pub(super) _temp: Option<TempDir>,
 }
@@ -35,6 +39,9 @@ impl ConfinedCommand {
             let failed = !finished.status.success() && text.contains("Permission denied");
             return unlistable(sandbox).filter(|_| failed);
         };
+        if let (DeniedAct::Write(_), Some(_)) = (&denied.act, &self.new_files) {
+            return Some(BESIDE.replace("{what}", &denied.to_string()));
+        }
         let grant = match &denied.act {
             DeniedAct::Write(_) => "sandbox.allowWrite in settings.json, or --add-dir",
             DeniedAct::Read(_) => "sandbox.allowRead in settings.json, or --add-dir",
@@ -46,6 +53,9 @@ impl ConfinedCommand {
 
     /// After the command: what it changed and must not have, put back. One line each, for the model and the person.
     pub fn settle(&mut self, shown: impl Fn(&Path) -> String) -> Vec<String> {
+        if let Some(new) = &mut self.new_files {
+            new.remove_unused();
+        }
         let rebases = self.rebases.take().map(|rebases| rebases.settle()).unwrap_or_default();
         let rebases = rebases.into_iter().map(|left| left.told(&shown)).collect::<Vec<_>>();
         let Some(guard) = self.guard.take() else { return rebases };

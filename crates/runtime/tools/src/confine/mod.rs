@@ -4,6 +4,7 @@ mod bounds;
 mod confined_command;
 mod denials;
 mod denied_files;
+mod exact_writes;
 mod folders;
 mod frozen_files;
 mod git_parts;
@@ -20,6 +21,7 @@ mod traces;
 
 pub use confined_command::ConfinedCommand;
 use denied_files::{Areas, DeniedPaths, DenyRules};
+pub use exact_writes::ExactWrites;
 use git_parts::{Around, GitParts};
 use guard::Guard;
 pub use inspection::{Inspection, SeenTraces};
@@ -258,7 +260,8 @@ impl Confinement {
     /// # Errors
     /// In words, when the command cannot be held as it was judged: it must not run.
     pub fn held(&self, terms: Terms<'_>) -> Result<ConfinedCommand, String> {
-        let nothing = ConfinedCommand { sandbox: None, guard: None, rebases: None, _temp: None };
+        let new_files = None;
+        let nothing = ConfinedCommand { sandbox: None, guard: None, rebases: None, new_files, _temp: None };
         if !self.options.enabled || terms.lifted {
             return Ok(nothing);
         }
@@ -297,7 +300,7 @@ impl Confinement {
             self.forget_repositories();
         }
         if layers == Layers::default() {
-            return Ok(ConfinedCommand { sandbox: None, guard, rebases, _temp: None });
+            return Ok(ConfinedCommand { sandbox: None, guard, rebases, new_files: None, _temp: None });
         }
         let only_reads = terms.only_reads && !terms.network;
         let network = terms.network || self.options.network && !only_reads;
@@ -310,7 +313,8 @@ impl Confinement {
             sandbox.readable.append(&mut sandbox.writable);
             own = own_temp(&mut sandbox)?;
         }
-        Ok(ConfinedCommand { sandbox: Some(Arc::new(sandbox)), guard, rebases, _temp: own })
+        let sandbox = Some(Arc::new(sandbox));
+        Ok(ConfinedCommand { sandbox, guard, rebases, new_files: None, _temp: own })
     }
 
     /// What is proved to only read needs no mounts: nothing is writable for it, which Landlock and seccomp enforce by
@@ -322,12 +326,8 @@ impl Confinement {
         sandbox.readable.append(&mut sandbox.writable);
         sandbox.bounds = self.bounds(&terms);
         let own = own_temp(&mut sandbox)?;
-        Ok(ConfinedCommand {
-            sandbox: Some(Arc::new(sandbox)),
-            guard: None,
-            rebases: None,
-            _temp: own,
-        })
+        let sandbox = Some(Arc::new(sandbox));
+        Ok(ConfinedCommand { sandbox, guard: None, rebases: None, new_files: None, _temp: own })
     }
 
     /// Nothing of the workspace's repositories may be written that makes git run programs.

@@ -202,6 +202,7 @@ impl Desk {
         ToolContext {
             call: call.as_str().into(),
             judged: Access::unknown(),
+            beside_others: false,
             progress: self.log.clone(),
             recorder: self.log.clone(),
             blobs: self.blobs.clone(),

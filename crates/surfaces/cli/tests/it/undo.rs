@@ -15,6 +15,7 @@ mod review;
 mod rewind;
 mod roots;
 mod session;
+mod side_by_side;
 mod two_people;
 
 use crate::support::{Ran, World};
@@ -82,6 +83,8 @@ fn describe(root: &Path, folder: &Path, tree: &mut Tree) {
                 describe(root, &path, tree);
             }
             format!("folder {mode:o}")
+        } else if !meta.is_file() {
+            format!("neither {mode:o}")
         } else {
             let content = match fs::read(&path) {
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => b"closed".to_vec(),
