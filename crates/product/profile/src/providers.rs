@@ -53,7 +53,7 @@ impl Profile {
 
     /// Settings ask for the fast mode of a model that has none.
     pub(crate) fn fast_notice(&self) -> Option<String> {
-        let usual = || Options::new(self.places.cwd.clone(), Credentials::none()).model;
+        let usual = || SessionOptions::new(self.places.cwd.clone()).model;
         let model = self.model().unwrap_or_else(usual);
         let lacks = matches!(self.fast_mode(&model), Ok(Fast::Lacks)) && !self.flags.fast;
         lacks.then(|| format!("fastMode is ignored: {}", no_fast_mode(&model)))

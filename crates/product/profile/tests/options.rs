@@ -112,7 +112,7 @@ fn fast_mode_is_a_variant_of_the_model() {
     let person = Person::new();
     let model = |name: &str, fast: bool| {
         let flags = Flags { model: Some(name.into()), fast, ..Flags::default() };
-        person.options(&[], flags).map(|options| options.model)
+        person.options(&[], flags).map(|options| options.session.model)
     };
     assert_eq!(model("opus", true).unwrap(), "claude-opus-4-8-fast");
     assert_eq!(model("claude-opus-5-fast", true).unwrap(), "claude-opus-5-fast");

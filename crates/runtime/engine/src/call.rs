@@ -204,6 +204,11 @@ async fn ask(
         let why = "what it touches changed while the question was open";
         decided = Decision::of(Ruled::Deny, By::BuiltIn, why);
     }
+    // The mode or the rules may have become stricter meanwhile.
+    let now = agent.gate.judge(&job.name, &job.input, &job.access);
+    if now.verdict == Ruled::Deny {
+        decided = now;
+    }
     let verdict = if decided.verdict == Ruled::Allow { Recorded::Allow } else { Recorded::Deny };
     let why = decided.why() + &job.record;
     let call = job.id.clone();
@@ -239,7 +244,7 @@ async fn ask_person(
         Ok(())
     };
     Ok(match agent.gate.ask(question, &job.access, opened).await? {
-        Reply::Yes | Reply::YesChanged(_) => yes(By::Person, "the user said yes"),
+        Reply::Yes => yes(By::Person, "the user said yes"),
         Reply::YesForSession => yes(By::Person, "the user said yes for this session"),
         Reply::YesForProject => yes(By::Person, "the user said yes for this project"),
         Reply::No(why) => Decision::of(Ruled::Deny, By::Person, why),

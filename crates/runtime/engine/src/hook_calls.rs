@@ -107,7 +107,7 @@ impl Scheduler {
 
     /// What will run is judged like what the model wrote: a hook may have changed the call, or what its names lead to.
     /// False: it will not run.
-    fn judge_again(&mut self, index: usize) -> bool {
+    pub(crate) fn judge_again(&mut self, index: usize) -> bool {
         let Some(call) = self.calls.get(index) else { return false };
         match self.judge(&call.name, &call.input) {
             Ok((access, decision)) => {

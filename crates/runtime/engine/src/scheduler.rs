@@ -52,6 +52,8 @@ pub(crate) struct Call {
     pub(crate) decided: Option<(Recorded, String)>,
     pub(crate) hooks: HookAnswers,
     pub(crate) state: CallState,
+    /// The state of the gate that it was judged by.
+    judged_at: u64,
     /// When the tool itself began; empty while the call still waits for an answer or for the disk.
     began: Arc<OnceLock<Instant>>,
     /// Who let it run.
@@ -104,6 +106,7 @@ impl Scheduler {
                 let pending =
                     after_seal && self.agent.hooks.listens(EventName::PreToolUse, Some(&name));
                 let mut call = Call::new(id, name, input, access, CallState::Waiting);
+                call.judged_at = self.agent.gate.changes();
                 call.hooks = HookAnswers { pending, after_seal, ..HookAnswers::default() };
                 call.set_decision(decision);
                 self.calls.push(call);
@@ -287,7 +290,25 @@ impl Scheduler {
         self.calls.iter().flat_map(Call::seen).collect()
     }
 
+    /// What has not started is judged by the rules and the mode as they are now.
+    fn judge_what_waits(&mut self) {
+        let now = self.agent.gate.changes();
+        let stale = |call: &Call| matches!(call.state, CallState::Waiting) && call.judged_at != now;
+        for index in 0..self.calls.len() {
+            let Some(call) = self.calls.get_mut(index).filter(|call| stale(call)) else { continue };
+            call.judged_at = now;
+            let raised = call.asks.clone().filter(|_| call.hooks.raised);
+            if self.judge_again(index)
+                && let (Some(call), Some(raised)) = (self.calls.get_mut(index), raised)
+            {
+                // No rule and no mode answers for a hook.
+                call.set_decision(raised);
+            }
+        }
+    }
+
     fn start_what_can(&mut self) {
+        self.judge_what_waits();
         let settings = &self.agent.settings;
         let is_over = self.ended_by.is_some() || self.redirected || self.deferred;
         if (settings.after_the_answer && !self.sealed) || is_over {
@@ -360,6 +381,7 @@ impl Call {
             decided: None,
             hooks: HookAnswers::default(),
             state,
+            judged_at: 0,
             began: Arc::default(),
             decision: Arc::default(),
         }

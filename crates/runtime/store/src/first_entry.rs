@@ -3,7 +3,7 @@
 use crate::files::io_error;
 use ostler_core::ids::SessionId;
 use ostler_core::ports::StoreError;
-use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, TurnStarts};
+use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, Session, TurnStarts};
 use ostler_core::text::counted;
 use std::path::Path;
 

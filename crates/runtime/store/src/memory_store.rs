@@ -118,7 +118,7 @@ impl SessionStore for SessionsInMemory {
         let source = lock(&self.shelf).sessions.get(from).map(|kept| kept.entries.clone());
         let mut source = source.ok_or_else(|| StoreError::NotFound(from.clone()))?;
         let numbers: Vec<u64> = (1..).take(source.len()).collect();
-        opened::cut(&mut source, &numbers, at, from)?;
+        first_entry::cut(&mut source, &numbers, at, from)?;
         let id = name(&first)?;
         let entries = first_entry::copy(first, from, source);
         let log = self.place(id, entries.clone())?;

@@ -178,7 +178,7 @@ impl SessionStore for FileStore {
         not_empty(&file, from, &source)?;
         let Scan { mut entries, numbers, mut notices, tail, next, .. } =
             read_log(&file, from, &source, Want::All)?;
-        opened::cut(&mut entries, &numbers, at, from)?;
+        first_entry::cut(&mut entries, &numbers, at, from)?;
         if tail == Tail::Torn {
             notices.push(format!("entry {next} is incomplete: left out of the copy"));
         }

@@ -53,6 +53,7 @@ fn context(arrivals: Arc<dyn Arrivals>) -> ToolContext {
         recorder: Arc::new(Nothing),
         blobs: Arc::new(Nothing),
         arrivals,
+        beside_others: false,
     }
 }
 

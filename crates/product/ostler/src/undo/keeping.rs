@@ -163,7 +163,8 @@ pub(crate) fn levels(session: &Session, store: &Arc<Snapshots>) -> Vec<Snapshot>
         all.extend(file_tools.by_ref().take(point.snapshots.saturating_sub(taken)));
         taken = taken.max(point.snapshots);
         let changes = changes.unwrap_or_default();
-        let is_own = |change: &&Change| point.only.is_empty() || point.only.contains(&change.path);
+        let is_own =
+            |change: &&RecordedChange| point.only.is_empty() || point.only.contains(&change.path);
         let level = |change| ostler_tools::workspace::level(&point.call, change);
         all.extend(changes.iter().filter(is_own).filter_map(level));
     }

@@ -3,14 +3,11 @@
 use super::BoxFuture;
 use crate::permission::Rule;
 use crate::question::Question;
-use serde_json::Value;
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     Yes,
-    /// Yes, but with this input. It is judged again: no answer overrides a deny rule.
-    YesChanged(Value),
     /// Yes, and until the session ends for what the offered rules cover; without an offer for this very call.
     YesForSession,
     /// Yes, and the offered rules hold in this project from now on.

@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn rewinds_renumber_the_turns() {
         let at = Timestamp(0);
-        let prompt = || Entry::Prompt { message: Message::user("x"), at };
+        let prompt = || Entry::Prompt { message: Message::user("x"), at, inbound: Vec::new() };
         let rewound = |turn| Entry::Rewound { turn, at };
         let undone = || Entry::RewindUndone { at };
         for (entries, expected) in [

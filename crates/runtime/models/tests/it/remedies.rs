@@ -103,7 +103,7 @@ async fn models_without_a_fast_mode_keep_their_name() {
 #[test]
 fn fast_mode_costs_more() {
     let price = |name: &str, own: &str| {
-        let settings = Settings {
+        let settings = ModelSettings {
             prices: ostler_models::PriceBook::parse(own).unwrap(),
             ..settings("http://127.0.0.1:1")
         };

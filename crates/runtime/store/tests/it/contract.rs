@@ -3,7 +3,7 @@
 use crate::samples::{self, asked, every_entry, id, image, inbound, opened, opened_in, prompt};
 use ostler_core::message::{Block, Message};
 use ostler_core::ports::{SessionStore, StoreError};
-use ostler_core::session::{Entry, FORMAT, Fork, Session};
+use ostler_core::session::{Entry, FORMAT, Fork, ForkPoint, Session};
 use ostler_core::time::Timestamp;
 use ostler_store::{FileStore, SessionsInMemory};
 use std::path::Path;

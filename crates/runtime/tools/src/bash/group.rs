@@ -3,14 +3,14 @@
 //! what it changed. Nobody gets a result before that, so that no later call can be mixed up with the group's work.
 
 use super::undo::BEFORE;
-use crate::confine::{ExactWrites, Inspection, Seen};
+use crate::confine::{ExactWrites, Inspection, SeenTraces};
 use crate::workspace::Files;
 use ostler_core::ids::CallId;
 use ostler_core::permission::Access;
 use ostler_core::ports::{Recorder, ToolContext};
 use ostler_core::session::{Entry, SnapshotCost};
 use ostler_core::tool::ToolOutput;
-use ostler_snapshots::{Alive, Change, Hash, Moment, Occupied, Snapshots, Taken, Why};
+use ostler_snapshots::{Alive, Hash, Moment, Occupied, RecordedChange, Snapshots, Taken, Why};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -99,7 +99,7 @@ struct Life {
 }
 
 pub(super) enum Joining {
-    Joined(Kept),
+    Joined(KeptFolders),
     /// The group is over, or the two must not run at the same time.
     Refused(Box<Member>),
 }
@@ -180,7 +180,7 @@ impl Group {
         member.life = Some(Life { beats: beat(Arc::clone(&alive)), alive });
         let index = state.members.len();
         state.members.push(member);
-        Ok(Joining::Joined(Kept(State::Running(Running { group: Arc::clone(self), index }))))
+        Ok(Joining::Joined(KeptFolders(State::Running(Running { group: Arc::clone(self), index }))))
     }
 
     fn state(&self) -> MutexGuard<'_, GroupState> {
@@ -259,7 +259,8 @@ impl Group {
         if let (None, Some(life)) = (&failed, &member.life) {
             life.alive.ended();
         }
-        let is_own = |change: &Change| only.as_ref().is_none_or(|only| only.contains(&change.path));
+        let is_own =
+            |change: &RecordedChange| only.as_ref().is_none_or(|only| only.contains(&change.path));
         let mut changes = match after.id > from {
             true => self.snapshots.diff(from, after.id).ok(),
             false => Some(Vec::new()),
@@ -288,14 +289,14 @@ impl Group {
     fn inspect(
         &self,
         inspection: &Inspection,
-        changes: Option<&[Change]>,
+        changes: Option<&[RecordedChange]>,
         after: &Taken,
     ) -> Vec<String> {
         let Some(changes) = changes else { return inspection.run(None) };
         let left_out = after.left_out.iter().filter(|(_, why)| *why == Why::Build);
         let left_out: Vec<PathBuf> = left_out.map(|(path, _)| path.clone()).collect();
         let content = |hash: &Hash| self.snapshots.content(hash).ok();
-        inspection.run(Some(Seen { changes, left_out: &left_out, content: &content }))
+        inspection.run(Some(SeenTraces { changes, left_out: &left_out, content: &content }))
     }
 }
 
@@ -333,7 +334,7 @@ fn beat(alive: Arc<Alive>) -> AbortHandle {
 
 /// A command that runs. However it ends, also when it is dropped, what it changed is kept.
 #[derive(Default)]
-pub struct Kept(State);
+pub struct KeptFolders(State);
 
 #[derive(Default)]
 enum State {
@@ -366,9 +367,9 @@ pub struct Told {
     pub notes: Vec<String>,
 }
 
-impl Kept {
+impl KeptFolders {
     pub(super) fn unkept(inspection: Option<Inspection>, untold: Untold, turn: Turn) -> Self {
-        Kept(State::Unkept(Box::new(Unkept { inspection, untold, _turn: turn })))
+        KeptFolders(State::Unkept(Box::new(Unkept { inspection, untold, _turn: turn })))
     }
 
     /// The command has ended: what it changed is what differs once the last of its group has ended, too.

@@ -3,7 +3,7 @@
 //! The look at the folders begins when the call arrives, while the model may still talk. It is used if the command
 //! starts shortly after; what is changed in between by somebody else is told from the command's work by its time.
 
-use super::group::{Early, Group, Joining, Kept, Member, Turn, Untold, blocking, enter};
+use super::group::{Early, Group, Joining, KeptFolders, Member, Turn, Untold, blocking, enter};
 use crate::confine::{ExactWrites, Inspection};
 use crate::workspace::Files;
 use ostler_core::permission::script::Word;
@@ -174,7 +174,7 @@ impl Undo {
         newcomer: Newcomer<'_>,
         exact: Option<&ExactWrites>,
         cx: &ToolContext,
-    ) -> Result<Kept, ToolOutput> {
+    ) -> Result<KeptFolders, ToolOutput> {
         let Newcomer { command, only_reads, inspection } = newcomer;
         if only_reads && cx.judged.is_harmless() {
             return Ok(KeptFolders::default());
@@ -220,13 +220,13 @@ impl Undo {
         &self,
         inspection: Option<Inspection>,
         exact: Option<&ExactWrites>,
-    ) -> Kept {
+    ) -> KeptFolders {
         let turn = Arc::clone(&self.turn);
         let turn = match exact {
             Some(_) => Turn::Shared { _guard: turn.read_owned().await },
             None => Turn::Alone { _guard: turn.write_owned().await },
         };
-        Kept::unkept(inspection, self.untold.clone(), turn)
+        KeptFolders::unkept(inspection, self.untold.clone(), turn)
     }
 
     fn open_group(&self) -> MutexGuard<'_, Weak<Group>> {

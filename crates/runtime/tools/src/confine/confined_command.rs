@@ -1,6 +1,6 @@
 //! How one command is held while it runs, and what is settled after it.
 
-use super::exact::NewFiles;
+use super::exact_writes::NewFiles;
 use super::guard::{Guard, Restored, is_harmless_change};
 use super::rebase::Rebases;
 use ostler_exec::{CommandReport, DeniedAct, Sandbox};

@@ -1,7 +1,7 @@
 //! Which commands can be held to single files.
 
 use super::*;
-use crate::bash::Disk;
+use crate::bash::DiskPlaces;
 use crate::workspace::Files;
 use ostler_core::permission::Workspace;
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ impl World {
     }
 
     fn judged(&self, text: &str) -> Access {
-        let places = Disk::new(&self.files, OsStr::new("/usr/bin:/bin"));
+        let places = DiskPlaces::new(&self.files, OsStr::new("/usr/bin:/bin"));
         let mut commands = ostler_shell::steps(text);
         commands.look_up(&places);
         commands.access(&places, |_| Vec::new())

@@ -5,7 +5,7 @@
 //! right to change its directory, and with it every other name there. A file that does not exist yet is created before
 //! the command starts, and removed after it unless the command has opened it for writing.
 
-use super::{Confinement, Held, Terms};
+use super::{ConfinedCommand, Confinement, Terms};
 use ostler_core::permission::script::Word;
 use ostler_core::permission::{Access, Act, Commands, Effect, PathScope, Step, TouchKind};
 use ostler_exec::Layers;
@@ -100,7 +100,11 @@ impl Confinement {
 
     /// # Errors
     /// In words, when the command cannot be held as it was judged: it must not run.
-    pub fn held_exactly(&self, terms: Terms<'_>, writes: ExactWrites) -> Result<Held, String> {
+    pub fn held_exactly(
+        &self,
+        terms: Terms<'_>,
+        writes: ExactWrites,
+    ) -> Result<ConfinedCommand, String> {
         let layers = self.layers();
         if layers != (Layers { landlock: true, seccomp: true, bubblewrap: true }) {
             return Err("a layer of the sandbox is gone".into());
@@ -116,7 +120,7 @@ impl Confinement {
         sandbox.readable.append(&mut sandbox.writable);
         sandbox.writable = writes.paths().map(Path::to_path_buf).collect();
         let new_files = NewFiles::create(writes)?;
-        Ok(Held {
+        Ok(ConfinedCommand {
             sandbox: Some(Arc::new(sandbox)),
             guard: None,
             rebases: None,
@@ -176,7 +180,7 @@ pub(super) struct NewFiles {
 }
 
 struct NewFile {
-    /// Held, so that no link can lead us elsewhere.
+    /// ConfinedCommand, so that no link can lead us elsewhere.
     parent: OwnedFd,
     name: OsString,
     inode: u64,

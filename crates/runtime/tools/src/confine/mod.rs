@@ -261,7 +261,8 @@ impl Confinement {
     /// In words, when the command cannot be held as it was judged: it must not run.
     pub fn held(&self, terms: Terms<'_>) -> Result<ConfinedCommand, String> {
         let new_files = None;
-        let nothing = ConfinedCommand { sandbox: None, guard: None, rebases: None, new_files, _temp: None };
+        let nothing =
+            ConfinedCommand { sandbox: None, guard: None, rebases: None, new_files, _temp: None };
         if !self.options.enabled || terms.lifted {
             return Ok(nothing);
         }
@@ -300,7 +301,13 @@ impl Confinement {
             self.forget_repositories();
         }
         if layers == Layers::default() {
-            return Ok(ConfinedCommand { sandbox: None, guard, rebases, new_files: None, _temp: None });
+            return Ok(ConfinedCommand {
+                sandbox: None,
+                guard,
+                rebases,
+                new_files: None,
+                _temp: None,
+            });
         }
         let only_reads = terms.only_reads && !terms.network;
         let network = terms.network || self.options.network && !only_reads;

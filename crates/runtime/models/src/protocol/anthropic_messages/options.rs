@@ -117,7 +117,16 @@ impl BodyOptions {
             cache => cache,
         };
         let replay_thinking = !off;
-        BodyOptions { max_tokens, thinking, replay_thinking, keep_thinking, effort, fast, cache, betas }
+        BodyOptions {
+            max_tokens,
+            thinking,
+            replay_thinking,
+            keep_thinking,
+            effort,
+            fast,
+            cache,
+            betas,
+        }
     }
 
     /// What of this request the provider might not know.
