@@ -165,12 +165,7 @@ const FORBIDDEN: &[&str] = &[
 
 /// Modules that still have such a name. The list may only become shorter.
 const ALLOWED: &[&str] = &[
-    "crates/product/ostler/src/again.rs",
-    "crates/product/ostler/src/said.rs",
-    "crates/product/ostler/src/standing.rs",
     "crates/pure/core/src/session/summed_up_tests.rs",
-    "crates/runtime/engine/src/aside.rs",
-    "crates/runtime/engine/src/heard.rs",
     "crates/surfaces/cli/src/commands/demo/short.rs",
     "crates/surfaces/cli/src/commands/local.rs",
     "crates/surfaces/cli/src/commands/permissions/kept.rs",

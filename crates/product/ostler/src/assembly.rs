@@ -5,6 +5,7 @@ use crate::hooks;
 use crate::host::Host;
 use crate::instructions_state::InstructionsState;
 use crate::kit::{self, check_tools, policy, toolbox};
+use crate::learner::Learner;
 use crate::log_choice::Opened;
 use crate::memory::memories;
 use crate::questions::QuestionDesk;
@@ -26,7 +27,7 @@ use ostler_core::rendering::SharedList;
 use ostler_core::session::Session as Folded;
 use ostler_core::tool_facts::ToolKind;
 use ostler_core::turn::Limits;
-use ostler_engine::{Agent, Controls, Gate, HookDesk, Journal, ModelChoice};
+use ostler_engine::{Agent, Controls, Gate, HookDesk, Journal, ModelChoice, Toolbox};
 use ostler_exec::Executor;
 use ostler_memory::Memories;
 use ostler_tools::confine::Confinement;
@@ -35,19 +36,33 @@ use std::sync::{Arc, Mutex};
 
 const SYSTEM: &str = include_str!("../../../../prompts/system.md").trim_ascii();
 
+/// What has to be right before a log is opened.
+struct Checked {
+    workspace: Workspace,
+    policy: Arc<Policy>,
+    choice: ModelChoice,
+    has_budget: bool,
+    notices: Vec<Notice>,
+}
+
+fn checked(host: &Host, options: &SessionOptions) -> Result<Checked, Error> {
+    let workspace = workspace(host, options)?;
+    let policy = Arc::new(policy(options, &workspace)?);
+    let choice = choice(options);
+    let has_budget = has_budget(host, options)?;
+    check_prices(has_budget, &choice, host.model().as_ref())?;
+    let notices = check_tools(options, &policy)?;
+    Ok(Checked { workspace, policy, choice, has_budget, notices })
+}
+
 /// `open` gives the log once nothing is wrong with the options.
 pub(crate) fn session(
     host: &Host,
     options: SessionOptions,
     open: impl FnOnce(&Host, &SessionOptions, &Path) -> Result<Opened, Error>,
 ) -> Result<Session, Error> {
-    let mut workspace = workspace(host, &options)?;
-    let policy = Arc::new(policy(&options, &workspace)?);
-    let model: Arc<dyn Model> = host.model().clone();
-    let choice = choice(&options);
-    let has_budget = has_budget(host, &options)?;
-    check_prices(has_budget, &choice, model.as_ref())?;
-    let mut notices = check_tools(&options, &policy)?;
+    let Checked { mut workspace, policy, choice, has_budget, mut notices } =
+        checked(host, &options)?;
     let Opened { loaded, blobs } = open(host, &options, &workspace.cwd)?;
     notices.extend(loaded.notices.into_iter().map(|text| Notice::SessionLog { text }));
     let log = loaded.log;
@@ -57,15 +72,9 @@ pub(crate) fn session(
     let scope = host.executor().scope();
     let confinement = confinement(scope.executor(), &options, &workspace, &policy);
     let registry = hooks::registry(host, &options, &scope, &workspace, log.id(), &confinement);
-    let (files, keeping, unknown) = kit::files_of_session(
-        host.home(),
-        &options,
-        &workspace,
-        &folded,
-        log.id(),
-        &policy,
-        &confinement,
-    );
+    let place = (host.home(), &options, &workspace);
+    let (files, keeping, unknown) =
+        kit::files_of_session(place, &folded, log.id(), &policy, &confinement);
     notices.extend(unknown);
     let mut parts = SessionParts {
         in_use: ostler_tools::in_use(files.clone(), policy.clone(), &folded.seen),
@@ -87,38 +96,66 @@ pub(crate) fn session(
     let events = SessionEvents::new(log.id().clone(), event_logs.as_deref());
     let desk = QuestionDesk::new(events.clone(), options.question_deadline);
     let tools = toolbox(&options, &policy, parts.kit(files, keeping, log));
-    let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
     let learner = parts.learner(&journal, &workspace);
-    let agent = Arc::new(Agent {
-        meter: spending::meter(host, &options, &workspace.cwd, &journal),
-        context: parts.context(&journal, &workspace.tools, window, learner.clone()),
-        model,
-        limits: limits(&options, &choice),
-        controls: Controls::new(choice, options.settings.thinking),
-        system: system(&options),
-        tools,
-        gate: gate(&options, &policy, &workspace, desk.clone()),
-        hooks: HookDesk::new(hooks::port(parts.registry.as_ref()), source),
-        journal,
-        budget: Purse::new(options.max_budget_usd),
-        settings: options.settings.clone(),
-    });
+    let gate = gate(&options, &policy, &workspace, desk.clone());
+    let hooks = HookDesk::new(hooks::port(parts.registry.as_ref()), source);
+    let made = Made { tools, gate, hooks, journal, learner: learner.clone() };
+    let agent = Arc::new(made.agent(host, &options, choice, &workspace, &parts));
     restore_control(&agent, options.mode, options.keep_model);
-    let queued = agent.inbox().pending().len();
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
+    let queue = Queue::resumed(agent.inbox().pending().len());
+    let (slow_call, interrupt, probing) = (options.slow_call, Mutex::default(), false.into());
     Ok(Session::new(SessionShared {
         agent,
         workspace,
         parts,
         events,
         desk,
-        slow_call: options.slow_call,
-        queue: Queue::resumed(queued),
-        interrupt: Mutex::default(),
-        probing: false.into(),
+        slow_call,
+        queue,
+        interrupt,
+        probing,
     }))
+}
+
+/// The parts of an agent that were made one by one.
+struct Made {
+    tools: Toolbox,
+    gate: Gate,
+    hooks: HookDesk,
+    journal: Journal,
+    learner: Option<Arc<Learner>>,
+}
+
+impl Made {
+    fn agent(
+        self,
+        host: &Host,
+        options: &SessionOptions,
+        choice: ModelChoice,
+        workspace: &Workspace,
+        parts: &SessionParts,
+    ) -> Agent {
+        let Made { tools, gate, hooks, journal, learner } = self;
+        let model: Arc<dyn Model> = host.model().clone();
+        let window = tools.of_kind(ToolKind::Instructs).map(|_| model.info(&choice.primary).window);
+        Agent {
+            meter: spending::meter(host, options, &workspace.cwd, &journal),
+            context: parts.context(&journal, &workspace.tools, window, learner),
+            model,
+            limits: limits(options, &choice),
+            controls: Controls::new(choice, options.settings.thinking),
+            system: system(options),
+            tools,
+            gate,
+            hooks,
+            journal,
+            budget: Purse::new(options.max_budget_usd),
+            settings: options.settings.clone(),
+        }
+    }
 }
 
 /// A session that was made stricter stays so. The model it was changed to counts where nobody chose another one.

@@ -78,6 +78,26 @@ impl Driver {
         true
     }
 
+    /// The prompt was looked at: it begins a turn, or it does not.
+    fn begin_expanded(&mut self, expanded: Expanded, inbound: Vec<InboundId>) {
+        self.stage = Stage::Idle;
+        match expanded {
+            Expanded::Message(message) => {
+                self.stage = self.turn(self.session.turn(message, inbound));
+            }
+            Expanded::Interrupted => {
+                self.session.turn_ended(true);
+                self.session.events().emit(Event::TurnAbandoned);
+            }
+            Expanded::Unknown { why } => {
+                self.session.refuse(inbound);
+                self.session.events().emit_waiting();
+                self.session.events().emit(Event::PromptRefused { why });
+                self.session.turn_ended(false);
+            }
+        }
+    }
+
     fn turn(&self, turn: TurnStream) -> Stage {
         Stage::Turn { turn, slow: SlowCalls::new(self.session.slow_call()) }
     }
@@ -154,24 +174,9 @@ impl Stream for Driver {
                     }
                 }
                 Stage::Expanding { expanding, inbound } => {
-                    match ready!(expanding.as_mut().poll(cx)) {
-                        Expanded::Message(message) => {
-                            let inbound = std::mem::take(inbound);
-                            this.stage = this.turn(this.session.turn(message, inbound));
-                        }
-                        Expanded::Interrupted => {
-                            this.session.turn_ended(true);
-                            this.session.events().emit(Event::TurnAbandoned);
-                            this.stage = Stage::Idle;
-                        }
-                        Expanded::Unknown { why } => {
-                            this.session.refuse(std::mem::take(inbound));
-                            this.session.events().emit_waiting();
-                            this.session.events().emit(Event::PromptRefused { why });
-                            this.session.turn_ended(false);
-                            this.stage = Stage::Idle;
-                        }
-                    }
+                    let expanded = ready!(expanding.as_mut().poll(cx));
+                    let inbound = std::mem::take(inbound);
+                    this.begin_expanded(expanded, inbound);
                 }
                 Stage::Turn { turn, slow } => match Pin::new(turn).poll_next(cx) {
                     Poll::Ready(Some(event)) => {

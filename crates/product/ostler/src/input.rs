@@ -15,6 +15,8 @@ pub enum Input {
     Steer(Message),
     /// Takes back what was not delivered yet; none means all of it.
     CancelQueued(Option<InboundId>),
+    /// Starts what is queued and was held back: after an interrupt, a limit, or when the session was opened again.
+    RunQueued,
     /// Ends the running turn in order: everything done is kept, every open call is answered. What is queued is not
     /// started by itself afterwards.
     Interrupt {

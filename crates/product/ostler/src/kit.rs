@@ -149,9 +149,7 @@ pub(crate) fn files(
 
 /// The same for a session that will change them, with a notice if an undo will not know of it.
 pub(crate) fn files_of_session(
-    home: Option<&Path>,
-    options: &SessionOptions,
-    workspace: &Workspace,
+    (home, options, workspace): (Option<&Path>, &SessionOptions, &Workspace),
     session: &Session,
     id: &SessionId,
     policy: &Policy,

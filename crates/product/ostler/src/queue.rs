@@ -16,7 +16,7 @@ struct Waiting {
     places: VecDeque<Place>,
     /// A turn runs.
     busy: bool,
-    /// The last turn was stopped: nothing starts until somebody sends something.
+    /// The last turn was stopped, or the session was opened again: what waits does not start by itself.
     held: bool,
     closed: bool,
 }
@@ -30,22 +30,33 @@ pub(crate) enum Place {
 }
 
 impl Queue {
-    /// For a session whose log holds items that were not delivered. They wait until somebody sends something.
+    /// For a session whose log holds items that were not delivered: they are held.
     pub(crate) fn resumed(items: usize) -> Self {
         let places = (0..items).map(|_| Place::Inbox).collect();
         Queue(Mutex::new(Waiting { places, held: items > 0, ..Waiting::default() }))
     }
 
+    /// What may start at once goes before what is held.
     pub(crate) fn push(&self, place: Place) {
         let mut waiting = self.waiting();
-        waiting.held = false;
-        waiting.places.push_back(place);
+        match place {
+            Place::Direct(_) if waiting.held => waiting.places.push_front(place),
+            place => {
+                waiting.held = false;
+                waiting.places.push_back(place);
+            }
+        }
+    }
+
+    /// What is held may start.
+    pub(crate) fn release(&self) {
+        self.waiting().held = false;
     }
 
     /// Something has to end before a new prompt can start.
     pub(crate) fn is_busy(&self) -> bool {
         let waiting = self.waiting();
-        waiting.busy || !waiting.places.is_empty()
+        waiting.busy || (!waiting.held && !waiting.places.is_empty())
     }
 
     /// A turn runs.
@@ -56,7 +67,10 @@ impl Queue {
     /// The next work, if something may start. `inbox` takes the oldest item of the inbox that starts a turn.
     pub(crate) fn take(&self, inbox: impl Fn() -> Option<Work>) -> Option<Work> {
         let mut waiting = self.waiting();
-        while !waiting.held && !waiting.closed {
+        while !waiting.closed {
+            if waiting.held && !matches!(waiting.places.front(), Some(Place::Direct(_))) {
+                return None;
+            }
             let work = match waiting.places.pop_front()? {
                 Place::Direct(prompt) => Some(Work::Prompt(prompt, Vec::new())),
                 Place::Compact(focus) => Some(Work::Compact(focus)),

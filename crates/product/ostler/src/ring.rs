@@ -136,11 +136,13 @@ impl Ring {
         self.shared.news.notify_waiters();
     }
 
+    #[cfg(test)]
     pub fn observers(&self) -> usize {
         self.shared.lock().observers
     }
 
     /// The estimated size of what is held.
+    #[cfg(test)]
     pub fn held_bytes(&self) -> usize {
         self.shared.lock().bytes
     }

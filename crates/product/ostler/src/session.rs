@@ -86,6 +86,11 @@ impl Session {
                 true => Err(InputRefused::NotQueued),
                 false => Ok(InputReceipt::Done),
             },
+            Input::RunQueued => {
+                self.shared.queue.release();
+                self.shared.events.wake_driver();
+                Ok(InputReceipt::Done)
+            }
             Input::CancelQueued(None) => self.withdraw_all().map(|()| InputReceipt::Done),
             Input::Interrupt { cancel_queued } => {
                 self.interrupt();
@@ -186,6 +191,14 @@ impl Session {
     /// If the session is closed, or somebody drives it already.
     pub fn ask(&self, prompt: impl Into<Prompt>) -> Result<Driver, Error> {
         self.work(Input::Prompt(prompt.into()))
+    }
+
+    /// Starts what is queued and was held back, and drives the session until nothing is left to do.
+    ///
+    /// # Errors
+    /// As for [`Session::ask`].
+    pub fn run_queued(&self) -> Result<Driver, Error> {
+        self.work(Input::RunQueued)
     }
 
     /// Sums up the conversation now. `focus` is what the summary should concentrate on.

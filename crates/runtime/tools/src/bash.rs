@@ -11,7 +11,7 @@ mod subtree;
 mod undo;
 
 use crate::ToolSetup;
-use crate::confine::{Confinement, Terms};
+use crate::confine::{ConfinedCommand, Confinement, ExactWrites, Terms};
 use crate::hypothetical_calls::Paper;
 use crate::text::tail;
 use crate::typed_tool::{BuiltIn, Shipped, erase};
@@ -87,6 +87,18 @@ pub struct BashInput {
 }
 
 impl Bash {
+    /// As it was judged; with `exact` only the files of its proof are writable for it.
+    fn hold(
+        &self,
+        terms: Terms<'_>,
+        exact: Option<ExactWrites>,
+    ) -> Result<ConfinedCommand, String> {
+        match exact {
+            Some(exact) => self.confinement.held_exactly(terms, exact),
+            None => self.confinement.held(terms),
+        }
+    }
+
     pub fn new(
         files: Arc<Files>,
         executor: Executor,
@@ -203,11 +215,7 @@ impl BuiltIn for Bash {
             Ok(kept) => kept,
             Err(refused) => return refused,
         };
-        let held = match exact {
-            Some(exact) => self.confinement.held_exactly(terms, exact),
-            None => self.confinement.held(terms),
-        };
-        let mut held = match held {
+        let mut held = match self.hold(terms, exact) {
             Ok(held) => held,
             Err(why) => return ToolOutput::error(format!("The command was not run: {why}.")),
         };

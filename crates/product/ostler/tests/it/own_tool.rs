@@ -106,6 +106,7 @@ pub async fn every_tool_that_ships_is_explained() {
             // The only ones that take more than a text.
             "TodoWrite" => json!({"todos": []}),
             "Skill" => json!({"skill": "debugging"}),
+            "Sleep" => json!({"seconds": 1}),
             _ => ostler::tool_facts(name).call_with("a"),
         };
         let options = with(options(&world), |o| o.host.home = Some(world.root().join("home")));

@@ -7,8 +7,8 @@ use crate::support::{World, answer, interrupt, open, unique_sleep};
 use futures_util::StreamExt;
 use ostler::{
     BoxFuture, CacheBroken, CacheChange, Driver, Envelope, Event, EventName, Hook, HookEvent,
-    HookOutcome, Mode, NotCompacted, Notice, Options, Reply, Session, SessionChoice, StageName,
-    Stand,
+    HookOutcome, Input, InputReceipt, Message, Mode, NotCompacted, Notice, Observed, Options,
+    Prompt, Reply, Session, SessionChoice, StageName, Stand,
 };
 use ostler_model_server::{Script, after, calls, status, text, think};
 use serde_json::{Value, json};
@@ -173,6 +173,7 @@ pub async fn every_situation_is_as_it_was_recorded() {
     for situation in situations() {
         recordings.push((situation.name, record(situation).await));
     }
+    recordings.push(("steering", record_steering().await));
     for (name, lines) in recordings {
         let file = folder.join(format!("{name}.jsonl"));
         if is_recording {
@@ -260,6 +261,55 @@ async fn record(situation: Situation) -> Vec<String> {
     envelopes.iter().map(|envelope| clean(envelope)).collect()
 }
 
+/// What is typed while a turn runs, what is taken back, and what leads to no turn.
+async fn record_steering() -> Vec<String> {
+    let held = text("One moment.").gate("hold").call("Bash", json!({"command": "touch a"}));
+    let world = World::new(
+        done().answer(held).answer(text("Then not.")).answer(text("half").gate("never")),
+    );
+    let mut options = world.options();
+    options.session.log = SessionChoice::Named(SESSION.into());
+    options.session.memory = false;
+    let engine = open(options);
+    let mut envelopes = Vec::new();
+    let mut turn = engine.ask("go").unwrap();
+    while let Some(envelope) = turn.next().await {
+        if matches!(envelope.event, Event::TextDelta { .. }) && envelopes.len() < 8 {
+            steer(&engine);
+            world.server.gate("hold").open();
+        }
+        envelopes.push(envelope);
+    }
+    drop(turn);
+    let refused = engine.ask(Prompt::typed("/nope")).unwrap();
+    read(&engine, refused, false, None, &mut envelopes).await;
+    let mut abandoned = engine.ask("again").unwrap();
+    while let Some(envelope) = abandoned.next().await {
+        let is_text = matches!(envelope.event, Event::TextDelta { .. });
+        envelopes.push(envelope);
+        if is_text {
+            break;
+        }
+    }
+    let (_, cursor) = engine.state();
+    let mut observer = engine.observe(&cursor);
+    drop(abandoned);
+    if let Some(Observed::Event(envelope)) = observer.next().await {
+        envelopes.push(envelope);
+    }
+    envelopes.extend(engine.close("other").await);
+    let clean = |envelope: &Envelope| normalised(&world, serde_json::to_value(envelope).unwrap());
+    envelopes.iter().map(|envelope| clean(envelope)).collect()
+}
+
+fn steer(engine: &Session) {
+    engine.send(Input::Steer(Message::user("do not touch anything"))).unwrap();
+    let queued = engine.send(Input::Prompt("and then?".into())).unwrap();
+    let InputReceipt::Queued(id) = queued else { panic!("a turn runs: {queued:?}") };
+    engine.send(Input::CancelQueued(Some(id))).unwrap();
+    engine.send(Input::SetMode(Mode::Plan)).unwrap();
+}
+
 async fn read(
     engine: &Session,
     turn: Driver,
@@ -302,6 +352,9 @@ fn fix(value: &mut Value) {
         Value::Object(fields) => {
             for (name, value) in fields {
                 match name.as_str() {
+                    "id" if is_uuid(value) => *value = json!("0000-id"),
+                    "ids" => *value = json!(["0000-id"]),
+                    "deadline" if value.is_u64() => *value = json!(BEGAN + 86_400_000),
                     "took_ms" | "api_time_ms" | "wait_ms" if value.is_u64() => *value = json!(20),
                     "seconds" => *value = json!(6),
                     _ => fix(value),
@@ -311,6 +364,10 @@ fn fix(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(fix),
         _ => {}
     }
+}
+
+fn is_uuid(value: &Value) -> bool {
+    value.as_str().is_some_and(ostler::is_uuid)
 }
 
 /// What happened, without what the pieces of a stream and the order of calls that run side by side decide.

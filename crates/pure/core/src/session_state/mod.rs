@@ -163,10 +163,7 @@ impl SessionState {
                 self.set_phase(TurnPhase::Preparing);
             }
             Event::Notice { level, notice } => {
-                self.notices.push_back(RecentNotice { at, level: *level, notice: notice.clone() });
-                if self.notices.len() > NOTICES {
-                    self.notices.pop_front();
-                }
+                self.notice(RecentNotice { at, level: *level, notice: notice.clone() });
             }
             Event::Finished(finished) => self.finish_turn(finished),
             Event::TurnAbandoned => self.end_turn(),
@@ -180,6 +177,13 @@ impl SessionState {
             | Event::MemoryChanged(_)
             | Event::Raw(_)
             | Event::Unknown(_) => {}
+        }
+    }
+
+    fn notice(&mut self, notice: RecentNotice) {
+        self.notices.push_back(notice);
+        if self.notices.len() > NOTICES {
+            self.notices.pop_front();
         }
     }
 

@@ -267,6 +267,7 @@ fn backoff(own: &[&Envelope]) -> Option<Backoff> {
             || matches!(
                 event,
                 Event::CallProgress { .. }
+                    | Event::PromptRefused { .. }
                     | Event::Queued(_)
                     | Event::Delivered { .. }
                     | Event::Dequeued { .. }

@@ -267,6 +267,10 @@ pub(super) fn every_kind() -> Vec<Envelope> {
         Control { mode: Mode::Plan, model: "m".into(), thinking: Thinking::Budget(1_024) };
     let question = |id: &str| Event::QuestionClosed { id: id.into(), end: QuestionEnd::Withdrawn };
     let root = [
+        Event::PromptRefused { why: "no such skill".into() },
+        Event::TurnStarted { turn: 1 },
+        iteration_started(1, None),
+        Event::TurnAbandoned,
         Event::TurnStarted { turn: 1 },
         Event::notice(Notice::NoCallMade),
         iteration_started(1, None),

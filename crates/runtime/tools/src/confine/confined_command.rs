@@ -13,6 +13,7 @@ const BESIDE: &str = include_str!("../../../../../prompts/results/beside-denied.
 const DENIED: &str = include_str!("../../../../../prompts/results/sandbox-denied.md").trim_ascii();
 
 /// How one command is held, until it is dropped.
+#[derive(Default)]
 pub struct ConfinedCommand {
     pub sandbox: Option<Arc<Sandbox>>,
     pub(super) guard: Option<Guard>,

@@ -260,9 +260,7 @@ impl Confinement {
     /// # Errors
     /// In words, when the command cannot be held as it was judged: it must not run.
     pub fn held(&self, terms: Terms<'_>) -> Result<ConfinedCommand, String> {
-        let new_files = None;
-        let nothing =
-            ConfinedCommand { sandbox: None, guard: None, rebases: None, new_files, _temp: None };
+        let nothing = ConfinedCommand::default();
         if !self.options.enabled || terms.lifted {
             return Ok(nothing);
         }
@@ -301,13 +299,8 @@ impl Confinement {
             self.forget_repositories();
         }
         if layers == Layers::default() {
-            return Ok(ConfinedCommand {
-                sandbox: None,
-                guard,
-                rebases,
-                new_files: None,
-                _temp: None,
-            });
+            let (sandbox, new_files, _temp) = (None, None, None);
+            return Ok(ConfinedCommand { sandbox, guard, rebases, new_files, _temp });
         }
         let only_reads = terms.only_reads && !terms.network;
         let network = terms.network || self.options.network && !only_reads;

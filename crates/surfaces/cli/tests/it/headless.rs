@@ -114,6 +114,7 @@ fn stream_json_tells_everything_in_order() {
             "Recall",
             "Revert",
             "Skill",
+            "Sleep",
             "TaskCreate",
             "TaskGet",
             "TaskList",
@@ -316,7 +317,7 @@ fn tools_can_be_chosen() {
             "Bash,Write,Edit,Skill,TodoWrite,TaskCreate,TaskGet,TaskList,TaskUpdate"
         ])
         .unwrap(),
-        ["Glob", "Grep", "Memory", "Read", "Recall", "Revert"]
+        ["Glob", "Grep", "Memory", "Read", "Recall", "Revert", "Sleep"]
     );
     assert_eq!(names(&["--tools", "Nope"]).unwrap(), Vec::<String>::new());
     let (code, said) = names(&["--tools", "Baash"]).unwrap_err();

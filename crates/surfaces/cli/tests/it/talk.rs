@@ -132,14 +132,6 @@ impl Talk {
         }
     }
 
-    /// Waits until the terminal holds so many bytes that nobody has read.
-    pub fn typed_ahead(&self, bytes: u64) {
-        let terminal = self.terminal.as_ref().expect("a terminal");
-        crate::support::until("the terminal has it", || {
-            rustix::io::ioctl_fionread(terminal).unwrap() >= bytes
-        });
-    }
-
     /// What is too long for the terminal to hold: it is written while the answer is read.
     pub fn send_long(&self, text: String) -> std::thread::JoinHandle<()> {
         let input = self.input.as_ref().expect("open input").try_clone().unwrap();

@@ -122,6 +122,16 @@ impl<'a> Repl<'a> {
     /// What was found on opening, and what a resumed session was about to do.
     fn announce(&self) -> Result<()> {
         self.session.announce().iter().for_each(|envelope| warn_of(&envelope.event));
+        let queued = self.session.queued();
+        if !queued.is_empty() {
+            warn(&format!("still queued from before ({}); /queue runs it:", queued.len()));
+            queued.iter().for_each(|item| warn(&format!("  {}", visible(&item.text))));
+        }
+        if self.session.can_resume_turn() {
+            warn(
+                "the last turn was left open; /continue goes on with it, a new prompt gives it up",
+            );
+        }
         let plan = self.session.plan();
         if plan.is_open() { Screen::new().plan(&plan) } else { Ok(()) }
     }

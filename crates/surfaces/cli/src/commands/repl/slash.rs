@@ -17,6 +17,7 @@ const HELP: &str = "\
 /sessions         list the sessions of this directory
 /resume [ID]      go on with a session (without ID: the newest but this one)
 /fork             go on with a copy of this session
+/continue         go on with a turn that was left open: a question, or a call that a hook deferred
 /undo [N]         undo the last change, or the last N; /undo --redo takes that back
 /rewind [TURN]    list the turns, or go back to before one, with files and conversation
 /model [NAME]     show or change the model
@@ -31,7 +32,9 @@ const HELP: &str = "\
 /quit             leave (also Ctrl+D)
 Ctrl+C            stop the running turn, or clear the line; everything done is kept. Twice: leave
 While it works, a line you type reaches the model at its next step; /queue TEXT waits until the turn ends.
-A question takes y (once), s (this session), p (this project) or n, or in your words why not.";
+/queue alone starts what was queued when a turn was stopped or the session ended.
+A question takes y (once), s (this session), p (this project) or n, or in your words why not.
+`ostler permissions` outside a session lists the rules, says why a call asks and takes approvals back.";
 
 impl Repl<'_> {
     /// None: it is a prompt.
@@ -55,9 +58,17 @@ impl Repl<'_> {
                 return self.turn(driver, signals).await.map(Some);
             }
             "/queue" => {
-                let driver = self.session.ask(Prompt::typed(rest))?;
+                let driver = match rest {
+                    "" => self.session.run_queued()?,
+                    prompt => self.session.ask(Prompt::typed(prompt))?,
+                };
                 return self.turn(driver, signals).await.map(Some);
             }
+            "/continue" if self.session.can_resume_turn() => {
+                let driver = self.session.resume_turn()?;
+                return self.turn(driver, signals).await.map(Some);
+            }
+            "/continue" => say("The last turn is over; there is nothing to go on with.")?,
             _ if self.at_once(command, rest).await? => {}
             _ => return Ok(None),
         }

@@ -81,10 +81,9 @@ fn nothing_is_cut_that_is_typed_ahead() {
     let line = "abcdefgh ".repeat(700);
     let line = line.trim_end();
     let writer = talk.send_long(format!("{line}\n"));
-    talk.typed_ahead(4000);
+    writer.join().unwrap();
     world.server.gate("hold").release();
     talk.expect("Answered.");
-    writer.join().unwrap();
     quit(&mut talk);
     assert_eq!(prompts(&world), ["go", line]);
 }

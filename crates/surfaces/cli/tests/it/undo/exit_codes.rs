@@ -52,7 +52,7 @@ fn changed() -> World {
 
 fn all_is_as_before(seen: &mut Seen) {
     let world = changed();
-    let all = "all of it is as before";
+    let all = "everything was restored";
     let apart = "apart from what `--keep` names";
     seen.run(&world, &["snapshots", "list"], 0, all);
     seen.run(&world, &["snapshots", "diff"], 0, all);
@@ -79,12 +79,12 @@ fn something_is_not_as_before(seen: &mut Seen) {
         assert_eq!(world.read("old.txt"), "mine\n");
     }
     let world = changed();
-    seen.run(&world, &["undo"], 0, "all of it is as before");
+    seen.run(&world, &["undo"], 0, "everything was restored");
     world.file("old.txt", "mine\n");
     seen.run(&world, &["undo", "--redo"], 1, kept);
     let world = changed();
     std::fs::remove_dir_all(world.home().join("snapshots")).unwrap();
-    let lost = "could not be\nbrought back";
+    let lost = "could not be restored";
     seen.run(&world, &["undo"], 1, lost);
     seen.run(&world, &["rewind", "--to", "1"], 1, lost);
     assert_eq!(world.read("old.txt"), "changed\n");
@@ -103,7 +103,7 @@ fn there_is_nothing(seen: &mut Seen) {
     }
     let other = ["undo", "--session", "00000000-none"];
     seen.run(&world, &other, 1, nothing);
-    seen.run(&world, &["snapshots", "list"], 0, "all of it is as before");
+    seen.run(&world, &["snapshots", "list"], 0, "everything was restored");
 }
 
 fn somebody_says_no(seen: &mut Seen) {
@@ -166,7 +166,7 @@ fn a_command_is_running(seen: &mut Seen) {
     for args in [&["undo"][..], &["undo", "--redo"], &["rewind", "--to", "1", "--files"]] {
         seen.run(&world, args, 75, "75 a command is running");
     }
-    seen.run(&world, &["snapshots", "list"], 0, "all of it is as before");
+    seen.run(&world, &["snapshots", "list"], 0, "everything was restored");
     open_gate(&world, "gate");
     assert_eq!(finish(child).code, Some(0));
 }
