@@ -130,6 +130,7 @@ pub use ostler_core::ports::{
     Approvals, BoxFuture, Hook, ModelInfo, Reply, SessionInfo, StoreError, Tool, ToolContext,
 };
 pub use ostler_core::question::{Place, Question, QuestionEnd, Touches};
+pub use ostler_core::session_state::SessionState;
 pub use ostler_core::text::{dollars, thousands};
 pub use ostler_core::time::Timestamp;
 pub use ostler_core::todo::{Plan, Status, Task};

@@ -16,6 +16,7 @@ mod stamp;
 mod stopping;
 mod streams;
 mod support;
+mod surfaces;
 mod toy_protocol;
 mod toy_server;
 
@@ -90,6 +91,17 @@ fn all() -> impl IntoIterator<Item = Named> {
             nested_instructions_are_read_anew
             what_was_said_before_a_summary_is_remembered
             a_memory_that_fails_does_not_fail_the_summary;
+        surfaces:
+            a_question_is_answered_by_another_surface
+            a_question_is_refused_when_everybody_has_left
+            joining_late_is_like_having_listened
+            a_stuck_observer_holds_nobody_up
+            a_second_driver_is_refused_and_a_prompt_waits
+            a_queue_survives_an_interrupt_and_a_restart
+            a_steer_reaches_the_model_once
+            an_open_question_is_asked_again
+            closing_one_session_leaves_the_others_alone
+            what_was_made_stricter_is_stricter_at_once;
         recorded:
             every_situation_is_as_it_was_recorded;
     };

@@ -74,6 +74,8 @@ struct Repl<'a> {
     waiting: Waiting,
     /// What the session said while a line was being typed.
     held: VecDeque<Arc<Envelope>>,
+    /// The first word of what was entered last.
+    entered: String,
     /// Ctrl+C came, and nothing was entered since: the next one leaves.
     interrupted: bool,
 }
@@ -93,7 +95,7 @@ impl<'a> Repl<'a> {
         lines: Lines,
     ) -> Self {
         let (attendance, waiting) = (session.attend(), Waiting::new());
-        let (held, interrupted) = (VecDeque::new(), false);
+        let (held, entered, interrupted) = (VecDeque::new(), String::new(), false);
         Repl {
             init,
             environment,
@@ -104,6 +106,7 @@ impl<'a> Repl<'a> {
             lines,
             waiting,
             held,
+            entered,
             interrupted,
         }
     }
@@ -177,6 +180,7 @@ impl<'a> Repl<'a> {
         if line.is_empty() {
             return Ok(Next::Go);
         }
+        self.entered = line.split_whitespace().next().unwrap_or_default().to_owned();
         match self.command(line, signals).await? {
             Some(next) => Ok(next),
             None => self.turn(self.session.ask(Prompt::typed(line))?, signals).await,

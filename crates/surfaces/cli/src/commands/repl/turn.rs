@@ -108,7 +108,8 @@ impl Repl<'_> {
                 show_end(finished)
             }
             Event::PromptRefused { why } => {
-                say(&format!("There is no such command; /help lists them. {}", visible(why)))
+                let command = visible(&self.entered);
+                say(&format!("There is no command {command}; /help lists them. {}", visible(why)))
             }
             event => {
                 shown.compacted |= matches!(event, Event::Compacted { .. });

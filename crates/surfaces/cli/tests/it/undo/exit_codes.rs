@@ -53,7 +53,7 @@ fn changed() -> World {
 fn all_is_as_before(seen: &mut Seen) {
     let world = changed();
     let all = "everything was restored";
-    let apart = "apart from what `--keep` names";
+    let apart = "except what `--keep` names";
     seen.run(&world, &["snapshots", "list"], 0, all);
     seen.run(&world, &["snapshots", "diff"], 0, all);
     seen.run(&world, &["snapshots", "prune"], 0, all);
