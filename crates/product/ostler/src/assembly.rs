@@ -9,7 +9,6 @@ use crate::learner::Learner;
 use crate::log_choice::Opened;
 use crate::memory::memories;
 use crate::questions::QuestionDesk;
-use crate::queue::Queue;
 use crate::session::{Session, SessionShared};
 use crate::session_events::{SessionEvents, Voices};
 use crate::session_options::SessionOptions;
@@ -105,19 +104,8 @@ pub(crate) fn session(
     events.listen_to(Voices { skills: parts.skills.clone(), learner });
     parts.skills.serve(AgentHost::new(&agent));
     events.found_on_opening(notices.into_iter().chain(parts.instructions.serve(&agent)));
-    let queue = Queue::resumed(agent.inbox().pending().len());
-    let (slow_call, interrupt, probing) = (options.slow_call, Mutex::default(), false.into());
-    Ok(Session::new(SessionShared {
-        agent,
-        workspace,
-        parts,
-        events,
-        desk,
-        slow_call,
-        queue,
-        interrupt,
-        probing,
-    }))
+    let slow_call = options.slow_call;
+    Ok(Session::new(SessionShared::new(agent, workspace, parts, (events, desk), slow_call)))
 }
 
 /// The parts of an agent that were made one by one.

@@ -52,6 +52,30 @@ pub(crate) struct SessionShared {
     pub(crate) probing: AtomicBool,
 }
 
+impl SessionShared {
+    pub(crate) fn new(
+        agent: Arc<Agent>,
+        workspace: Workspace,
+        parts: SessionParts,
+        (events, desk): (Arc<SessionEvents>, Arc<QuestionDesk>),
+        slow_call: Option<Duration>,
+    ) -> Self {
+        let queue = Queue::resumed(agent.inbox().pending().len());
+        let (interrupt, probing) = (Mutex::default(), false.into());
+        SessionShared {
+            agent,
+            workspace,
+            parts,
+            events,
+            desk,
+            slow_call,
+            queue,
+            interrupt,
+            probing,
+        }
+    }
+}
+
 /// What a driver does next.
 pub(crate) enum Work {
     /// With the items of the inbox that it is made of.

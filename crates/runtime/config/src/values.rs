@@ -1,6 +1,6 @@
 //! Settings that are one value each, such as `model`. The highest file wins.
 //!
-//! To add one, write a constant and list it in [`KEYS`]. If an environment variable means the same, name it here, and
+//! To add one, write a constant and list it in `KEYS`. If an environment variable means the same, name it here, and
 //! nothing else is needed; otherwise `ostler-profile` reads the value into its options.
 
 use crate::ConfigError;

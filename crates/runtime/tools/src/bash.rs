@@ -205,10 +205,8 @@ impl BuiltIn for Bash {
         let path = self.environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
         let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
-        let exact = cx
-            .beside_others
-            .then(|| self.confinement.exact_writes(&commands, &cx.judged, lifts(&input)));
-        let exact = exact.flatten();
+        let exact = || self.confinement.exact_writes(&commands, &cx.judged, lifts(&input));
+        let exact = cx.beside_others.then(exact).flatten();
         let (command, only_reads) = (input.command.as_str(), commands.only_reads());
         let newcomer = Newcomer { command, only_reads, inspection };
         let kept = match self.undo.begin(newcomer, exact.as_ref(), &cx).await {

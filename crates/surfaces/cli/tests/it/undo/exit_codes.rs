@@ -144,7 +144,7 @@ fn the_store_cannot_be_used(seen: &mut Seen) {
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let changing = [&["undo"][..], &["undo", "--redo"], &["rewind", "--to", "1"]];
     for args in changing {
-        seen.run(&world, args, 74, "a second one ends at once with exit code 74");
+        seen.run(&world, args, 74, "a second one exits at once with code 74");
     }
     drop(lock);
     let snapshots = world.home().join("snapshots");
