@@ -113,6 +113,14 @@ fn interrupted(how: Signal, again: bool) -> World {
     until("a sign of life after it", || sign(&world) > begun);
     signal(&child, how);
     finish(child);
+    // What happens within one tick of the file system's clock cannot be told apart.
+    let last = sign(&world);
+    let tick = world.home().join("tick");
+    until("the clock goes on", || {
+        std::fs::write(&tick, "").unwrap();
+        let now = std::fs::metadata(&tick).and_then(|file| file.modified()).unwrap();
+        last.is_none_or(|last| now > last + std::time::Duration::from_millis(20))
+    });
     world.file("mine.txt", "mine\n");
     world.file("own", "changed\n");
     sh(&world, "mkdir empty; mv moved away; echo mine > made/mine");
