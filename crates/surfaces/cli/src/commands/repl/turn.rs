@@ -165,7 +165,13 @@ impl Repl<'_> {
     ) -> Result<Option<Code>> {
         self.waiting.clear();
         match self.typed(BESIDE, None, driver, signals).await? {
-            Typed::Line(Some(line)) => self.beside(line.trim()).map(|()| None),
+            Typed::Line(Some(line)) => {
+                // A mistake in a command does not end the turn.
+                if let Err(error) = self.beside(line.trim()) {
+                    warn(&format!("{error:#}"));
+                }
+                Ok(None)
+            }
             Typed::Line(None) | Typed::Over => Ok(None),
             Typed::Signal(caught) => Ok(Some(caught)),
         }

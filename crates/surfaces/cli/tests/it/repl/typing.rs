@@ -89,6 +89,27 @@ fn nothing_is_cut_that_is_typed_ahead() {
 }
 
 #[test]
+fn a_mistake_while_it_works_ends_nothing() {
+    let world = World::new(Script::new().answer(text("Wait.").gate("hold").say(" All of it.")));
+    let mut talk = start(&world, true, &[]);
+    talk.expect("> ");
+    talk.send_line("go");
+    talk.expect("Wait.");
+    talk.send_line("/mode nonsense");
+    talk.expect("unknown mode \"nonsense\"");
+    talk.send_line("/rewind 1");
+    talk.expect("waits for the turn to end");
+    talk.send_line("/mode plan");
+    talk.expect("mode: plan");
+    world.server.gate("hold").release();
+    talk.expect("All of it.");
+    talk.expect("tokens:");
+    quit(&mut talk);
+    assert_eq!(world.server.requests().len(), 1);
+    world.assert_never_rejected();
+}
+
+#[test]
 fn keys_edit_the_line_and_never_reach_the_model() {
     let (left, right, up, down) = ("\u{1b}[D", "\u{1b}[C", "\u{1b}[A", "\u{1b}[B");
     for (keys, expected) in [
