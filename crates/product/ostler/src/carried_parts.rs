@@ -19,7 +19,7 @@ const SKILL_BYTES: usize = 12_000;
 pub(crate) struct CarriedParts {
     pub(crate) journal: Journal,
     pub(crate) skills: Arc<Skills>,
-    /// The model's window, if it is told of skills.
+    /// The model's context window; none if the model cannot use skills.
     pub(crate) window: Option<u64>,
     pub(crate) tools: KnownTools,
 }

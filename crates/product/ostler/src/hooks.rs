@@ -14,7 +14,7 @@ use ostler_tools::confine::{Confinement, Terms};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Who is told of what happens, and may object.
+/// The hooks of a session: which run, and how.
 #[derive(Clone, Default)]
 pub struct HookOptions {
     /// As configured, in the order in which they are asked.

@@ -1,5 +1,5 @@
-//! What the model is told besides the conversation, and told again after it was summed up: its surroundings and the
-//! standing instructions. What was said is found in the conversation itself, so a boundary begins anew.
+//! What the model gets besides the conversation: its environment and the instruction files. Both are repeated after a
+//! compaction. What it already has is read from the conversation itself, so nothing has to be reset at a boundary.
 
 use crate::known_instructions::{KnownInstructions, gone, no_room, rendered};
 use crate::read_judge::ReadJudge;
@@ -147,7 +147,7 @@ impl InstructionsState {
         news
     }
 
-    /// Instructions for a conversation that begins anew after this one.
+    /// All instructions, for the conversation that a compaction starts.
     fn all(&self, view: &View) -> Vec<(PathBuf, String)> {
         let Some(mut shelf) = self.shelf() else { return Vec::new() };
         let (said, most) = (KnownInstructions::of(view), self.most_bytes(view));

@@ -60,13 +60,13 @@ fn path_of(attribute: &str) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What the conversation says already, each file as it was said last.
+/// The instruction files that the conversation already contains, each in its newest version.
 #[derive(Default)]
 pub(crate) struct KnownInstructions<'a> {
     last: HashMap<PathBuf, (InstructionKind, &'a str)>,
-    /// In the order in which they were said first.
+    /// In the order of their first appearance.
     order: Vec<PathBuf>,
-    /// All of it, also what was said anew since.
+    /// The size of all of them, older versions included.
     pub(crate) bytes: usize,
 }
 

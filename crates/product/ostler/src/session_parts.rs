@@ -52,8 +52,8 @@ impl SessionParts {
         }
     }
 
-    /// Who says something again after a summary, who adds something after calls, and who looks before it. `window` is
-    /// that of the model, if it is told of skills at all.
+    /// What is repeated after a compaction, what is added after calls, and what runs before a compaction. `window` is
+    /// the model's context window; none if the model cannot use skills.
     pub(crate) fn context(
         &self,
         journal: &Journal,

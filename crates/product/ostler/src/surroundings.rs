@@ -1,4 +1,4 @@
-//! What the model is told of its surroundings. It stands before a prompt, not in the system text, so that tools and
+//! The description of the environment. It goes in front of a prompt and not into the system text, so that tools and
 //! system text are the same bytes in every session.
 
 use ostler_core::permission::{Mode, Workspace};

@@ -35,7 +35,7 @@ pub(crate) fn cut(
         ForkPoint::End => return Ok(()),
         ForkPoint::BeforeTurn(turn) => {
             let turns = TurnStarts::of(entries);
-            (turns.start(turn), counted(turns.count() as u64, "turn"))
+            (turns.start(turn), counted(u64::from(turns.count()), "turn"))
         }
         ForkPoint::AfterEntry(number) => {
             let last = numbers.last().copied().unwrap_or(0);

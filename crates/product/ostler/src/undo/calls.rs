@@ -1,9 +1,8 @@
 //! Which calls of a session changed files, and between which states.
 
-use super::turns::TurnStarts;
 use ostler_core::ids::{BlobRef, CallId};
 use ostler_core::message::Block;
-use ostler_core::session::Entry;
+use ostler_core::session::{Entry, TurnStarts};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
@@ -117,7 +116,7 @@ impl Reader {
 
     fn call(&mut self, id: &CallId, did: Did) -> usize {
         let (tool, what) = self.asked.get(id).cloned().unwrap_or_default();
-        let turn = self.turns.now();
+        let turn = self.turns.count();
         self.calls.push(ChangingCall { id: id.clone(), turn, tool, what, did });
         self.calls.len() - 1
     }
@@ -166,7 +165,7 @@ pub(super) fn asked(entries: &[Entry], from: usize) -> Vec<(u32, CallId)> {
         if let Entry::Answer { message, .. } = entry
             && at >= from
         {
-            all.extend(message.calls().map(|id| (turns.now(), id.clone())));
+            all.extend(message.calls().map(|id| (turns.count(), id.clone())));
         }
     }
     all

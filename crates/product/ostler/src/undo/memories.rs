@@ -1,10 +1,10 @@
 //! What was learnt from what is undone is not offered any more; with a redo it is again.
 
 use super::note::Note;
-use super::turns::TurnStarts;
 use super::{Desk, UndoChoice, calls};
 use crate::system::SystemClock;
 use ostler_core::memory::MemoryError;
+use ostler_core::session::TurnStarts;
 use ostler_memory::{Meaning, Memories, Withdrawal};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Desk {
             session: &self.session,
             calls: &sources,
             turns: &turns.into_iter().collect::<Vec<_>>(),
-            changed_until: (!note.calls.is_empty()).then_some(starts.now()),
+            changed_until: (!note.calls.is_empty()).then_some(starts.count()),
             rewound_from: note.rewound,
         })
     }

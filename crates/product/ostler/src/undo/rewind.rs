@@ -3,13 +3,12 @@
 use super::interruption::{Readiness, ready};
 use super::keep::KeepPaths;
 use super::note::Note;
-use super::turns::TurnStarts;
 use super::{ChangingCall, Desk, Review, UndoChoice, Undone};
 use crate::error::Error;
 use crate::system::SystemClock;
 use ostler_core::ids::SessionId;
 use ostler_core::ports::SessionStore;
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, Session, TurnStarts};
 use ostler_core::time::Clock;
 
 /// What is taken back.

@@ -4,7 +4,7 @@ use super::calls::{ChangingCall, Did};
 use super::{Desk, UndoChoice};
 use crate::error::Error;
 use ostler_core::ids::SessionId;
-use ostler_core::session::{Entry, Session};
+use ostler_core::session::{Entry, Session, TurnStarts};
 use ostler_snapshots::{RecordedChange, What};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -32,7 +32,8 @@ pub struct TurnLine {
 pub fn turns(choice: &UndoChoice) -> Result<(SessionId, Vec<TurnLine>), Error> {
     let desk = Desk::look(choice)?;
     let session = Session::fold(desk.entries.iter().cloned());
-    let prompts = TurnStarts::of(&desk.entries).starts.into_iter();
+    let starts = TurnStarts::of(&desk.entries);
+    let prompts = starts.positions().iter().copied();
     let prompts = prompts.filter_map(|at| desk.entries.get(at));
     let mut lines: Vec<TurnLine> = (1..).zip(prompts).filter_map(line).collect();
     let calls = desk.calls();
@@ -74,49 +75,4 @@ fn files(desk: &Desk, calls: &[&ChangingCall]) -> Option<usize> {
 fn is_file(change: &RecordedChange) -> bool {
     let sides = [&change.before, &change.after];
     !sides.into_iter().flatten().any(|item| item.what == What::Folder)
-}
-
-/// Where the turns of a conversation begin, by the positions of their prompts. A rewind cuts them off, and gives them back
-/// when it is undone.
-#[derive(Default)]
-pub(super) struct TurnStarts {
-    starts: Vec<usize>,
-    cut_off: Vec<Vec<usize>>,
-}
-
-impl TurnStarts {
-    pub(super) fn of(entries: &[Entry]) -> Self {
-        let mut all = TurnStarts::default();
-        entries.iter().enumerate().for_each(|(at, entry)| all.read(at, entry));
-        all
-    }
-
-    pub(super) fn read(&mut self, at: usize, entry: &Entry) {
-        match entry {
-            Entry::Prompt { .. } => {
-                self.starts.push(at);
-                self.cut_off.clear();
-            }
-            Entry::Rewound { turn, .. } => {
-                self.cut_off.push(self.starts.clone());
-                self.starts.truncate(turn.saturating_sub(1) as usize);
-            }
-            Entry::RewindUndone { .. } => {
-                if let Some(starts) = self.cut_off.pop() {
-                    self.starts = starts;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The turn that is under way, counted from 1.
-    pub(super) fn now(&self) -> u32 {
-        u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
-    }
-
-    /// The position of a turn's prompt.
-    pub(super) fn start(&self, turn: u32) -> Option<usize> {
-        self.starts.get(usize::try_from(turn).ok()?.checked_sub(1)?).copied()
-    }
 }

@@ -16,7 +16,8 @@ impl TurnStarts {
         all
     }
 
-    fn read(&mut self, at: usize, entry: &Entry) {
+    /// Takes the next entry of the log.
+    pub fn read(&mut self, at: usize, entry: &Entry) {
         match entry {
             Entry::Prompt { .. } => {
                 self.starts.push(at);
@@ -35,9 +36,14 @@ impl TurnStarts {
         }
     }
 
-    /// How many turns there are.
-    pub fn count(&self) -> usize {
-        self.starts.len()
+    /// How many turns there are: the number of the one that is under way.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The positions of all prompts, in order.
+    pub fn positions(&self) -> &[usize] {
+        &self.starts
     }
 
     /// The position of the prompt of a turn, counted from 1.
@@ -68,7 +74,8 @@ mod tests {
         ] {
             let starts = TurnStarts::of(&entries);
             let found: Vec<usize> = (1..).map_while(|turn| starts.start(turn)).collect();
-            assert_eq!((found, starts.count()), (expected.clone(), expected.len()));
+            assert_eq!((&found, starts.count() as usize), (&expected, expected.len()));
+            assert_eq!(starts.positions(), expected);
             assert_eq!(starts.start(0), None);
         }
     }

@@ -1,6 +1,6 @@
 //! Names and texts that lines are made of.
 
-/// Variables that bash evaluates, maintains or acts on, and those that programs heed.
+/// Variables that bash evaluates, maintains or acts on, and those that change what other programs do.
 pub const SPECIAL: &[&str] = &[
     "RANDOM",
     "SECONDS",
