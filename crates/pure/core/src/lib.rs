@@ -12,6 +12,7 @@
 
 pub mod answer;
 pub mod context;
+pub mod diff;
 pub mod event;
 pub mod hook;
 pub mod ids;

@@ -6,8 +6,8 @@ use crate::located_json::{Document, Located};
 use crate::places::hex_sha256;
 use crate::project_files::{ProjectFiles, ProjectRequest};
 use crate::{ConfigError, SettingsPlaces};
+use ostler_core::diff;
 use serde_json::{Map, Value, json};
-use similar::TextDiff;
 use std::path::{Path, PathBuf};
 
 /// What a project's files request, and their content. None of it is in effect.
@@ -149,9 +149,7 @@ fn difference(name: &str, before: &Accepted, now: &Accepted) -> Option<String> {
     let (Some(old), Some(new)) = (old.unwrap_or(Some("")), new.unwrap_or(Some(""))) else {
         return Some(TOO_LONG.to_owned());
     };
-    let diff = TextDiff::from_lines(old, new);
-    let text = diff.unified_diff().context_radius(3).header("accepted", "now").to_string();
-    Some(bounded(&text))
+    Some(bounded(&diff::unified(old, new, ("accepted", "now"), 3)))
 }
 
 fn whole(content: Option<&str>) -> String {

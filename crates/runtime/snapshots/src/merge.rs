@@ -1,6 +1,6 @@
 //! Three versions of a text become one where they do not contradict each other.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use ostler_core::diff::{self, DiffOp};
 use std::time::{Duration, Instant};
 
 /// Larger files are not merged.
@@ -20,8 +20,7 @@ pub fn lines(base: &[u8], mine: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     if ![base, mine, theirs].into_iter().all(is_text) {
         return None;
     }
-    let split = |bytes| -> Vec<&[u8]> { <[u8]>::split_inclusive(bytes, |b| *b == b'\n').collect() };
-    let (base, mine, theirs) = (split(base), split(mine), split(theirs));
+    let (base, mine, theirs) = (diff::split(base), diff::split(mine), diff::split(theirs));
     let (left, right) = (hunks(&base, &mine), hunks(&base, &theirs));
     let mut out: Vec<&[u8]> = Vec::new();
     let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
@@ -52,7 +51,7 @@ pub fn lines(base: &[u8], mine: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
 
 fn hunks<'a>(base: &[&'a [u8]], new: &'a [&'a [u8]]) -> Vec<Hunk<'a>> {
     let deadline = Instant::now().checked_add(PATIENCE);
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, base, new, deadline);
+    let ops = diff::lines(base, new, deadline);
     let hunk = |op: &DiffOp| {
         if matches!(op, DiffOp::Equal { .. }) {
             return None;

@@ -2,8 +2,8 @@
 
 use super::replace::{Edited, line_of};
 use crate::text::head;
-use similar::{ChangeTag, TextDiff};
-use std::time::Duration;
+use ostler_core::diff::{self, DiffOp};
+use std::time::{Duration, Instant};
 
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
@@ -11,6 +11,8 @@ const CONTEXT: usize = 3;
 const MAX_LINES: usize = 60;
 /// Characters of one line of it.
 const MAX_LINE: usize = 200;
+/// How long the shortest report is looked for.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// Bytes compared; a region that is larger is not worth a reader's time.
 const MAX_REGION: usize = 256 << 10;
 
@@ -50,25 +52,20 @@ pub fn between(old: &[u8], new: &[u8]) -> Difference {
 /// The first line of both has the number `offset`.
 fn compared(before: &[u8], after: &[u8], offset: usize) -> Difference {
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
-    let mut config = TextDiff::configure();
-    config.timeout(Duration::from_millis(500));
-    let diff = config.diff_lines(before.as_ref(), after.as_ref());
+    let (old, new) = (diff::split(before.as_bytes()), diff::split(after.as_bytes()));
+    let deadline = Instant::now().checked_add(PATIENCE);
     let mut lines = Vec::new();
     let mut cut = false;
-    for (i, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
+    for (i, group) in diff::groups(diff::lines(&old, &new, deadline), CONTEXT).iter().enumerate() {
         if i > 0 {
             lines.push("  …".to_owned());
         }
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let (mark, at) = match change.tag() {
-                ChangeTag::Delete => ('-', change.old_index()),
-                ChangeTag::Insert => ('+', change.new_index()),
-                ChangeTag::Equal => (' ', change.new_index()),
-            };
-            let (text, whole) = head(change.value().trim_end_matches(['\n', '\r']), MAX_LINE);
+        for (mark, at, line) in group.iter().flat_map(|op| changes(op, &old, &new)) {
+            let line = String::from_utf8_lossy(line);
+            let (text, whole) = head(line.trim_end_matches(['\n', '\r']), MAX_LINE);
             cut |= !whole;
             let more = if whole { "" } else { "…" };
-            lines.push(format!("{mark} {}\t{text}{more}", offset + at.unwrap_or(0)));
+            lines.push(format!("{mark} {}\t{text}{more}", offset + at));
         }
     }
     if lines.len() > MAX_LINES {
@@ -78,6 +75,20 @@ fn compared(before: &[u8], after: &[u8], offset: usize) -> Difference {
         cut = true;
     }
     Difference { text: lines.join("\n"), cut }
+}
+
+/// Each line with its mark and the place it has in its text.
+fn changes<'a>(
+    op: &DiffOp,
+    old: &'a [&'a [u8]],
+    new: &'a [&'a [u8]],
+) -> impl Iterator<Item = (char, usize, &'a [u8])> {
+    let is_kept = matches!(op, DiffOp::Equal { .. });
+    let gone = if is_kept { 0..0 } else { op.old_range() };
+    let mark = if is_kept { ' ' } else { '+' };
+    let line = |lines: &'a [&'a [u8]], at: usize| lines.get(at).copied().unwrap_or_default();
+    let gone = gone.map(move |at| ('-', at, line(old, at)));
+    gone.chain(op.new_range().map(move |at| (mark, at, line(new, at))))
 }
 
 /// The start of the line some lines above.

@@ -2,11 +2,14 @@
 
 use super::door::Door;
 use crate::text::show;
+use ostler_core::diff;
 use rustix::fs::{Dir, OFlags};
 use std::path::Path;
 
 /// Names of one folder that are compared; a folder may hold millions.
 const LOOKED_AT: usize = 5_000;
+/// From here on one name may have been meant as the other.
+const ALIKE: f64 = 0.75;
 
 /// How a path was most likely meant, as the end of a sentence that says it does not exist.
 pub fn hint(door: &Door, path: &Path) -> String {
@@ -49,8 +52,11 @@ fn close<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let mut found: Vec<&str> =
         names.iter().map(String::as_str).filter(|name| stem(name) == stem(wanted)).collect();
     found.sort_unstable();
-    let all: Vec<&str> = names.iter().map(String::as_str).collect();
-    for name in similar::get_close_matches(wanted, &all, 3, 0.75) {
+    let likeness = |name: &'a String| (diff::likeness(wanted, name), name.as_str());
+    let mut alike: Vec<(f64, &str)> =
+        names.iter().map(likeness).filter(|(likeness, _)| *likeness >= ALIKE).collect();
+    alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    for (_, name) in alike.into_iter().take(3) {
         if !found.contains(&name) {
             found.push(name);
         }
