@@ -204,7 +204,7 @@ impl BuiltIn for Bash {
         let commands = self.readings.of(&input.command);
         let path = self.environment.programs(&commands);
         let terms = Terms::of(&commands, &cx.judged, path, lifts(&input));
-        let inspection = self.confinement.inspection(terms, self.undo.is_off(), self.undo.now());
+        let inspection = self.confinement.inspection(terms, self.undo.is_off(), || self.undo.now());
         let exact = || self.confinement.exact_writes(&commands, &cx.judged, lifts(&input));
         let exact = cx.beside_others.then(exact).flatten();
         let (command, only_reads) = (input.command.as_str(), commands.only_reads());

@@ -1,6 +1,6 @@
 //! What commands may read of a home folder, and where their caches go.
 
-use ostler_core::permission::guarded_names::secrets;
+use ostler_core::permission::guarded_names;
 use ostler_exec::follow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -73,8 +73,12 @@ pub(super) fn readable(
 
 /// What is hidden wherever it lies.
 pub(super) fn hidden(home: &Path, ours: &[PathBuf]) -> Vec<PathBuf> {
-    let secrets = secrets(home).filter(|_| home.is_absolute());
-    secrets.chain(ours.iter().cloned()).collect()
+    secrets(home).chain(ours.iter().cloned()).collect()
+}
+
+/// The person's secrets, if it is known where the home folder is.
+pub(super) fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
+    guarded_names::secrets(home).filter(|_| home.is_absolute())
 }
 
 /// The environment with temporary files and caches in the private folder, and what is built in the project.

@@ -75,11 +75,17 @@ struct Candidates {
 
 impl Confinement {
     /// What the look after a command is compared with; before it starts, and before it is [`held`](Self::held). None where
-    /// nobody looks. `walks`: no snapshots say what it changes. `since` is now, in nanoseconds since 1970, where they do.
-    pub fn inspection(&self, terms: Terms<'_>, walks: bool, since: u64) -> Option<Inspection> {
+    /// nobody looks. `walks`: no snapshots say what it changes. `since` tells the time, in nanoseconds since 1970, where they do.
+    pub fn inspection(
+        &self,
+        terms: Terms<'_>,
+        walks: bool,
+        since: impl FnOnce() -> u64,
+    ) -> Option<Inspection> {
         if !self.options.enabled || terms.only_reads || terms.unguarded {
             return None;
         }
+        let since = i64::try_from(since()).unwrap_or(i64::MAX);
         let roots = &self.workspace.roots;
         let parts = self.parts();
         // One that is inert could be brought back to life: it does not count as known.
@@ -101,7 +107,6 @@ impl Confinement {
             terms.git && is_setting || is_judged() || is_inert(path)
         };
         let frozen = Frozen::take(parts.fixed.iter().filter(|path| !is_open(path)).cloned());
-        let since = i64::try_from(since).unwrap_or(i64::MAX);
         Some(Inspection {
             workspace: self.workspace.clone(),
             places: roots.iter().cloned().chain(self.temp().ok().map(Into::into)).collect(),

@@ -372,10 +372,15 @@ impl Confinement {
 
     /// A directory inside a root is hidden: with Landlock alone those around it could not be listed.
     fn hides_in_a_root(&self) -> bool {
-        let is_inside =
-            |path: &PathBuf| self.workspace.roots.iter().any(|root| path.starts_with(root));
-        let hidden = folders::hidden(&self.home(), &self.workspace.ours);
-        hidden.iter().chain(&self.options.deny_read).any(|path| is_inside(path) && path.is_dir())
+        let roots = &self.workspace.roots;
+        let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+        let is_hidden = |path: &PathBuf| is_inside(path) && path.is_dir();
+        let home = self.home();
+        // Every command asks this. What is secret in a home can only be inside a root if one of them contains the other.
+        let may_hold = |root: &PathBuf| root.starts_with(&home) || home.starts_with(root);
+        let secrets =
+            roots.iter().any(may_hold) && folders::secrets(&home).any(|path| is_hidden(&path));
+        secrets || self.workspace.ours.iter().chain(&self.options.deny_read).any(is_hidden)
     }
 
     fn home(&self) -> PathBuf {
@@ -430,14 +435,16 @@ impl Confinement {
     }
 
     fn around(&self) -> &[Around] {
-        let home = self.home();
-        // A repository of the whole home directory would open all of it.
-        let is_part = |around: &Around| {
-            !around.top.as_ref().is_some_and(|top| home.starts_with(top))
-                && !home.starts_with(&around.git)
-        };
-        let look = || self.workspace.roots.iter().filter_map(|root| git_parts::around(root));
-        self.around.get_or_init(|| look().filter(is_part).collect())
+        self.around.get_or_init(|| {
+            let home = self.home();
+            // A repository of the whole home directory would open all of it.
+            let is_part = |around: &Around| {
+                !around.top.as_ref().is_some_and(|top| home.starts_with(top))
+                    && !home.starts_with(&around.git)
+            };
+            let found = self.workspace.roots.iter().filter_map(|root| git_parts::around(root));
+            found.filter(is_part).collect()
+        })
     }
 }
 

@@ -226,7 +226,7 @@ fn a_worktree_counts_as_known_once_it_is_protected() {
     }
     fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     let strict = confinement(ConfineOptions::default(), ALL, &root);
-    let known = || strict.inspection(Terms::default(), false, 0).unwrap().known;
+    let known = || strict.inspection(Terms::default(), false, || 0).unwrap().known;
     let [old, new] = ["old", "new"].map(|name| git.join("worktrees").join(name));
     assert_eq!(known(), [git.clone(), old.clone()]);
     fs::create_dir(&new).unwrap();
