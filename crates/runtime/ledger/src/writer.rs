@@ -13,6 +13,8 @@ use std::time::Duration;
 /// Rows that wait; one more is left to the session's log.
 const MOST_WAITING: usize = 4096;
 const AT_ONCE: usize = 256;
+/// As `nice` counts: of this thread alone.
+const PRIORITY: i32 = 10;
 /// How long somebody waits to hear whether rows were written.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -54,7 +56,11 @@ impl Writer {
     pub(crate) fn start(file: Arc<LedgerFile>) -> Self {
         let (jobs, received) = sync_channel(MOST_WAITING);
         let new = Loop { file, waiting: Vec::new() };
-        let run = move || new.run(&received);
+        let run = move || {
+            // Nobody waits for it: a turn comes first. Where it is refused, both are equal.
+            let _ = rustix::process::setpriority_process(None, PRIORITY);
+            new.run(&received);
+        };
         // Without a thread the log still has everything.
         let thread = std::thread::Builder::new().name("ledger".into()).spawn(run).ok();
         Writer { jobs: Some(jobs), thread }
