@@ -1,13 +1,16 @@
 //! What the program says, written by a thread of its own once the program takes signals itself: a reader that stops
 //! reading then holds up the turn, but never a signal.
 //!
+//! What can be written without waiting is written at once: waking a thread for each line would take longer.
+//!
 //! Before [`start`] everything is written by whoever says it, and a signal ends the program while it waits.
 
 use ostler::{Driver, Envelope};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use std::io::{self, Write};
+use rustix::io::{Errno, ReadWriteFlags};
+use std::io::{self, IoSlice, Write};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -31,6 +34,9 @@ enum Stream {
 struct Printer {
     queue: Sender<(Stream, Vec<u8>)>,
     backlog: watch::Sender<Backlog>,
+    output: Arc<dyn AsFd + Send + Sync>,
+    /// The kernel can write to the output without waiting; not every kind of file and not every kernel can.
+    is_immediate: AtomicBool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -105,25 +111,54 @@ pub fn end() {
 
 impl Printer {
     fn start(
-        output: impl AsFd + Send + 'static,
+        output: impl AsFd + Send + Sync + 'static,
         errors: impl AsFd + Send + 'static,
     ) -> io::Result<Self> {
         let (queue, waiting) = channel();
         let backlog = watch::Sender::new(Backlog::default());
-        let shared = backlog.clone();
-        let work = move || write_queue(&waiting, &shared, &output, &errors);
+        let (shared, output) = (backlog.clone(), Arc::new(output));
+        let sink = Arc::clone(&output);
+        let work = move || write_queue(&waiting, &shared, &*sink, &errors);
         std::thread::Builder::new().name("printer".into()).spawn(work)?;
-        Ok(Printer { queue, backlog })
+        Ok(Printer { queue, backlog, output, is_immediate: true.into() })
     }
 
     /// Never waits.
     fn push(&self, stream: Stream, text: &str) -> io::Result<()> {
-        if let (Stream::Output, Some(error)) = (stream, self.backlog.borrow().failed) {
+        let Backlog { bytes, failed } = *self.backlog.borrow();
+        if let (Stream::Output, Some(error)) = (stream, failed) {
             return Err(error.into());
         }
-        self.backlog.send_modify(|backlog| backlog.bytes += text.len());
-        let sent = self.queue.send((stream, text.as_bytes().to_vec()));
+        let written = match stream {
+            // Nothing may overtake what waits.
+            Stream::Output if bytes == 0 => self.write_now(text.as_bytes()),
+            Stream::Output | Stream::Errors => 0,
+        };
+        let rest = text.as_bytes().get(written..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(());
+        }
+        self.backlog.send_modify(|backlog| backlog.bytes += rest.len());
+        let sent = self.queue.send((stream, rest.to_vec()));
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// As much as can be written without waiting. An error is left to the thread, which meets it again.
+    fn write_now(&self, bytes: &[u8]) -> usize {
+        if !self.is_immediate.load(Ordering::Relaxed) {
+            return 0;
+        }
+        // Where the file is: a pipe has no other place.
+        let here = u64::MAX;
+        let bytes = [IoSlice::new(bytes)];
+        match rustix::io::pwritev2(&self.output, &bytes, here, ReadWriteFlags::NOWAIT) {
+            Ok(count) => count,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Err(_) => {
+                self.is_immediate.store(false, Ordering::Relaxed);
+                0
+            }
+        }
     }
 
     /// Returns when fewer bytes than these wait to be written.
@@ -223,6 +258,22 @@ mod tests {
         // A closed standard error is nobody's failure.
         drop(heard);
         printer.push(Stream::Errors, "lost").unwrap();
+    }
+
+    /// Some of it is written at once and some by the thread.
+    #[test]
+    fn nothing_overtakes_what_waits() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let printer = Printer::start(writer, io::stderr()).unwrap();
+        let reading = std::thread::spawn(move || {
+            let mut all = String::new();
+            reader.read_to_string(&mut all).map(|_| all)
+        });
+        let lines: Vec<String> = (0..50_000).map(|number| format!("{number}\n")).collect();
+        lines.iter().for_each(|line| printer.push(Stream::Output, line).unwrap());
+        ostler::block_on(printer.below(1)).unwrap().unwrap();
+        drop(printer);
+        assert!(reading.join().unwrap().unwrap() == lines.concat());
     }
 
     #[test]
