@@ -77,7 +77,12 @@ pub(crate) fn session(
     notices.extend(unknown);
     let mut parts = SessionParts {
         in_use: ostler_tools::in_use(files.clone(), policy.clone(), &folded.seen),
-        instructions: Arc::new(InstructionsState::new(&options, &policy, workspace.clone())),
+        instructions: Arc::new(InstructionsState::new(
+            &options,
+            &policy,
+            workspace.clone(),
+            host.options().calendar.clone(),
+        )),
         memories: remembers(host, &options, host.home(), &workspace.cwd),
         undo_news: None,
         recalling: Mutex::default(),

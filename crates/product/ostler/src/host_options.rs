@@ -1,5 +1,6 @@
 //! What all sessions of a process share.
 
+use crate::calendar::Calendar;
 use ostler_ledger::SharedLimits as Budgets;
 use ostler_models::protocol::Protocol;
 use ostler_models::{CaFile, Credentials, Deadlines, PriceBook, Provider, ProxySettings};
@@ -31,6 +32,8 @@ pub struct HostOptions {
     pub prices: PriceBook,
     /// Sums that all sessions of this home share.
     pub budgets: Budgets,
+    /// Which day it is.
+    pub calendar: Calendar,
     /// Where vectors come from instead of the installed model.
     pub embeddings: Option<crate::memory::EmbeddingEndpoint>,
     /// Stops the process at a chosen write of a log: for crash tests only.
@@ -52,6 +55,7 @@ impl HostOptions {
             retry_wait: None,
             prices: PriceBook::default(),
             budgets: Budgets::default(),
+            calendar: Calendar::default(),
             embeddings: None,
             fault: None,
         }

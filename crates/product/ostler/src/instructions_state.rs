@@ -1,15 +1,17 @@
 //! What the model gets besides the conversation: its environment and the instruction files. Both are repeated after a
 //! compaction. What it already has is read from the conversation itself, so nothing has to be reset at a boundary.
 
+use crate::calendar::Calendar;
 use crate::known_instructions::{KnownInstructions, gone, no_room, rendered};
 use crate::read_judge::ReadJudge;
 use crate::session_options::SessionOptions;
 use crate::surroundings::environment;
-use crate::system::today;
+use crate::system::SystemClock;
 use ostler_core::event::Notice;
 use ostler_core::message::{Block, Message};
 use ostler_core::permission::{Mode, Policy, Workspace};
 use ostler_core::ports::{Attachment, Carried, Carrying, Place, Reminder};
+use ostler_core::time::Clock;
 use ostler_core::tool::Seen;
 use ostler_core::view::View;
 use ostler_engine::Agent;
@@ -27,6 +29,7 @@ const NAMED: usize = 200;
 
 pub(crate) struct InstructionsState {
     workspace: Workspace,
+    calendar: Calendar,
     /// Until there is an agent, whose mode can change.
     start_mode: Mode,
     /// None: no instruction files are looked for.
@@ -43,7 +46,12 @@ struct Notices {
 }
 
 impl InstructionsState {
-    pub(crate) fn new(options: &SessionOptions, policy: &Policy, workspace: Workspace) -> Self {
+    pub(crate) fn new(
+        options: &SessionOptions,
+        policy: &Policy,
+        workspace: Workspace,
+        calendar: Calendar,
+    ) -> Self {
         let shelf = options.instructions.clone().map(|places| {
             let judge = ReadJudge::new(policy, &workspace, &places.project);
             let judge =
@@ -51,7 +59,8 @@ impl InstructionsState {
             Mutex::new(Shelf::new(places).judged_by(judge))
         });
         let (agent, notices) = (OnceLock::new(), Mutex::default());
-        InstructionsState { workspace, start_mode: options.mode, shelf, agent, notices }
+        let start_mode = options.mode;
+        InstructionsState { workspace, calendar, start_mode, shelf, agent, notices }
     }
 
     /// There is an agent, and with it a window. Gives what was not read, for the start.
@@ -94,6 +103,10 @@ impl InstructionsState {
         loaded
     }
 
+    fn surroundings(&self) -> String {
+        environment(&self.workspace, self.mode(), &self.calendar.day(SystemClock.now()))
+    }
+
     /// The prompt with what is new since it was said last in front, and `changed`, what happened to files meanwhile,
     /// before the person's words. Gives also what the person should know.
     pub(crate) fn before(
@@ -108,7 +121,7 @@ impl InstructionsState {
         let at = words.iter().position(own).unwrap_or(words.len());
         words.splice(at..at, changed.into_iter().map(meta));
         let mut content: Vec<Block> = self.news(view).into_iter().map(meta).collect();
-        let surroundings = environment(&self.workspace, self.mode(), &today());
+        let surroundings = self.surroundings();
         if last_of_its_kind(view, &surroundings) != Some(&surroundings) {
             content.push(meta(surroundings));
         }
@@ -196,7 +209,7 @@ impl Carried for InstructionsState {
         let files = self.all(&view).into_iter();
         let named = |(path, text): (PathBuf, String)| (path.display().to_string(), text);
         // The surroundings change more often and stand last.
-        let surroundings = environment(&self.workspace, self.mode(), &today());
+        let surroundings = self.surroundings();
         let texts = files.map(named).chain([("environment".to_owned(), surroundings)]);
         texts.map(|(name, text)| Attachment { name, text, place: Place::Before }).collect()
     }

@@ -46,6 +46,7 @@
 
 mod ask;
 mod assembly;
+mod calendar;
 mod carried_parts;
 mod check;
 mod command;
@@ -85,6 +86,7 @@ mod undo;
 mod workspace;
 
 pub use ask::ask;
+pub use calendar::Calendar;
 pub use check::{Case, Judged, check, judge, judge_with_path};
 pub use command::{allowed_environment, run_command};
 pub use driver::Driver;

@@ -1,5 +1,6 @@
 //! The ledger of a home folder: who writes to it, and what it says.
 
+use crate::calendar::Calendar;
 use crate::error::Error;
 use crate::host::Host;
 use crate::session_options::SessionOptions;
@@ -31,7 +32,7 @@ pub(crate) fn meter(host: &Host, options: &SessionOptions, cwd: &Path, journal: 
         Some((ledger, home)) => Arc::new(ledger.bind(Binding {
             owner: Owner { project: cwd.display().to_string(), session: session.to_string() },
             limits,
-            days: days(),
+            days: days(&host.options().calendar),
             fill: limits.any().then(|| fill(home)),
         })),
     };
@@ -56,13 +57,9 @@ fn fill(home: &Path) -> Fill {
     })
 }
 
-/// Days as the person's calendar has them.
-fn days() -> Days {
-    Arc::new(|at: Timestamp| {
-        let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
-        let at = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
-        at.to_zoned(jiff::tz::TimeZone::system()).date().to_string()
-    })
+fn days(calendar: &Calendar) -> Days {
+    let calendar = calendar.clone();
+    Arc::new(move |at: Timestamp| calendar.day(at))
 }
 
 /// What to ask the ledger for.
@@ -128,7 +125,7 @@ pub fn costs(query: &CostQuery) -> Result<Costs, Error> {
     if query.session.is_none() {
         budgets.agent = None;
     }
-    let standings = db.standings(&budgets, &owner, "main", &days()(now), now)?;
+    let standings = db.standings(&budgets, &owner, "main", &Calendar::default().day(now), now)?;
     Ok(Costs { report: report.finish(), rows, standings, notices })
 }
 
@@ -186,5 +183,5 @@ fn index(
         Err(ostler_core::ports::StoreError::NotFound(_)) => Vec::new(),
         entries => entries?,
     };
-    Ok(db.index(&rows_of(&entries, &days()), settled)?)
+    Ok(db.index(&rows_of(&entries, &days(&Calendar::default())), settled)?)
 }

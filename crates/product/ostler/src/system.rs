@@ -22,11 +22,6 @@ impl IdSource for SystemIds {
     }
 }
 
-/// Today as the person's calendar shows it.
-pub fn today() -> String {
-    jiff::Zoned::now().date().to_string()
-}
-
 /// A number in 0..1 for spreading retries.
 pub fn jitter() -> f64 {
     let bytes = uuid::Uuid::new_v4().into_bytes();

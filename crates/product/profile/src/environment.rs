@@ -4,11 +4,14 @@ use crate::ProfileError;
 use crate::numbers::{self, Number};
 use ostler::config::Values;
 use ostler::config::values::AUTO_COMPACT;
-use ostler::{Credentials, Deadlines, Provider, ProxySettings, Thinking};
+use ostler::{Calendar, Credentials, Deadlines, Provider, ProxySettings, Thinking};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Where Linux keeps its time zones.
+const ZONES: &str = "/usr/share/zoneinfo";
 
 #[derive(Clone)]
 pub struct Environment {
@@ -91,6 +94,16 @@ impl Environment {
         let home = self.state_directory()?;
         let checked = ostler::check_state_directory(&home);
         checked.map(|()| home).map_err(|error| ProfileError::State(error.to_string()))
+    }
+
+    /// Reads one file instead of looking through all time zones for its name.
+    pub fn calendar(&self) -> Calendar {
+        let is_name = |name: &String| !name.starts_with([':', '/']) && !name.contains("..");
+        match self.text("TZ") {
+            None => Calendar::in_zone_of(Path::new("/etc/localtime")),
+            Some(name) if is_name(&name) => Calendar::in_zone_of(&Path::new(ZONES).join(name)),
+            Some(_) => Calendar::default(),
+        }
     }
 
     /// Where Claude Code keeps the user's settings.

@@ -37,6 +37,7 @@ impl Profile {
         session.max_turns = flags.max_turns;
         session.max_budget_usd = flags.max_budget_usd;
         host.budgets = self.budgets();
+        host.calendar = environment.calendar();
         host.prices = prices::read(&places.ostler_home)?;
         session.environment = environment.for_commands(&loaded.env);
         session.sandbox = self.sandbox();
