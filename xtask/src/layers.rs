@@ -24,8 +24,16 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// What a pure crate may use from outside: no runtime, no I/O, no clock.
-const PURE_MAY: &[&str] =
-    &["serde", "serde_json", "thiserror", "futures-core", "regex", "brush-parser", "schemars"];
+const PURE_MAY: &[&str] = &[
+    "serde",
+    "serde_json",
+    "thiserror",
+    "futures-core",
+    "regex",
+    "brush-parser",
+    "schemars",
+    "similar",
+];
 
 pub fn check(root: &Path, report: &mut Report) {
     let Some(packages) = packages(root, &["--no-deps"]) else {
