@@ -38,6 +38,15 @@ fn every_block_in_its_wire_form() {
             json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {"b": 1, "a": 2}}),
         ),
         (
+            Block::ToolUse {
+                id: "t1".into(),
+                name: "Stamp".into(),
+                input: json!({"a": 2}),
+                via: Some("UseTool".into()),
+            },
+            json!({"type": "tool_use", "id": "t1", "name": "UseTool", "input": {"name": "Stamp", "input": {"a": 2}}}),
+        ),
+        (
             Block::ToolUse { id: "t1".into(), name: "".into(), input: Value::Null, via: None },
             json!({"type": "tool_use", "id": "t1", "name": "unnamed", "input": {}}),
         ),
