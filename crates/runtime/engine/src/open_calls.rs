@@ -40,7 +40,7 @@ impl Scheduler {
 
     /// A call whose only purpose is to wait has ended.
     pub(crate) fn has_waited(&self) -> bool {
-        let known = self.toolbox.known();
+        let known = self.known();
         self.calls.iter().any(|call| {
             let ran = call.verdict().is_some_and(Verdict::has_run);
             ran && known.kind(&call.name) == ToolKind::Waits

@@ -15,6 +15,7 @@ use ostler_core::message::Block;
 use ostler_core::permission::{Access, Decision, Verdict as Ruled};
 use ostler_core::session::Verdict as Recorded;
 use ostler_core::tool::{Seen, ToolOutput};
+use ostler_core::tool_facts::KnownTools;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -102,6 +103,11 @@ impl Scheduler {
             redirected: false,
             deferred: false,
         }
+    }
+
+    /// What the tools of the iteration declare.
+    pub(crate) fn known(&self) -> &KnownTools {
+        self.toolbox.known()
     }
 
     /// Takes a complete call. What cannot run is answered at once.

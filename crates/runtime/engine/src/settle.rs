@@ -22,7 +22,7 @@ impl Turn {
                 let mut extra = self.tools.notes();
                 extra.extend(self.reminders(view).await);
                 if matches!(end, ToolsEnd::Finished | ToolsEnd::Redirected) {
-                    extra.extend(todo::reminder(&plan, view, self.tools.toolbox.known()));
+                    extra.extend(todo::reminder(&plan, view, self.tools.known()));
                 }
                 Outcome::ToolsSettled { results: self.tools.results(), extra, end }
             }

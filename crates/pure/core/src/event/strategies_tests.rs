@@ -100,6 +100,8 @@ pub(crate) fn block() -> impl Strategy<Value = Block> {
         (id(), prop::collection::vec(part, 0..3), any::<bool>())
             .prop_map(|(id, content, is_error)| Block::ToolResult { id, content, is_error }),
     ]
+    // Strategies are large, and the stack of a test is not.
+    .boxed()
 }
 
 pub(crate) fn by() -> impl Strategy<Value = By> {
@@ -175,7 +177,8 @@ pub(crate) fn of_inbox() -> impl Strategy<Value = Event> {
         (names(), names()).prop_map(|(added, removed)| InboundSource::Tools { added, removed }),
         text().prop_map(|id| InboundSource::Job { id }),
         text().prop_map(|name| InboundSource::Agent { path: AgentPath::default().child(name) }),
-    ];
+    ]
+    .boxed();
     let when =
         prop::sample::select(vec![Delivery::NextBoundary, Delivery::AfterTurn, Delivery::Later]);
     let inbound = || text().prop_map(InboundId::new);

@@ -176,7 +176,7 @@ async fn wrong_names_and_wrong_calls_are_answered() {
     );
     assert!(result(&rig, "e").contains("echo"), "a tool of the list can be called so, too");
     assert_eq!(rig.timeline.began(), ["e"]);
-    assert_eq!(lines(&events, &["block"])[0], "block call a Lok {}");
+    assert_eq!(lines(&events, &["block"])[0], r#"block call a Lok "{}""#);
 }
 
 #[tokio::test(start_paused = true)]
